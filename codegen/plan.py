@@ -1,0 +1,48 @@
+"""What code generation hands to the runtime: OpenCL text and how to launch it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Role(Enum):
+    """Why a global buffer exists."""
+
+    INPUT = "input"  # given at every run
+    CONST = "const"  # given once, read as it is
+    PACKED = "packed"  # made once from constants by a prepack kernel, then kept
+    TEMPORARY = "temporary"  # made and used within a run
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A global buffer; temporaries with the same `slot` share one allocation."""
+
+    name: str
+    scalar: str  # "float" | "half" | "int"
+    shape: tuple[int, ...]
+    bytes: int
+    role: Role
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One launch: `arguments` are buffer names in the order of the kernel's parameters."""
+
+    name: str
+    global_size: tuple[int, int, int]
+    local_size: tuple[int, int, int]
+    arguments: tuple[str, ...]
+    prepack: bool  # runs once when constants change, not at each inference
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything needed to build and run a program; `kernels` are in launch order."""
+
+    source: str
+    kernels: tuple[Kernel, ...]
+    buffers: tuple[Buffer, ...]
+    memory_bytes: int  # peak global bytes live during an inference
+    workspace_bytes: int  # temporaries alone, after sharing

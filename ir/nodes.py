@@ -1,0 +1,340 @@
+"""Programs: typed terms. A node's docstring is its signature; `[T]n` is an array of n T.
+
+Nodes hold sizes that are numbers or expressions over tuning parameters; variables carry their type,
+so that the type of any term follows from the term alone (`ir.typing.type_of`).
+"""
+
+# key: f function, xs arrays, e expression, n size, l r amounts left and right
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar, cast, dataclass_transform
+
+from ir.nat import Size
+from ir.types import Scalar, Type
+
+
+class Expr:
+    """A term. The slots hold what is derived from it: its hash, type and free variables."""
+
+    __slots__ = ("_free", "_hash", "_type")
+    _free: frozenset[str]
+    _hash: int
+    _type: Type
+
+
+N = TypeVar("N", bound=Expr)
+
+
+@dataclass_transform(frozen_default=True)
+def node(cls: type[N]) -> type[N]:
+    """A frozen dataclass whose hash is computed once (terms are deep and hashed often)."""
+    made: type[N] = dataclass(frozen=True, slots=True)(cls)
+    structural = cast(Callable[[Expr], int], made.__hash__)
+
+    def cached_hash(self: Expr) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", structural(self))
+            return self._hash
+
+    setattr(made, "__hash__", cached_hash)  # noqa: B010
+    return made
+
+
+# ---- functions and scalars
+
+
+@node
+class Var(Expr):
+    """x : T"""
+
+    name: str
+    type: Type
+
+
+Pattern = Var | tuple["Pattern", ...]
+
+
+@node
+class Lam(Expr):
+    """pattern -> body; a reduction's takes the pair (acc, x)"""
+
+    pattern: "Pattern"
+    body: Expr
+
+
+@node
+class Lit(Expr):
+    """a number : scalar"""
+
+    value: float | int
+    scalar: Scalar
+
+
+@node
+class SizeOf(Expr):
+    """a size as a value : int"""
+
+    size: Size
+
+
+@node
+class Unary(Expr):
+    """op : T -> T, op one of neg exp log sqrt tanh abs, T scalar or vector"""
+
+    op: str
+    e: Expr
+
+
+@node
+class Binary(Expr):
+    """op : T, T -> T, op one of + - * / % max min, T scalar or vector; a scalar meets a vector"""
+
+    op: str
+    a: Expr
+    b: Expr
+
+
+@node
+class MakeTuple(Expr):
+    """T, U, … -> (T, U, …)"""
+
+    parts: tuple[Expr, ...]
+
+
+@node
+class Get(Expr):
+    """(T0, T1, …) -> Ti"""
+
+    index: int
+    e: Expr
+
+
+@node
+class Let(Expr):
+    """value : T, pattern : T, body : U -> U; the value is computed once"""
+
+    pattern: "Pattern"
+    value: Expr
+    body: Expr
+
+
+# ---- algorithms
+
+
+@node
+class Map(Expr):
+    """(T -> U), [T]n -> [U]n. In a lowered program: computed on demand, where it is read."""
+
+    f: Lam
+    xs: Expr
+
+
+@node
+class Reduce(Expr):
+    """U, ((U, T) -> U), [T]n -> U, a left fold"""
+
+    init: Expr
+    f: Lam
+    xs: Expr
+
+
+@node
+class Generate(Expr):
+    """n, (int -> T) -> [T]n"""
+
+    size: Size
+    f: Lam
+
+
+# ---- views
+
+
+@node
+class Zip(Expr):
+    """[T]n, [U]n, … -> [(T, U, …)]n"""
+
+    parts: tuple[Expr, ...]
+
+
+@node
+class Split(Expr):
+    """m, [T]n -> [[T]m](n/m)"""
+
+    size: Size
+    xs: Expr
+
+
+@node
+class Join(Expr):
+    """[[T]m]n -> [T](n*m)"""
+
+    xs: Expr
+
+
+@node
+class Slide(Expr):
+    """size, step, [T]n -> [[T]size](floor((n-size)/step)+1); strict: (n-size) % step = 0"""
+
+    size: Size
+    step: Size
+    xs: Expr
+    strict: bool = False
+
+
+@node
+class Pad(Expr):
+    """l, r, v : T or its scalar, [T]n -> [T](l+n+r); negative amounts crop"""
+
+    left: Size
+    right: Size
+    value: Expr
+    xs: Expr
+
+
+class Edge(Enum):
+    """Where a padded element comes from; ANY promises that nobody looks."""
+
+    CLAMP = "clamp"
+    MIRROR = "mirror"
+    WRAP = "wrap"
+    ANY = "any"
+
+
+@node
+class PadEdge(Expr):
+    """l, r, [T]n -> [T](l+n+r)"""
+
+    edge: Edge
+    left: Size
+    right: Size
+    xs: Expr
+
+
+@node
+class Transpose(Expr):
+    """[[T]n]m -> [[T]m]n"""
+
+    xs: Expr
+
+
+@node
+class Reorder(Expr):
+    """(int -> int), [T]n -> [T]n, out[i] = xs[f(i)], f a bijection"""
+
+    f: Lam
+    xs: Expr
+
+
+@node
+class Concat(Expr):
+    """[T]n, [T]m -> [T](n+m)"""
+
+    a: Expr
+    b: Expr
+
+
+@node
+class At(Expr):
+    """k, [T]n -> T, 0 <= k < n"""
+
+    k: Size
+    xs: Expr
+
+
+@node
+class AsVector(Expr):
+    """v, [T]n -> [T<v>](n/v), every scalar of T becoming a vector of v neighbours"""
+
+    width: Size
+    xs: Expr
+
+
+@node
+class AsScalar(Expr):
+    """[T<v>]n -> [T](n*v)"""
+
+    xs: Expr
+
+
+# ---- lowered
+
+
+class Level(Enum):
+    """Who shares the elements of a parallel map."""
+
+    GLOBAL = "mapGlobal"
+    GROUP = "mapWorkgroup"
+    LOCAL = "mapLocal"
+
+
+@node
+class MapPar(Expr):
+    """(T -> U), [T]n -> [U]n, one element a work-item (or group) of dimension `dim`"""
+
+    level: Level
+    dim: int
+    f: Lam
+    xs: Expr
+
+
+@node
+class MapSeq(Expr):
+    """(T -> U), [T]n -> [U]n, a loop"""
+
+    f: Lam
+    xs: Expr
+    unrolled: bool = False
+
+
+@node
+class ReduceSeq(Expr):
+    """U, ((U, T) -> U), [T]n -> U, a loop"""
+
+    init: Expr
+    f: Lam
+    xs: Expr
+    unrolled: bool = False
+
+
+@node
+class ToLocal(Expr):
+    """T -> T, made real in local memory; `ahead`: the next iteration's is loaded during this one"""
+
+    e: Expr
+    ahead: bool = False
+
+
+@node
+class ToPrivate(Expr):
+    """T -> T, made real in private memory"""
+
+    e: Expr
+
+
+@node
+class Store(Expr):
+    """T -> T, made real in global memory by a kernel of its own"""
+
+    e: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a program; `const` ones stay the same from run to run."""
+
+    var: Var
+    const: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """name(parameters) = body; `free` names the tuning parameters that have no value yet."""
+
+    name: str
+    params: tuple[Param, ...]
+    body: Expr
+    free: tuple[str, ...] = ()

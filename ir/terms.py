@@ -1,0 +1,265 @@
+"""Terms as trees: children, rebuilding, free variables, substitution, fresh names."""
+
+# key: e term, p pattern, f function on terms
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from itertools import count
+
+from ir.nat import Nat, Size, bind
+from ir.nodes import Expr, Get, Lam, Let, MakeTuple, Pattern, Var
+from ir.types import Array, Tuple, Type, Vector
+
+
+@cache
+def _names(cls: type[Expr]) -> tuple[str, ...]:
+    assert is_dataclass(cls)
+    return tuple(f.name for f in fields(cls))
+
+
+def _fields(e: Expr) -> tuple[str, ...]:
+    return _names(type(e))
+
+
+def children(e: Expr) -> tuple[Expr, ...]:
+    """The terms directly inside e, in order."""
+    found: list[Expr] = []
+    for name in _fields(e):
+        value = getattr(e, name)
+        if name == "pattern":
+            continue
+        if isinstance(value, Expr):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found.extend(v for v in value if isinstance(v, Expr))
+    return tuple(found)
+
+
+def rebuild(e: Expr, new: tuple[Expr, ...]) -> Expr:
+    """e with its children replaced, in the order of `children`; e itself if nothing changed."""
+    old = children(e)
+    if len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True)):
+        return e
+    rest = iter(new)
+    values: list[object] = []
+    for name in _fields(e):
+        value = getattr(e, name)
+        if name != "pattern" and isinstance(value, Expr):
+            value = next(rest)
+        elif name != "pattern" and isinstance(value, tuple) and value:
+            value = tuple(next(rest) if isinstance(v, Expr) else v for v in value)
+        values.append(value)
+    return type(e)(*values)
+
+
+def over(f: Callable[[Expr], Expr], e: Expr) -> Expr:
+    """f applied to each child of e."""
+    return rebuild(e, tuple(map(f, children(e))))
+
+
+def subterms(e: Expr) -> Iterator[Expr]:
+    """e and everything inside it, outermost first."""
+    yield e
+    for child in children(e):
+        yield from subterms(child)
+
+
+def variables(p: Pattern) -> tuple[Var, ...]:
+    """The variables that a pattern binds, left to right."""
+    return (p,) if isinstance(p, Var) else tuple(v for part in p for v in variables(part))
+
+
+def free(e: Expr) -> frozenset[str]:
+    """Names of the variables that e uses and does not bind."""
+    try:
+        return e._free
+    except AttributeError:
+        found = _free(e)
+        object.__setattr__(e, "_free", found)
+        return found
+
+
+def _free(e: Expr) -> frozenset[str]:
+    match e:
+        case Var(name, _):
+            return frozenset({name})
+        case Lam(p, body):
+            return free(body) - {v.name for v in variables(p)}
+        case Let(p, value, body):
+            return free(value) | (free(body) - {v.name for v in variables(p)})
+    return frozenset().union(*map(free, children(e)))
+
+
+def substitute(e: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Replace free variables by terms, renaming binders that would capture."""
+    values = {name: v for name, v in values.items() if name in free(e)}
+    if not values:
+        return e
+    match e:
+        case Var(name, _):
+            return values[name]
+        case Lam(p, body):
+            q, inner = _enter(p, body, values)
+            return Lam(q, inner)
+        case Let(p, value, body):
+            q, inner = _enter(p, body, values)
+            return Let(q, substitute(value, values), inner)
+    return over(lambda c: substitute(c, values), e)
+
+
+def _enter(p: Pattern, body: Expr, values: Mapping[str, Expr]) -> tuple[Pattern, Expr]:
+    bound = {v.name for v in variables(p)}
+    inner = {name: v for name, v in values.items() if name not in bound and name in free(body)}
+    if not inner:
+        return p, body
+    taken = frozenset().union(*map(free, inner.values()))
+    clashes = bound & taken
+    if clashes:
+        avoid = taken | bound | free(body)
+        p, renaming = rename(p, avoid, clashes)
+        inner.update(renaming)
+    return p, substitute(body, inner)
+
+
+def rename(
+    p: Pattern, avoid: frozenset[str] | set[str], only: set[str] | None = None
+) -> tuple[Pattern, dict[str, Expr]]:
+    """A copy of p whose names (those in `only`, else all) avoid a set, and the renaming."""
+    taken, renaming = set(avoid), dict[str, Expr]()
+
+    def copy(q: Pattern) -> Pattern:
+        if not isinstance(q, Var):
+            return tuple(copy(part) for part in q)
+        if only is not None and q.name not in only:
+            return q
+        name = fresh(q.name, taken)
+        taken.add(name)
+        renaming[q.name] = Var(name, q.type)
+        return Var(name, q.type)
+
+    return copy(p), renaming
+
+
+def fresh(hint: str, avoid: frozenset[str] | set[str]) -> str:
+    """`hint`, or `hint` with the first number that makes it differ from `avoid`."""
+    if hint not in avoid:
+        return hint
+    stem = hint.rstrip("0123456789").rstrip("_") or "x"
+    return next(name for i in count(1) if (name := f"{stem}{i}") not in avoid)
+
+
+_marks = count()
+
+
+def lam(hint: str, t: Type, body: Callable[[Expr], Expr]) -> Lam:
+    """x -> body(x), x : t, with a name that the body does not use otherwise."""
+    mark = f"?{next(_marks)}"
+    inner = body(Var(mark, t))
+    name = fresh(hint, free(inner) | bound_names(inner))
+    return Lam(Var(name, t), substitute(inner, {mark: Var(name, t)}))
+
+
+def lam2(hints: tuple[str, str], ts: tuple[Type, Type], body: Callable[[Expr, Expr], Expr]) -> Lam:
+    """(x, y) -> body(x, y)"""
+    marks = f"?{next(_marks)}", f"?{next(_marks)}"
+    inner = body(Var(marks[0], ts[0]), Var(marks[1], ts[1]))
+    avoid = free(inner) | bound_names(inner)
+    first = fresh(hints[0], avoid)
+    second = fresh(hints[1], avoid | {first})
+    pair = Var(first, ts[0]), Var(second, ts[1])
+    return Lam(pair, substitute(inner, dict(zip(marks, pair, strict=True))))
+
+
+def let(hint: str, value: Expr, t: Type, body: Callable[[Expr], Expr]) -> Let:
+    """let x = value; body(x)"""
+    f = lam(hint, t, body)
+    return Let(f.pattern, value, f.body)
+
+
+def bound_names(e: Expr) -> frozenset[str]:
+    """Names bound anywhere inside e."""
+    found: set[str] = set()
+    for sub in subterms(e):
+        if isinstance(sub, Lam | Let):
+            found |= {v.name for v in variables(sub.pattern)}
+    return frozenset(found)
+
+
+def apply(f: Lam, argument: Expr) -> Expr:
+    """f(argument), beta-reduced; a tuple pattern takes a tuple apart."""
+    return substitute(f.body, _match(f.pattern, argument))
+
+
+def _match(p: Pattern, e: Expr) -> dict[str, Expr]:
+    if isinstance(p, Var):
+        return {p.name: e}
+    bound: dict[str, Expr] = {}
+    for i, part in enumerate(p):
+        bound |= _match(part, component(i, e))
+    return bound
+
+
+def component(i: int, e: Expr) -> Expr:
+    """e.i, taken at once where e is a tuple written out."""
+    return e.parts[i] if isinstance(e, MakeTuple) else Get(i, e)
+
+
+def pattern_value(p: Pattern) -> Expr:
+    """The term that a pattern takes apart, put together again."""
+    return p if isinstance(p, Var) else MakeTuple(tuple(map(pattern_value, p)))
+
+
+def bind_sizes(e: Expr, values: Mapping[str, Size]) -> Expr:
+    """Give tuning parameters their values, in sizes and in types."""
+    memo: dict[int, Expr] = {}
+
+    def go(x: Expr) -> Expr:
+        key = id(x)
+        if key not in memo:
+            memo[key] = _bind_node(x, values, go)
+        return memo[key]
+
+    return go(e)
+
+
+def _bind_node(e: Expr, values: Mapping[str, Size], go: Callable[[Expr], Expr]) -> Expr:
+    new: list[object] = []
+    for name in _fields(e):
+        value = getattr(e, name)
+        if name == "pattern":
+            value = bind_pattern(value, values)
+        elif isinstance(value, Expr):
+            value = go(value)
+        elif isinstance(value, tuple):
+            value = tuple(go(v) if isinstance(v, Expr) else v for v in value)
+        elif isinstance(value, Nat):
+            value = bind(value, values)
+        elif isinstance(value, Array | Vector | Tuple):
+            value = bind_type(value, values)
+        new.append(value)
+    return type(e)(*new)
+
+
+def bind_pattern(p: Pattern, values: Mapping[str, Size]) -> Pattern:
+    """A pattern whose types have their sizes bound."""
+    if isinstance(p, Var):
+        return Var(p.name, bind_type(p.type, values))
+    return tuple(bind_pattern(part, values) for part in p)
+
+
+def bind_type(t: Type, values: Mapping[str, Size]) -> Type:
+    """A type whose sizes are bound."""
+    match t:
+        case Array(elem, n):
+            return Array(bind_type(elem, values), bind(n, values))
+        case Vector(scalar, n):
+            return Vector(scalar, bind(n, values))
+        case Tuple(parts):
+            return Tuple(tuple(bind_type(p, values) for p in parts))
+    return t
+
+
+def identity(t: Type) -> Lam:
+    """x -> x"""
+    return Lam(Var("x", t), Var("x", t))
