@@ -1,0 +1,324 @@
+"""Kernels as trees of statements, before they are spelled.
+
+Memories are flat arrays of scalars, and every index counts scalars: an access of width w at index i
+touches i … i + w − 1. Loops that are to be unrolled stay loops here (`Unroll`), and only printing
+expands them, so that a tree stays as small as the program it came from. All trip counts are
+numbers; loop variables, the ids of work-items, and nothing else occur in indices.
+
+Key: e value, n trip count.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from codegen.atoms import Bound
+from codegen.index import Index
+
+
+class Space(Enum):
+    """Who sees a memory: everyone, one work-group, one work-item."""
+
+    GLOBAL = "global"
+    LOCAL = "local"
+    PRIVATE = "private"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """`halves` equal parts of `elements` scalars each; two memories are never the same storage."""
+
+    name: str
+    space: Space
+    scalar: str  # "float" | "half" | "int"
+    elements: int
+    halves: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a value is: a scalar (width 1) or a vector."""
+
+    scalar: str
+    width: int = 1
+
+
+# ---- conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """lo ≤ index ≤ hi; None: no bound on that side."""
+
+    index: Index
+    lo: Bound
+    hi: Bound
+
+
+Condition = tuple[Within, ...]  # all of them hold
+
+
+# ---- values
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """memory[half][index … index + width − 1]"""
+
+    memory: Memory
+    index: Index
+    width: int = 1
+    half: Index | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal."""
+
+    value: float | int
+    scalar: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The value of an index, an int."""
+
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """op(arguments): + - * / % max min neg exp log sqrt tanh abs, fma(a, b, c) = a*b + c
+
+    All arguments are of this kind. On ints / and % round down.
+    """
+
+    op: str
+    arguments: tuple["Value", ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """A value as another scalar type, lane by lane."""
+
+    e: "Value"
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """A scalar in every lane of a vector."""
+
+    e: "Value"
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A vector made of scalars, lane by lane."""
+
+    parts: tuple["Value", ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One lane of a vector."""
+
+    e: "Value"
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """a where the condition holds, else b; only that one is evaluated."""
+
+    condition: Condition
+    a: "Value"
+    b: "Value"
+
+
+Value = Load | Number | Whole | Apply | Convert | Broadcast | Build | Lane | Select
+
+
+# ---- statements
+
+
+class Unroll(Enum):
+    """Whether a loop is spelled out: NO, YES (asked for), FREE (nobody asked: as reads best)."""
+
+    NO = "no"
+    YES = "yes"
+    FREE = "free"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One after the other."""
+
+    statements: tuple["Statement", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """body, for var = 0 … count − 1 (count ≥ 2; the name is used by no other loop)"""
+
+    var: str
+    count: int
+    body: Block
+    unroll: Unroll = Unroll.NO
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """body, where the condition holds"""
+
+    condition: Condition
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A private or local memory begins its life, which ends with the enclosing block."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """memory[half][index …] = value, as wide as the value"""
+
+    memory: Memory
+    index: Index
+    value: Value
+    half: Index | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """All work-items of the group meet here, and see each other's writes to these spaces."""
+
+    spaces: frozenset[Space]
+
+
+Statement = Block | For | If | Declare | Store | Barrier
+
+
+@dataclass(frozen=True, slots=True)
+class Id:
+    """`name` is get_{kind}_id(dimension), 0 … extent − 1; kind: "global", "group" or "local"."""
+
+    name: str
+    kind: str
+    dimension: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One launch. `ids` are those in use; a kernel has global ids, or group and local ones."""
+
+    name: str
+    reads: tuple[Memory, ...]
+    writes: tuple[Memory, ...]
+    ids: tuple[Id, ...]
+    local_size: tuple[int, int, int]
+    groups: tuple[int, int, int]
+    body: Block
+
+
+# ---- looking through trees
+
+
+def kind_of(e: Value) -> Kind:
+    """The kind of a value."""
+    match e:
+        case Load(memory, _, width, _):
+            return Kind(memory.scalar, width)
+        case Number(_, scalar):
+            return Kind(scalar)
+        case Whole():
+            return Kind("int")
+        case Apply(_, _, kind) | Convert(_, kind) | Broadcast(_, kind) | Build(_, kind):
+            return kind
+        case Lane(inner, _):
+            return Kind(kind_of(inner).scalar)
+        case Select(_, a, _):
+            return kind_of(a)
+
+
+def operands(e: Value) -> tuple[Value, ...]:
+    """The values directly inside a value."""
+    match e:
+        case Apply(_, arguments, _):
+            return arguments
+        case Convert(inner, _) | Broadcast(inner, _) | Lane(inner, _):
+            return (inner,)
+        case Build(parts, _):
+            return parts
+        case Select(_, a, b):
+            return (a, b)
+    return ()
+
+
+def subvalues(e: Value) -> Iterator[Value]:
+    """e and every value inside it."""
+    yield e
+    for inner in operands(e):
+        yield from subvalues(inner)
+
+
+def loads(e: Value) -> Iterator[Load]:
+    """The loads of a value, in the order they are written."""
+    for inner in subvalues(e):
+        if isinstance(inner, Load):
+            yield inner
+
+
+def with_operands(e: Value, new: tuple[Value, ...]) -> Value:
+    """e with its direct operands replaced."""
+    match e:
+        case Apply() as apply:
+            return replace(apply, arguments=new)
+        case Build() as build:
+            return replace(build, parts=new)
+        case Convert() | Broadcast() | Lane():
+            return replace(e, e=new[0])
+        case Select(condition, _, _):
+            return Select(condition, new[0], new[1])
+    return e
+
+
+def rewrite(e: Value, f: Callable[[Value], Value]) -> Value:
+    """f applied to every value inside e, innermost first."""
+    old = operands(e)
+    new = tuple([rewrite(inner, f) for inner in old])
+    if any(a is not b for a, b in zip(old, new, strict=True)):
+        e = with_operands(e, new)
+    return f(e)
+
+
+def statements(s: Statement) -> Iterator[Statement]:
+    """s and every statement inside it, in the order of the text."""
+    yield s
+    match s:
+        case Block(inner):
+            for each in inner:
+                yield from statements(each)
+        case For(_, _, body, _) | If(_, body):
+            yield from statements(body)
+
+
+def block(items: list[Statement]) -> Block:
+    """A block without empty parts, nested blocks laid open."""
+    flat: list[Statement] = []
+    for item in items:
+        match item:
+            case Block(inner):
+                flat.extend(inner)
+            case For(_, _, Block(()), _) | If(_, Block(())):
+                pass
+            case _:
+                flat.append(item)
+    return Block(tuple(flat))
