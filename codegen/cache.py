@@ -1,0 +1,81 @@
+"""Built programs kept on disk. Anything wrong with the cache only means building again."""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+DIGEST_BYTES = 32
+DEFAULT_LIMIT = 256 << 20
+
+
+def folder() -> Path:
+    """Where this user's cached files are: XDG_CACHE_HOME, else ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "convlift"
+
+
+def key(*parts: str) -> str:
+    """A name for what the parts determine; no two lists of parts share one."""
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Readers see the old file or the new one, never half of it. May raise OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryCache:
+    """Files named by key, each its own digest and then the bytes; the least recently used go."""
+
+    place: Path
+    limit_bytes: int = DEFAULT_LIMIT
+
+    def get(self, name: str) -> bytes | None:
+        path = self.place / name
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        binary = content[DIGEST_BYTES:]
+        if hashlib.sha256(binary).digest() != content[:DIGEST_BYTES]:
+            self.drop(name)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return binary
+
+    def put(self, name: str, binary: bytes) -> None:
+        with contextlib.suppress(OSError):
+            write_atomically(self.place / name, hashlib.sha256(binary).digest() + binary)
+            self._evict()
+
+    def drop(self, name: str) -> None:
+        with contextlib.suppress(OSError):
+            (self.place / name).unlink()
+
+    def _evict(self) -> None:
+        files = []
+        for entry in os.scandir(self.place):
+            with contextlib.suppress(OSError):  # another process may be evicting too
+                facts = entry.stat()
+                files.append((facts.st_mtime_ns, entry.name, facts.st_size))
+        excess = sum(size for _, _, size in files) - self.limit_bytes
+        for _, name, size in sorted(files):
+            if excess <= 0:
+                return
+            self.drop(name)
+            excess -= size

@@ -1,0 +1,186 @@
+"""OpenCL runtimes on this machine, found before pyopencl is imported.
+
+The ICD loader reads a folder of `.icd` files once, at its first call. Runtimes installed by pip
+are not in the system's folder, some name a wrong path, and containers often mount NVIDIA's driver
+without its file. So: collect every library, and show the loader a folder that names them.
+"""
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+# Two stand-ins for a library's name.
+AS_IS = ""  # the loader is left to find its own: Oclgrind, macOS, Windows
+BUNDLED = "pyopencl's own"  # wheels put theirs beside pyopencl's loader, which always takes them
+
+NVIDIA = "libnvidia-opencl.so.1"
+NVIDIA_FOLDERS = (
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+    "/usr/local/nvidia/lib64",
+    "/usr/local/nvidia/lib",
+    "/run/opengl-driver/lib",
+)
+
+# Libraries that a runtime opens by name, and that the linker may not find beside it.
+COMPANIONS = {
+    "libintelocl": ("libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so", "libtbb.so.12"),
+    "libnvidia-opencl": ("libnvidia-ptxjitcompiler.so.1", "libnvidia-nvvm.so.4"),
+}
+
+
+def libraries(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The OpenCL runtimes here: paths, or names that the linker resolves."""
+    if sys.platform != "linux" or under_oclgrind(environ):
+        return (AS_IS,)
+    found = [*_registered(environ), *_in_environment(), *_intel_wheel(), *_beside_pyopencl()]
+    if not any(Path(library).name.startswith("libnvidia-opencl") for library in found):
+        found.extend(_nvidia(environ))
+    return _distinct(found)
+
+
+def under_oclgrind(environ: Mapping[str, str] = os.environ) -> bool:
+    """`oclgrind COMMAND` preloads its simulator, which then stands for every platform."""
+    return "liboclgrind-rt" in environ.get("LD_PRELOAD", "")
+
+
+def _registered(environ: Mapping[str, str]) -> list[str]:
+    """What the loader would find by itself: OCL_ICD_VENDORS in place of the system's folder."""
+    system = Path(environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")
+    asked = environ.get("OCL_ICD_VENDORS")
+    if not asked:
+        return _named_in(system)
+    place = Path(asked)
+    if place.is_dir():
+        return _named_in(place)
+    if place.suffix != ".icd":
+        return [asked]  # the loader's third form: a library
+    return _named_by(place if place.is_file() else system / place)
+
+
+def _in_environment() -> list[str]:
+    """Runtimes of this Python environment, whose files may name the place they were built in."""
+    prefix = Path(sys.prefix)
+    named = _named_in(prefix / "etc/OpenCL/vendors")
+    moved = (prefix / "lib" / Path(library).name for library in named)
+    places = [
+        library if Path(library).is_file() else str(here)
+        for library, here in zip(named, moved, strict=True)
+    ]
+    return [library for library in places if Path(library).is_file()]
+
+
+def _intel_wheel() -> list[str]:
+    """Intel's CPU runtime, where pip put it."""
+    try:
+        files = importlib.metadata.files("intel-opencl-rt") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    paths = (Path(str(file.locate())) for file in files if file.name == "libintelocl.so")
+    return [str(path.resolve()) for path in paths if path.is_file()]
+
+
+def _beside_pyopencl() -> list[str]:
+    """Whether a wheel such as PoCL's added a runtime to pyopencl's folder."""
+    spec = importlib.util.find_spec("pyopencl")
+    folders = (spec and spec.submodule_search_locations) or ()
+    return [BUNDLED] if any(_named_in(Path(folder, ".libs")) for folder in folders) else []
+
+
+def _nvidia(environ: Mapping[str, str]) -> list[str]:
+    """NVIDIA's driver library, as containers mount it: without its `.icd` file."""
+    searched = environ.get("LD_LIBRARY_PATH", "").split(":")
+    places = (Path(folder) / NVIDIA for folder in (*searched, *NVIDIA_FOLDERS) if folder)
+    return [str(place) for place in places if place.is_file()][:1]
+
+
+def _named_in(folder: Path) -> list[str]:
+    return [name for file in sorted(folder.glob("*.icd")) for name in _named_by(file)]
+
+
+def _named_by(file: Path) -> list[str]:
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return []
+    return [line.strip() for line in lines[:1] if line.strip()]
+
+
+def _distinct(found: Iterable[str]) -> tuple[str, ...]:
+    """Each library once, though two files or links name it."""
+    by_file = {os.path.realpath(name) if "/" in name else name: name for name in reversed([*found])}
+    return tuple(reversed(by_file.values()))
+
+
+@contextmanager
+def registered(names: Iterable[str]) -> Iterator[None]:
+    """While this is open, the loader's first call finds these libraries and no others."""
+    wanted = [name for name in names if name != BUNDLED]
+    if AS_IS in wanted:
+        yield
+        return
+    for name in wanted:
+        preload(name)
+    before = os.environ.get("OCL_ICD_VENDORS")
+    with TemporaryDirectory(prefix="convlift-icd-") as folder:
+        for number, name in enumerate(wanted):
+            Path(folder, f"{number}.icd").write_text(f"{name}\n", encoding="utf-8")
+        os.environ["OCL_ICD_VENDORS"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["OCL_ICD_VENDORS"]
+            if before is not None:
+                os.environ["OCL_ICD_VENDORS"] = before
+
+
+def preload(library: str) -> None:
+    """Load a runtime's companions from its own folder, where the linker may not look."""
+    path = Path(library)
+    names = COMPANIONS.get(path.name.partition(".")[0], ()) if path.is_absolute() else ()
+    for companion in (path.resolve().parent / name for name in names):
+        if companion.is_file():
+            loading_error(str(companion), ctypes.RTLD_GLOBAL)
+
+
+def loading_error(library: str, mode: int = ctypes.RTLD_LOCAL) -> str | None:
+    """Why the linker refuses a library, or None when it loads."""
+    if library in (AS_IS, BUNDLED):
+        return None
+    try:
+        ctypes.CDLL(library, mode=mode)
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def advice(library: str, reason: str) -> str:
+    """What to install or set when a runtime does not work."""
+    name = Path(library).name
+    if "intelocl" in name and "shared object" in reason:
+        return "pip install intel-cmplr-lib-rt (intel-opencl-rt needs it and does not say so)"
+    if library == BUNDLED:
+        return (
+            "pip uninstall pocl-binary-distribution, then pip install intel-opencl-rt "
+            "intel-cmplr-lib-rt, or install the system's package (Debian: pocl-opencl-icd)"
+        )
+    if "nvidia" in name:
+        return (
+            "check that nvidia-smi works; in a container, start it with the GPU and with "
+            "NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+        )
+    return f"reinstall or remove the runtime that owns {library or 'this device'}"
+
+
+INSTALL = (
+    "install a runtime: `pip install intel-opencl-rt intel-cmplr-lib-rt` (x86-64 CPUs on Linux), "
+    "the system's package for this device (Debian: pocl-opencl-icd), or the GPU vendor's driver"
+)

@@ -1,0 +1,62 @@
+"""What running a plan can come to: a timing, or one of four failures."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """The median device time of one launch, in launch order."""
+
+    name: str
+    ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Over `runs` runs, the sum of the device times of all kernels of a run."""
+
+    median_ns: float
+    low_ns: float  # first quartile
+    high_ns: float  # third quartile
+    runs: int
+    kernels: tuple[KernelTime, ...]
+    prepack_ns: float  # once, when the constants were set
+    gave_up: bool  # slower than was asked for: few runs, so a rough number
+
+
+class BuildFailed(Exception):
+    """The device's compiler refused the program; `log` is what it said."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log)
+        self.log = log
+
+
+class RunFailed(Exception):
+    """The driver refused or lost a command: out of memory, out of resources, a fault."""
+
+
+class GuardViolated(Exception):
+    """A kernel wrote outside a buffer; `offset` is in bytes from the buffer's start."""
+
+    def __init__(self, kernel: str, buffer: str, offset: int) -> None:
+        super().__init__(f"kernel '{kernel}' wrote outside buffer '{buffer}', at byte {offset}")
+        self.kernel = kernel
+        self.buffer = buffer
+        self.offset = offset
+
+    def __reduce__(self) -> tuple[type["GuardViolated"], tuple[str, str, int]]:
+        return GuardViolated, (self.kernel, self.buffer, self.offset)
+
+
+class PoisonFound(Exception):
+    """Elements of the output were never written, or made from what was never written."""
+
+    def __init__(self, buffer: str, count: int, first: tuple[int, ...]) -> None:
+        super().__init__(f"{count} elements of '{buffer}' were left unwritten, first {list(first)}")
+        self.buffer = buffer
+        self.count = count
+        self.first = first
+
+    def __reduce__(self) -> tuple[type["PoisonFound"], tuple[str, int, tuple[int, ...]]]:
+        return PoisonFound, (self.buffer, self.count, self.first)

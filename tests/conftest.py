@@ -1,0 +1,36 @@
+"""Fixtures that several test files share. A test that needs a device skips, with the reason."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from codegen.runtime import Device, Session, choose, devices, open_device
+from ir.errors import UserError
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing is read from or left in the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def device(own_cache: None) -> Device:
+    """The default device: the first GPU that works, else a CPU."""
+    try:
+        return choose(None)
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def session(device: Device) -> Session:
+    return open_device(device)
+
+
+@pytest.fixture(scope="session")
+def sessions(device: Device) -> tuple[Session, ...]:
+    """One on every device that works here."""
+    return tuple(open_device(entry) for entry in devices() if isinstance(entry, Device))
