@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from codegen.atoms import Bound
+from codegen.condition import Condition
 from codegen.index import Index
 
 
@@ -41,21 +41,6 @@ class Kind:
 
     scalar: str
     width: int = 1
-
-
-# ---- conditions
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """lo ≤ index ≤ hi; None: no bound on that side."""
-
-    index: Index
-    lo: Bound
-    hi: Bound
-
-
-Condition = tuple[Within, ...]  # all of them hold
 
 
 # ---- values
