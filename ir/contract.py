@@ -1,0 +1,186 @@
+"""Arrays with named axes, and sums of products of them that never build the whole product."""
+
+# key: a b arrays with named axes, k number of pieces
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations, pairwise
+from math import prod
+from string import ascii_letters
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.generic]
+
+SCRATCH = 128 << 20  # bytes of an operand copied for a matrix product; beyond, piece by piece
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """An axis: two arrays that hold the same one run along it together."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """An array whose axes have names; along every other axis it is constant."""
+
+    data: Numbers
+    axes: tuple[Axis, ...]
+
+
+def extent(axes: Iterable[Axis]) -> int:
+    """How many elements there are along some axes."""
+    return prod(axis.size for axis in axes)
+
+
+def union(arrays: Iterable[Named]) -> tuple[Axis, ...]:
+    """Every axis of some arrays, once."""
+    return tuple(dict.fromkeys(axis for a in arrays for axis in a.axes))
+
+
+def aligned(a: Named, axes: Sequence[Axis]) -> Numbers:
+    """a with these axes in this order, of extent 1 where a is constant."""
+    data = a.data.transpose([a.axes.index(axis) for axis in axes if axis in a.axes])
+    return data[tuple(slice(None) if axis in a.axes else None for axis in axes)]
+
+
+def elementwise(f: Callable[..., object], arrays: Sequence[Named]) -> Named:
+    """f on arrays that broadcast along the axes they do not have."""
+    axes = union(arrays)
+    return Named(np.asarray(f(*(aligned(a, axes) for a in arrays))), axes)
+
+
+def over_axis(
+    a: Named, axis: Axis, new: tuple[Axis, ...], f: Callable[[Numbers, int], Numbers]
+) -> Named:
+    """f rewrites one axis of a into new ones; nothing happens where a does not have it."""
+    if axis not in a.axes:
+        return a
+    at = a.axes.index(axis)
+    return Named(f(a.data, at), (*a.axes[:at], *new, *a.axes[at + 1 :]))
+
+
+def part(a: Named, axis: Axis, new: Axis, start: int) -> Named:
+    """The elements from `start` along an axis."""
+    return over_axis(a, axis, (new,), lambda data, at: _slice(data, at, start, start + new.size))
+
+
+def _slice(data: Numbers, at: int, start: int, stop: int) -> Numbers:
+    return data[(slice(None),) * at + (slice(start, stop),)]
+
+
+def contract(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
+    """The sum over some axes of the product of all factors."""
+    absent = [axis for axis in summed if not any(axis in a.axes for a in factors)]
+    parts = [_sum_own(a, factors, summed) for a in factors]
+    inside = [a for a in parts if any(axis in summed for axis in a.axes)]
+    result = [a for a in parts if not any(axis in summed for axis in a.axes)]
+    if inside:
+        result.append(_inside(inside, summed))
+    if absent:
+        repeats = np.asarray(extent(absent)).astype(factors[0].data.dtype)
+        result.append(Named(repeats, ()))
+    return reduce(lambda a, b: elementwise(np.multiply, (a, b)), sorted(result, key=_volume))
+
+
+def _volume(a: Named) -> int:
+    return extent(a.axes)
+
+
+def _sum_own(a: Named, factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
+    """Sum a over the axes that no other factor has."""
+    others = union(b for b in factors if b is not a)
+    repeated = sum(b is a for b in factors) > 1
+    own = [axis for axis in a.axes if axis in summed and axis not in others and not repeated]
+    return reduce_axes(np.add, a, own)
+
+
+def reduce_axes(f: np.ufunc, a: Named, axes: Sequence[Axis]) -> Named:
+    """f between all elements along some axes of a."""
+    if not axes:
+        return a
+    places = tuple(a.axes.index(axis) for axis in axes)
+    data = f.reduce(a.data, axis=places, dtype=a.data.dtype)
+    return Named(np.asarray(data), tuple(axis for axis in a.axes if axis not in axes))
+
+
+def _inside(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
+    """A contraction in which every summed axis is shared; the smallest pair is multiplied first."""
+    if len(factors) == 1:
+        return reduce_axes(np.add, factors[0], [x for x in factors[0].axes if x in summed])
+    if len(factors) == 2:
+        return _pair(factors[0], factors[1], summed)
+    i, j = min(
+        combinations(range(len(factors)), 2),
+        key=lambda ij: extent(union((factors[ij[0]], factors[ij[1]]))),
+    )
+    pair = (factors[i], factors[j])
+    wide = union(pair)
+    if (k := _pieces(extent(wide), pair[0])) > 1:
+        return _by_pieces(factors, summed, _widest(wide, summed), k)
+    rest = [a for at, a in enumerate(factors) if at not in (i, j)]
+    return contract([elementwise(np.multiply, pair), *rest], summed)
+
+
+def _pair(a: Named, b: Named, summed: Sequence[Axis]) -> Named:
+    """A product of two: a matrix product, batched over the axes they share and keep."""
+    over = [axis for axis in a.axes if axis in summed]
+    batch = [axis for axis in a.axes if axis in b.axes and axis not in over]
+    rows = [axis for axis in a.axes if axis not in b.axes]
+    columns = [axis for axis in b.axes if axis not in a.axes]
+    if batch and 1 in (extent(rows), extent(columns)):
+        return _einsum(a, b, (*batch, *rows, *columns))
+    big = max(a, b, key=_volume)
+    if (k := _pieces(_volume(big), big)) > 1:
+        return _by_pieces((a, b), summed, _widest(big.axes, summed), k)
+    n, m = extent(batch), extent(over)
+    left = aligned(a, (*batch, *rows, *over)).reshape(n, extent(rows), m)
+    right = aligned(b, (*batch, *over, *columns)).reshape(n, m, extent(columns))
+    axes = (*batch, *rows, *columns)
+    return Named(np.matmul(left, right).reshape([axis.size for axis in axes]), axes)
+
+
+def _einsum(a: Named, b: Named, axes: tuple[Axis, ...]) -> Named:
+    letter = dict(zip(union((a, b)), ascii_letters, strict=False))
+    left, right, out = ("".join(letter[axis] for axis in some) for some in (a.axes, b.axes, axes))
+    x, y = cast("NDArray[np.float64]", a.data), cast("NDArray[np.float64]", b.data)
+    return Named(np.asarray(np.einsum(f"{left},{right}->{out}", x, y)), axes)
+
+
+def _pieces(elements: int, like: Named) -> int:
+    return -(-elements * like.data.itemsize // SCRATCH)
+
+
+def _widest(axes: Sequence[Axis], summed: Sequence[Axis]) -> Axis:
+    """The axis to cut along: one that is kept, where there is one."""
+    kept = [axis for axis in axes if axis not in summed and axis.size > 1]
+    return max(kept or axes, key=lambda axis: axis.size)
+
+
+def _by_pieces(factors: Sequence[Named], summed: Sequence[Axis], axis: Axis, k: int) -> Named:
+    """A contraction cut into k pieces along an axis: each is placed, or added if it is summed."""
+    bounds = sorted({axis.size * i // k for i in range(k + 1)})
+    total: Named | None = None
+    for start, stop in pairwise(bounds):
+        new = Axis(stop - start)
+        renamed = [new if x is axis else x for x in summed]
+        piece = contract([part(a, axis, new, start) for a in factors], renamed)
+        if axis in summed:
+            total = piece if total is None else elementwise(np.add, (total, piece))
+            continue
+        if total is None:
+            total = _room_for(piece, new, axis)
+        target = part(total, axis, new, start)
+        target.data[...] = aligned(piece, target.axes)
+    assert total is not None
+    return total
+
+
+def _room_for(piece: Named, new: Axis, axis: Axis) -> Named:
+    axes = tuple(axis if x is new else x for x in piece.axes)
+    return Named(np.empty([x.size for x in axes], piece.data.dtype), axes)
