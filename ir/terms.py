@@ -105,6 +105,8 @@ def substitute(e: Expr, values: Mapping[str, Expr]) -> Expr:
         case Let(p, value, body):
             q, inner = _enter(p, body, values)
             return Let(q, substitute(value, values), inner)
+        case Get(i, inside):
+            return component(i, substitute(inside, values))
     return over(lambda c: substitute(c, values), e)
 
 

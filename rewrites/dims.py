@@ -1,0 +1,81 @@
+"""The parallel dimensions of a nest and which operands of its reduction depend on them."""
+
+# key: d dimension
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.nodes import Expr, Map, Reduce, Zip
+from ir.terms import children, free, variables
+from rewrites.spine import core, nest
+
+
+class Refused(Exception):
+    """A strategy does not apply to a program: the reason, for its user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dims:
+    """Positions in a nest of maps: `batch` reach every operand, `rows` and `columns` one each.
+
+    `columns` are the dimensions of the operand that most dimensions reach (the pixels of a
+    convolution), `rows` those of the other (its output channels); either may be empty.
+    """
+
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+def reduction(e: Expr) -> Reduce:
+    """The only outermost reduction inside the nest of e."""
+    found = outermost_reductions(core(e))
+    if len(found) != 1:
+        raise Refused(f"expected one reduction inside the maps, found {len(found)}")
+    return found[0]
+
+
+def outermost_reductions(e: Expr) -> list[Reduce]:
+    """Reductions of e that are not inside another."""
+    if isinstance(e, Reduce):
+        return [e]
+    return [r for c in children(e) for r in outermost_reductions(c)]
+
+
+def operands(r: Reduce) -> Sequence[Expr]:
+    """What a reduction goes over, part by part."""
+    return r.xs.parts if isinstance(r.xs, Zip) else (r.xs,)
+
+
+def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
+    """The dimensions whose element reaches e, directly or through an inner map's array."""
+    names, found = set(free(e)), set[int]()
+    for d in reversed(range(len(maps))):
+        if names & {v.name for v in variables(maps[d].f.pattern)}:
+            found.add(d)
+            names |= free(maps[d].xs)
+    return frozenset(found)
+
+
+def classify(e: Expr) -> Dims:
+    """Which dimensions of the nest of e reach which operands."""
+    maps, r = nest(e), reduction(e)
+    reach = sorted({depends(maps, part) for part in operands(r)} - {frozenset()}, key=_size)
+    every = frozenset(range(len(maps)))
+    if not reach:
+        raise Refused("the reduction does not depend on the maps around it")
+    if len(reach) > 2:
+        raise Refused("the reduction has more than two kinds of operands")
+    if len(reach) == 1:
+        return Dims(tuple(sorted(every - reach[0])), (), tuple(sorted(reach[0])))
+    small, large = reach
+    rest = every - small - large
+    return Dims(
+        tuple(sorted((small & large) | rest)),
+        tuple(sorted(small - large)),
+        tuple(sorted(large - small)),
+    )
+
+
+def _size(s: frozenset[int]) -> tuple[int, list[int]]:
+    return len(s), sorted(s)

@@ -1,0 +1,243 @@
+"""Laws of maps: fusion and fission, splitting, rounding, interchange, collapse."""
+
+# key: f g functions, xs ys arrays, k size, x y elements
+
+from ir.nat import Size, round_up
+from ir.nodes import (
+    Edge,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    Let,
+    MakeTuple,
+    Map,
+    PadEdge,
+    Pattern,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.terms import (
+    apply,
+    children,
+    free,
+    fresh,
+    lam,
+    lam2,
+    let,
+    pattern_value,
+    rebuild,
+    rename,
+    substitute,
+    variables,
+)
+from ir.types import Tuple
+from ir.typing import elem_of, size_of, type_of
+from rewrites.rule import get, put, rule
+from rewrites.shape import bound, is_out_view, is_view, uses
+
+
+def compose(f: Lam, g: Lam) -> Lam:
+    """x -> f(g(x)); what g computes is computed once."""
+    pattern, renaming = rename(g.pattern, free(f), {v.name for v in variables(g.pattern)} & free(f))
+    inner = substitute(g.body, renaming)
+    return Lam(pattern, call(f, inner))
+
+
+def call(f: Lam, e: Expr) -> Expr:
+    """f(e), by a let where e is computed and used more than once."""
+    once = all(uses(f.body, v.name) <= 1 for v in variables(f.pattern))
+    if is_view(e) or (once and isinstance(f.pattern, Var)):
+        return apply(f, e)
+    if isinstance(e, MakeTuple) and isinstance(f.pattern, tuple):
+        result = f.body
+        for p, part in zip(f.pattern, e.parts, strict=True):
+            p, renaming = rename(p, free(e), {v.name for v in variables(p)} & free(e))
+            result = call(Lam(p, substitute(result, renaming)), part)
+        return result
+    return let("v", e, type_of(e), lambda v: apply(f, v))
+
+
+@rule("map f . map g  =  map (f . g)")
+def fuse_maps(e: Expr) -> Expr | None:
+    match e:
+        case Map(f, Map(g, xs)):
+            return Map(compose(f, g), xs)
+    return None
+
+
+@rule("map f . zip(…, map g xs, …)  =  map (f . (…, g, …)) . zip(…, xs, …)")
+def fuse_zip(e: Expr) -> Expr | None:
+    match e:
+        case Map(f, Zip(parts)) if any(isinstance(p, Map) for p in parts):
+            sources = tuple(p.xs if isinstance(p, Map) else p for p in parts)
+            t = Tuple(tuple(elem_of(s) for s in sources))
+
+            def body(x: Expr) -> Expr:
+                fields = [
+                    apply(p.f, Get(i, x)) if isinstance(p, Map) else Get(i, x)
+                    for i, p in enumerate(parts)
+                ]
+                return call(f, MakeTuple(tuple(fields)))
+
+            return Map(tidy(lam("x", t, body)), Zip(sources))
+    return None
+
+
+def tidy(f: Lam) -> Lam:
+    """x -> e(x.0, x.1) as (x0, x1) -> e(x0, x1)."""
+    if not isinstance(f.pattern, Var) or not isinstance(f.pattern.type, Tuple):
+        return f
+    name, parts = f.pattern.name, f.pattern.type.parts
+    if not only_components(f.body, name):
+        return f
+    avoid = set(free(f.body))
+    fields: list[Var] = []
+    for t in parts:
+        fields.append(Var(fresh(name, avoid), t))
+        avoid.add(fields[-1].name)
+    return Lam(tuple(fields), apply(f, MakeTuple(tuple(fields))))
+
+
+def only_components(e: Expr, name: str) -> bool:
+    """Whether a tuple variable is used only as x.i."""
+    if name not in free(e):
+        return True
+    match e:
+        case Var():
+            return False
+        case Get(_, Var(x, _)) if x == name:
+            return True
+    return all(only_components(c, name) for c in children(e))
+
+
+@rule("map (x -> f (g x))  =  map f . map g")
+def fission(e: Expr, place: tuple[int, ...] = ()) -> Expr | None:
+    """Divides a map's body at the term at `place`, which becomes the inner map."""
+    match e:
+        case Map(f, xs):
+            inner = get(f.body, place)
+            g = Lam(f.pattern, inner)
+            t = Tuple((elem_of(xs), type_of(inner)))
+            mark = fresh("r", free(f.body) | bound(f))
+            rest = put(f.body, place, Var(mark, type_of(inner)))
+            outer = lam2(
+                ("x", mark),
+                (t.parts[0], t.parts[1]),
+                lambda x, r: substitute(apply(Lam(f.pattern, rest), x), {mark: r}),
+            )
+            used = any(uses(rest, v.name) for v in variables(f.pattern))
+            if not used:
+                return Map(lam(mark, t.parts[1], lambda r: substitute(rest, {mark: r})), Map(g, xs))
+            return Map(outer, Zip((xs, Map(g, xs))))
+    return None
+
+
+@rule("map f  =  join . map (map f) . split k")
+def split_map(e: Expr, k: Size) -> Expr | None:
+    match e:
+        case Map(f, xs):
+            chunks = Split(k, xs)
+            return Join(Map(lam("chunk", elem_of(chunks), lambda c: Map(f, c)), chunks))
+    return None
+
+
+@rule("map f xs  =  crop . map f . pad_any (0, round_up(n, k) - n) xs")
+def round_map(e: Expr, k: Size) -> Expr | None:
+    match e:
+        case Map(f, xs):
+            n = size_of(xs)
+            more = round_up(n, k) - n
+            if more == 0:
+                return None
+            return PadEdge(Edge.ANY, 0, -more, Map(f, PadEdge(Edge.ANY, 0, more, xs)))
+    return None
+
+
+@rule("map (x -> map (y -> e) ys) xs  =  transpose (map (y -> map (x -> e) xs) ys),  x not in ys")
+def interchange(e: Expr) -> Expr | None:
+    match e:
+        case Map(Lam(p, Map(Lam(q, inner), ys)), xs) if not bound(Lam(p, inner)) & free(ys):
+            q, renaming = rename(q, free(xs), {v.name for v in variables(q)} & free(xs))
+            return Transpose(Map(Lam(q, Map(Lam(p, substitute(inner, renaming)), xs)), ys))
+    return None
+
+
+@rule("map (map f)  =  transpose . map (map f) . transpose")
+def interchange_rows(e: Expr) -> Expr | None:
+    match e:
+        case Map(Lam(Var(x, _), Map(f, Var(y, _))), xs) if x == y and x not in free(f):
+            columns = Transpose(xs)
+            return Transpose(Map(lam("column", elem_of(columns), lambda c: Map(f, c)), columns))
+    return None
+
+
+@rule("map (map f . g)  =  transpose . map (map f) . transpose . map g")
+def interchange_mapped(e: Expr) -> Expr | None:
+    match e:
+        case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(f):
+            columns = Transpose(Map(Lam(p, ys), xs))
+            return Transpose(Map(lam("column", elem_of(columns), lambda c: Map(f, c)), columns))
+    return None
+
+
+@rule("map (x -> map (y -> e) ys(x)) xs  =  map (ps -> map ((x, y) -> e) ps) (pairs of x, y)")
+def pair(e: Expr) -> Expr | None:
+    """Makes an inner map whose array depends on x go over pairs (x, y): a map of rows."""
+    match e:
+        case Map(Lam(p, Map(Lam(q, inner), ys)), xs) if not (isinstance(p, Var) and ys == p):
+            rows = Map(Lam(p, _paired(p, ys)), xs)
+            f = Lam((p, q), inner)
+            return Map(lam("row", elem_of(rows), lambda r: Map(f, r)), rows)
+    return None
+
+
+def _paired(p: Pattern, ys: Expr) -> Expr:
+    outer = pattern_value(p)
+    return Map(lam("y", elem_of(ys), lambda y: MakeTuple((outer, y))), ys)
+
+
+@rule(
+    "map (x -> map (y -> e) ys) xs  =  split n (map ((x, y) -> e) (join (map (x -> (x, ys)) xs)))"
+)
+def collapse(e: Expr) -> Expr | None:
+    """Two nested maps become one; where e does not use x, the pairs are just the ys."""
+    match e:
+        case Map(Lam(p, Map(Lam(q, inner), ys)), xs):
+            n = size_of(ys)
+            if not bound(Lam(p, inner)) & free(Lam(q, inner)):
+                plain = Join(xs) if isinstance(p, Var) and ys == p else Join(Map(Lam(p, ys), xs))
+                return Split(n, Map(Lam(q, inner), plain))
+            if bound(Lam(p, inner)) & bound(Lam(q, inner)):
+                return None
+            return Split(n, Map(Lam((p, q), inner), Join(Map(Lam(p, _paired(p, ys)), xs))))
+    return None
+
+
+@rule("map (view . f)  =  map view . map f")
+def pull_view(e: Expr) -> Expr | None:
+    """Moves a view that a map's result is seen through out of the map."""
+    match e:
+        case Map(Lam(p, view), xs) if is_out_view(view):
+            if names_in_view(view) & bound(Lam(p, view)):
+                return None
+            parts = children(view)
+            inner = parts[-1]
+            outer = lam("v", type_of(inner), lambda v: rebuild(view, (*parts[:-1], v)))
+            return Map(outer, Map(Lam(p, inner), xs))
+    return None
+
+
+def names_in_view(view: Expr) -> frozenset[str]:
+    """Variables used by a view itself, not by what it shows."""
+    return frozenset[str]().union(*map(free, children(view)[:-1]))
+
+
+@rule("let x = view in e  =  e[view / x]")
+def inline_view(e: Expr) -> Expr | None:
+    match e:
+        case Let(p, value, inner) if is_view(value):
+            return apply(Lam(p, inner), value)
+    return None

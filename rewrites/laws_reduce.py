@@ -1,0 +1,230 @@
+"""Laws of reductions: splitting, flattening, interchange with maps and with each other."""
+
+# key: z initial value, f folding function, g elementwise function, xs array, k size
+
+from ir.nat import Size, same
+from ir.nodes import (
+    Binary,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    MakeTuple,
+    Map,
+    Reduce,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.terms import apply, free, lam, lam2, rename, substitute, variables
+from ir.types import Array, Type
+from ir.typing import array_of, elem_of, size_of, type_of
+from rewrites.laws_map import call, tidy
+from rewrites.rule import rule
+from rewrites.shape import bound, fold_of, is_view, unit
+
+
+def folding(f: Lam) -> Type:
+    """The type of the accumulator of a folding function."""
+    return type_of(f.body)
+
+
+def fold(f: Lam, acc: Expr, x: Expr) -> Expr:
+    """f(acc, x)"""
+    return apply(f, MakeTuple((acc, x)))
+
+
+@rule("reduce z f  =  reduce z (reduce f) . split k")
+def split_reduce(e: Expr, k: Size) -> Expr | None:
+    match e:
+        case Reduce(z, f, xs):
+            return _nest(z, f, Split(k, xs))
+    return None
+
+
+@rule("reduce z f . join  =  reduce z (reduce f)")
+def unjoin_reduce(e: Expr) -> Expr | None:
+    match e:
+        case Reduce(z, f, Join(xss)):
+            return _nest(z, f, xss)
+    return None
+
+
+def _nest(z: Expr, f: Lam, xss: Expr) -> Expr:
+    rows = lam2(("acc", "chunk"), (folding(f), elem_of(xss)), lambda acc, row: Reduce(acc, f, row))
+    return Reduce(z, rows, xss)
+
+
+@rule("reduce z (reduce f)  =  reduce z f . join")
+def join_reduce(e: Expr) -> Expr | None:
+    match e:
+        case Reduce(z, Lam((Var(acc, _), Var(row, _)), Reduce(Var(a, _), f, Var(r, _))), xss) if (
+            acc == a and row == r and not {acc, row} & free(f)
+        ):
+            return Reduce(z, f, Join(xss))
+    return None
+
+
+@rule("reduce z (x -> reduce f s)  =  reduce z (reduce f) . transpose . map (x -> s),  f a fold")
+def interchange_reduce(e: Expr) -> Expr | None:
+    """Exchanges the two outer levels of a nest of folds."""
+    match e:
+        case Reduce(z, Lam((Var(acc, _), p), Reduce(Var(a, _), f, s)), xs) if (
+            acc == a and not bound(Lam(p, z)) & free(f) and acc not in free(f) | free(s)
+        ):
+            if not fold_of(innermost(f)):
+                return None
+            if not isinstance(s, Zip):
+                return _nest(z, f, Transpose(Map(Lam(p, s), xs)))
+            columns = Zip(tuple(Transpose(Map(Lam(p, part), xs)) for part in s.parts))
+            step = lam2(
+                ("acc", "x"),
+                (folding(f), elem_of(columns)),
+                lambda a, x: Reduce(a, f, Zip(_fields(x, len(s.parts)))),
+            )
+            return Reduce(z, step, columns)
+    return None
+
+
+def innermost(f: Lam) -> Lam:
+    """The folding function inside a nest of reductions."""
+    match f.body:
+        case Reduce(_, g, _):
+            return innermost(g)
+    return f
+
+
+@rule("reduce z f . map g  =  reduce z (acc, x -> f acc (g x))")
+def fuse_reduce(e: Expr) -> Expr | None:
+    match e:
+        case Reduce(z, f, Map(g, xs)):
+            return Reduce(z, _after(f, g), xs)
+    return None
+
+
+def _after(f: Lam, g: Lam) -> Lam:
+    assert isinstance(f.pattern, tuple)
+    acc, x = f.pattern
+    avoid = free(f) | {v.name for v in variables(acc)}
+    p, renaming = rename(g.pattern, avoid, {v.name for v in variables(g.pattern)} & avoid)
+    value = substitute(g.body, renaming)
+    names = {v.name for v in variables(p)}
+    q, renaming = rename(x, names | free(value), names & {v.name for v in variables(x)})
+    return Lam((acc, p), call(Lam(q, substitute(f.body, renaming)), value))
+
+
+@rule("reduce z (acc ⊕ reduce 0 ⊕ g)  =  reduce z (reduce g)")
+def flatten_fold(e: Expr) -> Expr | None:
+    """A fold whose term is itself a fold with the same operator, from its unit."""
+    match e:
+        case Reduce(z, f, xs):
+            outer = fold_of(f)
+            if outer is None or not isinstance(outer.term, Reduce):
+                return None
+            inner = outer.term
+            folded = fold_of(inner.f)
+            if folded is None or folded.op != outer.op:
+                return None
+            if inner.init != unit(outer.op, type_of(inner)):
+                return None
+            assert isinstance(f.pattern, tuple)
+            return Reduce(z, Lam(f.pattern, Reduce(f.pattern[0], inner.f, inner.xs)), xs)  # type: ignore[arg-type]
+    return None
+
+
+@rule("reduce 0 ⊕ g xs ⊕ b  =  reduce b ⊕ g xs")
+def absorb_init(e: Expr) -> Expr | None:
+    """What is added after a sum may be what the sum starts from."""
+    match e:
+        case Binary(op, Reduce(z, f, xs), b) | Binary(op, b, Reduce(z, f, xs)):
+            folded = fold_of(innermost(f))
+            scalar = is_view(b) and not isinstance(type_of(b), Array)
+            starts = z == unit(op, type_of(z)) and type_of(b) == type_of(z)
+            if folded and scalar and folded.op == op and starts:
+                return Reduce(b, f, xs)
+    return None
+
+
+@rule("zip (join xs) (join ys)  =  join (map zip (zip xs ys))")
+def zip_joins(e: Expr) -> Expr | None:
+    """Where one part is a join, the others are split to match it."""
+    match e:
+        case Zip(parts) if any(isinstance(p, Join) for p in parts):
+            widths = [array_of(elem_type(p.xs)).size for p in parts if isinstance(p, Join)]
+            n = widths[0]
+            if not all(same(w, n) for w in widths):
+                return None
+            rows = tuple(p.xs if isinstance(p, Join) else Split(n, p) for p in parts)
+            pairs = Zip(rows)
+            return Join(
+                Map(
+                    lam("row", elem_of(pairs), lambda r: Zip(_fields(r, len(rows)))),
+                    pairs,
+                )
+            )
+    return None
+
+
+def elem_type(xs: Expr) -> Expr:
+    """A stand-in for an element of xs."""
+    return Var("_", elem_of(xs))
+
+
+def _fields(r: Expr, n: int) -> tuple[Expr, ...]:
+    return tuple(Get(i, r) for i in range(n))
+
+
+@rule("map (x -> reduce z f s) xs  =  reduce (map z xs) (map f . zip) (transpose (map s xs))")
+def interchange_map_reduce(e: Expr) -> Expr | None:
+    """What s is zipped from without using x stays one for all x: this makes register blocks."""
+    match e:
+        case Map(Lam(p, Reduce(z, f, s)), xs):
+            if bound(Lam(p, z)) & free(f):
+                return None
+            parts = s.parts if isinstance(s, Zip) else (s,)
+            used = [bool(bound(Lam(p, z)) & free(part)) for part in parts]
+            sources = [
+                Transpose(Map(Lam(p, part), xs)) if mine else part
+                for part, mine in zip(parts, used, strict=True)
+            ]
+            xss = Zip(tuple(sources)) if isinstance(s, Zip) else sources[0]
+            inits = Map(Lam(p, z), xs)
+            accs = Array(folding(f), size_of(xs))
+            step = lam2(
+                ("acc", "x"),
+                (accs, elem_of(xss)),
+                lambda acc, row: _advance(f, acc, row, used, isinstance(s, Zip)),
+            )
+            return Reduce(inits, step, xss)
+    return None
+
+
+def _advance(f: Lam, acc: Expr, row: Expr, used: list[bool], zipped: bool) -> Expr:
+    fields = [Get(i, row) for i in range(len(used))] if zipped else [row]
+    mine = tuple(x for x, u in zip(fields, used, strict=True) if u)
+    pairs = Zip((acc, *mine))
+
+    def body(t: Expr) -> Expr:
+        own = iter(range(1, len(mine) + 1))
+        x = tuple(Get(next(own), t) if u else field for field, u in zip(fields, used, strict=True))
+        return fold(f, Get(0, t), MakeTuple(x) if zipped else x[0])
+
+    return Map(tidy(lam("t", elem_of(pairs), body)), pairs)
+
+
+@rule("reduce z ⊕ g  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k,  ⊕ associative")
+def partial_reduce(e: Expr, k: Size) -> Expr | None:
+    match e:
+        case Reduce(z, f, xs):
+            folded = fold_of(f)
+            zero = unit(folded.op, type_of(z)) if folded else None
+            if folded is None or zero is None:
+                return None
+            chunks = Split(k, xs)
+            parts = Map(lam("part", elem_of(chunks), lambda c: Reduce(zero, f, c)), chunks)
+            plus = lam2(
+                ("acc", "p"), (type_of(z), type_of(z)), lambda a, x: Binary(folded.op, a, x)
+            )
+            return Reduce(z, plus, parts)
+    return None

@@ -1,0 +1,203 @@
+"""Laws of views: what cancels, and how views pass maps."""
+
+# key: xs array, n k sizes, f function
+
+from ir.nat import Size, round_up, same
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    Edge,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Reorder,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.terms import free, lam, pattern_value, variables
+from ir.types import Array, Scalar, leaves
+from ir.typing import elem_of, type_of
+from rewrites.laws_map import tidy
+from rewrites.rule import Rule, rule
+from rewrites.shape import depth, number
+
+
+@rule("join . split k  =  id")
+def join_split(e: Expr) -> Expr | None:
+    match e:
+        case Join(Split(_, xs)):
+            return xs
+    return None
+
+
+@rule("split n . join  =  id,  rows of n")
+def split_join(e: Expr) -> Expr | None:
+    match e:
+        case Split(n, Join(xs)):
+            row = elem_of(xs)
+            return xs if isinstance(row, Array) and same(row.size, n) else None
+    return None
+
+
+@rule("transpose . transpose  =  id")
+def transpose_twice(e: Expr) -> Expr | None:
+    match e:
+        case Transpose(Transpose(xs)):
+            return xs
+    return None
+
+
+@rule("map transpose . map transpose  =  id")
+def map_transpose_twice(e: Expr) -> Expr | None:
+    match e:
+        case Map(Lam(Var(x, _), Transpose(Transpose(Var(y, _)))), xs) if x == y:
+            return xs
+    return None
+
+
+@rule("pad 0 0  =  id")
+def pad_nothing(e: Expr) -> Expr | None:
+    match e:
+        case Pad(0, 0, _, xs) | PadEdge(_, 0, 0, xs):
+            return xs
+    return None
+
+
+@rule("(x, y).i  =  the i-th")
+def get_tuple(e: Expr) -> Expr | None:
+    match e:
+        case Get(i, MakeTuple(parts)):
+            return parts[i]
+    return None
+
+
+@rule("asScalar . asVector v  =  id")
+def scalar_vector(e: Expr) -> Expr | None:
+    match e:
+        case AsScalar(AsVector(_, xs)):
+            return xs
+    return None
+
+
+@rule("map (x -> f x.i) (zip xs …)  =  map f of the i-th of xs …")
+def unzip(e: Expr) -> Expr | None:
+    """A function that looks at one part of a zip goes over that part alone."""
+    match e:
+        case Map(f, Zip(parts)):
+            g = tidy(f)
+            if not isinstance(g.pattern, tuple):
+                return None
+            used = [bool({v.name for v in variables(p)} & free(g.body)) for p in g.pattern]
+            if sum(used) != 1:
+                return None
+            i = used.index(True)
+            return Map(Lam(g.pattern[i], g.body), parts[i])
+    return None
+
+
+@rule("map id  =  id")
+def map_identity(e: Expr) -> Expr | None:
+    match e:
+        case Map(Lam(p, inner), xs) if pattern_value(p) == inner:
+            return xs
+    return None
+
+
+@rule("pad_any . crop  =  id")
+def pad_cropped(e: Expr) -> Expr | None:
+    """Nobody looks at what pad_any adds, so it may be what was cropped."""
+    match e:
+        case PadEdge(Edge.ANY, 0, right, PadEdge(_, 0, left, xs) | Pad(0, left, _, xs)) if same(
+            right + left, 0
+        ):
+            return xs
+    return None
+
+
+@rule("pad_any . zip  =  zip . map pad_any")
+def pad_zip(e: Expr) -> Expr | None:
+    match e:
+        case PadEdge(edge, left, right, Zip(parts)):
+            return Zip(tuple(PadEdge(edge, left, right, p) for p in parts))
+    return None
+
+
+@rule("id  =  join . split k")
+def split_open(e: Expr, k: Size) -> Expr | None:
+    return Join(Split(k, e)) if isinstance(type_of(e), Array) else None
+
+
+@rule("id  =  crop . pad (0, round_up(n, k) - n) 0")
+def round_open(e: Expr, k: Size) -> Expr | None:
+    t = type_of(e)
+    if not isinstance(t, Array):
+        return None
+    more = round_up(t.size, k) - t.size
+    (scalar,) = set(leaves(t))
+    if more == 0 or not isinstance(scalar, Scalar):
+        return None
+    zero = number(0, scalar)
+    return Pad(0, -more, zero, Pad(0, more, zero, e))
+
+
+@rule("id  =  transpose . transpose")
+def transpose_open(e: Expr) -> Expr | None:
+    return Transpose(Transpose(e)) if depth(type_of(e)) > 1 else None
+
+
+@rule("id  =  map f' . map f,  f' . f = id")
+def transpose_inner(e: Expr, level: Size) -> Expr | None:
+    """map^level transpose, twice."""
+    assert isinstance(level, int)
+    return swapped(swapped(e, level), level) if depth(type_of(e)) > level + 1 else None
+
+
+def swapped(e: Expr, level: int) -> Expr:
+    """map^level transpose e"""
+    if level == 0:
+        return Transpose(e)
+    return Map(lam("r", elem_of(e), lambda r: swapped(r, level - 1)), e)
+
+
+@rule("split k . zip  =  map zip . zip . map (split k)")
+def split_zip(e: Expr) -> Expr | None:
+    match e:
+        case Split(k, Zip(parts)):
+            rows = Zip(tuple(Split(k, p) for p in parts))
+            return Map(
+                lam(
+                    "row", elem_of(rows), lambda r: Zip(tuple(Get(i, r) for i in range(len(parts))))
+                ),
+                rows,
+            )
+    return None
+
+
+@rule("reorder id  =  id")
+def reorder_nothing(e: Expr) -> Expr | None:
+    match e:
+        case Reorder(Lam(p, inner), xs) if p == inner:
+            return xs
+    return None
+
+
+SIMPLER: tuple[Rule, ...] = (
+    join_split,
+    split_join,
+    transpose_twice,
+    map_transpose_twice,
+    pad_nothing,
+    get_tuple,
+    scalar_vector,
+    unzip,
+    map_identity,
+    pad_cropped,
+    reorder_nothing,
+)

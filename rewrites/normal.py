@@ -1,0 +1,63 @@
+"""One form for the many ways to write a nest: maps fused, views outside, reductions flat or nested.
+
+The result is `views . map (map … (epilogue . reduce …))`, whatever the order and grouping of loops
+in the program that it came from.
+"""
+
+# key: e term, s strategy
+
+from ir.nodes import Expr, Let, Map, Reduce
+from ir.terms import children
+from rewrites.laws_map import fuse_maps, fuse_zip, inline_view, pull_view
+from rewrites.laws_reduce import (
+    absorb_init,
+    flatten_fold,
+    fuse_reduce,
+    unjoin_reduce,
+    zip_joins,
+)
+from rewrites.laws_view import SIMPLER
+from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import is_out_view, is_view
+from rewrites.strategy import child, choice, outermost, repeat, seq, when
+
+simplify: Strategy = repeat(outermost(choice(*(r() for r in SIMPLER))))
+
+_fuse = choice(
+    *(r() for r in SIMPLER),
+    inline_view(),
+    when(lambda e: isinstance(e, Map) and not is_view(e), choice(fuse_maps(), fuse_zip())),
+    fuse_reduce(),
+    flatten_fold(),
+    absorb_init(),
+)
+
+fused: Strategy = repeat(outermost(_fuse))
+
+
+def pulled(e: Expr) -> Rewritten | None:
+    """One view moved out of a map on the spine."""
+    if isinstance(e, Let):
+        return child(1, pulled)(e)
+    if is_out_view(e):
+        return child(len(children(e)) - 1, pulled)(e)
+    if isinstance(e, Map):
+        return choice(child(0, child(0, pulled)), pull_view())(e)
+    return None
+
+
+perfect: Strategy = repeat(pulled)
+
+
+def _nest_once(e: Expr) -> Rewritten | None:
+    """zip of joins becomes a join of zips, and a reduction of a join a nest of reductions."""
+    if not isinstance(e, Reduce):
+        return None
+    return choice(
+        unjoin_reduce(), fuse_reduce(), child(2, zip_joins()), child(1, child(0, _nest_once))
+    )(e)
+
+
+nested_reductions: Strategy = repeat(outermost(_nest_once))
+
+normalise: Strategy = seq(fused, perfect, nested_reductions, simplify)

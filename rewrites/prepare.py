@@ -1,0 +1,110 @@
+"""Choices made before a nest is lowered: which views are stored, how constants are laid out."""
+
+# key: e term, s strategy
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ir.nat import Size
+from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Zip
+from ir.terms import children, free
+from ir.types import Array
+from ir.typing import type_of
+from rewrites.dims import classify
+from rewrites.laws_lower import store_view
+from rewrites.laws_view import round_open, split_open, transpose_inner
+from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import depth, is_view
+from rewrites.spine import nested
+from rewrites.strategy import attempt, child, choice, outermost, seq, skip, when
+
+
+class Windows(Enum):
+    """How much of the windows' view is stored."""
+
+    NONE = "none"
+    PADDED = "padded"
+    ROWS = "rows"  # after the vertical slide: im2win
+    ALL = "all"  # after every slide: im2col
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is stored, and which parameters are constant (so that they may be relaid)."""
+
+    windows: Windows = Windows.NONE
+    relaid: frozenset[str] = frozenset()
+    panel: Size = 1
+
+
+def prepare(params: frozenset[str], choices: Choices) -> Strategy:
+    """Store what is to be stored; lay constants out in panels of the rows' block."""
+    return seq(_windows(params, choices.windows), _relay(choices))
+
+
+def _windows(params: frozenset[str], windows: Windows) -> Strategy:
+    if windows is Windows.NONE:
+        return skip
+    kinds = {Windows.PADDED: _is_pad, Windows.ROWS: _is_rows, Windows.ALL: _is_windows}
+    test = kinds[windows]
+    return attempt(
+        outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), store_view()))
+    )
+
+
+def _closed(e: Expr, params: frozenset[str]) -> bool:
+    return free(e) <= params and isinstance(type_of(e), Array)
+
+
+def _is_pad(e: Expr) -> bool:
+    return isinstance(e, Pad | PadEdge)
+
+
+def _slides(e: Expr) -> int:
+    return isinstance(e, Slide) + sum(map(_slides, children(e)))
+
+
+def _is_rows(e: Expr) -> bool:
+    return isinstance(e, Slide) and _slides(e) == 1
+
+
+def _is_windows(e: Expr) -> bool:
+    return _slides(e) > 0 and not isinstance(e, Zip)
+
+
+def _relay(choices: Choices) -> Strategy:
+    """Where the rows' map goes over a constant, make that constant's rows innermost."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not choices.relaid:
+            return skip(e)
+        rows = classify(e).rows
+        if not rows:
+            return skip(e)
+        return nested(rows[0], when(lambda m: isinstance(m, Map), child(1, parts)))(e)
+
+    def parts(xs: Expr) -> Rewritten | None:
+        count = len(xs.parts) if isinstance(xs, Zip) else 1
+        each = (
+            [child(i, attempt(panel)) for i in range(count)]
+            if isinstance(xs, Zip)
+            else [attempt(panel)]
+        )
+        return seq(*each)(xs)
+
+    def panel(xs: Expr) -> Rewritten | None:
+        constant = free(xs) and free(xs) <= choices.relaid and is_view(xs)
+        if not constant or depth(type_of(xs)) < 2:
+            return None
+        return panels(depth(type_of(xs)), choices.panel)(xs)
+
+    return run
+
+
+def panels(dims: int, width: Size) -> Strategy:
+    """id = undo . store . (rows in panels of `width`, a panel's rows innermost)"""
+    opened: Strategy = store_view()
+    for level in reversed(range(1, dims)):
+        opened = seq(transpose_inner(level=level), child(1, opened))
+    steps = seq(split_open(k=width), child(0, opened))
+    return choice(seq(round_open(k=width), child(1, steps)), steps)

@@ -1,0 +1,121 @@
+"""The family `registers`: a block of results in registers, in vectors, and no local memory.
+
+Parameters: `tx` and `ty` columns (pixels) and `tr` vectors of `v` rows (output channels) that one
+work-item makes, `k` steps of the innermost reduction unrolled.
+"""
+
+# key: e term, s strategy
+
+from dataclasses import dataclass
+from functools import partial
+
+from ir.nat import named
+from ir.nodes import Expr, Level
+from rewrites.block import (
+    longest_inside,
+    longest_outside,
+    on_reduction,
+    parallel,
+    split_innermost,
+    unrolled_spine,
+)
+from rewrites.dims import Dims, Refused, classify
+from rewrites.hoist import block
+from rewrites.laws_map import split_map
+from rewrites.laws_vector import vectorize_map
+from rewrites.naive import plain
+from rewrites.normal import normalise
+from rewrites.prepare import Choices, prepare
+from rewrites.reshape import merge, on_map, rounded, sort, tile
+from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import has_reduction
+from rewrites.spine import inside, kernels, nest, store_operands
+from rewrites.strategy import seq
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+
+    choices: Choices
+    level: Level = Level.GROUP
+    tall: bool = False  # also a block over the second-innermost columns
+    taps_inside: bool = False  # the longest reduction is the outermost loop
+
+
+def registers(params: frozenset[str], form: Registers) -> Strategy:
+    """Lower every kernel of a program this way."""
+    return seq(
+        normalise,
+        store_operands(params),
+        prepare(params, form.choices),
+        kernels(partial(_kernel, form)),
+    )
+
+
+def _kernel(form: Registers, e: Expr) -> Rewritten | None:
+    if not has_reduction(e):
+        return plain(e)
+    dims = classify(e)
+    return seq(*_steps(form, dims, len(nest(e))))(e)
+
+
+def _steps(form: Registers, dims: Dims, depth: int) -> list[Strategy]:
+    """Order, merge, vectorise, tile, block, lower."""
+    if not dims.rows and not dims.columns:
+        raise Refused("no dimension distinguishes one result from another")
+    order = [*dims.batch, *dims.columns, *dims.rows]
+    steps = [sort(order)]
+    first_row = len(dims.batch) + len(dims.columns)
+    steps += [merge(first_row) for _ in dims.rows[1:]]
+    n = first_row + bool(dims.rows)  # maps in the nest now
+    tiles = _tiles(form, dims, n)
+    vector = n - 1
+    steps.append(on_map(vector, vectors()))
+    for position, name in reversed(tiles):
+        steps.append(
+            on_map(position, split_map(k=named(name)))
+            if position == vector
+            else tile(position, named(name))
+        )
+    placed = _placed(n, [p for p, _ in tiles])
+    steps += [
+        sort(placed),
+        on_reduction(longest_outside if form.taps_inside else longest_inside),
+        split_innermost(named("k")),
+        block(n, len(placed) - 1),
+    ]
+    steps += [merge(0) for _ in range(n - 3)]
+    steps.append(parallel(min(3, n), form.level, unrolled_spine))
+    return steps
+
+
+def _tiles(form: Registers, dims: Dims, n: int) -> list[tuple[int, str]]:
+    """Which positions are tiled, by which parameter."""
+    tiles = [(n - 1, "tr")]
+    columns = list(range(len(dims.batch), len(dims.batch) + len(dims.columns)))
+    if not dims.rows:
+        columns = columns[:-1]
+    if columns:
+        tiles.append((columns[-1], "tx"))
+    if form.tall and len(columns) > 1:
+        tiles.append((columns[-2], "ty"))
+    return sorted(tiles)
+
+
+def _placed(n: int, tiled: list[int]) -> list[int]:
+    """The order that brings all chunk maps outside and all maps within chunks inside."""
+    outside, inside_, at = [], [], 0
+    for position in range(n):
+        outside.append(at)
+        at += 1
+        if position in tiled:
+            inside_.append(at)
+            at += 1
+    return outside + inside_
+
+
+def vectors() -> Strategy:
+    """The map at the root goes over vectors of v, in multiples of tr of them."""
+    tr, v = named("tr"), named("v")
+    return seq(rounded(tr * v), inside(vectorize_map(v=v)))

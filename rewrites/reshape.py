@@ -1,0 +1,71 @@
+"""Moves on a nest of maps: swap, sort, merge, tile. Each is a strategy made of laws."""
+
+# key: e term, s strategy, n position in the nest, k size
+
+from collections.abc import Sequence
+
+from ir.nat import Size
+from ir.nodes import Expr, Map, PadEdge, Zip
+from rewrites.laws_map import (
+    collapse,
+    interchange,
+    interchange_mapped,
+    interchange_rows,
+    pair,
+    round_map,
+    split_map,
+)
+from rewrites.laws_view import pad_zip
+from rewrites.normal import perfect, simplify
+from rewrites.rule import Rewritten, Strategy
+from rewrites.spine import inside, nested
+from rewrites.strategy import attempt, child, choice, seq, when
+
+_swap = choice(
+    interchange(), interchange_rows(), interchange_mapped(), seq(pair(), interchange_rows())
+)
+
+
+def swap(n: int) -> Strategy:
+    """Exchange the maps at positions n and n+1."""
+    return seq(nested(n, _swap), perfect, simplify)
+
+
+def merge(n: int) -> Strategy:
+    """The maps at positions n and n+1 become one over all their elements."""
+    return seq(nested(n, collapse()), perfect, simplify)
+
+
+def sort(order: Sequence[int]) -> Strategy:
+    """Rearrange the nest so that the map now at order[i] comes to position i."""
+    ranks = [order.index(i) for i in range(len(order))]
+    moves: list[Strategy] = []
+    for end in reversed(range(len(ranks))):
+        for n in range(end):
+            if ranks[n] > ranks[n + 1]:
+                ranks[n], ranks[n + 1] = ranks[n + 1], ranks[n]
+                moves.append(swap(n))
+    return seq(*moves)
+
+
+def padded_zip(e: Expr) -> Rewritten | None:
+    """Rounding a zip rounds each part, so that a stored part may bring its own room."""
+    return child(1, when(lambda xs: isinstance(xs, PadEdge) and isinstance(xs.xs, Zip), pad_zip()))(
+        e
+    )
+
+
+def rounded(k: Size) -> Strategy:
+    """The map at the root goes over a multiple of k elements."""
+    return attempt(seq(round_map(k=k), inside(attempt(padded_zip)), simplify))
+
+
+def tile(n: int, k: Size) -> Strategy:
+    """The map at position n becomes one over chunks of k and one over a chunk."""
+    step = seq(rounded(k), inside(split_map(k=k)))
+    return seq(nested(n, step), perfect, simplify)
+
+
+def on_map(n: int, s: Strategy) -> Strategy:
+    """s on the map at position n, then views moved outside."""
+    return seq(nested(n, when(lambda e: isinstance(e, Map), s)), perfect, simplify)

@@ -1,0 +1,138 @@
+"""Rules: a law, one pattern, one result, re-typed at every use; derivations record their uses."""
+
+# key: e term, s strategy, p place
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ir.show import show
+
+from ir.errors import IllTyped
+from ir.nat import Size, show_size
+from ir.nodes import Edge, Expr, Lam, Level
+from ir.terms import children, rebuild
+from ir.types import Type, equal, show_type
+from ir.typing import type_of
+
+Argument = Size | str | bool | Expr | Level | Edge | tuple[int, ...]
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`law` is the equation; `rewrite` gives its right side, or None where it does not apply."""
+
+    law: str
+    rewrite: Callable[..., Expr | None]
+
+    def __call__(self, **arguments: Argument) -> "Strategy":
+        """The strategy that applies this rule at the root of a term."""
+        return lambda e: apply_rule(self, arguments, e)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One use of a rule: where it was applied, and what stands there now."""
+
+    rule: Rule
+    arguments: tuple[tuple[str, Argument], ...]
+    place: Place
+    term: Expr
+
+
+Rewritten = tuple[Expr, tuple[Step, ...]]
+Strategy = Callable[[Expr], Rewritten | None]
+
+
+class Unsound(Exception):
+    """A rule changed the type of a term: a bug in the rule."""
+
+
+def rule(law: str) -> Callable[[Callable[..., Expr | None]], Rule]:
+    """Name a rewrite by its law."""
+    return lambda rewrite: Rule(law, rewrite)
+
+
+def apply_rule(r: Rule, arguments: dict[str, Argument], e: Expr) -> Rewritten | None:
+    """e rewritten at its root, its type checked to be what it was."""
+    result = r.rewrite(e, **arguments)
+    if result is None:
+        return None
+    before = None if isinstance(e, Lam) else type_of(e)
+    if before is not None:
+        _same_type(r, before, result)
+    return result, (Step(r, tuple(sorted(arguments.items())), (), result),)
+
+
+def _same_type(r: Rule, before: Type, result: Expr) -> None:
+    try:
+        after = type_of(result)
+    except IllTyped as problem:
+        raise Unsound(f"{r.law}: {problem}\n{show(result)}") from problem
+    if not equal(before, after):
+        raise Unsound(f"{r.law}: {show_type(before)} became {show_type(after)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A proof that `end` equals `start`: the laws in order, each with its place."""
+
+    start: Expr
+    steps: tuple[Step, ...]
+
+    @property
+    def end(self) -> Expr:
+        """The last term."""
+        return list(self.terms())[-1]
+
+    def terms(self) -> Iterator[Expr]:
+        """The whole term, first as it was, then after each step."""
+        e = self.start
+        yield e
+        for step in self.steps:
+            e = put(e, step.place, step.term)
+            yield e
+
+    def replay(self) -> Expr:
+        """Apply every law again from the start; the result must be the same at each step."""
+        e = self.start
+        for step in self.steps:
+            done = apply_rule(step.rule, dict(step.arguments), get(e, step.place))
+            if done is None or done[0] != step.term:
+                raise Unsound(f"the derivation does not replay at: {step.rule.law}")
+            e = put(e, step.place, done[0])
+        return e
+
+    def lines(self) -> Iterator[str]:
+        """One line a step: the law and its arguments."""
+        for i, step in enumerate(self.steps, 1):
+            given = ", ".join(f"{n} = {_show_argument(a)}" for n, a in step.arguments)
+            where = ".".join(map(str, step.place)) or "top"
+            yield f"{i:3}. {step.rule.law}" + (f"   [{given}]" if given else "") + f"   at {where}"
+
+
+def _show_argument(a: Argument) -> str:
+    match a:
+        case Expr():
+            return " ".join(show(a).split())
+        case Level() | Edge():
+            return str(a.value)
+        case str() | bool() | tuple():
+            return str(a)
+    return show_size(a)
+
+
+def get(e: Expr, place: Place) -> Expr:
+    """The term at a place."""
+    for i in place:
+        e = children(e)[i]
+    return e
+
+
+def put(e: Expr, place: Place, new: Expr) -> Expr:
+    """e with the term at a place replaced."""
+    if not place:
+        return new
+    inside = list(children(e))
+    inside[place[0]] = put(inside[place[0]], place[1:], new)
+    return rebuild(e, tuple(inside))

@@ -1,0 +1,168 @@
+"""What rules ask of terms: is it a pure view, which operator does a reduction fold with."""
+
+# key: e term, f function, op operator, u unit
+
+from dataclasses import dataclass
+
+from ir.nat import Size, bind, names
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Binary,
+    Concat,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    SizeOf,
+    Slide,
+    Split,
+    Store,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.terms import children, free, subterms, variables
+from ir.types import INT, Array, Scalar, Type, Vector
+
+LAYOUT = (
+    Join, Split, Slide, Pad, PadEdge, Transpose, Reorder, Zip, Concat, At, AsVector, AsScalar,
+    Get, MakeTuple,
+)  # fmt: skip
+LARGEST = {"float": float("inf"), "half": float("inf"), "int": 2**31 - 1}
+
+
+def is_view(e: Expr) -> bool:
+    """Whether e only rearranges what exists: it costs nothing to read it twice."""
+    match e:
+        case Var() | Lit() | SizeOf() | Store():
+            return True
+        case Map(f, xs):
+            return is_view(f.body) and is_view(xs)
+        case Let(_, value, body):
+            return is_view(value) and is_view(body)
+        case Generate(_, f):
+            return is_view(f.body)
+        case Reorder(_, xs):
+            return is_view(xs)
+    return isinstance(e, LAYOUT) and all(map(is_view, children(e)))
+
+
+def is_out_view(e: Expr) -> bool:
+    """A view that a result is written through, the result being the last child."""
+    return _invertible(e) and not (isinstance(e, Map) and is_view(e.xs))
+
+
+def _invertible(e: Expr) -> bool:
+    match e:
+        case Join() | Split() | Transpose() | AsScalar() | Reorder():
+            return True
+        case Pad(left, right, _, _) | PadEdge(_, left, right, _):
+            return crops(left, right)
+        case Map(f, _):
+            return rearranges(f)
+    return False
+
+
+def crops(left: Size, right: Size) -> bool:
+    """Amounts that only take away, whatever value the parameters have."""
+    return all(_non_positive(n) for n in (left, right))
+
+
+def _non_positive(n: Size) -> bool:
+    """n <= 0: a number, or a - round_up(a, k) for a number a."""
+    if isinstance(n, int):
+        return n <= 0
+    values = dict.fromkeys(names(n), 3), dict.fromkeys(names(n), 7), dict.fromkeys(names(n), 64)
+    return all(isinstance(v := bind(n, chosen), int) and v <= 0 for chosen in values)
+
+
+def rearranges(f: Lam) -> bool:
+    """x -> view(x), where the view can be written through, and is one."""
+    e = f.body
+    while _invertible(e):
+        e = children(e)[-1]
+    return f.body is not e and isinstance(f.pattern, Var) and e == f.pattern
+
+
+def uses(e: Expr, name: str) -> int:
+    """How often a variable occurs free in e."""
+    if name not in free(e):
+        return 0
+    if isinstance(e, Var):
+        return 1
+    return sum(uses(c, name) for c in children(e))
+
+
+def closed(e: Expr, params: frozenset[str]) -> bool:
+    """Whether e depends on nothing but the parameters of the program."""
+    return free(e) <= params
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A reduction's body seen as acc `op` term."""
+
+    op: str
+    term: Expr
+
+
+def fold_of(f: Lam) -> Fold | None:
+    """acc + g(x), acc * g(x), max(acc, g(x)) or min(acc, g(x)), either way round."""
+    if not isinstance(f.pattern, tuple) or not isinstance(f.pattern[0], Var):
+        return None
+    acc = f.pattern[0].name
+    match f.body:
+        case Binary(("+" | "*" | "max" | "min") as op, Var(name, _), term) if name == acc:
+            return Fold(op, term) if acc not in free(term) else None
+        case Binary(("+" | "*" | "max" | "min") as op, term, Var(name, _)) if name == acc:
+            return Fold(op, term) if acc not in free(term) else None
+    return None
+
+
+def unit(op: str, t: Type) -> Expr | None:
+    """e with e op x = x, for scalars; vectors repeat it."""
+    scalar = t.scalar if isinstance(t, Vector) else t
+    if not isinstance(scalar, Scalar):
+        return None
+    match op:
+        case "+":
+            return number(0, scalar)
+        case "*":
+            return number(1, scalar)
+        case "max":
+            return number(-LARGEST[scalar.name], scalar)
+        case "min":
+            return number(LARGEST[scalar.name], scalar)
+    return None
+
+
+def number(value: float, scalar: Scalar) -> Lit:
+    """A literal of a scalar type."""
+    return Lit(int(value) if scalar == INT else float(value), scalar)
+
+
+def has_reduction(e: Expr) -> bool:
+    """Whether e contains a reduction."""
+    return any(isinstance(s, Reduce | ReduceSeq) for s in subterms(e))
+
+
+def depth(t: Type) -> int:
+    """How many array dimensions a type has."""
+    return 1 + depth(t.elem) if isinstance(t, Array) else 0
+
+
+def bound(f: Lam) -> frozenset[str]:
+    """The names that a function binds."""
+    return frozenset(v.name for v in variables(f.pattern))

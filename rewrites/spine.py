@@ -1,0 +1,156 @@
+"""The spine of a term: the nest of maps whose results are the program's, seen through views."""
+
+# key: e term, s strategy, n depth
+
+from ir.nodes import (
+    Expr,
+    Let,
+    Map,
+    MapPar,
+    MapSeq,
+    Reduce,
+    ReduceSeq,
+    Store,
+)
+from ir.terms import children, free
+from ir.types import Array
+from ir.typing import type_of
+from rewrites.laws_lower import copy_deep, store, to_reduce_seq, to_seq
+from rewrites.rule import Rewritten, Step, Strategy
+from rewrites.shape import has_reduction, is_out_view, is_view
+from rewrites.strategy import attempt, child, choice, seq, skip
+
+
+def inside(s: Strategy) -> Strategy:
+    """s below the views that a result is seen through, and below its lets."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Let):
+            return child(1, run)(e)
+        if is_out_view(e):
+            return child(len(children(e)) - 1, run)(e)
+        return s(e)
+
+    return run
+
+
+def body(s: Strategy) -> Strategy:
+    """s in the body of the function of a map at the root."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return child(0, child(0, s))(e) if isinstance(e, Map | MapPar | MapSeq) else None
+
+    return run
+
+
+def nested(n: int, s: Strategy) -> Strategy:
+    """s at the spine inside n maps."""
+    for _ in range(n):
+        s = inside(body(s))
+    return inside(s)
+
+
+def strip(e: Expr) -> Expr:
+    """The first term on the spine that is neither a view of a result nor a let."""
+    while isinstance(e, Let) or is_out_view(e):
+        e = children(e)[-1]
+    return e
+
+
+def nest(e: Expr) -> list[Map]:
+    """The maps of the spine, outermost first."""
+    e = strip(e)
+    return [e, *nest(e.f.body)] if isinstance(e, Map) else []
+
+
+def core(e: Expr) -> Expr:
+    """What stands inside all maps of the spine."""
+    e = strip(e)
+    return core(e.f.body) if isinstance(e, Map) else e
+
+
+def computed(e: Expr) -> Rewritten | None:
+    """Makes a pure view of the program's result a copy, so that there is something to run."""
+    if is_view(strip(e)) and isinstance(type_of(e), Array):
+        return copy_deep()(e)
+    return skip(e)
+
+
+def store_operands(params: frozenset[str]) -> Strategy:
+    """Stores what depends on the parameters alone, needs a reduction, and is read by others."""
+
+    def on_spine(e: Expr) -> Rewritten | None:
+        if isinstance(e, Let):
+            return seq(child(0, operand), child(1, on_spine))(e)
+        if is_out_view(e):
+            return child(len(children(e)) - 1, on_spine)(e)
+        if isinstance(e, Map):
+            return seq(child(0, child(0, on_spine)), child(1, operand))(e)
+        if isinstance(e, Store):
+            return child(0, on_spine)(e)
+        return below(e)
+
+    def below(e: Expr) -> Rewritten:
+        steps: tuple[Step, ...] = ()
+        for i in range(len(children(e))):
+            done = child(i, operand)(e)
+            assert done is not None
+            e, more = done
+            steps += more
+        return e, steps
+
+    def operand(e: Expr) -> Rewritten | None:
+        if isinstance(e, Store):
+            return child(0, on_spine)(e)
+        if isinstance(e, Map | Reduce) and free(e) <= params and has_reduction(e):
+            return seq(store(), child(0, on_spine))(e)
+        return below(e)
+
+    return on_spine
+
+
+def kernels(s: Strategy) -> Strategy:
+    """s on the program's result and on everything stored for it, inside first."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return seq(stored, s)(e)
+
+    def stored(e: Expr) -> Rewritten:
+        steps: tuple[Step, ...] = ()
+        for i in range(len(children(e))):
+            done = child(i, run if isinstance(e, Store) else stored)(e)
+            if done is not None:
+                e, more = done
+                steps += more
+        return e, steps
+
+    return run
+
+
+def loops(e: Expr) -> Rewritten:
+    """Every reduction left becomes a loop; maps whose results are accumulated do too."""
+    if isinstance(e, Store):
+        return skip(e)
+    done = seq(_inner_loops, attempt(to_reduce_seq()), attempt(_accumulate))(e)
+    assert done is not None
+    return done
+
+
+def _inner_loops(e: Expr) -> Rewritten:
+    steps: tuple[Step, ...] = ()
+    for i in range(len(children(e))):
+        done = child(i, loops)(e)
+        assert done is not None
+        e, more = done
+        steps += more
+    return e, steps
+
+
+def _accumulate(e: Expr) -> Rewritten | None:
+    """The maps on the spine of a reduction's function, which make the next accumulator."""
+    return child(1, child(0, sequential))(e) if isinstance(e, ReduceSeq) else None
+
+
+def sequential(e: Expr) -> Rewritten | None:
+    """Every map on the spine becomes a loop."""
+    return inside(choice(seq(body(sequential), to_seq()), skip))(e)

@@ -1,0 +1,127 @@
+"""Strategies: how rules compose. A strategy gives a new term and the steps to it, or None."""
+
+# key: s strategy, e term
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ir.nodes import Expr, Lam
+from ir.terms import children, rebuild
+from rewrites.rule import Rewritten, Step, Strategy
+
+
+def skip(e: Expr) -> Rewritten:
+    """Succeeds and changes nothing."""
+    return e, ()
+
+
+def seq(*strategies: Strategy) -> Strategy:
+    """One after another; fails if one fails."""
+
+    def run(e: Expr) -> Rewritten | None:
+        steps: tuple[Step, ...] = ()
+        for s in strategies:
+            done = s(e)
+            if done is None:
+                return None
+            e, more = done
+            steps += more
+        return e, steps
+
+    return run
+
+
+def choice(*strategies: Strategy) -> Strategy:
+    """The first that succeeds."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return next((done for s in strategies if (done := s(e)) is not None), None)
+
+    return run
+
+
+def attempt(s: Strategy) -> Strategy:
+    """s, or nothing."""
+    return choice(s, skip)
+
+
+def repeat(s: Strategy, limit: int = 10_000) -> Strategy:
+    """s as often as it succeeds."""
+
+    def run(e: Expr) -> Rewritten | None:
+        steps: tuple[Step, ...] = ()
+        for _ in range(limit):
+            done = s(e)
+            if done is None:
+                break
+            e, more = done
+            steps += more
+        return e, steps
+
+    return run
+
+
+def when(test: Callable[[Expr], bool], s: Strategy) -> Strategy:
+    """s where the test holds; fails elsewhere."""
+    return lambda e: s(e) if test(e) else None
+
+
+def child(i: int, s: Strategy) -> Strategy:
+    """s at the i-th child."""
+
+    def run(e: Expr) -> Rewritten | None:
+        inside = list(children(e))
+        if i >= len(inside):
+            return None
+        done = s(inside[i])
+        if done is None:
+            return None
+        inside[i], steps = done
+        moved = tuple(replace(step, place=(i, *step.place)) for step in steps)
+        return rebuild(e, tuple(inside)), moved
+
+    return run
+
+
+def at(place: tuple[int, ...], s: Strategy) -> Strategy:
+    """s at a place."""
+    for i in reversed(place):
+        s = child(i, s)
+    return s
+
+
+def outermost(s: Strategy) -> Strategy:
+    """s at the first place where it succeeds, outermost and leftmost first."""
+
+    def run(e: Expr) -> Rewritten | None:
+        done = s(e)
+        if done is not None:
+            return done
+        for i in range(len(children(e))):
+            done = child(i, run)(e)
+            if done is not None:
+                return done
+        return None
+
+    return run
+
+
+def everywhere(s: Strategy) -> Strategy:
+    """s wherever it succeeds, inside out, once a place."""
+
+    def run(e: Expr) -> Rewritten:
+        steps: tuple[Step, ...] = ()
+        for i in range(len(children(e))):
+            done = child(i, run)(e)
+            assert done is not None
+            e, more = done
+            steps += more
+        done = s(e)
+        return (e, steps) if done is None else (done[0], steps + done[1])
+
+    return run
+
+
+def in_function(s: Strategy) -> Strategy:
+    """s in the body of a function."""
+    return lambda e: child(0, s)(e) if isinstance(e, Lam) else None
