@@ -1,0 +1,95 @@
+"""Devices as plain data, so that one can explore for a device that is not here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from ir.errors import UserError
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a device allows; a queried device makes one too."""
+
+    name: str
+    group_items: int  # work-items of a work-group
+    group_dims: tuple[int, int, int]  # and along each dimension
+    groups: tuple[int, int, int]  # work-groups along each dimension
+    cores: int
+    local_bytes: int
+    dedicated_local: bool  # false: local memory is ordinary memory, staging gains nothing
+    private_words: int  # 32-bit words a work-item keeps before it spills
+    memory_bytes: int
+    buffer_bytes: int  # of one allocation
+    code: int = 1 << 14  # operations of a kernel once its loops are unrolled
+    vector_widths: tuple[int, ...] = (2, 3, 4, 8, 16)
+
+
+# Bifrost: 64 registers before spilling; a quarter of memory an allocation (Mali OpenCL guide).
+MALI_G72 = Profile(
+    name="mali-g72",
+    group_items=384,
+    group_dims=(384, 384, 384),
+    groups=(2**31, 2**31, 2**31),
+    cores=12,
+    local_bytes=32 * KIB,
+    dedicated_local=False,
+    private_words=64,
+    memory_bytes=4 * GIB,
+    buffer_bytes=1 * GIB,
+)
+
+MALI_G76 = replace(MALI_G72, name="mali-g76", cores=10)
+
+# CUDA programming guide, compute capability 9.0: 255 registers a thread, 65,535 groups in y and z.
+H200 = Profile(
+    name="h200",
+    group_items=1024,
+    group_dims=(1024, 1024, 64),
+    groups=(2**31 - 1, 65535, 65535),
+    cores=132,
+    local_bytes=48 * KIB,
+    dedicated_local=True,
+    private_words=255,
+    memory_bytes=139 * GIB,
+    buffer_bytes=34 * GIB,
+)
+
+# A CPU runtime: private arrays that spill stay in the first-level cache.
+CPU = Profile(
+    name="cpu",
+    group_items=4096,
+    group_dims=(4096, 4096, 4096),
+    groups=(2**31, 2**31, 2**31),
+    cores=2,
+    local_bytes=32 * KIB,
+    dedicated_local=False,
+    private_words=1024,
+    memory_bytes=4 * GIB,
+    buffer_bytes=1 * GIB,
+)
+
+PROFILES = {p.name: p for p in (MALI_G72, MALI_G76, H200, CPU)}
+
+
+def profile(name: str) -> Profile:
+    """A named profile."""
+    if name not in PROFILES:
+        raise UserError(f"no profile {name}; there are {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+def with_overrides(base: Profile, overrides: Mapping[str, int]) -> Profile:
+    """A profile with some of its numbers replaced."""
+    numbers = {f.name for f in fields(Profile)} - {"name", *_STRUCTURED}
+    for name, value in overrides.items():
+        if name not in numbers:
+            raise UserError(f"no number {name} in a profile; there are {', '.join(sorted(numbers))}")
+        if value < 1:
+            raise UserError(f"{name} of a profile must be at least 1, found {value}")
+    new: dict[str, int] = {name: int(value) for name, value in overrides.items()}
+    return replace(base, **new)  # type: ignore[arg-type]
+
+
+_STRUCTURED = ("dedicated_local", "group_dims", "groups", "vector_widths")
