@@ -4,7 +4,7 @@
 
 from ir.nat import Size
 from ir.nodes import Expr, Get, Level, Reduce, Var
-from ir.terms import subterms
+from ir.terms import free, subterms
 from ir.types import Array
 from ir.typing import size_of, type_of
 from rewrites.laws_lower import (
@@ -138,6 +138,7 @@ def operand_terms(e: Expr) -> list[Expr]:
     """The components of outer variables that the maps of e go over, but for accumulators."""
     found: list[Expr] = []
     for sub in subterms(e):
-        if isinstance(sub, Get) and isinstance(sub.e, Var) and sub not in found:
+        component = isinstance(sub, Get) and isinstance(sub.e, Var)
+        if component and sub not in found and free(sub) <= free(e):
             found.append(sub)
     return found

@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ir.nodes import Expr, Map, Reduce, Zip
+from ir.nodes import Expr, Get, Map, Pattern, Reduce, Var, Zip
 from ir.terms import children, free, variables
 from rewrites.spine import core, nest
 
@@ -49,12 +49,45 @@ def operands(r: Reduce) -> Sequence[Expr]:
 
 def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
     """The dimensions whose element reaches e, directly or through an inner map's array."""
-    names, found = set(free(e)), set[int]()
-    for d in reversed(range(len(maps))):
-        if names & {v.name for v in variables(maps[d].f.pattern)}:
-            found.add(d)
-            names |= free(maps[d].xs)
+    found: set[int] = set()
+    for term in roots(e):
+        d = _binder(maps, term)
+        if d is not None:
+            found |= {d} | depends(maps[:d], _origin(maps[d], term))
     return frozenset(found)
+
+
+def roots(e: Expr) -> list[Expr]:
+    """The free variables of e, as x.i where only a component is used."""
+    match e:
+        case Var() | Get(_, Var()):
+            return [e]
+    inside = [r for c in children(e) for r in roots(c)]
+    return [r for r in inside if free(r) <= free(e)]
+
+
+def _binder(maps: Sequence[Map], term: Expr) -> int | None:
+    """The innermost map that binds the variable of a root."""
+    for d in reversed(range(len(maps))):
+        if free(term) & {v.name for v in variables(maps[d].f.pattern)}:
+            return d
+    return None
+
+
+def _origin(m: Map, term: Expr) -> Expr:
+    """The part of a map's array that a root of its body comes from."""
+    if not isinstance(m.xs, Zip):
+        return m.xs
+    if isinstance(term, Get):
+        return m.xs.parts[term.index] if isinstance(m.f.pattern, Var) else m.xs
+    fields = m.f.pattern if isinstance(m.f.pattern, tuple) else ()
+    return next(
+        (part for p, part in zip(fields, m.xs.parts, strict=False) if free(term) & _names(p)), m.xs
+    )
+
+
+def _names(p: Pattern) -> set[str]:
+    return {v.name for v in variables(p)}
 
 
 def classify(e: Expr) -> Dims:

@@ -40,6 +40,30 @@ def deeper(e: Expr) -> Rewritten | None:
     return when(lambda m: isinstance(m, Map) and isinstance(m.f.body, Reduce), hoist)(e)
 
 
+def hoist_chunks(e: Expr) -> Rewritten | None:
+    """As `hoist`, but the innermost reduction stays inside the map."""
+    if not isinstance(e, Map):
+        return None
+    place = place_of_reduction(e.f.body)
+    if place is None:
+        return None
+    if place == ():
+        return seq(interchange_map_reduce(), attempt(child(1, child(0, _chunks_deeper))))(e)
+    below = choice(child(1, hoist_chunks), child(1, child(1, hoist_chunks)))
+    return seq(fission(place=place), below)(e)
+
+
+def _chunks_deeper(e: Expr) -> Rewritten | None:
+    if not isinstance(e, Map) or not isinstance(e.f.body, Reduce):
+        return None
+    return hoist_chunks(e) if place_of_reduction(e.f.body.f.body) is not None else None
+
+
+def share_chunks(first: int, last: int) -> Strategy:
+    """The maps from `first` to `last` go inside all reductions but the innermost."""
+    return seq(*(seq(nested(n, hoist_chunks), simplify) for n in reversed(range(first, last + 1))))
+
+
 def block(first: int, last: int) -> Strategy:
     """The maps from position `first` to `last` go inside the reduction, innermost first."""
     return seq(*(seq(nested(n, hoist), simplify) for n in reversed(range(first, last + 1))))

@@ -69,11 +69,6 @@ def store(e: Expr) -> Expr | None:
     return None if isinstance(e, Store) else Store(e)
 
 
-@rule("view  =  store (map id view)")
-def store_view(e: Expr) -> Expr | None:
-    return Store(copied(e)) if isinstance(type_of(e), Array) else None
-
-
 @rule("e  =  toPrivate e")
 def to_private(e: Expr) -> Expr | None:
     return ToPrivate(e)

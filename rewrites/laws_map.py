@@ -174,6 +174,36 @@ def interchange_rows(e: Expr) -> Expr | None:
     return None
 
 
+@rule("map (x -> map f (zip ys zs(x)))  =  transpose . map ((y, c) -> map f (y, c)) . zip ys zs'")
+def interchange_zip(e: Expr) -> Expr | None:
+    """Parts of a zip that do not depend on x stay one for all x."""
+    match e:
+        case Map(Lam(p, Map(f, Zip(parts))), xs):
+            mine = [bool(bound(Lam(p, parts[0])) & free(part)) for part in parts]
+            if all(mine):
+                return None
+            columns = Zip(
+                tuple(
+                    Transpose(Map(Lam(p, part), xs)) if m else part
+                    for m, part in zip(mine, parts, strict=True)
+                )
+            )
+            outer = lam("t", elem_of(columns), lambda t: _inner_columns(p, f, xs, mine, t))
+            return Transpose(Map(tidy(outer), columns))
+    return None
+
+
+def _inner_columns(p: Pattern, f: Lam, xs: Expr, mine: list[bool], t: Expr) -> Expr:
+    own = [i for i, m in enumerate(mine) if m]
+    pairs = Zip((xs, *(Get(i, t) for i in own)))
+
+    def body(u: Expr) -> Expr:
+        fields = tuple(Get(1 + own.index(i), u) if m else Get(i, t) for i, m in enumerate(mine))
+        return apply(Lam(p, apply(f, MakeTuple(fields))), Get(0, u))
+
+    return Map(tidy(lam("u", elem_of(pairs), body)), pairs)
+
+
 @rule("map (map f . g)  =  transpose . map (map f) . transpose . map g")
 def interchange_mapped(e: Expr) -> Expr | None:
     match e:

@@ -217,14 +217,19 @@ def _advance(f: Lam, acc: Expr, row: Expr, used: list[bool], zipped: bool) -> Ex
 def partial_reduce(e: Expr, k: Size) -> Expr | None:
     match e:
         case Reduce(z, f, xs):
-            folded = fold_of(f)
+            folded = fold_of(innermost(f))
             zero = unit(folded.op, type_of(z)) if folded else None
             if folded is None or zero is None:
                 return None
-            chunks = Split(k, xs)
-            parts = Map(lam("part", elem_of(chunks), lambda c: Reduce(zero, f, c)), chunks)
-            plus = lam2(
-                ("acc", "p"), (type_of(z), type_of(z)), lambda a, x: Binary(folded.op, a, x)
-            )
-            return Reduce(z, plus, parts)
+            op = folded.op
+            rows = tuple(Split(k, part) for part in xs.parts) if isinstance(xs, Zip) else None
+            chunks = Zip(rows) if rows else Split(k, xs)
+            part = lam("part", elem_of(chunks), lambda c: Reduce(zero, f, _rezip(c, rows)))
+            t = type_of(z)
+            plus = lam2(("acc", "p"), (t, t), lambda a, x: Binary(op, a, x))
+            return Reduce(z, plus, Map(part, chunks))
     return None
+
+
+def _rezip(c: Expr, rows: tuple[Expr, ...] | None) -> Expr:
+    return Zip(_fields(c, len(rows))) if rows else c

@@ -134,6 +134,12 @@ def split_open(e: Expr, k: Size) -> Expr | None:
     return Join(Split(k, e)) if isinstance(type_of(e), Array) else None
 
 
+@rule("id  =  split n . join,  rows of n")
+def join_open(e: Expr) -> Expr | None:
+    t = type_of(e)
+    return Split(t.elem.size, Join(e)) if isinstance(t, Array) and depth(t) > 1 else None
+
+
 @rule("id  =  crop . pad (0, round_up(n, k) - n) 0")
 def round_open(e: Expr, k: Size) -> Expr | None:
     t = type_of(e)

@@ -11,7 +11,7 @@ from ir.terms import children, free
 from ir.types import Array
 from ir.typing import type_of
 from rewrites.dims import classify
-from rewrites.laws_lower import store_view
+from rewrites.laws_lower import store
 from rewrites.laws_view import round_open, split_open, transpose_inner
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth, is_view
@@ -48,7 +48,7 @@ def _windows(params: frozenset[str], windows: Windows) -> Strategy:
     kinds = {Windows.PADDED: _is_pad, Windows.ROWS: _is_rows, Windows.ALL: _is_windows}
     test = kinds[windows]
     return attempt(
-        outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), store_view()))
+        outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), store()))
     )
 
 
@@ -103,7 +103,7 @@ def _relay(choices: Choices) -> Strategy:
 
 def panels(dims: int, width: Size) -> Strategy:
     """id = undo . store . (rows in panels of `width`, a panel's rows innermost)"""
-    opened: Strategy = store_view()
+    opened: Strategy = store()
     for level in reversed(range(1, dims)):
         opened = seq(transpose_inner(level=level), child(1, opened))
     steps = seq(split_open(k=width), child(0, opened))

@@ -11,6 +11,7 @@ from rewrites.laws_map import (
     interchange,
     interchange_mapped,
     interchange_rows,
+    interchange_zip,
     pair,
     round_map,
     split_map,
@@ -22,7 +23,11 @@ from rewrites.spine import inside, nested
 from rewrites.strategy import attempt, child, choice, seq, when
 
 _swap = choice(
-    interchange(), interchange_rows(), interchange_mapped(), seq(pair(), interchange_rows())
+    interchange(),
+    interchange_rows(),
+    interchange_zip(),
+    interchange_mapped(),
+    seq(pair(), interchange_rows()),
 )
 
 

@@ -1,0 +1,225 @@
+"""The family `blocked`: tiles of rows × columns a work-group, staged in local memory in chunks.
+
+Parameters: `lx` × `ly` work-items a group, each with `tr` vectors of `v` rows times `tc` columns in
+registers, chunks of `k` steps of the longest reduction, and `s` steps a part where it is split.
+"""
+
+# key: e term, s strategy, n position in the nest
+
+from dataclasses import dataclass
+from functools import partial
+
+from ir.nat import Size, named
+from ir.nodes import Expr, Level, Map, Reduce, Zip
+from ir.types import Array
+from ir.typing import type_of
+from rewrites.block import (
+    longest_inside,
+    longest_outside,
+    loop_nest,
+    on_reduction,
+    operand_terms,
+    parallel,
+    split_innermost,
+)
+from rewrites.dims import Dims, Refused, classify
+from rewrites.hoist import block, place_of_reduction, share_chunks
+from rewrites.laws_lower import copy, share, store, to_local, to_parallel, to_reduce_seq, to_seq
+from rewrites.laws_map import fission, round_map, split_map
+from rewrites.laws_reduce import partial_reduce
+from rewrites.laws_vector import vectorize_map
+from rewrites.laws_view import join_open, transpose_inner
+from rewrites.naive import plain
+from rewrites.normal import normalise
+from rewrites.prepare import Choices, prepare
+from rewrites.reshape import merge, on_map, rounded, sort
+from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import depth, has_reduction
+from rewrites.spine import body, inside, kernels, nest, nested, store_operands, strip
+from rewrites.strategy import attempt, child, seq, skip
+
+LX, LY, TR, TC, V, K, S = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s"))
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+
+    choices: Choices
+    split: bool = False  # the reduction in parts, summed by a second kernel
+    ahead: bool = False  # the next chunk is loaded while this one is used
+    flipped: bool = False  # rows and columns change roles
+
+
+def blocked(params: frozenset[str], form: Blocked) -> Strategy:
+    """Lower every kernel of a program this way."""
+    return seq(
+        normalise,
+        store_operands(params),
+        prepare(params, form.choices),
+        _in_parts if form.split else skip,
+        kernels(partial(_kernel, form)),
+    )
+
+
+def _in_parts(e: Expr) -> Rewritten | None:
+    """Partial results of the longest reduction are stored, then summed."""
+    depth_of_nest = len(nest(e))
+    split = seq(on_reduction(longest_outside), on_reduction(partial_reduce(k=S)))
+    return seq(
+        nested(depth_of_nest, split), *(nested(n, _apart) for n in reversed(range(depth_of_nest))),
+        _store_parts,
+    )(e)  # fmt: skip
+
+
+def _apart(e: Expr) -> Rewritten | None:
+    """The map of partial results leaves the map around it."""
+    if not isinstance(e, Map):
+        return None
+    inner = strip(e.f.body)
+    if isinstance(inner, Map):
+        return fission(place=(1, 1) if isinstance(inner.xs, Zip) else (1,))(e)
+    place = place_of_reduction(e.f.body)
+    return None if place is None else fission(place=(*place, 2))(e)
+
+
+def _store_parts(e: Expr) -> Rewritten | None:
+    """Stores the nest that makes the partial results, which the spine's first map goes over."""
+    parts = child(1, child(1, store())) if _zipped(strip(e)) else child(1, store())
+    return inside(parts)(e)
+
+
+def _zipped(e: Expr) -> bool:
+    return isinstance(e, Map) and isinstance(e.xs, Zip)
+
+
+def _kernel(form: Blocked, e: Expr) -> Rewritten | None:
+    if not has_reduction(e):
+        return plain(e)
+    dims = classify(e) if not form.split or len(nest(e)) else None
+    if form.split and dims is not None and not dims.rows:
+        return plain(e)
+    assert dims is not None
+    if form.flipped:
+        dims = Dims(dims.batch, dims.columns, dims.rows)
+    if not dims.rows or not dims.columns:
+        raise Refused("no operand is shared between results: nothing to stage in local memory")
+    return seq(*_steps(form, dims))(e)
+
+
+def _steps(form: Blocked, dims: Dims) -> list[Strategy]:
+    order = [*dims.batch, *dims.columns, *dims.rows]
+    c = len(dims.batch)  # the columns' position, then the rows' at c + 1
+    steps: list[Strategy] = [sort(order)]
+    steps += [merge(c) for _ in dims.columns[1:]]
+    steps += [merge(c + 1) for _ in dims.rows[1:]]
+    steps += [
+        on_map(c + 1, seq(rounded(LX * TR * V), inside(vectorize_map(v=V)))),
+        on_map(c + 1, split_map(k=LX * TR)),
+        on_map(c + 2, split_map(k=LX)),
+        on_map(c, seq(rounded(LY * TC), inside(split_map(k=LY * TC)))),
+        on_map(c + 1, split_map(k=LY)),
+    ]
+    # batch…, column tile, column block, column item, row tile, row block, row item
+    steps.append(sort([*range(c), c, c + 3, c + 2, c + 5, c + 1, c + 4]))
+    steps += [
+        on_reduction(longest_inside),
+        split_innermost(K),
+        block(c + 4, c + 5),
+        share_chunks(c + 2, c + 3),
+    ]
+    steps += [merge(0) for _ in range(c + 2 - 3)]
+    groups = min(3, c + 2)
+    steps.append(parallel(groups, Level.GROUP, partial(_group, form)))
+    return steps
+
+
+LEVELS: tuple[Strategy, ...] = (
+    to_parallel(level=Level.LOCAL, dim=1),
+    to_parallel(level=Level.LOCAL, dim=0),
+    to_seq(unrolled=True),
+    to_seq(unrolled=True),
+)
+
+
+def _group(form: Blocked, e: Expr) -> Rewritten | None:
+    """What a work-group does: a loop over chunks, then the results written."""
+    return _spread(LEVELS, _chunks(form))(e)
+
+
+def _spread(levels: tuple[Strategy, ...], reduce: Strategy) -> Strategy:
+    """The maps of the spine over work-items, then loops; reductions they read by `reduce`."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Reduce):
+            return reduce(e)
+        if not isinstance(e, Map) or not levels:
+            return skip(e)
+        deeper = attempt(body(inside(_spread(levels[1:], reduce))))
+        operand = attempt(child(1, attempt(on_reduction(reduce))))
+        return seq(deeper, operand, levels[0])(e)
+
+    return inside(run)
+
+
+def _chunks(form: Blocked) -> Strategy:
+    """A loop over chunks: stage the operands, then every work-item its block."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Reduce):
+            return None
+        inner = run if isinstance(e.f.body, Reduce) else _staged(form)
+        return seq(child(0, _spread(LEVELS, skip)), child(1, child(0, inner)), to_reduce_seq())(e)
+
+    return run
+
+
+def _staged(form: Blocked) -> Strategy:
+    def run(e: Expr) -> Rewritten | None:
+        step: Strategy = _spread(LEVELS[:2], loop_nest)
+        for t in reversed([t for t in operand_terms(e) if isinstance(type_of(t), Array)]):
+            stage = seq(child(0, staging(form.ahead)), child(1, step))
+            step = seq(share(term=t, name="tile"), stage)
+        return step(e)
+
+    return run
+
+
+def staging(ahead: bool) -> Strategy:
+    """view  =  views . toLocal . (copied by all work-items of the group) . views
+
+    The item's own dimension, outermost in the operand, goes innermost, so that neighbours in the
+    group read neighbours in the tile.
+    """
+
+    def run(e: Expr) -> Rewritten | None:
+        dims = depth(type_of(e))
+        step = flattened(dims, seq(_copy_together, to_local(ahead=ahead)))
+        for level in reversed(range(dims - 1)):
+            step = seq(transpose_inner(level=level), child(1 if level else 0, step))
+        return step(e)
+
+    return run
+
+
+def flattened(dims: int, s: Strategy) -> Strategy:
+    """s on the array seen as one dimension."""
+    if dims == 1:
+        return s
+    return seq(join_open(), child(0, flattened(dims - 1, s)))
+
+
+def _copy_together(e: Expr) -> Rewritten | None:
+    threads: Size = LX * LY
+    rounds = seq(
+        attempt(round_map(k=threads)),
+        inside(split_map(k=threads)),
+        inside(seq(body(seq(split_map(k=LX), inside(_items))), to_seq(unrolled=True))),
+    )
+    return seq(copy(), rounds)(e)
+
+
+def _items(e: Expr) -> Rewritten | None:
+    return seq(body(to_parallel(level=Level.LOCAL, dim=0)), to_parallel(level=Level.LOCAL, dim=1))(
+        e
+    )
