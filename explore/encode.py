@@ -1,0 +1,51 @@
+"""Variants as rows of numbers, for what learns from them; strata, for what must see all kinds."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explore.records import Variant
+
+Floats = NDArray[np.float64]
+
+
+def matrix(variants: Sequence[Variant]) -> tuple[list[str], Floats]:
+    """Column names and rows: parameters in log2, what is stored and the family as 0 or 1, features.
+
+    A parameter that a variant does not have is -1, which trees split off.
+    """
+    rows = [_row(variant) for variant in variants]
+    names = sorted({name for row in rows for name in row})
+    values = [[row.get(name, 0.0 if _is_flag(name) else -1.0) for name in names] for row in rows]
+    return names, np.array(values, dtype=np.float64).reshape(len(rows), len(names))
+
+
+def strata(
+    variants: Sequence[Variant], memory: Sequence[float], levels: int = 4
+) -> list[tuple[str, int]]:
+    """Family and level of memory, the levels equally wide in log memory."""
+    logs = np.log2(np.maximum(np.asarray(memory, dtype=np.float64), 1.0))
+    if not len(logs):
+        return []
+    edges = np.linspace(logs.min(), logs.max(), levels + 1)[1:-1]
+    return [(v.family, int(np.searchsorted(edges, x))) for v, x in zip(variants, logs, strict=True)]
+
+
+def _row(variant: Variant) -> dict[str, float]:
+    return {
+        f"family={variant.family}": 1.0,
+        **{f"stored={view}": 1.0 for view in variant.stored},
+        **{f"parameter {name}": math.log2(1 + abs(n)) for name, n in variant.parameters},
+        **{f"feature {name}": _tame(value) for name, value in variant.features},
+    }
+
+
+def _is_flag(name: str) -> bool:
+    return name.startswith(("family=", "stored="))
+
+
+def _tame(value: float) -> float:
+    """Trees take any scale, but not infinities nor what overflows their 32-bit floats."""
+    return float(np.clip(np.nan_to_num(value, nan=-1.0), -1e30, 1e30))

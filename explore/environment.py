@@ -1,0 +1,53 @@
+"""What a run depends on: stored beside its results, compared before it goes on."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from explore.records import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """`options` are whatever else one needs to go on: sizes, families, limits (JSON values)."""
+
+    program: str  # its text
+    name: str  # of the program
+    device: str
+    driver: str
+    version: str  # of convlift
+    seed: int = 0
+    variants: int = 1000
+    options: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=Bounds)
+    machine: Mapping[str, str] = field(
+        default_factory=dict
+    )  # host, OS, Python: for the record only
+    started_unix_s: float = 0.0
+
+    @property
+    def program_hash(self) -> str:
+        return hashlib.sha256(self.program.encode()).hexdigest()
+
+    def dump(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def load(text: str) -> "Environment":
+        fields = json.loads(text)
+        return Environment(**{**fields, "bounds": Bounds(**fields["bounds"])})
+
+
+def why_not_comparable(stored: Environment, now: Environment) -> str | None:
+    """The reason for which times measured under `now` may not join those under `stored`."""
+    for what, before, here in (
+        ("program", stored.program_hash[:12], now.program_hash[:12]),
+        ("device", stored.device, now.device),
+        ("driver", stored.driver, now.driver),
+        ("convlift", stored.version, now.version),
+    ):
+        if before != here:
+            return f"it was made with {what} {before!r}, here is {what} {here!r}"
+    return None

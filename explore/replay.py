@@ -1,0 +1,54 @@
+"""A stored run as an oracle: search strategies compared without a device."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explore.encode import matrix, strata
+from explore.records import Record, latest
+from explore.search import Search, Strategy, run
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The candidates of a run with the times they had; a failure has none."""
+
+    records: tuple[Record, ...]
+
+    @staticmethod
+    def of(records: Sequence[Record]) -> "Replay":
+        return Replay(tuple(latest(records)))
+
+    def search(self, strategy: Strategy, seed: int) -> Search:
+        variants = [record.variant for record in self.records]
+        memory = self._memory()
+        features = matrix(variants)[1]
+        kinds = strata(variants, memory)
+        return Search(features, kinds, memory, strategy=strategy, seed=seed)
+
+    def best_so_far(self, strategy: Strategy, seed: int, budget: int) -> list[float]:
+        """The best time after 1, 2, ... evaluations; infinite while nothing has run."""
+        trace = run(self.search(strategy, seed), lambda i: self.records[i].time_ns, budget)
+        times = [math.inf if time is None else time for _, time in trace]
+        return [float(t) for t in np.minimum.accumulate(times)] if times else []
+
+    def _memory(self) -> list[float]:
+        """What never came to have a plan counts as the most."""
+        known = [r.memory_bytes for r in self.records if r.memory_bytes is not None]
+        most = max(known, default=0)
+        return [float(most if r.memory_bytes is None else r.memory_bytes) for r in self.records]
+
+
+def compare(
+    replay: Replay, seeds: Sequence[int], budget: int
+) -> dict[Strategy, list[tuple[float, float]]]:
+    """For each strategy and seed: the best after `budget`, over the best of the run; and where."""
+    strategies: tuple[Strategy, ...] = ("guided", "random")
+    optimum = min((r.time_ns for r in replay.records if r.time_ns is not None), default=math.inf)
+    found: dict[Strategy, list[tuple[float, float]]] = {}
+    for strategy in strategies:
+        curves = [replay.best_so_far(strategy, seed, budget) for seed in seeds]
+        found[strategy] = [(c[-1] / optimum, float(c.index(c[-1]) + 1)) for c in curves if c]
+    return found

@@ -1,0 +1,269 @@
+"use strict";
+// Draws a run. Text of the program enters the page only through textContent, or plain() for plots.
+
+const run = JSON.parse(document.getElementById("run").textContent);
+const byId = new Map(run.variants.map((v, i) => [v.id, { ...v, index: i }]));
+const onFront = new Set(run.front);
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const at = id => document.getElementById(id);
+const plain = text => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const known = value => value !== null && value !== undefined;
+const three = x => x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x.toFixed(2);
+
+function make(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "colour") node.style.background = value;
+    else if (name === "width") node.style.width = value;
+    else node.setAttribute(name, value);
+  }
+  node.append(...children.filter(known));
+  return node;
+}
+
+function scaled(value, units) {
+  if (!known(value)) return "–";
+  for (const [size, unit] of units) if (value >= size) return `${three(value / size)} ${unit}`;
+  return `${value.toFixed(0)} ${units.base}`;
+}
+const time = ns => scaled(ns, Object.assign([[1e9, "s"], [1e6, "ms"], [1e3, "µs"]], { base: "ns" }));
+const bytes = n => scaled(n, Object.assign([[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]], { base: "B" }));
+const percent = x => known(x) ? `${(100 * x).toFixed(x < 0.1 ? 1 : 0)} %` : "–";
+const times = x => known(x) ? `${three(x)}×` : "–";
+const rate = v => known(run.bounds.flops) && v.time_ns ? run.bounds.flops / v.time_ns : null;
+const gflops = v => known(rate(v)) ? three(rate(v)) : "–";
+const sci = x => known(x) ? x.toExponential(1) : "–";
+const roof = v => known(run.bounds.floor_ns) && v.time_ns ? run.bounds.floor_ns / v.time_ns : null;
+const surplus = v => known(run.bounds.io_bytes) && known(v.traffic_bytes) ? v.traffic_bytes / run.bounds.io_bytes : null;
+const ran = run.variants.filter(v => known(v.time_ns));
+const predicted = ran.length > 0 && ran.every(v => v.status === "predicted");
+const groups = Object.keys(run.families).map(f => [f, ran.filter(v => v.family === f)]).filter(g => g[1].length);
+
+// ---- plots -------------------------------------------------------------------------------------
+
+const SERIES = [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 5, 7], [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9]];
+
+function ticks([low, high]) {
+  let chosen = [];
+  for (const series of SERIES) {
+    chosen = [];
+    for (let k = Math.floor(low) - 1; k <= high + 1; k++) chosen.push(...series.map(m => m * 10 ** k));
+    chosen = chosen.filter(t => Math.log10(t) >= low - 1e-9 && Math.log10(t) <= high + 1e-9);
+    if (chosen.length >= 4) break;
+  }
+  return { tickvals: chosen, ticktext: chosen.map(t => t >= 1000 ? t.toLocaleString("en") : String(+t.toPrecision(3))) };
+}
+
+function logRange(values, margin) {
+  const logs = values.filter(v => v > 0).map(Math.log10);
+  const low = Math.min(...logs), high = Math.max(...logs);
+  const room = margin * Math.max(high - low, 0.12);
+  return [low - room, high + room];
+}
+
+function logAxis(title, values, margin = 0.07) {
+  const range = logRange(values, margin);
+  return { type: "log", title: { text: title, standoff: 8 }, range, ...ticks(range), gridcolor: css("--grid"),
+    linecolor: css("--line"), zeroline: false, ticks: "outside", ticklen: 4, tickcolor: css("--line"), automargin: true };
+}
+
+function layout(xaxis, yaxis, more) {
+  return { xaxis, yaxis, paper_bgcolor: "transparent", plot_bgcolor: "transparent", hovermode: "closest",
+    font: { family: "system-ui, 'Liberation Sans', sans-serif", size: 12, color: css("--soft") },
+    margin: { l: 58, r: 14, t: 8, b: 44 },
+    legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom", font: { color: css("--ink") } },
+    modebar: { bgcolor: "transparent", color: css("--soft"), activecolor: css("--accent") },
+    hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") }, align: "left" },
+    ...more };
+}
+
+function draw(id, traces, shape) {
+  Plotly.newPlot(id, traces, shape, { responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
+  const plot = at(id);
+  plot.on("plotly_click", event => { const id = event.points[0].customdata; if (byId.has(id)) select(id); });
+  plot.on("plotly_relayout", change => {
+    for (const axis of ["xaxis", "yaxis"]) {
+      const moved = Object.keys(change).some(key => key.startsWith(axis + ".range") || key === axis + ".autorange");
+      if (!moved || plot.layout[axis].type !== "log") continue;
+      const wanted = ticks(plot.layout[axis].range);
+      Plotly.relayout(plot, { [axis + ".tickvals"]: wanted.tickvals, [axis + ".ticktext"]: wanted.ticktext });
+    }
+  });
+}
+
+const hover = v => `<b>${plain(v.id)}</b><br>${time(v.time_ns)} · ${bytes(v.memory_bytes)}` +
+  (known(rate(v)) ? ` · ${gflops(v)} GFLOP/s` : "") + (v.stopped_early ? "<br>stopped early" : "") +
+  `<br>${plain(v.parameters)}` + (v.stored ? `<br>stored: ${plain(v.stored)}` : "");
+
+function dots(family, variants, x, y, size, opacity) {
+  const { colour, marker } = run.families[family];
+  return { type: "scatter", mode: "markers", name: plain(family), x: variants.map(x), y: variants.map(y),
+    customdata: variants.map(v => v.id), text: variants.map(hover), hovertemplate: "%{text}<extra></extra>",
+    marker: { color: colour, size, opacity: Number(opacity), symbol: variants.map(v => v.stopped_early ? marker + "-open" : marker) } };
+}
+
+const MiB = v => v.memory_bytes / 2 ** 20, ms = v => v.time_ns / 1e6;
+
+function drawPlane() {
+  const traces = groups.map(([f, vs]) => dots(f, vs, MiB, ms, 7, css("--faint")));
+  const front = run.front.map(id => byId.get(id)).reverse();
+  const peers = run.peers.filter(p => known(p.memory_bytes));
+  const xs = [...ran.map(MiB), ...peers.map(MiB)], ys = [...ran.map(ms), ...run.peers.map(ms)];
+  if (known(run.bounds.floor_ns)) ys.push(run.bounds.floor_ns / 1e6);
+  const xaxis = logAxis("memory (MiB)", xs), yaxis = logAxis("time (ms)", ys);
+  const edge = 10 ** xaxis.range[1];
+  traces.push({ type: "scatter", mode: "lines", showlegend: false, hoverinfo: "skip", line: { shape: "hv", color: css("--ink"), width: 1.6 },
+    x: [...front.map(MiB), edge], y: [...front.map(ms), ms(front[front.length - 1])] });
+  traces.push({ type: "scatter", mode: "markers", name: "front", x: front.map(MiB), y: front.map(ms),
+    customdata: front.map(v => v.id), text: front.map(hover), hovertemplate: "%{text}<extra></extra>",
+    marker: { size: 11, color: front.map(v => run.families[v.family].colour), line: { color: css("--ink"), width: 1.8 } } });
+  if (peers.length) traces.push({ type: "scatter", mode: "markers", name: "peers", x: peers.map(MiB), y: peers.map(ms),
+    customdata: peers.map(p => plain(`${p.name}: ${time(p.time_ns)}, ${bytes(p.memory_bytes)}${p.note ? " (" + p.note + ")" : ""}`)),
+    hovertemplate: "%{customdata}<extra></extra>", marker: { symbol: "star", size: 16, color: css("--ink") } });
+  traces.push({ type: "scatter", mode: "markers", name: "chosen", showlegend: false, hoverinfo: "skip", x: [], y: [],
+    marker: { symbol: "circle-open", size: 20, color: css("--accent"), line: { width: 2.5 } } });
+  const shapes = [], annotations = [];
+  const level = (y, text, dash) => {
+    shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, layer: "below", line: { color: css("--soft"), width: 1.2, dash } });
+    annotations.push({ xref: "paper", x: 1, xanchor: "right", y: Math.log10(y), yanchor: "top", showarrow: false, text, font: { size: 11, color: css("--soft") } });
+  };
+  for (const p of peers) annotations.push({ x: Math.log10(MiB(p)), y: Math.log10(ms(p)), xanchor: "left", xshift: 11, showarrow: false,
+    text: plain(p.name), font: { size: 12, color: css("--ink") }, bgcolor: css("--card"), borderpad: 1, opacity: 0.9 });
+  if (known(run.bounds.floor_ns)) level(run.bounds.floor_ns / 1e6, "roofline", "dash");
+  for (const p of run.peers.filter(p => !known(p.memory_bytes))) level(ms(p), plain(p.name), "dot");
+  draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations }));
+}
+
+function drawProgress() {
+  const seen = ran.filter(v => known(v.elapsed_s));
+  const traces = groups.map(([f, vs]) => ({ ...dots(f, vs, v => v.elapsed_s, ms, 5, css("--faint")), showlegend: false }));
+  const last = Math.max(...run.variants.map(v => v.elapsed_s));
+  const curve = [...run.curve, { elapsed_s: last, time_ns: run.curve[run.curve.length - 1].time_ns, id: null }];
+  traces.push({ type: "scatter", mode: "lines", showlegend: false, line: { shape: "hv", color: css("--ink"), width: 1.8 },
+    x: curve.map(p => p.elapsed_s), y: curve.map(ms), customdata: curve.map(p => p.id), hovertemplate: "best after %{x:.1f} s: %{y:.4g} ms<extra></extra>" });
+  const xaxis = { title: { text: "seconds since the run began", standoff: 8 }, rangemode: "tozero", gridcolor: css("--grid"), zeroline: false };
+  draw("progress", traces, layout(xaxis, logAxis("time (ms)", seen.map(ms))));
+}
+
+function drawRoofline() {
+  const { flops, peak_flops: peak, bandwidth } = run.bounds;
+  const drawn = ran.filter(v => v.traffic_bytes);
+  if (!flops || !peak || !bandwidth || !drawn.length) { at("roofcard").remove(); return; }
+  const intensity = v => flops / v.traffic_bytes, speed = v => rate(v);
+  const traces = groups.map(([f, vs]) => ({ ...dots(f, vs.filter(v => v.traffic_bytes), intensity, speed, 6, css("--faint")), showlegend: false }));
+  const ridge = peak / bandwidth;
+  const xaxis = logAxis("operations per byte moved (modelled)", [...drawn.map(intensity), ridge], 0.12);
+  const ends = [10 ** xaxis.range[0], ridge, 10 ** xaxis.range[1]];
+  traces.push({ type: "scatter", mode: "lines", showlegend: false, hoverinfo: "skip", line: { color: css("--ink"), width: 1.6 },
+    x: ends, y: ends.map(x => Math.min(peak, x * bandwidth) / 1e9) });
+  draw("roofline", traces, layout(xaxis, logAxis("GFLOP/s", [...drawn.map(speed), peak / 1e9], 0.1)));
+}
+
+// ---- one variant -------------------------------------------------------------------------------
+
+async function inflate() {
+  const packed = Uint8Array.from(atob(at("details").textContent.trim()), c => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+const details = inflate();
+let tab = "parameters";
+
+const table = (heads, rows) => make("table", {},
+  make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))),
+  make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map((cell, i) => make("td", { class: heads[i][1] || "" }, cell))))));
+
+const TABS = {
+  parameters: (v, d) => make("div", {}, table([["parameter"], ["value", "n"]], Object.entries(d.parameters).map(([n, x]) => [n, String(x)])),
+    make("p", { class: "hint" }, `stored in global memory: ${v.stored || "nothing"}`)),
+  derivation: (v, d) => make("div", {}, ...d.derivation.map((s, i) => make("div", { class: "step" },
+    make("b", { class: "mono" }, `${i + 1}. ${s.law}`), make("i", {}, s.place), make("pre", {}, s.term)))),
+  memory: (v, d) => make("div", {}, table([["buffer", "mono"], ["role"], ["elements"], ["bytes", "n"], ["slot", "n"]],
+    d.buffers.map(b => [b.name, b.role, `${b.scalar} ${b.shape.join(" × ")}`, bytes(b.bytes), String(b.slot)])),
+    make("p", { class: "hint" }, `peak ${bytes(v.memory_bytes)}, of which temporaries ${bytes(v.workspace_bytes)}; buffers of one slot share their memory`)),
+  kernels: (v, d) => table([["kernel", "mono"], ["global", "n"], ["local", "n"], ["when"]],
+    d.kernels.map(k => [k.name, k.global_size.join(" × "), k.local_size.join(" × "), k.prepack ? "once (prepack)" : "each inference"])),
+  source: (v, d) => make("pre", {}, d.source || "no source: it did not come so far"),
+  log: (v, d) => make("pre", {}, d.detail),
+};
+
+function figures(v) {
+  const cells = v.status === "failed" ? [["failed at", v.stage], ["memory", bytes(v.memory_bytes)]] :
+    [["time", time(v.time_ns)], ["memory", bytes(v.memory_bytes)], ["GFLOP/s", gflops(v)], ["of the roofline", percent(roof(v))],
+      ["traffic / I/O bound", times(surplus(v))], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
+      ["prepack", time(v.prepack_ns)], ["spread", percent(v.spread)]];
+  return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
+}
+
+async function select(id) {
+  const v = byId.get(id), d = (await details)[v.index];
+  const tabs = Object.keys(TABS).filter(name => name !== "log" || d.detail);
+  if (!tabs.includes(tab)) tab = "parameters";
+  const show = name => { tab = name; select(id); };
+  at("detail").replaceChildren(...[
+    make("h2", {}, make("span", { class: "dot", colour: run.families[v.family].colour }), v.id,
+      make("small", {}, onFront.has(id) ? "on the front" : v.stopped_early ? "stopped early" : v.status)),
+    v.status === "failed" ? make("p", { class: "warn" }, v.reason) : null,
+    figures(v),
+    make("div", { class: "tabs", role: "tablist" }, ...tabs.map(name =>
+      make("button", { role: "tab", "aria-selected": String(name === tab), onclick: () => show(name) }, name))),
+    make("div", { class: "body", tabindex: "0" }, TABS[tab](v, d))].filter(known));
+  for (const row of document.querySelectorAll("tr[data-id]")) row.classList.toggle("on", row.dataset.id === id);
+  const plane = at("plane");
+  if (plane.data) Plotly.restyle(plane, { x: [known(v.time_ns) ? [MiB(v)] : []], y: [known(v.time_ns) ? [ms(v)] : []] }, [plane.data.length - 1]);
+  history.replaceState(null, "", "#" + encodeURIComponent(id));
+}
+
+// ---- the rest ----------------------------------------------------------------------------------
+
+function tiles() {
+  const front = run.front.map(id => byId.get(id)), fast = front[0], small = front[front.length - 1];
+  const failed = run.variants.filter(v => v.status === "failed").length;
+  const found = [[String(ran.length), predicted ? "ranked by the model, not run" : `ran, of ${run.variants.length} variants`], [String(failed), "failed"]];
+  if (fast) {
+    const far = [known(rate(fast)) ? `${gflops(fast)} GFLOP/s` : null, known(roof(fast)) ? `${percent(roof(fast))} of the roofline` : null];
+    found.unshift([time(fast.time_ns), ["fastest", ...far.filter(known)].join(" · ")], [bytes(small.memory_bytes), "smallest · " + time(small.time_ns)], [String(front.length), "points on the front"]);
+    for (const p of run.peers) found.push([times(p.time_ns / fast.time_ns), `${p.name}: ${time(p.time_ns)}, over the fastest`]);
+  }
+  at("tiles").append(...found.map(([value, label]) => make("div", { class: "tile" }, make("b", {}, value), make("span", {}, label))));
+}
+
+function frontTable() {
+  const heads = [["id"], ["time", "n"], ["±", "n"], ["GFLOP/s", "n"], ["roofline", "n"], ["I/O bound", "n"], ["memory", "n"], ["workspace", "n"],
+    ["prepack", "n"], ["error", "n"], ["stored"], ["parameters"]];
+  at("front").append(make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))));
+  at("front").append(make("tbody", {}, ...run.front.map(id => byId.get(id)).map(v => {
+    const cells = [v.id, time(v.time_ns), percent(v.spread), gflops(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
+      bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.stored || "–", v.parameters];
+    const row = make("tr", { "data-id": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } });
+    row.append(...cells.map((cell, i) => make("td", { class: heads[i][1] || (i === 0 || i === 11 ? "mono" : "") }, cell)));
+    row.firstChild.prepend(make("span", { class: "dot", colour: run.families[v.family].colour }), " ");
+    return row;
+  })));
+}
+
+function failures() {
+  const most = Math.max(1, ...run.failures.map(f => f.count));
+  at("failhint").textContent = run.failures.length ? "and the commonest reasons; click one to see a variant that it befell" : "none";
+  for (const { stage, count, reasons } of run.failures) {
+    at("failures").append(make("div", { class: "stage" }, make("span", {}, stage),
+      make("div", { class: "bar" }, make("div", { width: `${100 * count / most}%` })), make("span", { class: "n" }, String(count))));
+    at("failures").append(make("div", { class: "reasons" }, ...reasons.map(r => make("div", {},
+      make("button", { class: "link", onclick: () => select(r.id) }, `${r.count} ×`), make("span", {}, r.reason)))));
+  }
+}
+
+at("name").textContent = run.name;
+at("where").textContent = [run.device, run.driver, `convlift ${run.version}`, `seed ${run.seed}`, run.started].filter(Boolean).join("  ·  ");
+if (predicted) at("where").append(" · ", make("span", { class: "warn" }, "predicted by the cost model: nothing was run on this device"));
+at("program").textContent = run.program;
+at("planehint").textContent = ran.some(v => v.stopped_early) ? "down and left is better; hollow points were stopped early" : "down and left is better";
+at("detail").append(make("p", { class: "hint" }, "Click a point to see how it was made."));
+tiles();
+frontTable();
+failures();
+if (run.front.length) { drawPlane(); drawProgress(); drawRoofline(); } else { at("plane").textContent = "No variant ran to the end."; at("roofcard").remove(); }
+const asked = decodeURIComponent(location.hash.slice(1));
+if (byId.has(asked)) select(asked); else if (run.front.length) select(run.front[0]);

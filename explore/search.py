@@ -1,0 +1,158 @@
+"""In which order to evaluate candidates: strata first, then where a learned model sees promise.
+
+A round is chosen from the outcomes of the rounds that lie more than `lag` before it, in whatever
+order those arrived: for one seed and the same times the order is the same however many workers
+there are, and while one round is measured the next can be built. To resume, go through the rounds
+again and tell what is stored instead of measuring it.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explore.model import Model, expected_improvement
+
+Strategy = Literal["guided", "random"]
+Floats = NDArray[np.float64]
+
+_STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How a guided round is divided: the overall best, the front, and what nobody has looked at."""
+
+    best: float = 0.5
+    front: float = 0.3
+    explore: float = 0.2
+
+
+class Search:
+    """Hands out candidates `0 .. n-1` in rounds, each once."""
+
+    def __init__(
+        self,
+        features: Floats,
+        strata: Sequence[Hashable],
+        memory: Sequence[float] | None = None,
+        *,
+        strategy: Strategy = "guided",
+        seed: int = 0,
+        first: int = 64,
+        batch: int = 16,
+        lag: int = 1,
+        shares: Shares | None = None,
+    ) -> None:
+        self._features = features
+        self._memory = np.zeros(len(features)) if memory is None else np.asarray(memory, float)
+        self._strategy, self._batch, self._lag = strategy, batch, lag
+        self._shares = shares or Shares()
+        self._random = np.random.default_rng(seed)
+        self._order = stratified(strata, self._random)
+        if strategy == "random":
+            self._order = [int(i) for i in self._random.permutation(len(features))]
+        self._first = min(max(first, len(set(strata))), len(features))
+        self._rounds: list[list[int]] = []
+        self._taken: set[int] = set()
+        self._times: dict[int, float | None] = {}
+
+    @property
+    def left(self) -> int:
+        """Candidates not yet handed out."""
+        return len(self._features) - len(self._taken)
+
+    def tell(self, candidate: int, time: float | None) -> None:
+        """A measured time (any unit), or None for a failure."""
+        self._times[candidate] = time
+
+    def next_round(self) -> list[int] | None:
+        """The next candidates; None while outcomes they depend on are missing; [] at the end."""
+        if self._strategy == "random" or len(self._taken) < self._first:
+            chosen = self._from_order(self._batch)
+        elif (known := self._known()) is None:
+            return None
+        else:
+            chosen = self._guided(known)
+        self._rounds.append(chosen)
+        self._taken.update(chosen)
+        return chosen
+
+    def _known(self) -> list[int] | None:
+        """What may be learned from, in a fixed order; None if some of it is not in yet."""
+        settled = self._rounds[: max(0, len(self._rounds) - self._lag)]
+        if any(i not in self._times for chosen in settled for i in chosen):
+            return None
+        recent = {i for chosen in self._rounds[len(settled) :] for i in chosen}
+        return sorted(i for i in self._times if i not in recent)
+
+    def _from_order(self, count: int) -> list[int]:
+        fresh = [i for i in self._order if i not in self._taken]
+        return fresh[:count]
+
+    def _guided(self, known: list[int]) -> list[int]:
+        """Bigger rounds as more is known, so that the model is fitted rarely."""
+        count = max(self._batch, len(known) // 12)
+        fresh = np.array(sorted(set(range(len(self._features))) - self._taken), dtype=np.intp)
+        good = [i for i in known if self._times[i] is not None]
+        if len(good) < 8 or len(fresh) <= count:
+            return self._from_order(count)
+        logs = np.array([_coarse_log(self._times[i]) for i in good])
+        model = Model.fit(self._features, known, good, logs, int(self._random.integers(2**31)))
+        mean, spread, success = model.predict(self._features[fresh])
+        best = np.full(len(fresh), logs.min())
+        here = front_at(self._memory[fresh], self._memory[good], logs)
+        wishes = (
+            (self._shares.best, success * expected_improvement(best, mean, spread)),
+            (self._shares.front, success * expected_improvement(here, mean, spread)),
+            (self._shares.explore, success * spread),
+        )
+        chosen: list[int] = []
+        for share, score in wishes:
+            chosen += _top(fresh, score, chosen, max(1, round(share * count)))
+        return chosen[:count]
+
+
+def stratified(strata: Sequence[Hashable], random: np.random.Generator) -> list[int]:
+    """Every stratum in turn, a random member of each."""
+    members: dict[Hashable, list[int]] = {}
+    for i in random.permutation(len(strata)):
+        members.setdefault(strata[int(i)], []).append(int(i))
+    longest = max(map(len, members.values()), default=0)
+    return [group[k] for k in range(longest) for group in members.values() if k < len(group)]
+
+
+def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:
+    """The best log time known within each of the wanted amounts of memory.
+
+    Below the least amount known there is none: the worst one known stands in for it.
+    """
+    order = np.argsort(memory, kind="stable")
+    best = np.minimum.accumulate(logs[order])
+    at = np.searchsorted(memory[order], wanted, side="right") - 1
+    return np.where(at >= 0, best[np.maximum(at, 0)], logs.max())
+
+
+def run(
+    search: Search, evaluate: Callable[[int], float | None], budget: int
+) -> list[tuple[int, float | None]]:
+    """Evaluates one by one, up to `budget`: what tests and replays do."""
+    trace: list[tuple[int, float | None]] = []
+    while len(trace) < budget and (chosen := search.next_round()):
+        for i in chosen[: budget - len(trace)]:
+            trace.append((i, evaluate(i)))
+            search.tell(*trace[-1])
+    return trace
+
+
+def _coarse_log(time: float | None) -> float:
+    assert time is not None
+    return _STEP * round(math.log(max(time, 1e-300)) / _STEP)
+
+
+def _top(fresh: NDArray[np.intp], score: Floats, chosen: list[int], count: int) -> list[int]:
+    ranked = fresh[np.argsort(-score, kind="stable")]
+    return [int(i) for i in ranked if i not in chosen][:count]

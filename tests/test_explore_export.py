@@ -1,0 +1,167 @@
+"""What leaves a run: T4, CSV, a replay; and what it says while it goes."""
+
+import copy
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+from test_explore_samples import BOUNDS, ENVIRONMENT, sample_run, variant
+
+from explore.encode import matrix, strata
+from explore.export_csv import to_csv
+from explore.export_t4 import schema, to_t4
+from explore.progress import Watch, front_table
+from explore.records import Failed, Measured, Record, Variant
+from explore.replay import Replay, compare
+from explore.schema import problems
+
+RECORDS = sample_run(300)
+
+
+def test_the_t4_export_is_valid_and_has_every_configuration() -> None:
+    document = json.loads(json.dumps(to_t4(RECORDS, ENVIRONMENT)))
+    assert list(problems(document, schema())) == []
+    assert len(document["results"]) == 300
+    assert {r["invalidity"] for r in document["results"]} == {
+        *("correct", "timeout", "compile", "runtime", "correctness", "constraints")
+    }
+
+
+def test_t4_times_are_milliseconds() -> None:
+    record = Record(variant(tile=8), Measured(2e6, 0.0, 0.0, build_ns=5e6, runs_ns=(2e6, 3e6)))
+    (result,) = to_t4([record], ENVIRONMENT)["results"]
+    assert result["times"]["runtimes"] == [2.0, 3.0]
+    assert result["times"]["compilation_time"] == 5.0
+    assert result["measurements"][0] == {"name": "time", "value": 2.0, "unit": "ms"}
+    assert result["configuration"]["tile"] == 8
+
+
+def test_what_was_only_predicted_is_not_exported_as_measured() -> None:
+    assert to_t4(sample_run(5, predicted=True), ENVIRONMENT)["results"] == []
+
+
+def test_an_independent_validator_agrees_about_the_schema() -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.validate(to_t4(RECORDS, ENVIRONMENT), schema())
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("schema_version",), "1.0", "does not match"),
+        (("results", 0, "invalidity"), "fine", "expected one of"),
+        (("results", 0, "times", "framework"), -1, "expected at least 0"),
+        (("results", 0, "correctness"), True, "expected number, found bool"),
+        (("results", 0, "configuration"), [], "expected object, found list"),
+        (("results", 0), {}, "'timestamp' is missing"),
+        (("results",), None, "expected array"),
+    ],
+)
+def test_the_schema_refuses_what_is_wrong(
+    path: tuple[str | int, ...], value: object, said: str
+) -> None:
+    document = copy.deepcopy(to_t4(RECORDS[:1], ENVIRONMENT))
+    place = document
+    for name in path[:-1]:
+        place = place[name]  # type: ignore[index]
+    place[path[-1]] = value  # type: ignore[index]
+    assert any(said in problem for problem in problems(document, schema()))
+
+
+def test_a_schema_word_that_is_not_understood_is_not_ignored() -> None:
+    with pytest.raises(ValueError, match="'anyOf' at \\$ is not supported"):
+        list(problems(1, {"anyOf": []}))
+
+
+def test_the_csv_has_a_row_a_variant_and_a_column_a_parameter() -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(RECORDS))))
+    assert [r["id"] for r in rows] == [r.variant.id for r in RECORDS]
+    assert [int(r["parameter tile"]) for r in rows] == [
+        dict(r.variant.parameters)["tile"] for r in RECORDS
+    ]
+
+
+def test_no_cell_of_the_csv_is_a_formula_or_a_second_line() -> None:
+    reason = '=HYPERLINK("x")\nsecond, "line"'
+    (row,) = csv.DictReader(io.StringIO(to_csv([Record(variant(), Failed("build", reason))])))
+    assert row["reason"] == "'" + reason
+
+
+def test_a_replay_finds_what_the_run_found() -> None:
+    replay = Replay.of(RECORDS)
+    curve = replay.best_so_far("guided", 0, 10_000)
+    assert len(curve) == 300
+    assert curve[-1] == min(r.time_ns for r in RECORDS if r.time_ns is not None)
+    assert curve == sorted(curve, reverse=True)
+
+
+def test_strategies_are_compared_from_a_stored_run() -> None:
+    found = compare(Replay.of(sample_run(600)), seeds=range(3), budget=120)
+    guided, random = (np.median([best for best, _ in found[s]]) for s in ("guided", "random"))
+    assert 1.0 <= guided <= random
+
+
+def test_variants_become_rows_of_numbers_and_what_is_absent_is_told_apart() -> None:
+    a = Variant("a", "lift", (("tile", 7),), ("pad",), features=(("reuse", math.inf),))
+    b = Variant("b", "naive", ())
+    names, rows = matrix([a, b])
+    columns = dict(zip(names, rows.T.tolist(), strict=True))
+    assert columns["parameter tile"] == [3.0, -1.0]
+    assert columns["family=lift"] == [1.0, 0.0]
+    assert columns["stored=pad"] == [1.0, 0.0]
+    assert np.isfinite(rows).all()
+    assert matrix([])[1].shape == (0, 0)
+
+
+def test_strata_are_families_and_levels_of_memory() -> None:
+    made = [Variant(str(i), "lift", ()) for i in range(4)]
+    assert strata(made, [1.0, 2.0, 16.0, 16.0]) == [("lift", n) for n in (0, 0, 3, 3)]
+    assert len(set(strata(made, [5.0] * 4))) == 1
+    assert strata([], []) == []
+
+
+def test_without_a_terminal_progress_is_plain_lines_now_and_then() -> None:
+    out, now = io.StringIO(), iter(range(10_000))
+    console = Console(file=out, width=200)
+    with Watch(300, console=console, clock=lambda: float(next(now))) as watch:
+        for record in RECORDS:
+            watch.saw(record)
+    lines = out.getvalue().splitlines()
+    assert 5 < len(lines) < 80
+    assert "\x1b" not in out.getvalue()
+    assert lines[-1].startswith("300/300  ")
+    assert "left" in lines[0]
+    assert "left" not in lines[-1]
+
+
+def test_on_a_terminal_progress_is_a_bar() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=120, force_terminal=True)
+    with Watch(300, console=console, before=RECORDS[:100]) as watch:
+        for record in RECORDS[100:]:
+            watch.saw(record)
+    assert "300/300" in out.getvalue()
+
+
+def test_progress_says_what_failed_and_what_is_best() -> None:
+    watch = Watch(10, console=Console(file=io.StringIO()))
+    assert watch.says() == "0 failed  front 0  nothing has run yet"
+    watch.saw(Record(variant(tile=1), Failed("run", "crash")))
+    watch.saw(Record(variant(tile=2), Measured(2e6, 0.0, 0.0)))
+    assert watch.says().startswith(f"1 failed  front 1  best 2.00 ms ({variant(tile=2).id})  0:00")
+
+
+def test_the_table_of_the_front_shows_names_as_they_are() -> None:
+    out = io.StringIO()
+    named = replace(variant(tile=2), id="[red]x[/red]", stored=("[bold]",))
+    console = Console(file=out, width=200)
+    console.print(front_table([Record(named, Measured(2e6, 0.01, 1e-7))], BOUNDS))
+    assert "[red]x[/red]" in out.getvalue()
+    assert "[bold]" in out.getvalue()
+    assert "12.8 MiB" in out.getvalue()

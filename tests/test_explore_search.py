@@ -1,0 +1,175 @@
+"""The order of evaluation, on landscapes with tiles, spills and variants that fail."""
+
+import itertools
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from explore.encode import matrix, strata
+from explore.records import Variant, variant_id
+from explore.search import Search, front_at, run, stratified
+
+
+@dataclass(frozen=True)
+class Landscape:
+    variants: list[Variant]
+    features: np.ndarray
+    memory: list[float]
+    times: list[float | None]
+
+    def search(self, **options: object) -> Search:
+        kinds = strata(self.variants, self.memory)
+        return Search(self.features, kinds, self.memory, **options)  # type: ignore[arg-type]
+
+
+def landscape(seed: int, most: int = 5000) -> Landscape:
+    """Blocked and unblocked products: reuse, occupancy, registers that spill, stored views."""
+    random = np.random.default_rng(seed)
+    peak, spill, local = random.choice([20, 60]), random.choice([32, 64, 128]), 48 * 1024
+    chosen = []
+    axes = ([4, 8, 16, 32, 64, 128], [1, 2, 4, 8, 14], [1, 2, 4, 8], [1, 4, 8], [1, 2, 4, 8, 16])
+    for family, stored in itertools.product(("naive", "lift", "blocked"), ("", "pad", "im2col")):
+        for tile, m, n, v, split in itertools.product(*axes):
+            names = (("tile", tile), ("m", m), ("n", n), ("v", v), ("split", split))
+            chosen.append((family, stored, names))
+    variants, memory, times = [], [], []
+    for k in random.permutation(len(chosen))[:most]:
+        family, stored, names = chosen[k]
+        tile, m, n, v, split = (value for _, value in names)
+        views = (stored,) if stored else ()
+        variants.append(Variant(variant_id(family, names, views), family, names, views))
+        memory.append({"": 20e6, "pad": 26e6, "im2col": 180e6}[stored] + 2e6 * (split - 1))
+        registers, shared = m * n + m + n, tile * (m + n) * 4 * 8
+        if registers > 4 * spill or (family == "blocked" and shared > local) or tile * n > 1024:
+            times.append(None)
+            continue
+        reuse = m * n / (m + n) * (2 if family == "blocked" else 1)
+        rate = peak * min(1.0, reuse / 2.5) * (0.4 if registers > spill else 1.0)
+        rate *= {1: 0.55, 4: 1.0, 8: 0.9}[v] * (1 if tile in (16, 32) else 0.7)
+        rate *= {"naive": 0.3, "lift": 0.7, "blocked": 1.0}[family]
+        rate *= {"": 0.8, "pad": 1.0, "im2col": 0.9}[stored] * (1 - 0.06 * abs(np.log2(split) - 2))
+        times.append(float(1e9 / rate * np.exp(random.normal(0, 0.05))))
+    return Landscape(variants, matrix(variants)[1], memory, times)
+
+
+def best(trace: list[tuple[int, float | None]]) -> float:
+    return min(t for _, t in trace if t is not None)
+
+
+def test_guided_beats_random_at_200() -> None:
+    ratios = []
+    for seed in range(5):
+        here = landscape(seed)
+        found = {
+            how: best(run(here.search(strategy=how, seed=seed), here.times.__getitem__, 200))
+            for how in ("guided", "random")
+        }
+        ratios.append(found["random"] / found["guided"])
+    assert np.median(ratios) > 1.0, ratios
+
+
+def test_at_1000_the_best_is_within_a_tenth_of_all_and_the_search_took_seconds() -> None:
+    here, begun = landscape(7), time.perf_counter()
+    trace = run(here.search(seed=1), here.times.__getitem__, 1000)
+    assert time.perf_counter() - begun < 15
+    assert best(trace) <= 1.1 * min(t for t in here.times if t is not None)
+
+
+def test_the_front_is_found_too_not_only_the_fastest() -> None:
+    here = landscape(3)
+    trace = run(here.search(seed=1), here.times.__getitem__, 300)
+    for limit in (25e6, 40e6, 120e6):
+        fits = [i for i, m in enumerate(here.memory) if m <= limit and here.times[i] is not None]
+        least = min(here.times[i] for i in fits)
+        assert min(t for i, t in trace if i in set(fits) and t is not None) <= 1.15 * least
+
+
+def test_every_stratum_is_seen_in_the_first_rounds() -> None:
+    here = landscape(2)
+    kinds = strata(here.variants, here.memory)
+    seen = {kinds[i] for i, _ in run(here.search(), here.times.__getitem__, 64)}
+    assert seen == set(kinds)
+
+
+@pytest.mark.parametrize("how", ["guided", "random"])
+def test_same_seed_same_order_and_another_seed_another(how: str) -> None:
+    here = landscape(1, 800)
+
+    def order(seed: int) -> list[int]:
+        search = here.search(strategy=how, seed=seed)
+        return [i for i, _ in run(search, here.times.__getitem__, 150)]
+
+    assert order(3) == order(3)
+    assert order(3) != order(4)
+
+
+def test_the_order_does_not_depend_on_the_order_in_which_results_arrive() -> None:
+    here = landscape(5, 800)
+
+    def rounds(backwards: bool) -> list[list[int]]:
+        search, flight, made = here.search(seed=2), [], []
+        while len(made) < 12:
+            if (chosen := search.next_round()) is None:
+                for i in reversed(flight) if backwards else flight:
+                    search.tell(i, here.times[i])
+                flight = []
+            else:
+                made.append(chosen)
+                flight += chosen
+        return made
+
+    def eagerly() -> list[list[int]]:
+        search, made = here.search(seed=2), []
+        while len(made) < 12:
+            chosen = search.next_round()
+            assert chosen is not None
+            made.append(chosen)
+            for i in chosen:
+                search.tell(i, here.times[i])
+        return made
+
+    assert rounds(backwards=False) == rounds(backwards=True) == eagerly()
+
+
+def test_noise_of_a_percent_seldom_turns_the_search_around() -> None:
+    here, random = landscape(4, 1500), np.random.default_rng(0)
+
+    def noisy(i: int) -> float | None:
+        time = here.times[i]
+        return None if time is None else time * float(random.uniform(0.995, 1.005))
+
+    calm = {i for i, _ in run(here.search(), here.times.__getitem__, 200)}
+    assert len(calm & {i for i, _ in run(here.search(), noisy, 200)}) > 100
+
+
+@pytest.mark.parametrize("how", ["guided", "random"])
+def test_every_candidate_comes_once_and_then_no_more(how: str) -> None:
+    here = landscape(6, 300)
+    search = here.search(strategy=how)
+    trace = run(search, here.times.__getitem__, 10_000)
+    assert sorted(i for i, _ in trace) == list(range(300))
+    assert search.next_round() == []
+    assert search.left == 0
+
+
+def test_a_space_where_everything_fails_is_walked_to_its_end() -> None:
+    here = landscape(6, 200)
+    assert len(run(here.search(), lambda i: None, 500)) == 200
+
+
+def test_an_empty_space_has_no_rounds() -> None:
+    assert Search(np.zeros((0, 3)), []).next_round() == []
+
+
+def test_strata_take_turns() -> None:
+    order = stratified(["a"] * 5 + ["b"] * 2 + ["c"], np.random.default_rng(0))
+    kinds = ["a"] * 5 + ["b"] * 2 + ["c"]
+    assert sorted(kinds[i] for i in order[:3]) == ["a", "b", "c"]
+    assert [kinds[i] for i in order[5:]] == ["a", "a", "a"]
+
+
+def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
+    memory, logs = np.array([30.0, 10.0, 20.0]), np.array([1.0, 3.0, 2.0])
+    assert front_at(np.array([5.0, 10, 25, 99]), memory, logs).tolist() == [3.0, 3.0, 2.0, 1.0]
