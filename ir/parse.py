@@ -1,0 +1,70 @@
+"""Text to program."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from ir.arguments import PRELUDE, Helper
+from ir.elaborate import Elaborator
+from ir.errors import UserError
+from ir.nodes import Program
+from ir.primitives import PRIMITIVES
+from ir.read import read
+from ir.scope import check_names
+from ir.sizes import size_names, where_sizes
+from ir.suggest import did_you_mean
+from ir.surface import Definition, File, type_sizes
+
+NONE: Mapping[str, int] = {}
+
+
+def parse(text: str, name: str = "<program>", set: Mapping[str, int] = NONE) -> Program:
+    """The program that a text defines; `set` gives sizes in place of those after `where`."""
+    try:
+        return elaborated(read(text, name), set)
+    except RecursionError:
+        raise UserError(f"{name}: the program is nested too deep") from None
+
+
+def parse_file(path: Path | str, set: Mapping[str, int] = NONE) -> Program:
+    """The program in a file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"cannot read {path}: expected UTF-8 text") from None
+    return parse(text, str(path), set)
+
+
+def elaborated(file: File, set: Mapping[str, int]) -> Program:
+    """The core program of what is written."""
+    _check_set(file, set)
+    sizes = where_sizes(file.where, set)
+    check_names(file, prelude().keys() | PRIMITIVES.keys(), sizes.keys())
+    known = _known(file.definitions[:-1], prelude())
+    unknown = tuple(b.name.text for b in file.where if b.size is None and b.name.text not in set)
+    return Elaborator(sizes).program(file.definitions[-1], known, unknown)
+
+
+@cache
+def prelude() -> Mapping[str, Helper]:
+    """The definitions at hand in every program."""
+    text = (Path(__file__).parent / "prelude.lift").read_text()
+    return _known(read(text, PRELUDE).definitions, {})
+
+
+def _known(definitions: tuple[Definition, ...], before: Mapping[str, Helper]) -> dict[str, Helper]:
+    known = dict(before)
+    for d in definitions:
+        known[d.name.text] = Helper(d, dict(known))
+    return known
+
+
+def _check_set(file: File, set: Mapping[str, int]) -> None:
+    main = file.definitions[-1]
+    written = {n.text for p in main.params for e in type_sizes(p.type) for n in size_names(e)}
+    known = written | {b.name.text for b in file.where}
+    for name in set:
+        if name not in known:
+            raise UserError(f"the program has no size `{name}`{did_you_mean(name, known)}")
