@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import count
 
-from ir.nat import Nat, Size, bind
+from ir.nat import Nat, Size, bind, names
 from ir.nodes import Expr, Get, Lam, Let, MakeTuple, Pattern, Var
 from ir.types import Array, Tuple, Type, Vector
 
@@ -265,3 +265,14 @@ def bind_type(t: Type, values: Mapping[str, Size]) -> Type:
 def identity(t: Type) -> Lam:
     """x -> x"""
     return Lam(Var("x", t), Var("x", t))
+
+
+def size_names(e: Expr) -> frozenset[str]:
+    """The tuning parameters that occur in the sizes of e."""
+    found: set[str] = set()
+    for sub in subterms(e):
+        for name in _fields(sub):
+            value = getattr(sub, name)
+            if isinstance(value, Nat):
+                found |= names(value)
+    return frozenset(found)

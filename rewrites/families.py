@@ -1,0 +1,134 @@
+"""The families: every way to lower a program, each a strategy with parameters and a derivation."""
+
+# key: p program, e term
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from ir.nat import Size, named, names
+from ir.nodes import Expr, Level, PadEdge, Program
+from ir.terms import size_names, subterms
+from ir.typing import size_of
+from rewrites.blocked import Blocked, blocked
+from rewrites.dims import Refused
+from rewrites.naive import naive
+from rewrites.prepare import Choices, Windows
+from rewrites.registers import Registers, registers
+from rewrites.rule import Derivation, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """a <= b, beyond what the program's types demand: what makes a variant worth having."""
+
+    a: Size
+    b: Size
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """A program lowered by a family: parametric, with the proof that it is the same program."""
+
+    family: str
+    form: str  # the choices that are not numbers, such as "padded relaid"
+    program: Program
+    derivation: Derivation
+    requirements: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way a family may go: its name and its strategy."""
+
+    name: str
+    strategy: Strategy
+
+
+def parameters(p: Program) -> frozenset[str]:
+    """The names of a program's parameters."""
+    return frozenset(param.var.name for param in p.params)
+
+
+def constants(p: Program) -> frozenset[str]:
+    """The names of its constant parameters."""
+    return frozenset(param.var.name for param in p.params if param.const)
+
+
+def _naive(p: Program) -> Iterator[Form]:
+    yield Form("", naive(parameters(p)))
+
+
+def _choices(p: Program, panel: Size) -> Iterator[tuple[str, Choices]]:
+    relaid = [frozenset[str](), constants(p)] if constants(p) else [frozenset[str]()]
+    for windows, names_ in product(Windows, relaid):
+        words = [windows.value] * (windows is not Windows.NONE) + ["relaid"] * bool(names_)
+        yield " ".join(words), Choices(windows, names_, panel)
+
+
+def _registers(p: Program) -> Iterator[Form]:
+    panel = named("tr") * named("v")
+    for (text, choices), level, tall, taps in product(
+        _choices(p, panel), (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
+    ):
+        words = ["items"] * (level is Level.GLOBAL) + ["tall"] * tall + ["taps"] * taps
+        form = Registers(choices, level, tall, taps)
+        yield Form(" ".join([*text.split(), *words]), registers(parameters(p), form))
+
+
+def _blocked(p: Program) -> Iterator[Form]:
+    panel = named("lx") * named("tr") * named("v")
+    for (text, choices), split, ahead, flipped in product(
+        _choices(p, panel), (False, True), (False, True), (False, True)
+    ):
+        words = ["split"] * split + ["ahead"] * ahead + ["flipped"] * flipped
+        form = Blocked(choices, split, ahead, flipped)
+        yield Form(" ".join([*text.split(), *words]), blocked(parameters(p), form))
+
+
+FAMILIES: dict[str, Callable[[Program], Iterator[Form]]] = {
+    "naive": _naive,
+    "registers": _registers,
+    "blocked": _blocked,
+}
+
+
+def forms(p: Program, family: str) -> tuple[Form, ...]:
+    """The ways in which a family may lower a program."""
+    return tuple(FAMILIES[family](p))
+
+
+def lower(p: Program, family: str, form: Form) -> Lowering:
+    """The program lowered; raises Refused where the family does not apply."""
+    done = form.strategy(p.body)
+    if done is None:
+        raise Refused(f"{family}: the program does not have the structure that it lowers")
+    e, steps = done
+    free = tuple(sorted(size_names(e)))
+    program = Program(p.name, p.params, e, free)
+    proof = Derivation(p.body, steps)
+    return Lowering(family, form.name, program, proof, tuple(_requirements(e)))
+
+
+def _requirements(e: Expr) -> Iterator[Requirement]:
+    """Rounding a size up must not waste more than a quarter of it (and a little)."""
+    seen: set[Size] = set()
+    for sub in subterms(e):
+        if isinstance(sub, PadEdge) and names(sub.right) and sub.right not in seen:
+            seen.add(sub.right)
+            n = size_of(sub.xs)
+            if names(size_of(sub)) >= names(sub.right):
+                why = "rounding up adds at most a quarter"
+                yield Requirement(4 * sub.right, n + 12, why)
+
+
+def first(p: Program, family: str) -> Lowering:
+    """The family's first form that applies, or the reason why none does."""
+    reason: Refused | None = None
+    for form in forms(p, family):
+        try:
+            return lower(p, family, form)
+        except Refused as refused:
+            reason = reason or refused
+    raise reason or Refused(f"{family} has no form for this program")
