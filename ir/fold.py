@@ -7,10 +7,11 @@ it (`Acc`). If every cell comes back in its place, the reduction is `init + sum 
 # key: op one of + * max min, t type
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
-from ir.contract import Named, Numbers, reduce_axes
+from ir.contract import Named, Numbers, extent, reduce_axes
 from ir.inputs import known
 from ir.types import Array, Tuple, Type, Vector
 from ir.values import (
@@ -20,6 +21,7 @@ from ir.values import (
     NotAFold,
     Value,
     cast,
+    check_ceiling,
     constant,
     force,
     from_array,
@@ -80,8 +82,8 @@ def accumulator(t: Type, dims: tuple[int, ...] = ()) -> Value:
             return tuple(accumulator(part, dims) for part in parts)
         case Vector(_, n):
             dims = (*dims, known(n))
-    cells = np.arange(int(np.prod(dims, dtype=np.int64))).reshape(dims)
-    return Acc(object(), from_array(cells))
+    check_ceiling(8 * prod(dims))
+    return Acc(object(), from_array(np.arange(prod(dims)).reshape(dims)))
 
 
 def finish(start: Value, end: Value, group: Group) -> Value:
@@ -109,7 +111,7 @@ def _combine(op: str, delta: Leaf, group: Group) -> Leaf:
         return total if len(delta.factors) > 1 else force(total)
     (a,) = force(delta).factors
     result = reduce_axes(FOLDS[op], a, [axis for axis in group if axis in a.axes])
-    times = int(np.prod([axis.size for axis in group if axis not in a.axes], dtype=np.int64))
+    times = extent(axis for axis in group if axis not in a.axes)
     if op == "*" and times > 1:
         power = np.power(result.data, np.asarray(times).astype(result.data.dtype))
         result = Named(np.asarray(power), result.axes)

@@ -17,6 +17,7 @@ Numbers = NDArray[np.generic]
 Data = Numbers | tuple["Data", ...]
 """An array, or for tuples a tuple of what each component holds: `[(T, U)]n` is `([T]n, [U]n)`."""
 
+DRAWN = 1 << 30  # how many random numbers are drawn at most
 STORED = {"float": np.float32, "half": np.float16, "int": np.int32}
 
 
@@ -56,6 +57,18 @@ def scalar_of(t: Type) -> Scalar:
         case Vector(scalar, _) | (Scalar() as scalar):
             return scalar
     raise AssertionError(f"{show_type(t)} holds tuples")
+
+
+def cells_of(t: Type) -> int:
+    """How many numbers a t holds."""
+    match t:
+        case Array(elem, n):
+            return known(n) * cells_of(elem)
+        case Tuple(parts):
+            return sum(map(cells_of, parts))
+        case Vector(_, n):
+            return known(n)
+    return 1
 
 
 def check_inputs(program: Program, inputs: Mapping[str, Data]) -> None:
@@ -100,6 +113,9 @@ def _check(name: str, t: Type, found: Data) -> None:
 def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[str, Data]:
     """Inputs as a device would store them: whole numbers from -3 to 3, so that sums are exact in
     any order, or numbers spread evenly over -1 to 1; the same for the same seed."""
+    cells = sum(cells_of(p.var.type) for p in program.params)
+    if cells > DRAWN:
+        raise UserError(f"{program.name} takes {cells:,} numbers; at most {DRAWN:,} are drawn")
     rng = np.random.default_rng(seed)
     return {p.var.name: _draw(p.var.type, rng, integers) for p in program.params}
 

@@ -60,6 +60,7 @@ from ir.values import (
     NotAFold,
     TooBig,
     Value,
+    check_ceiling,
     constant,
     count,
     each,
@@ -83,6 +84,9 @@ UNARY = {
     "tanh": np.tanh,
     "abs": np.abs,
 }
+
+
+LOOP = 1_000_000  # elements of a reduction taken one after another
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np
             return _result(_eval(program.body, Env(given, real)))
     except RecursionError:
         raise UserError(f"{program.name} is nested too deeply to evaluate") from None
+    except MemoryError as error:
+        raise UserError(f"{program.name} needs more memory than there is: {error}") from None
 
 
 def _given(data: Data, real: "np.dtype[np.generic]") -> Value:
@@ -160,7 +166,7 @@ def _eval(e: Expr, env: Env) -> Value:
         case Map(f, xs) | MapPar(_, _, f, xs) | MapSeq(f, xs, _):
             return _map(f, _eval(xs, env), env)
         case Generate(n, f):
-            return _map(f, from_array(np.arange(known(n))), env)
+            return _map(f, _numbers(known(n)), env)
         case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
             return _reduce(f, _eval(init, env), _eval(xs, env), env)
     return _view(e, env)
@@ -193,12 +199,19 @@ def _view(e: Expr, env: Env) -> Value:
             return each(lambda leaf: layout.pad_edge(edge, left, right, leaf), _eval(xs, env))
         case Reorder(f, xs):
             array = _eval(xs, env)
-            index = _map(f, from_array(np.arange(count(array))), env)
+            index = _map(f, _numbers(count(array)), env)
             assert isinstance(index, Leaf)
             return each(lambda leaf: layout.reorder(leaf, index), array)
         case Concat(a, b):
             return layout.concat(_eval(a, env), _eval(b, env))
     raise AssertionError(f"no meaning for {type(e).__name__}")
+
+
+def _numbers(n: int) -> Value:
+    if n < 1:
+        raise UserError(f"an array of {n} elements: sizes start at 1")
+    check_ceiling(n * 8)
+    return from_array(np.arange(n))
 
 
 def _unary(op: str, a: Value) -> Value:
@@ -265,6 +278,11 @@ def _fold(f: Lam, acc: Type, init: Value, xs: Value, env: Env) -> Value:
 def _loop(f: Lam, init: Value, xs: Value, env: Env) -> Value:
     """The left fold as it is defined, for all enclosing maps at once."""
     acc, elements = each(force, init), each(force, xs)
+    if count(xs) > LOOP:
+        raise UserError(
+            f"a reduction of {count(xs):,} elements whose body is not acc + g(x) "
+            f"(or * max min); the interpreter loops over at most {LOOP:,}"
+        )
     for k in range(count(elements)):
         element = each(lambda leaf, k=k: layout.at(leaf, k), elements)  # type: ignore[misc]
         acc = each(force, _call(f, (acc, element), env))

@@ -28,6 +28,7 @@ from ir.contract import (
 from ir.errors import UserError
 
 LIMIT = 256 << 20  # bytes of one intermediate array; beyond, maps and reductions go in halves
+CEILING = 8 << 30  # bytes of any array; nothing beyond is tried
 FACTORS = 4  # how long an unevaluated product may get
 
 Group = tuple[Axis, ...]
@@ -114,6 +115,7 @@ def to_array(leaf: Leaf) -> Numbers:
     """The array of a leaf that no enclosing map or reduction has axes in."""
     (found,) = force(leaf).factors
     axes = [axis for group in leaf.dims for axis in group]
+    check_ceiling(extent(axes) * found.data.itemsize)
     whole = np.broadcast_to(aligned(found, axes), [axis.size for axis in axes])
     return whole.reshape([extent(group) for group in leaf.dims])
 
@@ -137,8 +139,19 @@ def force_small(leaf: Leaf) -> Leaf:
 def check_room(axes: Sequence[Axis], dims: Sequence[Group], itemsize: int) -> None:
     """Raise TooBig for an array past LIMIT that an enclosing map or reduction can make smaller."""
     own = {axis for group in dims for axis in group}
-    if extent(axes) * itemsize > LIMIT and any(x not in own and x.size > 1 for x in axes):
+    room = extent(axes) * itemsize
+    if room > LIMIT and any(x not in own and x.size > 1 for x in axes):
         raise TooBig
+    check_ceiling(room)
+
+
+def check_ceiling(room: int) -> None:
+    """Refuse to make an array that no machine we know of would like."""
+    if room > CEILING:
+        raise UserError(
+            f"an array of {room / 2**30:,.1f} GiB would be needed; the interpreter makes none "
+            f"beyond {CEILING >> 30} GiB"
+        )
 
 
 # ---- the outermost dimension
