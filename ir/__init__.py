@@ -41,6 +41,7 @@ from ir.nodes import (
     Zip,
 )
 from ir.parse import parse, parse_file
+from ir.show import show
 from ir.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, show_type
 from ir.typing import type_of
 
@@ -99,6 +100,7 @@ __all__ = [
     "named",
     "parse",
     "parse_file",
+    "show",
     "show_size",
     "show_type",
     "type_of",

@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ir.arguments import PRELUDE, Argument, Env, Helper, Made, Sized, Written, place
 from ir.bounds import check_type
@@ -312,10 +313,10 @@ class Elaborator:
                 if bound is None and name not in self.sizes:
                     raise self.unknown(e, env)
             case Apply(head, args, _):
-                f = self.function(head, env)
-                if isinstance(f, Global) and len(args) < f.arity()[0]:
+                g = self.function(head, env)
+                if isinstance(g, Global) and len(args) < g.arity()[0]:
                     more = tuple(self.settle(Written(a, env), env) for a in args)
-                    return Global(f.name, f.helper, f.given + more)
+                    return Global(g.name, g.helper, g.given + more)
         raise UserError("expected a function: a lambda, a definition or a primitive", e.span)
 
     def function_of(self, a: Argument) -> Function:
@@ -416,8 +417,8 @@ class Elaborator:
             inner = self.bind(p.pattern, a, inner, kept)
         for p, a in zip(params, typed, strict=True):
             if p.type is not None and isinstance(a, Made):
-                t, around = type_of(a.term), inner
-                agree(p.type, t, lambda e: self.written_size(e, around), place(a), t)
+                t = type_of(a.term)
+                agree(p.type, t, partial(self.written_size, env=inner), place(a), t)
         return inner, kept
 
     def typed(self, p: Parameter, a: Argument, env: Env) -> Argument:

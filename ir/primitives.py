@@ -206,7 +206,7 @@ def _pad(c: Call) -> Expr:
     left, right = _amounts(c, t)
     value = c.value(2)
     scalar = only_scalar(t.elem)
-    fill = cast(value, t.elem) or (scalar and cast(value, scalar))
+    fill = cast(value, t.elem) or (cast(value, scalar) if scalar is not None else None)
     if fill is None:
         raise c.wrong(2, f"{show_type(type_of(value))} cannot fill an array of {show_type(t.elem)}")
     return Pad(left, right, fill, xs)
@@ -319,21 +319,18 @@ def _values(node: Callable[[Expr], Expr]) -> Callable[[Call], Expr]:
     return lambda c: node(c.value(0))
 
 
-LOOPS = {
-    f"{word}{name}": primitive
-    for word, unrolled in (("", False), ("unrolled ", True))
-    for name, primitive in {
-        "mapSeq": Primitive(
-            f"{word}mapSeq(f, xs)", 2, 2, _map(lambda f, xs, u=unrolled: MapSeq(f, xs, u))
-        ),
-        "reduceSeq": Primitive(
-            f"{word}reduceSeq(init, f, xs)",
-            3,
-            3,
-            _reduce(lambda z, f, xs, u=unrolled: ReduceSeq(z, f, xs, u)),
-        ),
-    }.items()
-}
+def _loops(word: str, unrolled: bool) -> dict[str, Primitive]:
+    def loop(f: Lam, xs: Expr) -> Expr:
+        return MapSeq(f, xs, unrolled)
+
+    def fold(init: Expr, f: Lam, xs: Expr) -> Expr:
+        return ReduceSeq(init, f, xs, unrolled)
+
+    return {
+        f"{word}mapSeq": Primitive(f"{word}mapSeq(f, xs)", 2, 2, _map(loop)),
+        f"{word}reduceSeq": Primitive(f"{word}reduceSeq(init, f, xs)", 3, 3, _reduce(fold)),
+    }
+
 
 PRIMITIVES: Mapping[str, Primitive] = {
     "map": Primitive("map(f, xs)", 2, 2, _map(Map)),
@@ -366,7 +363,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
         level.value: Primitive(f"{level.value}(dim)(f, xs)", 3, 3, _parallel(level))
         for level in Level
     },
-    **LOOPS,
+    **_loops("", False),
+    **_loops("unrolled ", True),
     **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in ("exp", "log", "sqrt", "tanh", "abs")},
     **{op: Primitive(f"{op}(a, b)", 2, 2, _binary(op)) for op in ("max", "min")},
 }

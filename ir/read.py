@@ -3,6 +3,7 @@
 # key: t a syntax tree or token, p pattern
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from lark import Token, Tree
 
@@ -31,7 +32,7 @@ from ir.surface import (
 from ir.tokens import syntax_tree
 
 DEEPEST = 300
-Syntax = Tree[Token] | Token
+Syntax: TypeAlias = Tree[Token] | Token
 
 
 def read(text: str, name: str = "<program>") -> File:
