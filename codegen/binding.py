@@ -1,0 +1,108 @@
+"""What variables are bound to, and which values deserve a variable of their own in the text."""
+
+from collections.abc import Mapping
+
+from codegen.index import constant
+from codegen.scope import Scope
+from codegen.tree import Apply, Load, Select, Space, Value, kind_of, subvalues
+from codegen.views import TupleView, View
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Concat,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Lam,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Pattern,
+    Reorder,
+    Slide,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.terms import children, free, variables
+
+Env = Mapping[str, View]
+
+
+def bound(env: Env, p: Pattern, view: View) -> Env:
+    """env with a pattern's variables bound."""
+    new = dict(env)
+    _bind(new, p, view)
+    return new
+
+
+def _bind(env: dict[str, View], p: Pattern, view: View) -> None:
+    if isinstance(p, Var):
+        env[p.name] = view
+        return
+    assert isinstance(view, TupleView)
+    for part, inner in zip(p, view.parts, strict=True):
+        _bind(env, part, inner)
+
+
+def hint_of(p: Pattern) -> str:
+    """A name for what a pattern binds: that of its first variable."""
+    names = variables(p)
+    return names[0].name if names else "x"
+
+
+def uses(p: Pattern, body: Expr) -> int:
+    """How often a pattern's variables are read, a use in a function's body counting twice."""
+    return max((_uses(v.name, body) for v in variables(p)), default=0)
+
+
+def _uses(name: str, e: Expr) -> int:
+    if name not in free(e):
+        return 0
+    if isinstance(e, Var):
+        return 1
+    total = sum(_uses(name, child) for child in children(e))
+    return 2 * total if isinstance(e, Lam) else total
+
+
+def is_heavy(e: Value) -> bool:
+    """Whether reading e again costs something."""
+    return any(
+        isinstance(inner, Apply | Select)
+        or (isinstance(inner, Load) and inner.memory.space is not Space.PRIVATE)
+        for inner in subvalues(e)
+    )
+
+
+def named(scope: Scope, hint: str, e: Value) -> Value:
+    """e in a private variable."""
+    kind = kind_of(e)
+    memory = scope.memory(hint, Space.PRIVATE, kind.scalar, kind.width)
+    scope.store(memory, constant(0), e)
+    return Load(memory, constant(0), kind.width)
+
+
+def is_layout(e: Expr) -> bool:
+    """Whether e only says where things lie: reading it computes nothing."""
+    match e:
+        case Var():
+            return True
+        case Map(f, xs):
+            return is_layout(f.body) and is_layout(xs)
+        case Generate(_, f):
+            return is_layout(f.body)
+        case Get(_, inner) | Split(_, inner) | Join(inner) | Slide(_, _, inner, _):
+            return is_layout(inner)
+        case Transpose(inner) | Reorder(_, inner) | At(_, inner) | AsVector(_, inner):
+            return is_layout(inner)
+        case AsScalar(inner) | Pad(_, _, _, inner) | PadEdge(_, _, _, inner):
+            return is_layout(inner)
+        case Zip(parts) | MakeTuple(parts):
+            return all(map(is_layout, parts))
+        case Concat(a, b):
+            return is_layout(a) and is_layout(b)
+    return False

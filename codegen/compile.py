@@ -1,0 +1,157 @@
+"""From a lowered program to OpenCL text, a launch plan, and the facts about them."""
+
+from dataclasses import dataclass
+from math import prod
+
+from codegen import places
+from codegen.axes import Axis
+from codegen.emit import Emitter
+from codegen.index import Index
+from codegen.kernels import Stage, stages
+from codegen.memory import Life, kept_bytes, share, total
+from codegen.opencl import print_kernel
+from codegen.places import Cell, Place, laid, view_of
+from codegen.plan import Buffer, Plan, Role
+from codegen.plan import Kernel as Launch
+from codegen.scope import Scope
+from codegen.tree import Kernel, Memory, Space
+from codegen.views import View
+from codegen.work import Work, ids, work_of
+from ir.errors import Unsupported
+from ir.nodes import Program
+from ir.types import BYTES, Array, Scalar, Tuple, Type, Vector
+
+NO_PATH: tuple[tuple[Axis, Index], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A compiled program: what runs it, and the trees it was printed from."""
+
+    plan: Plan
+    kernels: tuple[Kernel, ...]
+
+
+def generate(program: Program, *, max_work_group: int = 256) -> Generated:
+    """The kernels and launch plan of a lowered program whose sizes are all numbers."""
+    if program.free:
+        raise Unsupported(f"the parameters {', '.join(program.free)} have no value yet")
+    cut = stages(program)
+    globals_ = _globals(program, cut)
+    made = [_kernel(program, stage, globals_, max_work_group) for stage in cut]
+    plan = _plan(program, cut, globals_, [kernel for kernel, _ in made])
+    return Generated(plan, tuple(kernel for kernel, _ in made))
+
+
+Globals = dict[str, tuple[Type, Memory]]
+
+
+def _globals(program: Program, cut: tuple[Stage, ...]) -> Globals:
+    types = {p.var.name: p.var.type for p in program.params} | {s.name: s.type for s in cut}
+    return {name: (t, _memory(name, t)) for name, t in types.items()}
+
+
+def _memory(name: str, t: Type) -> Memory:
+    scalar, shape = shape_of(name, t)
+    return Memory(name, Space.GLOBAL, scalar, prod(shape))
+
+
+def shape_of(name: str, t: Type) -> tuple[str, tuple[int, ...]]:
+    """(scalar, dimensions) of what lies in one buffer."""
+    match t:
+        case Scalar(scalar):
+            return scalar, ()
+        case Vector(scalar, w):
+            assert isinstance(w, int)
+            return scalar.name, (w,)
+        case Array(elem, n):
+            assert isinstance(n, int)
+            scalar_name, inner = shape_of(name, elem)
+            return scalar_name, (n, *inner)
+        case Tuple():
+            raise Unsupported(f"{name} holds tuples: expected one array for each component")
+
+
+def _place(t: Type, memory: Memory) -> Place:
+    def allocate(where: tuple[int, ...], scalar: str, elements: int) -> places.Cells:
+        return lambda i: Cell(memory, i)
+
+    return laid(t, NO_PATH, allocate)
+
+
+def _kernel(
+    program: Program, stage: Stage, known: Globals, max_work_group: int
+) -> tuple[Kernel, Work]:
+    work = work_of(stage.body, max_work_group)
+    scope = Scope(work.workers)
+    scope.names |= known.keys() | {w.name for w in work.workers.values()}
+    env: dict[str, View] = {name: view_of(_place(*known[name])) for name in sorted(stage.reads)}
+    _, body = scope.capture(
+        lambda: Emitter(scope).emit(stage.body, env, _place(*known[stage.name]))
+    )
+    order = [p.var.name for p in program.params] + sorted(stage.reads)
+    reads = tuple(known[name][1] for name in dict.fromkeys(order) if name in stage.reads)
+    name = program.name if stage.name in ("out", "result") else f"{program.name}_{stage.name}"
+    kernel = Kernel(
+        name,
+        reads,
+        (known[stage.name][1],),
+        ids(work.workers),
+        work.local_size,
+        work.groups,
+        body,
+    )
+    return kernel, work
+
+
+def _plan(program: Program, cut: tuple[Stage, ...], known: Globals, kernels: list[Kernel]) -> Plan:
+    lives = _lives(cut, known)
+    slots = share(lives)
+    buffers = _buffers(program, cut, known, slots)
+    read = {name for stage in cut if not stage.prepack for name in stage.reads}
+    workspace = total(lives, slots)
+    return Plan(
+        "\n".join(map(print_kernel, kernels)),
+        tuple(map(_launch, kernels, cut)),
+        tuple(buffers),
+        kept_bytes(buffers, read) + workspace,
+        workspace,
+    )
+
+
+def _launch(kernel: Kernel, stage: Stage) -> Launch:
+    x, y, z = (g * n for g, n in zip(kernel.groups, kernel.local_size, strict=True))
+    names = tuple(m.name for m in (*kernel.reads, *kernel.writes))
+    return Launch(kernel.name, (x, y, z), kernel.local_size, names, stage.prepack)
+
+
+def _lives(cut: tuple[Stage, ...], known: Globals) -> list[Life]:
+    lives = []
+    for n, stage in enumerate(cut[:-1]):
+        if not stage.prepack:
+            last = max((m for m, s in enumerate(cut) if stage.name in s.reads), default=n)
+            lives.append(Life(stage.name, _bytes(known[stage.name][1]), n, last))
+    return lives
+
+
+def _bytes(memory: Memory) -> int:
+    return memory.elements * BYTES[memory.scalar]
+
+
+def _buffers(
+    program: Program, cut: tuple[Stage, ...], known: Globals, slots: dict[str, int]
+) -> list[Buffer]:
+    roles = {p.var.name: Role.CONST if p.const else Role.INPUT for p in program.params}
+    for stage in cut[:-1]:
+        roles[stage.name] = Role.PACKED if stage.prepack else Role.TEMPORARY
+    roles[cut[-1].name] = Role.OUTPUT
+    own = max(slots.values(), default=-1) + 1
+    found = []
+    for name, role in roles.items():
+        t, memory = known[name]
+        scalar, shape = shape_of(name, t)
+        slot = slots.get(name)
+        if slot is None:
+            slot, own = own, own + 1
+        found.append(Buffer(name, scalar, shape, _bytes(memory), role, slot))
+    return found

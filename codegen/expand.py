@@ -1,0 +1,110 @@
+"""Which loops are spelled out, and what private memory becomes then: registers or an array."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codegen.index import Index
+from codegen.tree import (
+    Block,
+    For,
+    If,
+    Memory,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    Value,
+    kind_of,
+    loads,
+    statements,
+)
+
+MOST_TRIPS = 64  # of a loop that nobody asked to unroll, so that what it indexes become registers
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """Variables of `width` scalars each: every index into them is a number once loops unroll."""
+
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """An array of vectors of `width` scalars."""
+
+    width: int
+
+
+Layout = Registers | InMemory
+
+
+def unrolled_loops(body: Block) -> frozenset[str]:
+    """The loops to spell out: those marked, and short ones that index private memory."""
+    found: set[str] = set()
+    indexing: set[str] = set()
+    for _, index, _ in _private(body):
+        indexing |= index.names
+    for s in statements(body):
+        match s:
+            case For(var, _, _, Unroll.YES):
+                found.add(var)
+            case For(var, count, _, Unroll.FREE) if var in indexing and count <= MOST_TRIPS:
+                found.add(var)
+    return frozenset(found)
+
+
+def layouts(body: Block, unrolled: frozenset[str]) -> dict[Memory, Layout]:
+    """How each private memory is kept."""
+    touched: dict[Memory, list[tuple[Index, int]]] = {}
+    for memory, index, width in _private(body):
+        touched.setdefault(memory, []).append((index, width))
+    return {memory: _layout(found, unrolled) for memory, found in touched.items()}
+
+
+def _layout(touched: list[tuple[Index, int]], unrolled: frozenset[str]) -> Layout:
+    width = max(w for _, w in touched)
+    neat = all(width % w == 0 and is_aligned(index, w) for index, w in touched)
+    if all(index.names <= unrolled for index, _ in touched):
+        if neat:
+            return Registers(width)
+        if width == 1:
+            return Registers(1)
+    same = neat and all(w == width for _, w in touched)
+    return InMemory(width if same and width != 3 else 1)
+
+
+def is_aligned(index: Index, width: int) -> bool:
+    """Whether an index is always a multiple of width."""
+    return index.constant % width == 0 and all(k % width == 0 for _, k in index.terms)
+
+
+def _private(body: Block) -> Iterator[tuple[Memory, Index, int]]:
+    for s in statements(body):
+        if isinstance(s, Store):
+            if s.memory.space is Space.PRIVATE:
+                yield s.memory, s.index, kind_of(s.value).width
+            for load in loads(s.value):
+                if load.memory.space is Space.PRIVATE:
+                    yield load.memory, load.index, load.width
+
+
+def expanded_size(s: Statement, unrolled: frozenset[str]) -> int:
+    """How many statements the text will have."""
+    match s:
+        case Block(inner):
+            return sum(expanded_size(each, unrolled) for each in inner)
+        case For(var, count, body, _):
+            inside = expanded_size(body, unrolled)
+            return count * inside if var in unrolled else inside + 1
+        case If(_, body):
+            return expanded_size(body, unrolled) + 1
+        case Store(_, _, value, _):
+            return max(1, size_of_value(value) // 4)
+    return 1
+
+
+def size_of_value(e: Value) -> int:
+    from codegen.tree import subvalues
+
+    return sum(1 for _ in subvalues(e))

@@ -1,0 +1,205 @@
+"""Where emission writes: the open blocks of a kernel, its names, its memories, its ids."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from codegen.axes import Axis, Joined, Owned, Plain
+from codegen.condition import ALWAYS, NEVER, Condition, both, less
+from codegen.index import Index, assume, constant, var
+from codegen.tree import (
+    Block,
+    Declare,
+    For,
+    If,
+    Load,
+    Memory,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    Value,
+    block,
+)
+from ir.nodes import Level
+
+T = TypeVar("T")
+
+WORDS = """
+    kernel global local private constant generic read_only write_only read_write
+    int float half long uint char short double void bool uchar ushort ulong size_t ptrdiff_t
+    if else for while do switch case break continue default goto return sizeof
+    const struct union enum typedef volatile restrict static extern inline auto register
+    signed unsigned image sampler event pipe true false complex imaginary quad
+    min max abs exp log sqrt tanh fma fmin fmax fabs select mix step clamp sign floor ceil round
+    dot cross length distance normalize barrier mad pow sin cos tan vec_step shuffle any all
+"""
+RESERVED = frozenset(WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The id of one parallel dimension, 0 … count − 1."""
+
+    level: Level
+    dim: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        return {Level.GLOBAL: "gid", Level.GROUP: "grp", Level.LOCAL: "lid"}[self.level] + str(
+            self.dim
+        )
+
+    @property
+    def id(self) -> Index:
+        return var(self.name, 0, self.count - 1)
+
+
+Workers = dict[tuple[Level, int], Worker]
+
+
+@dataclass(slots=True)
+class Scope:
+    """The state of emitting one kernel."""
+
+    workers: Workers
+    names: set[str] = field(default_factory=set)
+    blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
+    active: list[Worker] = field(default_factory=list)  # parallel maps around this place
+    aliases: dict[Memory, Memory] = field(default_factory=dict)
+    by_name: int = 0  # > 0: what is emitted here stands inside one expression
+    lanes: int = 0
+
+    # ---- names
+
+    def fresh(self, hint: str) -> str:
+        """The hint, or the hint with the first number that is free."""
+        name = f"{hint}_" if hint in RESERVED else hint
+        stem = f"{name}_" if name[-1].isdigit() else name
+        n = 1
+        while name in self.names:
+            n += 1
+            name = f"{stem}{n}"
+        self.names.add(name)
+        return name
+
+    # ---- memories
+
+    def memory(
+        self, hint: str, space: Space, scalar: str, elements: int, halves: int = 1
+    ) -> Memory:
+        """A new memory, declared here."""
+        memory = Memory(self.fresh(hint), space, scalar, elements, halves)
+        self.add(Declare(memory))
+        return memory
+
+    def storage(self, memory: Memory) -> Memory:
+        """The memory that an alias stands for."""
+        while memory in self.aliases:
+            memory = self.aliases[memory]
+        return memory
+
+    # ---- statements
+
+    def add(self, statement: Statement) -> None:
+        self.blocks[-1].append(statement)
+
+    def capture(self, body: Callable[[], T]) -> tuple[T, Block]:
+        """What body gives, and the statements that it would have added here."""
+        self.blocks.append([])
+        try:
+            result = body()
+        finally:
+            inner = self.blocks.pop()
+        return result, block(inner)
+
+    def expression(self, body: Callable[[], T]) -> tuple[T, Block]:
+        """As `capture`, where statements are to be avoided."""
+        self.by_name += 1
+        try:
+            return self.capture(body)
+        finally:
+            self.by_name -= 1
+
+    def lane(self) -> str:
+        """The name of a symbolic lane; it never reaches the text."""
+        self.lanes += 1
+        return f"lane_{self.lanes}_"
+
+    def loop(
+        self, hint: str, count: int, body: Callable[[Index], None], unroll: Unroll = Unroll.NO
+    ) -> None:
+        """body(0); … ; body(count − 1)"""
+        if count == 1:
+            body(constant(0))
+        elif count > 1:
+            name = self.fresh(hint)
+            i = var(name, 0, count - 1)
+            _, inner = self.capture(lambda: body(i))
+            if inner.statements:
+                self.add(For(name, count, inner, unroll))
+            elif name in self.names:
+                self.names.discard(name)
+
+    def when(self, condition: Condition, body: Callable[[], None]) -> None:
+        """body, where the condition holds"""
+        if condition == ALWAYS:
+            body()
+        elif condition != NEVER:
+            _, inner = self.capture(body)
+            if inner.statements:
+                self.add(If(condition, inner))
+
+    def each(
+        self,
+        hint: str,
+        axis: Axis,
+        body: Callable[[Index], None],
+        unroll: Unroll = Unroll.FREE,
+    ) -> None:
+        """body for the elements of an axis: all of a plain one, its own of one that is shared."""
+        match axis:
+            case Plain(n):
+                self.loop(hint, n, body, unroll)
+            case Owned(n, owner, count):
+                self._own(hint, n, owner, count, body)
+            case Joined(outer, inner):
+                self.each(
+                    hint,
+                    outer,
+                    lambda o: self.each(hint, inner, lambda i: body(o * inner.size + i), unroll),
+                    unroll,
+                )
+
+    def _own(
+        self, hint: str, n: int, owner: Index, count: int, body: Callable[[Index], None]
+    ) -> None:
+        def turn(r: Index) -> None:
+            i = owner + r * count
+            self.when(less(i, n), lambda: body(assume(i, 0, n - 1)))
+
+        self.loop(hint, -(-n // count), turn, Unroll.FREE)
+
+    def parallel(self, worker: Worker, hint: str, n: int, body: Callable[[Index], None]) -> None:
+        """body for the elements that are this worker's."""
+        self.active.append(worker)
+        try:
+            self._own(hint, n, worker.id, worker.count, body)
+        finally:
+            self.active.remove(worker)
+
+    # ---- writing
+
+    def store(self, memory: Memory, index: Index, value: Value, half: Index | None = None) -> None:
+        """memory[index] = value, once: by the first worker where all of them pass."""
+        match value:
+            case Load(source, i, _, h) if i == index and h == half:
+                if self.storage(source) is self.storage(memory):
+                    return
+        condition = self._once() if memory.space is not Space.PRIVATE else ALWAYS
+        self.when(condition, lambda: self.add(Store(memory, index, value, half)))
+
+    def _once(self) -> Condition:
+        idle = [w for w in self.workers.values() if w.count > 1 and w not in self.active]
+        return both(*(less(w.id, 1) for w in idle))
