@@ -216,11 +216,6 @@ def _pad_edge(edge: Edge) -> Callable[[Call], Expr]:
     def make(c: Call) -> Expr:
         xs, t = c.array(2)
         left, right = _amounts(c, t)
-        for i, amount in enumerate((left, right)):
-            if edge in (Edge.MIRROR, Edge.WRAP) and _both(amount, t.size, lambda a, n: a > n):
-                raise c.wrong(
-                    i, f"cannot take {amount} elements from an array of {show_size(t.size)}"
-                )
         return PadEdge(edge, left, right, xs)
 
     return make

@@ -195,7 +195,7 @@ def _level(e: Expr) -> int:
             return LEVELS[op]
         case Unary("neg", _):
             return UNARY
-        case Lit(value, _) if _number(e).startswith("-"):
+        case Lit() if _number(e).startswith("-"):
             return UNARY
         case Lam() | Let():
             return 0
