@@ -85,7 +85,9 @@ def with_overrides(base: Profile, overrides: Mapping[str, int]) -> Profile:
     numbers = {f.name for f in fields(Profile)} - {"name", *_STRUCTURED}
     for name, value in overrides.items():
         if name not in numbers:
-            raise UserError(f"no number {name} in a profile; there are {', '.join(sorted(numbers))}")
+            raise UserError(
+                f"no number {name} in a profile; there are {', '.join(sorted(numbers))}"
+            )
         if value < 1:
             raise UserError(f"{name} of a profile must be at least 1, found {value}")
     new: dict[str, int] = {name: int(value) for name, value in overrides.items()}

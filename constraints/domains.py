@@ -7,8 +7,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from constraints.terms import AllOf, AnyOf, AtMost, Divides, Equal, OneOf, Relation, scope
-from ir.nat import Name, Nat, Poly, Size, denominator, names, numerator, quotient
+from constraints.terms import (
+    AllOf,
+    AnyOf,
+    AtMost,
+    Divides,
+    Equal,
+    OneOf,
+    Relation,
+    fraction,
+    scope,
+    surely_positive,
+)
+from ir.nat import Name, Nat, Poly, Size, denominator, names, quotient
 
 Bounds = dict[str, tuple[int, int | None]]
 
@@ -71,26 +82,29 @@ def _orders(r: Relation) -> list[tuple[Poly, Poly]]:
     """Pairs p <= q of polynomials with positive coefficients that a relation implies."""
     match r:
         case AtMost(a, b):
-            return [_sides(a, b)]
+            return _sides(a, b)
         case Equal(a, b):
-            return [_sides(a, b), _sides(b, a)]
+            return [*_sides(a, b), *_sides(b, a)]
         case Divides(m, int(n)) if n > 0:
-            return [_sides(m, n), _sides(1, m)]
+            return [*_sides(m, n), *_sides(1, m)]
         case Divides(m, _):
-            return [_sides(1, m)]
+            return _sides(1, m)
         case OneOf(a, values) if values:
-            return [_sides(a, max(values)), _sides(min(values), a)]
+            return [*_sides(a, max(values)), *_sides(min(values), a)]
         case AllOf(parts):
             return [order for part in parts for order in _orders(part)]
     return []
 
 
-def _sides(a: Size, b: Size) -> tuple[Poly, Poly]:
-    """a <= b with its negative terms moved to the other side (denominators are positive)."""
-    gap = numerator(a) * denominator(b) - numerator(b) * denominator(a)
+def _sides(a: Size, b: Size) -> list[tuple[Poly, Poly]]:
+    """a <= b with its negative terms moved to the other side, if the denominators' sign is seen."""
+    (x, d), (y, e) = fraction(a), fraction(b)
+    if not (surely_positive(d) and surely_positive(e)):
+        return []
+    gap = x * e - y * d
     terms: Poly = (((), gap),) if isinstance(gap, int) else gap.num
     left = tuple((m, k) for m, k in terms if k > 0)
-    return left, tuple((m, -k) for m, k in terms if k < 0)
+    return [(left, tuple((m, -k) for m, k in terms if k < 0))]
 
 
 def _tighten(order: Order, found: Bounds) -> None:
@@ -212,3 +226,13 @@ def listed(p: str, relations: Iterable[Relation]) -> tuple[int, ...] | None:
 
 
 _ONE: Poly = (((), 1),)
+
+
+def least(a: Size, low: Mapping[str, int]) -> int | None:
+    """A lower bound of a size without differences or divisions, given those of its parameters."""
+    if isinstance(a, int):
+        return a
+    if a.den != _ONE or any(k < 0 for _, k in a.num):
+        return None
+    found: Bounds = {p: (n, None) for p, n in low.items()}
+    return _extreme(a.num, found, top=False)

@@ -15,6 +15,7 @@ from ir.nat import (
     Poly,
     Size,
     names,
+    numerator,
     quotient,
     show_size,
 )
@@ -111,13 +112,13 @@ def show_relation(r: Relation) -> str:
     """A relation as a person writes it."""
     match r:
         case Divides(m, n):
-            return f"{show_size(m)} divides {show_size(n)}"
+            return f"{spell(m)} divides {spell(n)}"
         case AtMost(a, b):
-            return f"{show_size(a)} <= {show_size(b)}"
+            return f"{spell(a)} <= {spell(b)}"
         case Equal(a, b):
-            return f"{show_size(a)} = {show_size(b)}"
+            return f"{spell(a)} = {spell(b)}"
         case OneOf(a, values):
-            return f"{show_size(a)} in {{{', '.join(map(str, values))}}}"
+            return f"{spell(a)} in {{{', '.join(map(str, values))}}}"
         case AllOf(parts):
             return " and ".join(map(show_relation, parts)) or "always"
         case AnyOf(parts):
@@ -166,7 +167,7 @@ def value_at(a: Size, values: Mapping[str, int]) -> int:
     """A size at a point where its divisions are exact."""
     num, den = ratio(a, values)
     if num % den:
-        raise ZeroDivisionError(f"{show_size(a)} is not whole here")
+        raise ZeroDivisionError(f"{spell(a)} is not whole here")
     return num // den
 
 
@@ -189,6 +190,27 @@ def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
         case Mod(a, b):
             (n, d), (m, e) = ratio(a, values), ratio(b, values)
             return ((n * e) % (d * m)) // (d * e)
+
+
+def fraction(a: Size) -> tuple[Size, Size]:
+    """Numerator and denominator, the denominator's leading coefficient positive."""
+    if isinstance(a, int):
+        return a, 1
+    num, den = quotient(a.num, ONE), quotient(a.den, ONE)
+    return (num, den) if a.den[-1][1] > 0 else (-num, -den)
+
+
+def spell(a: Size) -> str:
+    """A size in the language's syntax, a quotient by a positive denominator."""
+    num, den = fraction(a)
+    if isinstance(a, int) or numerator(a) == num:
+        return show_size(a)
+    return f"({show_size(num)}) / ({show_size(den)})"
+
+
+def surely_positive(a: Size) -> bool:
+    """Whether a divisor that is not 0 must be positive: no term is subtracted."""
+    return a > 0 if isinstance(a, int) else all(k > 0 for _, k in a.num) and a.den == ONE
 
 
 def divides(m: Size, n: Size) -> Relation:

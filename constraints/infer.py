@@ -1,0 +1,64 @@
+"""Every constraint on a program's tuning parameters, found by walking the typed program."""
+
+# key: e term, p parameter
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from constraints.devices import Profile
+from constraints.limits import limits
+from constraints.nesting import nesting
+from constraints.obligations import obligations, positives
+from constraints.quantities import Quantities, quantities
+from constraints.sizes import of_size, plainly_positive
+from constraints.terms import AtMost, Constraint, Relation, System, distinct, holds, scope, sizes
+from ir.nat import Size, named, names
+from ir.nodes import Expr, Pad, PadEdge, Program
+from ir.terms import subterms
+
+
+def infer(
+    program: Program,
+    device: Profile,
+    extra: Iterable[Constraint] = (),
+    max_memory: int | None = None,
+) -> System:
+    """The system of a lowered program on a device; `extra` are requirements of a strategy."""
+    found = [*extra, *nesting(program.body), *obligations(program.body, device.vector_widths)]
+    found += _limits(quantities(program), device, max_memory, positives(found))
+    floors = _floors(program, frozenset(c.relation for c in found))
+    found = [*(_floor(p, low) for p, low in floors.items()), *found]
+    kept = (c for c in distinct(found) if not _trivial(c, floors))
+    return System(tuple(program.free), tuple(kept))
+
+
+def _limits(
+    q: Quantities, device: Profile, max_memory: int | None, positive: frozenset[Size]
+) -> Iterator[Constraint]:
+    for c in limits(q, device, max_memory):
+        for size in sizes(c.relation):
+            yield from of_size(size, c.origin, positive)
+        yield c
+
+
+def _floors(program: Program, found: frozenset[Relation]) -> dict[str, int]:
+    """The least value of each parameter: 0 for an amount of padding, 1 for a size."""
+    padding = frozenset().union(*(names(a) for e in subterms(program.body) for a in _amounts(e)))
+    counted = {p for p in program.free if AtMost(1, named(p)) in found}
+    return {p: 0 if p in padding - counted else 1 for p in program.free}
+
+
+def _amounts(e: Expr) -> tuple[Size, ...]:
+    return (e.left, e.right) if isinstance(e, Pad | PadEdge) else ()
+
+
+def _floor(p: str, low: int) -> Constraint:
+    what = "an amount of padding" if low == 0 else "a size"
+    return Constraint(AtMost(low, named(p)), f"{p} is {what}", p)
+
+
+def _trivial(c: Constraint, floors: Mapping[str, int]) -> bool:
+    """Whether a constraint holds whatever the parameters are."""
+    if not scope(c.relation):
+        return holds(c.relation, {})
+    bare = c.origin in floors
+    return not bare and plainly_positive(c.relation, floors)

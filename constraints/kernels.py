@@ -1,0 +1,80 @@
+"""The kernels that a program becomes: one for each `store`, one for its result."""
+
+# key: e term, p pattern
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ir.nodes import Expr, Lam, Let, Program, Store, Var
+from ir.terms import children, free, variables
+
+Reads = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A term that is written to the buffer `output` by one launch."""
+
+    output: str
+    term: Expr
+    reads: Reads  # buffers: parameters, and outputs of other kernels
+    prepack: bool  # depends on constants alone
+
+
+def kernels(program: Program) -> tuple[Kernel, ...]:
+    """In launch order; the last one writes the result."""
+    walk = _Walk(frozenset(p.var.name for p in program.params if p.const))
+    env = {p.var.name: frozenset({p.var.name}) for p in program.params}
+    body = _opened(program.body)
+    reads = walk.reads(body, env)
+    return (*walk.found, Kernel("result", body, reads, False))
+
+
+def _opened(e: Expr) -> Expr:
+    """A `store` around a whole program is its output."""
+    match e:
+        case Let(p, value, body):
+            return Let(p, value, _opened(body))
+        case Store(a):
+            return a
+    return e
+
+
+@dataclass(slots=True)
+class _Walk:
+    constant: Reads
+    found: list[Kernel] = field(default_factory=list)
+    named: dict[tuple[Expr, tuple[tuple[str, Reads], ...]], str] = field(default_factory=dict)
+
+    def reads(self, e: Expr, env: Mapping[str, Reads]) -> Reads:
+        """The buffers that e reads; the kernels of stores inside it are noted first."""
+        match e:
+            case Var(name, _):
+                return env.get(name, frozenset())
+            case Store(a):
+                return frozenset({self.stored(e, a, env)})
+            case Let(p, value, body):
+                found = self.reads(value, env)
+                return self.reads(body, {**env, **{v.name: found for v in variables(p)}})
+            case Lam(p, body):
+                return self.reads(body, {**env, **{v.name: frozenset() for v in variables(p)}})
+        return frozenset().union(*(self.reads(c, env) for c in children(e)))
+
+    def stored(self, e: Expr, a: Expr, env: Mapping[str, Reads]) -> str:
+        key = e, tuple(sorted((x, env.get(x, frozenset())) for x in free(e)))
+        if key not in self.named:
+            reads = self.reads(a, env)
+            name = f"stored{len(self.found)}"
+            prepack = bool(reads) and reads <= self.constant
+            self.constant |= {name} if prepack else frozenset()
+            self.found.append(Kernel(name, a, reads, prepack))
+            self.named[key] = name
+        return self.named[key]
+
+
+def here(e: Expr) -> Iterator[Expr]:
+    """e and what is inside it, but for other kernels."""
+    yield e
+    for c in children(e):
+        if not isinstance(c, Store):
+            yield from here(c)

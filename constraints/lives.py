@@ -1,0 +1,203 @@
+"""Which local and private buffers of a kernel are live at the same time.
+
+A value made real lives from where it is made to the end of the `let` (or the function) that reads
+it; a result with a place to go (an output, an accumulator, another buffer) needs none of its own.
+"""
+
+# key: e term, b buffer, p pattern
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from constraints.bytes import bytes_of, share
+from constraints.place import brief
+from ir.nat import Size
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Level,
+    MakeTuple,
+    Map,
+    MapPar,
+    MapSeq,
+    Pad,
+    PadEdge,
+    Pattern,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Var,
+)
+from ir.terms import children, variables
+from ir.types import Array, Tuple
+from ir.typing import size_of, type_of
+
+
+class Space(Enum):
+    """Who shares a buffer."""
+
+    LOCAL = "local"
+    PRIVATE = "private"
+
+
+class Place(Enum):
+    """Whether a result has somewhere to go."""
+
+    NONE = "none"
+    MEMORY = "memory"
+    PRIVATE = "private"  # in place: an accumulator needs no other
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Memory that a kernel holds for a while."""
+
+    number: int
+    space: Space
+    bytes: Size
+    origin: str
+
+
+Live = frozenset[Buffer]
+Env = Mapping[str, Live]
+NOTHING: Live = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a value needs while it is used, and the largest sets live while it is made."""
+
+    hold: Live
+    peaks: frozenset[Live]
+
+
+def live_sets(kernel: Expr) -> frozenset[Live]:
+    """The largest sets of buffers that are live together while a kernel runs."""
+    return _Walk().use(kernel, {}, Place.MEMORY, 1).peaks
+
+
+def _maximal(sets: Iterable[Live]) -> frozenset[Live]:
+    every = set(sets)
+    return frozenset(s for s in every if not any(s < other for other in every))
+
+
+def _after(*steps: Use) -> Use:
+    """One step after the other, each held while the later ones are made."""
+    held, peaks = NOTHING, [NOTHING]
+    for step in steps:
+        peaks += [held | peak for peak in step.peaks]
+        held |= step.hold
+        peaks.append(held)
+    return Use(held, _maximal(peaks))
+
+
+def _during(held: Live, use: Use) -> frozenset[Live]:
+    return _maximal([held, *(held | peak for peak in use.peaks)])
+
+
+def _bound(env: Env, p: Pattern, hold: Live) -> Env:
+    return {**env, **{v.name: hold for v in variables(p)}}
+
+
+@dataclass(slots=True)
+class _Walk:
+    made: list[Buffer] = field(default_factory=list)
+
+    def buffer(self, space: Space, size: Size, e: Expr) -> Live:
+        b = Buffer(len(self.made), space, size, brief(e))
+        self.made.append(b)
+        return frozenset({b})
+
+    def use(self, e: Expr, env: Env, to: Place, items: Size) -> Use:
+        """`items`: how many work-items of the group stand here apart."""
+        match e:
+            case Var(name, _):
+                return _after(Use(env.get(name, NOTHING), frozenset()))
+            case Store():
+                return _after()
+            case Let(p, value, body):
+                return self.let(p, value, body, env, to, items)
+            case ToLocal(a, ahead):
+                size = bytes_of(type_of(a)) * items * (2 if ahead else 1)
+                return self.real(self.buffer(Space.LOCAL, size, e), a, env, Place.MEMORY, items)
+            case ToPrivate(a):
+                return self.real(
+                    self.buffer(Space.PRIVATE, share(a), e), a, env, Place.PRIVATE, items
+                )
+            case MapSeq() | MapPar():
+                return self.loop(e, env, to, items)
+            case ReduceSeq(init, f, xs, _) | Reduce(init, f, xs):
+                return self.fold(e, init, f, xs, env, to, items)
+            case Map(f, xs):
+                return self.delayed(f, xs, env, to, items)
+            case Generate(_, f):
+                return self.use(f.body, env, Place.NONE, items)
+        inner = to if isinstance(e, _INVERTIBLE) else Place.NONE
+        return _after(*(self.use(c, env, inner, items) for c in children(e)))
+
+    def let(self, p: Pattern, value: Expr, body: Expr, env: Env, to: Place, items: Size) -> Use:
+        first = self.use(value, env, Place.NONE, items)
+        hold = first.hold
+        if _computes(value):
+            hold |= self.buffer(Space.PRIVATE, bytes_of(type_of(value)), value)
+        inner = self.use(body, _bound(env, p, hold), to, items)
+        peaks = _maximal([*first.peaks, hold, *_during(hold, inner)])
+        return Use(inner.hold, peaks)
+
+    def real(self, own: Live, a: Expr, env: Env, to: Place, items: Size) -> Use:
+        return Use(own, _during(own, self.use(a, env, to, items)))
+
+    def loop(self, e: MapSeq | MapPar, env: Env, to: Place, items: Size) -> Use:
+        own = self.buffer(Space.PRIVATE, share(e), e) if to is Place.NONE else NOTHING
+        xs = self.use(e.xs, env, Place.NONE, items)
+        if isinstance(e, MapPar) and e.level is Level.LOCAL:
+            items = items * size_of(e.xs)
+        target = Place.PRIVATE if to is Place.NONE else to
+        body = self.use(e.f.body, _bound(env, e.f.pattern, xs.hold), target, items)
+        return Use(own, _maximal([*_during(own, xs), *_during(own | xs.hold, body)]))
+
+    def fold(self, e: Expr, init: Expr, f: Lam, xs: Expr, env: Env, to: Place, items: Size) -> Use:
+        own = NOTHING if to is Place.PRIVATE else self.buffer(Space.PRIVATE, share(f.body), e)
+        start = self.use(init, env, Place.PRIVATE, items)
+        over = self.use(xs, env, Place.NONE, items)
+        inside = env
+        if isinstance(f.pattern, tuple):
+            inside = _bound(_bound(env, f.pattern[0], own), f.pattern[1], over.hold)
+        body = self.use(f.body, inside, Place.PRIVATE, items)
+        peaks = [*_during(own, start), *_during(own, over), *_during(own | over.hold, body)]
+        return Use(own, _maximal(peaks))
+
+    def delayed(self, f: Lam, xs: Expr, env: Env, to: Place, items: Size) -> Use:
+        """A map computed where it is read; a map of views passes its place on."""
+        over = self.use(xs, env, to if _is_view(f.body) else Place.NONE, items)
+        body = self.use(f.body, _bound(env, f.pattern, over.hold), Place.NONE, items)
+        return _after(over, body)
+
+
+_INVERTIBLE = (Join, Split, Transpose, Reorder, AsScalar, AsVector, Pad, PadEdge, MakeTuple)
+
+
+def _is_view(e: Expr) -> bool:
+    if isinstance(e, Var):
+        return True
+    if isinstance(e, Map):
+        return _is_view(e.f.body) and _is_view(e.xs)
+    return isinstance(e, (*_INVERTIBLE, Get)) and all(map(_is_view, children(e)[-1:]))
+
+
+def _computes(e: Expr) -> bool:
+    """Whether a let's value is a number (or vector) that takes a register of its own."""
+    made = (Var, Get, ToLocal, ToPrivate, ReduceSeq, MakeTuple, Let, Store)
+    return not isinstance(type_of(e), Array | Tuple) and not isinstance(e, made)

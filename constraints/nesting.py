@@ -1,0 +1,50 @@
+"""Where parallel maps may stand."""
+
+# key: e term
+
+from collections.abc import Iterator
+
+from constraints.place import brief
+from constraints.terms import NEVER, Constraint
+from ir.nodes import Expr, Level, MapPar, Store
+from ir.terms import children
+
+Around = tuple[tuple[Level, int], ...]
+
+
+def nesting(e: Expr, around: Around = ()) -> Iterator[Constraint]:
+    """A constraint that never holds for each parallel map that may not stand where it does."""
+    if isinstance(e, Store):
+        around = ()
+    if isinstance(e, MapPar):
+        reason = _misplaced(e.level, e.dim, around)
+        if reason is not None:
+            yield Constraint(NEVER, f"{_name(e.level, e.dim)} {reason}", brief(e))
+        yield from nesting(e.xs, around)
+        yield from nesting(e.f.body, (*around, (e.level, e.dim)))
+        return
+    for c in children(e):
+        yield from nesting(c, around)
+
+
+def _misplaced(level: Level, dim: int, around: Around) -> str | None:
+    levels = {outer for outer, _ in around}
+    if dim not in (0, 1, 2):
+        return "has no such dimension: there are 0, 1 and 2"
+    if (level, dim) in around:
+        return "stands inside another"
+    if level is Level.LOCAL and Level.GROUP not in levels:
+        return "stands outside mapWorkgroup"
+    if level is Level.GLOBAL and levels - {Level.GLOBAL}:
+        return f"stands inside {_first(around)}"
+    if level is Level.GROUP and levels - {Level.GROUP}:
+        return f"stands inside {_first(around)}"
+    return None
+
+
+def _first(around: Around) -> str:
+    return next(_name(level, dim) for level, dim in around)
+
+
+def _name(level: Level, dim: int) -> str:
+    return f"{level.value}({dim})"

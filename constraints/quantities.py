@@ -1,0 +1,149 @@
+"""What a program takes, as sizes in its parameters: items, bytes, code. Everything is in one place.
+
+A `Peak` is the largest of several amounts: sizes have no maximum of their own, and a limit on a
+peak is a limit on each of its amounts.
+"""
+
+# key: e term, b buffer
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from constraints.bytes import bytes_of
+from constraints.code import code
+from constraints.kernels import Kernel, here, kernels
+from constraints.lives import Live, Space, live_sets
+from constraints.place import brief
+from constraints.terms import value_at
+from ir.nat import Size
+from ir.nodes import Level, MapPar, Program
+from ir.typing import size_of, type_of
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A size and the text of what takes it."""
+
+    size: Size
+    origin: str
+
+
+Peak = tuple[Amount, ...]
+Dims = tuple[Peak, Peak, Peak]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelQuantities:
+    """Of one launch."""
+
+    output: str
+    prepack: bool
+    items: Dims  # of a work-group, along each dimension; empty: the dimension has none
+    groups: Dims
+    global_items: Dims
+    local_bytes: Peak
+    private_bytes: Peak
+    code: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Quantities:
+    """Of a whole program; bytes of global memory as defined for the front."""
+
+    kernels: tuple[KernelQuantities, ...]
+    buffers: Peak  # every global buffer by itself
+    memory_bytes: Peak
+    workspace_bytes: Peak
+
+
+def quantities(program: Program) -> Quantities:
+    """What a lowered program takes, symbolic in its free parameters."""
+    launches = kernels(program)
+    buffers = _buffers(program, launches)
+    kept = _kept(program, launches)
+    live = _temporaries(launches)
+    return Quantities(
+        tuple(map(_of_kernel, launches)),
+        tuple(buffers.values()),
+        _peak(_sum([buffers[b] for b in sorted(kept | at)]) for at in live),
+        _peak(_sum([buffers[b] for b in sorted(at)]) for at in live),
+    )
+
+
+def peak_at(peak: Peak, values: Mapping[str, int]) -> int:
+    """The largest amount at a point; 0 of none."""
+    return max((value_at(a.size, values) for a in peak), default=0)
+
+
+def _of_kernel(k: Kernel) -> KernelQuantities:
+    sets = live_sets(k.term)
+    return KernelQuantities(
+        k.output,
+        k.prepack,
+        _lengths(k, Level.LOCAL),
+        _lengths(k, Level.GROUP),
+        _lengths(k, Level.GLOBAL),
+        _bytes(sets, Space.LOCAL),
+        _bytes(sets, Space.PRIVATE),
+        Amount(code(k.term), brief(k.term)),
+    )
+
+
+def _lengths(k: Kernel, level: Level) -> Dims:
+    found: tuple[list[Amount], list[Amount], list[Amount]] = ([], [], [])
+    for e in here(k.term):
+        if isinstance(e, MapPar) and e.level is level:
+            found[e.dim].append(Amount(size_of(e.xs), brief(e)))
+    x, y, z = map(_peak, found)
+    return x, y, z
+
+
+def _bytes(sets: Iterable[Live], space: Space) -> Peak:
+    own = {frozenset(b for b in live if b.space is space) for live in sets}
+    ordered = sorted(sorted((b.number, b) for b in live) for live in own) if own else []
+    sums = (_sum([Amount(b.bytes, b.origin) for _, b in live]) for live in ordered)
+    return tuple(a for a in _peak(sums) if a.size != 0)
+
+
+def _sum(amounts: Iterable[Amount]) -> Amount:
+    total: Size = 0
+    origins = []
+    for a in amounts:
+        total = total + a.size
+        origins.append(a.origin)
+    return Amount(total, " and ".join(dict.fromkeys(origins)))
+
+
+def _peak(amounts: Iterable[Amount]) -> Peak:
+    """Amounts that differ; of numbers only the largest."""
+    found: dict[Size, Amount] = {}
+    for a in amounts:
+        found.setdefault(a.size, a)
+    numbers = sorted(n for n in found if isinstance(n, int))
+    return tuple(a for n, a in found.items() if not isinstance(n, int) or n == numbers[-1])
+
+
+def _buffers(program: Program, launches: tuple[Kernel, ...]) -> dict[str, Amount]:
+    given = {p.var.name: Amount(bytes_of(p.var.type), p.var.name) for p in program.params}
+    made = {k.output: Amount(bytes_of(type_of(k.term)), brief(k.term)) for k in launches}
+    return given | made
+
+
+def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
+    """What lives through an inference: inputs, the output, constants as they are read."""
+    read = frozenset().union(*(k.reads for k in launches if not k.prepack))
+    constant = {p.var.name for p in program.params if p.const}
+    packed = {k.output for k in launches if k.prepack}
+    inputs = {p.var.name for p in program.params if not p.const}
+    return frozenset(inputs | {launches[-1].output} | ((constant | packed) & read))
+
+
+def _temporaries(launches: tuple[Kernel, ...]) -> list[frozenset[str]]:
+    """At each launch, the temporaries that are made by then and still to be read."""
+    runs = [k for k in launches if not k.prepack]
+    made = [k.output for k in runs[:-1]]
+    last = {b: max((i for i, k in enumerate(runs) if b in k.reads), default=0) for b in made}
+    return [
+        frozenset(b for j, b in enumerate(made[: i + 1]) if j <= i <= max(j, last[b]))
+        for i in range(len(runs))
+    ]
