@@ -259,7 +259,7 @@ class Emitter:
         match e:
             case MapPar(level, dim, f, xs):
                 self.parallel(level, dim, f, array(self.read(xs, env)), env, to)
-            case Map(f, xs):
+            case Map(f, xs) if not self.rearranged(e, env, to):
                 self.sequential(f, array(self.read(xs, env)), env, to, Unroll.FREE)
             case MapSeq(f, xs, unrolled):
                 how = Unroll.YES if unrolled else Unroll.NO
@@ -287,45 +287,79 @@ class Emitter:
             case Zip(parts):
                 for k, part in enumerate(parts):
                     self.emit(part, env, places.part(to, k))
-            case Split(m, xs):
-                self.emit(xs, env, places.split_out(_int(m), to))
-            case Join(xs):
-                inner = _int(size_of(xs)), _int(_array_type(elem_of(xs)).size)
-                self.emit(xs, env, places.join_out(*inner, to))
-            case Transpose(xs):
-                self.emit(xs, env, places.transpose_out(to))
-            case Reorder(f, xs) if (back := self.inverse(f, _int(size_of(xs)), env)) is not None:
-                place = array_place(to)
-                self.emit(xs, env, ArrayPlace(Plain(place.axis.size), lambda j: place.at(back(j))))
-            case AsVector(w, xs):
-                self.emit(xs, env, places.lanes_out(_int(w), to))
-            case AsScalar(xs):
-                _, w = unlift(elem_of(xs))
-                n = _int(size_of(xs))
-                self.emit(xs, env, places.vectors_out(self.scope, n, _int(w), to))
             case Concat(a, b):
                 n = _int(size_of(a))
                 self.emit(a, env, places.shift_out(0, None, n, to))
                 self.emit(b, env, places.shift_out(n, None, _int(size_of(b)), to))
             case Pad(left, right, given, xs):
                 self.pad_out(_int(left), _int(right), given, xs, env, to)
-            case PadEdge(_, left, right, xs) if _int(left) <= 0 and _int(right) <= 0:
-                self.pad_out(_int(left), _int(right), None, xs, env, to)
             case _:
-                self.copy(self.read(e, env), to)
+                outward = self.outward(e, env, to)
+                if outward is None:
+                    self.copy(self.read(e, env), to)
+                else:
+                    self.emit(outward[0], env, outward[1])
+
+    def outward(self, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
+        """What a view shows, and where that goes when the view goes to a place."""
+        match e:
+            case Split(m, xs):
+                return xs, places.split_out(_int(m), to)
+            case Join(xs):
+                inner = _int(size_of(xs)), _int(_array_type(elem_of(xs)).size)
+                return xs, places.join_out(*inner, to)
+            case Transpose(xs):
+                return xs, places.transpose_out(to)
+            case Reorder(f, xs) if (back := self.inverse(f, _int(size_of(xs)), env)) is not None:
+                place = array_place(to)
+                return xs, ArrayPlace(Plain(place.axis.size), lambda j: place.at(back(j)))
+            case AsVector(w, xs):
+                return xs, places.lanes_out(_int(w), to)
+            case AsScalar(xs):
+                _, w = unlift(elem_of(xs))
+                return xs, places.vectors_out(self.scope, _int(size_of(xs)), _int(w), to)
+            case PadEdge(_, left, right, xs) if _int(left) <= 0 and _int(right) <= 0:
+                return xs, self.cropped(_int(left), _int(right), _int(size_of(xs)), to)
+            case Map(Lam(Var(name, _), view), xs):
+                rows = array_place(to)
+                if self.through(view, env, places.some(rows), name) is None:
+                    return None
+
+                def row(i: Index) -> Place:
+                    place = self.through(view, env, rows.at(i), name)
+                    assert place is not None
+                    return place
+
+                return xs, ArrayPlace(rows.axis, row)
+        return None
+
+    def rearranged(self, e: Map, env: Env, to: Place) -> bool:
+        """Whether e only rearranges rows that are computed: then they are written in place."""
+        return not is_layout(e.xs) and self.outward(e, env, to) is not None
+
+    def through(self, view: Expr, env: Env, to: Place, name: str) -> Place | None:
+        """Where the variable goes that a chain of views shows, when the chain goes to a place."""
+        while not isinstance(view, Var):
+            outward = self.outward(view, env, to)
+            if outward is None:
+                return None
+            view, to = outward
+        return to if view.name == name else None
+
+    def cropped(self, left: int, right: int, n: int, to: Place) -> Place:
+        total = left + n + right
+        return places.shift_out(left, lambda j: within(j, 0, total), n, to)
 
     def pad_out(
-        self, left: int, right: int, given: Expr | None, xs: Expr, env: Env, to: Place
+        self, left: int, right: int, given: Expr, xs: Expr, env: Env, to: Place
     ) -> None:
         """The inside shifted, what a crop drops guarded away, and the margins filled."""
-        n, out = _int(size_of(xs)), array_place(to)
-        total = left + n + right
-        self.emit(xs, env, places.shift_out(left, lambda j: within(j, 0, total), n, to))
-        if given is not None:
-            fill = self.read(given, env)
-            for start, count in ((0, left), (left + n, right)):
-                margin = places.shift_out(start, None, count, out)
-                self.copy(views.spread(Array(elem_of(xs), count), fill), margin)
+        n = _int(size_of(xs))
+        self.emit(xs, env, self.cropped(left, right, n, to))
+        fill = self.read(given, env)
+        for start, count in ((0, left), (left + n, right)):
+            margin = places.shift_out(start, None, count, array_place(to))
+            self.copy(views.spread(Array(elem_of(xs), count), fill), margin)
 
     def inverse(self, f: Lam, n: int, env: Env) -> Callable[[Index], Index] | None:
         return inverse(lambda i: self.index(f, i, env), n)
