@@ -76,7 +76,9 @@ def _slice(data: Numbers, at: int, start: int, stop: int) -> Numbers:
 
 def contract(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
     """The sum over some axes of the product of all factors."""
-    absent = [axis for axis in summed if not any(axis in a.axes for a in factors)]
+    present = set(union(factors))
+    absent = [axis for axis in summed if axis not in present]
+    summed = [axis for axis in summed if axis in present]
     parts = [_sum_own(a, factors, summed) for a in factors]
     inside = [a for a in parts if any(axis in summed for axis in a.axes)]
     result = [a for a in parts if not any(axis in summed for axis in a.axes)]

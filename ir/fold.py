@@ -7,49 +7,88 @@ it (`Acc`). If every cell comes back in its place, the reduction is `init + sum 
 # key: op one of + * max min, t type
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 
 import numpy as np
 
-from ir.contract import Named, Numbers, extent, reduce_axes
+from ir.arithmetic import ARITHMETIC, FOLDS, cast, pointwise, product, shape, widened
+from ir.contract import Named, extent, reduce_axes
+from ir.errors import UserError
 from ir.inputs import known
+from ir.layout import at
 from ir.types import Array, Tuple, Type, Vector
 from ir.values import (
     Acc,
     Group,
     Leaf,
     NotAFold,
+    TooBig,
     Value,
-    cast,
     check_ceiling,
     constant,
+    count,
+    each,
+    enter,
     force,
     from_array,
-    pointwise,
-    product,
-    shape,
+    halves,
     to_array,
-    widened,
 )
 
-FOLDS: dict[str, np.ufunc] = {
-    "+": np.add,
-    "*": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
-}
+LOOP = 1_000_000  # elements of a reduction taken one after another
+
+Step = Callable[[Value, Value], Value]
 
 
-def _divide(a: Numbers, b: Numbers) -> object:
-    return (np.floor_divide if a.dtype.kind in "iu" else np.true_divide)(a, b)
+def fold(step: Step, acc: Type, init: Value, xs: Value) -> Value:
+    """The left fold of xs by `step` from `init`, broadcast to the accumulator's type."""
+    init = _widen(init, acc)
+    try:
+        return _at_once(step, acc, init, xs)
+    except NotAFold:
+        return _loop(step, init, xs)
 
 
-ARITHMETIC: dict[str, Callable[..., object]] = {
-    **FOLDS,
-    "-": np.subtract,
-    "/": _divide,
-    "%": np.mod,
-}
+def _at_once(step: Step, acc: Type, init: Value, xs: Value) -> Value:
+    """All elements at once, or half by half, where the body is `acc + g(x)`."""
+    try:
+        elements, group = enter(xs)
+        start = accumulator(acc)
+        total = finish(start, step(start, elements), group)
+    except TooBig:
+        if count(xs) == 1:
+            raise
+    else:
+        return begin(init, total)
+    first, second = halves(xs)
+    return _at_once(step, acc, _at_once(step, acc, init, first), second)
+
+
+def _loop(step: Step, init: Value, xs: Value) -> Value:
+    """The left fold as it is defined, for all enclosing maps at once."""
+    if count(xs) > LOOP:
+        raise UserError(
+            f"a reduction of {count(xs):,} elements whose body is not acc + g(x) "
+            f"(or * max min); the interpreter loops over at most {LOOP:,}"
+        )
+    acc, elements = each(force, init), each(force, xs)
+    for k in range(count(elements)):
+        acc = each(force, step(acc, each(partial(at, k=k), elements)))
+    return acc
+
+
+def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
+    """A reduction's first value, its scalars repeated over the vectors of what it accumulates."""
+    match t:
+        case Array(elem, n):
+            return _widen(init, elem, (*dims, known(n)))
+        case Tuple(parts):
+            assert isinstance(init, tuple)
+            return tuple(_widen(i, part, dims) for i, part in zip(init, parts, strict=True))
+        case Vector(_, n):
+            dims = (*dims, known(n))
+    return each(lambda leaf: widened(leaf, dims), init)
 
 
 def binary(op: str, a: Value, b: Value) -> Value:

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ir import layout
+from ir.arithmetic import UNARY, pointwise
 from ir.errors import UserError
-from ir.fold import accumulator, begin, binary, finish
+from ir.fold import binary, fold
 from ir.inputs import Data, check_inputs, known
 from ir.nodes import (
     AsScalar,
@@ -53,7 +54,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.types import INT, Array, Tuple, Type, Vector
+from ir.types import INT, Tuple
 from ir.typing import pattern_type
 from ir.values import (
     Leaf,
@@ -65,28 +66,13 @@ from ir.values import (
     count,
     each,
     enter,
-    force,
     force_small,
     from_array,
     halves,
     leave,
-    pointwise,
     split,
     to_array,
-    widened,
 )
-
-UNARY = {
-    "neg": np.negative,
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "tanh": np.tanh,
-    "abs": np.abs,
-}
-
-
-LOOP = 1_000_000  # elements of a reduction taken one after another
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,51 +225,4 @@ def _map(f: Lam, xs: Value, env: Env) -> Value:
 def _reduce(f: Lam, init: Value, xs: Value, env: Env) -> Value:
     taken = pattern_type(f.pattern)
     assert isinstance(taken, Tuple)
-    acc = taken.parts[0]
-    init = _widen(init, acc)
-    try:
-        return _fold(f, acc, init, xs, env)
-    except NotAFold:
-        return _loop(f, init, xs, env)
-
-
-def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
-    """A reduction's first value, its scalars repeated over the vectors of what it accumulates."""
-    match t:
-        case Array(elem, n):
-            return _widen(init, elem, (*dims, known(n)))
-        case Tuple(parts):
-            assert isinstance(init, tuple)
-            return tuple(_widen(i, part, dims) for i, part in zip(init, parts, strict=True))
-        case Vector(_, n):
-            dims = (*dims, known(n))
-    return each(lambda leaf: widened(leaf, dims), init)
-
-
-def _fold(f: Lam, acc: Type, init: Value, xs: Value, env: Env) -> Value:
-    """All elements at once, or half by half, where the body is `acc + g(x)`."""
-    try:
-        elements, group = enter(xs)
-        start = accumulator(acc)
-        total = finish(start, _call(f, (start, elements), env), group)
-    except TooBig:
-        if count(xs) == 1:
-            raise
-    else:
-        return begin(init, total)
-    first, second = halves(xs)
-    return _fold(f, acc, _fold(f, acc, init, first, env), second, env)
-
-
-def _loop(f: Lam, init: Value, xs: Value, env: Env) -> Value:
-    """The left fold as it is defined, for all enclosing maps at once."""
-    acc, elements = each(force, init), each(force, xs)
-    if count(xs) > LOOP:
-        raise UserError(
-            f"a reduction of {count(xs):,} elements whose body is not acc + g(x) "
-            f"(or * max min); the interpreter loops over at most {LOOP:,}"
-        )
-    for k in range(count(elements)):
-        element = each(lambda leaf, k=k: layout.at(leaf, k), elements)  # type: ignore[misc]
-        acc = each(force, _call(f, (acc, element), env))
-    return acc
+    return fold(lambda acc, x: _call(f, (acc, x), env), taken.parts[0], init, xs)

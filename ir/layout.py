@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from ir.arithmetic import unify
 from ir.contract import Axis, Named, Numbers, aligned, extent, part, union
 from ir.errors import UserError
 from ir.nodes import Edge
@@ -24,7 +25,6 @@ from ir.values import (
     on_axis,
     on_factors,
     split,
-    unify,
 )
 
 POISON = -(2**31)  # what an int that nobody may look at holds

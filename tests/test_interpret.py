@@ -436,7 +436,7 @@ def layout_chains(draw: st.DrawFn) -> tuple[Var, Expr]:
     return xs, e
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=2500, deadline=None)
 @given(layout_chains())
 def test_layout_chains_mean_what_their_loops_do(chain: tuple[Var, Expr]) -> None:
     xs, e = chain
@@ -484,7 +484,7 @@ def test_reductions_are_left_folds(name: str, node: type) -> None:
     agree(each(Transpose(X), lambda row: fold(At(0, row), row, BODIES[name], node)), X)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(layout_chains(), st.sampled_from(sorted(BODIES)), st.booleans())
 def test_reductions_of_layout_chains(chain: tuple[Var, Expr], body: str, small: bool) -> None:
     xs, e = chain
@@ -617,6 +617,11 @@ SUMS: dict[str, Expr] = {
             Zip((row, V, At(0, A))),
             lambda acc, p: add(acc, times(times(Get(0, p), Get(1, p)), Get(2, p))),
         ),
+    ),
+    "three factors, each element twice": fold(
+        num(0),
+        Join(Generate(2, lam("i", INT, lambda i: V))),
+        lambda acc, x: add(acc, times(x, times(x, x))),
     ),
     "factor outside the sum": each(
         A, lambda row: fold(num(0), V, lambda acc, x: add(acc, times(x, At(0, row))))
@@ -782,11 +787,27 @@ def test_floats_are_no_ints_and_tuples_need_their_components() -> None:
         (Reorder(index_function(lambda i: int_(0)), V), "not a bijection"),
         (Pad(named("T"), 0, num(0), V), "no value yet"),
         (Slide(2, 3, V, True), "does not divide"),
+        (Generate(10**12, lam("i", INT, lambda i: i)), "7,450.6 GiB"),
+        (each(V, lambda x: Pad(0, 10**12, x, V)), "GiB would be needed"),
+        (
+            fold(
+                num(0),
+                Generate(10**7, lam("i", INT, lambda i: i)),
+                lambda acc, i: add(times(acc, num(0.5)), i),
+            ),
+            "loops over at most 1,000,000",
+        ),
     ],
 )
 def test_what_cannot_be_evaluated_is_the_users_mistake(e: Expr, message: str) -> None:
     with pytest.raises(UserError, match=message):
         evaluate(program_of(e, V), {"v": np.zeros(6)})
+
+
+def test_inputs_too_large_to_draw_are_refused() -> None:
+    huge = Var("huge", arr(10**6, 10**6))
+    with pytest.raises(UserError, match="1,000,000,000,000 numbers"):
+        random_inputs(program_of(huge, huge), 0)
 
 
 def test_random_inputs_depend_on_the_seed_alone() -> None:
