@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ir.errors import Span, UserError
 from ir.nat import Size, ceil_div, exact, floor_div, named, remainder, round_up, show_size
+from ir.nodes import Lit, SizeOf
 from ir.suggest import did_you_mean
-from ir.surface import Apply, Binding, Name, Number, Operator, Surface
+from ir.surface import Apply, Binding, Done, Name, Number, Operator, Surface
+from ir.types import Scalar
 
 LARGEST = 2**62
 TERMS = 200  # of a symbolic size
@@ -28,6 +30,8 @@ def evaluate(e: Surface, lookup: Callable[[Name], Size]) -> Size:
             if isinstance(value, float) or suffix:
                 raise UserError(f"expected a size, found the number {value}", span)
             return value
+        case Done(Lit(int() as n, Scalar("int")), _) | Done(SizeOf(n), _):
+            return n
         case Operator("neg", (a,), _):
             return -evaluate(a, lookup)
         case Operator(op, (a, b), span):

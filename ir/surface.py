@@ -1,8 +1,10 @@
 """What is written, before it means anything: a small tree that knows where each part stands."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ir.errors import Span
+from ir.nodes import Expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +87,36 @@ class LetIn:
     span: Span
 
 
-Surface = Name | Number | Apply | Operator | Group | Lambda | Vectorized | Component | LetIn
+@dataclass(frozen=True, slots=True, eq=False)
+class Done:
+    """A term that is there already"""
+
+    term: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Native:
+    """A Python function; `names` are those of its parameters"""
+
+    f: "Callable[..., Surface]"
+    names: tuple[str, ...]
+    span: Span
+
+
+Surface = (
+    Name
+    | Number
+    | Apply
+    | Operator
+    | Group
+    | Lambda
+    | Vectorized
+    | Component
+    | LetIn
+    | Done
+    | Native
+)
 SurfacePattern = Name | Group
 
 

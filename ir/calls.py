@@ -1,0 +1,77 @@
+"""A call of a definition: its body, with the parameters standing for the arguments."""
+
+# key: c the elaborator, h the definition, p parameter, a argument
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ir.arguments import PRELUDE, Argument, Env, Helper, Made, Sized, Written, place
+from ir.errors import Span, UserError
+from ir.infer import agree, infer
+from ir.literals import cast
+from ir.nat import Size
+from ir.nodes import Expr, Lit
+from ir.patterns import Kept, bind, finish, settle
+from ir.surface import Group, Parameter, TypeName, pattern_names
+from ir.types import FLOAT, HALF
+from ir.typing import type_of
+
+if TYPE_CHECKING:
+    from ir.elaborate import Elaborator
+
+
+def expand(c: "Elaborator", h: Helper, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
+    """The body of a definition, its parameters standing for the arguments."""
+    c.step(span)
+    d = h.definition
+    try:
+        inner, kept = enter(c, h, tuple(settle(c, a, env) for a in args), span, env)
+        return finish(c, kept, c.expr(d.body, inner))
+    except UserError as error:
+        if error.span is None or error.span.name != PRELUDE or span.name == PRELUDE:
+            raise
+        raise UserError(f"in {d.name.text}: {error.message}", span) from None
+
+
+def enter(
+    c: "Elaborator", h: Helper, args: tuple[Argument, ...], span: Span, env: Env
+) -> tuple[Env, Kept]:
+    """The names that a definition's body sees."""
+    params, kept = h.definition.params, Kept()
+    given = [typed(c, p, a, env) for p, a in zip(params, args, strict=True)]
+    inner = inferred(c, params, given, Env({}, env.scope, h.known), span)
+    for p, a in zip(params, given, strict=True):
+        inner = bind(c, p.pattern, a, inner, kept)
+    for p, a in zip(params, given, strict=True):
+        if p.type is not None and isinstance(a, Made):
+            t = type_of(a.term)
+            agree(p.type, t, partial(c.written_size, env=inner), place(a), t)
+    return inner, kept
+
+
+def typed(c: "Elaborator", p: Parameter, a: Argument, env: Env) -> Argument:
+    """An argument for a parameter with a type is a value, its numbers of that type."""
+    if p.type is None or isinstance(p.pattern, Group):
+        return a
+    scalar = p.type.text if isinstance(p.type, TypeName) else ""
+    if scalar == "int" and isinstance(a, Written | Sized):  # perhaps used as a size
+        return a
+    term = c.value(a, env)
+    wanted = {"float": FLOAT, "half": HALF}.get(scalar)
+    adapted = cast(term, wanted) if wanted and isinstance(term, Lit) else None
+    return Made(adapted or term, place(a))
+
+
+def inferred(
+    c: "Elaborator", params: tuple[Parameter, ...], args: list[Argument], env: Env, span: Span
+) -> Env:
+    """Sizes that occur in a definition's types and are bound nowhere else."""
+    own = {name.text for p in params for name in pattern_names(p.pattern)}
+    found: dict[str, Size] = {}
+    for p, a in zip(params, args, strict=True):
+        if p.type is not None and isinstance(a, Made):
+            new = infer(p.type, type_of(a.term), lambda n: n not in own and n not in c.sizes)
+            found = new | found
+    for name, size in found.items():
+        env = env.bind(name, Sized(size, span))
+    return env
