@@ -36,7 +36,7 @@ from ir.terms import (
 from ir.types import Tuple
 from ir.typing import elem_of, size_of, type_of
 from rewrites.rule import get, put, rule
-from rewrites.shape import bound, is_out_view, is_view, uses
+from rewrites.shape import bound, divides, is_out_view, is_view, uses
 
 
 def compose(f: Lam, g: Lam) -> Lam:
@@ -138,7 +138,7 @@ def fission(e: Expr, place: tuple[int, ...] = ()) -> Expr | None:
 @rule("map f  =  join . map (map f) . split k")
 def split_map(e: Expr, k: Size) -> Expr | None:
     match e:
-        case Map(f, xs):
+        case Map(f, xs) if divides(k, size_of(xs)):
             chunks = Split(k, xs)
             return Join(Map(lam("chunk", elem_of(chunks), lambda c: Map(f, c)), chunks))
     return None
@@ -153,6 +153,14 @@ def round_map(e: Expr, k: Size) -> Expr | None:
             if more == 0:
                 return None
             return PadEdge(Edge.ANY, 0, -more, Map(f, PadEdge(Edge.ANY, 0, more, xs)))
+    return None
+
+
+@rule("map f xs  =  crop . map f . pad_any (0, r) xs")
+def extend_map(e: Expr, r: Size) -> Expr | None:
+    match e:
+        case Map(f, xs):
+            return PadEdge(Edge.ANY, 0, -r, Map(f, PadEdge(Edge.ANY, 0, r, xs)))
     return None
 
 

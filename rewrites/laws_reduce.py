@@ -2,6 +2,7 @@
 
 # key: z initial value, f folding function, g elementwise function, xs array, k size
 
+from ir.bijection import stride
 from ir.nat import Size, same
 from ir.nodes import (
     Binary,
@@ -11,7 +12,9 @@ from ir.nodes import (
     Lam,
     MakeTuple,
     Map,
+    Pattern,
     Reduce,
+    Reorder,
     Split,
     Transpose,
     Var,
@@ -22,7 +25,7 @@ from ir.types import Array, Type
 from ir.typing import array_of, elem_of, size_of, type_of
 from rewrites.laws_map import call, tidy
 from rewrites.rule import rule
-from rewrites.shape import bound, fold_of, is_view, unit
+from rewrites.shape import bound, divides, fold_of, is_view, operator, unit
 
 
 def folding(f: Lam) -> Type:
@@ -38,7 +41,7 @@ def fold(f: Lam, acc: Expr, x: Expr) -> Expr:
 @rule("reduce z f  =  reduce z (reduce f) . split k")
 def split_reduce(e: Expr, k: Size) -> Expr | None:
     match e:
-        case Reduce(z, f, xs):
+        case Reduce(z, f, xs) if divides(k, size_of(xs)):
             return _nest(z, f, Split(k, xs))
     return None
 
@@ -73,7 +76,7 @@ def interchange_reduce(e: Expr) -> Expr | None:
         case Reduce(z, Lam((Var(acc, _), p), Reduce(Var(a, _), f, s)), xs) if (
             acc == a and not bound(Lam(p, z)) & free(f) and acc not in free(f) | free(s)
         ):
-            if not fold_of(innermost(f)):
+            if not operator(f):
                 return None
             if not isinstance(s, Zip):
                 return _nest(z, f, Transpose(Map(Lam(p, s), xs)))
@@ -85,14 +88,6 @@ def interchange_reduce(e: Expr) -> Expr | None:
             )
             return Reduce(z, step, columns)
     return None
-
-
-def innermost(f: Lam) -> Lam:
-    """The folding function inside a nest of reductions."""
-    match f.body:
-        case Reduce(_, g, _):
-            return innermost(g)
-    return f
 
 
 @rule("reduce z f . map g  =  reduce z (acc, x -> f acc (g x))")
@@ -138,10 +133,9 @@ def absorb_init(e: Expr) -> Expr | None:
     """What is added after a sum may be what the sum starts from."""
     match e:
         case Binary(op, Reduce(z, f, xs), b) | Binary(op, b, Reduce(z, f, xs)):
-            folded = fold_of(innermost(f))
             scalar = is_view(b) and not isinstance(type_of(b), Array)
             starts = z == unit(op, type_of(z)) and type_of(b) == type_of(z)
-            if folded and scalar and folded.op == op and starts:
+            if scalar and operator(f) == op and starts:
                 return Reduce(b, f, xs)
     return None
 
@@ -213,19 +207,56 @@ def _advance(f: Lam, acc: Expr, row: Expr, used: list[bool], zipped: bool) -> Ex
     return Map(tidy(lam("t", elem_of(pairs), body)), pairs)
 
 
+@rule("reduce z ⊕ g  =  reduce z ⊕ g . reorder (stride s),  ⊕ associative and commutative")
+def reorder_fold(e: Expr, s: Size) -> Expr | None:
+    """The element at i n/s + j is the one at i + j s: a chunk takes every s-th element.
+
+    Where elements are to be vectors, form them first: a stride before that would mix the lanes.
+    """
+    match e:
+        case Reduce(z, f, xs) if operator(f) and divides(s, size_of(xs)):
+            index = stride(s, size_of(xs))
+            if isinstance(xs, Zip):
+                return Reduce(z, f, Zip(tuple(Reorder(index, part) for part in xs.parts)))
+            return Reduce(z, f, Reorder(index, xs))
+    return None
+
+
+@rule("reduce zs (map f . zip)  =  map (reduce f) . zip zs . transpose")
+def interchange_reduce_map(e: Expr) -> Expr | None:
+    """The reverse: a reduction of arrays becomes one reduction an element."""
+    match e:
+        case Reduce(zs, Lam((Var(acc, _), p), Map(f, Zip((Var(a, _), *parts)))), xss) if (
+            acc == a and acc not in free(f).union(*map(free, parts))
+        ):
+            columns = [Transpose(Map(Lam(p, part), xss)) for part in parts]
+            pairs = Zip((zs, *columns))
+            return Map(lam("t", elem_of(pairs), lambda t: _one(p, f, xss, len(columns), t)), pairs)
+    return None
+
+
+def _one(p: Pattern, f: Lam, xss: Expr, columns: int, t: Expr) -> Expr:
+    """The reduction for one element: over the rows, and over its part of each."""
+    rows = Zip((xss, *(Get(1 + i, t) for i in range(columns))))
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        mine = MakeTuple((acc, *(Get(1 + i, x) for i in range(columns))))
+        return apply(Lam(p, apply(f, mine)), Get(0, x))
+
+    return Reduce(Get(0, t), lam2(("acc", "x"), (folding(f), elem_of(rows)), step), rows)
+
+
 @rule("reduce z ⊕ g  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k,  ⊕ associative")
 def partial_reduce(e: Expr, k: Size) -> Expr | None:
     match e:
-        case Reduce(z, f, xs):
-            folded = fold_of(innermost(f))
-            zero = unit(folded.op, type_of(z)) if folded else None
-            if folded is None or zero is None:
+        case Reduce(z, f, xs) if divides(k, size_of(xs)):
+            op, t = operator(f), folding(f)
+            zero = unit(op, t) if op else None
+            if op is None or zero is None:
                 return None
-            op = folded.op
             rows = tuple(Split(k, part) for part in xs.parts) if isinstance(xs, Zip) else None
             chunks = Zip(rows) if rows else Split(k, xs)
             part = lam("part", elem_of(chunks), lambda c: Reduce(zero, f, _rezip(c, rows)))
-            t = type_of(z)
             plus = lam2(("acc", "p"), (t, t), lambda a, x: Binary(op, a, x))
             return Reduce(z, plus, Map(part, chunks))
     return None

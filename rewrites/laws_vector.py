@@ -2,15 +2,17 @@
 
 # key: f function, e term, v width, env the new types of variables
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ir.errors import IllTyped
 from ir.nat import Size
 from ir.nodes import (
     AsScalar,
     AsVector,
+    Binary,
     Expr,
     Generate,
+    Get,
     Lam,
     Let,
     Map,
@@ -20,12 +22,15 @@ from ir.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Split,
     Var,
+    Zip,
 )
-from ir.terms import children, over, rebuild, subterms
-from ir.types import INT, Tuple, Type, equal, lift
-from ir.typing import elem_of, type_of
+from ir.terms import children, lam, lam2, over, rebuild, subterms
+from ir.types import INT, Scalar, Tuple, Type, equal, lift
+from ir.typing import elem_of, size_of, type_of
 from rewrites.rule import rule
+from rewrites.shape import divides, operator, unit
 
 Types = Mapping[str, Type]
 
@@ -34,7 +39,7 @@ Types = Mapping[str, Type]
 def vectorize_map(e: Expr, v: Size) -> Expr | None:
     match e:
         case Map(f, xs):
-            if any(isinstance(s, AsVector | AsScalar) for s in subterms(f)):
+            if not scalar_only(f) or not divides(v, size_of(xs)):
                 return None
             try:
                 vectors = AsVector(v, xs)
@@ -44,6 +49,11 @@ def vectorize_map(e: Expr, v: Size) -> Expr | None:
                 return None
             return AsScalar(result) if lifted else None
     return None
+
+
+def scalar_only(f: Lam) -> bool:
+    """Whether f neither forms vectors nor takes them apart itself."""
+    return not any(isinstance(s, AsVector | AsScalar) for s in subterms(f))
 
 
 def retyped(f: Lam, domain: Type, env: Types | None = None) -> Lam:
@@ -77,7 +87,7 @@ def retype(e: Expr, env: Types) -> Expr:
             return rebuild(e, (retyped(f, elem_of(new), env), new))
         case Reduce(z, f, xs) | ReduceSeq(z, f, xs):
             start, new = retype(z, env), retype(xs, env)
-            return rebuild(e, (start, _retyped_fold(f, type_of(start), elem_of(new), env), new))
+            return rebuild(e, (start, retyped_fold(f, type_of(start), elem_of(new), env), new))
         case Let(p, value, body):
             new = retype(value, env)
             q = with_type(p, type_of(new))
@@ -89,8 +99,45 @@ def retype(e: Expr, env: Types) -> Expr:
     return over(lambda c: retype(c, env), e) if children(e) else e
 
 
-def _retyped_fold(f: Lam, acc: Type, elem: Type, env: Types) -> Lam:
+def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types) -> Lam:
     """The accumulator takes the type that the body gives it: scalars may become vectors."""
     first = retyped(f, Tuple((acc, elem)), env)
     made = type_of(first.body)
     return first if equal(made, acc) else retyped(f, Tuple((made, elem)), env)
+
+
+@rule(
+    "reduce z ⊕ g  =  reduce z ⊕ . asScalar . map (reduce 0 ⊕ (vectorized g) . asVector v)"
+    " . split k"
+)
+def partial_reduce_vector(e: Expr, k: Size, v: Size) -> Expr | None:
+    """Partial sums in vectors: each lane sums every v-th element of a chunk."""
+    match e:
+        case Reduce(z, f, xs) if divides(k, size_of(xs)) and divides(v, k) and scalar_only(f):
+            op, t = operator(f), type_of(f.body)
+            zero = unit(op, t) if op else None
+            if op is None or zero is None or not isinstance(t, Scalar):
+                return None
+            chunks = rows_of(xs, lambda part: Split(k, part))
+            try:
+                part = lam("part", elem_of(chunks), lambda c: _vector_fold(zero, f, c, xs, v))
+                lifted = equal(type_of(part.body), lift(t, v))
+            except IllTyped:
+                return None
+            if not lifted:
+                return None
+            plus = lam2(("acc", "p"), (t, t), lambda a, x: Binary(op, a, x))
+            return Reduce(z, plus, AsScalar(Map(part, chunks)))
+    return None
+
+
+def rows_of(xs: Expr, view: Callable[[Expr], Expr]) -> Expr:
+    """A view of an array, or of each part of a zip."""
+    return Zip(tuple(map(view, xs.parts))) if isinstance(xs, Zip) else view(xs)
+
+
+def _vector_fold(zero: Expr, f: Lam, c: Expr, xs: Expr, v: Size) -> Expr:
+    parts = tuple(Get(i, c) for i in range(len(xs.parts))) if isinstance(xs, Zip) else (c,)
+    vectors = tuple(AsVector(v, part) for part in parts)
+    source = Zip(vectors) if isinstance(xs, Zip) else vectors[0]
+    return Reduce(zero, retyped_fold(f, type_of(zero), elem_of(source), {}), source)

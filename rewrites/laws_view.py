@@ -26,7 +26,7 @@ from ir.types import Array, Scalar, leaves
 from ir.typing import elem_of, type_of
 from rewrites.laws_map import tidy
 from rewrites.rule import Rule, rule
-from rewrites.shape import depth, number
+from rewrites.shape import depth, divides, number
 
 
 @rule("join . split k  =  id")
@@ -131,13 +131,15 @@ def pad_zip(e: Expr) -> Expr | None:
 
 @rule("id  =  join . split k")
 def split_open(e: Expr, k: Size) -> Expr | None:
-    return Join(Split(k, e)) if isinstance(type_of(e), Array) else None
+    t = type_of(e)
+    return Join(Split(k, e)) if isinstance(t, Array) and divides(k, t.size) else None
 
 
 @rule("id  =  split n . join,  rows of n")
 def join_open(e: Expr) -> Expr | None:
     t = type_of(e)
-    return Split(t.elem.size, Join(e)) if isinstance(t, Array) and depth(t) > 1 else None
+    rows = t.elem if isinstance(t, Array) else t
+    return Split(rows.size, Join(e)) if isinstance(rows, Array) and rows is not t else None
 
 
 @rule("id  =  crop . pad (0, round_up(n, k) - n) 0")

@@ -131,6 +131,25 @@ def fold_of(f: Lam) -> Fold | None:
     return None
 
 
+def operator(f: Lam) -> str | None:
+    """The ⊕ of a fold, or of a nest of reductions whose innermost is one: acc goes through all."""
+    match f:
+        case Lam((Var(acc, _), _), Reduce(Var(a, _), g, xs)) if a == acc:
+            return operator(g) if acc not in free(g) | free(xs) else None
+    folded = fold_of(f)
+    return folded.op if folded else None
+
+
+def divides(k: Size, n: Size) -> bool:
+    """Whether k may divide n: certain where both are numbers, else an obligation of the type."""
+    return n % k == 0 if isinstance(n, int) and isinstance(k, int) and k > 0 else k != 0
+
+
+def at_most(a: Size, b: Size) -> bool:
+    """Whether a <= b may hold: certain where both are numbers."""
+    return a <= b if isinstance(a, int) and isinstance(b, int) else True
+
+
 def unit(op: str, t: Type) -> Expr | None:
     """e with e op x = x, for scalars; vectors repeat it."""
     scalar = t.scalar if isinstance(t, Vector) else t

@@ -1,0 +1,59 @@
+"""Laws of `let`: it moves out of terms and loops, and away where its value is used once."""
+
+# key: x a let's name, v its value, e term, f function
+
+from ir.nodes import Expr, Lam, Let, Map, Pattern, Var
+from ir.terms import apply, children, free, rebuild, rename, substitute, variables
+from ir.uses import used_once
+from rewrites.rule import rule
+from rewrites.shape import bound
+
+
+@rule("f (let x = v in e)  =  let x = v in f e")
+def let_out(e: Expr) -> Expr | None:
+    """A let leaves the argument of anything but a function."""
+    if isinstance(e, Lam):
+        return None
+    for i, part in enumerate(children(e)):
+        if isinstance(part, Let) and not (isinstance(e, Let) and i == 1):
+            rest = children(e)[:i] + children(e)[i + 1 :]
+            taken = frozenset[str]().union(*map(free, rest))
+            p, body = apart(part.pattern, part.body, taken)
+            return Let(p, part.value, rebuild(e, (*rest[:i], body, *rest[i:])))
+    return None
+
+
+@rule("map (y -> let x = v in e)  =  let x = v in map (y -> e),  y not in v")
+def let_out_of_map(e: Expr) -> Expr | None:
+    """What is the same for all elements is computed once: how work-items come to share it."""
+    match e:
+        case Map(Lam(q, Let(p, value, body)), xs) if not bound(Lam(q, body)) & free(value):
+            mine = {v.name for v in variables(q)}
+            p, body = apart(p, body, free(xs) | mine)
+            return Let(p, value, Map(Lam(q, body), xs))
+    return None
+
+
+def apart(p: Pattern, body: Expr, taken: frozenset[str] | set[str]) -> tuple[Pattern, Expr]:
+    """A pattern and its body, with none of its names among those taken."""
+    mine = {v.name for v in variables(p)}
+    if not mine & taken:
+        return p, body
+    p, renaming = rename(p, taken | free(body) | mine, mine & taken)
+    return p, substitute(body, renaming)
+
+
+@rule("let x = v in e  =  e[v / x],  x used once")
+def inline_once(e: Expr) -> Expr | None:
+    match e:
+        case Let(Var(x, t), value, body) if used_once(body, x):
+            return apply(Lam(Var(x, t), body), value)
+    return None
+
+
+@rule("let x = v in e  =  e,  x not in e")
+def drop_let(e: Expr) -> Expr | None:
+    match e:
+        case Let(p, _, body) if not bound(Lam(p, body)) & free(body):
+            return body
+    return None
