@@ -2,6 +2,8 @@
 
 # key: e term, s strategy, n number of maps
 
+from functools import partial
+
 from ir.nat import Size
 from ir.nodes import Expr, Get, Level, Reduce, Var
 from ir.terms import free, subterms
@@ -109,15 +111,16 @@ def _epilogue_source(e: Expr) -> Rewritten | None:
     return child(1, attempt(on_reduction(loop_nest)))(e)
 
 
-def loop_nest(e: Expr) -> Rewritten | None:
+def loop_nest(e: Expr, unrolled: bool = True) -> Rewritten | None:
     """A nest of reductions as loops around an unrolled block, its operands in registers."""
     if not isinstance(e, Reduce):
         return None
     deeper = isinstance(e.f.body, Reduce)
+    step = partial(loop_nest, unrolled=unrolled) if deeper else held
     return seq(
         child(0, unrolled_spine),
-        child(1, child(0, loop_nest if deeper else held)),
-        to_reduce_seq(unrolled=not deeper),
+        child(1, child(0, step)),
+        to_reduce_seq(unrolled=unrolled and not deeper),
     )(e)
 
 

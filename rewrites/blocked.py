@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from ir.nat import Size, named
-from ir.nodes import Expr, Level, Map, Reduce, Zip
+from ir.nodes import Expr, Level, Reduce
 from ir.types import Array
 from ir.typing import type_of
+from rewrites.apart import in_parts
 from rewrites.block import (
     longest_inside,
-    longest_outside,
     loop_nest,
     on_reduction,
     operand_terms,
@@ -23,9 +23,9 @@ from rewrites.block import (
     split_innermost,
 )
 from rewrites.dims import Dims, Refused, classify
-from rewrites.hoist import block, place_of_reduction, share_chunks
-from rewrites.laws_lower import copy, share, store, to_local, to_parallel, to_reduce_seq, to_seq
-from rewrites.laws_map import fission, round_map, split_map
+from rewrites.hoist import block, share_chunks
+from rewrites.laws_lower import copy, share, to_local, to_parallel, to_reduce_seq, to_seq
+from rewrites.laws_map import round_map, split_map
 from rewrites.laws_reduce import partial_reduce
 from rewrites.laws_vector import vectorize_map
 from rewrites.laws_view import join_open, transpose_inner
@@ -35,7 +35,8 @@ from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, rounded, sort
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth, has_reduction
-from rewrites.spine import body, inside, kernels, nest, nested, store_operands, strip
+from rewrites.spine import body, inside, kernels, nest, store_operands
+from rewrites.spread import spread
 from rewrites.strategy import attempt, child, seq, skip
 
 LX, LY, TR, TC, V, K, S = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s"))
@@ -57,40 +58,9 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
         normalise,
         store_operands(params),
         prepare(params, form.choices),
-        _in_parts if form.split else skip,
+        in_parts(partial_reduce(k=S)) if form.split else skip,
         kernels(partial(_kernel, form)),
     )
-
-
-def _in_parts(e: Expr) -> Rewritten | None:
-    """Partial results of the longest reduction are stored, then summed."""
-    depth_of_nest = len(nest(e))
-    split = seq(on_reduction(longest_outside), on_reduction(partial_reduce(k=S)))
-    return seq(
-        nested(depth_of_nest, split), *(nested(n, _apart) for n in reversed(range(depth_of_nest))),
-        _store_parts,
-    )(e)  # fmt: skip
-
-
-def _apart(e: Expr) -> Rewritten | None:
-    """The map of partial results leaves the map around it."""
-    if not isinstance(e, Map):
-        return None
-    inner = strip(e.f.body)
-    if isinstance(inner, Map):
-        return fission(place=(1, 1) if isinstance(inner.xs, Zip) else (1,))(e)
-    place = place_of_reduction(e.f.body)
-    return None if place is None else fission(place=(*place, 2))(e)
-
-
-def _store_parts(e: Expr) -> Rewritten | None:
-    """Stores the nest that makes the partial results, which the spine's first map goes over."""
-    parts = child(1, child(1, store())) if _zipped(strip(e)) else child(1, store())
-    return inside(parts)(e)
-
-
-def _zipped(e: Expr) -> bool:
-    return isinstance(e, Map) and isinstance(e.xs, Zip)
 
 
 def _kernel(form: Blocked, e: Expr) -> Rewritten | None:
@@ -144,22 +114,7 @@ LEVELS: tuple[Strategy, ...] = (
 
 def _group(form: Blocked, e: Expr) -> Rewritten | None:
     """What a work-group does: a loop over chunks, then the results written."""
-    return _spread(LEVELS, _chunks(form))(e)
-
-
-def _spread(levels: tuple[Strategy, ...], reduce: Strategy) -> Strategy:
-    """The maps of the spine over work-items, then loops; reductions they read by `reduce`."""
-
-    def run(e: Expr) -> Rewritten | None:
-        if isinstance(e, Reduce):
-            return reduce(e)
-        if not isinstance(e, Map) or not levels:
-            return skip(e)
-        deeper = attempt(body(inside(_spread(levels[1:], reduce))))
-        operand = attempt(child(1, attempt(on_reduction(reduce))))
-        return seq(deeper, operand, levels[0])(e)
-
-    return inside(run)
+    return spread(LEVELS, _chunks(form))(e)
 
 
 def _chunks(form: Blocked) -> Strategy:
@@ -169,14 +124,14 @@ def _chunks(form: Blocked) -> Strategy:
         if not isinstance(e, Reduce):
             return None
         inner = run if isinstance(e.f.body, Reduce) else _staged(form)
-        return seq(child(0, _spread(LEVELS, skip)), child(1, child(0, inner)), to_reduce_seq())(e)
+        return seq(child(0, spread(LEVELS, skip)), child(1, child(0, inner)), to_reduce_seq())(e)
 
     return run
 
 
 def _staged(form: Blocked) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
-        step: Strategy = _spread(LEVELS[:2], loop_nest)
+        step: Strategy = spread(LEVELS[:2], loop_nest)
         for t in reversed([t for t in operand_terms(e) if isinstance(type_of(t), Array)]):
             stage = seq(child(0, staging(form.ahead)), child(1, step))
             step = seq(share(term=t, name="tile"), stage)

@@ -12,6 +12,7 @@ from ir.terms import size_names, subterms
 from ir.typing import size_of
 from rewrites.blocked import Blocked, blocked
 from rewrites.dims import Refused
+from rewrites.lift import Lift, lift
 from rewrites.naive import naive
 from rewrites.prepare import Choices, Windows
 from rewrites.registers import Registers, registers
@@ -87,8 +88,18 @@ def _blocked(p: Program) -> Iterator[Form]:
         yield Form(" ".join([*text.split(), *words]), blocked(parameters(p), form))
 
 
+def _lift(p: Program) -> Iterator[Form]:
+    for (text, choices), stored, vectors, unrolled in product(
+        _choices(p, named("kappa")), (False, True), (True, False), (True, False)
+    ):
+        words = ["stored-sums"] * stored + ["vectors"] * vectors + ["unrolled"] * unrolled
+        form = Lift(choices, stored, vectors, unrolled)
+        yield Form(" ".join([*text.split(), *words]), lift(parameters(p), form))
+
+
 FAMILIES: dict[str, Callable[[Program], Iterator[Form]]] = {
     "naive": _naive,
+    "lift": _lift,
     "registers": _registers,
     "blocked": _blocked,
 }

@@ -61,3 +61,5 @@ def _nest_once(e: Expr) -> Rewritten | None:
 nested_reductions: Strategy = repeat(outermost(_nest_once))
 
 normalise: Strategy = seq(fused, perfect, nested_reductions, simplify)
+
+flat: Strategy = seq(fused, perfect, simplify)

@@ -2,6 +2,7 @@
 
 # key: e term, s strategy
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,6 +13,7 @@ from ir.types import Array
 from ir.typing import type_of
 from rewrites.dims import classify
 from rewrites.laws_lower import store
+from rewrites.laws_slide import slide_map
 from rewrites.laws_view import round_open, split_open, transpose_inner
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth, is_view
@@ -24,6 +26,7 @@ class Windows(Enum):
 
     NONE = "none"
     PADDED = "padded"
+    PLANES = "planes"  # padded, the innermost dimension (channels) outermost
     ROWS = "rows"  # after the vertical slide: im2win
     ALL = "all"  # after every slide: im2col
 
@@ -43,13 +46,30 @@ def prepare(params: frozenset[str], choices: Choices) -> Strategy:
 
 
 def _windows(params: frozenset[str], windows: Windows) -> Strategy:
-    if windows is Windows.NONE:
-        return skip
-    kinds = {Windows.PADDED: _is_pad, Windows.ROWS: _is_rows, Windows.ALL: _is_windows}
-    test = kinds[windows]
-    return attempt(
-        outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), store()))
-    )
+    match windows:
+        case Windows.NONE:
+            return skip
+        case Windows.PADDED:
+            return _stored(params, _is_pad, store())
+        case Windows.PLANES:
+            return _stored(params, _is_pad, lambda e: planes(depth(type_of(e)))(e))
+        case Windows.ROWS:
+            return _stored(params, _is_rows, seq(slide_map(), child(1, rows_first)))
+        case Windows.ALL:
+            return _stored(params, _is_windows, store())
+
+
+def _stored(params: frozenset[str], test: Callable[[Expr], bool], s: Strategy) -> Strategy:
+    """s at the outermost view that passes the test; the strategy needs there to be one."""
+    return outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), s))
+
+
+def planes(dims: int) -> Strategy:
+    """id = undo . store . (the innermost dimension outermost)"""
+    opened: Strategy = store()
+    for level in range(dims - 1):
+        opened = seq(transpose_inner(level=level), child(1 if level else 0, opened))
+    return opened
 
 
 def _closed(e: Expr, params: frozenset[str]) -> bool:
@@ -65,7 +85,13 @@ def _slides(e: Expr) -> int:
 
 
 def _is_rows(e: Expr) -> bool:
-    return isinstance(e, Slide) and _slides(e) == 1
+    """Windows of rows that hold windows themselves: the vertical slide can come first."""
+    return isinstance(e, Slide) and isinstance(e.xs, Map) and _slides(e.xs.f.body) > 0
+
+
+def rows_first(e: Expr) -> Rewritten | None:
+    """Stores the vertical slide in window order: beside each element those below it."""
+    return seq(transpose_inner(level=1), child(1, store()))(e)
 
 
 def _is_windows(e: Expr) -> bool:

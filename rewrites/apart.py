@@ -1,0 +1,50 @@
+"""Taking a reduction in two: partial results made by a nest of their own, then completed."""
+
+# key: e term, s strategy, n position in the nest
+
+from ir.nodes import Expr, Map, Zip
+from rewrites.block import longest_outside, on_reduction
+from rewrites.hoist import place_of_reduction
+from rewrites.laws_lower import store
+from rewrites.laws_map import fission
+from rewrites.rule import Rewritten, Strategy
+from rewrites.spine import inside, nest, nested, strip
+from rewrites.strategy import child, seq
+
+
+def in_parts(partial: Strategy) -> Strategy:
+    """Partial results of the longest reduction are stored by a kernel of their own, then summed."""
+
+    def run(e: Expr) -> Rewritten | None:
+        n = len(nest(e))
+        return seq(made_apart(n, 0, partial), on_parts(store()))(e)
+
+    return run
+
+
+def made_apart(n: int, first: int, partial: Strategy) -> Strategy:
+    """Under n maps, `partial` splits the reduction; its parts leave the maps from `first` on."""
+    split = seq(on_reduction(longest_outside), on_reduction(partial))
+    return seq(nested(n, split), *(nested(i, apart) for i in reversed(range(first, n))))
+
+
+def apart(e: Expr) -> Rewritten | None:
+    """The map of partial results leaves the map around it."""
+    if not isinstance(e, Map):
+        return None
+    inner = strip(e.f.body)
+    if isinstance(inner, Map):
+        return fission(place=(1, 1) if isinstance(inner.xs, Zip) else (1,))(e)
+    place = place_of_reduction(e.f.body)
+    return None if place is None else fission(place=(*place, 2))(e)
+
+
+def on_parts(s: Strategy) -> Strategy:
+    """s on the nest that makes the partial results, which the spine's first map goes over."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Map):
+            return None
+        return child(1, child(1, s) if isinstance(e.xs, Zip) else s)(e)
+
+    return inside(run)

@@ -1,0 +1,147 @@
+"""The family `lift`: direct convolution as in LIFT's paper for mobile GPUs, Listing 4.
+
+A work-group makes a tile of windows for `kappa` kernels. A work-item sums a chunk of `omega`
+products for `sigma` windows × `kappa` kernels, `v` products at a time; the partial sums are
+completed in local memory, or by a second kernel. `theta` is the tile's side (elements of input,
+where windows slide), `rho` the padding added so that tiles fit.
+"""
+
+# key: e term, s strategy, n position in the nest, d dimension
+
+from dataclasses import dataclass
+from functools import partial
+
+from ir.nat import exact, named
+from ir.nodes import Expr, Level, Map, Slide
+from ir.terms import subterms
+from rewrites.apart import in_parts, made_apart, on_parts
+from rewrites.block import loop_nest, parallel
+from rewrites.dims import Dims, Refused, classify
+from rewrites.hoist import block
+from rewrites.laws_lower import to_local, to_parallel, to_seq
+from rewrites.laws_map import extend_map, split_map
+from rewrites.laws_reduce import partial_reduce
+from rewrites.laws_vector import partial_reduce_vector
+from rewrites.naive import plain
+from rewrites.normal import flat, perfect, simplify
+from rewrites.prepare import Choices, prepare
+from rewrites.reshape import merge, on_map, sort, tile
+from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import has_reduction
+from rewrites.spine import inside, kernels, nest, store_operands
+from rewrites.spread import spread
+from rewrites.strategy import seq, skip
+
+KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+
+    choices: Choices
+    stored_sums: bool = False  # partial sums are completed by a second kernel
+    vectors: bool = True
+    unrolled: bool = True
+
+
+def lift(params: frozenset[str], form: Lift) -> Strategy:
+    """Lower every kernel of a program this way."""
+    sums = partial_reduce_vector(k=OMEGA, v=V) if form.vectors else partial_reduce(k=OMEGA)
+    return seq(
+        flat,
+        store_operands(params),
+        prepare(params, form.choices),
+        in_parts(sums) if form.stored_sums else skip,
+        kernels(partial(_kernel, form, sums)),
+    )
+
+
+def _kernel(form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:
+    dims = classify(e) if has_reduction(e) else None
+    if dims is None or (form.stored_sums and not dims.rows):
+        return plain(e)
+    if not dims.columns or not dims.rows:
+        raise Refused("no operand is shared between results: nothing for the kernels to share")
+    return _tiled(form, sums, e, dims)(e)
+
+
+def _tiled(form: Lift, sums: Strategy, e: Expr, dims: Dims) -> Strategy:
+    """Group: tiles × kernels; item: a chunk of the reduction × windows; inside: sigma × kappa."""
+    parts = (len(nest(e)) - 1,) if form.stored_sums else ()
+    batch = [d for d in dims.batch if d not in parts] + list(dims.columns[:-2])
+    windows = dims.columns[-2:]
+    first = len(batch)  # position of the first dimension of windows
+    n = len(windows)
+    groups = first + n + 1  # batch…, tiles…, kernels
+    steps: list[Strategy] = [sort([*batch, *windows, *dims.rows, *parts])]
+    steps += [merge(first + n) for _ in dims.rows[1:]]
+    steps.append(tile(first + n, KAPPA))
+    slides = _slides(nest(e)[windows[0]], n)
+    steps += [_tile(first + i, slides[i], _suffix(i, n)) for i in reversed(range(n))]
+    steps.append(sort(_order(first, n, len(parts))))
+    steps += [merge(groups) for _ in windows[1:]]
+    steps.append(on_map(groups, split_map(k=SIGMA)))
+    # groups…, windows' chunk, window, kernel (, part)
+    inner = _stored_sums(form, groups) if parts else _local_sums(form, sums, groups)
+    return seq(*steps, *inner)
+
+
+def _slides(m: Map, n: int) -> list[Slide | None]:
+    """The slides that made the windows of n nested dimensions, outermost first."""
+    found = [s for s in subterms(m.xs) if isinstance(s, Slide)]
+    return [*found] if len(found) == n else [None] * n
+
+
+def _suffix(i: int, n: int) -> str:
+    return "" if i == n - 1 else "_y"
+
+
+def _tile(position: int, slide: Slide | None, suffix: str) -> Strategy:
+    """Tiles of theta elements of input: as many windows as fit into one."""
+    theta, rho = named("theta" + suffix), named("rho" + suffix)
+    count = exact(theta - slide.size, slide.step) + 1 if slide else theta
+    return on_map(position, seq(extend_map(r=rho), inside(split_map(k=count))))
+
+
+def _order(first: int, n: int, parts: int) -> list[int]:
+    """From (batch, tile window …, kernels kernel, part) to (batch, tiles, kernels, windows, …)."""
+    tiles = [first + 2 * i for i in range(n)]
+    kernels_ = first + 2 * n
+    windows = [t + 1 for t in tiles]
+    rest = [kernels_ + 1 + i for i in range(1 + parts)]
+    return [*range(first), *tiles, kernels_, *windows, *rest]
+
+
+def _local_sums(form: Lift, sums: Strategy, groups: int) -> list[Strategy]:
+    made = seq(
+        made_apart(groups + 3, groups, sums),
+        *(merge(0) for _ in range(groups - 3)),
+    )
+    return [made, parallel(min(3, groups), Level.GROUP, partial(_group, form))]
+
+
+def _group(form: Lift, e: Expr) -> Rewritten | None:
+    """Partial sums into local memory, then each work-item completes its results."""
+    parts = seq(perfect, simplify, sort((0, 3, 1, 2)), block(2, 3), _items(form), to_local())
+    results = spread((LOCAL[1], LOCAL[0], to_seq(unrolled=True)), loop_nest)
+    return seq(on_parts(parts), results)(e)
+
+
+def _stored_sums(form: Lift, groups: int) -> list[Strategy]:
+    order = [*range(groups), groups, groups + 3, groups + 1, groups + 2]
+    return [
+        sort(order),
+        block(groups + 2, groups + 3),
+        *(merge(0) for _ in range(groups - 3)),
+        parallel(min(3, groups), Level.GROUP, _items(form)),
+    ]
+
+
+LOCAL = (to_parallel(level=Level.LOCAL, dim=0), to_parallel(level=Level.LOCAL, dim=1))
+
+
+def _items(form: Lift) -> Strategy:
+    """The nest that makes partial sums: windows' chunk × part over work-items."""
+    levels = (LOCAL[1], LOCAL[0], to_seq(unrolled=True), to_seq(unrolled=True))
+    return spread(levels, partial(loop_nest, unrolled=form.unrolled))
