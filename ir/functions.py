@@ -11,7 +11,7 @@ from ir.calls import expand
 from ir.errors import Span, UserError
 from ir.nat import Size
 from ir.native import native_pattern
-from ir.nodes import Expr, Lam, Pattern, Var
+from ir.nodes import Expr, Lam, Let, Pattern, Var
 from ir.patterns import Kept, arity, bind, finish, is_global, pattern_of, settle, take
 from ir.primitives import PRIMITIVES
 from ir.sizes import at_least_one
@@ -27,8 +27,11 @@ from ir.surface import (
     SurfacePattern,
     Vectorized,
 )
+from ir.terms import apply as substituted
 from ir.terms import fresh, variables
 from ir.types import Tuple, Type, Vector, leaves, show_type
+from ir.typing import type_of
+from ir.views import is_view
 
 if TYPE_CHECKING:
     from ir.elaborate import Elaborator
@@ -159,9 +162,8 @@ def apply(c: "Elaborator", f: Function, args: tuple[Argument, ...], span: Span, 
             for p, a in zip(parts, args, strict=True):
                 inner = bind(c, p, settle(c, a, env), inner, kept)
             return finish(c, kept, c.expr(written.body, inner))
-        case Native(python, _, _):
-            made = tuple(Done(c.value(settle(c, a, env), env), place(a)) for a in args)
-            return c.expr(python(*made), env)
+        case Native():
+            return _apply_native(c, f, args, env)
         case Global(name, helper, given):
             check_count(c, f, args, span)
             if helper is None:
@@ -169,6 +171,24 @@ def apply(c: "Elaborator", f: Function, args: tuple[Argument, ...], span: Span, 
                 return PRIMITIVES[name.text].make(call)
             return expand(c, helper, given + args, span, env)
     raise AssertionError(f"no application of {f}")
+
+
+def _apply_native(c: "Elaborator", f: Native, args: tuple[Argument, ...], env: Env) -> Expr:
+    """The body of a Python function; what its parameters compute is computed before it."""
+    each = (f.names,) if len(args) == 1 else tuple((name,) for name in f.names)
+    if len(each) != len(args):
+        raise UserError(f"this function takes {len(f.names)}, found {len(args)}", f.span)
+    scope, taken = env.scope, list[tuple[Pattern, Expr]]()
+    for names, a in zip(each, args, strict=True):
+        value = c.value(settle(c, a, env), env)
+        p, xs = native_pattern(names, type_of(value), scope, f.span)
+        scope |= {x.name for x in xs}
+        taken.append((p, value))
+    shown = (Done(x, f.span) for p, _ in taken for x in variables(p))
+    body = c.expr(f.f(*shown), env.within(scope))
+    for p, value in reversed(taken):
+        body = substituted(Lam(p, body), value) if is_view(value) else Let(p, value, body)
+    return body
 
 
 def check_count(c: "Elaborator", f: Global, args: tuple[Argument, ...], span: Span) -> None:

@@ -1,0 +1,268 @@
+"""Programs as ordinary Python expressions; they make the same `Program` as text does.
+
+    conv = fun(
+        lambda weights, biases, image: map2d(
+            lambda window: map_(
+                lambda kernel, bias: relu(
+                    reduce_(bias, lambda acc, x, w: acc + x * w,
+                            zip_(flatten(window), flatten(kernel)))),
+                zip_(weights, biases)),
+            slide2d(3, 1, pad2d(1, 0.0, image))),
+        const(float_[128, 3, 3, 128]), const(float_[128]), float_[112, 112, 128],
+        name="conv")
+
+Names are the language's own, with a `_` where Python has another use for them. A function's
+parameters take tuples apart: `lambda acc, x, w` is `(acc, (x, w)) -> …`. Helpers are Python
+functions; what is computed once and used again is `let(value, lambda x: …)`.
+"""
+
+# key: f Python function, e what is written, t type
+
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ir.arguments import Env
+from ir.bounds import check_type
+from ir.elaborate import Elaborator
+from ir.errors import Span, UserError
+from ir.nat import Nat, Size
+from ir.nodes import Param, Program, SizeOf, Var
+from ir.parse import prelude
+from ir.surface import (
+    Apply,
+    Component,
+    Done,
+    Group,
+    Name,
+    Native,
+    Number,
+    Operator,
+    Surface,
+    Vectorized,
+)
+from ir.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type
+from ir.typing import type_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """What an expression of the language is in Python."""
+
+    written: Surface
+
+    def __add__(self, other: "Operand") -> "Value":
+        return _operator("+", self, other)
+
+    def __radd__(self, other: "Operand") -> "Value":
+        return _operator("+", other, self)
+
+    def __sub__(self, other: "Operand") -> "Value":
+        return _operator("-", self, other)
+
+    def __rsub__(self, other: "Operand") -> "Value":
+        return _operator("-", other, self)
+
+    def __mul__(self, other: "Operand") -> "Value":
+        return _operator("*", self, other)
+
+    def __rmul__(self, other: "Operand") -> "Value":
+        return _operator("*", other, self)
+
+    def __truediv__(self, other: "Operand") -> "Value":
+        return _operator("/", self, other)
+
+    def __rtruediv__(self, other: "Operand") -> "Value":
+        return _operator("/", other, self)
+
+    def __mod__(self, other: "Operand") -> "Value":
+        return _operator("%", self, other)
+
+    def __rmod__(self, other: "Operand") -> "Value":
+        return _operator("%", other, self)
+
+    def __neg__(self) -> "Value":
+        return _operator("neg", self)
+
+    def __abs__(self) -> "Value":
+        return call("abs", self)
+
+    def __call__(self, *args: "Operand") -> "Value":
+        """More arguments for a primitive or definition: `mapGlobal(0)(f, xs)`."""
+        if not isinstance(self.written, Apply):
+            raise UserError("found a value, expected a function", here())
+        more = tuple(map(surface, args))
+        return Value(Apply(self.written.head, self.written.args + more, here()))
+
+    def __getitem__(self, index: int) -> "Value":
+        """A component of a tuple."""
+        return Value(Component(index, self.written, here()))
+
+    def __iter__(self) -> Iterator["Value"]:
+        """The components of a function's parameter that is a tuple."""
+        t = type_of(self.written.term) if isinstance(self.written, Done) else None
+        if not isinstance(t, Tuple):
+            raise UserError("only a parameter that is a tuple can be taken apart", here())
+        return iter([self[i] for i in range(len(t.parts))])
+
+    def __bool__(self) -> bool:
+        raise UserError("a value of the language is not known while the program is built", here())
+
+
+Operand: TypeAlias = "Value | int | float | Nat | tuple[Operand, ...] | Callable[..., Operand]"
+
+
+def surface(e: Operand) -> Surface:
+    """What a Python value says in the language."""
+    match e:
+        case Value(Done(term)):
+            return Done(term, here())
+        case Value(written):
+            return written
+        case Word(name):
+            return Name(name, here())
+        case int() | float():
+            return Number(e, "", here())
+        case Nat():
+            return Done(SizeOf(e), here())
+        case tuple():
+            return Group(tuple(map(surface, e)), here())
+    if not callable(e):
+        raise UserError(f"a {type(e).__name__} has no meaning in a program", here())
+    function = e
+    return Native(lambda *xs: surface(function(*map(Value, xs))), _parameters(function), here())
+
+
+def _parameters(f: Callable[..., Operand]) -> tuple[str, ...]:
+    return tuple(inspect.signature(f).parameters)
+
+
+def here() -> Span:
+    """The line of the caller's Python text."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ir."):
+        frame = frame.f_back
+    file, number = frame.f_code.co_filename, frame.f_lineno
+    lines = linecache.getlines(file)
+    if not lines:
+        return Span("", 0, 0, f"{file}, line {number}")
+    line = lines[number - 1]
+    start = sum(map(len, lines[: number - 1])) + len(line) - len(line.lstrip())
+    return Span("".join(lines), start, start + max(1, len(line.strip())), file)
+
+
+def _operator(op: str, *parts: Operand) -> Value:
+    return Value(Operator(op, tuple(map(surface, parts)), here()))
+
+
+def call(name: str, *args: Operand) -> Value:
+    """name(args), a primitive or a definition of the prelude."""
+    return Value(Apply(Name(name, here()), tuple(map(surface, args)), here()))
+
+
+def let(value: Operand, body: Callable[[Value], Operand]) -> Value:
+    """let x = value, then body(x): computed once."""
+    return Value(Apply(surface(body), (surface(value),), here()))
+
+
+def vectorized(f: Callable[..., Operand]) -> Value:
+    """f on vectors"""
+    return Value(Vectorized(surface(f), here()))
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A primitive, or a definition of the prelude: called, or given to a map."""
+
+    name: str
+
+    def __call__(self, *args: Operand) -> Value:
+        return call(self.name, *args)
+
+
+# ---- types and programs
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """`float_` is a scalar; `float_[H, W, C]` an array indexed [h][w][c]."""
+
+    scalar: Scalar
+
+    def __getitem__(self, sizes: Size | tuple[Size, ...]) -> Type:
+        t: Type = self.scalar
+        for n in reversed(sizes if isinstance(sizes, tuple) else (sizes,)):
+            t = Array(t, n)
+        return t
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A parameter that stays the same from run to run."""
+
+    type: Type | ScalarType
+
+
+float_, half_, int_ = ScalarType(FLOAT), ScalarType(HALF), ScalarType(INT)
+
+Declared = Type | ScalarType | Const
+
+
+def const(t: Type | ScalarType) -> Const:
+    """A parameter of type t that stays the same from run to run, as weights do."""
+    return Const(t)
+
+
+def fun(
+    f: Callable[..., Operand], *types: Declared, name: str = "", free: tuple[str, ...] = ()
+) -> Program:
+    """The program f: types in the order of its parameters, or as their annotations.
+
+    `free` names the tuning parameters among the sizes (`named("k")`).
+    """
+    names = _parameters(f)
+    declared = types or tuple(t for n in names if (t := f.__annotations__.get(n)) is not None)
+    if len(declared) != len(names):
+        raise UserError(f"expected a type for each of {', '.join(names)}", here())
+    params = tuple(_param(n, t) for n, t in zip(names, declared, strict=True))
+    env = Env({}, frozenset(names), prelude())
+    written = f(*(Value(Done(p.var, here())) for p in params))
+    body = Elaborator({}).expr(surface(written), env)
+    return Program(name or f.__name__.replace("<lambda>", "program"), params, body, free)
+
+
+def _param(name: str, declared: Declared) -> Param:
+    t = declared.type if isinstance(declared, Const) else declared
+    t = t.scalar if isinstance(t, ScalarType) else t
+    if not isinstance(t, Type):
+        raise UserError(f"expected a type for {name}, found {t!r}", here())
+    check_type(t, here())
+    return Param(Var(name, t), isinstance(declared, Const))
+
+
+# ---- the language's own names
+
+
+map_, reduce_, zip_, generate = Word("map"), Word("reduce"), Word("zip"), Word("generate")
+split, join, flatten, transpose = map(Word, ("split", "join", "flatten", "transpose"))
+slide, slide_strict, reorder, stride = map(Word, ("slide", "slide_strict", "reorder", "stride"))
+pad, pad_any, pad_clamp = map(Word, ("pad", "pad_any", "pad_clamp"))
+pad_mirror, pad_wrap, concat, at = map(Word, ("pad_mirror", "pad_wrap", "concat", "at"))
+exp, log, sqrt, tanh, abs_ = map(Word, ("exp", "log", "sqrt", "tanh", "abs"))
+max_, min_, size = map(Word, ("max", "min", "size"))
+
+relu, square, dot, sum_ = map(Word, ("relu", "square", "dot", "sum"))
+maximum, minimum, average = map(Word, ("maximum", "minimum", "average"))
+map2d, zip2d, slide2d, pad2d = map(Word, ("map2d", "zip2d", "slide2d", "pad2d"))
+pad2d_clamp, pad2d_mirror = map(Word, ("pad2d_clamp", "pad2d_mirror"))
+pad2d_wrap, generate2d, dilate2d = map(Word, ("pad2d_wrap", "generate2d", "dilate2d"))
+map3d, zip3d, slide3d, pad3d = map(Word, ("map3d", "zip3d", "slide3d", "pad3d"))
+
+mapGlobal, mapWorkgroup, mapLocal = map(Word, ("mapGlobal", "mapWorkgroup", "mapLocal"))
+mapSeq, reduceSeq = Word("mapSeq"), Word("reduceSeq")
+mapUnrolled, reduceUnrolled = Word("unrolled mapSeq"), Word("unrolled reduceSeq")
+toLocal, toLocalAhead, toPrivate = map(Word, ("toLocal", "toLocalAhead", "toPrivate"))
+store, asVector, asScalar = map(Word, ("store", "asVector", "asScalar"))
