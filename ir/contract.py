@@ -76,14 +76,12 @@ def _slice(data: Numbers, at: int, start: int, stop: int) -> Numbers:
 
 def contract(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
     """The sum over some axes of the product of all factors."""
-    present = set(union(factors))
-    absent = [axis for axis in summed if axis not in present]
-    summed = [axis for axis in summed if axis in present]
+    absent = [axis for axis in summed if axis not in union(factors)]
     parts = [_sum_own(a, factors, summed) for a in factors]
     inside = [a for a in parts if any(axis in summed for axis in a.axes)]
     result = [a for a in parts if not any(axis in summed for axis in a.axes)]
     if inside:
-        result.append(_inside(inside, summed))
+        result.append(_inside(inside, [axis for axis in summed if axis in union(inside)]))
     if absent:
         repeats = np.asarray(extent(absent)).astype(factors[0].data.dtype)
         result.append(Named(repeats, ()))

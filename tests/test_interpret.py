@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import ir.contract
@@ -623,6 +623,13 @@ SUMS: dict[str, Expr] = {
         Join(Generate(2, lam("i", INT, lambda i: V))),
         lambda acc, x: add(acc, times(x, times(x, x))),
     ),
+    "three factors, one along an axis of its own": fold(
+        num(0),
+        Zip((V, At(1, A))),
+        lambda acc, p: fold(
+            acc, At(2, A), lambda a, x: add(a, times(x, times(Get(0, p), Get(1, p))))
+        ),
+    ),
     "factor outside the sum": each(
         A, lambda row: fold(num(0), V, lambda acc, x: add(acc, times(x, At(0, row))))
     ),
@@ -650,6 +657,76 @@ def test_sums_of_products(name: str, memory: str, monkeypatch: pytest.MonkeyPatc
     if memory == "too little memory":
         shrink_memory(monkeypatch)
     agree(SUMS[name], A, B, V)
+
+
+def numbers(e: Expr) -> Expr:
+    """All numbers of e, or of the first components of its tuples, in one array."""
+    match elem_of(e):
+        case Array():
+            return numbers(Join(e))
+        case Tuple():
+            return numbers(each(e, lambda x: Get(0, x)))
+        case Vector():
+            return numbers(AsScalar(e))
+    return e
+
+
+def reversed_(xs: Expr) -> Expr:
+    return Reorder(index_function(lambda i: Binary("-", int_(size_of(xs) - 1), i)), xs)
+
+
+def sum_through(xs: Expr) -> Expr:
+    """Three factors, the inner sum going on from the outer one."""
+    pairs = Zip((xs, reversed_(xs)))
+
+    def inner(acc: Expr, p: Expr) -> Expr:
+        three = lambda w: times(At(0, w), times(Get(0, p), Get(1, p)))  # noqa: E731
+        return fold(acc, Slide(1, 1, xs), lambda a, w: add(a, three(w)))
+
+    return fold(num(0), pairs, inner)
+
+
+def sums_of_windows(xs: Expr) -> Expr:
+    """An array accumulator: the sum of all windows, each times the middle one."""
+    windows = Slide(size_of(xs), 1, Pad(1, 1, num(2), xs))
+    three = lambda p: add(Get(0, p), times(Get(1, p), Get(2, p)))  # noqa: E731
+    return fold(each(xs, lambda x: num(1)), windows, lambda acc, w: each(Zip((acc, w, xs)), three))
+
+
+def two_rows(xs: Expr) -> Expr:
+    """Sums over rows that a map made, of which one factor is the same for all."""
+    n = size_of(xs)
+    shifted = Generate(2, lam("k", INT, lambda k: each(xs, lambda x: add(x, k))))
+    return each(Split(n, Join(shifted)), lambda row: dot(row, Pad(0, n - 6, num(1), V)))
+
+
+@settings(max_examples=1000, deadline=None)
+@given(
+    layout_chains(),
+    st.sampled_from([lambda xs: dot(xs, xs), sum_through, sums_of_windows, two_rows]),
+    st.integers(0, 2),
+    st.sampled_from([8, 64, 512, 1 << 20]),
+    st.sampled_from([8, 64, 512, 1 << 20]),
+)
+def test_sums_of_products_of_layout_chains(
+    chain: tuple[Var, Expr],
+    sums: Callable[[Expr], Expr],
+    depth: int,
+    limit: int,
+    scratch: int,
+) -> None:
+    xs, e = chain
+    assume(volume(type_of(e)) <= 100)
+
+    def at_depth(e: Expr, d: int) -> Expr:
+        if d and isinstance(elem_of(e), Array):
+            return each(e, lambda x: at_depth(x, d - 1))
+        return sums(numbers(e))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ir.values, "LIMIT", limit)
+        patch.setattr(ir.contract, "SCRATCH", scratch)
+        agree(at_depth(e, depth), xs, V)
 
 
 def test_vectors_compute_lane_by_lane() -> None:
