@@ -5,20 +5,22 @@
 from ir.nat import Size
 from ir.nodes import (
     AsScalar,
-    AsVector,
     Expr,
+    Generate,
     Join,
     Let,
     MakeTuple,
+    Map,
     MapPar,
     MapSeq,
-    Pad,
-    PadEdge,
+    Reduce,
     ReduceSeq,
-    Reorder,
     Split,
+    ToPrivate,
     Transpose,
+    Zip,
 )
+from ir.terms import subterms
 from ir.types import BYTES, Array, Scalar, Tuple, Type, Vector
 from ir.typing import size_of, type_of
 
@@ -41,24 +43,24 @@ def bytes_of(t: Type) -> Size:
 
 def share(e: Expr) -> Size:
     """The bytes of e that one work-item keeps: dimensions spread over work-items count once."""
+    if not any(isinstance(inner, MapPar) for inner in subterms(e)):
+        return bytes_of(type_of(e))
     match e:
         case MapPar(_, _, f, _):
             return share(f.body)
-        case MapSeq(f, xs, _):
+        case Map(f, xs) | MapSeq(f, xs, _):
             return share(f.body) * size_of(xs)
-        case ReduceSeq(_, f, _, _):
+        case Generate(n, f):
+            return share(f.body) * n
+        case ReduceSeq(_, f, _, _) | Reduce(_, f, _):
             return share(f.body)
-        case Let(_, _, body):
-            return share(body)
-        case MakeTuple(parts):
+        case Let(_, _, inner) | ToPrivate(inner):
+            return share(inner)
+        case MakeTuple(parts) | Zip(parts):
             total: Size = 0
             for part in parts:
                 total = total + share(part)
             return total
-        case Join(xs) | Split(_, xs) | Transpose(xs) | Reorder(_, xs):
-            return share(xs)
-        case AsScalar(xs) | AsVector(_, xs):
-            return share(xs)
-        case Pad(_, _, _, xs) | PadEdge(_, _, _, xs):
+        case Join(xs) | Split(_, xs) | Transpose(xs) | AsScalar(xs):
             return share(xs)
     return bytes_of(type_of(e))

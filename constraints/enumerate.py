@@ -92,6 +92,16 @@ def space(system: System, first: Sequence[str] = (), most_edges: int = MOST_EDGE
     return Space(system.parameters, layers, count)
 
 
+def count_bound(system: System) -> int | None:
+    """At most so many points, where they are too many to be counted; None: no bound is known."""
+    total = 1
+    for low, high in bounds(system.parameters, [c.relation for c in system.constraints]).values():
+        if high is None:
+            return None
+        total *= max(0, high - low + 1)
+    return total
+
+
 def stratified(system: System, by: Sequence[str], n: int, seed: int | Random = 0) -> list[Point]:
     """n distinct points, spread over the values of `by` as evenly as these allow."""
     generator, points = _generator(seed), space(system, by)

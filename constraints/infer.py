@@ -5,8 +5,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from constraints.devices import Profile
+from constraints.kernels import kernels
 from constraints.limits import limits
-from constraints.nesting import nesting
+from constraints.nesting import mixed, nesting
 from constraints.obligations import obligations, positives
 from constraints.quantities import Quantities, quantities
 from constraints.sizes import of_size, plainly_positive
@@ -24,6 +25,7 @@ def infer(
 ) -> System:
     """The system of a lowered program on a device; `extra` are requirements of a strategy."""
     found = [*extra, *nesting(program.body), *obligations(program.body, device.vector_widths)]
+    found += [c for k in kernels(program) for c in mixed(k.term)]
     found += _limits(quantities(program), device, max_memory, positives(found))
     floors = _floors(program, frozenset(c.relation for c in found))
     found = [*(_floor(p, low) for p, low in floors.items()), *found]

@@ -5,8 +5,23 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ir.nodes import Expr, Lam, Let, Program, Store, Var
-from ir.terms import children, free, variables
+from ir.nat import Size
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    Expr,
+    Join,
+    Lam,
+    Let,
+    Pad,
+    PadEdge,
+    Program,
+    Split,
+    Store,
+    Transpose,
+    Var,
+)
+from ir.terms import children, free, rebuild, variables
 
 Reads = frozenset[str]
 
@@ -31,13 +46,24 @@ def kernels(program: Program) -> tuple[Kernel, ...]:
 
 
 def _opened(e: Expr) -> Expr:
-    """A `store` around a whole program is its output."""
+    """The output is made real anyway: a `store` on the way to it is the output itself."""
     match e:
+        case Store(inner):
+            return _opened(inner)
         case Let(p, value, body):
             return Let(p, value, _opened(body))
-        case Store(a):
-            return a
+        case Join() | Split() | Transpose() | AsScalar() | AsVector():
+            return rebuild(e, (*children(e)[:-1], _opened(e.xs)))
+        case Pad(l, r, _, xs) | PadEdge(_, l, r, xs) if not (_adds(l) or _adds(r)):
+            return rebuild(e, (*children(e)[:-1], _opened(xs)))
     return e
+
+
+def _adds(amount: Size) -> bool:
+    """Whether an amount of padding is more than nothing, whatever the parameters are."""
+    if isinstance(amount, int):
+        return amount > 0
+    return all(k > 0 for _, k in amount.num)
 
 
 @dataclass(slots=True)
@@ -51,6 +77,8 @@ class _Walk:
         match e:
             case Var(name, _):
                 return env.get(name, frozenset())
+            case Store(Var() | Store() as a):
+                return self.reads(a, env)
             case Store(a):
                 return frozenset({self.stored(e, a, env)})
             case Let(p, value, body):

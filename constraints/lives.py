@@ -16,6 +16,8 @@ from ir.nat import Size
 from ir.nodes import (
     AsScalar,
     AsVector,
+    At,
+    Concat,
     Expr,
     Generate,
     Get,
@@ -33,15 +35,16 @@ from ir.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Slide,
     Split,
     Store,
     ToLocal,
     ToPrivate,
     Transpose,
     Var,
+    Zip,
 )
 from ir.terms import children, variables
-from ir.types import Array, Tuple
 from ir.typing import size_of, type_of
 
 
@@ -83,9 +86,13 @@ class Use:
     peaks: frozenset[Live]
 
 
-def live_sets(kernel: Expr) -> frozenset[Live]:
-    """The largest sets of buffers that are live together while a kernel runs."""
-    return _Walk().use(kernel, {}, Place.MEMORY, 1).peaks
+Counts = Mapping[int, Size]
+
+
+def live_sets(kernel: Expr, counts: Counts) -> frozenset[Live]:
+    """The largest sets of buffers that are live together while a kernel runs; `counts`: how many
+    work-items a group has along each dimension, where that is one size."""
+    return _Walk(counts).use(kernel, {}, Place.MEMORY, 1).peaks
 
 
 def _maximal(sets: Iterable[Live]) -> frozenset[Live]:
@@ -113,6 +120,7 @@ def _bound(env: Env, p: Pattern, hold: Live) -> Env:
 
 @dataclass(slots=True)
 class _Walk:
+    counts: Counts
     made: list[Buffer] = field(default_factory=list)
 
     def buffer(self, space: Space, size: Size, e: Expr) -> Live:
@@ -124,7 +132,7 @@ class _Walk:
         """`items`: how many work-items of the group stand here apart."""
         match e:
             case Var(name, _):
-                return _after(Use(env.get(name, NOTHING), frozenset()))
+                return Use(env.get(name, NOTHING), frozenset({env.get(name, NOTHING)}))
             case Store():
                 return _after()
             case Let(p, value, body):
@@ -132,29 +140,33 @@ class _Walk:
             case ToLocal(a, ahead):
                 size = bytes_of(type_of(a)) * items * (2 if ahead else 1)
                 return self.real(self.buffer(Space.LOCAL, size, e), a, env, Place.MEMORY, items)
+            case ToPrivate(a) if to is Place.PRIVATE:
+                return self.use(a, env, to, items)
             case ToPrivate(a):
-                return self.real(
-                    self.buffer(Space.PRIVATE, share(a), e), a, env, Place.PRIVATE, items
-                )
+                own = self.buffer(Space.PRIVATE, share(a), e)
+                return self.real(own, a, env, Place.PRIVATE, items)
             case MapSeq() | MapPar():
                 return self.loop(e, env, to, items)
             case ReduceSeq(init, f, xs, _) | Reduce(init, f, xs):
                 return self.fold(e, init, f, xs, env, to, items)
             case Map(f, xs):
-                return self.delayed(f, xs, env, to, items)
+                return self.delayed(e, f, xs, env, to, items)
             case Generate(_, f):
                 return self.use(f.body, env, Place.NONE, items)
-        inner = to if isinstance(e, _INVERTIBLE) else Place.NONE
+        inner = to if isinstance(e, INVERTIBLE) else Place.NONE
         return _after(*(self.use(c, env, inner, items) for c in children(e)))
 
     def let(self, p: Pattern, value: Expr, body: Expr, env: Env, to: Place, items: Size) -> Use:
-        first = self.use(value, env, Place.NONE, items)
-        hold = first.hold
-        if _computes(value):
-            hold |= self.buffer(Space.PRIVATE, bytes_of(type_of(value)), value)
-        inner = self.use(body, _bound(env, p, hold), to, items)
-        peaks = _maximal([*first.peaks, hold, *_during(hold, inner)])
-        return Use(inner.hold, peaks)
+        first = self.given(value, env, items)
+        inner = self.use(body, _bound(env, p, first.hold), to, items)
+        return Use(inner.hold, _maximal([*first.peaks, *_during(first.hold, inner)]))
+
+    def given(self, value: Expr, env: Env, items: Size) -> Use:
+        """A let computes a map that would be delayed elsewhere."""
+        if isinstance(value, Map) and not is_layout(value):
+            own = self.buffer(Space.PRIVATE, share(value), value)
+            return self.real(own, value, env, Place.PRIVATE, items)
+        return self.use(value, env, Place.NONE, items)
 
     def real(self, own: Live, a: Expr, env: Env, to: Place, items: Size) -> Use:
         return Use(own, _during(own, self.use(a, env, to, items)))
@@ -163,7 +175,7 @@ class _Walk:
         own = self.buffer(Space.PRIVATE, share(e), e) if to is Place.NONE else NOTHING
         xs = self.use(e.xs, env, Place.NONE, items)
         if isinstance(e, MapPar) and e.level is Level.LOCAL:
-            items = items * size_of(e.xs)
+            items = items * self.counts.get(e.dim, size_of(e.xs))
         target = Place.PRIVATE if to is Place.NONE else to
         body = self.use(e.f.body, _bound(env, e.f.pattern, xs.hold), target, items)
         return Use(own, _maximal([*_during(own, xs), *_during(own | xs.hold, body)]))
@@ -179,25 +191,34 @@ class _Walk:
         peaks = [*_during(own, start), *_during(own, over), *_during(own | over.hold, body)]
         return Use(own, _maximal(peaks))
 
-    def delayed(self, f: Lam, xs: Expr, env: Env, to: Place, items: Size) -> Use:
-        """A map computed where it is read; a map of views passes its place on."""
-        over = self.use(xs, env, to if _is_view(f.body) else Place.NONE, items)
-        body = self.use(f.body, _bound(env, f.pattern, over.hold), Place.NONE, items)
+    def delayed(self, e: Expr, f: Lam, xs: Expr, env: Env, to: Place, items: Size) -> Use:
+        """Computed where it is read, or written to its place; rows are rearranged in place."""
+        rows = Place.NONE if to is Place.NONE or not is_view(f.body) else to
+        over = self.use(xs, env, rows, items)
+        body = self.use(f.body, _bound(env, f.pattern, over.hold), to, items)
         return _after(over, body)
 
 
-_INVERTIBLE = (Join, Split, Transpose, Reorder, AsScalar, AsVector, Pad, PadEdge, MakeTuple)
+INVERTIBLE = (Join, Split, Transpose, Reorder, AsScalar, AsVector, Pad, PadEdge, MakeTuple, Zip)
+LAYOUT = (*INVERTIBLE, Concat, Get, Slide, At)
 
 
-def _is_view(e: Expr) -> bool:
-    if isinstance(e, Var):
-        return True
+def is_view(e: Expr) -> bool:
+    """A chain of views of one variable."""
     if isinstance(e, Map):
-        return _is_view(e.f.body) and _is_view(e.xs)
-    return isinstance(e, (*_INVERTIBLE, Get)) and all(map(_is_view, children(e)[-1:]))
+        return is_view(e.f.body) and is_view(e.xs)
+    return isinstance(e, Var) or (isinstance(e, INVERTIBLE) and is_view(children(e)[-1]))
 
 
-def _computes(e: Expr) -> bool:
-    """Whether a let's value is a number (or vector) that takes a register of its own."""
-    made = (Var, Get, ToLocal, ToPrivate, ReduceSeq, MakeTuple, Let, Store)
-    return not isinstance(type_of(e), Array | Tuple) and not isinstance(e, made)
+def is_layout(e: Expr) -> bool:
+    """Whether e only says where things lie: reading it computes nothing."""
+    match e:
+        case Var():
+            return True
+        case Map(f, xs):
+            return is_layout(f.body) and is_layout(xs)
+        case Generate(_, f):
+            return is_layout(f.body)
+        case Pad(_, _, _, xs) | Reorder(_, xs):
+            return is_layout(xs)
+    return isinstance(e, LAYOUT) and all(map(is_layout, children(e)))

@@ -4,9 +4,10 @@
 
 from collections.abc import Iterator
 
+from constraints.kernels import here
 from constraints.place import brief
 from constraints.terms import NEVER, Constraint
-from ir.nodes import Expr, Level, MapPar, Store
+from ir.nodes import Expr, Level, MapPar, Store, ToLocal
 from ir.terms import children
 
 Around = tuple[tuple[Level, int], ...]
@@ -16,6 +17,8 @@ def nesting(e: Expr, around: Around = ()) -> Iterator[Constraint]:
     """A constraint that never holds for each parallel map that may not stand where it does."""
     if isinstance(e, Store):
         around = ()
+    if isinstance(e, ToLocal) and any(level is Level.GLOBAL for level, _ in around):
+        yield Constraint(NEVER, f"local memory is used inside {_first(around)}", brief(e))
     if isinstance(e, MapPar):
         reason = _misplaced(e.level, e.dim, around)
         if reason is not None:
@@ -48,3 +51,13 @@ def _first(around: Around) -> str:
 
 def _name(level: Level, dim: int) -> str:
     return f"{level.value}({dim})"
+
+
+def mixed(kernel: Expr) -> Iterator[Constraint]:
+    """A kernel has global items, or groups of local ones."""
+    maps = [e for e in here(kernel) if isinstance(e, MapPar)]
+    of_all = [e for e in maps if e.level is Level.GLOBAL]
+    if of_all and len(of_all) < len(maps):
+        other = next(e for e in maps if e.level is not Level.GLOBAL)
+        why = f"{_name(of_all[0].level, of_all[0].dim)} stands beside it in one kernel"
+        yield Constraint(NEVER, f"{_name(other.level, other.dim)}: {why}", brief(other))

@@ -76,11 +76,13 @@ def peak_at(peak: Peak, values: Mapping[str, int]) -> int:
 
 
 def _of_kernel(k: Kernel) -> KernelQuantities:
-    sets = live_sets(k.term)
+    items = _lengths(k, Level.LOCAL)
+    counts = {dim: peak[0].size for dim, peak in enumerate(items) if len(peak) == 1}
+    sets = live_sets(k.term, counts)
     return KernelQuantities(
         k.output,
         k.prepack,
-        _lengths(k, Level.LOCAL),
+        items,
         _lengths(k, Level.GROUP),
         _lengths(k, Level.GLOBAL),
         _bytes(sets, Space.LOCAL),
@@ -135,7 +137,7 @@ def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
     constant = {p.var.name for p in program.params if p.const}
     packed = {k.output for k in launches if k.prepack}
     inputs = {p.var.name for p in program.params if not p.const}
-    return frozenset(inputs | {launches[-1].output} | ((constant | packed) & read))
+    return frozenset(inputs | packed | {launches[-1].output} | (constant & read))
 
 
 def _temporaries(launches: tuple[Kernel, ...]) -> list[frozenset[str]]:

@@ -1,0 +1,179 @@
+"""python -m constraints FILE --family F: a program's parameters, their constraints, their count."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+
+from rich.console import Console
+from rich.table import Table
+
+from constraints.devices import PROFILES, profile, with_overrides
+from constraints.infer import infer
+from constraints.report import Report, report
+from constraints.terms import AtMost, Constraint, Equal, System, show_relation
+from ir.command import add_set, guard, sizes_of
+from ir.errors import UserError
+from ir.nat import named
+from ir.nodes import Program
+from ir.parse import parse_file
+
+UNITS = {"B": 1, "": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    options = _options(argv)
+    return guard(lambda: run(options))
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m constraints", description=__doc__)
+    parser.add_argument("file", metavar="FILE", help="a program, .lift")
+    parser.add_argument("--family", help="lower the program by this family first")
+    parser.add_argument("--form", help="one form of the family (default: the first that applies)")
+    parser.add_argument("--profile", default="cpu", help=f"a device: {', '.join(PROFILES)}")
+    parser.add_argument(
+        "--limit",
+        metavar="NAME=N",
+        type=_number,
+        action="append",
+        default=[],
+        help="a number of the profile, replaced",
+    )
+    parser.add_argument(
+        "--fix",
+        metavar="PARAMETER=N",
+        type=_number,
+        action="append",
+        default=[],
+        help="a tuning parameter's value",
+    )
+    parser.add_argument("--max-memory", metavar="SIZE", type=_bytes, help="global memory, as 64MiB")
+    parser.add_argument("--time-limit", metavar="SECONDS", type=float, default=10.0)
+    parser.add_argument("--all", action="store_true", help="show implied constraints too")
+    parser.add_argument("--json", action="store_true")
+    add_set(parser)
+    return parser.parse_args(argv)
+
+
+def _number(text: str) -> tuple[str, int]:
+    name, equals, digits = text.partition("=")
+    if not equals or not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
+        raise argparse.ArgumentTypeError(f"expected NAME=N, found {text!r}")
+    return name, int(digits)
+
+
+def _bytes(text: str) -> int:
+    unit = next((u for u in UNITS if u and text.endswith(u)), "")
+    digits = text.removesuffix(unit).strip()
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
+        raise argparse.ArgumentTypeError(f"expected a size such as 64MiB, found {text!r}")
+    return int(digits) * UNITS[unit]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is known; 1 if there is no variant."""
+    program = parse_file(options.file, sizes_of(options))
+    program, required = _lowered(program, options)
+    extra = [*required, *_fixed(program, options)]
+    device = with_overrides(profile(options.profile), dict(options.limit))
+    system = infer(program, device, extra, options.max_memory)
+    known = report(system, options.time_limit, options.all)
+    if options.json:
+        print(json.dumps(_json(options, system, known), indent=2, ensure_ascii=False))
+    else:
+        _print(Console(width=None if sys.stdout.isatty() else 160), known)
+    return 1 if known.count == 0 else 0
+
+
+def _lowered(program: Program, options: argparse.Namespace) -> tuple[Program, list[Constraint]]:
+    """The parametric lowered program of a family, and what its strategy requires."""
+    if options.family is None:
+        return program, []
+    compile_ = import_module("explore.compile")
+    lowering = compile_.lowering(program, options.family, options.form)
+    origin = f"family {options.family}"
+    required = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
+    lowered: Program = lowering.program
+    return lowered, required
+
+
+def _fixed(program: Program, options: argparse.Namespace) -> Iterator[Constraint]:
+    for name, value in options.fix:
+        if name not in program.free:
+            known = ", ".join(program.free) or "none"
+            raise UserError(f"no parameter {name} to fix; there are: {known}")
+        yield Constraint(Equal(named(name), value), "you fixed it", "--fix")
+
+
+def _json(options: argparse.Namespace, system: System, known: Report) -> dict[str, object]:
+    return {
+        "file": options.file,
+        "family": options.family,
+        "profile": options.profile,
+        "parameters": {p: known.domains[p] for p in system.parameters},
+        "constraints": [
+            {"relation": show_relation(c.relation), "why": c.why, "origin": c.origin}
+            for c in known.constraints
+        ],
+        "implied": known.implied,
+        "count": known.count,
+        "at_most": known.at_most,
+        "uncounted": known.uncounted,
+        "explanation": known.explanation,
+    }
+
+
+def _print(console: Console, known: Report) -> None:
+    if known.domains:
+        console.print(_parameters(known))
+    if known.constraints:
+        console.print(_constraints(known))
+    if known.implied:
+        console.print(f"{known.implied} more follow from these (--all shows them)")
+    console.print(_total(known), markup=False, highlight=False)
+
+
+def _parameters(known: Report) -> Table:
+    table = Table("parameter", "values", title="Parameters", title_justify="left")
+    for p, values in known.domains.items():
+        table.add_row(p, "not enumerated" if values is None else _values(values))
+    return table
+
+
+def _values(values: tuple[int, ...]) -> str:
+    if len(values) <= 16:
+        return " ".join(map(str, values)) or "none"
+    if values == tuple(range(values[0], values[-1] + 1)):
+        return f"{values[0]} … {values[-1]}"
+    first = " ".join(map(str, values[:8]))
+    return f"{first} … {values[-1]} ({len(values)} values)"
+
+
+def _constraints(known: Report) -> Table:
+    table = Table(title="Constraints", title_justify="left")
+    for heading in ("constraint", "why", "from"):
+        table.add_column(heading, overflow="fold")
+    for c in known.constraints:
+        table.add_row(*map(_plain, (show_relation(c.relation), c.why, c.origin)))
+    return table
+
+
+def _plain(text: str) -> str:
+    """Text in which `[` is a bracket and not markup."""
+    return text.replace("[", r"\[")
+
+
+def _total(known: Report) -> str:
+    if known.explanation is not None:
+        return known.explanation
+    if known.count is not None:
+        return f"{known.count:,} valid points"
+    most = "" if known.at_most is None else f"; at most {known.at_most:,}"
+    return f"not counted: {known.uncounted}{most}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""What is known of a system, gathered for printing: domains, constraints, and how many points."""
+
+# key: p parameter, c constraint
+
+from dataclasses import dataclass
+
+from constraints.enumerate import Space, count_bound, space
+from constraints.explain import explain
+from constraints.solver import Answer, Solver
+from constraints.terms import Constraint, System
+from ir.errors import Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`count` is exact, or None with the reason in `uncounted` and perhaps a bound."""
+
+    domains: dict[str, tuple[int, ...] | None]
+    constraints: tuple[Constraint, ...]
+    implied: int  # constraints left out because the others imply them
+    count: int | None
+    at_most: int | None
+    uncounted: str | None
+    explanation: str | None  # why there is no point
+
+
+def report(system: System, seconds: float, everything: bool = False) -> Report:
+    """Both engines' account of a system, the slower one within a time limit."""
+    counted = _counted(system)
+    solver = Solver(system, seconds)
+    shown = system.constraints if everything or _empty(counted) else solver.necessary()
+    return Report(
+        _domains(system, counted),
+        shown,
+        len(system.constraints) - len(shown),
+        counted.count if isinstance(counted, Space) else None,
+        None if isinstance(counted, Space) else count_bound(system),
+        None if isinstance(counted, Space) else counted,
+        _explanation(system, solver, counted),
+    )
+
+
+def _counted(system: System) -> Space | str:
+    try:
+        return space(system)
+    except Unsupported as reason:
+        return str(reason)
+
+
+def _empty(counted: Space | str) -> bool:
+    return isinstance(counted, Space) and counted.count == 0
+
+
+def _domains(system: System, counted: Space | str) -> dict[str, tuple[int, ...] | None]:
+    known = counted if isinstance(counted, Space) else None
+    return {p: known.domain(p) if known else None for p in system.parameters}
+
+
+def _explanation(system: System, solver: Solver, counted: Space | str) -> str | None:
+    if isinstance(counted, Space) and counted.count:
+        return None
+    verdict = solver.feasible()
+    if verdict.answer is Answer.NO:
+        return explain(verdict.core, system.parameters)
+    return "no variant; the time limit is too short to say why" if _empty(counted) else None
