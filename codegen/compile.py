@@ -5,9 +5,11 @@ from math import prod
 
 from codegen import places
 from codegen.axes import Axis
+from codegen.barriers import with_barriers
 from codegen.emit import Emitter
 from codegen.index import Index
 from codegen.kernels import Stage, stages
+from codegen.locals import with_shared_locals
 from codegen.memory import Life, kept_bytes, share, total
 from codegen.opencl import print_kernel
 from codegen.places import Cell, Place, laid, view_of
@@ -101,7 +103,7 @@ def _kernel(
         work.groups,
         body,
     )
-    return kernel, work
+    return with_barriers(with_shared_locals(kernel)), work
 
 
 def _plan(program: Program, cut: tuple[Stage, ...], known: Globals, kernels: list[Kernel]) -> Plan:

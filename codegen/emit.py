@@ -7,7 +7,6 @@ map or a reduction makes is put in private memory where it is read, unless the t
 
 # key: e term, env what variables are bound to, n size, i index, p pattern
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from codegen import places, views
@@ -15,7 +14,7 @@ from codegen.axes import Axis, Owned, Plain, plain
 from codegen.binding import Env, bound, hint_of, is_heavy, is_layout, named, uses
 from codegen.condition import within
 from codegen.index import Index, constant, maximum, minimum
-from codegen.inverse import inverse
+from codegen.outward import number, outward
 from codegen.places import ArrayPlace, Cell, Place, TuplePlace, array_place, put, view_of
 from codegen.scope import Scope
 from codegen.shares import kept
@@ -67,6 +66,7 @@ class Emitter:
     """Reads and emits the terms of one kernel."""
 
     scope: Scope
+    wanted: str = "made"  # a name for what is made real
 
     # ---- reading
 
@@ -86,11 +86,11 @@ class Emitter:
             case Map(f, xs):
                 return self.delayed(f, array(self.read(xs, env)), env)
             case Generate(n, f):
-                return self.delayed(f, _indices(_int(n)), env)
+                return self.delayed(f, _indices(number(n)), env)
             case ReduceSeq() | Reduce():
                 return self.reduce(e, env, None)
             case MapPar() | MapSeq() | ToLocal() | ToPrivate() | Store():
-                return self.materialised(e, env, "made")
+                return self.materialised(e, env, self.wanted)
         return self.layout(e, env)
 
     def layout(self, e: Expr, env: Env) -> View:
@@ -100,11 +100,11 @@ class Emitter:
             case Zip(parts):
                 return views.zipped(tuple([array(self.read(part, env)) for part in parts]))
             case Split(m, xs):
-                return views.split(_int(m), array(self.read(xs, env)))
+                return views.split(number(m), array(self.read(xs, env)))
             case Join(xs):
                 return views.join(array(self.read(xs, env)))
             case Slide(size, step, xs, _):
-                return views.slide(_int(size), _int(step), array(self.read(xs, env)))
+                return views.slide(number(size), number(step), array(self.read(xs, env)))
             case Transpose(xs):
                 return views.transpose(array(self.read(xs, env)))
             case Reorder(f, xs):
@@ -115,18 +115,18 @@ class Emitter:
                 return views.concat(scope, elem_of(a), left, right)
             case Pad(left, right, given, xs):
                 fill, inner = self.read(given, env), array(self.read(xs, env))
-                return views.pad(scope, elem_of(xs), _int(left), _int(right), fill, inner)
+                return views.pad(scope, elem_of(xs), number(left), number(right), fill, inner)
             case PadEdge(edge, left, right, xs):
                 inner = array(self.read(xs, env))
-                return views.pad_edge(edge, _int(left), _int(right), inner)
+                return views.pad_edge(edge, number(left), number(right), inner)
             case At(k, xs):
-                return array(self.read(xs, env)).at(constant(_int(k)))
+                return array(self.read(xs, env)).at(constant(number(k)))
             case AsVector(w, xs):
                 inner = array(self.read(xs, env))
-                return views.as_vector(scope, elem_of(xs), _int(w), inner)
+                return views.as_vector(scope, elem_of(xs), number(w), inner)
             case AsScalar(xs):
                 _, w = unlift(elem_of(xs))
-                return views.as_scalar(scope, _int(w), array(self.read(xs, env)))
+                return views.as_scalar(scope, number(w), array(self.read(xs, env)))
         raise Unsupported(f"no code for {type(e).__name__} where a value is expected")
 
     def delayed(self, f: Lam, xs: ArrayView, env: Env) -> View:
@@ -136,12 +136,12 @@ class Emitter:
 
     def arithmetic(self, e: Expr, env: Env) -> Value:
         match e:
-            case Lit(number, scalar):
+            case Lit(given, scalar):
                 if scalar.name == "int":
-                    return Whole(constant(int(number)))
-                return Number(float(number), scalar.name)
+                    return Whole(constant(int(given)))
+                return Number(float(given), scalar.name)
             case SizeOf(n):
-                return Whole(constant(_int(n)))
+                return Whole(constant(number(n)))
             case Unary(op, a):
                 x = value(self.read(a, env))
                 return Whole(-x.index) if op == "neg" and isinstance(x, Whole) else unary(op, x)
@@ -177,6 +177,14 @@ class Emitter:
             return self.scalar(p, value(self.read(given, env)), body)
         return self.materialised(given, env, hint_of(p))
 
+    def calling(self, hint: str, make: Callable[[], View]) -> View:
+        """make(), what it makes real getting this name"""
+        before, self.wanted = self.wanted, hint
+        try:
+            return make()
+        finally:
+            self.wanted = before
+
     def scalar(self, p: Pattern, e: Value, body: Expr) -> Value:
         """A scalar under its name, where it is used more than once."""
         if self.scope.by_name or not is_heavy(e) or uses(p, body) < 2:
@@ -210,9 +218,14 @@ class Emitter:
                 place = self.local(inner, hint)
                 self.emit(inner, env, place)
             case ToPrivate(inner):
-                return self.materialised(inner, env, hint)
+                place = self.private(inner, hint)
+                self.emit(inner, env, place)
             case Split() | Join() | Transpose() | Reorder() | AsScalar() | AsVector() | Zip():
-                return self.read(e, env)
+                return self.calling(hint, lambda: self.read(e, env))
+            case Slide() | Pad() | PadEdge() | At() | Concat() | Get():
+                return self.calling(hint, lambda: self.read(e, env))
+            case Map(f, _) if is_layout(f.body):
+                return self.calling(hint, lambda: self.read(e, env))
             case _:
                 place = self.private(e, hint)
                 self.emit(e, env, place)
@@ -259,13 +272,13 @@ class Emitter:
         match e:
             case MapPar(level, dim, f, xs):
                 self.parallel(level, dim, f, array(self.read(xs, env)), env, to)
-            case Map(f, xs) if not self.rearranged(e, env, to):
+            case Map(f, xs) if is_layout(xs) or not is_layout(f.body):
                 self.sequential(f, array(self.read(xs, env)), env, to, Unroll.FREE)
             case MapSeq(f, xs, unrolled):
                 how = Unroll.YES if unrolled else Unroll.NO
                 self.sequential(f, array(self.read(xs, env)), env, to, how)
             case Generate(n, f):
-                self.sequential(f, _indices(_int(n)), env, to, Unroll.FREE)
+                self.sequential(f, _indices(number(n)), env, to, Unroll.FREE)
             case ReduceSeq() | Reduce():
                 self.reduce(e, env, to)
             case Let(p, given, body):
@@ -283,86 +296,33 @@ class Emitter:
         if is_layout(e):
             self.copy(self.read(e, env), to)
             return
+        step = outward(self, e, env, to)
+        if step is not None:
+            self.emit(step[0], env, step[1])
+            return
         match e:
             case Zip(parts):
                 for k, part in enumerate(parts):
                     self.emit(part, env, places.part(to, k))
             case Concat(a, b):
-                n = _int(size_of(a))
+                n = number(size_of(a))
                 self.emit(a, env, places.shift_out(0, None, n, to))
-                self.emit(b, env, places.shift_out(n, None, _int(size_of(b)), to))
+                self.emit(b, env, places.shift_out(n, None, number(size_of(b)), to))
             case Pad(left, right, given, xs):
-                self.pad_out(_int(left), _int(right), given, xs, env, to)
+                self.pad_out(number(left), number(right), given, xs, env, to)
             case _:
-                outward = self.outward(e, env, to)
-                if outward is None:
-                    self.copy(self.read(e, env), to)
-                else:
-                    self.emit(outward[0], env, outward[1])
+                self.copy(self.read(e, env), to)
 
-    def outward(self, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
-        """What a view shows, and where that goes when the view goes to a place."""
-        match e:
-            case Split(m, xs):
-                return xs, places.split_out(_int(m), to)
-            case Join(xs):
-                inner = _int(size_of(xs)), _int(_array_type(elem_of(xs)).size)
-                return xs, places.join_out(*inner, to)
-            case Transpose(xs):
-                return xs, places.transpose_out(to)
-            case Reorder(f, xs) if (back := self.inverse(f, _int(size_of(xs)), env)) is not None:
-                place = array_place(to)
-                return xs, ArrayPlace(Plain(place.axis.size), lambda j: place.at(back(j)))
-            case AsVector(w, xs):
-                return xs, places.lanes_out(_int(w), to)
-            case AsScalar(xs):
-                _, w = unlift(elem_of(xs))
-                return xs, places.vectors_out(self.scope, _int(size_of(xs)), _int(w), to)
-            case PadEdge(_, left, right, xs) if _int(left) <= 0 and _int(right) <= 0:
-                return xs, self.cropped(_int(left), _int(right), _int(size_of(xs)), to)
-            case Map(Lam(Var(name, _), view), xs):
-                rows = array_place(to)
-                if self.through(view, env, places.some(rows), name) is None:
-                    return None
-
-                def row(i: Index) -> Place:
-                    place = self.through(view, env, rows.at(i), name)
-                    assert place is not None
-                    return place
-
-                return xs, ArrayPlace(rows.axis, row)
-        return None
-
-    def rearranged(self, e: Map, env: Env, to: Place) -> bool:
-        """Whether e only rearranges rows that are computed: then they are written in place."""
-        return not is_layout(e.xs) and self.outward(e, env, to) is not None
-
-    def through(self, view: Expr, env: Env, to: Place, name: str) -> Place | None:
-        """Where the variable goes that a chain of views shows, when the chain goes to a place."""
-        while not isinstance(view, Var):
-            outward = self.outward(view, env, to)
-            if outward is None:
-                return None
-            view, to = outward
-        return to if view.name == name else None
-
-    def cropped(self, left: int, right: int, n: int, to: Place) -> Place:
-        total = left + n + right
-        return places.shift_out(left, lambda j: within(j, 0, total), n, to)
-
-    def pad_out(
-        self, left: int, right: int, given: Expr, xs: Expr, env: Env, to: Place
-    ) -> None:
+    def pad_out(self, left: int, right: int, given: Expr, xs: Expr, env: Env, to: Place) -> None:
         """The inside shifted, what a crop drops guarded away, and the margins filled."""
-        n = _int(size_of(xs))
-        self.emit(xs, env, self.cropped(left, right, n, to))
+        n = number(size_of(xs))
+        total = left + n + right
+        self.emit(xs, env, places.shift_out(left, lambda j: within(j, 0, total), n, to))
         fill = self.read(given, env)
         for start, count in ((0, left), (left + n, right)):
-            margin = places.shift_out(start, None, count, array_place(to))
-            self.copy(views.spread(Array(elem_of(xs), count), fill), margin)
-
-    def inverse(self, f: Lam, n: int, env: Env) -> Callable[[Index], Index] | None:
-        return inverse(lambda i: self.index(f, i, env), n)
+            if count > 0:
+                margin = places.shift_out(start, None, count, to)
+                self.copy(views.spread(Array(elem_of(xs), count), fill), margin)
 
     def parallel(self, level: Level, dim: int, f: Lam, xs: ArrayView, env: Env, to: Place) -> None:
         worker, place = self.scope.workers[level, dim], array_place(to)
@@ -373,10 +333,9 @@ class Emitter:
                 f"the result of {level.value}({dim}) is rearranged in private memory, where each "
                 "work-item has its own share; expected toLocal, or the view outside the map"
             )
-        self.scope.parallel(
-            worker,
+        self.scope.each(
             _loop_hint(f),
-            xs.axis.size,
+            Owned(xs.axis.size, worker.id, worker.count),
             lambda i: self.emit(f.body, self.entered(f, xs.at(i), env), place.at(i)),
         )
 
@@ -434,19 +393,8 @@ def _parts(place: Place) -> tuple[Place, ...]:
     return place.parts
 
 
-def _array_type(t: object) -> Array:
-    assert isinstance(t, Array)
-    return t
-
-
 def _loop_hint(f: Lam) -> str:
     return f"i_{hint_of(f.pattern)}"
-
-
-def _int(n: object) -> int:
-    if not isinstance(n, int):
-        raise Unsupported(f"the size {n} is not a number yet")
-    return n
 
 
 def _on_indices(op: str, x: Index, y: Index) -> Index | None:

@@ -134,5 +134,3 @@ def _named(p: Pattern, e: Expr) -> dict[str, Expr]:
     if isinstance(p, Var):
         return {p.name: e}
     return {k: v for i, part in enumerate(p) for k, v in _named(part, component(i, e)).items()}
-
-

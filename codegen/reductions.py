@@ -4,17 +4,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codegen import places
+from codegen.ahead import Pipeline, pipeline
 from codegen.binding import Env, hint_of
 from codegen.condition import ALWAYS
+from codegen.index import Index
 from codegen.inplace import overwrites, retargeted
 from codegen.places import Cell, Place, view_of
 from codegen.tree import Space, Unroll
-from codegen.views import TupleView, View, array, spread
-from ir.nodes import Pattern, Reduce, ReduceSeq, Var
+from codegen.views import ArrayView, TupleView, View, array, spread
+from ir.nodes import Expr, Lam, Pattern, Reduce, ReduceSeq, Var
 from ir.typing import type_of
 
 if TYPE_CHECKING:
@@ -27,10 +29,13 @@ def reduce(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, to: Place | None) 
     here = to is not None and _is_own(to)
     acc = to if here and to is not None else emitter.private(e, hint_of(e.f.pattern))
     _start(emitter, e, env, acc)
-    step = _Step(emitter, e, env, acc)
+    ahead, body = pipeline(emitter, e.f, xs, env)
+    step = _Step(emitter, e, body, env, acc, ahead)
+    if ahead is not None:
+        ahead.prologue()
     unroll = Unroll.YES if isinstance(e, ReduceSeq) and e.unrolled else Unroll.NO
     hint = f"i_{_element_hint(e.f.pattern)}"
-    emitter.scope.loop(hint, xs.axis.size, lambda k: step(xs.at(k)), unroll)
+    emitter.scope.loop(hint, xs.axis.size, lambda k: step.iteration(xs, k), unroll)
     if to is not None and not here:
         emitter.copy(view_of(acc), to)
     return view_of(acc)
@@ -44,35 +49,43 @@ def _start(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, acc: Place) -> Non
         emitter.copy(spread(type_of(e), emitter.read(e.init, env)), acc)
 
 
+@dataclass(slots=True)
 class _Step:
-    """One iteration."""
+    """One iteration of a reduction, whose function's body is `body` (less what runs ahead)."""
 
-    def __init__(self, emitter: Emitter, e: ReduceSeq | Reduce, env: Env, acc: Place) -> None:
-        self.emitter = emitter
-        self.e = e
-        self.env = env
-        self.acc = acc
+    emitter: Emitter
+    e: ReduceSeq | Reduce
+    inner: Expr
+    env: Env
+    acc: Place
+    ahead: Pipeline | None
 
-    def __call__(self, x: View) -> None:
+    def iteration(self, xs: ArrayView, k: Index) -> None:
+        if self.ahead is None:
+            self.step(xs.at(k), self.env)
+            return
+        env = self.ahead.views(self.env, k)
+        self.ahead.around(k, lambda: self.step(xs.at(k), env))
+
+    def step(self, x: View, env: Env) -> None:
         """acc = f(acc, x), in place; through a second buffer if that would read what it wrote."""
         scope = self.emitter.scope
         old = {c.memory: replace(c.memory) for c in places.cells(self.acc)}
-        scope.aliases.update({alias: memory for memory, alias in old.items()})
+        back = {alias: memory for memory, alias in old.items()}
+        scope.aliases.update(back)
         names = set(scope.names)
-        _, done = scope.capture(lambda: self.body(view_of(self.acc, old), x, self.acc))
+        _, done = scope.capture(lambda: self.body(view_of(self.acc, old), x, env, self.acc))
         if not overwrites(done, old):
-            scope.add(retargeted(done, {alias: memory for memory, alias in old.items()}))
+            scope.add(retargeted(done, back))
             return
         scope.names = names
-        hint = hint_of(self.e.f.pattern)
-        after = self.emitter.private(self.e, f"next_{hint}")
-        self.body(view_of(self.acc), x, after)
+        after = self.emitter.private(self.e, f"next_{hint_of(self.e.f.pattern)}")
+        self.body(view_of(self.acc), x, env, after)
         self.emitter.copy(view_of(after), self.acc)
 
-    def body(self, acc: View, x: View, to: Place) -> None:
-        f = self.e.f
-        env = self.emitter.entered(f, TupleView((acc, x)), self.env)
-        self.emitter.emit(f.body, env, to)
+    def body(self, acc: View, x: View, env: Env, to: Place) -> None:
+        f = Lam(self.e.f.pattern, self.inner)
+        self.emitter.emit(self.inner, self.emitter.entered(f, TupleView((acc, x)), env), to)
 
 
 def _is_own(place: Place) -> bool:

@@ -179,15 +179,12 @@ class Scope:
             i = owner + r * count
             self.when(less(i, n), lambda: body(assume(i, 0, n - 1)))
 
-        self.loop(hint, -(-n // count), turn, Unroll.FREE)
-
-    def parallel(self, worker: Worker, hint: str, n: int, body: Callable[[Index], None]) -> None:
-        """body for the elements that are this worker's."""
-        self.active.append(worker)
+        mine = [w for w in self.workers.values() if w.id == owner and w not in self.active]
+        self.active.extend(mine)
         try:
-            self._own(hint, n, worker.id, worker.count, body)
+            self.loop(hint, -(-n // count), turn, Unroll.FREE)
         finally:
-            self.active.remove(worker)
+            del self.active[len(self.active) - len(mine) :]
 
     # ---- writing
 

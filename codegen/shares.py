@@ -1,7 +1,10 @@
 """Private memory for what parallel maps make: each work-item keeps its own share."""
 
+from collections.abc import Mapping
+
 from codegen import places
 from codegen.axes import Axis, Owned, Plain, joined
+from codegen.binding import is_layout
 from codegen.places import Allocate, ArrayPlace, Place, Step, TuplePlace, array_place, laid
 from codegen.scope import Scope
 from ir.nodes import (
@@ -9,6 +12,7 @@ from ir.nodes import (
     Expr,
     Generate,
     Join,
+    Lam,
     Let,
     MakeTuple,
     Map,
@@ -19,11 +23,14 @@ from ir.nodes import (
     Split,
     ToPrivate,
     Transpose,
+    Var,
     Zip,
 )
-from ir.terms import subterms
+from ir.terms import free, subterms
 from ir.types import unlift
 from ir.typing import elem_of, size_of, type_of
+
+NOTHING: Mapping[str, Place] = {}
 
 
 def kept(
@@ -32,21 +39,35 @@ def kept(
     allocate: Allocate,
     path: tuple[Step, ...] = (),
     where: tuple[int, ...] = (),
+    known: Mapping[str, Place] = NOTHING,
 ) -> Place:
-    """A place for e, in the shape in which its maps make it."""
+    """A place for e, in the shape in which its maps make it; `known`: those of variables."""
+
+    def again(body: Expr, path: tuple[Step, ...], where: tuple[int, ...]) -> Place:
+        return kept(scope, body, allocate, path, where, known)
 
     def under(axis: Axis, body: Expr) -> Place:
-        return ArrayPlace(axis, lambda i: kept(scope, body, allocate, (*path, (axis, i)), where))
+        return ArrayPlace(
+            axis, lambda i: kept(scope, body, allocate, (*path, (axis, i)), where, known)
+        )
 
     def inside(xs: Expr) -> ArrayPlace:
-        return array_place(kept(scope, xs, allocate, path, where))
+        return array_place(again(xs, path, where))
 
-    if not is_parallel(e):
+    if isinstance(e, Var) and e.name in known:
+        return known[e.name]
+    if not is_parallel(e) and not free(e) & known.keys():
         return laid(type_of(e), path, allocate, where)
     match e:
         case MapPar(level, dim, f, xs):
             worker = scope.workers[level, dim]
             return under(Owned(_n(xs), worker.id, worker.count), f.body)
+        case Map(Lam(Var(name, _), body), xs) if is_layout(body) and is_parallel(xs):
+            rows = inside(xs)
+            return ArrayPlace(
+                rows.axis,
+                lambda i: kept(scope, body, allocate, path, where, {**known, name: rows.at(i)}),
+            )
         case Map(f, xs) | MapSeq(f, xs):
             return under(Plain(_n(xs)), f.body)
         case Generate(n, f):
@@ -54,19 +75,16 @@ def kept(
             return under(Plain(n), f.body)
         case ReduceSeq(init, f, _) | Reduce(init, f, _):
             body = f.body if is_parallel(f.body) else init
-            return kept(scope, body, allocate, path, where)
+            return again(body, path, where)
         case Let(_, _, body) | ToPrivate(body):
-            return kept(scope, body, allocate, path, where)
+            return again(body, path, where)
         case MakeTuple(parts):
-            return TuplePlace(
-                tuple(kept(scope, p, allocate, path, (*where, k)) for k, p in enumerate(parts))
-            )
+            return TuplePlace(tuple(again(p, path, (*where, k)) for k, p in enumerate(parts)))
         case Zip(parts):
-            rows = [
-                array_place(kept(scope, p, allocate, path, (*where, k)))
-                for k, p in enumerate(parts)
-            ]
-            return ArrayPlace(rows[0].axis, lambda i: TuplePlace(tuple(r.at(i) for r in rows)))
+            columns = [array_place(again(p, path, (*where, k))) for k, p in enumerate(parts)]
+            return ArrayPlace(
+                columns[0].axis, lambda i: TuplePlace(tuple(c.at(i) for c in columns))
+            )
         case Join(xs):
             outer = inside(xs)
             axis = array_place(places.some(outer)).axis

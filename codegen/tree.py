@@ -296,7 +296,7 @@ def statements(s: Statement) -> Iterator[Statement]:
 
 
 def block(items: list[Statement]) -> Block:
-    """A block without empty parts, nested blocks laid open."""
+    """A block without empty parts, nested blocks laid open, neighbours under one guard joined."""
     flat: list[Statement] = []
     for item in items:
         match item:
@@ -304,6 +304,17 @@ def block(items: list[Statement]) -> Block:
                 flat.extend(inner)
             case For(_, _, Block(()), _) | If(_, Block(())):
                 pass
+            case If(condition, body) if flat and _is_guard(flat[-1], condition):
+                flat[-1] = If(condition, _joined(flat[-1], body))
             case _:
                 flat.append(item)
     return Block(tuple(flat))
+
+
+def _is_guard(s: Statement, condition: Condition) -> bool:
+    return isinstance(s, If) and s.condition == condition
+
+
+def _joined(first: Statement, then: Block) -> Block:
+    assert isinstance(first, If)
+    return block([*first.body.statements, *then.statements])

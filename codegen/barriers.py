@@ -1,0 +1,242 @@
+"""Barriers, where one work-item's access to shared memory meets another's and one of them writes.
+
+A barrier goes as far out as the two accesses allow: between the statements of the innermost block
+that holds both. What a loop's end leaves open meets its beginning again, one iteration later. No
+barrier stands where only some work-items pass: such a guard is pushed inwards, around what it
+guards on each side.
+"""
+
+# key: s statement, p access before, a access after
+
+from dataclasses import dataclass, replace
+
+from codegen.atoms import Rem
+from codegen.axes import bare
+from codegen.index import Index, var
+from codegen.inplace import tells_apart
+from codegen.substitute import substitute
+from codegen.tree import (
+    Barrier,
+    Block,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Memory,
+    Space,
+    Statement,
+    Store,
+    block,
+    kind_of,
+    loads,
+    statements,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Shared memory is read or written, inside these loops (name, trip count)."""
+
+    memory: Memory
+    writes: bool
+    index: Index
+    half: Index | None
+    width: int
+    loops: tuple[tuple[str, int], ...]
+
+
+Pending = tuple[Access, ...]  # since the last barrier
+
+
+def with_barriers(kernel: Kernel) -> Kernel:
+    """The kernel with all barriers that it needs."""
+    items = [(i.name, i.extent) for i in kernel.ids if i.kind != "group"]
+    if kernel.local_size == (1, 1, 1):
+        return kernel
+    both = frozenset(kernel.reads) & frozenset(kernel.writes)
+    placer = _Placer(tuple(items), both)
+    body, _ = placer.block(kernel.body, (), ())
+    return replace(kernel, body=body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placer:
+    items: tuple[tuple[str, int], ...]  # ids that tell work-items of a group apart
+    globals: frozenset[Memory]  # read and written by this kernel
+
+    def block(
+        self, body: Block, loops: tuple[tuple[str, int], ...], pending: Pending
+    ) -> tuple[Block, Pending]:
+        """The block with barriers, and what is open after it; `pending` was open before."""
+        done: list[Statement] = []
+        for s in body.statements:
+            for part in self.inside(s, loops):
+                if self.meets(part, loops, pending):
+                    done.append(Barrier(self.spaces(part, loops, pending)))
+                    pending = ()
+                done.append(part)
+                pending = self.after(part, loops, pending)
+        return block(done), pending
+
+    def inside(self, s: Statement, loops: tuple[tuple[str, int], ...]) -> list[Statement]:
+        """s with the barriers it needs within itself."""
+        match s:
+            case For(name, count, body, _):
+                inner = (*loops, (name, count))
+                return [replace(s, body=self.cycle(body, name, inner))]
+            case If(_, body):
+                new, _ = self.block(body, loops, ())
+                s = replace(s, body=new)
+                return self.pushed(s) if _has_barrier(new) else [s]
+        return [s]
+
+    def cycle(self, body: Block, name: str, loops: tuple[tuple[str, int], ...]) -> Block:
+        """A loop's body, where the end of an iteration meets the beginning of the next."""
+        body, _ = self.block(body, loops, ())
+        for distance in (1, 2):
+            if distance == 2 and _has_barrier(body):
+                break
+            left = self.after(body, loops, ())
+            body, _ = self.block(body, loops, tuple([_earlier(p, name, distance) for p in left]))
+        return body
+
+    def meets(self, s: Statement, loops: tuple[tuple[str, int], ...], pending: Pending) -> bool:
+        """Whether s, before any barrier in it, conflicts with what is open."""
+        return bool(pending) and any(
+            self.conflict(p, a) for a in self.before(s, loops) for p in pending
+        )
+
+    def spaces(
+        self, s: Statement, loops: tuple[tuple[str, int], ...], pending: Pending
+    ) -> frozenset[Space]:
+        return frozenset(
+            p.memory.space for a in self.before(s, loops) for p in pending if self.conflict(p, a)
+        )
+
+    def before(self, s: Statement, loops: tuple[tuple[str, int], ...]) -> Pending:
+        """The accesses of s that may come before the first barrier in it."""
+        found, _ = self.reach(s, loops)
+        return found
+
+    def reach(self, s: Statement, loops: tuple[tuple[str, int], ...]) -> tuple[Pending, bool]:
+        """(accesses before the first barrier, whether there is one)"""
+        match s:
+            case Barrier():
+                return (), True
+            case Store():
+                return self.accesses(s, loops), False
+            case Block(inner):
+                found: list[Access] = []
+                for each in inner:
+                    some, stopped = self.reach(each, loops)
+                    found.extend(some)
+                    if stopped:
+                        return tuple(found), True
+                return tuple(found), False
+            case For(name, count, body, _):
+                return self.reach(body, (*loops, (name, count)))
+            case If(_, body):
+                return self.reach(body, loops)
+        return (), False
+
+    def after(self, s: Statement, loops: tuple[tuple[str, int], ...], pending: Pending) -> Pending:
+        """What is open after s."""
+        match s:
+            case Barrier():
+                return ()
+            case Store():
+                return _without_twins((*pending, *self.accesses(s, loops)))
+            case Block(inner):
+                for each in inner:
+                    pending = self.after(each, loops, pending)
+                return pending
+            case For(name, count, body, _):
+                return self.after(body, (*loops, (name, count)), pending)
+            case If(_, body):
+                return self.after(body, loops, pending)
+        return pending
+
+    def accesses(self, s: Store, loops: tuple[tuple[str, int], ...]) -> Pending:
+        found = [
+            Access(load.memory, False, load.index, load.half, load.width, loops)
+            for load in loads(s.value)
+            if self.is_shared(load.memory)
+        ]
+        if self.is_shared(s.memory):
+            width = kind_of(s.value).width
+            found.append(Access(s.memory, True, s.index, s.half, width, loops))
+        return tuple(found)
+
+    def is_shared(self, memory: Memory) -> bool:
+        return memory.space is Space.LOCAL or memory in self.globals
+
+    def conflict(self, p: Access, a: Access) -> bool:
+        if p.memory is not a.memory or not (p.writes or a.writes):
+            return False
+        return not _other_half(p.half, a.half) and not self.own(p, a)
+
+    def own(self, p: Access, a: Access) -> bool:
+        """Whether the two can only touch one cell if one work-item makes both accesses."""
+        if p.width != a.width or bare(p.index) != bare(a.index):
+            return False
+        names = p.index.names
+        known = {name for name, _ in (*self.items, *p.loops)}
+        items = [i for i in self.items if i[1] > 1]
+        inside = [loop for loop in p.loops if loop[0] in names]
+        grain = all(k % p.width == 0 for _, k in bare(p.index).terms)
+        return grain and names <= known and tells_apart(p.index, [*items, *inside])
+
+    # ---- guards
+
+    def pushed(self, s: If) -> list[Statement]:
+        """A guard around barriers, pushed inwards; one that all work-items answer alike stays."""
+        if not any(name in s.condition.names for name, _ in self.items):
+            return [s]
+        done: list[Statement] = []
+        run: list[Statement] = []
+        for each in s.body.statements:
+            if isinstance(each, Declare):
+                done.append(each)
+            elif not _has_barrier(each):
+                run.append(each)
+            else:
+                done.extend([If(s.condition, Block(tuple(run)))] if run else [])
+                run = []
+                done.extend(self.around(s, each))
+        return [*done, *([If(s.condition, Block(tuple(run)))] if run else [])]
+
+    def around(self, s: If, inner: Statement) -> list[Statement]:
+        match inner:
+            case For(_, _, body, _):
+                return [replace(inner, body=block(self.pushed(If(s.condition, body))))]
+            case If(_, body):
+                return [replace(inner, body=block(self.pushed(If(s.condition, body))))]
+        return [inner]
+
+
+def _has_barrier(s: Statement) -> bool:
+    return any(isinstance(each, Barrier) for each in statements(s))
+
+
+def _without_twins(pending: Pending) -> Pending:
+    return tuple(dict.fromkeys(pending))
+
+
+def _earlier(p: Access, name: str, distance: int) -> Access:
+    """An access of an earlier iteration of the loop."""
+    if p.half is None:
+        return p
+    return replace(p, half=substitute(p.half, {name: var(name, None, None) - distance}))
+
+
+def _other_half(p: Index | None, a: Index | None) -> bool:
+    if p is None or a is None:
+        return False
+    if p.is_constant and a.is_constant:
+        return p.constant != a.constant
+    match p.terms, a.terms:
+        case ((Rem(index=x, divisor=2), 1),), ((Rem(index=y, divisor=2), 1),):
+            apart = x - y
+            even = all(k % 2 == 0 for _, k in apart.terms)
+            return p.constant == a.constant == 0 and even and apart.constant % 2 == 1
+    return False

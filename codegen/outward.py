@@ -1,0 +1,114 @@
+"""Views on the way out: where the elements of xs go when a view of xs goes to a place."""
+
+# key: e a view, xs what it is a view of, to where it goes, n m sizes
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codegen import places
+from codegen.axes import Plain
+from codegen.binding import Env
+from codegen.condition import within
+from codegen.index import Index
+from codegen.inverse import inverse
+from codegen.places import ArrayPlace, Place, array_place
+from ir.errors import Unsupported
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    Map,
+    Pad,
+    PadEdge,
+    Reorder,
+    Split,
+    Transpose,
+    Var,
+)
+from ir.terms import free
+from ir.types import Array, unlift
+from ir.typing import elem_of, size_of
+
+if TYPE_CHECKING:
+    from codegen.emit import Emitter
+
+
+def number(n: object) -> int:
+    """A size, which must be a number by now."""
+    if not isinstance(n, int):
+        raise Unsupported(f"the size {n} is not a number yet")
+    return n
+
+
+def outward(emitter: Emitter, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
+    """What e is a view of, and where that goes; None if the view has no inverse."""
+    match e:
+        case Split(m, xs):
+            return xs, places.split_out(number(m), to)
+        case Join(xs):
+            inner = elem_of(xs)
+            assert isinstance(inner, Array)
+            return xs, places.join_out(number(size_of(xs)), number(inner.size), to)
+        case Transpose(xs):
+            return xs, places.transpose_out(to)
+        case Reorder(f, xs):
+            return _reordered(emitter, f, xs, env, to)
+        case AsVector(w, xs):
+            return xs, places.lanes_out(number(w), to)
+        case AsScalar(xs):
+            w = number(unlift(elem_of(xs))[1])
+            return xs, places.vectors_out(emitter.scope, number(size_of(xs)), w, to)
+        case Pad(left, right, _, xs) | PadEdge(_, left, right, xs):
+            return _cropped(number(left), number(right), xs, to)
+        case Map(Lam(Var(name, _), body), xs) if free(body) == {name}:
+            return _each(emitter, name, body, xs, env, to)
+    return None
+
+
+def _reordered(
+    emitter: Emitter, f: Lam, xs: Expr, env: Env, to: Place
+) -> tuple[Expr, Place] | None:
+    n = number(size_of(xs))
+    back = inverse(lambda i: emitter.index(f, i, env), n)
+    if back is None:
+        return None
+    place = array_place(to)
+    return xs, ArrayPlace(Plain(n), lambda j: place.at(back(j)))
+
+
+def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
+    """Element j of xs goes to j + left, if that is not dropped."""
+    if left > 0 or right > 0:
+        return None
+    n = number(size_of(xs))
+    return xs, places.shift_out(left, lambda j: within(j, 0, left + n + right), n, to)
+
+
+def _each(
+    emitter: Emitter, name: str, body: Expr, xs: Expr, env: Env, to: Place
+) -> tuple[Expr, Place] | None:
+    """map of a view: the view, element by element"""
+    place = array_place(to)
+    if _chain(emitter, name, body, env, places.some(place)) is None:
+        return None
+
+    def at(i: Index) -> Place:
+        found = _chain(emitter, name, body, env, place.at(i))
+        assert found is not None
+        return found
+
+    return xs, ArrayPlace(place.axis, at)
+
+
+def _chain(emitter: Emitter, name: str, e: Expr, env: Env, to: Place) -> Place | None:
+    """Through views of views, down to the variable."""
+    while not (isinstance(e, Var) and e.name == name):
+        step = None if isinstance(e, Var | Get) else outward(emitter, e, env, to)
+        if step is None:
+            return None
+        e, to = step
+    return to
