@@ -7,6 +7,7 @@ map or a reduction makes is put in private memory where it is read, unless the t
 
 # key: e term, env what variables are bound to, n size, i index, p pattern
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from codegen import places, views
