@@ -179,12 +179,16 @@ class Scope:
             i = owner + r * count
             self.when(less(i, n), lambda: body(assume(i, 0, n - 1)))
 
-        mine = [w for w in self.workers.values() if w.id == owner and w not in self.active]
+        mine = [w for w in self.workers.values() if w.id == owner and self._joins(w)]
         self.active.extend(mine)
         try:
             self.loop(hint, -(-n // count), turn, Unroll.FREE)
         finally:
             del self.active[len(self.active) - len(mine) :]
+
+    def _joins(self, w: Worker) -> bool:
+        """A worker that is alone has the same id as any other that is: zero."""
+        return w.count > 1 and w not in self.active
 
     # ---- writing
 
