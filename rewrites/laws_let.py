@@ -2,11 +2,11 @@
 
 # key: x a let's name, v its value, e term, f function
 
-from ir.nodes import Expr, Lam, Let, Map, Pattern, Var
-from ir.terms import apply, children, free, rebuild, rename, substitute, variables
+from ir.nodes import Expr, Lam, Let, Map, Var
+from ir.terms import apply, children, free, rebuild
 from ir.uses import used_once
 from rewrites.rule import rule
-from rewrites.shape import bound
+from rewrites.shape import apart, bound
 
 
 @rule("f (let x = v in e)  =  let x = v in f e")
@@ -18,8 +18,8 @@ def let_out(e: Expr) -> Expr | None:
         if isinstance(part, Let) and not (isinstance(e, Let) and i == 1):
             rest = children(e)[:i] + children(e)[i + 1 :]
             taken = frozenset[str]().union(*map(free, rest))
-            p, body = apart(part.pattern, part.body, taken)
-            return Let(p, part.value, rebuild(e, (*rest[:i], body, *rest[i:])))
+            f = apart(Lam(part.pattern, part.body), taken)
+            return Let(f.pattern, part.value, rebuild(e, (*rest[:i], f.body, *rest[i:])))
     return None
 
 
@@ -28,19 +28,9 @@ def let_out_of_map(e: Expr) -> Expr | None:
     """What is the same for all elements is computed once: how work-items come to share it."""
     match e:
         case Map(Lam(q, Let(p, value, body)), xs) if not bound(Lam(q, body)) & free(value):
-            mine = {v.name for v in variables(q)}
-            p, body = apart(p, body, free(xs) | mine)
-            return Let(p, value, Map(Lam(q, body), xs))
+            f = apart(Lam(p, body), free(xs) | bound(Lam(q, body)))
+            return Let(f.pattern, value, Map(Lam(q, f.body), xs))
     return None
-
-
-def apart(p: Pattern, body: Expr, taken: frozenset[str] | set[str]) -> tuple[Pattern, Expr]:
-    """A pattern and its body, with none of its names among those taken."""
-    mine = {v.name for v in variables(p)}
-    if not mine & taken:
-        return p, body
-    p, renaming = rename(p, taken | free(body) | mine, mine & taken)
-    return p, substitute(body, renaming)
 
 
 @rule("let x = v in e  =  e[v / x],  x used once")

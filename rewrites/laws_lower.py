@@ -5,6 +5,8 @@
 from ir.nat import Size
 from ir.nodes import (
     Expr,
+    Lam,
+    Let,
     Level,
     Map,
     MapPar,
@@ -15,7 +17,7 @@ from ir.nodes import (
     ToLocal,
     ToPrivate,
 )
-from ir.terms import free, identity, lam, let, over
+from ir.terms import free, identity, lam, let, over, rebuild, variables
 from ir.types import Array
 from ir.typing import type_of
 from rewrites.rule import rule
@@ -24,7 +26,7 @@ from rewrites.rule import rule
 @rule("map f  =  mapGlobal/mapWorkgroup/mapLocal(d) f")
 def to_parallel(e: Expr, level: Level, dim: Size) -> Expr | None:
     match e:
-        case Map(f, xs):
+        case Map(f, xs) if dim in (0, 1, 2):
             assert isinstance(dim, int)
             return MapPar(level, dim, f, xs)
     return None
@@ -88,5 +90,16 @@ def share(e: Expr, term: Expr, name: str = "x") -> Expr | None:
 
 
 def replaced(e: Expr, old: Expr, new: Expr) -> Expr:
-    """e with `new` for every `old`."""
-    return new if e == old else over(lambda c: replaced(c, old, new), e)
+    """e with `new` for every `old` that means the same there."""
+    if e == old:
+        return new
+    if isinstance(e, Let) and _hides(e, old):
+        return rebuild(e, (replaced(e.value, old, new), e.body))
+    if isinstance(e, Lam) and _hides(e, old):
+        return e
+    return over(lambda c: replaced(c, old, new), e)
+
+
+def _hides(e: Lam | Let, term: Expr) -> bool:
+    """Whether e binds a variable of a term, which then is another one inside."""
+    return any(v.name in free(term) for v in variables(e.pattern))

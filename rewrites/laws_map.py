@@ -29,21 +29,19 @@ from ir.terms import (
     let,
     pattern_value,
     rebuild,
-    rename,
     substitute,
     variables,
 )
 from ir.types import Tuple
 from ir.typing import elem_of, size_of, type_of
 from rewrites.rule import get, put, rule
-from rewrites.shape import bound, divides, is_out_view, is_view, uses
+from rewrites.shape import apart, bound, divides, is_out_view, is_view, uses
 
 
 def compose(f: Lam, g: Lam) -> Lam:
     """x -> f(g(x)); what g computes is computed once."""
-    pattern, renaming = rename(g.pattern, free(f), {v.name for v in variables(g.pattern)} & free(f))
-    inner = substitute(g.body, renaming)
-    return Lam(pattern, call(f, inner))
+    g = apart(g, free(f))
+    return Lam(g.pattern, call(f, g.body))
 
 
 def call(f: Lam, e: Expr) -> Expr:
@@ -52,10 +50,11 @@ def call(f: Lam, e: Expr) -> Expr:
     if is_view(e) or (once and isinstance(f.pattern, Var)):
         return apply(f, e)
     if isinstance(e, MakeTuple) and isinstance(f.pattern, tuple):
+        f = apart(f, free(e))
+        assert isinstance(f.pattern, tuple)
         result = f.body
         for p, part in zip(f.pattern, e.parts, strict=True):
-            p, renaming = rename(p, free(e), {v.name for v in variables(p)} & free(e))
-            result = call(Lam(p, substitute(result, renaming)), part)
+            result = call(Lam(p, result), part)
         return result
     return let("v", e, type_of(e), lambda v: apply(f, v))
 
@@ -167,9 +166,9 @@ def extend_map(e: Expr, r: Size) -> Expr | None:
 @rule("map (x -> map (y -> e) ys) xs  =  transpose (map (y -> map (x -> e) xs) ys),  x not in ys")
 def interchange(e: Expr) -> Expr | None:
     match e:
-        case Map(Lam(p, Map(Lam(q, inner), ys)), xs) if not bound(Lam(p, inner)) & free(ys):
-            q, renaming = rename(q, free(xs), {v.name for v in variables(q)} & free(xs))
-            return Transpose(Map(Lam(q, Map(Lam(p, substitute(inner, renaming)), xs)), ys))
+        case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(ys):
+            f = apart(f, free(xs) | bound(Lam(p, ys)))
+            return Transpose(Map(Lam(f.pattern, Map(Lam(p, f.body), xs)), ys))
     return None
 
 

@@ -20,12 +20,12 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import apply, free, lam, lam2, rename, substitute, variables
+from ir.terms import apply, free, lam, lam2, variables
 from ir.types import Array, Type
 from ir.typing import array_of, elem_of, size_of, type_of
 from rewrites.laws_map import call, tidy
 from rewrites.rule import rule
-from rewrites.shape import bound, divides, fold_of, is_view, operator, unit
+from rewrites.shape import apart, bound, divides, fold_of, is_view, operator, unit
 
 
 def folding(f: Lam) -> Type:
@@ -101,12 +101,9 @@ def fuse_reduce(e: Expr) -> Expr | None:
 def _after(f: Lam, g: Lam) -> Lam:
     assert isinstance(f.pattern, tuple)
     acc, x = f.pattern
-    avoid = free(f) | {v.name for v in variables(acc)}
-    p, renaming = rename(g.pattern, avoid, {v.name for v in variables(g.pattern)} & avoid)
-    value = substitute(g.body, renaming)
-    names = {v.name for v in variables(p)}
-    q, renaming = rename(x, names | free(value), names & {v.name for v in variables(x)})
-    return Lam((acc, p), call(Lam(q, substitute(f.body, renaming)), value))
+    g = apart(g, free(f) | {v.name for v in variables(acc)})
+    inner = apart(Lam(x, f.body), bound(g) | free(g.body))
+    return Lam((acc, g.pattern), call(inner, g.body))
 
 
 @rule("reduce z (acc ⊕ reduce 0 ⊕ g)  =  reduce z (reduce g)")

@@ -5,18 +5,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from ir.nat import Size
-from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Zip
+from ir.nodes import Expr, Lam, Map, Pad, PadEdge, Slide, Zip
 from ir.terms import children, free
 from ir.types import Array
 from ir.typing import type_of
 from rewrites.dims import classify
 from rewrites.laws_lower import store
+from rewrites.laws_map import fission
 from rewrites.laws_slide import slide_map
 from rewrites.laws_view import round_open, split_open, transpose_inner
-from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import depth, is_view
+from rewrites.rule import Place, Rewritten, Strategy
+from rewrites.shape import bound, depth, is_view
 from rewrites.spine import nested
 from rewrites.strategy import attempt, child, choice, outermost, seq, skip, when
 
@@ -60,8 +62,37 @@ def _windows(params: frozenset[str], windows: Windows) -> Strategy:
 
 
 def _stored(params: frozenset[str], test: Callable[[Expr], bool], s: Strategy) -> Strategy:
-    """s at the outermost view that passes the test; the strategy needs there to be one."""
-    return outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), s))
+    """s at the outermost view that passes the test, moved out of the map that it is made in.
+
+    The strategy fails where there is no such view.
+    """
+    return choice(
+        outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), s)),
+        outermost(partial(_apart, params, test, s)),
+    )
+
+
+def _apart(
+    params: frozenset[str], test: Callable[[Expr], bool], s: Strategy, e: Expr
+) -> Rewritten | None:
+    """map (f . view)  becomes  map f . (s (map view))"""
+    if not isinstance(e, Map) or not free(e) <= params or is_view(e):
+        return None
+    known = params | bound(e.f)
+    place = _place(e.f.body, lambda v: test(v) and is_view(v) and free(v) <= known)
+    if place is None:
+        return None
+    return seq(fission(place=place), choice(child(1, child(1, s)), child(1, s)))(e)
+
+
+def _place(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
+    if not isinstance(e, Lam) and test(e):
+        return ()
+    for i, c in enumerate(children(e)):
+        inner = _place(c, test)
+        if inner is not None:
+            return (i, *inner)
+    return None
 
 
 def planes(dims: int) -> Strategy:

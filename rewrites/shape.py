@@ -33,7 +33,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import children, free, subterms, variables
+from ir.terms import children, free, rename, substitute, subterms, variables
 from ir.types import INT, Array, Scalar, Type, Vector
 
 LAYOUT = (
@@ -180,6 +180,15 @@ def has_reduction(e: Expr) -> bool:
 def depth(t: Type) -> int:
     """How many array dimensions a type has."""
     return 1 + depth(t.elem) if isinstance(t, Array) else 0
+
+
+def apart(f: Lam, taken: frozenset[str]) -> Lam:
+    """f, with none of the names that it binds among those taken."""
+    clashes = set(bound(f) & taken)
+    if not clashes:
+        return f
+    p, renaming = rename(f.pattern, taken | bound(f) | free(f.body), clashes)
+    return Lam(p, substitute(f.body, renaming))
 
 
 def bound(f: Lam) -> frozenset[str]:
