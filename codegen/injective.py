@@ -1,0 +1,203 @@
+"""Equations between indices taken apart by ranges, until two work-items must be the same one.
+
+An equation g·coarse + fine = 0 with only one multiple m·g of g in the range of fine is the two
+equations fine = m·g and coarse = −m: the digits of a mixed-radix number are determined by it, and
+so in the end are the ids of the work-item. All steps are equivalences or consequences, so that what
+is left over may go to the solver.
+
+Key: g a unit, k coefficient, x y atoms or indices.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import gcd
+
+from codegen.atoms import Assume, Atom, Quot, Rem, Var, quot, rem
+from codegen.index import Index, Term, constant, from_atom, merged, summed
+from codegen.substitute import substitute
+
+STEPS = 1000  # never nearly reached
+
+
+class Contradiction(Exception):
+    """The equations have no solution."""
+
+
+@dataclass(slots=True)
+class Equations:
+    """Equations being solved: `same` atoms by key, `values` of variables, and what resists."""
+
+    pending: list[Index]
+    same: dict[str, Atom] = field(default_factory=dict)
+    pairs: list[tuple[Atom, Atom]] = field(default_factory=list)
+    values: dict[str, Index] = field(default_factory=dict)
+    rest: list[Index] = field(default_factory=list)
+
+
+def impossible(equations: Iterable[Index], differences: Iterable[Index]) -> bool:
+    """Whether all equations being 0 makes all differences 0, by ranges alone."""
+    state = Equations(list(equations))
+    try:
+        solve(state)
+    except Contradiction:
+        return True
+    return all(_is_zero(known(state, x)) for x in differences)
+
+
+def solve(state: Equations) -> None:
+    """Takes every equation apart as far as it goes; raises Contradiction."""
+    for _ in range(STEPS):
+        if state.pending:
+            for piece in list(pieces(known(state, state.pending.pop()))):
+                _learn(state, piece)
+        elif not _joined(state):
+            return
+
+
+def known(state: Equations, x: Index) -> Index:
+    """x with what is known to be the same written the same."""
+    if state.values:
+        x = substitute(x, state.values)
+    while any(atom.key in state.same for atom, _ in x.terms):
+        total = summed(tuple([t for t in x.terms if t[0].key not in state.same]), x.constant)
+        for atom, k in x.terms:
+            if atom.key in state.same:
+                total += from_atom(state.same[atom.key]) * k
+        x = total
+    return x
+
+
+def _is_zero(x: Index) -> bool:
+    return not x.terms and x.constant == 0
+
+
+# ---- taking apart
+
+
+def pieces(x: Index) -> Iterator[Index]:
+    """x = 0 as equations of fewer terms"""
+    if (x.lo is not None and x.lo > 0) or (x.hi is not None and x.hi < 0):
+        raise Contradiction
+    if not x.terms:
+        return
+    x = _primitive(x)
+    parted = _in_two(x) or _in_two(digits(x))
+    if parted is None:
+        yield x
+        return
+    for part in parted:
+        yield from pieces(part)
+
+
+def _primitive(x: Index) -> Index:
+    """g·x = 0  ⇔  x = 0"""
+    g = gcd(*(k for _, k in x.terms))
+    if x.constant % g:
+        raise Contradiction
+    return summed(tuple([(atom, k // g) for atom, k in x.terms]), x.constant // g)
+
+
+def _in_two(x: Index) -> tuple[Index, Index] | None:
+    units = sorted({abs(k) for _, k in x.terms} - {1})
+    return next((two for g in units if (two := _parted(x, g)) is not None), None)
+
+
+def digits(x: Index) -> Index:
+    """y + d′·(y // d) = (d + d′)·(y // d) + y % d, for whatever is beside its own quotient"""
+    for atom, _ in x.terms:
+        if isinstance(atom, Quot) and atom.index.terms:
+            y, d = atom.index, atom.divisor
+            held = {each.key: k for each, k in x.terms}
+            first, k = y.terms[0]
+            l = held.get(first.key, 0) // k
+            if l and all(held.get(each.key, 0) == l * m for each, m in y.terms):
+                parts: tuple[Term, ...] = ((quot(y, d), l * d), (rem(y, d), l))
+                both = merged(merged(x.terms, (y * -l).terms), tuple(sorted(parts, key=_key)))
+                return digits(summed(both, x.constant - l * y.constant))
+    return x
+
+
+def _key(term: Term) -> str:
+    return term[0].key
+
+
+def _parted(x: Index, g: int) -> tuple[Index, Index] | None:
+    """g·coarse + fine = 0  ⇔  fine − m·g = 0 and coarse + m = 0, if fine can only be m·g"""
+    coarse: list[Term] = [(atom, k // g) for atom, k in x.terms if k % g == 0]
+    fine = summed(tuple([term for term in x.terms if term[1] % g]), x.constant % g)
+    if fine.lo is None or fine.hi is None:
+        return None
+    least, most = -(-fine.lo // g), fine.hi // g
+    if least > most:
+        raise Contradiction
+    if least < most:
+        return None
+    rest = summed(fine.terms, fine.constant - least * g)
+    return rest, summed(tuple(coarse), x.constant // g + least)
+
+
+# ---- learning
+
+
+def _learn(state: Equations, x: Index) -> None:
+    match x.terms:
+        case ((Var(key=name), k),) if k in (1, -1):
+            _place(state, name, constant(-k * x.constant))
+        case ((a, 1), (b, -1)) | ((a, -1), (b, 1)) if x.constant == 0:
+            _equal(state, a, b)
+        case _:
+            state.rest.append(x)
+
+
+def _equal(state: Equations, a: Atom, b: Atom) -> None:
+    match a, b:
+        case (_, Var(key=name)):
+            _place(state, name, from_atom(a))
+        case (Var(key=name), _):
+            _place(state, name, from_atom(b))
+        case (Assume(index=x), Assume(index=y)):
+            state.pending.append(x - y)
+        case _:
+            _not_congruent(a, b)
+            state.same[b.key] = a
+            state.pairs.append((a, b))
+            _again(state)
+
+
+def _place(state: Equations, name: str, x: Index) -> None:
+    """name = x, from here on; the range of `name` is one more thing that x must keep to."""
+    if name in x.names:
+        return
+    values = {name: x}
+    state.values = {key: substitute(old, values) for key, old in state.values.items()}
+    state.values[name] = x
+    pairs, state.pairs, state.same = state.pairs, [], {}
+    state.pending.extend(from_atom(a) - from_atom(b) for a, b in pairs)
+    _again(state)
+
+
+def _again(state: Equations) -> None:
+    state.pending.extend(state.rest)
+    state.rest.clear()
+
+
+def _not_congruent(a: Atom, b: Atom) -> None:
+    """x % d = y % d only if d divides x − y"""
+    match a, b:
+        case (Rem(index=x, divisor=d), Rem(index=y, divisor=e)) if d == e:
+            difference = x - y
+            multiple = all(k % d == 0 for _, k in difference.terms)
+            if multiple and difference.constant % d:
+                raise Contradiction
+
+
+def _joined(state: Equations) -> bool:
+    """x % d = y % d and x // d = y // d  ⇒  x = y; whether there was anything to join."""
+    for pair in state.pairs:
+        match pair:
+            case (Rem(index=x, divisor=d), Rem(index=y, divisor=e)) if d == e:
+                if _is_zero(known(state, x // d - y // d)):
+                    state.pairs.remove(pair)
+                    state.pending.append(x - y)
+                    return True
+    return False

@@ -1,0 +1,93 @@
+"""What is to be shown of a kernel before it runs, and what became of it."""
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What an obligation is about."""
+
+    LAUNCH = "launch"  # ids are what the launch geometry says, variables what their loops say
+    CLAIM = "claim"  # what the tree assumes of an index holds there
+    BOUNDS = "bounds"  # an access stays inside its memory
+    RACE = "race"  # two accesses never touch one cell from two work-items
+    BARRIER = "barrier"  # all work-items of a group reach a barrier together
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """`memory`: its name, or empty; `text`: the place, in the words of the statement tree."""
+
+    kind: Kind
+    memory: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """`by`: "ranges", "guards" (ranges and the conditions around) or "Z3"."""
+
+    obligation: Obligation
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unproved:
+    obligation: Obligation
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """`counterexample`: work-items and iterations, checked by evaluating the indices there."""
+
+    obligation: Obligation
+    counterexample: str
+
+
+Verdict = Proved | Unproved | Refuted
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Every obligation of one kernel with its verdict, in a fixed order."""
+
+    kernel: str
+    obligations: tuple[Verdict, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the kernel may be run."""
+        return not self.failures
+
+    @property
+    def failures(self) -> tuple[Unproved | Refuted, ...]:
+        return tuple([v for v in self.obligations if not isinstance(v, Proved)])
+
+    @property
+    def refuted(self) -> tuple[Refuted, ...]:
+        return tuple([v for v in self.obligations if isinstance(v, Refuted)])
+
+    def summary(self) -> str:
+        """One line if all is proved, else one more for each obligation that is not."""
+        return "\n".join([self._headline(), *map(sentence, self.failures)])
+
+    def _headline(self) -> str:
+        methods = Counter(v.by for v in self.obligations if isinstance(v, Proved))
+        proved = sum(methods.values())
+        how = ", ".join(f"{n} by {by}" for by, n in sorted(methods.items()))
+        every = f"{proved} of {len(self.obligations)} obligations proved"
+        return f"{self.kernel}: {every}{f' ({how})' if how else ''}"
+
+
+def sentence(verdict: Verdict) -> str:
+    """The verdict in one line."""
+    o = verdict.obligation
+    match verdict:
+        case Proved(_, by):
+            return f"  {o.kind.value}: {o.text}: proved by {by}"
+        case Unproved(_, reason):
+            return f"  {o.kind.value}: {o.text}: not proved: {reason}"
+        case Refuted(_, counterexample):
+            return f"  {o.kind.value}: {o.text}: wrong: {counterexample}"
