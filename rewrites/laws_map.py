@@ -21,6 +21,7 @@ from ir.nodes import (
 )
 from ir.terms import (
     apply,
+    bound_names,
     children,
     free,
     fresh,
@@ -34,8 +35,8 @@ from ir.terms import (
 )
 from ir.types import Tuple
 from ir.typing import elem_of, size_of, type_of
-from rewrites.rule import get, put, rule
-from rewrites.shape import apart, bound, divides, is_out_view, is_view, uses
+from rewrites.rule import Place, get, put, rule
+from rewrites.shape import apart, at_most, bound, divides, is_out_view, is_view, uses
 
 
 def compose(f: Lam, g: Lam) -> Lam:
@@ -113,14 +114,16 @@ def only_components(e: Expr, name: str) -> bool:
 
 
 @rule("map (x -> f (g x))  =  map f . map g")
-def fission(e: Expr, place: tuple[int, ...] = ()) -> Expr | None:
+def fission(e: Expr, place: Place = ()) -> Expr | None:
     """Divides a map's body at the term at `place`, which becomes the inner map."""
     match e:
         case Map(f, xs):
             inner = get(f.body, place)
+            if isinstance(inner, Lam) or free(inner) & _bound_above(f.body, place):
+                return None
             g = Lam(f.pattern, inner)
             t = Tuple((elem_of(xs), type_of(inner)))
-            mark = fresh("r", free(f.body) | bound(f))
+            mark = fresh("r", free(f.body) | bound(f) | bound_names(f.body))
             rest = put(f.body, place, Var(mark, type_of(inner)))
             outer = lam2(
                 ("x", mark),
@@ -132,6 +135,16 @@ def fission(e: Expr, place: tuple[int, ...] = ()) -> Expr | None:
                 return Map(lam(mark, t.parts[1], lambda r: substitute(rest, {mark: r})), Map(g, xs))
             return Map(outer, Zip((xs, Map(g, xs))))
     return None
+
+
+def _bound_above(e: Expr, place: Place) -> frozenset[str]:
+    """The names bound between a term and the place inside it."""
+    if not place:
+        return frozenset()
+    inner = _bound_above(children(e)[place[0]], place[1:])
+    if isinstance(e, Lam) or (isinstance(e, Let) and place[0] == 1):
+        return inner | {v.name for v in variables(e.pattern)}
+    return inner
 
 
 @rule("map f  =  join . map (map f) . split k")
@@ -158,7 +171,7 @@ def round_map(e: Expr, k: Size) -> Expr | None:
 @rule("map f xs  =  crop . map f . pad_any (0, r) xs")
 def extend_map(e: Expr, r: Size) -> Expr | None:
     match e:
-        case Map(f, xs):
+        case Map(f, xs) if r != 0 and at_most(0, r):
             return PadEdge(Edge.ANY, 0, -r, Map(f, PadEdge(Edge.ANY, 0, r, xs)))
     return None
 
@@ -224,9 +237,10 @@ def interchange_mapped(e: Expr) -> Expr | None:
 def pair(e: Expr) -> Expr | None:
     """Makes an inner map whose array depends on x go over pairs (x, y): a map of rows."""
     match e:
-        case Map(Lam(p, Map(Lam(q, inner), ys)), xs) if not (isinstance(p, Var) and ys == p):
+        case Map(Lam(p, Map(g, ys)), xs) if not (isinstance(p, Var) and ys == p):
             rows = Map(Lam(p, _paired(p, ys)), xs)
-            f = Lam((p, q), inner)
+            g = apart(g, bound(Lam(p, ys)))
+            f = Lam((p, g.pattern), g.body)
             return Map(lam("row", elem_of(rows), lambda r: Map(f, r)), rows)
     return None
 
@@ -242,14 +256,14 @@ def _paired(p: Pattern, ys: Expr) -> Expr:
 def collapse(e: Expr) -> Expr | None:
     """Two nested maps become one; where e does not use x, the pairs are just the ys."""
     match e:
-        case Map(Lam(p, Map(Lam(q, inner), ys)), xs):
+        case Map(Lam(p, Map(f, ys)), xs):
             n = size_of(ys)
-            if not bound(Lam(p, inner)) & free(Lam(q, inner)):
+            if not bound(Lam(p, ys)) & free(f):
                 plain = Join(xs) if isinstance(p, Var) and ys == p else Join(Map(Lam(p, ys), xs))
-                return Split(n, Map(Lam(q, inner), plain))
-            if bound(Lam(p, inner)) & bound(Lam(q, inner)):
-                return None
-            return Split(n, Map(Lam((p, q), inner), Join(Map(Lam(p, _paired(p, ys)), xs))))
+                return Split(n, Map(f, plain))
+            f = apart(f, bound(Lam(p, ys)))
+            pairs = Join(Map(Lam(p, _paired(p, ys)), xs))
+            return Split(n, Map(Lam((p, f.pattern), f.body), pairs))
     return None
 
 
