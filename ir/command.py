@@ -7,15 +7,20 @@ from collections.abc import Callable, Mapping
 
 from ir.errors import Unsupported, UserError
 
+DEEPEST = 4000  # calls in calls: terms are trees, and walked as such
+
 
 def guard(main: Callable[[], int | None]) -> int:
     """Run a command; the exit status of a mistake is 1, of an interruption 130."""
+    sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     try:
         return main() or 0
     except UserError as error:
         return _fail(f"error: {error}")
     except Unsupported as error:
         return _fail(f"not supported: {error}")
+    except RecursionError:
+        return _fail("not supported: the program is nested too deep")
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except BrokenPipeError:  # the reader of our output left, as `head` does

@@ -78,11 +78,14 @@ class Elaborator:
     def expr(self, e: Surface, env: Env) -> Expr:
         """The term that e stands for, known to be well typed."""
         self.step(e.span)
-        made = self._expr(e, env)
+        return self.checked(self._expr(e, env), e.span)
+
+    def checked(self, made: Expr, span: Span) -> Expr:
+        """A term that has a type, and one that can be."""
         try:
-            check_type(type_of(made), e.span)
+            check_type(type_of(made), span)
         except IllTyped as error:
-            raise UserError(str(error), e.span) from None
+            raise UserError(str(error), span) from None
         return made
 
     def _expr(self, e: Surface, env: Env) -> Expr:

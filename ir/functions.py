@@ -87,6 +87,7 @@ def function(c: "Elaborator", e: Surface, env: Env) -> Function:
                 return Global(e, env.known.get(name), (), arity(name, env))
             if bound is None and name not in c.sizes:
                 raise c.unknown(e, env)
+            raise UserError(f"`{name}` is a value, expected a function", e.span)
         case Apply(head, args, _):
             g = function(c, head, env)
             if isinstance(g, Global) and len(args) < g.arity()[0]:
@@ -128,7 +129,7 @@ def as_lam(c: "Elaborator", f: Function, t: Type, env: Env, span: Span) -> Lam:
             args, p = spread(c, f, t, env, span)
             inner = env.within(env.scope | {arg.name for arg in args})
             made = tuple(Made(arg, span) for arg in args)
-            return Lam(p, apply(c, f, made, span, inner))
+            return Lam(p, c.checked(apply(c, f, made, span, inner), span))
     raise AssertionError(f"no lambda of {f}")
 
 

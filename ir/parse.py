@@ -29,7 +29,7 @@ def parse(text: str, name: str = "<program>", set: Mapping[str, int] = NONE) -> 
 def parse_file(path: Path | str, set: Mapping[str, int] = NONE) -> Program:
     """The program in a file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -4,9 +4,10 @@
 
 from collections.abc import Callable, Mapping
 
+from ir.arguments import place
 from ir.bijection import check_bijection, stride
 from ir.call import Call, Primitive
-from ir.errors import IllTyped, UserError
+from ir.errors import IllTyped, Unsupported, UserError, caret
 from ir.literals import cast, halved, has_half, only_scalar
 from ir.nat import Size, show_size
 from ir.nodes import (
@@ -184,10 +185,18 @@ def _reorder(c: Call) -> Expr:
         c.divides(0, s, t.size)
         return Reorder(stride(s, t.size), xs)
     f = c.lam(0, INT)
+    if type_of(f.body) != INT:
+        raise c.wrong(
+            0, f"expected a function int -> int, found int -> {show_type(type_of(f.body))}"
+        )
+    if isinstance(t.size, int):
+        c.elaborator.step(c.span, t.size // 1000)
     try:
         check_bijection(f, t.size)
     except IllTyped as error:
         raise c.wrong(0, str(error)) from None
+    except Unsupported as error:
+        raise Unsupported(f"{caret(place(c.args[0]))}\n{error}") from None
     return Reorder(f, xs)
 
 

@@ -21,20 +21,24 @@ from ir.surface import (
     type_sizes,
 )
 
+MOST = 500  # definitions of a file
+
 
 def check_names(file: File, builtin: Set[str], sizes: Set[str]) -> None:
     """A UserError under the first name that is bound twice, unknown, or used before it is made."""
     _unique([d.name for d in file.definitions], "defined")
-    names = [d.name.text for d in file.definitions]
+    if len(file.definitions) > MOST:
+        raise UserError(f"more than {MOST} definitions", file.definitions[MOST].name.span)
+    known = {*builtin, *sizes, *FUNCTIONS}
     for i, d in enumerate(file.definitions):
         _unique([n for p in d.params for n in pattern_names(p.pattern)], "a parameter")
         local = {n.text for p in d.params for n in pattern_names(p.pattern)}
         if i < len(file.definitions) - 1:
             local |= {n.text for p in d.params for e in type_sizes(p.type) for n in size_names(e)}
-        known = builtin | sizes | set(names[:i]) | FUNCTIONS.keys()
         for name, inside in used(d.body, frozenset(local)):
             if name.text not in inside and name.text not in known:
                 raise _unknown(name, inside | known, i, file.definitions)
+        known.add(d.name.text)
 
 
 def _unique(names: list[Name], what: str) -> None:

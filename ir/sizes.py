@@ -5,6 +5,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from ir.errors import Span, UserError
+from ir.nat import Name as Atom
 from ir.nat import Size, ceil_div, exact, floor_div, named, remainder, round_up, show_size
 from ir.nodes import Lit, SizeOf
 from ir.suggest import did_you_mean
@@ -71,9 +72,19 @@ def _bounded(a: Size, span: Span) -> Size:
     if isinstance(a, int):
         if abs(a) > LARGEST:
             raise UserError("this size is too large: expected at most 2^62", span)
-    elif len(a.num) + len(a.den) > TERMS:
+    elif _weight(a) > TERMS:
         raise UserError(f"this size has over {TERMS} terms", span)
     return a
+
+
+def _weight(a: Size) -> int:
+    """How many numbers and names a size is written with."""
+    if isinstance(a, int):
+        return 1
+    factors = [(atom, power) for p in (a.num, a.den) for m, _ in p for atom, power in m]
+    inside = [1 if isinstance(f, Atom) else _weight(f.a) + _weight(f.b) for f, _ in factors]
+    powers = sum(power for _, power in factors)
+    return len(a.num) + len(a.den) + powers + sum(inside)
 
 
 def size_names(e: Surface) -> Iterable[Name]:
@@ -117,7 +128,9 @@ def _unique(where: tuple[Binding, ...]) -> dict[str, Binding]:
     for binding in where:
         name = binding.name
         if name.text in found:
-            raise UserError(f"`{name.text}` is bound twice after `where`", name.span)
+            raise UserError(
+                f"duplicate name: `{name.text}` is bound twice after `where`", name.span
+            )
         found[name.text] = binding
     return found
 
