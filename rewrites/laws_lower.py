@@ -16,6 +16,7 @@ from ir.nodes import (
     Store,
     ToLocal,
     ToPrivate,
+    Var,
 )
 from ir.terms import free, identity, lam, let, over, rebuild, variables
 from ir.types import Array
@@ -83,8 +84,8 @@ def to_local(e: Expr, ahead: bool = False) -> Expr | None:
 
 @rule("f x  =  let y = x in f y")
 def share(e: Expr, term: Expr, name: str = "x") -> Expr | None:
-    """Names every occurrence of a term whose variables are free in e."""
-    if not free(term) <= free(e):
+    """Names every occurrence of a term that means the same outside e."""
+    if not free(term) <= free(e) or replaced(e, term, Var("?", type_of(term))) == e:
         return None
     return let(name, term, type_of(term), lambda y: replaced(e, term, y))
 

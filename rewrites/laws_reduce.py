@@ -20,7 +20,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import apply, free, lam, lam2, variables
+from ir.terms import apply, free, lam, lam2
 from ir.types import Array, Type
 from ir.typing import array_of, elem_of, size_of, type_of
 from rewrites.laws_map import call, tidy
@@ -99,11 +99,11 @@ def fuse_reduce(e: Expr) -> Expr | None:
 
 
 def _after(f: Lam, g: Lam) -> Lam:
+    f = apart(f, free(g))
+    g = apart(g, free(f) | bound(f))
     assert isinstance(f.pattern, tuple)
     acc, x = f.pattern
-    g = apart(g, free(f) | {v.name for v in variables(acc)})
-    inner = apart(Lam(x, f.body), bound(g) | free(g.body))
-    return Lam((acc, g.pattern), call(inner, g.body))
+    return Lam((acc, g.pattern), call(Lam(x, f.body), g.body))
 
 
 @rule("reduce z (acc ⊕ reduce 0 ⊕ g)  =  reduce z (reduce g)")

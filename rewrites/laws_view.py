@@ -148,8 +148,8 @@ def round_open(e: Expr, k: Size) -> Expr | None:
     if not isinstance(t, Array):
         return None
     more = round_up(t.size, k) - t.size
-    (scalar,) = set(leaves(t))
-    if more == 0 or not isinstance(scalar, Scalar):
+    scalar, *others = set(leaves(t))
+    if more == 0 or others or not isinstance(scalar, Scalar):
         return None
     zero = number(0, scalar)
     return Pad(0, -more, zero, Pad(0, more, zero, e))

@@ -8,6 +8,7 @@ from random import Random
 from typing import TypeVar
 
 from ir.bijection import stride
+from ir.errors import IllTyped
 from ir.nodes import (
     At,
     Binary,
@@ -16,6 +17,7 @@ from ir.nodes import (
     Get,
     Join,
     Lam,
+    Let,
     Lit,
     MakeTuple,
     Map,
@@ -36,7 +38,7 @@ from ir.terms import children, free, variables
 from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type, equal
 from ir.typing import type_of
 
-NAMES = ("x", "y", "acc", "r", "v", "t", "row", "chunk")  # as the rules' own hints
+NAMES = ("x", "y", "acc", "r", "v", "t", "row", "chunk", "p", "f", "tile", "a", "b")  # as rules use
 OPERATORS = ("+", "*", "max", "min")
 
 T = TypeVar("T")
@@ -219,17 +221,27 @@ def inside(scope: Scope | None, p: Pattern) -> Scope:
 
 
 def free_variables(e: Expr) -> list[Var]:
-    """The free variables of a term, each once, in order."""
-    found: dict[str, Var] = {}
+    """The free variables of a term, each once; fails where a variable differs from its binder."""
+    found: dict[str, Type] = {}
 
-    def go(x: Expr, bound: frozenset[str]) -> None:
-        if isinstance(x, Var) and x.name not in bound:
-            assert found.setdefault(x.name, x).type == x.type, f"{x.name} has two types"
-        p = getattr(x, "pattern", None)
-        own = frozenset(v.name for v in variables(p)) if p is not None else frozenset()
+    def go(x: Expr, bound: Scope) -> None:
+        if isinstance(x, Var):
+            t = bound[x.name] if x.name in bound else found.setdefault(x.name, x.type)
+            if not equal(t, x.type):
+                raise IllTyped(f"{x.name} has two types")
         for i, c in enumerate(children(x)):
-            binds = isinstance(x, Lam) or i == len(children(x)) - 1
-            go(c, bound | own if binds else bound)
+            binds = isinstance(x, Lam) or (isinstance(x, Let) and i == 1)
+            go(c, inside(bound, x.pattern) if binds else bound)  # type: ignore[attr-defined]
 
-    go(e, frozenset())
-    return list(found.values())
+    go(e, {})
+    return [Var(name, t) for name, t in found.items()]
+
+
+def well_formed(e: Expr) -> bool:
+    """Whether e has a type, and each of its variables the type that it is bound with."""
+    try:
+        free_variables(e)
+        type_of(e)
+    except IllTyped:
+        return False
+    return True
