@@ -16,7 +16,18 @@ from ir.nodes import (
     Unary,
     Var,
 )
-from ir.spell import ATOM, LEVELS, UNARY, arrow, number, parts_of, show_pattern, strict, strict_line
+from ir.spell import (
+    ATOM,
+    LEVELS,
+    UNARY,
+    arrow,
+    is_number,
+    number,
+    parts_of,
+    show_pattern,
+    strict,
+    strict_line,
+)
 from ir.types import show_type
 from ir.views import is_view
 
@@ -55,8 +66,8 @@ def _block(e: Expr, indent: int, after: str) -> str:
             )
         case Lam(p, body):
             return f"{arrow(e)}{new}  {_block(body, indent + 2, after)}"
-        case Binary(op, a, b) if op in LEVELS:
-            return _open(a, indent, f" {op}") + new + _open(b, indent, after)
+        case Binary(op, _, _) if op in LEVELS:
+            return _operators(e, indent, after)
         case Unary("neg", a):
             return f"-({_block(a, indent + 2, ')' + after)}"
         case Get(i, a):
@@ -75,14 +86,25 @@ def _value(value: Expr, indent: int) -> str:
 
 def _body(body: Expr, indent: int, after: str) -> str:
     """What follows a let; a minus there would be taken for a subtraction."""
-    if (_line(body) or "").startswith("-"):
-        return f"({_block(body, indent + 1, ')' + after)}"
-    return _block(body, indent, after)
+    text = _block(body, indent, after)
+    return f"({_block(body, indent + 1, ')' + after)}" if text.startswith("-") else text
+
+
+def _operators(e: Binary, indent: int, after: str) -> str:
+    """a + b - c, an operand a line."""
+    spine = [e]
+    while isinstance(left := spine[-1].a, Binary) and LEVELS.get(left.op) == LEVELS[e.op]:
+        spine.append(left)
+    text = _open(spine[-1].a, indent, "")
+    for step in reversed(spine):
+        end = after if step is e else ""
+        text += f" {step.op}\n{' ' * indent}{_open(step.b, indent, end)}"
+    return text
 
 
 def _open(e: Expr, indent: int, after: str) -> str:
     """An operand of a long operator, in brackets unless it is a call."""
-    if isinstance(e, Binary | Let | Unary):
+    if isinstance(e, Let) or _level(e) < ATOM:
         return f"({_block(e, indent + 1, ')' + after)}"
     return _block(e, indent, after)
 
@@ -170,4 +192,4 @@ def _level(e: Expr) -> int:
 
 def _let(e: Let) -> str:
     """`let!` where parsing a `let` would put a view in the place of its name."""
-    return "let!" if is_view(e.value) else "let"
+    return "let!" if is_view(e.value) or is_number(e.value) else "let"
