@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from codegen.accesses import Access, Footprint, Where, values_taken
 from codegen.condition import Condition, substitute_in
-from codegen.hypotheses import Range, narrowed
+from codegen.hypotheses import Range, facts, folded, narrowed, plain
 from codegen.index import Index, constant, var
 from codegen.intervals import Meeting, Pins
 from codegen.substitute import substitute
@@ -34,6 +34,12 @@ class Collision:
     def differences(self) -> Iterator[Index]:
         for name in self.apart:
             yield self.left[name] - self.right[name]
+
+    def folded(self) -> tuple[Index, ...]:
+        """The equations once more, with the ranges that guards give to sums of variables."""
+        a, b = self.meeting.a.access, self.meeting.b.access
+        i, j = _folded(a, self.left), _folded(b, self.right)
+        return (_overlap(a, b, i, j), *self.equations[1:])
 
     def given(self) -> list[Index]:
         sides = ((self.meeting.a, self.left), (self.meeting.b, self.right))
@@ -100,12 +106,22 @@ def _agree(
 
 
 def _equations(a: Access, b: Access, left: Values, right: Values) -> tuple[Index, ...]:
-    difference = substitute(a.index, left) - substitute(b.index, right)
-    if a.width > 1 or b.width > 1:
-        difference = difference + var(OVERLAP, 1 - b.width, a.width - 1)
+    cells = _overlap(a, b, substitute(a.index, left), substitute(b.index, right))
     if a.half is None and b.half is None:
-        return (difference,)
-    return difference, _half(a, left) - _half(b, right)
+        return (cells,)
+    return cells, _half(a, left) - _half(b, right)
+
+
+def _overlap(a: Access, b: Access, i: Index, j: Index) -> Index:
+    """i + u = j + v for some u < a.width and v < b.width"""
+    if a.width == 1 and b.width == 1:
+        return i - j
+    return i - j + var(OVERLAP, 1 - b.width, a.width - 1)
+
+
+def _folded(a: Access, side: Values) -> Index:
+    known = [substitute(part, side) for part in facts(a.where.given)]
+    return folded(plain(substitute(a.index, side)), known)
 
 
 def _half(a: Access, side: Values) -> Index:

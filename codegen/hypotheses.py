@@ -5,9 +5,9 @@ Key: k l coefficients, x y indices.
 
 from collections.abc import Iterable, Mapping
 
-from codegen.accesses import inner_atoms
-from codegen.atoms import Bound, Var
-from codegen.index import Index
+from codegen.atoms import Assume, Bound, Var
+from codegen.axes import bare
+from codegen.index import Index, assume, merged, summed
 
 Range = tuple[int, int]
 Ranges = Mapping[str, Range]
@@ -16,7 +16,7 @@ Ranges = Mapping[str, Range]
 def narrowed(given: Iterable[Index], ranges: Ranges) -> dict[str, Range] | None:
     """The ranges within which every `given` can be ≥ 0; None where it never can."""
     narrow = dict(ranges)
-    parts = list(given)
+    parts = facts(given)
     for _ in range(2):
         for part in parts:
             if not _narrow(part, narrow):
@@ -56,6 +56,11 @@ def _most(part: Index, narrow: Ranges) -> int | None:
 
 def follows(goal: Index, given: Iterable[Index]) -> bool:
     """goal ≥ 0, since goal = x + Σ lᵢ·givenᵢ for some x ≥ 0 and lᵢ ≥ 0"""
+    known = facts(given)
+    return any(_exhausted(x, known) for x in facts([goal]))
+
+
+def _exhausted(goal: Index, given: Iterable[Index]) -> bool:
     for part in given:
         if _positive(goal):
             return True
@@ -79,5 +84,39 @@ def _positive(x: Index) -> bool:
     return x.lo is not None and x.lo >= 0
 
 
-def variables_of(x: Index) -> dict[str, Var]:
-    return {atom.key: atom for atom in inner_atoms(x) if isinstance(atom, Var)}
+# ---- guards inside indices
+
+
+def plain(x: Index) -> Index:
+    """x without what is assumed of it"""
+    return bare(x) if any(isinstance(atom, Assume) for atom, _ in x.terms) else x
+
+
+def facts(given: Iterable[Index]) -> list[Index]:
+    """What is given, also in terms of bare variables."""
+    found = []
+    for part in given:
+        found.append(part)
+        if (bared := plain(part)) is not part:
+            found.append(bared)
+    return found
+
+
+def folded(x: Index, given: Iterable[Index]) -> Index:
+    """l·y + rest as l·[y] + rest with the tighter range that a guard ±y + c ≥ 0 gives to y"""
+    for part in given:
+        y = summed(part.terms, 0)
+        l = _times_in(y, x) if len(y.terms) > 1 else 0
+        if l:
+            rest = merged(x.terms, (y * -l).terms)
+            known = assume(y, -part.constant)
+            x = summed(merged(rest, (known * l).terms), x.constant + l * known.constant)
+    return x
+
+
+def _times_in(y: Index, x: Index) -> int:
+    """The l for which x has the terms of l·y, 0 if there is none."""
+    held = {atom.key: k for atom, k in x.terms}
+    first, k = y.terms[0]
+    l = held.get(first.key, 0) // k
+    return l if all(held.get(atom.key, 0) == l * m for atom, m in y.terms) else 0

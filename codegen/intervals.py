@@ -9,8 +9,10 @@ those before its first in the next iteration.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from codegen.accesses import Access, Branch, Loop, Meet, Node, Sequence, Touch, parts_of
+from codegen.series import as_series
 from codegen.tree import Memory, Space
 
 Pins = tuple[tuple[str, int], ...]
@@ -50,7 +52,7 @@ class _Span:
 
 def everywhere(accesses: Iterable[Access]) -> list[Meeting]:
     """Every two accesses to one memory of which one writes, as if there were no barriers."""
-    items = tuple([Item(a) for a in accesses])
+    items = tuple([Item(a) for a in as_series(accesses)])
     return list(_among(items, frozenset()))
 
 
@@ -72,7 +74,8 @@ class _Walker:
 
     def span(self, node: Node, shared: frozenset[str]) -> _Span:
         if not self.meets(node):
-            items = tuple([Item(a) for a in accesses_in(node) if a.memory.space is self.space])
+            accesses = [a for a in accesses_in(node) if a.memory.space is self.space]
+            items = tuple([Item(a) for a in as_series(accesses)])
             self.found.extend(_among(items, shared))
             return _Span(items, items, True)
         match node:
@@ -86,7 +89,7 @@ class _Walker:
 
     def sequence(self, parts: tuple[Node, ...], shared: frozenset[str]) -> _Span:
         done = _Span((), (), True)
-        for part in parts:
+        for part in self.stretches(parts):
             new = self.span(part, shared)
             self.found.extend(_between(done.last, new.first, shared))
             done = _Span(
@@ -95,6 +98,14 @@ class _Walker:
                 done.open and new.open,
             )
         return done
+
+    def stretches(self, parts: tuple[Node, ...]) -> Iterator[Node]:
+        """The parts, those between two barriers together."""
+        for meets, run in groupby(parts, self.meets):
+            if meets:
+                yield from run
+            else:
+                yield Sequence(tuple(run))
 
     def loop(self, loop: Loop, shared: frozenset[str]) -> _Span:
         name = loop.name

@@ -7,12 +7,14 @@ clock that is far more generous stands behind it.
 
 # key: x indices, d divisor, q quotient
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from codegen.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
-from codegen.condition import Condition
+from codegen.condition import Condition, holds
 from codegen.index import Index
+from codegen.substitute import evaluate
 
 STEPS_PER_MS = 1_500  # what Z3 counts in a millisecond on such questions, about
 PATIENCE = 20  # how much longer than its limit a question may take by the clock
@@ -48,6 +50,16 @@ class Question:
     given: list[Index] = field(default_factory=list)
     denied: list[Condition] = field(default_factory=list)
     differences: list[Index] = field(default_factory=list)
+
+
+def satisfies(question: Question, values: Mapping[str, int]) -> bool:
+    """Whether these values are an answer: the solver is not taken at its word."""
+    return (
+        all(evaluate(x, values) == 0 for x in question.zero)
+        and all(evaluate(x, values) >= 0 for x in question.given)
+        and not any(holds(c, values) for c in question.denied)
+        and (not question.differences or any(evaluate(x, values) for x in question.differences))
+    )
 
 
 def ask(question: Question, limit_ms: int) -> tuple[Answer, int]:

@@ -557,3 +557,28 @@ def test_every_verdict_says_what_it_is_about():
     for v in proof.obligations:
         assert v.obligation.text
         assert isinstance(v, Proved | Refuted)
+
+
+def scattered(n, lanes, apart):
+    """Every work-item writes lanes that lie `apart`, each by a statement of its own."""
+    out, i = a_global("out", n * lanes), var("gid0", 0, n - 1)
+    base = (i // apart) * (apart * lanes) + i % apart
+    stores = [Store(out, base + apart * l, ZERO) for l in range(lanes)]
+    return kernel(*stores, groups=(n, 1, 1), whole=True)
+
+
+def test_many_writes_that_differ_by_a_constant_are_one_series():
+    tree = scattered(64, 256, 16)
+    start = perf_counter()
+    proof = assert_proved(tree)
+    assert perf_counter() - start < 1
+    assert len(about(proof, About.RACE)) == 1
+    assert not faults(scattered(16, 8, 4))
+    assert_refuted(clashing(), About.RACE)
+
+
+def clashing():
+    """Two series that meet in one cell of two work-items."""
+    out, i = a_global("out", 100), var("gid0", 0, 7)
+    stores = [Store(out, i * 9 + 3 * l, ZERO) for l in range(4)]
+    return kernel(*stores, groups=(8, 1, 1), whole=True)
