@@ -1,0 +1,158 @@
+"""python -m rewrites FILE --family F: how a program is lowered, law by law, and what comes out."""
+
+# key: p program
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from random import Random
+
+from ir.command import add_set, guard, sizes_of
+from ir.errors import IllTyped, UserError
+from ir.nodes import Program
+from ir.parse import parse_file
+from ir.read import read
+from ir.show import show
+from ir.suggest import did_you_mean
+from ir.surface import Number
+from rewrites.check import Checked, check, small_values
+from rewrites.dims import Refused
+from rewrites.families import FAMILIES, Form, Lowering, first, forms, lower
+from rewrites.proof import proof
+
+CAPS = (4, 6, 8, 12, 16, 32)  # what the sizes after `where` are cut down to for --check
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    options = _options(argv)
+    return guard(lambda: run(options))
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m rewrites", description=__doc__)
+    parser.add_argument("file", metavar="FILE", type=Path, help="a program, .lift")
+    parser.add_argument("--family", metavar="F", help=f"one of {', '.join(FAMILIES)}")
+    parser.add_argument("--form", help="one form of the family (default: the first that applies)")
+    parser.add_argument("--list", action="store_true", help="families, their forms, and refusals")
+    parser.add_argument(
+        "--check", action="store_true", help="interpret every step, at small sizes, and compare"
+    )
+    add_set(parser)
+    return parser.parse_args(argv)
+
+
+def run(options: argparse.Namespace) -> int:
+    """What the options ask for."""
+    sizes, p = sizes_of(options), parse_file(options.file, sizes_of(options))
+    families = [_known(options.family, FAMILIES, "family")] if options.family else list(FAMILIES)
+    if options.list:
+        for family in families:
+            print("\n".join(_listing(p, family)))
+        return 0
+    if options.family is None:
+        raise UserError(f"--family is missing: one of {', '.join(FAMILIES)}, or --list")
+    lowering = lowered(p, options.family, options.form)
+    print(_title(lowering))
+    print("\n".join(proof(lowering.derivation)))
+    print(f"\n{show(lowering.program)}", end="")
+    return _check(options.file, sizes, lowering) if options.check else 0
+
+
+def _title(lowering: Lowering) -> str:
+    form = f", {lowering.form}" if lowering.form else ""
+    steps = len(lowering.derivation.steps)
+    return f"{lowering.program.name} by {lowering.family}{form}: {steps} steps\n"
+
+
+def lowered(p: Program, family: str, form: str | None) -> Lowering:
+    """A program by a form of a family, or by the first that applies."""
+    try:
+        return first(p, family) if form is None else lower(p, family, _form(p, family, form))
+    except Refused as refused:
+        raise UserError(f"{family} refuses {p.name}: {refused}") from refused
+
+
+def _form(p: Program, family: str, name: str) -> Form:
+    by_name = {form.name: form for form in forms(p, family)}
+    return by_name[_known(name, by_name, f"form of {family}")]
+
+
+def _known(name: str, known: Mapping[str, object], what: str) -> str:
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; --list shows each {what}"
+        raise UserError(f"no {what} `{name}`{hint}")
+    return name
+
+
+# ---- --list
+
+
+def _listing(p: Program, family: str) -> Iterator[str]:
+    """The forms that apply, with their parameters; then the reasons why others do not."""
+    yield family
+    tried = [(form.name or "(plain)", _outcome(p, family, form)) for form in forms(p, family)]
+    for name, made in tried:
+        if isinstance(made, Lowering):
+            parameters = " ".join(made.program.free) or "none"
+            yield f"  {name:40} {len(made.derivation.steps):4} steps, parameters {parameters}"
+    refused = sorted((str(why), name) for name, why in tried if isinstance(why, Refused))
+    for why, group in groupby(refused, key=lambda pair: pair[0]):
+        yield f"  refused: {', '.join(name for _, name in group)}\n    {why}"
+
+
+def _outcome(p: Program, family: str, form: Form) -> Lowering | Refused:
+    try:
+        return lower(p, family, form)
+    except Refused as refused:
+        return refused
+
+
+# ---- --check
+
+
+def _check(file: Path, sizes: Mapping[str, int], lowering: Lowering) -> int:
+    p, small, used = _small(file, sizes, lowering)
+    values = small_values(list(small.derivation.terms()), Random(0))
+    if values is None:
+        raise UserError(f"no small parameters were found for {_show(used)}: choose sizes by --set")
+    found = check(p, small.derivation, values)
+    print("\n" + _verdict(found, used))
+    return 0 if found.wrong is None else 1
+
+
+def _verdict(found: Checked, sizes: Mapping[str, int]) -> str:
+    at = f"at {_show(sizes)}" + (f" with {_show(found.values)}" if found.values else "")
+    if found.wrong is None:
+        return f"checked {at}: the terms after all {found.steps} steps mean the same"
+    return f"WRONG {at}: the term after step {found.wrong} means something else"
+
+
+def _show(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {n}" for name, n in values.items())
+
+
+def _small(
+    file: Path, sizes: Mapping[str, int], lowering: Lowering
+) -> tuple[Program, Lowering, Mapping[str, int]]:
+    """The same program with its sizes cut down, lowered by the same form."""
+    written = _written(file)
+    for cap in CAPS:
+        used = {name: min(n, cap) for name, n in written.items()} | dict(sizes)
+        try:
+            p = parse_file(file, used)
+            return p, lowered(p, lowering.family, lowering.form), used
+        except (UserError, IllTyped):
+            continue
+    raise UserError("the program cannot be cut down to small sizes: choose some by --set")
+
+
+def _written(file: Path) -> dict[str, int]:
+    """The sizes that are plain numbers after `where`."""
+    found = {b.name.text: b.size for b in read(file.read_text(encoding="utf-8"), str(file)).where}
+    return {name: int(n.value) for name, n in found.items() if isinstance(n, Number)}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
