@@ -179,9 +179,9 @@ class _Stage:
     def through(self, s: Store, loops: tuple[tuple[str, int], ...]) -> tuple[Statement, Statement]:
         """A store to local memory by way of a private one, which has a cell for each iteration."""
         kind = kind_of(s.value)
-        cells = prod(count for _, count in loops)
+        shape = (*(count for _, count in loops), kind.width)
         name = self.scope.fresh(self.hint)
-        memory = Memory(name, Space.PRIVATE, kind.scalar, cells * kind.width)
+        memory = Memory(name, Space.PRIVATE, kind.scalar, prod(shape), shape=shape)
         self.declared.append(Declare(memory))
         slot = constant(0)
         for loop, count in loops:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from codegen.atoms import Rem
 from codegen.axes import bare
 from codegen.index import Index, var
-from codegen.inplace import tells_apart
+from codegen.injective import impossible
 from codegen.substitute import substitute
 from codegen.tree import (
     Barrier,
@@ -177,14 +177,13 @@ class _Placer:
 
     def own(self, p: Access, a: Access) -> bool:
         """Whether the two can only touch one cell if one work-item makes both accesses."""
-        if p.width != a.width or bare(p.index) != bare(a.index):
+        if p.width != a.width or not (_on_grain(p) and _on_grain(a)):
             return False
-        names = p.index.names
-        known = {name for name, _ in (*self.items, *p.loops)}
         items = [i for i in self.items if i[1] > 1]
-        inside = [loop for loop in p.loops if loop[0] in names]
-        grain = all(k % p.width == 0 for _, k in bare(p.index).terms)
-        return grain and names <= known and tells_apart(p.index, [*items, *inside])
+        inner = [loop for loop in a.loops if loop not in p.loops]
+        other = {name: var(f"{name}_other", 0, n - 1) for name, n in (*items, *inner)}
+        meeting = bare(p.index) - substitute(bare(a.index), other)
+        return impossible([meeting], [var(name, 0, n - 1) - other[name] for name, n in items])
 
     # ---- guards
 
@@ -212,6 +211,12 @@ class _Placer:
             case If(_, body):
                 return [replace(inner, body=block(self.pushed(If(s.condition, body))))]
         return [inner]
+
+
+def _on_grain(a: Access) -> bool:
+    """Whether a vector's access begins at a multiple of its width."""
+    index = bare(a.index)
+    return index.constant % a.width == 0 and all(k % a.width == 0 for _, k in index.terms)
 
 
 def _has_barrier(s: Statement) -> bool:

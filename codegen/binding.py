@@ -78,6 +78,10 @@ def is_heavy(e: Value) -> bool:
     )
 
 
+def has_choice(e: Value) -> bool:
+    return any(isinstance(inner, Select) for inner in subvalues(e))
+
+
 def named(scope: Scope, hint: str, e: Value) -> Value:
     """e in a private variable."""
     kind = kind_of(e)

@@ -75,7 +75,7 @@ def shape_of(name: str, t: Type) -> tuple[str, tuple[int, ...]]:
 
 
 def _place(t: Type, memory: Memory) -> Place:
-    def allocate(where: tuple[int, ...], scalar: str, elements: int) -> places.Cells:
+    def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
         return lambda i: Cell(memory, i)
 
     return laid(t, NO_PATH, allocate)

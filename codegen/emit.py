@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from codegen import places, views
 from codegen.axes import Axis, Owned, Plain, plain
-from codegen.binding import Env, bound, hint_of, is_heavy, is_layout, named, uses
+from codegen.binding import Env, bound, has_choice, hint_of, is_heavy, is_layout, named, uses
 from codegen.condition import within
 from codegen.index import Index, constant, maximum, minimum
 from codegen.outward import number, outward
@@ -187,8 +187,10 @@ class Emitter:
             self.wanted = before
 
     def scalar(self, p: Pattern, e: Value, body: Expr) -> Value:
-        """A scalar under its name, where it is used more than once."""
-        if self.scope.by_name or not is_heavy(e) or uses(p, body) < 2:
+        """A scalar under its name, where it is used more than once or is a choice."""
+        if self.scope.by_name or not is_heavy(e):
+            return e
+        if uses(p, body) < (1 if has_choice(e) else 2):
             return e
         return named(self.scope, hint_of(p), e)
 
@@ -236,10 +238,10 @@ class Emitter:
         """Private memory for one work-item's share of e."""
         made: dict[tuple[int, ...], places.Cells] = {}
 
-        def allocate(where: tuple[int, ...], scalar: str, elements: int) -> places.Cells:
+        def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
             if where not in made:
                 name = "_".join([hint, *map(str, where)])
-                memory = self.scope.memory(name, Space.PRIVATE, scalar, elements)
+                memory = self.scope.memory(name, Space.PRIVATE, scalar, shape)
                 made[where] = lambda i: Cell(memory, i)
             return made[where]
 
@@ -254,10 +256,10 @@ class Emitter:
             raise Unsupported("toLocal inside mapGlobal: expected it inside mapWorkgroup")
         made: dict[tuple[int, ...], places.Cells] = {}
 
-        def allocate(where: tuple[int, ...], scalar: str, elements: int) -> places.Cells:
+        def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
             if where not in made:
                 name = "_".join([hint, *map(str, where)])
-                memory = self.scope.memory(name, Space.LOCAL, scalar, elements, halves)
+                memory = self.scope.memory(name, Space.LOCAL, scalar, shape, halves)
                 made[where] = lambda i: Cell(memory, i)
             return made[where]
 

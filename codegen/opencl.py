@@ -13,9 +13,9 @@ from codegen.tree import (
 
 def print_kernel(kernel: Kernel) -> str:
     """A kernel's text."""
-    writer = Writer(kernel.body)
-    writer.block(kernel.body, 1)
-    lines = [*_head(kernel), *_locals(kernel), *_ids(kernel), *writer.lines, "}"]
+    writer = Writer(kernel)
+    body = writer.write(kernel.body)
+    lines = [*_head(kernel), *_locals(kernel), *_ids(kernel), *body, "}"]
     return "\n".join([*writer.helpers(), *lines]) + "\n"
 
 

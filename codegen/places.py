@@ -251,8 +251,9 @@ def array_place(place: Place) -> ArrayPlace:
 
 Step = tuple[Axis, Index]
 Cells = Callable[[Index], Cell]
-Allocate = Callable[[tuple[int, ...], str, int], Cells]
-"""(which part of a tuple, scalar, elements) -> the cell at an index of that memory"""
+Shape = tuple[int, ...]
+Allocate = Callable[[tuple[int, ...], str, Shape], Cells]
+"""(which part of a tuple, scalar, dimensions) -> the cell at an index of that memory"""
 
 
 def laid(t: Type, path: tuple[Step, ...], allocate: Allocate, where: tuple[int, ...] = ()) -> Place:
@@ -276,9 +277,9 @@ def laid(t: Type, path: tuple[Step, ...], allocate: Allocate, where: tuple[int, 
 def _leaf(
     scalar: Scalar, w: int, path: tuple[Step, ...], allocate: Allocate, where: tuple[int, ...]
 ) -> Cell:
-    index, size = constant(0), 1
+    index = constant(0)
     for axis, i in path:
         index = index * share(axis) + slot(axis, i)
-        size *= share(axis)
-    cell = allocate(where, scalar.name, size * w)(index * w)
+    shape = (*(share(axis) for axis, _ in path), w)
+    cell = allocate(where, scalar.name, shape)(index * w)
     return replace(cell, width=w)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from typing import TypeVar
 
 from codegen.axes import Axis, Joined, Owned, Plain
@@ -87,10 +88,16 @@ class Scope:
     # ---- memories
 
     def memory(
-        self, hint: str, space: Space, scalar: str, elements: int, halves: int = 1
+        self,
+        hint: str,
+        space: Space,
+        scalar: str,
+        shape: tuple[int, ...] | int,
+        halves: int = 1,
     ) -> Memory:
         """A new memory, declared here."""
-        memory = Memory(self.fresh(hint), space, scalar, elements, halves)
+        dims = (shape,) if isinstance(shape, int) else shape
+        memory = Memory(self.fresh(hint), space, scalar, prod(dims), halves, dims)
         self.add(Declare(memory))
         return memory
 

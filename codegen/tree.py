@@ -26,13 +26,17 @@ class Space(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """`halves` equal parts of `elements` scalars each; two memories are never the same storage."""
+    """`halves` equal parts of `elements` scalars each; two memories are never the same storage.
+
+    `shape` only says how the scalars of private memory are spelled: `acc_0_1`.
+    """
 
     name: str
     space: Space
     scalar: str  # "float" | "half" | "int"
     elements: int
     halves: int = 1
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
