@@ -81,7 +81,7 @@ def pieces(x: Index) -> Iterator[Index]:
     if not x.terms:
         return
     x = _primitive(x)
-    parted = _in_two(x) or _in_two(digits(x))
+    parted = _in_two(digits(x)) or _in_two(x)
     if parted is None:
         yield x
         return

@@ -2,6 +2,7 @@
 
 # key: e term, s strategy, n number of maps
 
+import sys
 from functools import partial
 
 from ir.nat import Size
@@ -53,11 +54,14 @@ def trips(e: Expr) -> list[Size]:
     return [size_of(e.xs), *trips(e.f.body)] if isinstance(e, Reduce) else []
 
 
+def weight(n: Size) -> int:
+    """How long a loop is: a chunk of unknown size counts as the longest."""
+    return n if isinstance(n, int) else sys.maxsize
+
+
 def longest_outside(e: Expr) -> Rewritten | None:
     """Bring the longest reduction of a nest to the outside."""
-    sizes = trips(e)
-    if not all(isinstance(n, int) for n in sizes):
-        return skip(e)
+    sizes = list(map(weight, trips(e)))
     longest = max(range(len(sizes)), key=lambda i: sizes[i])
     moves = [_deep(i, interchange_reduce()) for i in reversed(range(longest))]
     return seq(*(seq(m, simplify, nested_reductions) for m in moves))(e)
@@ -65,9 +69,7 @@ def longest_outside(e: Expr) -> Rewritten | None:
 
 def longest_inside(e: Expr) -> Rewritten | None:
     """Bring the longest reduction of a nest to the inside."""
-    sizes = trips(e)
-    if not all(isinstance(n, int) for n in sizes):
-        return skip(e)
+    sizes = list(map(weight, trips(e)))
     longest = max(range(len(sizes)), key=lambda i: (sizes[i], i))
     moves = [_deep(i, interchange_reduce()) for i in range(longest, len(sizes) - 1)]
     return seq(*(seq(m, simplify, nested_reductions) for m in moves))(e)

@@ -11,7 +11,7 @@ from functools import partial
 
 from ir.nat import Size, named
 from ir.nodes import Expr, Level, Reduce
-from ir.types import Array
+from ir.types import Array, Type, Vector, leaves
 from ir.typing import type_of
 from rewrites.apart import in_parts
 from rewrites.block import (
@@ -50,6 +50,7 @@ class Blocked:
     split: bool = False  # the reduction in parts, summed by a second kernel
     ahead: bool = False  # the next chunk is loaded while this one is used
     flipped: bool = False  # rows and columns change roles
+    along: bool = False  # columns are loaded along the reduction, in vectors
 
 
 def blocked(params: frozenset[str], form: Blocked) -> Strategy:
@@ -130,17 +131,24 @@ def _chunks(form: Blocked) -> Strategy:
 
 
 def _staged(form: Blocked) -> Strategy:
+    """Each array operand of a chunk staged, then a block for every work-item."""
+
     def run(e: Expr) -> Rewritten | None:
         step: Strategy = spread(LEVELS[:2], loop_nest)
         for t in reversed([t for t in operand_terms(e) if isinstance(type_of(t), Array)]):
-            stage = seq(child(0, staging(form.ahead)), child(1, step))
+            along = form.along and not _vectors(type_of(t))
+            stage = seq(child(0, staging(form.ahead, along)), child(1, step))
             step = seq(share(term=t, name="tile"), stage)
         return step(e)
 
     return run
 
 
-def staging(ahead: bool) -> Strategy:
+def _vectors(t: Type) -> bool:
+    return any(isinstance(leaf, Vector) for leaf in leaves(t))
+
+
+def staging(ahead: bool, along: bool) -> Strategy:
     """view  =  views . toLocal . (copied by all work-items of the group) . views
 
     The item's own dimension, outermost in the operand, goes innermost, so that neighbours in the
@@ -149,12 +157,30 @@ def staging(ahead: bool) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         dims = depth(type_of(e))
-        step = flattened(dims, seq(_copy_together, to_local(ahead=ahead)))
-        for level in reversed(range(dims - 1)):
-            step = seq(transpose_inner(level=level), child(1 if level else 0, step))
+        step = _stage_along(dims, ahead) if along else _stage_together(dims, ahead)
+        for level in reversed(range(dims - 1 - along)):
+            step = seq(transpose_inner(level=level), child(_of(level), step))
         return step(e)
 
     return run
+
+
+def _of(level: int) -> int:
+    """Which child a transposition at a level is of."""
+    return 1 if level else 0
+
+
+def _stage_together(dims: int, ahead: bool) -> Strategy:
+    """Copied in the order of the tile."""
+    return flattened(dims, seq(copy(), _rounds, to_local(ahead=ahead)))
+
+
+def _stage_along(dims: int, ahead: bool) -> Strategy:
+    """Copied in vectors along the innermost dimension, and so written across the tile."""
+    level = dims - 2
+    vectors = flattened(dims, seq(copy(), vectorize_map(v=V), inside(_rounds)))
+    inner = seq(child(_of(level), vectors), to_local(ahead=ahead))
+    return seq(transpose_inner(level=level), child(_of(level), inner))
 
 
 def flattened(dims: int, s: Strategy) -> Strategy:
@@ -164,14 +190,14 @@ def flattened(dims: int, s: Strategy) -> Strategy:
     return seq(join_open(), child(0, flattened(dims - 1, s)))
 
 
-def _copy_together(e: Expr) -> Rewritten | None:
+def _rounds(e: Expr) -> Rewritten | None:
+    """A map over as many rounds of all work-items as it takes."""
     threads: Size = LX * LY
-    rounds = seq(
+    return seq(
         attempt(round_map(k=threads)),
         inside(split_map(k=threads)),
         inside(seq(body(seq(split_map(k=LX), inside(_items))), to_seq(unrolled=True))),
-    )
-    return seq(copy(), rounds)(e)
+    )(e)
 
 
 def _items(e: Expr) -> Rewritten | None:

@@ -80,11 +80,11 @@ def _registers(p: Program) -> Iterator[Form]:
 
 def _blocked(p: Program) -> Iterator[Form]:
     panel = named("lx") * named("tr") * named("v")
-    for (text, choices), split, ahead, flipped in product(
-        _choices(p, panel), (False, True), (False, True), (False, True)
+    for (text, choices), split, ahead, flipped, along in product(
+        _choices(p, panel), (False, True), (False, True), (False, True), (False, True)
     ):
-        words = ["split"] * split + ["ahead"] * ahead + ["flipped"] * flipped
-        form = Blocked(choices, split, ahead, flipped)
+        words = ["split"] * split + ["ahead"] * ahead + ["flipped"] * flipped + ["along"] * along
+        form = Blocked(choices, split, ahead, flipped, along)
         yield Form(" ".join([*text.split(), *words]), blocked(parameters(p), form))
 
 
