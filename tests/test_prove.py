@@ -10,7 +10,7 @@ import pytest
 from kernel_simulator import faults
 
 from codegen.condition import ALWAYS, at_least, both, less, within
-from codegen.index import assume, constant, var
+from codegen.index import assume, constant, maximum, minimum, var
 from codegen.prove import prove
 from codegen.tree import (
     Apply,
@@ -476,7 +476,11 @@ class Maker:
             return self.random.choice([MEET, MEET, EVERYWHERE])
         memory = self.random.choice(self.memories)
         width = self.random.choice([1, 1, 1, 2])
-        return Store(memory, self.index(memory), self.value(width), self.half(memory))
+        index, half, value = self.index(memory), self.half(memory), self.value(width)
+        if kind < 0.65:
+            step = self.random.choice([-1, 1, 2, 4])
+            return Block(tuple([Store(memory, index + step * k, value, half) for k in range(3)]))
+        return Store(memory, index, value, half)
 
     def value(self, width):
         if self.random.random() < 0.4:
@@ -527,6 +531,10 @@ class Maker:
             total = total + self.term() * self.random.choice([-1, 1, 2])
         elif spoil < 0.45:
             total = assume(total, 0, self.random.choice([3, memory.elements - 1]))
+        elif spoil < 0.5:
+            total = minimum(maximum(total - 1, 0), memory.elements - 1)
+        elif spoil < 0.53:
+            total = total * self.term()
         return total % memory.elements if self.random.random() < 0.2 else total
 
 
