@@ -37,13 +37,14 @@ def _row(variant: Variant) -> dict[str, float]:
     return {
         f"family={variant.family}": 1.0,
         **{f"stored={view}": 1.0 for view in variant.stored},
+        **{f"form={word}": 1.0 for word in variant.form.split()},
         **{f"parameter {name}": math.log2(1 + abs(n)) for name, n in variant.parameters},
         **{f"feature {name}": _tame(value) for name, value in variant.features},
     }
 
 
 def _is_flag(name: str) -> bool:
-    return name.startswith(("family=", "stored="))
+    return name.startswith(("family=", "stored=", "form="))
 
 
 def _tame(value: float) -> float:

@@ -28,6 +28,7 @@ class Variant:
     family: str
     parameters: tuple[tuple[str, int], ...]
     stored: tuple[str, ...] = ()  # the views made real in global memory
+    form: str = ""  # the family's choices that are not numbers, such as "padded relaid ahead"
     derivation: tuple[Step, ...] = ()
     plan: Plan | None = None
     flops: int | None = None  # operations it executes, redundant ones too
@@ -135,11 +136,9 @@ class Bounds:
         return max(known, default=None)
 
 
-def variant_id(
-    family: str, parameters: Sequence[tuple[str, int]], stored: Sequence[str] = ()
-) -> str:
+def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequence[str] = ()) -> str:
     """A short name that depends on nothing but the choice: `blocked-3f9a1c2e`."""
-    choice = json.dumps([family, sorted(parameters), list(stored)])
+    choice = json.dumps([family, sorted(parameters), list(form)])
     return f"{family}-{hashlib.sha256(choice.encode()).hexdigest()[:8]}"
 
 

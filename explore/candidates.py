@@ -1,0 +1,117 @@
+"""All candidates of a run, derived in parallel, and what is needed to build each."""
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from constraints.devices import Profile
+from explore.encode import matrix, strata
+from explore.options import POOL, Options
+from explore.records import Failed, Step, Variant
+from explore.search import Search
+from explore.space import Derive, Derived, Inapplicable, derive, tasks
+from explore.variant import Task
+from explore.worker import Pool
+from ir.errors import UserError
+from ir.nodes import Program
+
+DERIVE_LIMIT = 60.0  # seconds a form
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the variants of one form share."""
+
+    program: bytes  # pickled
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Variants without plans, in a fixed order, each with the form it comes from."""
+
+    variants: tuple[Variant, ...]
+    memory: tuple[int, ...]
+    form_of: tuple[int, ...]
+    forms: tuple[Form, ...]
+    legal: int  # points that the sample was drawn from
+    skipped: tuple[tuple[str, str], ...]  # forms that do not apply, and why
+
+    def task(self, number: int) -> Task:
+        """What a build worker needs."""
+        form = self.forms[self.form_of[number]]
+        return Task(number, form.program, self.variants[number].parameters)
+
+    def search(self, options: Options) -> Search:
+        """The order in which to try them."""
+        kinds = strata(self.variants, self.memory)
+        places = [(kind, v.form) for kind, v in zip(kinds, self.variants, strict=True)]
+        return Search(
+            matrix(self.variants)[1],
+            places,
+            self.memory,
+            strategy=options.strategy,
+            seed=options.seed,
+            first=max(16, min(256, options.variants // 4)),
+            batch=32,
+        )
+
+
+def candidates(program: Program, profile: Profile, options: Options) -> Candidates:
+    """Derive what the options ask for; an error if nothing is left."""
+    todo = tasks(
+        program,
+        profile,
+        families=options.families,
+        budget=POOL * options.variants,
+        seed=options.seed,
+        max_memory=options.max_memory,
+    )
+    results = _derived(todo, options.workers)
+    found = [r for r in results if isinstance(r, Derived)]
+    skipped = [
+        (f"{r.family} {r.form}".strip(), r.reason) for r in results if isinstance(r, Inapplicable)
+    ]
+    if not any(d.variants for d in found):
+        raise UserError(_nothing(skipped))
+    return _gathered(found, skipped)
+
+
+def _derived(todo: Sequence[Derive], workers: int) -> list[Derived | Inapplicable]:
+    """In the order of the tasks, whatever order they were done in."""
+    if len(todo) == 1:
+        return [derive(todo[0])]
+    done: dict[tuple[str, str], Derived | Inapplicable] = {}
+    pool: Pool[Derive, Derived | Inapplicable]
+    with Pool(derive, workers=workers, timeout=DERIVE_LIMIT, stage="constrain") as pool:
+        for result in pool.map(todo):
+            key = (result.task.family, result.task.form)
+            match result.result:
+                case Failed(_, reason):
+                    done[key] = Inapplicable(*key, reason)
+                case other:
+                    done[key] = other
+    return [done[t.family, t.form] for t in todo]
+
+
+def _gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Candidates:
+    """All points, those that are the same choice once."""
+    variants: dict[str, tuple[Variant, int, int]] = {}
+    for n, derived in enumerate(found):
+        for variant, memory in zip(derived.variants, derived.memory, strict=True):
+            variants.setdefault(variant.id, (variant, memory, n))
+    listed = list(variants.values())
+    return Candidates(
+        tuple(v for v, _, _ in listed),
+        tuple(m for _, m, _ in listed),
+        tuple(n for _, _, n in listed),
+        tuple(Form(pickle.dumps(d.program), d.steps) for d in found),
+        sum(d.count for d in found),
+        tuple(skipped),
+    )
+
+
+def _nothing(skipped: Sequence[tuple[str, str]]) -> str:
+    reasons = list(dict.fromkeys(reason for _, reason in skipped))[:3]
+    because = f": {'; '.join(reasons)}" if reasons else ""
+    return f"no variant satisfies the constraints{because}"

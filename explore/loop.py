@@ -1,0 +1,205 @@
+"""The loop of a run: rounds of candidates are built, then measured, and the search is told.
+
+Rounds are taken in a fixed order and their results too, so that one seed gives one sequence of
+variants however long each build takes. On a GPU the next round is built while this one is measured;
+on a CPU builds would disturb the times, so they take turns.
+"""
+
+# key: n number of a candidate
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from explore.candidates import Candidates
+from explore.measure import Measure
+from explore.options import Options
+from explore.progress import Watch
+from explore.records import Failed, Measured, Outcome, Predicted, Record, Variant, latest
+from explore.search import Search
+from explore.store import Store
+from explore.variant import Made, Task
+from explore.worker import Pool, wait_any
+
+HOPELESS = 3.0  # times slower than the best known for its memory: not worth more runs
+
+Judge = Callable[[Variant], Predicted]
+
+
+@dataclass(slots=True)
+class Loop:
+    """One pass through the rounds; `judge` stands in for a device that is not here."""
+
+    options: Options
+    candidates: Candidates
+    store: Store
+    watch: Watch
+    builders: Pool[Task, Made]
+    device: "Pool[Any, Any] | None"
+    judge: Judge | None
+    overlap: bool
+    before: Mapping[str, Record]  # outcomes of an earlier start of this run
+    clock: Callable[[], float] = time.monotonic
+    outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
+    waiting: dict[str, list[int]] = field(default_factory=dict)  # numbers by key, in measurement
+    running: dict[int, Variant] = field(default_factory=dict)  # in measurement
+    made: dict[int, Made] = field(default_factory=dict)
+    round: list[int] = field(default_factory=list)
+    delivered: int = 0  # of the round
+    seen: set[str] = field(default_factory=set)
+    left: int = 0
+    best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
+    search: Search = field(init=False)
+    begun: float = 0.0
+    earlier_s: float = 0.0
+
+    def run(self) -> bool:
+        """Whether it went through to the end; false when the time was up."""
+        self.search = self.candidates.search(self.options)
+        self.begun = self.clock()
+        self.earlier_s = max((r.elapsed_s for r in self.before.values()), default=0.0)
+        self.left = self.options.variants
+        self._begin(self._next())
+        while self.round:
+            self._build()
+            if self._late():
+                self._drain()
+                return False
+            if self.overlap:
+                self._begin(self._next())
+            else:
+                self._drain()
+                self._begin(self._next())
+        self._drain()
+        return True
+
+    # ---- rounds
+
+    def _next(self) -> list[int]:
+        """The next round, once what it depends on is known; at most what is left of the budget."""
+        if self.left - len(self.running) <= 0:
+            return []
+        chosen = self.search.next_round()
+        while chosen is None:
+            self._pump()
+            chosen = self.search.next_round()
+        return chosen[: max(0, self.left - len(self.running))]
+
+    def _begin(self, chosen: list[int]) -> None:
+        self.round, self.delivered = chosen, 0
+        self.made = {}
+        for n in chosen:
+            if self.candidates.variants[n].id not in self.before:
+                self.builders.submit(self.candidates.task(n))
+
+    def _build(self) -> None:
+        """Until all of the round is built and handed on."""
+        while self.delivered < len(self.round):
+            if self.overlap or not self.builders.pending:
+                self._deliver()
+            if self.delivered < len(self.round):
+                self._pump()
+
+    def _deliver(self) -> None:
+        """Hand on, in order, what is built."""
+        while self.delivered < len(self.round):
+            n = self.round[self.delivered]
+            known = self.before.get(self.candidates.variants[n].id)
+            if known is None and n not in self.made:
+                return
+            self.delivered += 1
+            if known is None:
+                self._hand_on(n, self.made.pop(n))
+            else:
+                self._remember(n, known)
+
+    def _drain(self) -> None:
+        while self.running:
+            self._pump()
+
+    def _pump(self) -> None:
+        """Take in what the workers have done."""
+        pools: list[Pool[Any, Any]] = [self.builders, *([self.device] if self.device else [])]
+        if not any(pool.pending for pool in pools):
+            raise AssertionError("the run waits for nothing")
+        for pool, done in wait_any(pools):
+            if pool is self.builders:
+                result = done.result
+                if isinstance(result, Failed):
+                    result = Made(None, None, None, done.seconds * 1e9, result)
+                self.made[done.task.number] = result
+            else:
+                self._settle(done.task.number, done.result)
+
+    def _late(self) -> bool:
+        limit = self.options.time_limit_s
+        return limit is not None and self.elapsed() > limit
+
+    def elapsed(self) -> float:
+        """Seconds that this run has taken, earlier starts included."""
+        return self.earlier_s + self.clock() - self.begun
+
+    # ---- outcomes
+
+    def _hand_on(self, n: int, made: Made) -> None:
+        """A variant that was built: measured, unless the same kernels are already known."""
+        variant = replace(
+            self.candidates.variants[n],
+            derivation=self.candidates.forms[self.candidates.form_of[n]].steps,
+            plan=made.plan,
+            flops=made.flops,
+            traffic_bytes=made.traffic_bytes,
+        )
+        if made.plan is not None and variant.key in self.outcomes:
+            self._tell(n, self.outcomes[variant.key])
+        elif made.plan is not None and variant.key in self.waiting:
+            self.waiting[variant.key].append(n)
+        elif made.failed is not None:
+            self._record(n, variant, made.failed)
+        elif self.device is None:
+            assert self.judge is not None
+            self._record(n, variant, self.judge(variant))
+        else:
+            assert made.plan is not None
+            self.running[n] = variant
+            self.waiting[variant.key] = []
+            self.device.submit(Measure(n, made.plan, self._ceiling(variant), made.build_ns))
+
+    def _settle(self, n: int, outcome: Outcome) -> None:
+        variant = self.running.pop(n)
+        self._record(n, variant, outcome)
+        for other in self.waiting.pop(variant.key, []):
+            self._tell(other, outcome)
+
+    def _record(self, n: int, variant: Variant, outcome: Outcome) -> None:
+        record = Record(variant, outcome, self.elapsed(), time.time())
+        self.store.append([record])
+        self.watch.saw(record)
+        self._count(n, record)
+
+    def _remember(self, n: int, record: Record) -> None:
+        self._count(n, record)
+
+    def _count(self, n: int, record: Record) -> None:
+        self.left -= 1
+        if record.variant.plan is not None:
+            self.outcomes[record.variant.key] = record.outcome
+        if isinstance(record.outcome, Measured) and record.memory_bytes is not None:
+            self.best.append((record.outcome.time_ns, record.memory_bytes))
+        self._tell(n, record.outcome)
+
+    def _tell(self, n: int, outcome: Outcome) -> None:
+        self.search.tell(n, None if isinstance(outcome, Failed) else outcome.time_ns)
+
+    def _ceiling(self, variant: Variant) -> float | None:
+        """Slower than this, a variant cannot come near the front."""
+        assert variant.plan is not None
+        memory = variant.plan.memory_bytes
+        times = [t for t, m in self.best if m <= memory]
+        return HOPELESS * min(times) if times else None
+
+
+def first_round(records: "list[Record]") -> dict[str, Record]:
+    """What was known of each variant before the front was measured again."""
+    return {r.variant.id: r for r in latest([r for r in records if r.round == 0])}

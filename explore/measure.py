@@ -1,0 +1,166 @@
+"""Checks and times a variant on the device. What the one worker that owns the device does."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from codegen.devices import Device
+from codegen.plan import Plan
+from codegen.program import Program as Built
+from codegen.results import BuildFailed, GuardViolated, PoisonFound, RunFailed, Timing
+from codegen.runtime import Session, open_device
+from explore.records import Failed, Measured
+from explore.reference import Array, Reference, inputs_of, load_reference, relative_error
+from ir.nodes import Program
+
+ROTATED = 64 << 20  # bytes of inputs to go through before one comes again: more than most caches
+COPIES = 8
+WARMUP, RUNS, LIMIT = 2, 15, 0.6  # runs, runs, seconds a variant
+PASSES, PASS_RUNS, PASS_LIMIT = 5, 11, 0.8  # of measuring the front again
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Check a plan and time it; slower than `ceiling_ns` is hopeless."""
+
+    number: int
+    plan: Plan
+    ceiling_ns: float | None = None
+    build_ns: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Time plans that were found right again, in turns."""
+
+    plans: tuple[Plan, ...]
+
+
+@dataclass(slots=True)
+class Meter:
+    """The device open, inputs and references at hand."""
+
+    device: Device
+    session: Session
+    inputs: Mapping[str, Array]
+    whole: Mapping[str, Array]
+    reference: Reference
+    max_error: float
+    rotate: int = field(default=1)
+
+
+def meter(device: Device, program: Program, seed: int, reference: Path, max_error: float) -> Meter:
+    """Runs once in the worker."""
+    inputs = inputs_of(program, seed)
+    varying = sum(inputs[p.var.name].nbytes for p in program.params if not p.const)
+    return Meter(
+        device,
+        open_device(device),
+        inputs,
+        inputs_of(program, seed, integers=True),
+        load_reference(reference),
+        max_error,
+        min(COPIES, max(1, ROTATED // max(1, varying))),
+    )
+
+
+def setup_for(
+    device: Device, program: Program, seed: int, reference: Path, max_error: float
+) -> "partial[Meter]":
+    """`meter` with its arguments, as a worker takes it."""
+    return partial(meter, device, program, seed, reference, max_error)
+
+
+def measure(state: Meter, task: Measure | Again) -> Measured | Failed | list[list[float]]:
+    """What became of a plan; or for several, the medians of each pass over each."""
+    try:
+        return _again(state, task.plans) if isinstance(task, Again) else _measured(state, task)
+    except BuildFailed as error:
+        return Failed("build", (error.log.splitlines() or ["no reason given"])[0], error.log)
+    except (GuardViolated, PoisonFound) as error:
+        return Failed("verify", str(error))
+    except RunFailed as error:
+        state.session = open_device(state.device)  # a fault leaves a context unusable
+        return Failed("run", str(error))
+
+
+def _measured(state: Meter, task: Measure) -> Measured | Failed:
+    checked = state.session.build(task.plan, checking=True)
+    if failed := _wrong(state, checked):
+        checked.release()
+        return failed
+    error = relative_error(checked(state.inputs), state.reference.output)
+    checked.release()
+    if not error <= state.max_error:
+        return Failed("verify", f"error {error:.2g} is over {state.max_error:.2g}", error=error)
+    timing = _timed(state, task.plan, task.ceiling_ns)
+    return Measured(
+        time_ns=timing.median_ns,
+        spread=_spread(timing),
+        error=error,
+        prepack_ns=timing.prepack_ns,
+        build_ns=task.build_ns,
+        runs_ns=(timing.low_ns, timing.median_ns, timing.high_ns),
+        stopped_early=timing.gave_up,
+    )
+
+
+def _wrong(state: Meter, built: Built) -> Failed | None:
+    """Whole numbers must come out exactly, where they can: no cell may differ."""
+    exact = state.reference.exact
+    if exact is None:
+        return None
+    out = built(state.whole)
+    wrong = np.asarray(out, np.float64) != exact
+    if not wrong.any():
+        return None
+    first = [int(i) for i in np.argwhere(wrong)[0]]
+    return Failed(
+        "verify",
+        f"{int(wrong.sum())} of {wrong.size} cells differ on whole-number inputs, first {first}: "
+        f"{float(out[tuple(first)]):g}, expected {float(exact[tuple(first)]):g}",
+        error=relative_error(out, exact),
+    )
+
+
+def _timed(state: Meter, plan: Plan, ceiling_ns: float | None) -> Timing:
+    built = state.session.build(plan)
+    try:
+        return built.time(state.inputs, RUNS, WARMUP, state.rotate, ceiling_ns, LIMIT)
+    finally:
+        built.release()
+
+
+def _spread(timing: Timing) -> float:
+    return (timing.high_ns - timing.low_ns) / timing.median_ns if timing.median_ns else 0.0
+
+
+def _again(state: Meter, plans: Sequence[Plan]) -> list[list[float]]:
+    """Pass by pass over all of them, so that a slow minute of the machine falls on all alike."""
+    found: list[list[float]] = [[] for _ in plans]
+    for _ in range(PASSES):
+        for medians, plan in zip(found, plans, strict=True):
+            built = state.session.build(plan)
+            rotate = state.rotate
+            timing = built.time(state.inputs, PASS_RUNS, 1, rotate, None, PASS_LIMIT)
+            built.release()
+            medians.append(timing.median_ns)
+    return found
+
+
+def remeasured(before: Measured, medians: Sequence[float]) -> Measured:
+    """The outcome with its time taken anew."""
+    low, middle, high = np.percentile(medians, (25, 50, 75))
+    return Measured(
+        time_ns=float(statistics.median(medians)),
+        spread=float(high - low) / float(middle) if middle else 0.0,
+        error=before.error,
+        prepack_ns=before.prepack_ns,
+        build_ns=before.build_ns,
+        code_bytes=before.code_bytes,
+        runs_ns=tuple(medians),
+    )

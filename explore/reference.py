@@ -1,0 +1,107 @@
+"""What is right: inputs of a run, and the interpreter's outputs for them, kept in its folder."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir.errors import UserError
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
+from ir.nodes import Binary, Expr, Lit, Program, Unary
+from ir.terms import subterms
+
+Array = NDArray[Any]
+
+FILE = "reference.npz"
+EXACT = 2.0**24  # whole numbers below this are exact in single precision
+EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`output` of the random inputs; `exact` of whole-number inputs, where that is exact."""
+
+    output: Array
+    exact: Array | None
+
+
+def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, Array]:
+    """Numbers spread evenly over -1 to 1, or whole numbers; the same for the same seed."""
+    drawn = random_inputs(program, seed, integers)
+    return {name: _array(name, data) for name, data in drawn.items()}
+
+
+def _array(name: str, data: object) -> Array:
+    if not isinstance(data, np.ndarray):
+        raise UserError(f"input {name} is made of tuples: give each component an array of its own")
+    return data
+
+
+def reference(program: Program, seed: int) -> Reference:
+    """By the interpreter, in double precision."""
+    output = _output(program, inputs_of(program, seed), np.float64)
+    if not whole_numbers_stay_whole(program.body):
+        return Reference(output, None)
+    given = inputs_of(program, seed, integers=True)
+    exact = _output(program, given, np.float64)
+    single = _output(program, given, np.float32)
+    fits = np.array_equal(exact, single) and bool(np.abs(exact).max(initial=0) < EXACT)
+    return Reference(output, exact if fits else None)
+
+
+def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:
+    found = evaluate(program, inputs, dtype)
+    if not isinstance(found, np.ndarray):
+        raise UserError(f"{program.name} gives a tuple: expected one array")
+    return found
+
+
+def whole_numbers_stay_whole(e: Expr) -> bool:
+    """Whether only sums, products, maxima and whole literals make the result."""
+    return all(map(_stays_whole, subterms(e)))
+
+
+def _stays_whole(e: Expr) -> bool:
+    match e:
+        case Binary(op, _, _):
+            return op in EXACT_OPS
+        case Unary(op, _):
+            return op in ("neg", "abs")
+        case Lit(value, _):
+            return float(value).is_integer()
+        case _:
+            return True
+
+
+def stored_reference(program: Program, seed: int, folder: Path) -> Path:
+    """The file with the reference, computed if it is not there yet."""
+    file = folder / FILE
+    if not file.exists():
+        found = reference(program, seed)
+        part = file.with_name(".part-" + FILE)
+        arrays = {"output": found.output} | ({} if found.exact is None else {"exact": found.exact})
+        try:
+            with part.open("wb") as out:
+                np.savez(out, **arrays)  # type: ignore[arg-type]
+            os.replace(part, file)
+        except OSError as error:
+            raise UserError(f"cannot write {file}: {error.strerror}") from error
+    return file
+
+
+def load_reference(file: Path) -> Reference:
+    """What `stored_reference` wrote."""
+    with np.load(file, allow_pickle=False) as arrays:
+        return Reference(arrays["output"], arrays["exact"] if "exact" in arrays else None)
+
+
+def relative_error(out: Array, ref: Array) -> float:
+    """norm(out - ref) / norm(ref); of a zero reference, the norm itself."""
+    difference = float(np.linalg.norm(np.asarray(out, np.float64).ravel() - ref.ravel()))
+    scale = float(np.linalg.norm(ref.ravel()))
+    return difference / scale if scale > 0 else difference

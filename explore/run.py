@@ -1,0 +1,298 @@
+"""A run from start to end: its folder, its workers, its front, its report."""
+
+import importlib.metadata
+import platform
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from codegen.devices import Device, choose
+from constraints.devices import Profile
+from explore.again import measure_again
+from explore.candidates import candidates
+from explore.cost import judge_for
+from explore.environment import Environment
+from explore.front import Limits, by_id, front, pick
+from explore.loop import Loop, first_round
+from explore.measure import setup_for as meter_setup
+from explore.options import Options
+from explore.peers import measure_peers
+from explore.progress import Watch
+from explore.records import Bounds, Peer, Record
+from explore.reference import stored_reference
+from explore.report import write_report
+from explore.store import Store
+from explore.target import profile_of
+from explore.units import parse_bytes, parse_seconds
+from explore.variant import make
+from explore.variant import setup_for as builder_setup
+from explore.work import least_bytes, operations
+from explore.worker import Pool
+from ir.errors import UserError
+from ir.nodes import Program
+from ir.parse import parse
+
+BUILD_LIMIT, RUN_LIMIT = 20.0, 60.0  # seconds a variant
+BUILD_MEMORY = 6 << 30  # bytes a build worker may take
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program as it was written."""
+
+    text: str
+    name: str
+
+    def program(self, options: Options) -> Program:
+        """With the sizes of the run."""
+        return parse(self.text, self.name, dict(options.sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a run is for: a device that is here, or the profile of one that is not."""
+
+    profile: Profile
+    device: Device | None
+
+    @property
+    def name(self) -> str:
+        return self.device.name if self.device else f"{self.profile.name} (profile)"
+
+    @property
+    def driver(self) -> str:
+        return f"{self.device.platform} {self.device.driver}" if self.device else "none: not run"
+
+    @property
+    def disturbed_by_builds(self) -> bool:
+        return self.device is not None and self.device.kind != "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A folder with a run in it."""
+
+    folder: Path
+
+    @property
+    def records(self) -> list[Record]:
+        with Store.read(self.folder) as store:
+            return store.records()
+
+    @property
+    def environment(self) -> Environment:
+        with Store.read(self.folder) as store:
+            return store.environment
+
+    @property
+    def peers(self) -> list[Peer]:
+        with Store.read(self.folder) as store:
+            return store.peers()
+
+    @property
+    def front(self) -> list[Record]:
+        return front(self.records)
+
+    def pick(
+        self,
+        which: Literal["fastest", "smallest"] = "fastest",
+        *,
+        id: str | None = None,
+        max_memory: str | int | None = None,
+        max_time: str | float | None = None,
+    ) -> Any:
+        """A variant of the front, ready to be called on arrays."""
+        from explore.api import Compiled  # here: it opens a device
+
+        limits = limits_of(max_memory, max_time)
+        records = self.records
+        record = by_id(records, id) if id else pick(records, which, limits)
+        return Compiled.of(record, self.environment)
+
+
+def limits_of(max_memory: str | int | None, max_time: str | float | None) -> Limits:
+    """Limits as people write them: `32MiB`, `1.5ms`; numbers are bytes and seconds."""
+    memory = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
+    seconds = parse_seconds(max_time) if isinstance(max_time, str) else max_time
+    return Limits(memory, None if seconds is None else seconds * 1e9)
+
+
+def version() -> str:
+    """Of convlift."""
+    try:
+        return importlib.metadata.version("convlift")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def environment_of(source: Source, options: Options, target: Target) -> Environment:
+    """All that a run's times depend on."""
+    program = source.program(options)
+    return Environment(
+        program=source.text,
+        name=program.name,
+        device=target.name,
+        driver=target.driver,
+        version=version(),
+        seed=options.seed,
+        variants=options.variants,
+        options={
+            **options.as_json(),
+            "file": source.name,
+            "profile": None if target.device else target.profile.name,
+        },
+        bounds=Bounds(flops=operations(program), io_bytes=least_bytes(program)),
+        machine={
+            "host": platform.node(),
+            "system": platform.platform(),
+            "python": platform.python_version(),
+        },
+        started_unix_s=time.time(),
+    )
+
+
+def start(source: Source, options: Options, target: Target, folder: Path) -> tuple[Run, bool]:
+    """A new run; the second says whether it went through to the end."""
+    program = source.program(options)  # mistakes in it come before anything is written
+    with Store.create(folder, environment_of(source, options, target)) as store:
+        return _explore(store, program, options, target)
+
+
+def resume(folder: Path) -> tuple[Run, bool]:
+    """Go on where a run stopped, on the same device."""
+    with Store.read(folder) as store:
+        stored = store.environment
+    options = Options.from_json(stored.options)
+    source = Source(stored.program, str(stored.options["file"]))
+    target = target_again(stored)
+    now = environment_of(source, options, target)
+    with Store.resume(folder, now) as store:
+        return _explore(store, source.program(options), options, target)
+
+
+def target_again(stored: Environment) -> Target:
+    """The device of a stored run, or another if it is not here: then resuming is refused."""
+    from constraints.devices import profile
+
+    if name := stored.options.get("profile"):
+        return Target(profile(name), None)
+    device = device_named(stored.device, stored.driver) or choose(None)
+    return Target(profile_of(device), device)
+
+
+def device_named(name: str, driver: str) -> Device | None:
+    """The device here with that name and driver."""
+    from codegen.devices import devices
+
+    here = (d for d in devices() if isinstance(d, Device))
+    return next((d for d in here if d.name == name and f"{d.platform} {d.driver}" == driver), None)
+
+
+def _explore(store: Store, program: Program, options: Options, target: Target) -> tuple[Run, bool]:
+    before = store.records()
+    with Watch(options.variants, before=list(first_round(before).values())) as watch:
+        try:
+            finished = _through(store, program, options, target, watch, before)
+        except KeyboardInterrupt:
+            watch.note(f"stopped; go on with `explore resume {store.folder}`")
+            _finish(store)
+            raise
+    _finish(store)
+    return Run(store.folder), finished
+
+
+def _through(
+    store: Store,
+    program: Program,
+    options: Options,
+    target: Target,
+    watch: Watch,
+    before: Sequence[Record],
+) -> bool:
+    watch.note(f"{program.name} on {target.name}: deriving")
+    with ExitStack() as stack:
+        device = _meter(stack, store, program, options, target)
+        found = candidates(program, target.profile, options)
+        watch.note(
+            f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
+            f"in {len(found.forms)} forms; results in {store.folder}"
+        )
+        builders: Pool[Any, Any] = stack.enter_context(
+            Pool(
+                make,
+                workers=options.workers,
+                timeout=BUILD_LIMIT,
+                stage="build",
+                setup=builder_setup(target.device, target.profile.group_items),
+                max_memory=BUILD_MEMORY,
+            )
+        )
+        judge = None if target.device else judge_for(target.profile)
+        loop = Loop(
+            options=options,
+            candidates=found,
+            store=store,
+            watch=watch,
+            builders=builders,
+            device=device,
+            judge=judge,
+            overlap=not target.disturbed_by_builds,
+            before=first_round(list(before)),
+        )
+        finished = loop.run()
+        builders.close()
+        if device is not None and target.device is not None:
+            measure_again(store, device, loop.elapsed, watch.note)
+            for note in measure_peers(store, program, options, target.device):
+                watch.note(note)
+    return finished
+
+
+def _meter(
+    stack: ExitStack, store: Store, program: Program, options: Options, target: Target
+) -> "Pool[Any, Any] | None":
+    if target.device is None:
+        return None
+    from explore.measure import measure
+
+    file = stored_reference(program, options.seed, store.folder)
+    return stack.enter_context(
+        Pool(
+            measure,
+            workers=1,
+            timeout=RUN_LIMIT,
+            stage="run",
+            setup=meter_setup(target.device, program, options.seed, file, options.max_error),
+        )
+    )
+
+
+def _finish(store: Store) -> None:
+    """The report, and the kernels of the front as files."""
+    records = store.records()
+    if not records:
+        return
+    write_report(store.folder / "report.html", records, store.environment, store.peers())
+    kernels = store.folder / "front"
+    try:
+        kernels.mkdir(exist_ok=True)
+        for stale in kernels.glob("*.cl"):
+            stale.unlink()
+        for record in front(records):
+            if record.variant.plan is not None:
+                (kernels / f"{record.variant.id}.cl").write_text(record.variant.plan.source)
+    except OSError as error:
+        raise UserError(f"cannot write in {kernels}: {error.strerror}") from error
+
+
+def new_folder(name: str, under: Path = Path("runs")) -> Path:
+    """`runs/NAME`, or with the first number that is free."""
+    folder = under / name
+    number = 2
+    while folder.exists() and any(folder.iterdir()):
+        folder = under / f"{name}-{number}"
+        number += 1
+    return folder

@@ -1,0 +1,195 @@
+"""Candidates: every family in every form, with parameter values that the constraints allow.
+
+The constraints say what is legal, which is far more than is worth trying: a parameter that need not
+divide anything is taken from a ladder of sizes. All points of a form on its ladder are counted, and
+a seeded sample of them is drawn without listing them.
+"""
+
+# key: p parameter
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from constraints.devices import Profile
+from constraints.enumerate import Space
+from constraints.enumerate import space as enumerated
+from constraints.infer import infer
+from constraints.quantities import Quantities, quantities
+from constraints.terms import AtMost, Constraint, Divides, OneOf, System
+from explore.features import features_at, memory_at
+from explore.records import Step, Variant, variant_id
+from ir.errors import Unsupported
+from ir.nat import named
+from ir.nodes import Program
+from ir.show import show
+from rewrites.dims import Refused
+from rewrites.families import FAMILIES, Lowering, forms, lower
+
+LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
+COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
+STORES = frozenset({"padded", "planes", "rows", "all", "split", "relaid"})  # words that store
+_TERM = 240  # characters of a term shown in a derivation
+_EDGES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Derive:
+    """A form of a family to be derived, and how many points of it to draw."""
+
+    program: Program
+    family: str
+    form: str
+    profile: Profile
+    points: int
+    seed: int
+    max_memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A form lowered, with its derivation and sampled points: the candidates it stands for."""
+
+    family: str
+    form: str
+    program: Program
+    steps: tuple[Step, ...]
+    count: int  # of points on the ladder
+    variants: tuple[Variant, ...]  # without plan
+    memory: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inapplicable:
+    """The family does not lower this program in this form, and why."""
+
+    family: str
+    form: str
+    reason: str
+
+
+def all_forms(program: Program, families: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Families and the names of their forms."""
+    for family in families:
+        for form in forms(program, family):
+            yield family, form.name
+
+
+def tasks(
+    program: Program,
+    profile: Profile,
+    *,
+    families: Sequence[str] = (),
+    budget: int,
+    seed: int,
+    max_memory: int | None = None,
+) -> list[Derive]:
+    """What to derive for about `budget` candidates: as many of each family, of each of its forms."""
+    found: list[Derive] = []
+    known = {f: [n for _, n in all_forms(program, [f])] for f in families or tuple(FAMILIES)}
+    several = [f for f, names in known.items() if len(names) > 1]
+    for family, names in known.items():
+        share = max(1, budget // max(1, len(several)))
+        chosen = _chosen(names, share, seed, family)
+        points = -(-share // len(chosen))
+        found += [
+            Derive(program, family, n, profile, max(4, points), seed, max_memory) for n in chosen
+        ]
+    return found
+
+
+def _chosen(names: list[str], share: int, seed: int, family: str) -> list[str]:
+    """All forms, or with a small budget some: each is worth a few points."""
+    if len(names) <= max(4, share // 40):
+        return names
+    kept = set(Random(f"{seed} {family}").sample(names[1:], max(4, share // 40) - 1))
+    return [n for i, n in enumerate(names) if i == 0 or n in kept]
+
+
+def derive(task: Derive) -> Derived | Inapplicable:
+    """The form lowered and its points drawn."""
+    try:
+        lowering = _lowering(task.program, task.family, task.form)
+        found = points(lowering, task.profile, task.points, task.seed, task.max_memory)
+    except (Refused, Unsupported) as refused:
+        return Inapplicable(task.family, task.form, str(refused))
+    space, sample = found
+    known = quantities(lowering.program)
+    variants = tuple(_variant(task, point, known) for point in sample)
+    return Derived(
+        task.family,
+        task.form,
+        lowering.program,
+        steps(lowering),
+        space.count,
+        variants,
+        tuple(memory_at(known, point) for point in sample),
+    )
+
+
+def _lowering(program: Program, family: str, name: str) -> Lowering:
+    form = next(f for f in forms(program, family) if f.name == name)
+    return lower(program, family, form)
+
+
+def points(
+    lowering: Lowering, profile: Profile, count: int, seed: int, max_memory: int | None = None
+) -> tuple[Space, list[dict[str, int]]]:
+    """All legal points on the ladder, and a sample of them."""
+    system = constraints(lowering, profile, max_memory)
+    random = Random(f"{seed} {lowering.family} {lowering.form}")
+    try:
+        space = enumerated(laddered(system, LADDER), most_edges=_EDGES)
+    except Unsupported:
+        space = enumerated(laddered(system, COARSE))
+    return space, space.sample(count, random)
+
+
+def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
+    """What a form demands on a device: its types, its limits, and what the family asks."""
+    asked = [Constraint(AtMost(r.a, r.b), r.why, lowering.form) for r in lowering.requirements]
+    return infer(lowering.program, profile, asked, max_memory)
+
+
+def laddered(system: System, ladder: tuple[int, ...]) -> System:
+    """The parameters that need not divide a number, on a ladder."""
+    bare = {named(p): p for p in system.parameters}
+    relations = [c.relation for c in system.constraints]
+    listed = {bare.get(r.a) for r in relations if isinstance(r, OneOf)}
+    dividing = {
+        bare.get(r.m)
+        for r in relations
+        if isinstance(r, Divides) and isinstance(r.n, int) and r.n > 0
+    }
+    rungs = tuple(
+        Constraint(OneOf(named(p), ladder), f"{p} is one of the sizes tried", "the ladder")
+        for p in system.parameters
+        if p not in dividing | listed
+    )
+    return replace(system, constraints=(*system.constraints, *rungs))
+
+
+def _variant(task: Derive, point: Mapping[str, int], known: Quantities) -> Variant:
+    parameters = tuple(sorted(point.items()))
+    words = task.form.split()
+    return Variant(
+        id=variant_id(task.family, parameters, words),
+        family=task.family,
+        parameters=parameters,
+        stored=tuple(word for word in words if word in STORES),
+        form=task.form,
+        features=tuple(sorted(features_at(known, point).items())),
+    )
+
+
+def steps(lowering: Lowering) -> tuple[Step, ...]:
+    """The derivation in words: each law, where, and the term that then stands there."""
+    return tuple(
+        Step(s.rule.law, ".".join(map(str, s.place)) or "top", _brief(show(s.term)))
+        for s in lowering.derivation.steps
+    )
+
+
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _TERM else f"{line[: _TERM - 1]}…"

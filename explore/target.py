@@ -1,0 +1,23 @@
+"""A queried device as the data that constraints are inferred for."""
+
+from dataclasses import replace
+
+from codegen.devices import Device
+from constraints.devices import CPU, H200, Profile
+
+
+def profile_of(device: Device) -> Profile:
+    """What the driver says, over what is true of its kind."""
+    base = H200 if device.kind == "gpu" else CPU
+    x, y, z = (*device.max_work_item_sizes, 1, 1, 1)[:3]
+    return replace(
+        base,
+        name=device.name,
+        group_items=device.max_work_group,
+        group_dims=(x, y, z),
+        cores=device.compute_units,
+        local_bytes=device.local_bytes,
+        dedicated_local=device.local_is_dedicated,
+        memory_bytes=device.global_bytes,
+        buffer_bytes=device.max_alloc_bytes,
+    )

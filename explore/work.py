@@ -1,0 +1,56 @@
+"""What a program asks for, whoever runs it: its operations, and the bytes it must move."""
+
+# key: e term, n trips
+
+from ir.inputs import cells_of, known, scalar_of
+from ir.nodes import (
+    Binary,
+    Expr,
+    Generate,
+    Lam,
+    Map,
+    MapPar,
+    MapSeq,
+    Program,
+    Reduce,
+    ReduceSeq,
+    Unary,
+)
+from ir.terms import children
+from ir.types import BYTES, INT
+from ir.typing import size_of, type_of
+
+FREE = frozenset({"neg"})
+
+
+def operations(program: Program) -> int:
+    """Arithmetic on floats, each operation as often as it is written to be done."""
+    return _cost(program.body)
+
+
+def least_bytes(program: Program) -> int:
+    """Each input read once and the output written once: no schedule moves less."""
+    types = [p.var.type for p in program.params] + [type_of(program.body)]
+    return sum(cells_of(t) * BYTES[scalar_of(t).name] for t in types)
+
+
+def _cost(e: Expr) -> int:
+    match e:
+        case Map(f, xs) | MapPar(_, _, f, xs) | MapSeq(f, xs, _):
+            return _cost(xs) + known(size_of(xs)) * _cost(f.body)
+        case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
+            return _cost(init) + _cost(xs) + known(size_of(xs)) * _cost(f.body)
+        case Generate(n, f):
+            return known(n) * _cost(f.body)
+        case Binary(_, a, b):
+            return _cost(a) + _cost(b) + _counts(e)
+        case Unary(op, a):
+            return _cost(a) + (0 if op in FREE else _counts(e))
+        case Lam():
+            return 0
+        case _:
+            return sum(map(_cost, children(e)))
+
+
+def _counts(e: Expr) -> int:
+    return 0 if type_of(e) == INT else 1
