@@ -56,30 +56,36 @@ def small_values(terms: list[Expr], rng: Random) -> Values | None:
     sizes = [n for n in set[Size]().union(*map(sizes_of, terms)) if isinstance(n, Nat)]
     for _ in range(TRIES):
         values = {name: rng.choice(SMALL) for name in names}
-        if all(_is_size(bind(n, values)) for n in sizes):
+        if all(_is_size(n, values) for n in sizes):
             return values
     return None
 
 
-def _is_size(n: Size) -> bool:
-    return isinstance(n, int) and n > 0
+def _is_size(n: Size, values: Values) -> bool:
+    try:
+        found = bind(n, values)
+    except ZeroDivisionError:
+        return False
+    return isinstance(found, int) and found > 0
 
 
 def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
     """Replay the laws, and interpret every term on the same random whole numbers."""
     d.replay()
+    wrong = (i for i, e in enumerate(d.terms()) if not means_the_same(p, e, values, seed))
+    return Checked(values, len(d.steps), next(wrong, None))
+
+
+def means_the_same(p: Program, e: Expr, values: Values, seed: int) -> bool:
+    """Whether e computes what the program's own body does, on random whole numbers."""
     inputs = random_inputs(p, seed)
-    expected = evaluate(p, inputs)
-    for i, e in enumerate(d.terms()):
+    try:
         bound = bind_sizes(e, values)
-        try:
-            type_of(bound)
-            found = evaluate(Program(p.name, p.params, bound), inputs)
-        except IllTyped:
-            return Checked(values, len(d.steps), i)
-        if not same_data(expected, found):
-            return Checked(values, len(d.steps), i)
-    return Checked(values, len(d.steps), None)
+        type_of(bound)
+        found = evaluate(Program(p.name, p.params, bound), inputs)
+    except IllTyped:
+        return False
+    return same_data(evaluate(p, inputs), found)
 
 
 def same_data(a: Data, b: Data) -> bool:

@@ -1,0 +1,208 @@
+"""Does every family keep the meaning of every program that it lowers, and say why it refuses?"""
+
+# key: h w spatial sizes, c channels, m output channels, k kernel size
+
+from functools import cache
+from random import Random
+
+import pytest
+
+from ir.nodes import Program
+from ir.parse import parse
+from rewrites.check import means_the_same, small_values
+from rewrites.dims import Refused
+from rewrites.families import FAMILIES, Lowering, forms, lower
+
+FORMS = 5  # how many of a family's forms are tried on each program
+
+SIZES = "where C = 4, M = 6, H = 5, W = 6, K = 3, N = 2, G = 2"
+WEIGHTS, IMAGE = "const weights : [[[[float]C]K]K]M", "image : [[[float]C]W]H"
+BIASES = "const biases : [float]M"
+MAC = "(acc, (x, w)) -> acc + x * w"
+
+CONVOLUTIONS = {
+    "as in the paper": f"""
+conv({WEIGHTS}, {BIASES}, {IMAGE}) =
+  map2d(window -> map((kernel, bias) ->
+      reduce(bias, {MAC}, zip(flatten(window), flatten(kernel))), zip(weights, biases)),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+{SIZES}""",
+    "kernels outermost": f"""
+conv({WEIGHTS}, {BIASES}, {IMAGE}) =
+  let windows = slide2d(K, 1, pad2d(1, 0.0, image))
+  map((kernel, bias) -> map2d(window ->
+      reduce(bias, {MAC}, zip(flatten(window), flatten(kernel))), windows),
+    zip(weights, biases))
+{SIZES}""",
+    "bias after": f"""
+conv({WEIGHTS}, {BIASES}, {IMAGE}) =
+  map2d(window -> map((kernel, bias) -> dot(flatten(window), flatten(kernel)) + bias,
+      zip(weights, biases)),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+{SIZES}""",
+    "bias in a map of its own": f"""
+conv({WEIGHTS}, {BIASES}, {IMAGE}) =
+  map2d(sums -> map((sum, bias) -> relu(sum + bias), zip(sums, biases)),
+    map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+      slide2d(K, 1, pad2d(1, 0.0, image))))
+{SIZES}""",
+    "windows not flattened": f"""
+conv({WEIGHTS}, {IMAGE}) =
+  map2d(window -> map(kernel ->
+      reduce(0.0, (a, (rows, taps)) -> reduce(a, (b, (row, tap)) -> reduce(b, {MAC},
+        zip(row, tap)), zip(rows, taps)), zip(window, kernel)), weights),
+    slide2d(K, 1, image))
+{SIZES}""",
+    "sums of sums": f"""
+conv({WEIGHTS}, {IMAGE}) =
+  map2d(window -> map(kernel ->
+      sum(map((rows, taps) -> sum(map((row, tap) -> dot(row, tap), zip(rows, taps))),
+        zip(window, kernel))), weights),
+    slide2d(K, 1, image))
+{SIZES}""",
+    "channels first": f"""
+conv(const weights : [[[[float]K]K]C]M, image : [[[float]W]H]C) =
+  map(kernel -> map2d(window -> dot(flatten(window), flatten(kernel)),
+      map(row -> map(transpose, transpose(row)),
+        transpose(map(plane -> slide2d(K, 1, pad2d(1, 0.0, plane)), image)))),
+    weights)
+{SIZES}""",
+    "a matrix product of windows": f"""
+conv({WEIGHTS}, {IMAGE}) =
+  split(W - K + 1, map(window -> map(kernel -> dot(window, kernel), map(k -> flatten(k), weights)),
+    map(window -> flatten(window), join(slide2d(K, 1, image)))))
+{SIZES}""",
+    "columns before rows": f"""
+conv({WEIGHTS}, {IMAGE}) =
+  transpose(map(column -> map(window -> map(kernel ->
+      dot(flatten(window), flatten(kernel)), weights), column),
+    transpose(slide2d(K, 1, image))))
+{SIZES}""",
+}
+
+OTHERS = {
+    "conv 1d": f"""
+conv(const weights : [[[float]C]K]M, {BIASES}, signal : [[float]C]W) =
+  map(window -> map((kernel, bias) ->
+      reduce(bias, {MAC}, zip(flatten(window), flatten(kernel))), zip(weights, biases)),
+    slide(K, 1, pad(1, 1, 0.0, signal)))
+{SIZES}""",
+    "conv 3d": """
+conv(const weights : [[[[[float]C]K]K]K]M, volume : [[[[float]C]W]H]D) =
+  map3d(window -> map(kernel -> relu(dot(flatten(window), flatten(kernel))), weights),
+    slide3d(K, 1, pad3d(1, 0.0, volume)))
+where C = 2, M = 3, D = 3, H = 4, W = 3, K = 3""",
+    "batched": f"""
+conv({WEIGHTS}, images : [[[[float]C]W]H]N) =
+  map(image -> map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(K, 1, image)), images)
+{SIZES}""",
+    "grouped": f"""
+conv(const weights : [[[[[float](C / G)]K]K](M / G)]G, {IMAGE}) =
+  map2d(window -> join(map((part, kernels) ->
+      map(kernel -> dot(flatten(part), flatten(kernel)), kernels),
+    zip(transpose(map(pixel -> split(C / G, pixel), join(window))), weights))),
+    slide2d(K, 1, image))
+{SIZES}""",
+    "depthwise": f"""
+conv(const weights : [[[float]K]K]C, {IMAGE}) =
+  map2d(window -> map((channel, kernel) -> dot(channel, flatten(kernel)),
+      zip(transpose(join(window)), weights)),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+{SIZES}""",
+    "dilated": f"""
+conv({WEIGHTS}, {IMAGE}) =
+  map2d(window -> map(kernel ->
+      dot(flatten(dilate2d((2, 2), window)), flatten(kernel)), weights),
+    slide2d(2 * (K - 1) + 1, 1, pad2d(1, 0.0, image)))
+{SIZES}""",
+    "strided": f"""
+conv({WEIGHTS}, {IMAGE}) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(K, 2, pad2d(1, 0.0, image)))
+{SIZES}""",
+    "1 x 1": f"""
+conv(const weights : [[float]C]M, {BIASES}, {IMAGE}) =
+  map2d(pixel -> map((kernel, bias) -> relu(reduce(bias, {MAC}, zip(pixel, kernel))),
+    zip(weights, biases)), image)
+{SIZES}""",
+    "matrix product": """
+matmul(a : [[float]K]M, b : [[float]N]K) =
+  map(row -> map(column -> dot(row, column), transpose(b)), a)
+where M = 6, N = 5, K = 8""",
+    "fully connected": """
+fc(const weights : [[float]N]M, const biases : [float]M, xs : [float]N) =
+  map((row, bias) -> relu(dot(row, xs) + bias), zip(weights, biases))
+where M = 6, N = 8""",
+    "pooling": f"""
+pool({IMAGE}) =
+  map2d(window -> map(channel -> reduce(-inf, (acc, x) -> max(acc, x), channel),
+    transpose(join(window))), slide2d(K, 2, image))
+{SIZES}""",
+    "stencil": """
+stencil(grid : [[float]W]H) =
+  map2d(p -> at(1, at(1, p)) + 2.0 * at(1, at(0, p)) - at(0, at(1, p)),
+    slide2d(3, 1, pad2d_clamp(1, grid)))
+where H = 5, W = 6""",
+    "blur": """
+blur(const weights : [[float]3]3, grid : [[float]W]H) =
+  map2d(p -> dot(flatten(p), flatten(weights)), slide2d(3, 1, pad2d_clamp(1, grid)))
+where H = 5, W = 6""",
+    "dot product": """
+dotted(xs : [float]N, ys : [float]N) = dot(xs, ys)
+where N = 12""",
+    "two convolutions": """
+conv(const first : [[[float]C]K]M, const second : [[[float]M]K]N, signal : [[float]C]W) =
+  let hidden = map(window -> map(kernel -> relu(dot(flatten(window), flatten(kernel))), first),
+    slide(K, 1, signal))
+  map(window -> map(kernel -> dot(flatten(window), flatten(kernel)), second), slide(K, 1, hidden))
+where C = 2, M = 4, N = 3, W = 9, K = 3""",
+}
+
+PROGRAMS = CONVOLUTIONS | OTHERS
+
+
+@cache
+def program(name: str) -> Program:
+    return parse(PROGRAMS[name], name)
+
+
+def lowered(name: str, family: str, seed: int) -> tuple[list[Lowering], list[Refused]]:
+    """Some of a family's forms of a program, the plainest first."""
+    p, made, refused = program(name), list[Lowering](), list[Refused]()
+    first, *others = forms(p, family)
+    Random(seed).shuffle(others)
+    for form in (first, *others[: FORMS - 1]):
+        try:
+            made.append(lower(p, family, form))
+        except Refused as why:
+            refused.append(why)
+    return made, refused
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_lowered_program_means_the_same(name: str, family: str) -> None:
+    seed = sum(map(ord, name + family))
+    rng = Random(seed)
+    made, refused = lowered(name, family, seed)
+    assert all(str(why) for why in refused)
+    for lowering in made:
+        end = lowering.derivation.end
+        assert end == lowering.program.body
+        values = small_values([end], rng)
+        assert values is not None, f"no parameters for {family} {lowering.form}"
+        assert means_the_same(program(name), end, values, seed), f"{lowering.form} {values}"
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.parametrize("family", ["blocked", "registers"])
+def test_however_a_convolution_is_written_it_reaches(family: str, name: str) -> None:
+    plainest = forms(program(name), family)[0]
+    assert lower(program(name), family, plainest).program.free
+
+
+def test_a_refusal_says_what_is_missing() -> None:
+    p = program("dot product")
+    with pytest.raises(Refused, match="reduction does not depend"):
+        lower(p, "registers", forms(p, "registers")[0])
