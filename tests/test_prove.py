@@ -548,7 +548,7 @@ KINDS_OF_FAULT = {
 
 def test_random_kernels_are_never_proved_if_the_simulator_finds_fault():
     count = Counter()
-    for seed in range(900):
+    for seed in range(600):
         tree = Maker(seed).kernel()
         wrong, proof = faults(tree), prove(tree)
         assert not (wrong and proof.ok), f"seed {seed}: {wrong}"
@@ -557,7 +557,7 @@ def test_random_kernels_are_never_proved_if_the_simulator_finds_fault():
         assert told <= real, f"seed {seed}: {wrong}, yet {proof.summary()}"
         count["wrong" if wrong else "proved" if proof.ok else "open"] += 1
     assert count["proved"] > 8 * count["open"], count
-    assert min(count["wrong"], count["proved"]) > 200, count
+    assert min(count["wrong"], count["proved"]) > 120, count
 
 
 def test_every_verdict_says_what_it_is_about():
