@@ -1,5 +1,6 @@
 """From a lowered program to OpenCL text, a launch plan, and the facts about them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -7,18 +8,19 @@ from codegen import places
 from codegen.axes import Axis
 from codegen.barriers import with_barriers
 from codegen.emit import Emitter
+from codegen.facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.index import Index
 from codegen.kernels import Stage, stages
 from codegen.locals import with_shared_locals
 from codegen.memory import Life, kept_bytes, share, total
-from codegen.opencl import print_kernel
+from codegen.opencl import print_program
 from codegen.places import Cell, Place, laid, view_of
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
 from codegen.scope import Scope
 from codegen.tree import Kernel, Memory, Space
 from codegen.views import View
-from codegen.work import Work, ids, work_of
+from codegen.work import ids, work_of
 from ir.errors import Unsupported
 from ir.nodes import Program
 from ir.types import BYTES, Array, Scalar, Tuple, Type, Vector
@@ -28,21 +30,33 @@ NO_PATH: tuple[tuple[Axis, Index], ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A compiled program: what runs it, and the trees it was printed from."""
+    """A compiled program: what runs it, the trees it was printed from, and their facts."""
 
     plan: Plan
     kernels: tuple[Kernel, ...]
+    facts: tuple[Facts, ...]
 
 
-def generate(program: Program, *, max_work_group: int = 256) -> Generated:
-    """The kernels and launch plan of a lowered program whose sizes are all numbers."""
+def generate(
+    program: Program,
+    *,
+    max_work_group: int = 256,
+    most_statements: int = MOST_STATEMENTS,
+    notes: Sequence[str] = (),
+) -> Generated:
+    """The kernels and launch plan of a lowered program whose sizes are all numbers.
+
+    `notes` are lines that head the text, such as the derivation of the program.
+    """
     if program.free:
         raise Unsupported(f"the parameters {', '.join(program.free)} have no value yet")
     cut = stages(program)
-    globals_ = _globals(program, cut)
-    made = [_kernel(program, stage, globals_, max_work_group) for stage in cut]
-    plan = _plan(program, cut, globals_, [kernel for kernel, _ in made])
-    return Generated(plan, tuple(kernel for kernel, _ in made))
+    known = _globals(program, cut)
+    kernels = tuple(_kernel(program, stage, known, max_work_group) for stage in cut)
+    counted = tuple(map(facts, kernels))
+    for found in counted:
+        refuse_too_large(found, most_statements)
+    return Generated(_plan(program, cut, known, kernels, notes), kernels, counted)
 
 
 Globals = dict[str, tuple[Type, Memory]]
@@ -81,9 +95,7 @@ def _place(t: Type, memory: Memory) -> Place:
     return laid(t, NO_PATH, allocate)
 
 
-def _kernel(
-    program: Program, stage: Stage, known: Globals, max_work_group: int
-) -> tuple[Kernel, Work]:
+def _kernel(program: Program, stage: Stage, known: Globals, max_work_group: int) -> Kernel:
     work = work_of(stage.body, max_work_group)
     scope = Scope(work.workers)
     scope.names |= known.keys() | {w.name for w in work.workers.values()}
@@ -103,17 +115,23 @@ def _kernel(
         work.groups,
         body,
     )
-    return with_barriers(with_shared_locals(kernel)), work
+    return with_barriers(with_shared_locals(kernel))
 
 
-def _plan(program: Program, cut: tuple[Stage, ...], known: Globals, kernels: list[Kernel]) -> Plan:
+def _plan(
+    program: Program,
+    cut: tuple[Stage, ...],
+    known: Globals,
+    kernels: tuple[Kernel, ...],
+    notes: Sequence[str],
+) -> Plan:
     lives = _lives(cut, known)
     slots = share(lives)
     buffers = _buffers(program, cut, known, slots)
     read = {name for stage in cut if not stage.prepack for name in stage.reads}
     workspace = total(lives, slots)
     return Plan(
-        "\n".join(map(print_kernel, kernels)),
+        print_program(kernels, notes),
         tuple(map(_launch, kernels, cut)),
         tuple(buffers),
         kept_bytes(buffers, read) + workspace,

@@ -13,13 +13,13 @@ from codegen.tree import (
     Statement,
     Store,
     Unroll,
-    Value,
     kind_of,
     loads,
     statements,
 )
 
 MOST_TRIPS = 64  # of a loop that nobody asked to unroll, so that what it indexes become registers
+MOST_COPIES = 2048  # of statements, in a nest of such loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,27 @@ Layout = Registers | InMemory
 
 def unrolled_loops(body: Block) -> frozenset[str]:
     """The loops to spell out: those marked, and short ones that index private memory."""
+    indexing = frozenset[str]().union(*(index.names for _, index, _ in _private(body)))
     found: set[str] = set()
-    indexing: set[str] = set()
-    for _, index, _ in _private(body):
-        indexing |= index.names
-    for s in statements(body):
-        match s:
-            case For(var, _, _, Unroll.YES):
-                found.add(var)
-            case For(var, count, _, Unroll.FREE) if var in indexing and count <= MOST_TRIPS:
-                found.add(var)
+    _choose(body, indexing, found)
     return frozenset(found)
+
+
+def _choose(s: Statement, indexing: frozenset[str], found: set[str]) -> int:
+    """Add the loops of s to spell out; the statements that s then has."""
+    match s:
+        case Block(inner):
+            return sum([_choose(each, indexing, found) for each in inner])
+        case If(_, body):
+            return _choose(body, indexing, found)
+        case For(var, count, body, how):
+            size = _choose(body, indexing, found)
+            short = var in indexing and count <= MOST_TRIPS and size * count <= MOST_COPIES
+            if how is Unroll.YES or (how is Unroll.FREE and short):
+                found.add(var)
+                return size * count
+            return size
+    return 1
 
 
 def layouts(body: Block, unrolled: frozenset[str]) -> dict[Memory, Layout]:
@@ -87,24 +97,3 @@ def _private(body: Block) -> Iterator[tuple[Memory, Index, int]]:
             for load in loads(s.value):
                 if load.memory.space is Space.PRIVATE:
                     yield load.memory, load.index, load.width
-
-
-def expanded_size(s: Statement, unrolled: frozenset[str]) -> int:
-    """How many statements the text will have."""
-    match s:
-        case Block(inner):
-            return sum(expanded_size(each, unrolled) for each in inner)
-        case For(var, count, body, _):
-            inside = expanded_size(body, unrolled)
-            return count * inside if var in unrolled else inside + 1
-        case If(_, body):
-            return expanded_size(body, unrolled) + 1
-        case Store(_, _, value, _):
-            return max(1, size_of_value(value) // 4)
-    return 1
-
-
-def size_of_value(e: Value) -> int:
-    from codegen.tree import subvalues
-
-    return sum(1 for _ in subvalues(e))

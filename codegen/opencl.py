@@ -1,6 +1,6 @@
 """Trees as OpenCL C."""
 
-# key: e value, s statement, i index, w width
+from collections.abc import Sequence
 
 from codegen.spelling import Writer
 from codegen.tree import (
@@ -11,12 +11,28 @@ from codegen.tree import (
 )
 
 
+def print_program(kernels: Sequence[Kernel], notes: Sequence[str] = ()) -> str:
+    """The text of all kernels; `notes` are its first lines, as comments."""
+    writers = [(kernel, Writer(kernel)) for kernel in kernels]
+    texts = [_kernel(kernel, writer) for kernel, writer in writers]
+    helpers = dict.fromkeys(line for _, writer in writers for line in writer.helpers())
+    half = any(" half" in text or "(half" in text for text in texts)
+    head = [f"// {line}".rstrip() for note in notes for line in note.splitlines()]
+    if half:
+        head.append("#pragma OPENCL EXTENSION cl_khr_fp16 : enable")
+    head.extend(helpers)
+    return "\n".join([*(["\n".join(head) + "\n"] if head else []), *texts])
+
+
 def print_kernel(kernel: Kernel) -> str:
-    """A kernel's text."""
-    writer = Writer(kernel)
+    """The text of one kernel."""
+    return print_program([kernel])
+
+
+def _kernel(kernel: Kernel, writer: Writer) -> str:
     body = writer.write(kernel.body)
     lines = [*_head(kernel), *_locals(kernel), *_ids(kernel), *body, "}"]
-    return "\n".join([*writer.helpers(), *lines]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _head(kernel: Kernel) -> list[str]:
@@ -26,7 +42,9 @@ def _head(kernel: Kernel) -> list[str]:
         f"__global {'' if m in written else 'const '}{m.scalar} *restrict {m.name}" for m in given
     )
     x, y, z = kernel.local_size
+    groups = " x ".join(map(str, kernel.groups))
     return [
+        f"// {groups} groups of {x} x {y} x {z}",
         f"__attribute__((reqd_work_group_size({x}, {y}, {z})))",
         f"__kernel void {kernel.name}(\n    {parameters})",
         "{",
