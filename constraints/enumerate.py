@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from constraints.domains import bounds, nonempty
+from constraints.bounds import bounds, nonempty
 from constraints.evaluate import Column, column
 from constraints.grow import Edges, grow
 from constraints.order import ceilings, choices
@@ -88,7 +88,7 @@ def space(system: System, first: Sequence[str] = (), most_edges: int = MOST_EDGE
     if not constants or not nonempty(found):
         return Space(system.parameters, (), 0)
     steps = choices(system, found, first)
-    layers, count = _counted(list(grow(steps, ceilings(steps, found), most_edges)))
+    layers, count = _counted(list(grow(steps, ceilings(steps), most_edges)))
     return Space(system.parameters, layers, count)
 
 

@@ -165,10 +165,11 @@ def _magnitude(r: Relation, ceilings: Mapping[str, int]) -> int:
 def _largest(a: Size, ceilings: Mapping[str, int]) -> tuple[int, int]:
     if isinstance(a, int):
         return max(1, abs(a)), 1
-    return _largest_poly(a.num, ceilings), _largest_poly(a.den, ceilings) if a.den != ONE else 1
+    return largest(a.num, ceilings), largest(a.den, ceilings) if a.den != ONE else 1
 
 
-def _largest_poly(p: Poly, ceilings: Mapping[str, int]) -> int:
+def largest(p: Poly, ceilings: Mapping[str, int]) -> int:
+    """A bound on a polynomial, and on what is met while it is evaluated."""
     total = 0
     for monomial, k in p:
         term = abs(k)
@@ -184,4 +185,4 @@ def _largest_atom(atom: Atom, ceilings: Mapping[str, int]) -> int:
             return max(1, ceilings[name])
         case Floor(a, b) | Mod(a, b):
             (x, y), (z, w) = _largest(a, ceilings), _largest(b, ceilings)
-            return x * y * z * w
+            return max(x, z) if y == w == 1 else x * y * z * w

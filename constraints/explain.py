@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 
-from constraints.domains import ENDLESS, bounds, least
+from constraints.bounds import ENDLESS, bounds, least
 from constraints.terms import AtMost, Constraint, Divides, Equal, show_relation, spell
 from ir.nat import Nat, Size
 

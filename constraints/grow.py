@@ -8,16 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from constraints.domains import divisors
-from constraints.evaluate import Column, Columns, column, evaluate, predicate
+from constraints.bounds import ENDLESS
+from constraints.divisors import Form, divisors
+from constraints.evaluate import SAFE, Column, Columns, column, evaluate, largest, predicate
+from constraints.inequality import Inequality
 from constraints.order import Choice
 from ir.errors import Unsupported
-from ir.nat import Size
+from ir.nat import ONE, Name, Poly, Size, quotient
 
 Index = NDArray[np.intp]
 Test = Callable[[Columns], NDArray[np.bool_]]
 
 CHUNK = 1 << 19
+MOST_CANDIDATES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +39,24 @@ def grow(steps: Sequence[Choice], ceilings: Mapping[str, int], most: int) -> Ite
     nodes, known, total = 1, dict[str, Column](), 0
     for step in steps:
         tests = [predicate(r, ceilings) for r in step.tests]
-        sources, reached = _edges(step, nodes, known, tests, most - total)
+        sources, reached = _edges(step, nodes, known, tests, ceilings, most - total)
         total += len(sources)
-        targets, firsts = _merge([reached[p] for p in step.live], len(sources))
+        targets, firsts = _merge(_seen(step, reached, ceilings), len(sources))
         yield Edges(step.parameter, nodes, sources, reached[step.parameter], targets)
         nodes, known = len(firsts), {p: reached[p][firsts] for p in step.live}
 
 
 def _edges(
-    step: Choice, nodes: int, known: Columns, tests: Sequence[Test], most: int
+    step: Choice,
+    nodes: int,
+    known: Columns,
+    tests: Sequence[Test],
+    ceilings: Mapping[str, int],
+    most: int,
 ) -> tuple[Index, dict[str, Column]]:
-    width = _width(step)
-    stride = max(1, CHUNK // width)
     found, total = [], 0
-    for start in range(0, max(1, nodes), stride):
-        rows = np.arange(start, min(start + stride, nodes))
-        part = _kept(step, rows, known, tests)
+    for rows, high in _portions(step, nodes, known, ceilings):
+        part = _kept(step, rows, high, known, tests)
         total += len(part[0])
         if total > most:
             raise Unsupported(f"too many points to count exactly (at parameter {step.parameter})")
@@ -61,18 +66,60 @@ def _edges(
     return sources, {p: np.concatenate([part[1][p] for part in found]) for p in names}
 
 
-def _width(step: Choice) -> int:
+def _portions(
+    step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]
+) -> Iterator[tuple[Index, Column]]:
+    """Nodes in portions of about `CHUNK` candidates, with the most each may choose."""
+    high = _highest(step, nodes, known, ceilings)
+    reach = np.cumsum(_widths(step, high))
+    if len(reach) and reach[-1] > MOST_CANDIDATES:
+        raise Unsupported(
+            f"parameter {step.parameter} has too many candidates: "
+            f"a requirement {step.parameter} <= … makes it countable"
+        )
+    cuts = np.searchsorted(reach, np.arange(CHUNK, int(reach[-1]) if nodes else 0, CHUNK))
+    for rows in np.split(np.arange(nodes), np.unique(cuts)):
+        yield rows, high[rows]
+
+
+def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
+    """About how many candidates each node has."""
     if step.values is not None:
-        return len(step.values) or 1
-    if step.divides is not None or step.high is None:
-        return 64
-    return max(1, step.high - step.low + 1)
+        return np.full(len(high), max(1, len(step.values)), dtype=np.float64)
+    spans = np.maximum(1.0, (high - step.low + 1).astype(np.float64))
+    return spans if step.divides is None else np.minimum(64.0, spans)
+
+
+def _highest(step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]) -> Column:
+    """At each node, a bound on the parameter by the constraints that it decides."""
+    high = column([step.high if step.high is not None else ENDLESS] * nodes)
+    exact = {q: c.astype(object) for q, c in known.items()}
+    for cap in step.caps:
+        safe = max(largest(cap.left, ceilings), largest(cap.right, ceilings)) < SAFE
+        high = np.minimum(high, _capped(cap, step.parameter, known if safe else exact, nodes))
+    return high
+
+
+def _capped(cap: Inequality, p: str, known: Columns, nodes: int) -> Column:
+    """(right - what p is not in) / (what p is multiplied by), taking p² >= p"""
+    factor: Column = np.zeros(nodes, dtype=np.int64)
+    room = _sum(cap.right, known, nodes)
+    for monomial, k in cap.left:
+        rest = tuple((atom, n) for atom, n in monomial if atom != Name(p))
+        value = _sum(((rest, k),), known, nodes)
+        factor, room = (factor + value, room) if rest != monomial else (factor, room - value)
+    ceiling = np.maximum(room, -1) // np.maximum(factor, 1)
+    return np.where(np.asarray(factor > 0, dtype=np.bool_), ceiling, SAFE)
+
+
+def _sum(p: Poly, known: Columns, nodes: int) -> Column:
+    return evaluate(quotient(p, ONE), known, nodes)[0]
 
 
 def _kept(
-    step: Choice, rows: Index, known: Columns, tests: Sequence[Test]
+    step: Choice, rows: Index, high: Column, known: Columns, tests: Sequence[Test]
 ) -> tuple[Index, dict[str, Column]]:
-    sources, values = _candidates(step, rows, {p: c[rows] for p, c in known.items()})
+    sources, values = _candidates(step, rows, high, {p: c[rows] for p, c in known.items()})
     reached = {p: c[sources] for p, c in known.items()} | {step.parameter: values}
     for test in tests:
         mask = test(reached)
@@ -80,35 +127,41 @@ def _kept(
     return sources, reached
 
 
-def _candidates(step: Choice, rows: Index, known: Columns) -> tuple[Index, Column]:
-    if step.divides is not None and step.values is None:
-        return _divisors(step, step.divides, rows, known)
-    values = column(_range(step) if step.values is None else list(step.values))
-    values = values[_inside(values, step)]
-    again = np.tile(np.arange(len(values)), len(rows))
-    return np.repeat(rows, len(values)), values[again]
+def _candidates(step: Choice, rows: Index, high: Column, known: Columns) -> tuple[Index, Column]:
+    if step.values is not None:
+        values = column([v for v in step.values if v >= step.low])
+        again = np.tile(np.arange(len(values)), len(rows))
+        return np.repeat(rows, len(values)), values[again]
+    if step.divides is not None:
+        return _divisors(step, step.divides, rows, high, known)
+    return _ranges(step.low, rows, high)
 
 
-def _range(step: Choice) -> list[int]:
-    if step.high is None:
-        raise Unsupported(f"parameter {step.parameter} has no upper bound")
-    return list(range(step.low, step.high + 1))
-
-
-def _inside(values: Column, step: Choice) -> NDArray[np.bool_]:
-    mask = np.asarray(values >= step.low, dtype=np.bool_)
-    return mask if step.high is None else mask & np.asarray(values <= step.high, dtype=np.bool_)
+def _ranges(low: int, rows: Index, high: Column) -> tuple[Index, Column]:
+    """low … high[row], at each row"""
+    widths = np.maximum(0, high - low + 1).astype(np.intp)
+    ends = np.cumsum(widths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(rows, widths), low + np.arange(total) - np.repeat(ends - widths, widths)
 
 
 def _divisors(
-    step: Choice, form: tuple[Size, Size], rows: Index, known: Columns
+    step: Choice, form: Form, rows: Index, high: Column, known: Columns
 ) -> tuple[Index, Column]:
     """The divisors of n (minus a shift) at each node; any value in range where n = 0."""
     n, shift = (_whole(a, known, len(rows)) for a in form)
-    lists = [_divisor_list(step, a, b) for a, b in zip(n, shift, strict=True)]
-    sizes = [len(values) for values in lists]
-    values = np.concatenate([*lists, column([])]) if lists else column([])
-    return np.repeat(rows, np.array(sizes, dtype=np.intp)), values
+    most = high.tolist()
+    lists = [_listed(step.low, *at) for at in zip(most, n, shift, strict=True)]
+    sizes = np.array([len(values) for values in lists], dtype=np.intp)
+    return np.repeat(rows, sizes), column([v for values in lists for v in values])
+
+
+def _listed(low: int, high: int, n: int, shift: int) -> list[int]:
+    if n:
+        return [d - shift for d in divisors(abs(n)) if low <= d - shift <= high]
+    if high - low >= MOST_CANDIDATES:
+        raise Unsupported("a parameter divides 0 and has no upper bound")
+    return list(range(low, high + 1))
 
 
 def _whole(a: Size, known: Columns, rows: int) -> list[int]:
@@ -117,9 +170,20 @@ def _whole(a: Size, known: Columns, rows: int) -> list[int]:
     return [int(x) // int(y) if y else 0 for x, y in pairs]
 
 
-def _divisor_list(step: Choice, n: int, shift: int) -> Column:
-    values = column(_range(step)) if n == 0 else column([d - shift for d in divisors(abs(n))])
-    return values[_inside(values, step)]
+def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[Column]:
+    """What later choices see of the points so far: points that look alike share a node."""
+    found: list[Column] = []
+    for monomial in step.keys:
+        product: Column = np.ones(1, dtype=np.int64)
+        most = 1
+        for atom, power in monomial:
+            assert isinstance(atom, Name)
+            values = reached[atom.name]
+            for _ in range(power):
+                most *= max(1, ceilings[atom.name])
+                product = product * (values if most < SAFE else values.astype(object))
+        found.append(product)
+    return found
 
 
 def _merge(live: Sequence[Column], rows: int) -> tuple[Index, Index]:

@@ -2,15 +2,15 @@
 
 # key: p parameter
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from constraints.domains import Bounds, factor_bounds, listed
-from constraints.terms import Relation, System, scope
-from ir.errors import Unsupported, UserError
-from ir.nat import Size, names
-
-MOST_VALUES = 1 << 21
+from constraints.bounds import ENDLESS, Bounds
+from constraints.divisors import Form, divisor_forms, listed
+from constraints.inequality import Inequality, inequalities, least_values
+from constraints.terms import Relation, System, scope, show_relation, sizes
+from ir.errors import UserError
+from ir.nat import Monomial, Name, Size, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,11 @@ class Choice:
     low: int
     high: int | None
     values: tuple[int, ...] | None
-    divides: tuple[Size, Size] | None  # (n, shift): parameter + shift divides n
+    divides: Form | None
+    caps: tuple[Inequality, ...]  # what bounds the parameter once earlier ones are known
     tests: tuple[Relation, ...]
     live: tuple[str, ...]  # what later choices still look at
+    keys: tuple[Monomial, ...]  # and the products by which they see it
 
 
 def choices(system: System, found: Bounds, first: Sequence[str] = ()) -> tuple[Choice, ...]:
@@ -71,39 +73,60 @@ def _candidates(p: str, known: frozenset[str], relations: Sequence[Relation], fo
     span = (high - low + 1) if high is not None else 1 << 62
     if (values := listed(p, relations)) is not None:
         return len(values)
-    forms = [f for f in factor_bounds(relations, p) if names(f[0]) | names(f[1]) <= known]
+    forms = [f for f in divisor_forms(p, relations) if names(f[0]) | names(f[1]) <= known]
     return min(span, int(span**0.4) + 2) if forms else span
 
 
 def _choice(i: int, order: Sequence[str], relations: Sequence[Relation], found: Bounds) -> Choice:
     p, chosen = order[i], frozenset(order[: i + 1])
-    tests = tuple(r for r in relations if p in scope(r) and scope(r) <= chosen)
-    later = frozenset().union(*(scope(r) for r in relations if not scope(r) <= chosen))
-    live = tuple(q for q in order[: i + 1] if q in later)
     known = chosen - {p}
-    forms = [f for f in factor_bounds(relations, p) if names(f[0]) | names(f[1]) <= known]
+    tests = [r for r in relations if p in scope(r) and scope(r) <= chosen]
+    later = [r for r in relations if not scope(r) <= chosen]
+    looked_at = frozenset().union(*map(scope, later))
+    forms = [f for f in divisor_forms(p, relations) if names(f[0]) | names(f[1]) <= known]
     low, high = found[p]
-    values = listed(p, relations)
-    form = min(forms, key=lambda f: (len(names(f[0])), str(f))) if forms else None
-    _refuse_endless(p, low, high, values is not None or form is not None)
-    return Choice(p, low, high, values, form, tests, live)
+    return Choice(
+        p,
+        low,
+        high,
+        listed(p, relations),
+        min(forms, key=lambda f: (len(names(f[0])), str(f))) if forms else None,
+        _caps(p, known, inequalities(tests, least_values(relations))),
+        tuple(sorted(tests, key=_cost_of_test)),
+        tuple(q for q in order[: i + 1] if q in looked_at),
+        tuple(dict.fromkeys(m for r in later for a in sizes(r) for m in _products(a, chosen))),
+    )
 
 
-def _refuse_endless(p: str, low: int, high: int | None, generated: bool) -> None:
-    if generated or (high is not None and high - low < MOST_VALUES):
+def _caps(p: str, known: frozenset[str], found: Sequence[Inequality]) -> tuple[Inequality, ...]:
+    """The inequalities with p on the left only, and something known beside it."""
+    return tuple(i for i in found if p in i.under - i.over and (i.under | i.over) & known)
+
+
+def _products(a: Size, known: frozenset[str]) -> Iterator[Monomial]:
+    """The known factors of each product in a size: all that it depends on."""
+    if isinstance(a, int):
         return
-    reach = "no upper bound" if high is None else f"{high - low + 1} values"
-    raise Unsupported(f"parameter {p} has {reach}: a requirement {p} <= … makes it countable")
+    for monomial, _ in (*a.num, *a.den):
+        factors = tuple((x, n) for x, n in monomial if isinstance(x, Name) and x.name in known)
+        if factors:
+            yield factors
+        for atom, _ in monomial:
+            if not isinstance(atom, Name):
+                yield from _products(atom.a, known)
+                yield from _products(atom.b, known)
 
 
-def ceilings(
-    steps: Sequence[Choice], found: Mapping[str, tuple[int, int | None]]
-) -> dict[str, int]:
+def _cost_of_test(r: Relation) -> int:
+    return len(show_relation(r))
+
+
+def ceilings(steps: Sequence[Choice]) -> dict[str, int]:
     """The largest value each parameter may be tried at."""
-    return {c.parameter: _ceiling(c, found) for c in steps}
+    return {c.parameter: _ceiling(c) for c in steps}
 
 
-def _ceiling(c: Choice, found: Mapping[str, tuple[int, int | None]]) -> int:
+def _ceiling(c: Choice) -> int:
     if c.values:
         return max(map(abs, c.values))
-    return c.high if c.high is not None else 1 << 64
+    return c.high if c.high is not None else ENDLESS

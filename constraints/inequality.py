@@ -1,0 +1,184 @@
+"""What a relation implies of sums and products alone: floors replaced by bounds of them."""
+
+# key: a b sizes, p q polynomials, k coefficient, low least value of each parameter
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from constraints.terms import (
+    AllOf,
+    AtMost,
+    Divides,
+    Equal,
+    OneOf,
+    Relation,
+    fraction,
+    surely_positive,
+)
+from ir.nat import ONE, Floor, Mod, Monomial, Name, Poly, Size, names, quotient
+
+Low = Mapping[str, int]
+Term = tuple[Monomial, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    """left <= right, both with positive coefficients and without floors or remainders."""
+
+    left: Poly
+    right: Poly
+
+    @property
+    def under(self) -> frozenset[str]:
+        return _names(self.left)
+
+    @property
+    def over(self) -> frozenset[str]:
+        return _names(self.right)
+
+
+def _names(p: Poly) -> frozenset[str]:
+    return frozenset(atom.name for m, _ in p for atom, _ in m if isinstance(atom, Name))
+
+
+def inequalities(relations: Iterable[Relation], low: Low) -> list[Inequality]:
+    """All that are implied by sight, without the empty ones."""
+    found = [i for r in relations for a, b in _orders(r) for i in _relaxed(a, b, low)]
+    return list(dict.fromkeys(i for i in found if i.left))
+
+
+def least_values(relations: Iterable[Relation]) -> dict[str, int]:
+    """Parameters that some relation keeps at 1 or above."""
+    found: dict[str, int] = {}
+    for r in relations:
+        match r:
+            case AtMost(int(k), a) if k >= 1 and not isinstance(a, int):
+                found |= _bare(a)
+            case Divides(a, _) if not isinstance(a, int):
+                found |= _bare(a)
+    return found
+
+
+def _bare(a: Size) -> dict[str, int]:
+    """Every factor of a product that is at least 1 is at least 1."""
+    return dict.fromkeys(names(a), 1) if not isinstance(a, int) and len(a.num) == 1 else {}
+
+
+def _orders(r: Relation) -> Iterator[tuple[Size, Size]]:
+    """Pairs a <= b."""
+    match r:
+        case AtMost(a, b):
+            yield a, b
+        case Equal(a, b):
+            yield from ((a, b), (b, a))
+        case Divides(m, n):
+            yield 1, m
+            if isinstance(n, int) and n > 0:
+                yield m, n
+        case OneOf(a, values) if values:
+            yield from ((a, max(values)), (min(values), a))
+        case AllOf(parts):
+            for part in parts:
+                yield from _orders(part)
+
+
+def _relaxed(a: Size, b: Size, low: Low) -> Iterator[Inequality]:
+    (x, d), (y, e) = fraction(a), fraction(b)
+    if not (surely_positive(d) and surely_positive(e)):
+        return
+    gap = _terms(x * e - y * d)
+    least: Size = 0
+    most: Size = 0
+    for monomial, k in gap:
+        if k > 0:
+            least = least + _lower((monomial, k), low)
+        elif (bound := _upper((monomial, -k))) is not None:
+            most = most + bound
+        else:
+            return
+    rest = _terms(least - most)
+    left = tuple((m, k) for m, k in rest if k > 0)
+    yield Inequality(left, tuple((m, -k) for m, k in rest if k < 0))
+
+
+def _terms(a: Size) -> Poly:
+    if isinstance(a, int):
+        return (((), a),) if a else ()
+    return a.num
+
+
+def _lower(term: Term, low: Low) -> Size:
+    """A lower bound without floors: floor(a, b) >= 1 where a >= b, else 0."""
+    monomial, k = term
+    kept: list[tuple[Name, int]] = []
+    for atom, power in monomial:
+        match atom:
+            case Name():
+                kept.append((atom, power))
+            case Floor(a, b) if _reaches(a, b, low):
+                continue
+            case _:
+                return 0
+    return quotient(((tuple(kept), k),), ONE)
+
+
+def _reaches(a: Size, b: Size, low: Low) -> bool:
+    """Whether a >= b by sight: only a number is taken away, and no more than the rest has."""
+    total = 0
+    for monomial, k in _terms(a - b):
+        if k < 0 and monomial:
+            return False
+        least = [low.get(x.name, 0) if isinstance(x, Name) else 0 for x, _ in monomial]
+        total += k if k < 0 or all(least) else 0
+    return total >= 0
+
+
+def _upper(term: Term) -> Size | None:
+    """An upper bound without floors: floor(a, b) * b <= a, and a mod b <= b."""
+    monomial, k = term
+    floor = next(((x, n) for x, n in monomial if not isinstance(x, Name)), None)
+    if floor is None:
+        return quotient((term,), ONE)
+    atom, power = floor
+    rest = tuple((x, n) for x, n in monomial if x != atom)
+    if power > 1:
+        rest = (*rest, (atom, power - 1))
+    match atom:
+        case Floor(a, b):
+            bound, rest = _positive_part(a), _without(b, rest)
+        case Mod(_, b):
+            bound = _positive_part(b)
+        case _:
+            raise AssertionError("expected a floor or a remainder")
+    return None if bound is None else _sum_of_uppers(bound * quotient(((rest, k),), ONE))
+
+
+def _without(b: Size, rest: Monomial) -> Monomial:
+    """The product without one factor b, where it has it."""
+    if isinstance(b, int) or b.den != ONE or len(b.num) != 1:
+        return rest
+    powers = dict(rest)
+    for atom, n in b.num[0][0]:
+        powers[atom] = powers.get(atom, 0) - n
+    if any(n < 0 for n in powers.values()):
+        return rest
+    return tuple((atom, n) for atom, n in powers.items() if n)
+
+
+def _positive_part(a: Size) -> Size | None:
+    if isinstance(a, int):
+        return max(a, 0)
+    if a.den != ONE:
+        return None
+    terms = tuple((m, k) for m, k in a.num if k > 0)
+    return quotient(terms, ONE) if terms else 0
+
+
+def _sum_of_uppers(a: Size) -> Size | None:
+    total: Size = 0
+    for term in _terms(a):
+        bound = _upper(term)
+        if bound is None:
+            return None
+        total = total + bound
+    return total
