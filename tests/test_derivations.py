@@ -1,0 +1,225 @@
+"""Do derivations replay, keep meaning at every step, and read as proofs?
+
+`python tests/test_derivations.py` writes tests/golden/blocked_matmul.txt anew.
+"""
+
+# key: d derivation
+
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from ir.nat import named
+from ir.nodes import Map
+from ir.parse import parse
+from ir.show import show
+from rewrites.__main__ import main
+from rewrites.check import check, small_values
+from rewrites.dims import Refused
+from rewrites.families import FAMILIES, Lowering, first, forms, lower
+from rewrites.laws_map import fuse_maps, split_map
+from rewrites.proof import brief, one_line, proof
+from rewrites.rule import Derivation, Step, Unsound, apply_rule
+from rewrites.strategy import (
+    at,
+    attempt,
+    child,
+    choice,
+    everywhere,
+    outermost,
+    repeat,
+    seq,
+    skip,
+)
+
+MATMUL = """
+matmul(a : [[float]K]M, b : [[float]N]K) =
+  map(row -> map(column -> dot(row, column), transpose(b)), a)
+where M = 8, N = 8, K = 8
+"""
+CONV = """
+conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, image : [[[float]C]W]H) =
+  map2d(window -> map((kernel, bias) ->
+      relu(reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel)))),
+      zip(weights, biases)),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+where C = 2, M = 4, H = 4, W = 5, K = 3
+"""
+GOLDEN = Path(__file__).parent / "golden" / "blocked_matmul.txt"
+
+
+@cache
+def lowered(text: str, family: str) -> Lowering:
+    return first(parse(text), family)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("text", [MATMUL, CONV], ids=["matmul", "conv"])
+def test_every_step_replays_and_means_the_same(text: str, family: str) -> None:
+    d = lowered(text, family).derivation
+    assert d.replay() == d.end == lowered(text, family).program.body
+    values = small_values(list(d.terms()), Random(1))
+    assert values is not None
+    assert check(parse(text), d, values).wrong is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_form_replays(family: str) -> None:
+    p = parse(CONV)
+    for form in forms(p, family)[::5]:
+        try:
+            d = lower(p, family, form).derivation
+        except Refused as why:
+            assert str(why)
+        else:
+            assert d.replay() == d.end
+
+
+def blocked_matmul() -> str:
+    """The derivation of `blocked` from a plain matrix product, law by law."""
+    return "\n".join(proof(lowered(MATMUL, "blocked").derivation)) + "\n"
+
+
+def test_blocked_is_derived_from_a_plain_matrix_product() -> None:
+    assert blocked_matmul() == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_golden_derivation_uses_the_laws_that_make_blocks() -> None:
+    laws = [step.rule.rewrite.__name__ for step in lowered(MATMUL, "blocked").derivation.steps]
+    told = [
+        "vectorize_map",
+        "split_map",
+        "interchange_rows",
+        "split_reduce",
+        "interchange_map_reduce",
+        "share",
+        "to_local",
+        "to_private",
+        "to_reduce_seq",
+    ]
+    places = [laws.index(law) for law in told]
+    assert places == sorted(places)
+
+
+def test_a_forged_step_does_not_replay() -> None:
+    d = lowered(MATMUL, "naive").derivation
+    forged = Step(d.steps[0].rule, d.steps[0].arguments, d.steps[0].place, d.start)
+    with pytest.raises(Unsound, match="does not replay at: map f"):
+        Derivation(d.start, (forged, *d.steps[1:])).replay()
+
+
+def test_a_wrong_step_is_found() -> None:
+    p = parse("p(xs : [float]4) = map(x -> x + 1.0, xs)")
+    other = parse("p(xs : [float]4) = map(x -> x + 2.0, xs)").body
+    wrong = Derivation(p.body, (Step(fuse_maps, (), (), other),))
+    with pytest.raises(Unsound):
+        check(p, wrong, {})
+
+
+def test_lines_name_law_arguments_and_place() -> None:
+    e = parse("p(xs : [[float]6]2) = map(row -> map(x -> x + 1.0, row), xs)").body
+    done = at((0, 0), split_map(k=named("k")))(e)
+    assert done is not None
+    d = Derivation(e, done[1])
+    assert list(d.lines()) == ["  1. map f  =  join . map (map f) . split k   [k = k]   at 0.0"]
+    assert list(proof(d))[3:] == [
+        "     in map",
+        "     join(map(chunk -> map(x -> x + 1.0, chunk), split(k, row)))",
+    ]
+
+
+def test_long_terms_are_abbreviated() -> None:
+    e = parse(CONV).body
+    assert len(brief(e)) <= 96
+    assert brief(e).count("…") > 0
+    assert one_line("let x = y\nlet z =\n    w\nf(x,\n  z)") == "let x = y; let z = w; f(x, z)"
+
+
+# ---- strategies
+
+PLUS = parse("p(xs : [float]6) = map(x -> x + 1.0, map(x -> x * 2.0, map(x -> -x, xs)))").body
+
+
+def test_seq_needs_all_of_its_parts() -> None:
+    assert seq(fuse_maps(), fuse_maps())(PLUS) is not None
+    assert seq(fuse_maps(), fuse_maps(), fuse_maps())(PLUS) is None
+
+
+def test_choice_takes_the_first_that_applies_and_attempt_never_fails() -> None:
+    assert choice(split_map(k=5), fuse_maps())(PLUS) == fuse_maps()(PLUS)
+    assert attempt(split_map(k=5))(PLUS) == skip(PLUS) == (PLUS, ())
+
+
+def test_repeat_goes_on_until_nothing_applies() -> None:
+    done = repeat(outermost(fuse_maps()))(PLUS)
+    assert done is not None
+    assert [step.place for step in done[1]] == [(), ()]
+    assert show(done[0]) == "map(x -> -x * 2.0 + 1.0, xs)"
+
+
+def test_everywhere_works_inside_out_and_places_are_recorded() -> None:
+    done = everywhere(split_map(k=3))(PLUS)
+    assert done is not None
+    assert [step.place for step in done[1]] == [(1, 1), (1,), ()]
+    assert Derivation(PLUS, done[1]).replay() == done[0]
+
+
+def test_child_fails_where_there_is_none() -> None:
+    assert child(7, skip)(PLUS) is None
+    assert child(1, fuse_maps())(PLUS) is not None
+    assert isinstance(PLUS, Map)
+    assert apply_rule(fuse_maps, {}, PLUS.xs) is not None
+
+
+# ---- the command
+
+
+@pytest.fixture
+def matmul(tmp_path: Path) -> str:
+    file = tmp_path / "matmul.lift"
+    file.write_text(MATMUL)
+    return str(file)
+
+
+def test_the_command_prints_and_checks(matmul: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([matmul, "--family", "registers", "--set", "M=6", "--check"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("matmul by registers: 42 steps\n")
+    assert "where k = ?, tr = ?, tx = ?, v = ?" in out
+    assert "checked at M = 6, N = 4, K = 4 with " in out
+
+
+def test_the_command_lists_forms(matmul: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([matmul, "--list", "--family", "naive"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "naive"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--family", "blokked"], "no family `blokked`; did you mean `blocked`?"),
+        (["--family", "registers", "--form", "tal"], "did you mean `tall`?"),
+        ([], "--family is missing"),
+        (["--family", "naive", "--set", "Q=1"], "no size `Q`"),
+    ],
+)
+def test_the_commands_mistakes(
+    matmul: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([matmul, *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_the_command_says_why_a_family_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "dot.lift"
+    file.write_text("dotted(xs : [float]8, ys : [float]8) = dot(xs, ys)")
+    assert main([str(file), "--family", "registers"]) == 1
+    assert "registers refuses dotted: the reduction does not depend" in capsys.readouterr().err
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(blocked_matmul(), encoding="utf-8")
