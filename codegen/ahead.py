@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from codegen.axes import bare
 from codegen.binding import Env, bound, hint_of
 from codegen.condition import less, substitute_in
 from codegen.index import Index, assume, constant, var
@@ -73,12 +74,12 @@ class Pipeline:
 
     def fill(self, tile: Tile, k: Index) -> None:
         env = bound(self.env, self.element, self.xs.at(k))
-        self.emitter.emit(tile.given, env, in_half(tile.place, k % 2))
+        self.emitter.emit(tile.given, env, in_half(tile.place, bare(k) % 2))
 
     def views(self, env: Env, k: Index) -> Env:
         """The tiles of iteration k under their names."""
         for tile in self.tiles:
-            env = bound(env, tile.pattern, view_of(in_half(tile.place, k % 2)))
+            env = bound(env, tile.pattern, view_of(in_half(tile.place, bare(k) % 2)))
         return env
 
     def around(self, k: Index, compute: Callable[[], None]) -> None:

@@ -40,27 +40,30 @@ Layout = Registers | InMemory
 
 
 def unrolled_loops(body: Block) -> frozenset[str]:
-    """The loops to spell out: those marked, and short ones that index private memory."""
-    indexing = frozenset[str]().union(*(index.names for _, index, _ in _private(body)))
-    found: set[str] = set()
-    _choose(body, indexing, found)
-    return frozenset(found)
+    """The loops to spell out: those marked, and short ones if that turns memory into registers."""
+    asked = {s.var for s in statements(body) if isinstance(s, For) and s.unroll is Unroll.YES}
+    short: set[str] = set()
+    _short(body, short)
+    names: dict[Memory, frozenset[str]] = {}
+    for memory, index, _ in _private(body):
+        names[memory] = names.get(memory, frozenset()) | index.names
+    could_be = [found for found in names.values() if found <= asked | short]
+    return frozenset(asked | (short & frozenset[str]().union(*could_be)))
 
 
-def _choose(s: Statement, indexing: frozenset[str], found: set[str]) -> int:
-    """Add the loops of s to spell out; the statements that s then has."""
+def _short(s: Statement, found: set[str]) -> int:
+    """Add the loops of s that may be spelled out unasked; the statements that s then has."""
     match s:
         case Block(inner):
-            return sum([_choose(each, indexing, found) for each in inner])
+            return sum([_short(each, found) for each in inner])
         case If(_, body):
-            return _choose(body, indexing, found)
+            return _short(body, found)
         case For(var, count, body, how):
-            size = _choose(body, indexing, found)
-            short = var in indexing and count <= MOST_TRIPS and size * count <= MOST_COPIES
-            if how is Unroll.YES or (how is Unroll.FREE and short):
+            inside = _short(body, found)
+            free = how is Unroll.FREE and count <= MOST_TRIPS and count * inside <= MOST_COPIES
+            if free:
                 found.add(var)
-                return size * count
-            return size
+            return count * inside if free or how is Unroll.YES else inside
     return 1
 
 

@@ -288,6 +288,8 @@ class Writer:
                 return f"({self.whole(self.place(i))})", PRIMARY
             case Apply():
                 return self.apply(e)
+            case Convert(Whole(i), kind) if kind.width == 1 and self.place(i).is_constant:
+                return self.value(Number(float(self.place(i).constant), kind.scalar))
             case Convert(inner, kind):
                 if kind.width == 1:
                     return f"({kind.scalar}){self.operand(inner, UNARY)}", UNARY
