@@ -160,9 +160,9 @@ def transpose_open(e: Expr) -> Expr | None:
     return Transpose(Transpose(e)) if depth(type_of(e)) > 1 else None
 
 
-@rule("id  =  map f' . map f,  f' . f = id")
+@rule("id  =  map^level transpose . map^level transpose")
 def transpose_inner(e: Expr, level: Size) -> Expr | None:
-    """map^level transpose, twice."""
+    """The rows of rows … of e transposed, twice."""
     assert isinstance(level, int)
     return swapped(swapped(e, level), level) if depth(type_of(e)) > level + 1 else None
 

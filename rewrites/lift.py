@@ -63,6 +63,8 @@ def _kernel(form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:
         return plain(e)
     if not dims.columns or not dims.rows:
         raise Refused("no operand is shared between results: nothing for the kernels to share")
+    if form.stored_sums and len(nest(e)) - 1 not in dims.batch:
+        raise Refused("only the last reduction of a program is completed by a second kernel")
     return _tiled(form, sums, e, dims)(e)
 
 
