@@ -24,7 +24,8 @@ def limits(q: Quantities, device: Profile, max_memory: int | None) -> Iterator[C
 def _of_kernel(k: KernelQuantities, device: Profile) -> Iterator[Constraint]:
     for dim in range(3):
         axis = f"along dimension {dim}"
-        yield from _peak(k.items[dim], device.group_dims[dim], f"work-group of {{}} items {axis}")
+        items = min(device.group_dims[dim], device.group_items)
+        yield from _peak(k.items[dim], items, f"work-group of {{}} items {axis}")
         yield from _peak(k.groups[dim], device.groups[dim], f"{{}} work-groups {axis}")
     yield from _peak(_products(k.items), device.group_items, "work-group of {} items")
     yield from _peak(k.local_bytes, device.local_bytes, "local memory {} B")

@@ -1,0 +1,228 @@
+"""Is what inference admits exactly what is legal?"""
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from constraints_programs import (
+    SMALL,
+    copied,
+    double,
+    group,
+    legal,
+    local,
+    picked,
+    register_block,
+    tiled_blur,
+    tiled_map,
+    total,
+    two_kernels,
+    vectors,
+)
+
+from constraints.devices import MALI_G72, Profile, with_overrides
+from constraints.enumerate import space
+from constraints.explain import explain
+from constraints.infer import infer
+from constraints.solver import Answer, Solver
+from constraints.terms import NEVER, AtMost, Constraint, Equal, System, show_relation
+from ir.bijection import stride
+from ir.nat import exact, named
+from ir.nodes import (
+    Expr,
+    Level,
+    Map,
+    MapPar,
+    MapSeq,
+    Param,
+    Program,
+    Reorder,
+    Split,
+    Store,
+    ToLocal,
+    Var,
+)
+from ir.terms import identity
+from ir.types import FLOAT, Array
+from ir.typing import elem_of
+
+LARGE = 10**9
+MOST = 30
+
+
+def bounded(program: Program) -> list[Constraint]:
+    """So that brute force ends."""
+    return [Constraint(AtMost(named(p), MOST), "small", "test") for p in program.free]
+
+
+CASES: list[tuple[Callable[[int], Program], int, Profile, int]] = [
+    (tiled_map, 24, MALI_G72, LARGE),
+    (tiled_map, 48, SMALL, LARGE),
+    (tiled_blur, 14, MALI_G72, LARGE),
+    (tiled_blur, 24, SMALL, LARGE),
+    (tiled_blur, 24, SMALL, 192),
+    (vectors, 48, MALI_G72, LARGE),
+    (vectors, 30, MALI_G72, LARGE),
+    (register_block, 12, MALI_G72, LARGE),
+    (register_block, 24, SMALL, LARGE),
+    (two_kernels, 12, MALI_G72, LARGE),
+    (two_kernels, 12, SMALL, 170),
+    (picked, 24, MALI_G72, LARGE),
+]
+
+
+@pytest.mark.parametrize(("make", "n", "device", "memory"), CASES)
+def test_the_valid_set_is_that_of_brute_force(
+    make: Callable[[int], Program], n: int, device: Profile, memory: int
+) -> None:
+    program = make(n)
+    system = infer(program, device, bounded(program), memory)
+    found = {tuple(p.values()) for p in space(system).all()}
+    low = [0 if show_relation(c.relation).startswith("0 <=") else 1 for c in floors(system)]
+    ranges = [range(l, MOST + 1) for l in low]
+    expected = {
+        values
+        for values in product(*ranges)
+        if legal(program, dict(zip(program.free, values, strict=True)), device, memory)
+    }
+    assert found == expected
+    assert found
+
+
+def floors(system: System) -> list[Constraint]:
+    return [next(c for c in system.constraints if c.origin == p) for p in system.parameters]
+
+
+@pytest.mark.parametrize(("make", "n", "device", "memory"), CASES)
+def test_the_two_engines_agree(
+    make: Callable[[int], Program], n: int, device: Profile, memory: int
+) -> None:
+    program = make(n)
+    system = infer(program, device, bounded(program), memory)
+    points, solver = space(system), Solver(system)
+    for p in system.parameters:
+        domain = solver.domain(p, range(MOST + 1))
+        assert domain.exact
+        assert domain.values == points.domain(p)
+    for point in points.sample(5):
+        assert solver.certify(point) is Answer.YES
+        moved = {p: v + 1 for p, v in point.items()}
+        inside = moved in list(points.all())
+        assert solver.certify(moved) is (Answer.YES if inside else Answer.NO)
+
+
+def test_implied_constraints_are_dropped_and_nothing_else() -> None:
+    program = tiled_blur(24)
+    system = infer(program, MALI_G72, bounded(program))
+    kept = Solver(system).necessary()
+    assert len(kept) < len(system.constraints)
+    assert space(System(system.parameters, kept)).count == space(system).count
+
+
+def test_each_constraint_names_the_node_it_comes_from() -> None:
+    origins = {c.origin for c in infer(tiled_blur(24), MALI_G72).constraints}
+    assert "slide_strict(T, T - 2, pad(1, R + 1, …, x))" in origins
+    assert "toLocal(mapLocal(0)(…, g))" in origins
+
+
+def test_padding_may_be_nothing_and_sizes_may_not() -> None:
+    system = infer(tiled_blur(24), MALI_G72, bounded(tiled_blur(24)))
+    points = space(system)
+    assert min(points.domain("R")) == 0
+    assert min(points.domain("T")) == 3
+
+
+def test_a_strategy_may_require_more() -> None:
+    program = tiled_map(24)
+    extra = Constraint(AtMost(named("S"), 2), "a strategy says so", "strategy")
+    assert space(infer(program, MALI_G72, [extra])).domain("S") == (1, 2)
+
+
+def test_an_amount_of_double_buffered_memory_counts_twice() -> None:
+    x = Var("x", Array(FLOAT, 64))
+    tile = named("T")
+
+    def ahead(t: Expr) -> Expr:
+        kept = copied(t)
+        assert isinstance(kept, ToLocal)
+        return total(ToLocal(kept.e, ahead=True))
+
+    program = Program("p", (Param(x),), group(0, ahead, Split(tile, x)), ("T",))
+    tight = with_overrides(MALI_G72, {"local_bytes": 2 * 4 * 16})
+    assert max(space(infer(program, tight)).domain("T")) == 16
+
+
+def test_a_stride_must_divide() -> None:
+    s = named("S")
+    x = Var("x", Array(FLOAT, 20))
+    body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Reorder(stride(s, 20), x))
+    system = infer(Program("p", (Param(x),), body, ("S",)), MALI_G72)
+    assert space(system).domain("S") == (1, 2, 4, 5, 10, 20)
+
+
+ROWS = Var("x", Array(Array(FLOAT, 4), 4))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (local(0, lambda r: MapSeq(double(FLOAT), r), ROWS), "mapLocal(0) stands outside"),
+        (group(0, lambda r: group(0, lambda e: e, r), ROWS), "mapWorkgroup(0) stands inside"),
+        (
+            group(0, lambda r: MapPar(Level.GLOBAL, 0, identity(FLOAT), r), ROWS),
+            "mapGlobal(0) stands inside mapWorkgroup(0)",
+        ),
+        (
+            group(0, lambda r: local(0, lambda e: e, r), Store(ROWS)),
+            None,
+        ),
+        (
+            MapPar(Level.GLOBAL, 0, identity(Array(FLOAT, 4)), Map(identity(elem_of(ROWS)), ROWS)),
+            None,
+        ),
+    ],
+)
+def test_parallel_maps_nest_as_a_device_does(body: Expr, words: str | None) -> None:
+    system = infer(Program("p", (Param(ROWS),), body), MALI_G72)
+    refused = [c.why for c in system.constraints if c.relation == NEVER]
+    assert (refused == []) if words is None else any(words in why for why in refused)
+    assert space(system).count == (1 if words is None else 0)
+
+
+def test_an_impossible_tile_is_explained_in_bytes() -> None:
+    program = tiled_blur(24)
+    device = with_overrides(MALI_G72, {"local_bytes": 8})
+    core = Solver(infer(program, device)).feasible().core
+    text = explain(core, program.free)
+    assert text.startswith("no variant: ")
+    assert "local memory 8 B < 12 B needed by toLocal(mapLocal(0)(…, g))" in text
+
+
+def test_an_impossible_choice_is_explained_by_what_it_does_not_divide() -> None:
+    program = tiled_map(9)
+    fixed = Constraint(Equal(named("T"), 4), "you fixed it", "--fix")
+    verdict = Solver(infer(program, MALI_G72, [fixed])).feasible()
+    assert verdict.answer is Answer.NO
+    text = explain(verdict.core, program.free)
+    assert text == "no variant: T = 4 (you fixed it); T does not divide 9 of split(T, x)"
+
+
+def test_the_allowed_memory_is_explained() -> None:
+    program = two_kernels(12)
+    verdict = Solver(infer(program, MALI_G72, max_memory=100)).feasible()
+    assert verdict.answer is Answer.NO
+    text = explain(verdict.core, program.free)
+    assert "the allowed global memory 100 B < " in text
+
+
+def test_huge_programs_do_not_overflow() -> None:
+    n, channels = 4096 * 4096, 10**5
+    x = Var("x", Array(Array(FLOAT, channels), n))
+    tile = named("T")
+    body = group(0, lambda t: local(0, total, t), Split(tile, x))
+    program = Program("p", (Param(x),), body, ("T",))
+    vast = with_overrides(MALI_G72, {"memory_bytes": 10**15, "buffer_bytes": 10**15})
+    system = infer(program, vast)
+    assert space(system).domain("T") == tuple(2**i for i in range(9))
+    assert Solver(system).feasible().answer is Answer.YES
+    assert exact(n, 2) == n // 2
