@@ -1,1 +1,21 @@
+"""Which variant is best: space, search, measure, store, front, report, export.
 
+`explore(program)` makes a run, `compile(program)` one callable variant. Both load the compiler when
+they are called: worker processes import this package for a few light modules.
+"""
+
+from typing import Any
+
+__all__ = ["Run", "compile", "explore"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Run":
+        from explore.run import Run
+
+        return Run
+    if name in __all__:
+        from explore import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'explore' has no attribute {name!r}")

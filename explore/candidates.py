@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from constraints.devices import Profile
 from explore.encode import matrix, strata
@@ -82,8 +83,8 @@ def _derived(todo: Sequence[Derive], workers: int) -> list[Derived | Inapplicabl
     if len(todo) == 1:
         return [derive(todo[0])]
     done: dict[tuple[str, str], Derived | Inapplicable] = {}
-    pool: Pool[Derive, Derived | Inapplicable]
-    with Pool(derive, workers=workers, timeout=DERIVE_LIMIT, stage="constrain") as pool:
+    pool: Pool[Any, Any] = Pool(derive, workers=workers, timeout=DERIVE_LIMIT, stage="constrain")
+    with pool:
         for result in pool.map(todo):
             key = (result.task.family, result.task.form)
             match result.result:

@@ -97,7 +97,7 @@ def stored_reference(program: Program, seed: int, folder: Path) -> Path:
 def load_reference(file: Path) -> Reference:
     """What `stored_reference` wrote."""
     with np.load(file, allow_pickle=False) as arrays:
-        return Reference(arrays["output"], arrays["exact"] if "exact" in arrays else None)
+        return Reference(arrays["output"], arrays.get("exact"))
 
 
 def relative_error(out: Array, ref: Array) -> float:

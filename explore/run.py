@@ -15,8 +15,10 @@ from explore.again import measure_again
 from explore.candidates import candidates
 from explore.cost import judge_for
 from explore.environment import Environment
+from explore.export import kernel_text
 from explore.front import Limits, by_id, front, pick
 from explore.loop import Loop, first_round
+from explore.measure import measure
 from explore.measure import setup_for as meter_setup
 from explore.options import Options
 from explore.peers import measure_peers
@@ -246,7 +248,7 @@ def _through(
         builders.close()
         if device is not None and target.device is not None:
             measure_again(store, device, loop.elapsed, watch.note)
-            for note in measure_peers(store, program, options, target.device):
+            for note in measure_peers(store, program, options, target.device, device):
                 watch.note(note)
     return finished
 
@@ -256,16 +258,21 @@ def _meter(
 ) -> "Pool[Any, Any] | None":
     if target.device is None:
         return None
-    from explore.measure import measure
+    return device_pool(stack, store.folder, program, options, target.device)
 
-    file = stored_reference(program, options.seed, store.folder)
+
+def device_pool(
+    stack: ExitStack, folder: Path, program: Program, options: Options, device: Device
+) -> "Pool[Any, Any]":
+    """The one worker that runs things on the device."""
+    file = stored_reference(program, options.seed, folder)
     return stack.enter_context(
         Pool(
             measure,
             workers=1,
             timeout=RUN_LIMIT,
             stage="run",
-            setup=meter_setup(target.device, program, options.seed, file, options.max_error),
+            setup=meter_setup(device, program, options.seed, file, options.max_error),
         )
     )
 
@@ -283,7 +290,7 @@ def _finish(store: Store) -> None:
             stale.unlink()
         for record in front(records):
             if record.variant.plan is not None:
-                (kernels / f"{record.variant.id}.cl").write_text(record.variant.plan.source)
+                (kernels / f"{record.variant.id}.cl").write_text(kernel_text(record))
     except OSError as error:
         raise UserError(f"cannot write in {kernels}: {error.strerror}") from error
 

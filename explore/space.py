@@ -20,7 +20,7 @@ from constraints.terms import AtMost, Constraint, Divides, OneOf, System
 from explore.features import features_at, memory_at
 from explore.records import Step, Variant, variant_id
 from ir.errors import Unsupported
-from ir.nat import named
+from ir.nat import Size, named
 from ir.nodes import Program
 from ir.show import show
 from rewrites.dims import Refused
@@ -84,7 +84,7 @@ def tasks(
     seed: int,
     max_memory: int | None = None,
 ) -> list[Derive]:
-    """What to derive for about `budget` candidates: as many of each family, of each of its forms."""
+    """What to derive for about `budget` candidates, as many of each family and form."""
     found: list[Derive] = []
     known = {f: [n for _, n in all_forms(program, [f])] for f in families or tuple(FAMILIES)}
     several = [f for f, names in known.items() if len(names) > 1]
@@ -109,7 +109,7 @@ def _chosen(names: list[str], share: int, seed: int, family: str) -> list[str]:
 def derive(task: Derive) -> Derived | Inapplicable:
     """The form lowered and its points drawn."""
     try:
-        lowering = _lowering(task.program, task.family, task.form)
+        lowering = lowered(task.program, task.family, task.form)
         found = points(lowering, task.profile, task.points, task.seed, task.max_memory)
     except (Refused, Unsupported) as refused:
         return Inapplicable(task.family, task.form, str(refused))
@@ -127,7 +127,8 @@ def derive(task: Derive) -> Derived | Inapplicable:
     )
 
 
-def _lowering(program: Program, family: str, name: str) -> Lowering:
+def lowered(program: Program, family: str, name: str) -> Lowering:
+    """The program in the form of that name."""
     form = next(f for f in forms(program, family) if f.name == name)
     return lower(program, family, form)
 
@@ -153,7 +154,7 @@ def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = N
 
 def laddered(system: System, ladder: tuple[int, ...]) -> System:
     """The parameters that need not divide a number, on a ladder."""
-    bare = {named(p): p for p in system.parameters}
+    bare: dict[Size, str] = {named(p): p for p in system.parameters}
     relations = [c.relation for c in system.constraints]
     listed = {bare.get(r.a) for r in relations if isinstance(r, OneOf)}
     dividing = {

@@ -1,0 +1,241 @@
+"""explore PROGRAM.lift: build, check and measure variants of a program; pick from the front.
+
+explore PROGRAM.lift [options]      a new run
+explore resume RUN                  go on with one
+explore front|show|report|pick|compare RUN …
+explore devices                     what there is to run on
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from explore.units import parse_bytes, parse_seconds
+from ir.command import add_set, guard, sizes_of
+from ir.errors import UserError
+
+if TYPE_CHECKING:
+    from explore.run import Run, Target
+
+T = TypeVar("T")
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit status: 0; 1 after a message about a mistake; 2 for bad usage."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    commands: dict[str, Callable[[list[str]], int]] = {
+        "resume": _resume,
+        "front": _front,
+        "show": _show,
+        "report": _report,
+        "pick": _pick,
+        "compare": _compare,
+        "devices": _devices,
+    }
+    verb = commands.get(given[0]) if given else None
+    return guard(lambda: _start(given) if verb is None else verb(given[1:]))
+
+
+def _parser(name: str, what: str) -> argparse.ArgumentParser:
+    prog = f"explore {name}".strip()
+    raw = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=prog, description=what, formatter_class=raw)
+
+
+def _of_run(name: str, what: str) -> argparse.ArgumentParser:
+    parser = _parser(name, what)
+    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run")
+    return parser
+
+
+# ---- runs
+
+
+def _start(argv: list[str]) -> int:
+    parser = _parser("", __doc__ or "")
+    parser.add_argument("program", type=Path, metavar="PROGRAM.lift")
+    parser.add_argument("--variants", type=_count, default=1000, metavar="N")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--device", metavar="D", help="a number, part of a name, gpu or cpu")
+    where.add_argument("--profile", metavar="NAME", help="for a device that is not here")
+    parser.add_argument("--seed", type=int, default=0)
+    add_set(parser)
+    parser.add_argument("--families", metavar="A,B", help="only these")
+    parser.add_argument("--max-memory", type=_bytes, metavar="64MiB")
+    parser.add_argument("--max-error", type=float, default=1e-4, metavar="E")
+    parser.add_argument("--time-limit", type=_seconds, metavar="10m")
+    parser.add_argument("--jobs", type=_count, metavar="N", help="processes that build")
+    parser.add_argument("--strategy", choices=("guided", "random"), default="guided")
+    parser.add_argument("--out", type=Path, metavar="RUN", help="the folder, runs/NAME by default")
+    parser.add_argument("--against", metavar="torch", help="measure a peer in the same run")
+    given = parser.parse_args(argv)
+
+    from explore.compile import family_named
+    from explore.options import Options
+    from explore.run import Source, new_folder, start
+
+    options = Options(
+        variants=given.variants,
+        seed=given.seed,
+        families=tuple(map(family_named, _listed(given.families))),
+        max_memory=given.max_memory,
+        max_error=given.max_error,
+        time_limit_s=given.time_limit,
+        jobs=given.jobs,
+        strategy=given.strategy,
+        against=_peers(given.against),
+        sizes=tuple(sorted(sizes_of(given).items())),
+    )
+    source = Source(_read(given.program), str(given.program))
+    source.program(options)
+    target = _target(given.device, given.profile)
+    folder = given.out or new_folder(given.program.stem)
+    return _ran(lambda: start(source, options, target, folder))
+
+
+def _resume(argv: list[str]) -> int:
+    given = _of_run("resume", "Go on with a run that was stopped.").parse_args(argv)
+    from explore.run import resume
+
+    return _ran(lambda: resume(given.run))
+
+
+def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
+    from explore.commands import print_front
+
+    try:
+        run, finished = go()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    print_front(run)
+    print(f"report: {run.folder / 'report.html'}")
+    if not finished:
+        print(f"the time was up; go on with `explore resume {run.folder}`")
+    return 0
+
+
+def _target(device: str | None, profile: str | None) -> "Target":
+    from explore.run import Target
+
+    if profile is not None:
+        from constraints.devices import profile as named
+
+        return Target(named(profile), None)
+    from codegen.devices import choose
+    from explore.target import profile_of
+
+    found = choose(device)
+    return Target(profile_of(found), found)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise UserError(f"cannot read {file}: expected UTF-8 text") from None
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
+
+
+def _peers(text: str | None) -> tuple[str, ...]:
+    from explore.peers import peer_named
+
+    return tuple(map(peer_named, _listed(text)))
+
+
+# ---- looking
+
+
+def _front(argv: list[str]) -> int:
+    parser = _of_run("front", "The Pareto front of a run.")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="a .png, .svg or .pdf")
+    from explore.commands import show_front
+
+    return show_front(parser.parse_args(argv))
+
+
+def _show(argv: list[str]) -> int:
+    parser = _of_run("show", "A variant of a run; with --json and no name, all of them.")
+    parser.add_argument("id", nargs="?", metavar="ID")
+    what = parser.add_mutually_exclusive_group()
+    for option in ("source", "derivation", "constraints", "json"):
+        what.add_argument(f"--{option}", action="store_true")
+    from explore.commands import show
+
+    return show(parser.parse_args(argv))
+
+
+def _report(argv: list[str]) -> int:
+    parser = _of_run("report", "Write the report of a run as one HTML file.")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="RUN/report.html by default")
+    from explore.commands import report
+
+    return report(parser.parse_args(argv))
+
+
+def _pick(argv: list[str]) -> int:
+    parser = _of_run("pick", "A variant to use elsewhere.")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--fastest", action="store_true", help="(what is picked by default)")
+    which.add_argument("--smallest", action="store_true")
+    which.add_argument("--id", metavar="ID")
+    parser.add_argument("--max-memory", type=_bytes, metavar="M")
+    parser.add_argument("--max-time", type=_seconds, metavar="T")
+    parser.add_argument(
+        "--export", type=Path, metavar="DIR", help="write it with hosts that run it"
+    )
+    parser.add_argument("--json", action="store_true")
+    from explore.commands import export
+
+    return export(parser.parse_args(argv))
+
+
+def _compare(argv: list[str]) -> int:
+    parser = _of_run("compare", "Measure a peer beside the best variant.")
+    parser.add_argument("--against", required=True, metavar="torch")
+    parser.add_argument("--json", action="store_true")
+    from explore.commands import compare
+
+    return compare(parser.parse_args(argv))
+
+
+def _devices(argv: list[str]) -> int:
+    from codegen.doctor import main as doctor
+
+    return doctor(argv)
+
+
+# ---- values of options
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
+    return int(text)
+
+
+def _bytes(text: str) -> int:
+    return _told(parse_bytes, text)
+
+
+def _seconds(text: str) -> float:
+    return _told(parse_seconds, text)
+
+
+def _told(parse: Callable[[str], T], text: str) -> T:
+    try:
+        return parse(text)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(error.message) from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""The Python side: explore a program, compile one variant of it, call it on arrays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codegen.arrays import the_output
+from codegen.compile import generate
+from codegen.devices import Device, choose
+from codegen.plan import Plan, Role
+from codegen.program import Program as Built
+from codegen.runtime import open_device
+from constraints.enumerate import space
+from constraints.terms import Constraint, Equal
+from explore.compile import bound, lowering
+from explore.environment import Environment
+from explore.options import Options
+from explore.records import Record
+from explore.run import Run, Source, Target, device_named, new_folder, start
+from explore.search import Strategy
+from explore.space import LADDER, constraints, laddered
+from explore.target import profile_of
+from explore.units import parse_bytes, parse_seconds
+from explore.variant import GROUP
+from ir.errors import UserError
+from ir.nat import named
+from ir.nodes import Program
+from ir.parse import parse_file
+from ir.show import show
+
+Written = Program | str | Path
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A variant on a device: `best(image, weights)`, or by name; arrays in the program's order."""
+
+    plan: Plan
+    built: Built
+    names: tuple[str, ...]
+    record: Record | None = None
+
+    @staticmethod
+    def of(record: Record, environment: Environment) -> "Compiled":
+        """A variant of a stored run, on the device of that run."""
+        plan = record.variant.plan
+        device = device_named(environment.device, environment.driver)
+        if plan is None:
+            raise UserError(f"{record.variant.id} was never compiled: it failed before")
+        if device is None:
+            raise UserError(f"{environment.device} is not here: the run was made on it")
+        names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
+        return Compiled(plan, open_device(device).build(plan), names, record)
+
+    def __call__(self, *arrays: Any, **by_name: Any) -> Any:
+        """The output; a constant given once is kept."""
+        if len(arrays) > len(self.names):
+            raise UserError(f"{len(arrays)} arrays given: expected {', '.join(self.names)}")
+        given = dict(zip(self.names, arrays, strict=False))
+        if twice := sorted(given.keys() & by_name.keys()):
+            raise UserError(f"{twice[0]} is given twice")
+        return self.built(given | by_name)
+
+    @property
+    def source(self) -> str:
+        """The OpenCL text."""
+        return self.plan.source
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return the_output(self.plan).shape
+
+
+def compile(
+    program: Written,
+    family: str = "naive",
+    parameters: Mapping[str, int] | None = None,
+    *,
+    form: str | None = None,
+    device: str | Device | None = None,
+) -> Compiled:
+    """One variant, checked against the device's constraints; parameters left out are chosen."""
+    core = program_of(program)
+    found = device if isinstance(device, Device) else choose(device)
+    low = lowering(core, family, form)
+    system = constraints(low, profile_of(found))
+    fixed = tuple(
+        Constraint(Equal(named(_known(p, system.parameters)), v), f"{p} is {v}", "you")
+        for p, v in (parameters or {}).items()
+    )
+    whole = type(system)(system.parameters, (*system.constraints, *fixed))
+    points = space(laddered(whole, LADDER) if len(fixed) < len(system.parameters) else whole)
+    if not points.count:
+        raise UserError(f"{family} has no variant with these parameters on {found.name}")
+    values = points.sample(1, 0)[0]
+    group = min(GROUP, found.max_work_group)
+    plan = generate(bound(low.program, values), max_work_group=group).plan
+    names = tuple(p.var.name for p in core.params)
+    return Compiled(plan, open_device(found).build(plan), names)
+
+
+def explore(
+    program: Written,
+    *,
+    variants: int = 1000,
+    device: str | Device | None = None,
+    seed: int = 0,
+    families: Sequence[str] = (),
+    max_memory: str | int | None = None,
+    max_error: float = 1e-4,
+    time_limit: str | float | None = None,
+    jobs: int | None = None,
+    strategy: Strategy = "guided",
+    against: Sequence[str] = (),
+    out: str | Path | None = None,
+) -> Run:
+    """Build, check and measure variants of a program; the run they are kept in."""
+    core = program_of(program)
+    found = device if isinstance(device, Device) else choose(device)
+    options = Options(
+        variants=variants,
+        seed=seed,
+        families=tuple(families),
+        max_memory=parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory,
+        max_error=max_error,
+        time_limit_s=parse_seconds(time_limit) if isinstance(time_limit, str) else time_limit,
+        jobs=jobs,
+        strategy=strategy,
+        against=tuple(against),
+    )
+    folder = new_folder(core.name) if out is None else Path(out)
+    source = Source(show(core), core.name)
+    run, _ = start(source, options, Target(profile_of(found), found), folder)
+    return run
+
+
+def program_of(program: Written) -> Program:
+    """A program, from its text, its file, or itself."""
+    match program:
+        case Program():
+            return program
+        case Path():
+            return parse_file(program)
+        case str():
+            from ir.parse import parse
+
+            return parse(program)
+
+
+def _known(name: str, parameters: Sequence[str]) -> str:
+    if name not in parameters:
+        raise UserError(f"no parameter {name!r}: expected {', '.join(parameters) or 'none'}")
+    return name

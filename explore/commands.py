@@ -1,0 +1,185 @@
+"""The commands on runs that exist: front, show, report, pick, compare; and devices."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from explore.export import export as write
+from explore.export import kernel_text
+from explore.front import by_id, front, pick
+from explore.jsonlines import to_line
+from explore.progress import front_table
+from explore.records import Failed, Measured, Record, latest
+from explore.run import Run, limits_of
+from explore.units import show_bytes, show_time
+from ir.errors import UserError
+
+
+def show_front(given: argparse.Namespace) -> int:
+    """`explore front RUN`"""
+    run = Run(given.run)
+    if given.json:
+        print("\n".join(to_line(record) for record in run.front))
+    else:
+        print_front(run)
+    if given.plot is not None:
+        from explore.plot import plot_front  # here: slow to import
+
+        known = run.environment
+        title = f"{known.name} on {known.device}"
+        plot_front(run.records, given.plot, title=title, peers=run.peers, bounds=known.bounds)
+    return 0
+
+
+def print_front(run: Run) -> None:
+    """The table, the peers under it, and what kind of numbers these are."""
+    records, known = run.records, run.environment
+    console = Console(highlight=False)
+    if not front(records):
+        console.print("no variant ran to the end", markup=False)
+    else:
+        console.print(front_table(records, known.bounds))
+    for peer in run.peers:
+        best = front(records)
+        ratio = f", {peer.time_ns / (best[0].time_ns or 1):.2f}× our best time" if best else ""
+        note = f" ({peer.note})" if peer.note else ""
+        line = f"{peer.name}{note}: {show_time(peer.time_ns)}, {show_bytes(peer.memory_bytes)}"
+        console.print(line + ratio, markup=False)
+    if known.options.get("profile"):
+        console.print(
+            f"{known.device} is not here: nothing ran. Times are predicted by a cost model, "
+            "to rank variants by; they are not measurements.",
+            markup=False,
+        )
+
+
+def show(given: argparse.Namespace) -> int:
+    """`explore show RUN [ID]`"""
+    run = Run(given.run)
+    records = run.records
+    if given.id is None:
+        if not given.json:
+            raise UserError("name a variant, or give --json for all of them")
+        for record in latest(records):
+            print(to_line(record))
+        return 0
+    record = by_id(records, given.id)
+    if given.json:
+        print(to_line(record))
+    elif given.source:
+        print(_source(record), end="")
+    elif given.derivation:
+        for n, step in enumerate(record.variant.derivation, 1):
+            print(f"{n:3}. {step.law}   at {step.place}\n     {step.term}")
+    elif given.constraints:
+        print("\n".join(_constraints(run, record)))
+    else:
+        print("\n".join(_summary(record)))
+    return 0
+
+
+def _source(record: Record) -> str:
+    if record.variant.plan is None:
+        raise UserError(f"{record.variant.id} has no source: it failed before")
+    return kernel_text(record)
+
+
+def _constraints(run: Run, record: Record) -> list[str]:
+    from constraints.devices import profile
+    from explore.options import Options
+    from explore.run import Source, target_again
+    from explore.space import constraints, lowered
+
+    known = run.environment
+    options = Options.from_json(known.options)
+    program = Source(known.program, str(known.options["file"])).program(options)
+    name = known.options.get("profile")
+    for_what = profile(str(name)) if name else target_again(known).profile
+    lowering = lowered(program, record.variant.family, record.variant.form)
+    system = constraints(lowering, for_what, options.max_memory)
+    return [f"{c}   ({c.why}; from {c.origin})" for c in system.constraints]
+
+
+def _summary(record: Record) -> list[str]:
+    variant = record.variant
+    parameters = " ".join(f"{name}={value}" for name, value in variant.parameters)
+    lines = [variant.id, f"  family      {variant.family} {variant.form}".rstrip()]
+    lines.append(f"  parameters  {parameters or 'none'}")
+    match record.outcome:
+        case Failed(stage, reason):
+            lines.append(f"  failed      at {stage}: {reason}")
+        case Measured(time, spread, error, prepack):
+            lines.append(f"  time        {show_time(time)} ± {spread:.1%}")
+            lines.append(f"  error       {error:.1e}")
+            lines.append(f"  prepack     {show_time(prepack)}")
+        case _:
+            lines.append(f"  time        {show_time(record.time_ns)} (predicted, never run)")
+    if variant.plan is not None:
+        lines.append(f"  memory      {show_bytes(record.memory_bytes)}")
+        lines.append(f"  workspace   {show_bytes(record.workspace_bytes)}")
+        for kernel in variant.plan.kernels:
+            once = ", once for the constants" if kernel.prepack else ""
+            grid, group = _by(kernel.global_size), _by(kernel.local_size)
+            lines.append(f"  kernel      {kernel.name}: {grid} in groups of {group}{once}")
+        for buffer in variant.plan.buffers:
+            shape = "".join(f"[{n}]" for n in buffer.shape)
+            size = show_bytes(buffer.bytes)
+            lines.append(f"  buffer      {buffer.name}: {buffer.role.value} {shape}, {size}")
+    return lines
+
+
+def _by(size: tuple[int, int, int]) -> str:
+    return "×".join(map(str, size))
+
+
+def report(given: argparse.Namespace) -> int:
+    """`explore report RUN`"""
+    from explore.report import write_report  # here: slow to import
+
+    run = Run(given.run)
+    file = given.out or Path(given.run) / "report.html"
+    write_report(file, run.records, run.environment, run.peers)
+    print(file)
+    return 0
+
+
+def export(given: argparse.Namespace) -> int:
+    """`explore pick RUN`"""
+    run = Run(given.run)
+    records = run.records
+    limits = limits_of(given.max_memory, given.max_time)
+    which: Literal["fastest", "smallest"] = "smallest" if given.smallest else "fastest"
+    record = by_id(records, given.id) if given.id else pick(records, which, limits)
+    if given.json:
+        print(to_line(record))
+    else:
+        print("\n".join(_summary(record)))
+    if given.export is not None:
+        write(record, run.environment, given.export)
+        print(f"written to {given.export}: run host.py, or make")
+    return 0
+
+
+def compare(given: argparse.Namespace) -> int:
+    """`explore compare RUN --against torch`"""
+    from explore.compare import compare as measured
+
+    results = measured(given.run, tuple(given.against.split(",")))
+    for result in results:
+        print(json.dumps(result) if given.json else _compared(result))
+    return 0
+
+
+def _compared(result: "dict[str, object]") -> str:
+    if result["ratio"] is None:
+        return f"{result['peer']}: {result['note']}"
+    ours, theirs = result["time_ns"], result["peer_time_ns"]
+    assert isinstance(ours, float)
+    assert isinstance(theirs, float)
+    return (
+        f"{result['peer']} ({result['note']}): {show_time(theirs)}; our best {show_time(ours)}: "
+        f"ratio {result['ratio']:.2f}"
+    )

@@ -1,0 +1,50 @@
+"""`explore compare`: a peer beside the best variant of a run, measured now, in turns."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from explore.environment import why_not_comparable
+from explore.front import pick
+from explore.options import Options
+from explore.peers import duel, peer_named
+from explore.reference import stored_reference
+from explore.run import Source, device_pool, environment_of, target_again
+from explore.store import Store
+from ir.errors import UserError
+
+
+def compare(folder: Path, against: tuple[str, ...]) -> list[dict[str, Any]]:
+    """For each peer: its best time over ours; `ratio` is null where no peer applies."""
+    with Store.read(folder) as store:
+        known, records = store.environment, store.records()
+    options = Options.from_json(known.options)
+    source = Source(known.program, str(known.options["file"]))
+    program = source.program(options)
+    target = target_again(known)
+    if target.device is None:
+        raise UserError(f"{folder} ran on no device: there is nothing to compare")
+    if reason := why_not_comparable(known, environment_of(source, options, target)):
+        raise UserError(f"cannot compare with {folder}: {reason}")
+    best = pick(records)
+    found = []
+    with ExitStack() as stack:
+        device = device_pool(stack, folder, program, options, target.device)
+        file = stored_reference(program, options.seed, folder)
+        for name in map(peer_named, against):
+            plan = best.variant.plan
+            result = duel(name, program, options.seed, file, target.device, device, plan)
+            ours, theirs = result.ours_ns or best.time_ns, result.best
+            found.append(
+                {
+                    "peer": name if theirs is None else theirs.name,
+                    "note": f"no peer applies: {result.reason}" if theirs is None else theirs.note,
+                    "id": best.variant.id,
+                    "time_ns": ours,
+                    "memory_bytes": best.memory_bytes,
+                    "peer_time_ns": None if theirs is None else theirs.time_ns,
+                    "peer_memory_bytes": None if theirs is None else theirs.memory_bytes,
+                    "ratio": None if theirs is None or not ours else theirs.time_ns / ours,
+                }
+            )
+    return found

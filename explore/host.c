@@ -1,0 +1,174 @@
+/* Runs the exported kernels on their stored inputs and checks the result.
+   Built by `make`; run in this folder: ./host [DEVICE NUMBER] */
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+enum { RUNS = 10, MOST_DEVICES = 32 };
+
+static void check(cl_int status, const char *doing) {
+  if (status != CL_SUCCESS) {
+    fprintf(stderr, "%s: OpenCL error %d\n", doing, (int)status);
+    exit(1);
+  }
+}
+
+static char *contents(const char *path, size_t *size) {
+  FILE *file = fopen(path, "rb");
+  if (!file) {
+    perror(path);
+    exit(1);
+  }
+  fseek(file, 0, SEEK_END);
+  *size = (size_t)ftell(file);
+  rewind(file);
+  char *text = malloc(*size + 1);
+  if (!text || fread(text, 1, *size, file) != *size) {
+    fprintf(stderr, "cannot read %s\n", path);
+    exit(1);
+  }
+  text[*size] = 0;
+  fclose(file);
+  return text;
+}
+
+static cl_device_id device_number(unsigned wanted) {
+  cl_platform_id platforms[MOST_DEVICES];
+  cl_uint platform_count = 0;
+  check(clGetPlatformIDs(MOST_DEVICES, platforms, &platform_count), "finding platforms");
+  for (cl_uint p = 0; p < platform_count && p < MOST_DEVICES; ++p) {
+    cl_device_id devices[MOST_DEVICES];
+    cl_uint count = 0;
+    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MOST_DEVICES, devices, &count)) continue;
+    if (wanted < count) return devices[wanted];
+    wanted -= count;
+  }
+  fprintf(stderr, "there is no such device\n");
+  exit(1);
+}
+
+static double half_value(uint16_t bits) {
+  int exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  double value = exponent == 0    ? ldexp(fraction, -24)
+                 : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                  : ldexp(fraction + 1024, exponent - 25);
+  return bits >> 15 ? -value : value;
+}
+
+static double element(const void *data, enum scalar scalar, size_t i) {
+  switch (scalar) {
+    case FLOAT: return ((const float *)data)[i];
+    case HALF: return half_value(((const uint16_t *)data)[i]);
+    default: return ((const int32_t *)data)[i];
+  }
+}
+
+/* Temporaries of one slot share an allocation. */
+static void allocate(cl_context context, cl_mem *memory) {
+  for (int b = 0; b < BUFFERS; ++b) {
+    size_t size = buffers[b].bytes;
+    for (int c = 0; c < BUFFERS; ++c) {
+      int shared = buffers[b].role == TEMPORARY && buffers[c].role == TEMPORARY &&
+                   buffers[b].slot == buffers[c].slot;
+      if (shared && c < b) memory[b] = memory[c];
+      if (shared && buffers[c].bytes > size) size = buffers[c].bytes;
+    }
+    cl_int status = CL_SUCCESS;
+    if (!memory[b]) memory[b] = clCreateBuffer(context, CL_MEM_READ_WRITE, size, NULL, &status);
+    check(status, "allocating a buffer");
+  }
+}
+
+static double launch(cl_command_queue queue, cl_program program, cl_mem *memory, int prepack) {
+  double total = 0;
+  for (int k = 0; k < KERNELS; ++k) {
+    if (kernels[k].prepack != prepack) continue;
+    cl_int status;
+    cl_kernel kernel = clCreateKernel(program, kernels[k].name, &status);
+    check(status, kernels[k].name);
+    for (int a = 0; a < kernels[k].argument_count; ++a)
+      check(clSetKernelArg(kernel, (cl_uint)a, sizeof(cl_mem), &memory[kernels[k].arguments[a]]),
+            "setting an argument");
+    cl_event event;
+    check(clEnqueueNDRangeKernel(queue, kernel, 3, NULL, kernels[k].global_size,
+                                 kernels[k].local_size, 0, NULL, &event), kernels[k].name);
+    check(clWaitForEvents(1, &event), kernels[k].name);
+    cl_ulong begin = 0, end = 0;
+    clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
+    clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    total += (double)(end - begin);
+    clReleaseEvent(event);
+    clReleaseKernel(kernel);
+  }
+  return total;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv) {
+  cl_device_id device = device_number(argc > 1 ? (unsigned)atoi(argv[1]) : 0);
+  char name[256] = "";
+  clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+  cl_int status;
+  cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
+  check(status, "opening the device");
+  cl_command_queue queue =
+      clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &status);
+  check(status, "opening a queue");
+  size_t size;
+  const char *source = contents("kernels.cl", &size);
+  cl_program program = clCreateProgramWithSource(context, 1, &source, &size, &status);
+  check(status, "creating the program");
+  if (clBuildProgram(program, 1, &device, "", NULL, NULL) != CL_SUCCESS) {
+    static char log[1 << 16];
+    clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
+    fprintf(stderr, "%s\n", log);
+    return 1;
+  }
+  cl_mem memory[BUFFERS] = {0};
+  allocate(context, memory);
+  int output = 0;
+  for (int b = 0; b < BUFFERS; ++b) {
+    if (buffers[b].role == OUTPUT) output = b;
+    if (!buffers[b].file) continue;
+    void *data = contents(buffers[b].file, &size);
+    if (size != buffers[b].bytes) {
+      fprintf(stderr, "%s has the wrong size\n", buffers[b].file);
+      return 1;
+    }
+    check(clEnqueueWriteBuffer(queue, memory[b], CL_TRUE, 0, size, data, 0, NULL, NULL),
+          "copying an input");
+    free(data);
+  }
+  launch(queue, program, memory, 1);
+  double times[RUNS];
+  for (int r = 0; r < RUNS; ++r) times[r] = launch(queue, program, memory, 0);
+  qsort(times, RUNS, sizeof *times, ascending);
+  void *out = malloc(buffers[output].bytes);
+  check(clEnqueueReadBuffer(queue, memory[output], CL_TRUE, 0, buffers[output].bytes, out, 0,
+                            NULL, NULL), "copying the output");
+  double *expected = (double *)contents("data/expected.bin", &size);
+  double difference = 0, scale = 0;
+  for (size_t i = 0; i < size / sizeof(double); ++i) {
+    double d = element(out, buffers[output].scalar, i) - expected[i];
+    difference += d * d;
+    scale += expected[i] * expected[i];
+  }
+  double error = sqrt(difference / (scale > 0 ? scale : 1));
+  printf("%s: %.3f ms, error %.1e\n", name, times[RUNS / 2] / 1e6, error);
+  if (!(error <= MAX_ERROR)) {
+    fprintf(stderr, "wrong: the error is over %.1e\n", (double)MAX_ERROR);
+    return 1;
+  }
+  return 0;
+}
