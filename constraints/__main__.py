@@ -19,7 +19,7 @@ from ir.nat import named
 from ir.nodes import Program
 from ir.parse import parse_file
 
-UNITS = {"B": 1, "": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1, "": 1}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -73,13 +73,20 @@ def _orders(r: Relation) -> Iterator[tuple[Size, Size]]:
             yield from ((a, b), (b, a))
         case Divides(m, n):
             yield 1, m
-            if isinstance(n, int) and n > 0:
+            if _starts_positive(n):
                 yield m, n
         case OneOf(a, values) if values:
             yield from ((a, max(values)), (min(values), a))
         case AllOf(parts):
             for part in parts:
                 yield from _orders(part)
+
+
+def _starts_positive(n: Size) -> bool:
+    """Whether n >= 1 whatever its parameters (>= 0) are: only 0 has larger divisors."""
+    if isinstance(n, int):
+        return n > 0
+    return n.den == ONE and all(k > 0 for _, k in n.num) and n.num[0][0] == ()
 
 
 def _relaxed(a: Size, b: Size, low: Low) -> Iterator[Inequality]:

@@ -61,10 +61,18 @@ def _greedy(
 def _cost(
     p: str, known: frozenset[str], relations: Sequence[Relation], found: Bounds
 ) -> tuple[bool, int]:
-    """Connected to what is being decided first, then the fewest candidates."""
-    open_scopes = [s for r in relations if (s := scope(r)) & known and not s <= known]
-    connected = any(p in s for s in open_scopes)
-    return not connected, _candidates(p, known, relations, found)
+    """What hangs together with a decision that is not closed yet, then the fewest candidates."""
+    return p not in _reached(known, relations), _candidates(p, known, relations, found)
+
+
+def _reached(known: frozenset[str], relations: Sequence[Relation]) -> frozenset[str]:
+    """What is linked to known parameters by relations that are not decided yet."""
+    undecided = [s for r in relations if not (s := scope(r)) <= known]
+    found, before = known, frozenset[str]()
+    while found != before:
+        before = found
+        found = found.union(*(s for s in undecided if s & found))
+    return found
 
 
 def _candidates(p: str, known: frozenset[str], relations: Sequence[Relation], found: Bounds) -> int:

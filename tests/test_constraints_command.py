@@ -1,0 +1,96 @@
+"""python -m constraints: parameters, constraints, count; mistakes in words."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from constraints.__main__ import main
+from constraints.devices import MALI_G72, profile, with_overrides
+from ir.errors import UserError
+
+TILED = """
+tiled(x : [float]24) =
+  join(mapWorkgroup(0)(t -> mapLocal(0)(e -> e + e, t), split(T, x)))
+where T = ?
+"""
+EXAMPLE = str(Path(__file__).parent.parent / "examples" / "quickstart.lift")
+
+
+@pytest.fixture
+def tiled(tmp_path: Path) -> str:
+    path = tmp_path / "tiled.lift"
+    path.write_text(TILED)
+    return str(path)
+
+
+def test_a_parametric_text_needs_no_family(tiled: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([tiled, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["count"] == 8
+    assert found["parameters"] == {"T": [1, 2, 3, 4, 6, 8, 12, 24]}
+    assert {"relation": "T divides 24"}.items() <= found["constraints"][-1].items()
+
+
+def test_the_table_says_where_each_constraint_is_from(
+    tiled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([tiled]) == 0
+    text = capsys.readouterr().out
+    assert "split(T, x)" in text
+    assert "8 valid points" in text
+
+
+def test_a_size_may_be_set_and_a_parameter_fixed(
+    tiled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([tiled, "--fix", "T=6", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["count"] == 1
+
+
+def test_no_variant_is_explained_and_exits_1(
+    tiled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([tiled, "--fix", "T=5"]) == 1
+    assert "no variant: T = 5 (you fixed it); T does not divide 24" in capsys.readouterr().out
+
+
+def test_memory_may_be_limited(tiled: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([tiled, "--max-memory", "100B"]) == 1
+    assert "the allowed global memory 100 B < 192 B" in capsys.readouterr().out
+    assert main([tiled, "--max-memory", "1KiB"]) == 0
+
+
+def test_limits_of_a_profile_may_be_replaced(
+    tiled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([tiled, "--profile", "mali-g72", "--limit", "group_items=4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["parameters"]["T"] == [1, 2, 3, 4]
+
+
+def test_a_family_is_lowered_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([EXAMPLE, "--family", "registers", "--set", "C=4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["count"] > 100
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--profile", "mali-g99"], "no profile mali-g99; there are mali-g72"),
+        (["--fix", "U=1"], "no parameter U to fix; there are: T"),
+        (["--limit", "bytes=1"], "no number bytes in a profile"),
+        (["--family", "none"], "no family"),
+    ],
+)
+def test_mistakes_end_in_a_message(
+    tiled: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([tiled, *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_profiles_are_data() -> None:
+    assert profile("mali-g72").group_items == 384
+    assert with_overrides(MALI_G72, {"cores": 1}).cores == 1
+    with pytest.raises(UserError, match="at least 1"):
+        with_overrides(MALI_G72, {"cores": 0})
