@@ -5,11 +5,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ir.show import show
-
 from ir.errors import IllTyped
-from ir.nat import Size, show_size
+from ir.nat import Size
 from ir.nodes import Edge, Expr, Lam, Level
+from ir.show import show
 from ir.terms import children, rebuild
 from ir.types import Type, equal, show_type
 from ir.typing import type_of
@@ -102,24 +101,6 @@ class Derivation:
                 raise Unsound(f"the derivation does not replay at: {step.rule.law}")
             e = put(e, step.place, done[0])
         return e
-
-    def lines(self) -> Iterator[str]:
-        """One line a step: the law and its arguments."""
-        for i, step in enumerate(self.steps, 1):
-            given = ", ".join(f"{n} = {_show_argument(a)}" for n, a in step.arguments)
-            where = ".".join(map(str, step.place)) or "top"
-            yield f"{i:3}. {step.rule.law}" + (f"   [{given}]" if given else "") + f"   at {where}"
-
-
-def _show_argument(a: Argument) -> str:
-    match a:
-        case Expr():
-            return " ".join(show(a).split())
-        case Level() | Edge():
-            return str(a.value)
-        case str() | bool() | tuple():
-            return str(a)
-    return show_size(a)
 
 
 def get(e: Expr, place: Place) -> Expr:
