@@ -16,21 +16,30 @@ from ir.nodes import (
     Get,
     Join,
     Lam,
+    Let,
     MakeTuple,
     Map,
+    MapPar,
+    MapSeq,
     Pad,
     PadEdge,
     Pattern,
+    Reduce,
+    ReduceSeq,
     Reorder,
     Slide,
     Split,
+    Store,
+    ToLocal,
+    ToPrivate,
     Transpose,
     Var,
     Zip,
 )
-from ir.terms import children, free, variables
+from ir.terms import children, free, subterms, variables
 
 Env = Mapping[str, View]
+MADE = Store | ToLocal | ToPrivate
 
 
 def bound(env: Env, p: Pattern, view: View) -> Env:
@@ -110,3 +119,11 @@ def is_layout(e: Expr) -> bool:
         case Concat(a, b):
             return is_layout(a) and is_layout(b)
     return False
+
+
+def forms_vectors(e: Expr) -> bool:
+    """Whether e makes vectors of what is computed on demand: best read, a vector at a time."""
+    inside = list(subterms(e))
+    if any(isinstance(x, MapPar | MapSeq | Reduce | ReduceSeq | Let | MADE) for x in inside):
+        return False
+    return any(isinstance(x, AsVector) for x in inside)

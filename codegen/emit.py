@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 from codegen import places, views
 from codegen.axes import Axis, Owned, Plain, plain
-from codegen.binding import Env, bound, has_choice, hint_of, is_heavy, is_layout, named, uses
+from codegen.binding import (
+    Env,
+    bound,
+    forms_vectors,
+    has_choice,
+    hint_of,
+    is_heavy,
+    is_layout,
+    named,
+    uses,
+)
 from codegen.condition import within
 from codegen.index import Index, constant, maximum, minimum
 from codegen.outward import number, outward
@@ -296,7 +306,7 @@ class Emitter:
 
     def emit_layout(self, e: Expr, env: Env, to: Place) -> None:
         """A view on the way out: its inverse, on the place; else a copy."""
-        if is_layout(e):
+        if is_layout(e) or forms_vectors(e):
             self.copy(self.read(e, env), to)
             return
         step = outward(self, e, env, to)

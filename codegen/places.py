@@ -42,8 +42,11 @@ class TuplePlace:
 
 @dataclass(frozen=True, slots=True)
 class ArrayPlace:
+    """`scalars`: where the scalars go of which these vectors are made, if that is known."""
+
     axis: Axis
     at: Callable[[Index], "Place"]
+    scalars: "ArrayPlace | None" = None
 
 
 Place = Cell | Scatter | TuplePlace | ArrayPlace
@@ -72,7 +75,7 @@ def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
             return Load((instead or {}).get(memory, memory), index, width, half)
         case TuplePlace(parts):
             return TupleView(tuple(view_of(p, instead) for p in parts))
-        case ArrayPlace(_, at):
+        case ArrayPlace(at=at):
             return ArrayView(axes_of(place), lambda i: view_of(at(i), instead))
         case Scatter():
             raise Unsupported("a vector kept as scattered scalars is read again as a vector")
@@ -155,6 +158,8 @@ def shift_out(left: int, stays: Callable[[Index], Condition] | None, n: int, pla
 def lanes_out(w: int, place: Place) -> Place:
     """Where the elements of xs go when asVector(w, xs) goes to the place."""
     outer = array_place(place)
+    if outer.scalars is not None:
+        return outer.scalars
     return ArrayPlace(joined(outer.axis, Plain(w)), lambda j: narrowed(outer.at(j // w), j % w))
 
 
@@ -164,7 +169,7 @@ def vectors_out(scope: Scope, n: int, w: int, place: Place) -> Place:
     axis: Axis = Plain(n)
     if isinstance(whole.axis, Joined) and whole.axis.inner == Plain(w):
         axis = whole.axis.outer
-    return ArrayPlace(axis, lambda i: widened(scope, w, lambda l: whole.at(i * w + l)))
+    return ArrayPlace(axis, lambda i: widened(scope, w, lambda l: whole.at(i * w + l)), whole)
 
 
 def guarded(condition: Condition, place: Place) -> Place:
@@ -204,7 +209,7 @@ def widened(scope: Scope, w: int, lanes: Callable[[Index], Place]) -> Place:
             return _wide(cell, lane, w)
         case TuplePlace(parts):
             return TuplePlace(tuple(_widened_part(scope, w, lanes, k) for k in range(len(parts))))
-        case ArrayPlace(axis):
+        case ArrayPlace(axis=axis):
             return ArrayPlace(
                 axis, lambda i: widened(scope, w, lambda l: array_place(lanes(l)).at(i))
             )

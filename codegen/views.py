@@ -22,10 +22,14 @@ from ir.types import Array, Scalar, Tuple, Type, Vector
 
 @dataclass(frozen=True, slots=True)
 class ArrayView:
-    """`axes`: its own, and as far as its elements are arrays, theirs."""
+    """`axes`: its own, and as far as its elements are arrays, theirs.
+
+    `scalars`: what these vectors were formed of, if they were just formed.
+    """
 
     axes: tuple[Axis, ...]
     at: Callable[[Index], "View"]
+    scalars: "ArrayView | None" = None
 
     @property
     def axis(self) -> Axis:
@@ -242,6 +246,7 @@ def as_vector(scope: Scope, lane_type: Type, w: int, xs: ArrayView) -> View:
     return ArrayView(
         (Plain(axis.size // w), *inner),
         lambda i: lifted(scope, lane_type, w, lambda lane: xs.at(i * w + lane)),
+        xs,
     )
 
 
@@ -282,6 +287,9 @@ def _gathered(scope: Scope, scalar: str, w: int, f: Callable[[Index], View]) -> 
 
 
 def as_scalar(scope: Scope, w: int, xs: ArrayView) -> View:
+    """asScalar . asVector w = id"""
+    if xs.scalars is not None:
+        return xs.scalars
     axis, *inner = xs.axes
     return ArrayView(
         (joined(axis, Plain(w)), *inner), lambda j: lane_view(scope, xs.at(j // w), j % w)

@@ -68,15 +68,19 @@ def _globals(counts: dict[tuple[Level, int], int]) -> list[tuple[Level, int]]:
 
 def _limit(counts: dict[tuple[Level, int], int], most: int) -> None:
     """Shrink the longest local dimension until the group fits; its maps then loop."""
-    local = [key for key in counts if key[0] is Level.LOCAL]
-    while prod(counts[key] for key in local) > most:
-        longest = max(sorted(local, key=_order), key=lambda key: counts[key])
-        counts[longest] = _smaller(counts[longest])
+    local = sorted((key for key in counts if key[0] is Level.LOCAL), key=_order)
+    while (items := prod(counts[key] for key in local)) > most:
+        longest = max(local, key=lambda key: counts[key])
+        n = counts[longest]
+        counts[longest] = _shorter(n, most * n // items)
 
 
-def _smaller(n: int) -> int:
-    """The largest proper divisor, if it is no less than a half or third; else half, rounded up."""
-    return next((n // k for k in (2, 3) if n % k == 0), (n + 1) // 2)
+def _shorter(n: int, room: int) -> int:
+    """n items in 2 or 3 turns, whatever fits, an even share if there is one; else half of them."""
+    fitting = [k for k in (2, 3) if -(-n // k) <= room]
+    even = [k for k in fitting if n % k == 0]
+    turns = min(even or fitting, default=2)
+    return -(-n // turns)
 
 
 def _group_shape(counts: dict[tuple[Level, int], int], most: int) -> list[int]:

@@ -1,0 +1,48 @@
+// LIFT's measured variant: a work-group shares a tile of the input and a group of kernels
+
+// 4 x 2 x 1 groups of 10 x 10 x 1
+__attribute__((reqd_work_group_size(10, 10, 1)))
+__kernel void convolve(
+    __global const float *restrict weights,
+    __global const float *restrict image,
+    __global float *restrict out)
+{
+  __local float pixels[100] __attribute__((aligned(64)));
+  __local float kernels[36] __attribute__((aligned(64)));
+  const int lid0 = get_local_id(0);
+  const int lid1 = get_local_id(1);
+  const int grp0 = get_group_id(0);
+  const int grp1 = get_group_id(1);
+  const int pixels_base = lid1 * 10 + lid0;
+  const int weights_base = lid1 * 9 + lid0;
+  const int out_base = grp1 * 2048 + grp0 * 512 + lid1 * 32 + lid0 * 4;
+  float x = (grp0 * 8 + lid0 >= 1 && grp1 * 8 + lid1 >= 1 && grp0 * 8 + lid0 < 33 && grp1 * 8 + lid1 < 17 ? image[grp1 * 256 + lid1 * 32 + grp0 * 8 + lid0 - 33] : 0.0f);
+  pixels[pixels_base] = x;
+  for (int i_group = 0; i_group < 2; ++i_group) {
+    const int out_at = i_group * 256 + out_base;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid1 < 4) {
+      if (lid0 < 9) {
+        kernels[weights_base] = weights[i_group * 36 + weights_base];
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lid1 < 8) {
+      if (lid0 < 8) {
+        for (int i_kernel = 0; i_kernel < 4; ++i_kernel) {
+          float acc = 0.0f;
+          acc = fma(pixels[pixels_base], kernels[i_kernel * 9], acc);
+          acc = fma(pixels[pixels_base + 1], kernels[i_kernel * 9 + 1], acc);
+          acc = fma(pixels[pixels_base + 2], kernels[i_kernel * 9 + 2], acc);
+          acc = fma(pixels[pixels_base + 10], kernels[i_kernel * 9 + 3], acc);
+          acc = fma(pixels[pixels_base + 11], kernels[i_kernel * 9 + 4], acc);
+          acc = fma(pixels[pixels_base + 12], kernels[i_kernel * 9 + 5], acc);
+          acc = fma(pixels[pixels_base + 20], kernels[i_kernel * 9 + 6], acc);
+          acc = fma(pixels[pixels_base + 21], kernels[i_kernel * 9 + 7], acc);
+          acc = fma(pixels[pixels_base + 22], kernels[i_kernel * 9 + 8], acc);
+          out[i_kernel + out_at] = acc;
+        }
+      }
+    }
+  }
+}

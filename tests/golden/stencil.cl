@@ -1,0 +1,15 @@
+// LIFT's Listings 1 and 2: a three-point stencil, one work-item a result
+
+// 64 x 1 x 1 groups of 64 x 1 x 1
+__attribute__((reqd_work_group_size(64, 1, 1)))
+__kernel void stencil(
+    __global const float *restrict xs,
+    __global float *restrict out)
+{
+  const int gid0 = get_global_id(0);
+  float acc = 0.0f;
+  acc = acc + xs[max(0, gid0 - 1)];
+  acc = acc + xs[gid0];
+  acc = acc + xs[min(4095, gid0 + 1)];
+  out[gid0] = acc;
+}

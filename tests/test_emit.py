@@ -1,0 +1,227 @@
+"""Do lowered programs compute what the interpreter says? And is their text as meant?"""
+
+# key: program a lowered program's text
+
+import re
+import time
+
+import numpy as np
+import pytest
+from lowered import PROGRAMS
+
+from codegen.compile import Generated, generate
+from codegen.facts import TooLarge
+from codegen.plan import Role
+from codegen.runtime import Session
+from codegen.tree import Barrier, statements
+from ir.errors import Unsupported
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
+from ir.parse import parse
+
+
+def compiled(text: str, **limits: int) -> Generated:
+    return generate(parse(text), **limits)
+
+
+def source(text: str) -> str:
+    return compiled(text).plan.source
+
+
+def agrees(session: Session, text: str, **limits: int) -> None:
+    """On integers exactly, on real numbers to 1e-5."""
+    program = parse(text)
+    built = session.build(generate(program, **limits).plan, checking=True)
+    for integers in (True, False):
+        inputs = random_inputs(program, 1, integers)
+        out = built({name: np.asarray(data) for name, data in inputs.items()})
+        expected = np.asarray(evaluate(program, inputs))
+        if integers and "exp" not in text:
+            assert np.array_equal(out, expected)
+        else:
+            assert np.linalg.norm(out - expected) <= 1e-5 * (np.linalg.norm(expected) + 1e-30)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_lowered_program_agrees_with_the_interpreter(session: Session, name: str) -> None:
+    agrees(session, PROGRAMS[name])
+
+
+@pytest.mark.parametrize("name", ["barrier in guard", "ahead strided", "tiles", "shared lets"])
+@pytest.mark.parametrize("group", [1, 7, 64])
+def test_the_limit_on_work_groups_changes_no_result(
+    session: Session, name: str, group: int
+) -> None:
+    agrees(session, PROGRAMS[name], max_work_group=group)
+
+
+def test_the_same_program_gives_the_same_text() -> None:
+    assert all(source(text) == source(text) for text in PROGRAMS.values())
+
+
+# ---- limits
+
+
+def test_a_store_under_a_map_of_its_variables_is_refused() -> None:
+    with pytest.raises(Unsupported, match="depends on r"):
+        compiled("""
+            f(xs : [[float]4]5) = mapGlobal(0)(r -> reduceSeq(0.0, (a, x) -> a + x,
+              store(mapSeq(x -> x + 1, r))), xs)""")
+
+
+def test_another_work_items_private_element_is_refused() -> None:
+    with pytest.raises(Unsupported, match="toLocal"):
+        compiled("""
+            f(xs : [[float]8]5) = mapWorkgroup(0)(r ->
+              let t = mapLocal(0)(x -> x + 1, r)
+              mapLocal(0)(x -> x, reorder(i -> 7 - i, t)), xs)""")
+
+
+def test_local_memory_inside_map_global_is_refused() -> None:
+    with pytest.raises(Unsupported, match="mapGlobal"):
+        compiled("f(xs : [[float]8]5) = mapGlobal(0)(r -> mapSeq(x -> x, toLocal(r)), xs)")
+
+
+def test_a_text_that_would_be_too_long_is_refused_before_it_is_printed() -> None:
+    text = """
+        f(xs : [[float]N]N) = unrolled mapSeq(r -> unrolled mapSeq(x -> x + 1, r), xs)
+        where N = 30000"""
+    started = time.process_time()
+    with pytest.raises(TooLarge, match="900,000,000 statements"):
+        compiled(text)
+    assert time.process_time() - started < 1
+
+
+# ---- kernels, buffers and bytes
+
+
+def roles(made: Generated) -> dict[str, Role]:
+    return {b.name: b.role for b in made.plan.buffers}
+
+
+def test_a_closed_store_is_a_kernel_and_a_buffer_of_its_own() -> None:
+    made = compiled(PROGRAMS["split sum"])
+    assert [k.name for k in made.plan.kernels] == ["f_partial", "f"]
+    assert roles(made)["partial"] is Role.TEMPORARY
+    assert made.plan.workspace_bytes == 4 * 4
+    assert made.plan.memory_bytes == 4 * (32 + 4 + 1)
+
+
+def test_a_store_under_a_map_that_it_does_not_depend_on_is_hoisted() -> None:
+    made = compiled("""
+        f(xs : [float]8, ys : [float]6) = mapGlobal(0)(x ->
+          reduceSeq(x, (a, y) -> a + y, store(mapGlobal(0)(y -> y * 2, ys))), xs)""")
+    assert len(made.kernels) == 2
+
+
+def test_equal_stores_are_made_once() -> None:
+    made = compiled("""
+        f(xs : [float]8) = mapGlobal(0)((x, y) -> x + y,
+          zip(store(mapGlobal(0)(x -> x + 1, xs)), store(mapGlobal(0)(x -> x + 1, xs))))""")
+    assert len(made.kernels) == 2
+
+
+def test_what_constants_alone_decide_is_packed_once_and_kept_instead() -> None:
+    made = compiled(PROGRAMS["prepack"])
+    assert [k.prepack for k in made.plan.kernels] == [True, False]
+    packed = next(name for name, role in roles(made).items() if role is Role.PACKED)
+    assert packed in made.plan.kernels[1].arguments
+    assert "w" not in made.plan.kernels[1].arguments
+    assert made.plan.workspace_bytes == 0
+    assert made.plan.memory_bytes == 4 * (12 * 8 + 12 + 8)
+
+
+def test_temporaries_that_are_not_live_together_share_a_slot() -> None:
+    made = compiled(PROGRAMS["three kernels share"])
+    slots = {b.name: b.slot for b in made.plan.buffers}
+    assert slots["a"] == slots["c"] != slots["b"]
+    assert made.plan.workspace_bytes == 2 * 32 * 4
+    assert made.plan.memory_bytes == 4 * 32 * 4
+
+
+def test_local_buffers_whose_lives_do_not_overlap_share_storage() -> None:
+    (facts,) = compiled(PROGRAMS["local reuse"]).facts
+    assert facts.local_bytes == 2 * 16 * 4
+
+
+# ---- work-items, barriers, loops
+
+
+def barriers(text: str) -> int:
+    return sum(isinstance(s, Barrier) for k in compiled(text).kernels for s in statements(k.body))
+
+
+def test_a_copy_to_local_memory_needs_one_barrier() -> None:
+    assert barriers(PROGRAMS["stencil tiled"]) == 1
+
+
+def test_a_tile_in_a_loop_needs_a_barrier_before_and_after_it_is_filled() -> None:
+    assert barriers(PROGRAMS["barrier in loop"]) == 2
+
+
+def test_a_tile_that_is_loaded_ahead_needs_one_barrier_an_iteration() -> None:
+    assert barriers(PROGRAMS["ahead"]) == barriers(PROGRAMS["ahead guarded"]) == 1
+
+
+def test_what_each_work_item_keeps_to_itself_needs_no_barrier() -> None:
+    assert barriers(PROGRAMS["private share"]) == 0
+    own = "mapWorkgroup(0)(r -> mapLocal(0)(x -> x + 1, toLocal(mapLocal(0)(x -> x * 2, r))), xs)"
+    assert barriers(f"f(xs : [[float]8]4) = {own}") == 0
+
+
+def test_a_group_of_one_needs_no_barrier() -> None:
+    assert barriers(PROGRAMS["group alone"]) == 0
+
+
+def test_a_guard_is_split_around_a_barrier() -> None:
+    text = source(PROGRAMS["barrier in guard"])
+    assert text.count("if (i_r * 18 + lid1 < 70)") == 2
+    assert re.search(r"\n    barrier\(CLK_LOCAL_MEM_FENCE\);\n", text)
+
+
+def test_the_work_group_is_as_long_as_the_longest_local_map() -> None:
+    assert compiled(PROGRAMS["guarded local"]).kernels[0].local_size == (21, 1, 1)
+
+
+def test_a_local_map_longer_than_the_limit_loops() -> None:
+    assert compiled(PROGRAMS["strided local"]).kernels[0].local_size[0] == 201
+
+
+def test_a_loop_of_one_trip_vanishes() -> None:
+    assert "for" not in source("f(xs : [[float]1]8) = mapGlobal(0)(r -> mapSeq(x -> x, r), xs)")
+
+
+def test_an_accumulator_updated_element_by_element_needs_no_second_buffer() -> None:
+    assert "next" not in source(PROGRAMS["epilogue"])
+    assert "next_acc_0 = fma(acc_3, x, acc_0)" in source(PROGRAMS["second buffer unrolled"])
+
+
+# ---- values
+
+
+def test_sums_of_products_are_fused() -> None:
+    assert "a = fma(" in source(PROGRAMS["im2col"])
+
+
+def test_indices_are_64_bit_where_32_do_not_suffice() -> None:
+    text = source(
+        "f(xs : [[float]N]N) = mapGlobal(1)(r -> mapGlobal(0)(x -> x, r), xs) where N = 60000"
+    )
+    assert "(long)gid1 * 60000L" in text
+
+
+def test_small_indices_are_32_bit() -> None:
+    assert not any("long" in source(text) for text in PROGRAMS.values())
+
+
+def test_halves_are_spelled_as_such() -> None:
+    text = source("f(xs : [half]8) = mapGlobal(0)(x -> x * 2h + 1h, xs)")
+    assert "#pragma OPENCL EXTENSION cl_khr_fp16 : enable" in text
+    assert "fma(xs[gid0], 2.0h, 1.0h)" in text
+
+
+def test_ints_divide_towards_minus_infinity(session: Session) -> None:
+    program = parse("f(xs : [int]7) = mapGlobal(0)(x -> (x / 3) * 100 + x % 3, xs)")
+    built = session.build(generate(program).plan, checking=True)
+    xs = np.arange(-3, 4, dtype=np.int32)
+    assert np.array_equal(built({"xs": xs}), xs // 3 * 100 + xs % 3)
