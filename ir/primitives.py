@@ -190,7 +190,7 @@ def _reorder(c: Call) -> Expr:
             0, f"expected a function int -> int, found int -> {show_type(type_of(f.body))}"
         )
     if isinstance(t.size, int):
-        c.elaborator.step(c.span, t.size // 1000)
+        c.elaborator.step(c.span, t.size // 500)
     try:
         check_bijection(f, t.size)
     except IllTyped as error:

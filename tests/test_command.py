@@ -1,0 +1,118 @@
+"""Do the commands of `ir` do what they say, and end well when they cannot?"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ir.parse import parse
+
+DOT = "dot2(xs : [float]N, ys : [float]N) = dot(xs, ys) where N = 4"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "dot.lift"
+    path.write_text(DOT)
+    return path
+
+
+def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "ir", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_it_prints_the_typed_program(program: Path) -> None:
+    done = command(program, "--set", "N=8")
+    assert done.returncode == 0
+    assert done.stdout.endswith("-- dot2 : float\n")
+    assert parse(done.stdout) == parse(DOT, set={"N": 8})
+
+
+def test_it_evaluates_given_and_random_inputs(program: Path, tmp_path: Path) -> None:
+    xs, ys, out = tmp_path / "xs.npy", tmp_path / "ys.npy", tmp_path / "result"
+    np.save(xs, np.arange(4.0))
+    np.save(ys, np.arange(4))
+    words = ("eval", program, "--output", out, "--input", f"xs={xs}")
+    assert command(*words, "--input", f"ys={ys}").returncode == 0
+    assert np.load(out) == 14
+    assert command(*words, "--random", "1", "--dtype", "float32").returncode == 0
+    assert np.load(out).dtype == np.float32
+
+
+def test_tuples_are_read_and_written_as_npz(tmp_path: Path) -> None:
+    path, data, out = tmp_path / "p.lift", tmp_path / "d.npz", tmp_path / "o.npz"
+    path.write_text("p(xs : [(float, int)]3) = (map((a, b) -> b, xs), map((a, b) -> a, xs))")
+    np.savez(data, np.arange(3.0), np.arange(3) + 5)
+    assert command("eval", path, "--input", f"xs={data}", "--output", out).returncode == 0
+    with np.load(out) as found:
+        np.testing.assert_array_equal(found["arr_0"], [5, 6, 7])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.lift"], "cannot read none.lift"),
+        (["PROGRAM", "--set", "M=3"], "no size `M`"),
+        (["PROGRAM", "--set", "N=0"], "an array's size is 0"),
+        (["eval", "PROGRAM", "--output", "OUT"], "no input given for xs"),
+        (["eval", "PROGRAM", "--output", "OUT", "--input", "zs=none.npy"], "cannot read none.npy"),
+        (["eval", "PROGRAM", "--output", "OUT", "--input", "xs=PROGRAM"], "in .npy form"),
+        (
+            ["eval", "PROGRAM", "--output", "OUT", "--input", "xs=DATA"],
+            "has shape (4,), found (3,)",
+        ),
+        (
+            ["eval", "PROGRAM", "--output", "OUT", "--input", "xs=DATA", "--input", "xs=DATA"],
+            "twice",
+        ),
+        (["eval", "PROGRAM", "--output", "no/such/folder", "--random", "0"], "cannot write"),
+        (
+            ["eval", "PROGRAM", "--output", "OUT", "--random", "0", "--set", "N=10000000000"],
+            "drawn",
+        ),
+    ],
+)
+def test_a_mistake_is_a_message_and_status_1(
+    words: list[str], message: str, program: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data.npy"
+    np.save(data, np.zeros(3))
+    places = {"PROGRAM": str(program), "DATA": str(data), "OUT": str(tmp_path / "out.npy")}
+    for name, place in places.items():
+        words = [word.replace(name, place) for word in words]
+    done = command(*words)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["PROGRAM", "--set", "N"],
+        ["PROGRAM", "--set", "N=1.5"],
+        ["PROGRAM", "--wrong"],
+        ["eval", "PROGRAM"],
+        ["eval", "PROGRAM", "--output", "out.npy", "--input", "xs"],
+        ["eval", "PROGRAM", "--output", "out.npy", "--random", "-1"],
+        ["eval", "PROGRAM", "--output", "out.npy", "--random", "0", "--dtype", "float8"],
+    ],
+)
+def test_bad_usage_is_status_2(words: list[str], program: Path) -> None:
+    done = command(*[word.replace("PROGRAM", str(program)) for word in words])
+    assert done.returncode == 2
+    assert "usage:" in done.stderr
+
+
+def test_deep_programs_end_in_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "deep.lift"
+    path.write_text("f(x : [float]4) = " + "map(x -> x, " * 149 + "x" + ")" * 149)
+    assert command(path).returncode == 0
+    path.write_text("f(x : float) = " + "exp(" * 10_000 + "x" + ")" * 10_000)
+    done = command(path)
+    assert done.returncode == 1
+    assert "nested too deep" in done.stderr
