@@ -9,6 +9,8 @@ a seeded sample of them is drawn without listing them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
 from random import Random
 
 from constraints.devices import Profile
@@ -16,19 +18,21 @@ from constraints.enumerate import Space
 from constraints.enumerate import space as enumerated
 from constraints.infer import infer
 from constraints.quantities import Quantities, quantities
-from constraints.terms import AtMost, Constraint, Divides, OneOf, System
+from constraints.terms import AtMost, Constraint, Divides, OneOf, Relation, System
 from explore.features import features_at, memory_at
 from explore.records import Step, Variant, variant_id
 from ir.errors import Unsupported
 from ir.nat import Size, named
-from ir.nodes import Program
+from ir.nodes import Expr, Program
 from ir.show import show
+from ir.terms import subterms
 from rewrites.dims import Refused
 from rewrites.families import FAMILIES, Lowering, forms, lower
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
 STORES = frozenset({"padded", "planes", "rows", "all", "split", "relaid"})  # words that store
+_NODES = 100  # a term of more is not shown in a derivation
 _TERM = 240  # characters of a term shown in a derivation
 _EDGES = 1 << 20
 
@@ -139,11 +143,18 @@ def points(
     """All legal points on the ladder, and a sample of them."""
     system = constraints(lowering, profile, max_memory)
     random = Random(f"{seed} {lowering.family} {lowering.form}")
-    try:
-        space = enumerated(laddered(system, LADDER), most_edges=_EDGES)
-    except Unsupported:
-        space = enumerated(laddered(system, COARSE))
+    space = _counted(system.parameters, tuple(c.relation for c in system.constraints))
     return space, space.sample(count, random)
+
+
+@lru_cache(maxsize=64)
+def _counted(parameters: tuple[str, ...], relations: tuple[Relation, ...]) -> Space:
+    """All points on the ladder; forms that differ only in what they store often share them."""
+    system = System(parameters, tuple(Constraint(r, "", "") for r in relations))
+    try:
+        return enumerated(laddered(system, LADDER), most_edges=_EDGES)
+    except Unsupported:
+        return enumerated(laddered(system, COARSE))
 
 
 def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
@@ -186,11 +197,14 @@ def _variant(task: Derive, point: Mapping[str, int], known: Quantities) -> Varia
 def steps(lowering: Lowering) -> tuple[Step, ...]:
     """The derivation in words: each law, where, and the term that then stands there."""
     return tuple(
-        Step(s.rule.law, ".".join(map(str, s.place)) or "top", _brief(show(s.term)))
+        Step(s.rule.law, ".".join(map(str, s.place)) or "top", _brief(s.term))
         for s in lowering.derivation.steps
     )
 
 
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
+def _brief(term: Expr) -> str:
+    """A term of a moderate size, on one line."""
+    if next(islice(subterms(term), _NODES, None), None) is not None:
+        return "…"
+    line = " ".join(show(term).split())
     return line if len(line) <= _TERM else f"{line[: _TERM - 1]}…"

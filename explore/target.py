@@ -6,6 +6,9 @@ from codegen.devices import Device
 from constraints.devices import CPU, H200, Profile
 
 
+CODE = 1 << 10  # operations of an unrolled kernel: more takes compilers seconds, and seldom pays
+
+
 def profile_of(device: Device) -> Profile:
     """What the driver says, over what is true of its kind."""
     base = H200 if device.kind == "gpu" else CPU
@@ -20,4 +23,5 @@ def profile_of(device: Device) -> Profile:
         dedicated_local=device.local_is_dedicated,
         memory_bytes=device.global_bytes,
         buffer_bytes=device.max_alloc_bytes,
+        code=CODE,
     )
