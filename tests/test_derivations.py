@@ -69,7 +69,7 @@ def test_every_step_replays_and_means_the_same(text: str, family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_form_replays(family: str) -> None:
     p = parse(CONV)
-    for form in forms(p, family)[::9]:
+    for form in forms(p, family)[::24]:
         with suppress(Refused):
             d = lower(p, family, form).derivation
             assert d.replay() == d.end
