@@ -24,6 +24,7 @@ from explore.options import Options
 from explore.peers import measure_peers
 from explore.progress import Watch
 from explore.records import Bounds, Peer, Record
+from explore.reference import FILE as REFERENCE
 from explore.reference import stored_reference
 from explore.report import write_report
 from explore.store import Store
@@ -160,6 +161,7 @@ def start(source: Source, options: Options, target: Target, folder: Path) -> tup
     """A new run; the second says whether it went through to the end."""
     program = source.program(options)  # mistakes in it come before anything is written
     with Store.create(folder, environment_of(source, options, target)) as store:
+        (folder / REFERENCE).unlink(missing_ok=True)  # of whatever was here before
         return _explore(store, program, options, target)
 
 

@@ -1,0 +1,381 @@
+"""Whole runs on a small program: do they end well, and what if they are stopped in the middle?"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen import platforms
+from codegen.devices import Device
+from explore.__main__ import main
+from explore.front import pareto
+from explore.lock import Lock
+from explore.measure import Measure, measure, meter
+from explore.options import Options
+from explore.records import Failed, Measured, Record
+from explore.reference import inputs_of, relative_error, stored_reference
+from explore.run import Run, Source, Target, resume, start
+from explore.space import Derive, Derived, derive
+from explore.store import Store
+from explore.target import profile_of
+from explore.variant import Task, builder, make
+from ir.errors import UserError
+from ir.interpret import evaluate
+from ir.parse import parse
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = """-- A tiny layer <b>&amp;
+tiny(const weights : [[[[float]C]K]K]M, const biases : [float]M, image : [[[float]C]W]H) =
+  map2d(window ->
+      map((kernel, bias) ->
+          relu(reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel)))),
+        zip(weights, biases)),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+where C = 4, W = 8, H = 8, K = 3, M = 8
+"""
+VARIANTS = 14
+FAMILIES = "naive,registers"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("program") / "tiny.lift"
+    file.write_text(TEXT)
+    return file
+
+
+def arguments(file: Path, out: Path, device: Device) -> list[str]:
+    given = ["--variants", str(VARIANTS), "--families", FAMILIES, "--out", str(out)]
+    return [str(file), *given, "--device", str(device.index)]
+
+
+@pytest.fixture(scope="module")
+def finished(file: Path, device: Device, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that went through."""
+    out = tmp_path_factory.mktemp("runs") / "finished"
+    assert main(arguments(file, out, device)) == 0
+    return out
+
+
+def first_rounds(folder: Path) -> list[Record]:
+    return [r for r in Run(folder).records if r.round == 0]
+
+
+def running(file: Path, out: Path, device: Device) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "explore", *arguments(file, out, device)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.02)
+
+
+def outcomes(folder: Path) -> int:
+    try:
+        return len(Run(folder).records)
+    except UserError:
+        return 0
+
+
+# ---- a run
+
+
+def test_every_variant_has_one_outcome_and_all_that_ran_are_right(finished: Path) -> None:
+    records = first_rounds(finished)
+    assert len(records) == len({r.variant.id for r in records}) == VARIANTS
+    assert len({r.variant.key for r in records}) == VARIANTS
+    measured = [r for r in records if isinstance(r.outcome, Measured)]
+    assert len(measured) >= VARIANTS // 2
+    assert all(r.error is not None and r.error <= 1e-4 for r in measured)
+    assert {r.variant.family for r in records} == {"naive", "registers"}
+
+
+def test_no_point_off_the_front_dominates_one_on_it(finished: Path) -> None:
+    run = Run(finished)
+    newest = {r.variant.id: r for r in sorted(run.records, key=lambda r: r.round)}
+    points = [
+        (r.time_ns, r.memory_bytes)
+        for r in newest.values()
+        if isinstance(r.outcome, Measured) and not r.outcome.stopped_early
+    ]
+    expected = pareto(points, lambda p: (float(p[0] or 0), float(p[1] or 0)))
+    assert [(r.time_ns, r.memory_bytes) for r in run.front] == expected
+
+
+def test_the_front_was_measured_again(finished: Path) -> None:
+    assert all(r.round > 0 for r in Run(finished).front)
+
+
+def test_the_folder_holds_a_report_and_the_kernels_of_the_front(finished: Path) -> None:
+    page = (finished / "report.html").read_text()
+    assert "<b>&amp;" not in page
+    kernels = {file.stem for file in (finished / "front").iterdir()}
+    assert kernels == {r.variant.id for r in Run(finished).front}
+
+
+def test_one_json_object_a_variant(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(finished), "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    promised = "id family parameters status stage reason time_ns memory_bytes workspace_bytes"
+    promised += " prepack_ns error kernels derivation"
+    assert len(lines) == VARIANTS
+    assert all(set(promised.split()) <= line.keys() for line in lines)
+
+
+@pytest.mark.parametrize("option", [[], ["--source"], ["--derivation"], ["--constraints"]])
+def test_a_variant_is_shown(
+    finished: Path, option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    id = next(r.variant.id for r in Run(finished).records if r.variant.family == "registers")
+    assert main(["show", str(finished), id, *option]) == 0
+    assert capsys.readouterr().out.strip()
+
+
+def test_the_front_is_a_table_or_json(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["front", str(finished)]) == 0
+    table = capsys.readouterr().out
+    assert main(["front", str(finished), "--json"]) == 0
+    ids = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
+    assert ids
+    assert all(id in table for id in ids)
+
+
+def test_a_finished_run_resumes_to_itself(finished: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    before = Run(copy).records
+    resume(copy)
+    assert Run(copy).records == before
+
+
+def test_the_same_seed_gives_the_same_variants(
+    finished: Path, file: Path, device: Device, tmp_path: Path
+) -> None:
+    options = Options(variants=VARIANTS, families=tuple(FAMILIES.split(",")), strategy="random")
+    target = Target(profile_of(device), device)
+    source = Source(TEXT, str(file))
+    start(source, options, target, tmp_path / "a")
+    start(source, options, target, tmp_path / "b")
+    assert ids(tmp_path / "a") == ids(tmp_path / "b")
+
+
+def ids(folder: Path) -> list[str]:
+    return [r.variant.id for r in first_rounds(folder)]
+
+
+# ---- stopped in the middle
+
+
+def test_a_killed_run_goes_on_without_repeats(
+    finished: Path, file: Path, device: Device, tmp_path: Path
+) -> None:
+    out = tmp_path / "killed"
+    process = running(file, out, device)
+    wait_for(lambda: outcomes(out) >= 3)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = ids(out)
+    assert len(kept) >= 3
+    assert main(["resume", str(out)]) == 0
+    assert ids(out)[: len(kept)] == kept
+    assert len(ids(out)) == len(set(ids(out))) == VARIANTS
+    assert set(ids(out)) == set(ids(finished))
+
+
+def test_an_interrupted_run_says_how_to_go_on(file: Path, device: Device, tmp_path: Path) -> None:
+    out = tmp_path / "stopped"
+    process = running(file, out, device)
+    wait_for(lambda: outcomes(out) >= 2)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"explore resume {out}" in said
+    assert "Traceback" not in said
+    assert (out / "report.html").exists()
+    Lock(out).close()
+
+
+def test_a_folder_in_use_is_refused(
+    file: Path, device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Lock(tmp_path):
+        assert main(arguments(file, tmp_path, device)) == 1
+    assert "another run" in capsys.readouterr().err
+
+
+def test_a_folder_with_a_run_is_not_written_over(
+    finished: Path, file: Path, device: Device, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(file, finished, device)) == 1
+    assert "explore resume" in capsys.readouterr().err
+
+
+def test_a_time_limit_ends_a_run_that_can_go_on(
+    file: Path, device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "limited"
+    given = [*arguments(file, out, device), "--time-limit", "1ms"]
+    assert main([*given, "--families", "registers", "--variants", "100"]) == 0
+    assert "explore resume" in capsys.readouterr().out
+    assert 0 < len(ids(out)) < 100
+
+
+# ---- wrong answers
+
+
+def test_a_wrong_result_is_a_failure(device: Device, tmp_path: Path) -> None:
+    program = parse(TEXT)
+    reference = stored_reference(program, 0, tmp_path)
+    right = meter(device, program, 0, reference, 1e-4)
+    with np.load(reference) as arrays:
+        changed = {name: array.copy() for name, array in arrays.items()}
+    changed["output"][0, 0, 0] += 1.0
+    np.savez(tmp_path / "changed.npz", output=changed["output"])
+    wrong = meter(device, program, 0, tmp_path / "changed.npz", 1e-4)
+    changed["exact"][0, 0, 1] += 1.0
+    np.savez(tmp_path / "cell.npz", **changed)
+    cell = meter(device, program, 0, tmp_path / "cell.npz", 1e-4)
+
+    derived = derive(Derive(program, "naive", "", profile_of(device), 1, 0))
+    assert isinstance(derived, Derived)
+    import pickle
+
+    made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
+    assert made.plan is not None
+    assert isinstance(measure(right, Measure(0, made.plan)), Measured)
+    for state in (wrong, cell):
+        outcome = measure(state, Measure(0, made.plan))
+        assert isinstance(outcome, Failed)
+        assert outcome.stage == "verify"
+
+
+# ---- other ways in
+
+
+def test_a_profile_ranks_and_runs_nothing(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--profile", "mali-g72", "--variants", "8", "--families", "registers"]
+    assert main([str(file), *given, "--out", str(tmp_path / "mali")]) == 0
+    assert "not measurements" in " ".join(capsys.readouterr().out.split())
+    records = Run(tmp_path / "mali").records
+    assert len(records) == 8
+    assert not any(isinstance(r.outcome, Measured) for r in records)
+    assert any(r.time_ns for r in records)
+
+
+def test_the_python_interface(device: Device, tmp_path: Path) -> None:
+    from explore import compile, explore
+
+    run = explore(TEXT, variants=4, families=["registers"], device=device, out=tmp_path / "api")
+    program = parse(TEXT)
+    inputs = inputs_of(program, 7)
+    expected = evaluate(program, inputs)
+    best = run.pick(max_memory="1MiB")
+    assert run.front
+    assert relative_error(best(*inputs.values()), np.asarray(expected)) < 1e-5
+    naive = compile(program, device=device)
+    assert relative_error(naive(**inputs), np.asarray(expected)) < 1e-5
+    with pytest.raises(UserError, match="no parameter"):
+        compile(program, "registers", {"nothing": 3}, device=device)
+    with pytest.raises(UserError, match="no variant"):
+        compile(program, "registers", {"v": 5}, device=device)
+
+
+def test_mistakes_are_told_without_a_traceback(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "none.lift")]) == 1
+    assert main([str(file), "--families", "nonsense"]) == 1
+    assert main([str(file), "--set", "Q=1"]) == 1
+    assert main(["front", str(tmp_path)]) == 1
+    for bad in ([str(file), "--variants", "0"], [str(file), "--max-memory", "much"], []):
+        with pytest.raises(SystemExit) as ended:
+            main(bad)
+        assert ended.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+# ---- exports
+
+
+@pytest.fixture(scope="module")
+def exported(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported") / "best"
+    assert main(["pick", str(finished), "--fastest", "--export", str(folder)]) == 0
+    return folder
+
+
+def vendors(device: Device, folder: Path) -> dict[str, str]:
+    """The environment in which a program finds this device's runtime."""
+    (folder / "only.icd").write_text(device.library)
+    library = Path(device.library).parent
+    paths = f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}".strip(":")
+    return {**os.environ, "OCL_ICD_VENDORS": str(folder), "LD_LIBRARY_PATH": paths}
+
+
+def test_an_export_runs_in_python(exported: Path, device: Device, tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "host.py"],
+        cwd=exported,
+        env=vendors(device, tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(r"ms, error \d", ran.stdout)
+
+
+def test_an_export_runs_in_c(exported: Path, device: Device, tmp_path: Path) -> None:
+    if not shutil.which("make") or not shutil.which("cc") or not Path("/usr/include/CL").exists():
+        pytest.skip("no C compiler, make or OpenCL headers here")
+    subprocess.run(["make"], cwd=exported, check=True, capture_output=True)
+    env = vendors(device, tmp_path)
+    ran = subprocess.run(["./host"], cwd=exported, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    data = exported / "data" / "expected.bin"
+    right = data.read_bytes()
+    data.write_bytes((np.frombuffer(right) + 1.0).tobytes())
+    ran = subprocess.run(["./host"], cwd=exported, env=env, capture_output=True, text=True)
+    data.write_bytes(right)
+    assert ran.returncode == 1
+    assert "wrong" in ran.stderr
+
+
+def test_an_export_stays_in_its_folder(finished: Path, exported: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    occupied = tmp_path / "occupied"
+    occupied.mkdir()
+    (occupied / "kernels.cl").symlink_to(victim)
+    assert main(["pick", str(finished), "--export", str(occupied)]) == 1
+    (occupied / "plan.json").write_text("{}")
+    assert main(["pick", str(finished), "--export", str(occupied)]) == 0
+    assert victim.read_text() == "mine"
+
+
+def test_a_store_tells_what_it_was_asked(finished: Path) -> None:
+    with Store.read(finished) as store:
+        options = Options.from_json(store.environment.options)
+        assert options.variants == VARIANTS
+        assert platforms is not None
+        assert store.environment.bounds.flops == 2 * 64 * 8 * 36 + 64 * 8
