@@ -10,7 +10,7 @@ from codegen.condition import ALWAYS, Condition, both, substitute_in
 from codegen.index import Index, constant
 from codegen.scope import Scope
 from codegen.substitute import substitute
-from codegen.tree import Load, Memory, Value, kind_of
+from codegen.tree import Lane, Load, Memory, Space, Value, kind_of
 from codegen.values import contiguous, fitted, lane_of, lane_variable
 from codegen.views import ArrayView, TupleView, View
 from ir.errors import Unsupported
@@ -60,12 +60,23 @@ def put(scope: Scope, place: Place, value: Value) -> None:
             kind = replace(have, scalar=scalar, width=width)
             scope.when(guard, lambda: scope.store(memory, index, fitted(value, kind), half))
         case Scatter(cells):
+            whole = loaded_once(scope, value)
             for l, cell in enumerate(cells):
-                lane = lane_of(value, constant(l))
+                lane = Lane(whole, l) if whole is not value else lane_of(value, constant(l))
                 assert lane is not None
                 put(scope, cell, lane)
         case _:
             raise AssertionError("expected the place of a scalar or a vector")
+
+
+def loaded_once(scope: Scope, value: Value) -> Value:
+    """A vector read from global memory, in a register before its lanes go different ways."""
+    match value:
+        case Load(memory, _, width, _) if width > 1 and memory.space is Space.GLOBAL:
+            register = scope.memory("x", Space.PRIVATE, memory.scalar, width)
+            scope.store(register, constant(0), value)
+            return Load(register, constant(0), width)
+    return value
 
 
 def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:

@@ -3,8 +3,6 @@
 # key: e term, p pattern, f function on terms
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from functools import cache
 from itertools import count
 
 from ir.nat import Nat, Size, bind, names
@@ -12,14 +10,9 @@ from ir.nodes import Expr, Get, Lam, Let, MakeTuple, Pattern, Var
 from ir.types import Array, Tuple, Type, Vector
 
 
-@cache
-def _names(cls: type[Expr]) -> tuple[str, ...]:
-    assert is_dataclass(cls)
-    return tuple(f.name for f in fields(cls))
-
-
 def _fields(e: Expr) -> tuple[str, ...]:
-    return _names(type(e))
+    names: tuple[str, ...] = getattr(type(e), "__match_args__", ())
+    return names
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
