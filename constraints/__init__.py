@@ -1,1 +1,30 @@
+"""Which values of tuning parameters are legal: inference, devices, and two engines.
 
+`constraints.solver` (Z3) is imported by whoever asks it: it takes a moment to load.
+"""
+
+from constraints.devices import PROFILES, Profile, profile, with_overrides
+from constraints.enumerate import Point, Space, count_bound, space, stratified
+from constraints.infer import infer
+from constraints.quantities import Quantities, peak_at, quantities
+from constraints.terms import Constraint, System, holds, show_relation
+
+__all__ = [
+    "PROFILES",
+    "Constraint",
+    "Point",
+    "Profile",
+    "Quantities",
+    "Space",
+    "System",
+    "count_bound",
+    "holds",
+    "infer",
+    "peak_at",
+    "profile",
+    "quantities",
+    "show_relation",
+    "space",
+    "stratified",
+    "with_overrides",
+]

@@ -20,8 +20,10 @@ SAFE = 2**62
 
 def column(values: list[int]) -> Column:
     """Integers as int64 where they fit, else as Python's own."""
-    fits = all(-SAFE < v < SAFE for v in values)
-    return np.array(values, dtype=np.int64 if fits else object)
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError:
+        return np.array(values, dtype=object)
 
 
 def predicate(r: Relation, ceilings: Mapping[str, int]) -> Callable[[Columns], Mask]:

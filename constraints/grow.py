@@ -150,24 +150,33 @@ def _divisors(
 ) -> tuple[Index, Column]:
     """The divisors of n (minus a shift) at each node; any value in range where n = 0."""
     n, shift = (_whole(a, known, len(rows)) for a in form)
-    most = high.tolist()
-    lists = [_listed(step.low, *at) for at in zip(most, n, shift, strict=True)]
+    zero = np.asarray(n == 0, dtype=np.bool_)
+    at, found = _each_divisor(np.where(zero, 1, np.abs(n)))
+    values = found - shift[at]
+    fits = np.asarray((values >= step.low) & (values <= high[at]), dtype=np.bool_) & ~zero[at]
+    sources, values = rows[at[fits]], values[fits]
+    if not zero.any():
+        return sources, values
+    if (high[zero] - step.low).max() >= MOST_CANDIDATES:
+        raise Unsupported(f"parameter {step.parameter} divides 0 and has no upper bound")
+    others, free = _ranges(step.low, rows[zero], high[zero])
+    order = np.argsort(np.concatenate([sources, others]), kind="stable")
+    return np.concatenate([sources, others])[order], np.concatenate([values, free])[order]
+
+
+def _each_divisor(n: Column) -> tuple[Index, Column]:
+    """Every divisor of every n, with the place of its n."""
+    distinct, which = np.unique(n, return_inverse=True)
+    lists = [divisors(int(a)) for a in distinct]
     sizes = np.array([len(values) for values in lists], dtype=np.intp)
-    return np.repeat(rows, sizes), column([v for values in lists for v in values])
+    table = column([d for values in lists for d in values])
+    places, steps = _ranges(0, np.arange(len(n)), sizes[which] - 1)
+    return places, table[(np.cumsum(sizes) - sizes)[which][places] + steps]
 
 
-def _listed(low: int, high: int, n: int, shift: int) -> list[int]:
-    if n:
-        return [d - shift for d in divisors(abs(n)) if low <= d - shift <= high]
-    if high - low >= MOST_CANDIDATES:
-        raise Unsupported("a parameter divides 0 and has no upper bound")
-    return list(range(low, high + 1))
-
-
-def _whole(a: Size, known: Columns, rows: int) -> list[int]:
+def _whole(a: Size, known: Columns, rows: int) -> Column:
     num, den = evaluate(a, known, rows)
-    pairs = zip(num.tolist(), den.tolist(), strict=True)
-    return [int(x) // int(y) if y else 0 for x, y in pairs]
+    return np.asarray(num // np.where(np.asarray(den == 0, dtype=np.bool_), 1, den))
 
 
 def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[Column]:
