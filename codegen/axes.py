@@ -94,6 +94,8 @@ def plain(t: Type) -> tuple[Axis, ...]:
 
 def bare(i: Index) -> Index:
     """An index without what guards let it assume."""
+    if not any(isinstance(atom, Assume) for atom, _ in i.terms):
+        return i
     total = summed((), i.constant)
     for atom, k in i.terms:
         total += bare(atom.index) * k if isinstance(atom, Assume) else from_atom(atom) * k

@@ -8,7 +8,7 @@ guards on each side.
 
 # key: s statement, p access before, a access after
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from codegen.atoms import Rem
 from codegen.axes import bare
@@ -63,6 +63,7 @@ def with_barriers(kernel: Kernel) -> Kernel:
 class _Placer:
     items: tuple[tuple[str, int], ...]  # ids that tell work-items of a group apart
     globals: frozenset[Memory]  # read and written by this kernel
+    answers: dict[tuple[Access, Access], bool] = field(default_factory=dict)
 
     def block(
         self, body: Block, loops: tuple[tuple[str, int], ...], pending: Pending
@@ -173,7 +174,9 @@ class _Placer:
     def conflict(self, p: Access, a: Access) -> bool:
         if p.memory is not a.memory or not (p.writes or a.writes):
             return False
-        return not _other_half(p.half, a.half) and not self.own(p, a)
+        if (p, a) not in self.answers:
+            self.answers[p, a] = not _other_half(p.half, a.half) and not self.own(p, a)
+        return self.answers[p, a]
 
     def own(self, p: Access, a: Access) -> bool:
         """Whether the two can only touch one cell if one work-item makes both accesses."""
@@ -228,10 +231,14 @@ def _without_twins(pending: Pending) -> Pending:
 
 
 def _earlier(p: Access, name: str, distance: int) -> Access:
-    """An access of an earlier iteration of the loop."""
-    if p.half is None:
-        return p
-    return replace(p, half=substitute(p.half, {name: var(name, None, None) - distance}))
+    """An access of an earlier iteration of the loop; the loops inside it are anywhere."""
+    at = [loop for loop, _ in p.loops].index(name)
+    before = {loop: var(f"{loop}_before", 0, n - 1) for loop, n in p.loops[at:]}
+    renamed = tuple((f"{loop}_before", n) for loop, n in p.loops[at:])
+    half = p.half
+    if half is not None:
+        half = substitute(half, {name: var(name, None, None) - distance})
+    return replace(p, index=substitute(p.index, before), half=half, loops=(*p.loops[:at], *renamed))
 
 
 def _other_half(p: Index | None, a: Index | None) -> bool:

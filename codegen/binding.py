@@ -123,7 +123,9 @@ def is_layout(e: Expr) -> bool:
 
 def forms_vectors(e: Expr) -> bool:
     """Whether e makes vectors of what is computed on demand: best read, a vector at a time."""
-    inside = list(subterms(e))
-    if any(isinstance(x, MapPar | MapSeq | Reduce | ReduceSeq | Let | MADE) for x in inside):
-        return False
-    return any(isinstance(x, AsVector) for x in inside)
+    found = False
+    for x in subterms(e):
+        if isinstance(x, MapPar | MapSeq | Reduce | ReduceSeq | Let | MADE):
+            return False
+        found = found or isinstance(x, AsVector)
+    return found

@@ -143,7 +143,7 @@ def _addresses(value: Value) -> Iterator[tuple[Index, Memory | None]]:
 def flat(memory: Memory, index: Index, half: Index | None) -> Index:
     """An index into both halves of a memory, as a plain sum."""
     whole = index if half is None else index + half * memory.elements
-    return bare(whole) if any(isinstance(atom, Assume) for atom, _ in whole.terms) else whole
+    return bare(whole)
 
 
 # ---- base addresses

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codegen import places
@@ -18,7 +19,6 @@ from ir.nodes import (
     AsScalar,
     AsVector,
     Expr,
-    Get,
     Join,
     Lam,
     Map,
@@ -72,12 +72,11 @@ def outward(emitter: Emitter, e: Expr, env: Env, to: Place) -> tuple[Expr, Place
 def _reordered(
     emitter: Emitter, f: Lam, xs: Expr, env: Env, to: Place
 ) -> tuple[Expr, Place] | None:
-    n = number(size_of(xs))
-    back = inverse(lambda i: emitter.index(f, i, env), n)
+    back = _inverse(emitter, f, xs, env)
     if back is None:
         return None
     place = array_place(to)
-    return xs, ArrayPlace(Plain(n), lambda j: place.at(back(j)))
+    return xs, ArrayPlace(Plain(number(size_of(xs))), lambda j: place.at(back(j)))
 
 
 def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
@@ -92,23 +91,36 @@ def _each(
     emitter: Emitter, name: str, body: Expr, xs: Expr, env: Env, to: Place
 ) -> tuple[Expr, Place] | None:
     """map of a view: the view, element by element"""
-    place = array_place(to)
-    if _chain(emitter, name, body, env, places.some(place)) is None:
+    if not _shows(emitter, name, body, env):
         return None
-
-    def at(i: Index) -> Place:
-        found = _chain(emitter, name, body, env, place.at(i))
-        assert found is not None
-        return found
-
-    return xs, ArrayPlace(place.axis, at)
+    place = array_place(to)
+    return xs, ArrayPlace(place.axis, lambda i: _through(emitter, name, body, env, place.at(i)))
 
 
-def _chain(emitter: Emitter, name: str, e: Expr, env: Env, to: Place) -> Place | None:
+def _through(emitter: Emitter, name: str, e: Expr, env: Env, to: Place) -> Place:
     """Through views of views, down to the variable."""
-    while not (isinstance(e, Var) and e.name == name):
-        step = None if isinstance(e, Var | Get) else outward(emitter, e, env, to)
-        if step is None:
-            return None
+    while not isinstance(e, Var):
+        step = outward(emitter, e, env, to)
+        assert step is not None
         e, to = step
     return to
+
+
+def _shows(emitter: Emitter, name: str, e: Expr, env: Env) -> bool:
+    """Whether e is a chain of views of a variable, each of which has an inverse."""
+    match e:
+        case Var(found, _):
+            return found == name
+        case Split(_, xs) | Join(xs) | Transpose(xs) | AsVector(_, xs) | AsScalar(xs):
+            return _shows(emitter, name, xs, env)
+        case Pad(left, right, _, xs) | PadEdge(_, left, right, xs):
+            return number(left) <= 0 and number(right) <= 0 and _shows(emitter, name, xs, env)
+        case Reorder(f, xs):
+            return _inverse(emitter, f, xs, env) is not None and _shows(emitter, name, xs, env)
+        case Map(Lam(Var(inner, _), body), xs) if free(body) == {inner}:
+            return _shows(emitter, inner, body, env) and _shows(emitter, name, xs, env)
+    return False
+
+
+def _inverse(emitter: Emitter, f: Lam, xs: Expr, env: Env) -> Callable[[Index], Index] | None:
+    return inverse(lambda i: emitter.index(f, i, env), number(size_of(xs)))
