@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -14,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import platforms
 from codegen.devices import Device
 from explore.__main__ import main
 from explore.front import pareto
@@ -256,8 +256,6 @@ def test_a_wrong_result_is_a_failure(device: Device, tmp_path: Path) -> None:
 
     derived = derive(Derive(program, "naive", "", profile_of(device), 1, 0))
     assert isinstance(derived, Derived)
-    import pickle
-
     made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
     assert made.plan is not None
     assert isinstance(measure(right, Measure(0, made.plan)), Measured)
@@ -377,5 +375,4 @@ def test_a_store_tells_what_it_was_asked(finished: Path) -> None:
     with Store.read(finished) as store:
         options = Options.from_json(store.environment.options)
         assert options.variants == VARIANTS
-        assert platforms is not None
         assert store.environment.bounds.flops == 2 * 64 * 8 * 36 + 64 * 8
