@@ -22,7 +22,7 @@ from rewrites.block import (
     parallel,
     split_innermost,
 )
-from rewrites.dims import Dims, Refused, classify
+from rewrites.dims import Dims, Refused, classify, shared_by_groups
 from rewrites.hoist import block, share_chunks
 from rewrites.laws_lower import copy, share, to_local, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws_map import round_map, split_map
@@ -61,6 +61,7 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
         prepare(params, form.choices),
         in_parts(partial_reduce(k=S)) if form.split else skip,
         kernels(partial(_kernel, form)),
+        shared_by_groups,
     )
 
 

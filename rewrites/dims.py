@@ -5,9 +5,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ir.nodes import Expr, Get, Map, Pattern, Reduce, Var, Zip
-from ir.terms import children, free, variables
+from ir.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Var, Zip
+from ir.terms import children, free, subterms, variables
+from rewrites.rule import Rewritten
 from rewrites.spine import core, nest
+from rewrites.strategy import skip
 
 
 class Refused(Exception):
@@ -112,3 +114,10 @@ def classify(e: Expr) -> Dims:
 
 def _size(s: frozenset[int]) -> tuple[int, list[int]]:
     return len(s), sorted(s)
+
+
+def shared_by_groups(e: Expr) -> Rewritten | None:
+    """e if its work-groups share something; a family that lives by that refuses the rest."""
+    if not any(isinstance(s, MapPar) and s.level is Level.LOCAL for s in subterms(e)):
+        raise Refused("no operand is shared between results: nothing for a work-group to share")
+    return skip(e)

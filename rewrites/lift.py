@@ -16,7 +16,7 @@ from ir.nodes import Expr, Level, Map, Slide
 from ir.terms import subterms
 from rewrites.apart import in_parts, made_apart, on_parts
 from rewrites.block import loop_nest, parallel
-from rewrites.dims import Dims, Refused, classify
+from rewrites.dims import Dims, Refused, classify, shared_by_groups
 from rewrites.hoist import block
 from rewrites.laws_lower import to_local, to_parallel, to_seq
 from rewrites.laws_map import extend_map, split_map
@@ -54,6 +54,7 @@ def lift(params: frozenset[str], form: Lift) -> Strategy:
         prepare(params, form.choices),
         in_parts(sums) if form.stored_sums else skip,
         kernels(partial(_kernel, form, sums)),
+        shared_by_groups,
     )
 
 

@@ -12,7 +12,7 @@ from ir.nodes import Expr, Lam, Map, Pad, PadEdge, Slide, Zip
 from ir.terms import children, free
 from ir.types import Array
 from ir.typing import type_of
-from rewrites.dims import classify
+from rewrites.dims import Refused, classify
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission
 from rewrites.laws_slide import slide_map
@@ -52,23 +52,28 @@ def _windows(params: frozenset[str], windows: Windows) -> Strategy:
         case Windows.NONE:
             return skip
         case Windows.PADDED:
-            return _stored(params, _is_pad, store())
+            return _stored(params, _is_pad, store(), "no padding")
         case Windows.PLANES:
-            return _stored(params, _is_pad, lambda e: planes(depth(type_of(e)))(e))
+            return _stored(params, _is_pad, planar, "no padding")
         case Windows.ROWS:
-            return _stored(params, _is_rows, seq(slide_map(), child(1, rows_first)))
+            rows = seq(slide_map(), child(1, rows_first))
+            return _stored(params, _is_rows, rows, "no windows of rows of windows")
         case Windows.ALL:
-            return _stored(params, _is_windows, store())
+            return _stored(params, _is_windows, store(), "no windows")
 
 
-def _stored(params: frozenset[str], test: Callable[[Expr], bool], s: Strategy) -> Strategy:
-    """s at the outermost view that passes the test, moved out of the map that it is made in.
+def _stored(
+    params: frozenset[str], test: Callable[[Expr], bool], s: Strategy, missing: str
+) -> Strategy:
+    """s at the outermost view that passes the test, moved out of the map that it is made in."""
 
-    The strategy fails where there is no such view.
-    """
+    def refuse(_: Expr) -> Rewritten | None:
+        raise Refused(f"the program has {missing} to store")
+
     return choice(
         outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), s)),
         outermost(partial(_apart, params, test, s)),
+        refuse,
     )
 
 
@@ -93,6 +98,11 @@ def _place(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
         if inner is not None:
             return (i, *inner)
     return None
+
+
+def planar(e: Expr) -> Rewritten | None:
+    """Stored with its innermost dimension outermost."""
+    return planes(depth(type_of(e)))(e)
 
 
 def planes(dims: int) -> Strategy:
