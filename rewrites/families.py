@@ -123,15 +123,21 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
 
 
 def _requirements(e: Expr) -> Iterator[Requirement]:
-    """Rounding a size up must not waste more than a quarter of it (and a little)."""
+    """What is added to make tiles fit must be worth it."""
     seen: set[Size] = set()
     for sub in subterms(e):
         if isinstance(sub, PadEdge) and names(sub.right) and sub.right not in seen:
             seen.add(sub.right)
             n = size_of(sub.xs)
             if names(size_of(sub)) >= names(sub.right):
-                why = "rounding up adds at most a quarter"
-                yield Requirement(4 * sub.right, n + 12, why)
+                yield _worthwhile(sub.right, n)
+
+
+def _worthwhile(more: Size, n: Size) -> Requirement:
+    """Rounding up wastes at most a quarter (and a little); padding that is a parameter, a half."""
+    if more in {named(name) for name in names(more)}:
+        return Requirement(more, n, "padding at most doubles a dimension")
+    return Requirement(4 * more, n + 12, "rounding up adds at most a quarter")
 
 
 def first(p: Program, family: str) -> Lowering:

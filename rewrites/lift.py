@@ -11,9 +11,10 @@ where windows slide), `rho` the padding added so that tiles fit.
 from dataclasses import dataclass
 from functools import partial
 
-from ir.nat import exact, named
+from ir.nat import Size, exact, named
 from ir.nodes import Expr, Level, Map, Slide
 from ir.terms import subterms
+from ir.typing import size_of
 from rewrites.apart import in_parts, made_apart, on_parts
 from rewrites.block import loop_nest, parallel
 from rewrites.dims import Dims, Refused, classify, shared_by_groups
@@ -81,7 +82,10 @@ def _tiled(form: Lift, sums: Strategy, e: Expr, dims: Dims) -> Strategy:
     steps += [merge(first + n) for _ in dims.rows[1:]]
     steps.append(tile(first + n, KAPPA))
     slides = _slides(nest(e)[windows[0]], n)
-    steps += [_tile(first + i, slides[i], _suffix(i, n)) for i in reversed(range(n))]
+    suffixes = _suffixes(
+        [(size_of(nest(e)[d].xs), s) for d, s in zip(windows, slides, strict=True)]
+    )
+    steps += [_tile(first + i, slides[i], suffixes[i]) for i in reversed(range(n))]
     steps.append(sort(_order(first, n, len(parts))))
     steps += [merge(groups) for _ in windows[1:]]
     steps.append(on_map(groups, split_map(k=SIGMA)))
@@ -96,8 +100,10 @@ def _slides(m: Map, n: int) -> list[Slide | None]:
     return [*found] if len(found) == n else [None] * n
 
 
-def _suffix(i: int, n: int) -> str:
-    return "" if i == n - 1 else "_y"
+def _suffixes(dims: list[tuple[Size, Slide | None]]) -> list[str]:
+    """Names that tell dimensions apart; those of one length and one slide share a tile's side."""
+    shapes = [(n, s and (s.size, s.step)) for n, s in dims]
+    return ["" if shape == shapes[-1] else "_y" for shape in shapes]
 
 
 def _tile(position: int, slide: Slide | None, suffix: str) -> Strategy:
