@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from codegen import making
 from codegen.axes import bare
 from codegen.binding import Env, bound, hint_of
 from codegen.condition import less, substitute_in
@@ -119,7 +120,9 @@ def pipeline(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipelin
                 break
     if not found or element is None:
         return None, f.body
-    tiles = [Tile(p, given, emitter.local(given, hint_of(p), halves=2)) for p, given in found]
+    tiles = [
+        Tile(p, given, making.local(emitter, given, hint_of(p), halves=2)) for p, given in found
+    ]
     return Pipeline(emitter, element, xs, env, tuple(tiles)), body
 
 

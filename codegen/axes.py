@@ -8,6 +8,13 @@ from ir.errors import Unsupported
 from ir.types import Array, Type
 
 
+def number(n: object) -> int:
+    """A size, which must be a number by now."""
+    if not isinstance(n, int):
+        raise Unsupported(f"the size {n} is not a number yet")
+    return n
+
+
 @dataclass(frozen=True, slots=True)
 class Plain:
     """n elements that everyone may visit."""
@@ -88,8 +95,7 @@ def plain(t: Type) -> tuple[Axis, ...]:
     """The axes of an array, and of the arrays that are its elements, … shared by nobody."""
     if not isinstance(t, Array):
         return ()
-    assert isinstance(t.size, int)
-    return (Plain(t.size), *plain(t.elem))
+    return (Plain(number(t.size)), *plain(t.elem))
 
 
 def bare(i: Index) -> Index:

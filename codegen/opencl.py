@@ -15,7 +15,7 @@ def print_program(kernels: Sequence[Kernel], notes: Sequence[str] = ()) -> str:
     """The text of all kernels; `notes` are its first lines, as comments."""
     writers = [(kernel, Writer(kernel)) for kernel in kernels]
     texts = [_kernel(kernel, writer) for kernel, writer in writers]
-    helpers = dict.fromkeys(line for _, writer in writers for line in writer.helpers())
+    helpers = dict.fromkeys(line for _, writer in writers for line in writer.spell.helpers())
     half = any(" half" in text or "(half" in text for text in texts)
     head = [f"// {line}".rstrip() for note in notes for line in note.splitlines()]
     if half:

@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from codegen import places
-from codegen.axes import Plain
+from codegen import places, reading
+from codegen.axes import Plain, number
 from codegen.binding import Env
 from codegen.condition import within
 from codegen.index import Index
 from codegen.inverse import inverse
 from codegen.places import ArrayPlace, Place, array_place
-from ir.errors import Unsupported
 from ir.nodes import (
     AsScalar,
     AsVector,
@@ -35,13 +34,6 @@ from ir.typing import elem_of, size_of
 
 if TYPE_CHECKING:
     from codegen.emit import Emitter
-
-
-def number(n: object) -> int:
-    """A size, which must be a number by now."""
-    if not isinstance(n, int):
-        raise Unsupported(f"the size {n} is not a number yet")
-    return n
 
 
 def outward(emitter: Emitter, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
@@ -123,4 +115,4 @@ def _shows(emitter: Emitter, name: str, e: Expr, env: Env) -> bool:
 
 
 def _inverse(emitter: Emitter, f: Lam, xs: Expr, env: Env) -> Callable[[Index], Index] | None:
-    return inverse(lambda i: emitter.index(f, i, env), number(size_of(xs)))
+    return inverse(lambda i: reading.index_at(emitter, f, i, env), number(size_of(xs)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from codegen import places
+from codegen import making, places
 from codegen.ahead import Pipeline, pipeline
 from codegen.binding import Env, hint_of
 from codegen.condition import ALWAYS
@@ -27,7 +27,7 @@ def reduce(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, to: Place | None) 
     """fold(init, f, xs), at its place if that is private memory of its own."""
     xs = array(emitter.read(e.xs, env))
     here = to is not None and _is_own(to)
-    acc = to if here and to is not None else emitter.private(e, hint_of(e.f.pattern))
+    acc = to if here and to is not None else making.private(emitter, e, hint_of(e.f.pattern))
     _start(emitter, e, env, acc)
     ahead, body = pipeline(emitter, e.f, xs, env)
     step = _Step(emitter, e, body, env, acc, ahead)
@@ -79,13 +79,13 @@ class _Step:
             scope.add(retargeted(done, back))
             return
         scope.names = names
-        after = self.emitter.private(self.e, f"next_{hint_of(self.e.f.pattern)}")
+        after = making.private(self.emitter, self.e, f"next_{hint_of(self.e.f.pattern)}")
         self.body(view_of(self.acc), x, env, after)
         self.emitter.copy(view_of(after), self.acc)
 
     def body(self, acc: View, x: View, env: Env, to: Place) -> None:
         f = Lam(self.e.f.pattern, self.inner)
-        self.emitter.emit(self.inner, self.emitter.entered(f, TupleView((acc, x)), env), to)
+        self.emitter.emit(self.inner, making.entered(self.emitter, f, TupleView((acc, x)), env), to)
 
 
 def _is_own(place: Place) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from codegen import places
-from codegen.axes import Axis, Owned, Plain, joined
+from codegen.axes import Axis, Owned, Plain, joined, number
 from codegen.binding import is_layout
 from codegen.places import Allocate, ArrayPlace, Place, Step, TuplePlace, array_place, laid
 from codegen.scope import Scope
@@ -61,7 +61,7 @@ def kept(
     match e:
         case MapPar(level, dim, f, xs):
             worker = scope.workers[level, dim]
-            return under(Owned(_n(xs), worker.id, worker.count), f.body)
+            return under(Owned(number(size_of(xs)), worker.id, worker.count), f.body)
         case Map(Lam(Var(name, _), body), xs) if is_layout(body) and is_parallel(xs):
             rows = inside(xs)
             return ArrayPlace(
@@ -69,10 +69,9 @@ def kept(
                 lambda i: kept(scope, body, allocate, path, where, {**known, name: rows.at(i)}),
             )
         case Map(f, xs) | MapSeq(f, xs):
-            return under(Plain(_n(xs)), f.body)
+            return under(Plain(number(size_of(xs))), f.body)
         case Generate(n, f):
-            assert isinstance(n, int)
-            return under(Plain(n), f.body)
+            return under(Plain(number(n)), f.body)
         case ReduceSeq(init, f, _) | Reduce(init, f, _):
             body = f.body if is_parallel(f.body) else init
             return again(body, path, where)
@@ -95,14 +94,14 @@ def kept(
         case Split(m, xs):
             inner = inside(xs)
             return ArrayPlace(
-                Plain(inner.axis.size // _i(m)),
-                lambda c: ArrayPlace(Plain(_i(m)), lambda j: inner.at(c * _i(m) + j)),
+                Plain(inner.axis.size // number(m)),
+                lambda c: ArrayPlace(Plain(number(m)), lambda j: inner.at(c * number(m) + j)),
             )
         case Transpose(xs):
             return places.transpose_out(inside(xs))
         case AsScalar(xs):
             vectors = inside(xs)
-            w = _i(unlift(elem_of(xs))[1])
+            w = number(unlift(elem_of(xs))[1])
             return ArrayPlace(
                 joined(vectors.axis, Plain(w)),
                 lambda j: places.narrowed(vectors.at(j // w), j % w),
@@ -112,12 +111,3 @@ def kept(
 
 def is_parallel(e: Expr) -> bool:
     return any(isinstance(inner, MapPar) for inner in subterms(e))
-
-
-def _n(xs: Expr) -> int:
-    return _i(size_of(xs))
-
-
-def _i(n: object) -> int:
-    assert isinstance(n, int)
-    return n

@@ -1,0 +1,214 @@
+"""Values as OpenCL C expressions, at one place inside unrolled loops."""
+
+# key: e value, i index, w width
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from codegen.condition import ALWAYS, NEVER, Condition, substitute_in
+from codegen.expand import InMemory, Layout, Registers, is_aligned
+from codegen.index import Index
+from codegen.index_text import condition_to_c, needs_64
+from codegen.naming import Naming, flat
+from codegen.substitute import evaluate, substitute
+from codegen.tree import (
+    Apply,
+    Broadcast,
+    Build,
+    Convert,
+    Kind,
+    Lane,
+    Load,
+    Memory,
+    Number,
+    Select,
+    Space,
+    Value,
+    Whole,
+)
+
+CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
+FUNCTIONS = {"exp": "exp", "log": "log", "sqrt": "sqrt", "tanh": "tanh", "fma": "fma"}
+
+
+@dataclass(slots=True)
+class Expressions:
+    """How the values of one kernel are spelled."""
+
+    layouts: Mapping[Memory, Layout]
+    registers: Mapping[Memory, list[str]]
+    naming: Naming
+    values: dict[str, int] = field(default_factory=dict)  # of the unrolled loops around
+    division: set[tuple[str, int]] = field(default_factory=set)
+
+    # ---- memory
+
+    def place(self, i: Index) -> Index:
+        """An index inside the unrolled loops around this place."""
+        return substitute(i, self.values) if self.values else i
+
+    def address(self, memory: Memory, i: Index, half: Index | None, unit: int = 1) -> str:
+        """The text of an index, in units of so many scalars."""
+        whole = flat(memory, i, half)
+        if unit > 1:
+            whole = whole // unit
+        return self.naming.text(self.place(self.naming.shortened(whole)))
+
+    def cell(self, memory: Memory, i: Index, w: int, half: Index | None) -> str | None:
+        """The text of a place that can be read and assigned; None where it takes a function."""
+        layout = self.layouts.get(memory)
+        if isinstance(layout, Registers):
+            return self.lanes(memory, layout.width, evaluate(i, self.values), w)
+        if isinstance(layout, InMemory) and layout.width > 1:
+            return (
+                f"{memory.name}[{self.address(memory, i, half, w)}]" if w == layout.width else None
+            )
+        if w == 1:
+            return f"{memory.name}[{self.address(memory, i, half)}]"
+        if layout is None and w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w):
+            space = "__local" if memory.space is Space.LOCAL else "__global"
+            kind = type_text(Kind(memory.scalar, w))
+            return f"*({space} {kind} *)&{memory.name}[{self.address(memory, i, half)}]"
+        return None
+
+    def lanes(self, memory: Memory, whole: int, at: int, w: int) -> str:
+        name = self.registers[memory][at // whole]
+        if w == whole:
+            return name
+        first = at % whole
+        return f"{name}.s" + "".join("0123456789abcdef"[l] for l in range(first, first + w))
+
+    def load(self, e: Load) -> str:
+        cell = self.cell(e.memory, e.index, e.width, e.half)
+        if cell is None:
+            at = self.address(e.memory, e.index, e.half)
+            return f"vload{e.width}(0, {e.memory.name} + {at})"
+        if cell.startswith("*(__global"):
+            return cell.replace("*(__global", "*(const __global", 1)
+        return cell
+
+    # ---- values
+
+    def text(self, e: Value) -> str:
+        return self.value(e)[0]
+
+    def operand(self, e: Value, tight: int) -> str:
+        text, holds = self.value(e)
+        return text if holds >= tight else f"({text})"
+
+    def value(self, e: Value) -> tuple[str, int]:
+        """The text of a value, and how tightly it holds together."""
+        match e:
+            case Load():
+                text = self.load(e)
+                return text, UNARY if text.startswith("*") else PRIMARY
+            case Number(number, scalar):
+                text = _number(float(number), scalar)
+                return text, UNARY if text.startswith("-") else PRIMARY
+            case Whole(i):
+                return f"({self.whole(self.place(i))})", PRIMARY
+            case Apply():
+                return self.apply(e)
+            case Convert(Whole(i), kind) if kind.width == 1 and self.place(i).is_constant:
+                return self.value(Number(float(self.place(i).constant), kind.scalar))
+            case Convert(inner, kind):
+                if kind.width == 1:
+                    return f"({kind.scalar}){self.operand(inner, UNARY)}", UNARY
+                return f"convert_{type_text(kind)}({self.text(inner)})", PRIMARY
+            case Broadcast(inner, kind):
+                return f"({type_text(kind)})({self.text(inner)})", UNARY
+            case Build(parts, kind):
+                return f"({type_text(kind)})({', '.join(map(self.text, parts))})", UNARY
+            case Lane(inner, lane):
+                return f"{self.operand(inner, PRIMARY)}.s{lane:x}", PRIMARY
+            case Select(condition, a, b):
+                return self.choice(condition, a, b)
+
+    def whole(self, i: Index) -> str:
+        text = self.naming.text(i)
+        return f"(int)({text})" if needs_64(i) else text
+
+    def choice(self, condition: Condition, a: Value, b: Value) -> tuple[str, int]:
+        here = substitute_in(condition, self.values)
+        if here == ALWAYS:
+            return self.value(a)
+        if here == NEVER:
+            return self.value(b)
+        test = self.condition(here)
+        return f"({test} ? {self.operand(a, SUM)} : {self.operand(b, SUM)})", PRIMARY
+
+    def condition(self, condition: Condition) -> str:
+        return condition_to_c(condition, self.naming.atoms, needs_64(condition))
+
+    def apply(self, e: Apply) -> tuple[str, int]:
+        integer = e.kind.scalar == "int"
+        match e.op:
+            case "+" | "-" | "*":
+                return self.infix(e)
+            case "/" if not integer:
+                return self.infix(e)
+            case "/" | "%":
+                name = self.rounding(e.op, e.kind)
+            case "max" | "min":
+                name = e.op if integer else f"f{e.op}"
+            case "abs":
+                name = "abs" if integer else "fabs"
+            case "neg":
+                return f"-{self.operand(e.arguments[0], PRIMARY)}", UNARY
+            case op:
+                name = FUNCTIONS[op]
+        call = f"{name}({', '.join(map(self.text, e.arguments))})"
+        if name == "abs":
+            call = f"convert_{type_text(e.kind)}({call})" if e.kind.width > 1 else f"(int){call}"
+        return call, PRIMARY
+
+    def infix(self, e: Apply) -> tuple[str, int]:
+        """a op b; a scalar needs no broadcast beside a vector"""
+        a, b = e.arguments
+        if isinstance(a, Broadcast) != isinstance(b, Broadcast):
+            a = a.e if isinstance(a, Broadcast) else a
+            b = b.e if isinstance(b, Broadcast) else b
+        holds = SUM if e.op in "+-" else PRODUCT
+        left = self.operand(a, holds)
+        right = self.operand(b, holds + (e.op in "-/"))
+        return f"{left} {e.op} {right}", holds
+
+    def rounding(self, op: str, kind: Kind) -> str:
+        self.division.add((op, kind.width))
+        return f"floor_{'div' if op == '/' else 'mod'}{_suffix(kind.width)}"
+
+    def helpers(self) -> list[str]:
+        """Functions that the text calls."""
+        return [_rounding(op, w) for op, w in sorted(self.division)]
+
+
+def _rounding(op: str, w: int) -> str:
+    """C rounds towards zero; true is 1 in a scalar and -1 in a vector."""
+    kind, suffix = type_text(Kind("int", w)), _suffix(w)
+    less, more = ("-", "+") if w == 1 else ("+", "-")
+    differ = "((a % b != 0) & ((a ^ b) < 0))"
+    name, result = f"floor_div{suffix}", f"a / b {less} {differ}"
+    if op == "%":
+        name, result = f"floor_mod{suffix}", f"a % b {more} b * {differ}"
+    return f"{kind} {name}({kind} a, {kind} b) {{ return {result}; }}"
+
+
+def _suffix(w: int) -> str:
+    return "" if w == 1 else str(w)
+
+
+def type_text(kind: Kind) -> str:
+    return f"{kind.scalar}{_suffix(kind.width)}"
+
+
+def _number(number: float, scalar: str) -> str:
+    if scalar == "int":
+        return str(int(number))
+    if number != number:
+        return "NAN"
+    if number in (float("inf"), float("-inf")):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    text = repr(number)
+    if "e" not in text and "." not in text:
+        text += ".0"
+    return text + ("h" if scalar == "half" else "f")

@@ -1,0 +1,172 @@
+"""What is computed once: lets, the parameters of loops, and memory for what is made real."""
+
+# key: e term, env what variables are bound to, p pattern, i index
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from codegen import places
+from codegen.axes import Plain
+from codegen.binding import (
+    Env,
+    bound,
+    has_choice,
+    hint_of,
+    is_heavy,
+    is_layout,
+    named,
+    uses,
+)
+from codegen.places import Cell, Place, view_of
+from codegen.scope import Scope
+from codegen.shares import kept
+from codegen.tree import Space, Value
+from codegen.views import ArrayView, TupleView, View, value
+from ir.errors import Unsupported
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Concat,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    Level,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Pattern,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    Slide,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.types import Scalar, Vector
+from ir.typing import type_of
+
+if TYPE_CHECKING:
+    from codegen.emit import Emitter
+
+
+def let(emitter: Emitter, p: Pattern, given: Expr, body: Expr, env: Env) -> Env:
+    """let p = given, computed here and once."""
+    return bound(env, p, once(emitter, p, given, body, env))
+
+
+def once(emitter: Emitter, p: Pattern, given: Expr, body: Expr, env: Env) -> View:
+    if isinstance(given, MakeTuple) and not isinstance(p, Var):
+        parts = zip(p, given.parts, strict=True)
+        return TupleView(tuple([once(emitter, q, part, body, env) for q, part in parts]))
+    if is_layout(given):
+        return emitter.read(given, env)
+    if isinstance(type_of(given), Scalar | Vector) and not _made(given):
+        return scalar(emitter, p, value(emitter.read(given, env)), body)
+    return materialised(emitter, given, env, hint_of(p))
+
+
+def calling(emitter: Emitter, hint: str, make: Callable[[], View]) -> View:
+    """make(), what it makes real getting this name"""
+    before, emitter.wanted = emitter.wanted, hint
+    try:
+        return make()
+    finally:
+        emitter.wanted = before
+
+
+def scalar(emitter: Emitter, p: Pattern, e: Value, body: Expr) -> Value:
+    """A scalar under its name, where it is used more than once or is a choice."""
+    if emitter.scope.by_name or not is_heavy(e):
+        return e
+    if uses(p, body) < (1 if has_choice(e) else 2):
+        return e
+    return named(emitter.scope, hint_of(p), e)
+
+
+def entered(emitter: Emitter, f: Lam, x: View, env: Env) -> Env:
+    """f's parameter bound to x at the start of a loop's body."""
+    return bound(env, f.pattern, settled(emitter, f.pattern, x, f.body))
+
+
+def settled(emitter: Emitter, p: Pattern, x: View, body: Expr) -> View:
+    match x:
+        case TupleView(parts) if not isinstance(p, Var):
+            pairs = zip(p, parts, strict=True)
+            return TupleView(tuple([settled(emitter, q, part, body) for q, part in pairs]))
+        case TupleView() | ArrayView():
+            return x
+    return scalar(emitter, p, x, body)
+
+
+def materialised(emitter: Emitter, e: Expr, env: Env, hint: str) -> View:
+    """e computed into memory of its own."""
+    match e:
+        case Store():
+            raise Unsupported(
+                "store depends on the variables of a map around it; expected one that depends "
+                "on the program's parameters only"
+            )
+        case ToLocal(inner, _):
+            place = local(emitter, inner, hint)
+            emitter.emit(inner, env, place)
+        case ToPrivate(inner):
+            place = private(emitter, inner, hint)
+            emitter.emit(inner, env, place)
+        case Split() | Join() | Transpose() | Reorder() | AsScalar() | AsVector() | Zip():
+            return calling(emitter, hint, lambda: emitter.read(e, env))
+        case Slide() | Pad() | PadEdge() | At() | Concat() | Get():
+            return calling(emitter, hint, lambda: emitter.read(e, env))
+        case Map(f, _) if is_layout(f.body):
+            return calling(emitter, hint, lambda: emitter.read(e, env))
+        case _:
+            place = private(emitter, e, hint)
+            emitter.emit(e, env, place)
+    return view_of(place)
+
+
+def private(emitter: Emitter, e: Expr, hint: str) -> Place:
+    """Private memory for one work-item's share of e."""
+    place = kept(emitter.scope, e, _allocator(emitter.scope, hint, Space.PRIVATE))
+    places.cells(place)  # now, so that it is declared here
+    return place
+
+
+def local(emitter: Emitter, e: Expr, hint: str, halves: int = 1) -> Place:
+    """Local memory for e: one for each of the parallel maps around it that share a group."""
+    around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
+    if any(w.level is Level.GLOBAL and w.count > 1 for w in emitter.scope.active):
+        raise Unsupported("toLocal inside mapGlobal: expected it inside mapWorkgroup")
+    path = tuple([(Plain(w.count), w.id) for w in around])
+    allocate = _allocator(emitter.scope, hint, Space.LOCAL, halves)
+    place = places.laid(type_of(e), path, allocate)
+    places.cells(place)
+    return place
+
+
+def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places.Allocate:
+    """One memory for each component of tuples, declared when it is first asked for."""
+    made: dict[tuple[int, ...], places.Cells] = {}
+
+    def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
+        if where not in made:
+            name = "_".join([hint, *map(str, where)])
+            memory = scope.memory(name, space, scalar, shape, halves)
+            made[where] = lambda i: Cell(memory, i)
+        return made[where]
+
+    return allocate
+
+
+def _made(e: Expr) -> bool:
+    """Whether e says where it is to be made real."""
+    return isinstance(e, ToLocal | ToPrivate | Store | ReduceSeq | Reduce)
