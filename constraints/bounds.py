@@ -39,7 +39,7 @@ def least(a: Size, low: Mapping[str, int]) -> int | None:
         return a
     if a.den != (((), 1),) or any(k < 0 for _, k in a.num):
         return None
-    return _extreme(a.num, {p: (n, None) for p, n in low.items()}, top=False)
+    return extreme(a.num, {p: (n, None) for p, n in low.items()}, top=False)
 
 
 def _tighten(i: Inequality, found: Bounds) -> None:
@@ -52,12 +52,12 @@ def _tighten(i: Inequality, found: Bounds) -> None:
 
 def _lower_ceiling(p: str, i: Inequality, found: Bounds) -> None:
     low, high = found[p]
-    most = _extreme(i.right, found, top=True)
+    most = extreme(i.right, found, top=True)
     if most is None:
         return
 
     def fits(v: int) -> bool:
-        smallest = _extreme(i.left, found | {p: (v, v)}, top=False)
+        smallest = extreme(i.left, found | {p: (v, v)}, top=False)
         return smallest is not None and smallest <= most
 
     top = high if high is not None else ENDLESS
@@ -67,12 +67,12 @@ def _lower_ceiling(p: str, i: Inequality, found: Bounds) -> None:
 
 def _raise_floor(p: str, i: Inequality, found: Bounds) -> None:
     low, high = found[p]
-    smallest = _extreme(i.left, found, top=False)
+    smallest = extreme(i.left, found, top=False)
     if smallest is None:
         return
 
     def short(v: int) -> bool:
-        most = _extreme(i.right, found | {p: (v, v)}, top=True)
+        most = extreme(i.right, found | {p: (v, v)}, top=True)
         return most is not None and most < smallest
 
     if short(low):
@@ -89,7 +89,7 @@ def _last(test: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def _extreme(p: Poly, found: Mapping[str, tuple[int, int | None]], top: bool) -> int | None:
+def extreme(p: Poly, found: Mapping[str, tuple[int, int | None]], top: bool) -> int | None:
     """The largest or least value of a polynomial with positive coefficients; None: unbounded."""
     total = 0
     for monomial, k in p:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constraints.bounds import bounds, nonempty
+from constraints.choice import ceilings, choices
 from constraints.evaluate import Column, column
 from constraints.grow import Edges, grow
-from constraints.order import ceilings, choices
 from constraints.terms import System, holds, scope
 
 Point = dict[str, int]

@@ -164,6 +164,11 @@ def _magnitude(r: Relation, ceilings: Mapping[str, int]) -> int:
             return max((_magnitude(part, ceilings) for part in parts), default=0)
 
 
+def magnitude(a: Size, ceilings: Mapping[str, int]) -> int:
+    """A bound on a size, and on what is met while it is evaluated."""
+    return max(_largest(a, ceilings))
+
+
 def _largest(a: Size, ceilings: Mapping[str, int]) -> tuple[int, int]:
     if isinstance(a, int):
         return max(1, abs(a)), 1

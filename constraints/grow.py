@@ -9,10 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constraints.bounds import ENDLESS
+from constraints.choice import Choice
 from constraints.divisors import Form, divisors
-from constraints.evaluate import SAFE, Column, Columns, column, evaluate, largest, predicate
+from constraints.evaluate import (
+    SAFE,
+    Column,
+    Columns,
+    column,
+    evaluate,
+    largest,
+    magnitude,
+    predicate,
+)
 from constraints.inequality import Inequality
-from constraints.order import Choice
 from ir.errors import Unsupported
 from ir.nat import ONE, Name, Poly, Size, quotient
 
@@ -92,7 +101,7 @@ def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
 
 def _highest(step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]) -> Column:
     """At each node, a bound on the parameter by the constraints that it decides."""
-    high = column([step.high if step.high is not None else ENDLESS] * nodes)
+    high = column([_most(step)] * nodes)
     exact = {q: c.astype(object) for q, c in known.items()}
     for cap in step.caps:
         safe = max(largest(cap.left, ceilings), largest(cap.right, ceilings)) < SAFE
@@ -129,12 +138,16 @@ def _kept(
 
 def _candidates(step: Choice, rows: Index, high: Column, known: Columns) -> tuple[Index, Column]:
     if step.values is not None:
-        values = column([v for v in step.values if v >= step.low])
+        values = column([v for v in step.values if step.low <= v <= _most(step)])
         again = np.tile(np.arange(len(values)), len(rows))
         return np.repeat(rows, len(values)), values[again]
     if step.divides is not None:
         return _divisors(step, step.divides, rows, high, known)
     return _ranges(step.low, rows, high)
+
+
+def _most(step: Choice) -> int:
+    return step.high if step.high is not None else ENDLESS
 
 
 def _ranges(low: int, rows: Index, high: Column) -> tuple[Index, Column]:
@@ -181,18 +194,11 @@ def _whole(a: Size, known: Columns, rows: int) -> Column:
 
 def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[Column]:
     """What later choices see of the points so far: points that look alike share a node."""
-    found: list[Column] = []
-    for monomial in step.keys:
-        product: Column = np.ones(1, dtype=np.int64)
-        most = 1
-        for atom, power in monomial:
-            assert isinstance(atom, Name)
-            values = reached[atom.name]
-            for _ in range(power):
-                most *= max(1, ceilings[atom.name])
-                product = product * (values if most < SAFE else values.astype(object))
-        found.append(product)
-    return found
+    rows = len(reached[step.parameter])
+    exact = {p: c.astype(object) for p, c in reached.items()}
+    return [
+        evaluate(a, reached if magnitude(a, ceilings) < SAFE else exact, rows)[0] for a in step.keys
+    ]
 
 
 def _merge(live: Sequence[Column], rows: int) -> tuple[Index, Index]:

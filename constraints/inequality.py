@@ -89,14 +89,18 @@ def _starts_positive(n: Size) -> bool:
     return n.den == ONE and all(k > 0 for _, k in n.num) and n.num[0][0] == ()
 
 
-def _relaxed(a: Size, b: Size, low: Low) -> Iterator[Inequality]:
+def gap(a: Size, b: Size) -> Poly | None:
+    """The terms of a - b, or of a positive multiple; None if the denominators' sign is unknown."""
     (x, d), (y, e) = fraction(a), fraction(b)
     if not (surely_positive(d) and surely_positive(e)):
-        return
-    gap = _terms(x * e - y * d)
+        return None
+    return _terms(x * e - y * d)
+
+
+def _relaxed(a: Size, b: Size, low: Low) -> Iterator[Inequality]:
     least: Size = 0
     most: Size = 0
-    for monomial, k in gap:
+    for monomial, k in gap(a, b) or ():
         if k > 0:
             least = least + _lower((monomial, k), low)
         elif (bound := _upper((monomial, -k))) is not None:
@@ -106,6 +110,17 @@ def _relaxed(a: Size, b: Size, low: Low) -> Iterator[Inequality]:
     rest = _terms(least - most)
     left = tuple((m, k) for m, k in rest if k > 0)
     yield Inequality(left, tuple((m, -k) for m, k in rest if k < 0))
+
+
+def floor_of(term: Term, low: Low) -> Poly:
+    """A lower bound of a positive term, without floors."""
+    return _terms(_lower(term, low))
+
+
+def ceiling_of(term: Term) -> Poly | None:
+    """An upper bound of a positive term, without floors, if there is one."""
+    bound = _upper(term)
+    return None if bound is None else _terms(bound)
 
 
 def _terms(a: Size) -> Poly:

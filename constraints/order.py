@@ -1,140 +1,89 @@
-"""In what order to choose parameters: divisors of what is known first, then the fewest values."""
+"""In what order to choose parameters: so that few nodes and edges are made on the way.
 
-# key: p parameter
+A search over sets of chosen parameters: a set costs the nodes that stand for it (the values of what
+later constraints still look at) times the candidates of the parameter chosen next.
+"""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+# key: p parameter, bits sets of parameters
 
-from constraints.bounds import ENDLESS, Bounds
-from constraints.divisors import Form, divisor_forms, listed
-from constraints.inequality import Inequality, inequalities, least_values
-from constraints.terms import Relation, System, scope, show_relation, sizes
-from ir.errors import UserError
-from ir.nat import Monomial, Name, Size, names
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
+from constraints.bounds import Bounds
+from constraints.divisors import divisor_forms, divisors, listed
+from constraints.terms import Relation, scope
+from ir.nat import names
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """How to list the candidates of a parameter, and what they must satisfy once chosen."""
-
-    parameter: str
-    low: int
-    high: int | None
-    values: tuple[int, ...] | None
-    divides: Form | None
-    caps: tuple[Inequality, ...]  # what bounds the parameter once earlier ones are known
-    tests: tuple[Relation, ...]
-    live: tuple[str, ...]  # what later choices still look at
-    keys: tuple[Monomial, ...]  # and the products by which they see it
+WIDTH = 64  # sets kept at each step of the search
+ENOUGH = 10**18
 
 
-def choices(system: System, found: Bounds, first: Sequence[str] = ()) -> tuple[Choice, ...]:
-    """One choice a parameter, `first` before the others."""
-    unknown = sorted(set(first) - set(system.parameters))
-    if unknown:
-        raise UserError(f"no parameter {unknown[0]}; there are {', '.join(system.parameters)}")
-    relations = [c.relation for c in system.constraints]
-    order = _order(system.parameters, relations, found, tuple(first))
-    return tuple(_choice(i, order, relations, found) for i in range(len(order)))
-
-
-def _order(
-    parameters: Sequence[str], relations: Sequence[Relation], found: Bounds, first: tuple[str, ...]
+def ordered(
+    parameters: Sequence[str], relations: Sequence[Relation], found: Bounds, first: Sequence[str]
 ) -> tuple[str, ...]:
-    order = list(_greedy(first, (), relations, found))
-    order += _greedy([p for p in parameters if p not in first], order, relations, found)
-    return tuple(order)
+    """A good order, `first` before the others."""
+    search = _Search(list(parameters), relations, found)
+    head = search.bits(first)
+    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for _ in parameters:
+        longer: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for chosen, (cost, order) in best.items():
+            nodes = search.nodes(chosen)
+            for i in search.open(chosen, head):
+                total = cost + nodes * search.branches(i, chosen)
+                grown = chosen | 1 << i
+                if grown not in longer or (total, (*order, i)) < longer[grown]:
+                    longer[grown] = total, (*order, i)
+        best = dict(sorted(longer.items(), key=lambda item: item[1])[:WIDTH])
+    [(_, order)] = best.values()
+    return tuple(parameters[i] for i in order)
 
 
-def _greedy(
-    group: Sequence[str], before: Sequence[str], relations: Sequence[Relation], found: Bounds
-) -> list[str]:
-    order, left = list(before), list(group)
-    while left:
-        known = frozenset(order)
-        p = min(left, key=lambda q: (*_cost(q, known, relations, found), group.index(q)))
-        order.append(p)
-        left.remove(p)
-    return order[len(before) :]
+class _Search:
+    """What the search asks about sets of parameters."""
+
+    def __init__(self, parameters: list[str], relations: Sequence[Relation], found: Bounds) -> None:
+        self.parameters = parameters
+        self.links = _largest({self.bits(scope(r)) for r in relations})
+        self.values = [_values(p, relations, found) for p in parameters]
+        self.forms = [
+            [self.bits(names(n) | names(shift)) for n, shift in divisor_forms(p, relations)]
+            for p in parameters
+        ]
+
+    def bits(self, members: Sequence[str] | frozenset[str]) -> int:
+        return reduce(or_, (1 << self.parameters.index(p) for p in members), 0)
+
+    def open(self, chosen: int, head: int) -> list[int]:
+        """What may be chosen next."""
+        left = (head & ~chosen) or ~chosen
+        return [i for i in range(len(self.parameters)) if left >> i & 1]
+
+    def nodes(self, chosen: int) -> float:
+        """How many points later constraints can tell apart, roughly."""
+        live = chosen & reduce(or_, (s for s in self.links if s & ~chosen), 0)
+        total = 1.0
+        for i, n in enumerate(self.values):
+            total *= n if live >> i & 1 else 1
+        return min(total, ENOUGH)
+
+    def branches(self, i: int, known: int) -> float:
+        """How many values a parameter has once others are known, roughly."""
+        n = self.values[i]
+        fewer = any(form and not form & ~known for form in self.forms[i])
+        return min(n, n**0.4 + 2) if fewer else n
 
 
-def _cost(
-    p: str, known: frozenset[str], relations: Sequence[Relation], found: Bounds
-) -> tuple[bool, int]:
-    """What hangs together with a decision that is not closed yet, then the fewest candidates."""
-    return p not in _reached(known, relations), _candidates(p, known, relations, found)
+def _largest(links: set[int]) -> list[int]:
+    """Sets that no other contains."""
+    return sorted(s for s in links if not any(s != t and s & ~t == 0 for t in links))
 
 
-def _reached(known: frozenset[str], relations: Sequence[Relation]) -> frozenset[str]:
-    """What is linked to known parameters by relations that are not decided yet."""
-    undecided = [s for r in relations if not (s := scope(r)) <= known]
-    found, before = known, frozenset[str]()
-    while found != before:
-        before = found
-        found = found.union(*(s for s in undecided if s & found))
-    return found
-
-
-def _candidates(p: str, known: frozenset[str], relations: Sequence[Relation], found: Bounds) -> int:
-    """Roughly how many values a parameter has once others are known."""
+def _values(p: str, relations: Sequence[Relation], found: Bounds) -> float:
     low, high = found[p]
-    span = (high - low + 1) if high is not None else 1 << 62
+    span = float(high - low + 1) if high is not None else 1e9
     if (values := listed(p, relations)) is not None:
-        return len(values)
-    forms = [f for f in divisor_forms(p, relations) if names(f[0]) | names(f[1]) <= known]
-    return min(span, int(span**0.4) + 2) if forms else span
-
-
-def _choice(i: int, order: Sequence[str], relations: Sequence[Relation], found: Bounds) -> Choice:
-    p, chosen = order[i], frozenset(order[: i + 1])
-    known = chosen - {p}
-    tests = [r for r in relations if p in scope(r) and scope(r) <= chosen]
-    later = [r for r in relations if not scope(r) <= chosen]
-    looked_at = frozenset().union(*map(scope, later))
-    forms = [f for f in divisor_forms(p, relations) if names(f[0]) | names(f[1]) <= known]
-    low, high = found[p]
-    return Choice(
-        p,
-        low,
-        high,
-        listed(p, relations),
-        min(forms, key=lambda f: (len(names(f[0])), str(f))) if forms else None,
-        _caps(p, known, inequalities(tests, least_values(relations))),
-        tuple(sorted(tests, key=_cost_of_test)),
-        tuple(q for q in order[: i + 1] if q in looked_at),
-        tuple(dict.fromkeys(m for r in later for a in sizes(r) for m in _products(a, chosen))),
-    )
-
-
-def _caps(p: str, known: frozenset[str], found: Sequence[Inequality]) -> tuple[Inequality, ...]:
-    """The inequalities with p on the left only, and something known beside it."""
-    return tuple(i for i in found if p in i.under - i.over and (i.under | i.over) & known)
-
-
-def _products(a: Size, known: frozenset[str]) -> Iterator[Monomial]:
-    """The known factors of each product in a size: all that it depends on."""
-    if isinstance(a, int):
-        return
-    for monomial, _ in (*a.num, *a.den):
-        factors = tuple((x, n) for x, n in monomial if isinstance(x, Name) and x.name in known)
-        if factors:
-            yield factors
-        for atom, _ in monomial:
-            if not isinstance(atom, Name):
-                yield from _products(atom.a, known)
-                yield from _products(atom.b, known)
-
-
-def _cost_of_test(r: Relation) -> int:
-    return len(show_relation(r))
-
-
-def ceilings(steps: Sequence[Choice]) -> dict[str, int]:
-    """The largest value each parameter may be tried at."""
-    return {c.parameter: _ceiling(c) for c in steps}
-
-
-def _ceiling(c: Choice) -> int:
-    if c.values:
-        return max(map(abs, c.values))
-    return c.high if c.high is not None else ENDLESS
+        return float(len(values))
+    exact = [n for n, shift in divisor_forms(p, relations) if isinstance(n, int) and n]
+    return float(min([span, *(len(divisors(abs(n))) for n in exact)]))
