@@ -1,6 +1,6 @@
 """From a lowered program to OpenCL text, a launch plan, and the facts about them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -9,6 +9,7 @@ from codegen.axes import Axis
 from codegen.barriers import with_barriers
 from codegen.emit import Emitter
 from codegen.facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
+from codegen.identifiers import safe
 from codegen.index import Index
 from codegen.kernels import Stage, stages
 from codegen.locals import with_shared_locals
@@ -52,7 +53,7 @@ def generate(
         raise Unsupported(f"the parameters {', '.join(program.free)} have no value yet")
     cut = stages(program)
     known = _globals(program, cut)
-    kernels = tuple(_kernel(program, stage, known, max_work_group) for stage in cut)
+    kernels = tuple(_kernel(program, stage, cut[-1].name, known, max_work_group) for stage in cut)
     counted = tuple(map(facts, kernels))
     for found in counted:
         refuse_too_large(found, most_statements)
@@ -64,7 +65,21 @@ Globals = dict[str, tuple[Type, Memory]]
 
 def _globals(program: Program, cut: tuple[Stage, ...]) -> Globals:
     types = {p.var.name: p.var.type for p in program.params} | {s.name: s.type for s in cut}
-    return {name: (t, _memory(name, t)) for name, t in types.items()}
+    names = _apart([safe(name) for name in types])
+    return {
+        name: (t, _memory(safe_name, t))
+        for (name, t), safe_name in zip(types.items(), names, strict=True)
+    }
+
+
+def _apart(names: list[str]) -> Iterator[str]:
+    """The names, those that came twice made different."""
+    taken: set[str] = set()
+    for name in names:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        yield name
 
 
 def _memory(name: str, t: Type) -> Memory:
@@ -95,17 +110,20 @@ def _place(t: Type, memory: Memory) -> Place:
     return laid(t, NO_PATH, allocate)
 
 
-def _kernel(program: Program, stage: Stage, known: Globals, max_work_group: int) -> Kernel:
+def _kernel(
+    program: Program, stage: Stage, out: str, known: Globals, max_work_group: int
+) -> Kernel:
     work = work_of(stage.body, max_work_group)
     scope = Scope(work.workers)
-    scope.names |= known.keys() | {w.name for w in work.workers.values()}
+    scope.names |= {m.name for _, m in known.values()} | {w.name for w in work.workers.values()}
     env: dict[str, View] = {name: view_of(_place(*known[name])) for name in sorted(stage.reads)}
     _, body = scope.capture(
         lambda: Emitter(scope).emit(stage.body, env, _place(*known[stage.name]))
     )
     order = [p.var.name for p in program.params] + sorted(stage.reads)
     reads = tuple(known[name][1] for name in dict.fromkeys(order) if name in stage.reads)
-    name = program.name if stage.name in ("out", "result") else f"{program.name}_{stage.name}"
+    last = stage.name == out
+    name = safe(program.name) if last else f"{safe(program.name)}_{stage.name}"
     kernel = Kernel(
         name,
         reads,
@@ -132,16 +150,17 @@ def _plan(
     workspace = total(lives, slots)
     return Plan(
         print_program(kernels, notes),
-        tuple(map(_launch, kernels, cut)),
+        tuple(_launch(k, stage, known) for k, stage in zip(kernels, cut, strict=True)),
         tuple(buffers),
         kept_bytes(buffers, read) + workspace,
         workspace,
     )
 
 
-def _launch(kernel: Kernel, stage: Stage) -> Launch:
+def _launch(kernel: Kernel, stage: Stage, known: Globals) -> Launch:
     x, y, z = (g * n for g, n in zip(kernel.groups, kernel.local_size, strict=True))
-    names = tuple(m.name for m in (*kernel.reads, *kernel.writes))
+    buffers = {memory: name for name, (_, memory) in known.items()}
+    names = tuple(buffers[m] for m in (*kernel.reads, *kernel.writes))
     return Launch(kernel.name, (x, y, z), kernel.local_size, names, stage.prepack)
 
 

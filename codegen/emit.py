@@ -119,6 +119,8 @@ class Emitter:
         worker, place = self.scope.workers[level, dim], array_place(to)
         if worker in self.scope.active:
             raise Unsupported(f"{level.value}({dim}) inside {level.value}({dim})")
+        if level is Level.GROUP and worker.count > 1 and _is_local(place):
+            raise Unsupported(f"toLocal of {level.value}({dim}): groups do not share local memory")
         if _is_private(place) and worker.count > 1 and not _owns(place.axis, worker.id):
             raise Unsupported(
                 f"the result of {level.value}({dim}) is rearranged in private memory, where each "
@@ -163,6 +165,10 @@ def _owns(axis: Axis, owner: Index) -> bool:
 
 def _is_private(place: Place) -> bool:
     return all(cell.memory.space is Space.PRIVATE for cell in places.cells(place))
+
+
+def _is_local(place: Place) -> bool:
+    return any(cell.memory.space is Space.LOCAL for cell in places.cells(place))
 
 
 def _parts(place: Place) -> tuple[Place, ...]:

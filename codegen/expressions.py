@@ -207,7 +207,8 @@ def _number(number: float, scalar: str) -> str:
     if number != number:
         return "NAN"
     if number in (float("inf"), float("-inf")):
-        return "INFINITY" if number > 0 else "-INFINITY"
+        infinity = "(half)INFINITY" if scalar == "half" else "INFINITY"
+        return infinity if number > 0 else f"-{infinity}"
     text = repr(number)
     if "e" not in text and "." not in text:
         text += ".0"

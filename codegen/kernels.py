@@ -120,9 +120,7 @@ def _stored(e: Expr, cut: _Cut, hint: str | None) -> Expr:
 
 
 def _fresh(hint: str, cut: _Cut) -> str:
-    from codegen.scope import RESERVED
-
-    name, n = hint if hint not in RESERVED else f"{hint}_", 1
+    name, n = hint, 1
     while name in cut.names:
         n += 1
         name = f"{hint}_{n}"

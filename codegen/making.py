@@ -144,8 +144,8 @@ def private(emitter: Emitter, e: Expr, hint: str) -> Place:
 def local(emitter: Emitter, e: Expr, hint: str, halves: int = 1) -> Place:
     """Local memory for e: one for each of the parallel maps around it that share a group."""
     around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
-    if any(w.level is Level.GLOBAL and w.count > 1 for w in emitter.scope.active):
-        raise Unsupported("toLocal inside mapGlobal: expected it inside mapWorkgroup")
+    if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):
+        raise Unsupported("toLocal beside mapGlobal: expected mapWorkgroup and mapLocal")
     path = tuple([(Plain(w.count), w.id) for w in around])
     allocate = _allocator(emitter.scope, hint, Space.LOCAL, halves)
     place = places.laid(type_of(e), path, allocate)

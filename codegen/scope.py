@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from codegen.axes import Axis, Joined, Owned, Plain
 from codegen.condition import ALWAYS, NEVER, Condition, both, less
+from codegen.identifiers import is_reserved
 from codegen.index import Index, assume, constant, var
 from codegen.tree import (
     Block,
@@ -25,17 +26,6 @@ from codegen.tree import (
 from ir.nodes import Level
 
 T = TypeVar("T")
-
-WORDS = """
-    kernel global local private constant generic read_only write_only read_write
-    int float half long uint char short double void bool uchar ushort ulong size_t ptrdiff_t
-    if else for while do switch case break continue default goto return sizeof
-    const struct union enum typedef volatile restrict static extern inline auto register
-    signed unsigned image sampler event pipe true false complex imaginary quad
-    min max abs exp log sqrt tanh fma fmin fmax fabs select mix step clamp sign floor ceil round
-    dot cross length distance normalize barrier mad pow sin cos tan vec_step shuffle any all
-"""
-RESERVED = frozenset(WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +66,7 @@ class Scope:
 
     def fresh(self, hint: str) -> str:
         """The hint, or the hint with the first number that is free."""
-        name = f"{hint}_" if hint in RESERVED else hint
+        name = f"{hint}_" if is_reserved(hint) else hint
         stem = f"{name}_" if name[-1].isdigit() else name
         n = 1
         while name in self.names:
@@ -205,9 +195,17 @@ class Scope:
             case Load(source, i, _, h) if i == index and h == half:
                 if self.storage(source) is self.storage(memory):
                     return
-        condition = self._once() if memory.space is not Space.PRIVATE else ALWAYS
+        condition = self._once(memory.space)
         self.when(condition, lambda: self.add(Store(memory, index, value, half)))
 
-    def _once(self) -> Condition:
-        idle = [w for w in self.workers.values() if w.count > 1 and w not in self.active]
+    def _once(self, space: Space) -> Condition:
+        """Of those who pass here and see the same memory, the first."""
+        if space is Space.PRIVATE:
+            return ALWAYS
+        sees = (Level.LOCAL,) if space is Space.LOCAL else tuple(Level)
+        idle = [
+            w
+            for w in self.workers.values()
+            if w.level in sees and w.count > 1 and w not in self.active
+        ]
         return both(*(less(w.id, 1) for w in idle))

@@ -82,6 +82,33 @@ def test_local_memory_inside_map_global_is_refused() -> None:
         compiled("f(xs : [[float]8]5) = mapGlobal(0)(r -> mapSeq(x -> x, toLocal(r)), xs)")
 
 
+def test_groups_fill_their_own_local_memory(session: Session) -> None:
+    agrees(
+        session,
+        """
+        f(xs : [[float]N]M, w : [float]N) =
+          let t = toLocal(mapLocal(0)(x -> x * 2, w))
+          mapWorkgroup(0)(r -> mapLocal(0)((x, y) -> x + y, zip(r, reorder(i -> N - 1 - i, t))), xs)
+        where N = 16, M = 5""",
+    )
+
+
+def test_what_groups_make_cannot_lie_in_local_memory() -> None:
+    with pytest.raises(Unsupported, match="do not share"):
+        compiled("f(xs : [float]8) = mapSeq(x -> x, toLocal(mapWorkgroup(0)(x -> x + 1, xs)))")
+
+
+def test_names_that_opencl_keeps_for_itself_can_be_used(session: Session) -> None:
+    agrees(
+        session,
+        """
+        half2(kernel : [float]N, gid0 : [float]N, out : [float]N, global : [float]N) =
+          let float4 = store(mapGlobal(0)((x, min) -> x * min, zip(kernel, gid0)))
+          mapGlobal(0)((for, int, lid0) -> for + int * lid0, zip(float4, out, global))
+        where N = 16""",
+    )
+
+
 def test_a_text_that_would_be_too_long_is_refused_before_it_is_printed() -> None:
     text = """
         f(xs : [[float]N]N) = unrolled mapSeq(r -> unrolled mapSeq(x -> x + 1, r), xs)
