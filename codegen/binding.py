@@ -1,6 +1,7 @@
 """What variables are bound to, and which values deserve a variable of their own in the text."""
 
 from collections.abc import Mapping
+from itertools import islice
 
 from codegen.index import constant
 from codegen.scope import Scope
@@ -85,6 +86,11 @@ def is_heavy(e: Value) -> bool:
         or (isinstance(inner, Load) and inner.memory.space is not Space.PRIVATE)
         for inner in subvalues(e)
     )
+
+
+def is_big(e: Value, most: int = 60) -> bool:
+    """Whether e is a text of more than so many parts."""
+    return next(islice(subvalues(e), most, None), None) is not None
 
 
 def has_choice(e: Value) -> bool:

@@ -14,6 +14,7 @@ from codegen.binding import (
     bound,
     has_choice,
     hint_of,
+    is_big,
     is_heavy,
     is_layout,
     named,
@@ -86,11 +87,24 @@ def calling(emitter: Emitter, hint: str, make: Callable[[], View]) -> View:
 
 def scalar(emitter: Emitter, p: Pattern, e: Value, body: Expr) -> Value:
     """A scalar under its name, where it is used more than once or is a choice."""
-    if emitter.scope.by_name or not is_heavy(e):
+    if not is_heavy(e) or (emitter.scope.by_name and not is_big(e)):
         return e
     if uses(p, body) < (1 if has_choice(e) else 2):
         return e
     return named(emitter.scope, hint_of(p), e)
+
+
+def compact(emitter: Emitter, p: Pattern, x: View, body: Expr) -> View:
+    """x, what is big in it under a name if it is used more than once: texts stay in proportion."""
+    match x:
+        case TupleView(parts) if not isinstance(p, Var):
+            pairs = zip(p, parts, strict=True)
+            return TupleView(tuple([compact(emitter, q, part, body) for q, part in pairs]))
+        case TupleView() | ArrayView():
+            return x
+    if is_big(x) and uses(p, body) > 1:
+        return named(emitter.scope, hint_of(p), x)
+    return x
 
 
 def entered(emitter: Emitter, f: Lam, x: View, env: Env) -> Env:

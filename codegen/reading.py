@@ -11,6 +11,7 @@ from codegen.axes import Plain, number, plain
 from codegen.binding import Env, bound
 from codegen.index import Index, constant, maximum, minimum
 from codegen.reductions import reduce
+from codegen.scope import Mark
 from codegen.tree import Number, Value, Whole
 from codegen.values import binary, unary
 from codegen.views import ArrayView, TupleView, View, array, component, value
@@ -117,9 +118,21 @@ def layout(emitter: Emitter, e: Expr, env: Env) -> View:
 
 
 def delayed(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> View:
-    """map f xs, computed where it is read"""
+    """map f xs, computed where it is read; once, where one place reads it more than once"""
     axes = (xs.axis, *plain(type_of(f.body)))
-    return ArrayView(axes, lambda i: emitter.read(f.body, bound(env, f.pattern, xs.at(i))))
+    seen: dict[str, tuple[View, Mark]] = {}
+
+    def at(i: Index) -> View:
+        known = seen.get(i.key)
+        if known is not None and emitter.scope.is_open(known[1]):
+            return known[0]
+        start = emitter.scope.mark()
+        x = making.compact(emitter, f.pattern, xs.at(i), f.body)
+        view = read(emitter, f.body, bound(env, f.pattern, x))
+        seen[i.key] = view, emitter.scope.since(start)
+        return view
+
+    return ArrayView(axes, at)
 
 
 def arithmetic(emitter: Emitter, e: Expr, env: Env) -> Value:

@@ -50,6 +50,14 @@ class Worker:
 Workers = dict[tuple[Level, int], Worker]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """A place in an open block, or (no block) anywhere."""
+
+    block: list[Statement] | None
+    length: int
+
+
 @dataclass(slots=True)
 class Scope:
     """The state of emitting one kernel."""
@@ -110,6 +118,18 @@ class Scope:
         finally:
             inner = self.blocks.pop()
         return result, block(inner)
+
+    def mark(self) -> Mark:
+        """This place."""
+        return Mark(self.blocks[-1], len(self.blocks[-1]))
+
+    def since(self, start: Mark) -> Mark:
+        """Where what was made since then can be read: anywhere, if it took no statements."""
+        assert start.block is self.blocks[-1]
+        return Mark(None, 0) if len(self.blocks[-1]) == start.length else start
+
+    def is_open(self, mark: Mark) -> bool:
+        return mark.block is None or any(block is mark.block for block in self.blocks)
 
     def expression(self, body: Callable[[], T]) -> tuple[T, Block]:
         """As `capture`, where statements are to be avoided."""

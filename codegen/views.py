@@ -9,7 +9,7 @@ loads. Where computing it takes statements, these go to the scope's open block.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codegen.axes import Axis, Plain, joined, plain
+from codegen.axes import Axis, Plain, joined, number, plain
 from codegen.condition import ALWAYS, NEVER, Condition, at_least, less, within
 from codegen.index import Index, assume, constant, maximum, minimum
 from codegen.scope import Scope
@@ -233,8 +233,9 @@ def spread(t: Type, view: View) -> View:
 def kind_for(t: Scalar | Vector) -> Kind:
     if isinstance(t, Scalar):
         return Kind(t.name)
-    assert isinstance(t.width, int)
-    return Kind(t.scalar.name, t.width)
+    if t.width not in (1, 2, 3, 4, 8, 16):
+        raise Unsupported(f"vectors of {t.width}: expected 2, 3, 4, 8 or 16")
+    return Kind(t.scalar.name, number(t.width))
 
 
 # ---- vectors
@@ -272,6 +273,7 @@ def _component_of(f: Callable[[Index], View], k: int) -> Callable[[Index], View]
 
 
 def _gathered(scope: Scope, scalar: str, w: int, f: Callable[[Index], View]) -> Value:
+    kind_for(Vector(Scalar(scalar), w))
     name = scope.lane()
     e, before = scope.expression(lambda: value(f(lane_variable(name, w))))
     if not before.statements:

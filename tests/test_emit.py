@@ -119,6 +119,38 @@ def test_a_text_that_would_be_too_long_is_refused_before_it_is_printed() -> None
     assert time.process_time() - started < 1
 
 
+def doubled(times: int, text: str) -> str:
+    for _ in range(times):
+        text = f"map(x -> x + x * x, {text})"
+    return text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"mapGlobal(0)(x -> x, {doubled(40, 'xs')})",
+        f"asScalar(mapGlobal(0)(x -> x, asVector(4, {doubled(40, 'xs')})))",
+        f"mapGlobal(0)(x -> x, pad(1, 1, 0.0, {doubled(40, 'xs')}))",
+    ],
+)
+def test_what_is_used_twice_forty_times_over_stays_small(body: str) -> None:
+    assert len(source(f"f(xs : [float]64) = {body}")) < 40_000
+
+
+def test_rows_used_twice_twenty_times_over_stay_small() -> None:
+    rows = "xs"
+    for _ in range(20):
+        rows = f"map(r -> map((x, y) -> x + y, zip(r, r)), {rows})"
+    assert (
+        len(source(f"f(xs : [[float]8]8) = mapGlobal(0)(r -> mapSeq(x -> x, r), {rows})")) < 40_000
+    )
+
+
+def test_vectors_of_five_are_refused() -> None:
+    with pytest.raises(Unsupported, match="vectors of 5"):
+        compiled("f(xs : [float]20) = asScalar(mapGlobal(0)(x -> x, asVector(5, xs)))")
+
+
 # ---- kernels, buffers and bytes
 
 
