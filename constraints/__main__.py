@@ -12,7 +12,7 @@ from rich.table import Table
 from constraints.devices import PROFILES, profile, with_overrides
 from constraints.infer import infer
 from constraints.report import Report, report
-from constraints.terms import AtMost, Constraint, Equal, System, show_relation
+from constraints.terms import AtMost, Constraint, Equal, OneOf, System, show_relation
 from ir.command import add_set, guard, sizes_of
 from ir.errors import UserError
 from ir.nat import named
@@ -96,6 +96,9 @@ def _lowered(program: Program, options: argparse.Namespace) -> tuple[Program, li
     lowering = compile_.lowering(program, options.family, options.form)
     origin = f"family {options.family}"
     required = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
+    required += [
+        Constraint(OneOf(named(c.parameter), c.values), c.why, origin) for c in lowering.choices
+    ]
     lowered: Program = lowering.program
     return lowered, required
 

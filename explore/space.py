@@ -1,15 +1,15 @@
 """Candidates: every family in every form, with parameter values that the constraints allow.
 
 The constraints say what is legal, which is far more than is worth trying: a parameter that need not
-divide anything is taken from a ladder of sizes. All points of a form on its ladder are counted, and
-a seeded sample of them is drawn without listing them.
+divide anything is taken from a ladder of sizes, and where there are many parameters each form looks
+at some rungs of it only. All points of a form on its rungs are counted, and a seeded sample of them
+is drawn without listing them.
 """
 
 # key: p parameter
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
 from random import Random
 
@@ -18,7 +18,7 @@ from constraints.enumerate import Space
 from constraints.enumerate import space as enumerated
 from constraints.infer import infer
 from constraints.quantities import Quantities, quantities
-from constraints.terms import AtMost, Constraint, Divides, OneOf, Relation, System
+from constraints.terms import AtMost, Constraint, Divides, OneOf, System
 from explore.features import features_at, memory_at
 from explore.records import Step, Variant, variant_id
 from ir.errors import Unsupported
@@ -32,7 +32,7 @@ from rewrites.families import FAMILIES, Lowering, forms, lower
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
 STORES = frozenset({"padded", "planes", "rows", "all", "split", "relaid"})  # words that store
-_NODES = 100  # a term of more is not shown in a derivation
+_NODES = 40  # a term of more is not shown in a derivation
 _TERM = 240  # characters of a term shown in a derivation
 _EDGES = 1 << 20
 
@@ -143,28 +143,49 @@ def points(
     """All legal points on the ladder, and a sample of them."""
     system = constraints(lowering, profile, max_memory)
     random = Random(f"{seed} {lowering.family} {lowering.form}")
-    space = _counted(system.parameters, tuple(c.relation for c in system.constraints))
+    free = _off_divisors(system)
+    rungs = {p: _rungs(random, len(free)) for p in free}
+    try:
+        space = enumerated(on_ladder(system, rungs), most_edges=_EDGES)
+        if not space.count:
+            space = enumerated(on_ladder(system, dict.fromkeys(free, LADDER)), most_edges=_EDGES)
+    except Unsupported:
+        space = enumerated(on_ladder(system, dict.fromkeys(free, COARSE)))
     return space, space.sample(count, random)
 
 
-@lru_cache(maxsize=64)
-def _counted(parameters: tuple[str, ...], relations: tuple[Relation, ...]) -> Space:
-    """All points on the ladder; forms that differ only in what they store often share them."""
-    system = System(parameters, tuple(Constraint(r, "", "") for r in relations))
-    try:
-        return enumerated(laddered(system, LADDER), most_edges=_EDGES)
-    except Unsupported:
-        return enumerated(laddered(system, COARSE))
+def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
+    """All of a few parameters, some of many: counting takes time by their product."""
+    some = len(LADDER) if parameters < 5 else 9
+    return tuple(sorted(random.sample(LADDER, some)))
 
 
 def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
     """What a form demands on a device: its types, its limits, and what the family asks."""
     asked = [Constraint(AtMost(r.a, r.b), r.why, lowering.form) for r in lowering.requirements]
+    asked += [
+        Constraint(OneOf(named(c.parameter), c.values), c.why, lowering.form)
+        for c in lowering.choices
+    ]
     return infer(lowering.program, profile, asked, max_memory)
 
 
-def laddered(system: System, ladder: tuple[int, ...]) -> System:
-    """The parameters that need not divide a number, on a ladder."""
+def laddered(system: System) -> System:
+    """The parameters that need not divide a number, on the whole ladder."""
+    return on_ladder(system, dict.fromkeys(_off_divisors(system), LADDER))
+
+
+def on_ladder(system: System, rungs: Mapping[str, tuple[int, ...]]) -> System:
+    """Parameters restricted to rungs."""
+    steps = tuple(
+        Constraint(OneOf(named(p), values), f"{p} is one of the sizes tried", "the ladder")
+        for p, values in rungs.items()
+    )
+    return replace(system, constraints=(*system.constraints, *steps))
+
+
+def _off_divisors(system: System) -> list[str]:
+    """The parameters with no list of values and no number to divide."""
     bare: dict[Size, str] = {named(p): p for p in system.parameters}
     relations = [c.relation for c in system.constraints]
     listed = {bare.get(r.a) for r in relations if isinstance(r, OneOf)}
@@ -173,12 +194,7 @@ def laddered(system: System, ladder: tuple[int, ...]) -> System:
         for r in relations
         if isinstance(r, Divides) and isinstance(r.n, int) and r.n > 0
     }
-    rungs = tuple(
-        Constraint(OneOf(named(p), ladder), f"{p} is one of the sizes tried", "the ladder")
-        for p in system.parameters
-        if p not in dividing | listed
-    )
-    return replace(system, constraints=(*system.constraints, *rungs))
+    return [p for p in system.parameters if p not in dividing | listed]
 
 
 def _variant(task: Derive, point: Mapping[str, int], known: Quantities) -> Variant:

@@ -100,7 +100,10 @@ def floor_div(a: Size, b: Size) -> Size:
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     whole = exact(a, b)
-    return whole if denominator(whole) == 1 else quotient(((((Floor(a, b), 1),), 1),), ONE)
+    over, under = numerator(whole), denominator(whole)
+    if isinstance(over, int) and isinstance(under, int):
+        return over // under
+    return whole if under == 1 else quotient(((((Floor(a, b), 1),), 1),), ONE)
 
 
 def remainder(a: Size, b: Size) -> Size:

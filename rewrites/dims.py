@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ir.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Var, Zip
+from ir.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Store, Var, Zip
 from ir.terms import children, free, subterms, variables
 from rewrites.rule import Rewritten
 from rewrites.spine import core, nest
@@ -38,7 +38,9 @@ def reduction(e: Expr) -> Reduce:
 
 
 def outermost_reductions(e: Expr) -> list[Reduce]:
-    """Reductions of e that are not inside another."""
+    """Reductions of e that are not inside another, nor stored."""
+    if isinstance(e, Store):
+        return []
     if isinstance(e, Reduce):
         return [e]
     return [r for c in children(e) for r in outermost_reductions(c)]

@@ -29,6 +29,15 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """A parameter takes one of these values: between them lies nothing that is better."""
+
+    parameter: str
+    values: tuple[int, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lowering:
     """A program lowered by a family: parametric, with the proof that it is the same program."""
 
@@ -37,6 +46,7 @@ class Lowering:
     program: Program
     derivation: Derivation
     requirements: tuple[Requirement, ...]
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,32 @@ FAMILIES: dict[str, Callable[[Program], Iterator[Form]]] = {
 }
 
 
+# What the families try: powers of two where work-items are counted, small numbers where results are
+# kept in registers (an image's row is often a multiple of 7 or of 3).
+POWERS = (1, 2, 4, 8, 16, 32, 64)
+SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
+TRIED: dict[str, dict[str, tuple[int, ...]]] = {
+    "registers": {
+        "tr": (1, 2, 3, 4, 6, 8),
+        "tx": (*SMALL, 10, 12, 14, 16, 20, 24, 28, 32),
+        "ty": SMALL,
+        "k": (*SMALL, 9, 11, 12, 16),
+        "v": (2, 4, 8, 16),
+    },
+    "blocked": {
+        "lx": POWERS,
+        "ly": POWERS,
+        "tr": (1, 2, 4),
+        "tc": (1, 2, 4, 8, 16),
+        "k": (*SMALL, 9, 11, 12, 16, 32),
+        "v": (2, 4, 8),
+    },
+}
+ENOUGH: dict[str, tuple[Requirement, ...]] = {
+    "blocked": (Requirement(16, named("lx") * named("ly"), "a group of at least 16 work-items"),)
+}
+
+
 def forms(p: Program, family: str) -> tuple[Form, ...]:
     """The ways in which a family may lower a program."""
     return tuple(FAMILIES[family](p))
@@ -119,7 +155,13 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
     free = tuple(sorted(size_names(e)))
     program = Program(p.name, p.params, e, free)
     proof = Derivation(p.body, steps)
-    return Lowering(family, form.name, program, proof, tuple(_requirements(e)))
+    needed = (*_requirements(e), *(r for r in ENOUGH.get(family, ()) if names(r.b) <= set(free)))
+    chosen = tuple(
+        Choice(name, values, f"family {family} tries these")
+        for name, values in TRIED.get(family, {}).items()
+        if name in free
+    )
+    return Lowering(family, form.name, program, proof, needed, chosen)
 
 
 def _requirements(e: Expr) -> Iterator[Requirement]:

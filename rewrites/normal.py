@@ -6,19 +6,23 @@ in the program that it came from.
 
 # key: e term, s strategy
 
-from ir.nodes import Expr, Let, Map, Reduce
-from ir.terms import children
+from ir.nodes import Expr, Let, Map, Reduce, Slide
+from ir.terms import children, subterms
+from ir.types import Array
+from ir.typing import type_of
+from rewrites.laws_let import inline_once
 from rewrites.laws_map import fuse_maps, fuse_zip, inline_view, pull_view
 from rewrites.laws_reduce import (
     absorb_init,
     flatten_fold,
     fuse_reduce,
+    interchange_reduce_map,
     unjoin_reduce,
     zip_joins,
 )
 from rewrites.laws_view import SIMPLER
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import is_out_view, is_view
+from rewrites.shape import has_reduction, is_out_view, is_view
 from rewrites.strategy import child, choice, outermost, repeat, seq, when
 
 simplify: Strategy = repeat(outermost(choice(*(r() for r in SIMPLER))))
@@ -29,10 +33,32 @@ _fuse = choice(
     when(lambda e: isinstance(e, Map) and not is_view(e), choice(fuse_maps(), fuse_zip())),
     fuse_reduce(),
     flatten_fold(),
+    interchange_reduce_map(),
     absorb_init(),
 )
 
-fused: Strategy = repeat(outermost(_fuse))
+_fused: Strategy = repeat(outermost(_fuse))
+
+
+def _epilogue(e: Expr) -> Rewritten | None:
+    """A let of sums joined with the maps that read them, where those do nothing else."""
+    if not isinstance(e, Let) or not has_reduction(e.value) or has_reduction(e.body):
+        return None
+    done = seq(inline_once(), _fused)(e)
+    return done if done is None or not any(map(_repeats, subterms(done[0]))) else None
+
+
+def _repeats(e: Expr) -> bool:
+    """Whether arrays of sums are read more than once: by windows, or by name."""
+    match e:
+        case Slide(_, _, xs):
+            return has_reduction(xs)
+        case Let(_, value, _):
+            return has_reduction(value) and isinstance(type_of(value), Array)
+    return False
+
+
+fused: Strategy = seq(_fused, repeat(outermost(_epilogue)))
 
 
 def pulled(e: Expr) -> Rewritten | None:

@@ -33,7 +33,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import children, free, rename, substitute, subterms, variables
+from ir.terms import children, free, rename, substitute, variables
 from ir.types import INT, Array, Scalar, Type, Vector
 
 LAYOUT = (
@@ -173,8 +173,10 @@ def number(value: float, scalar: Scalar) -> Lit:
 
 
 def has_reduction(e: Expr) -> bool:
-    """Whether e contains a reduction."""
-    return any(isinstance(s, Reduce | ReduceSeq) for s in subterms(e))
+    """Whether e contains a reduction; what is stored is made by another kernel."""
+    if isinstance(e, Store):
+        return False
+    return isinstance(e, Reduce | ReduceSeq) or any(map(has_reduction, children(e)))
 
 
 def depth(t: Type) -> int:

@@ -64,9 +64,9 @@ def nest(e: Expr) -> list[Map]:
 
 
 def core(e: Expr) -> Expr:
-    """What stands inside all maps of the spine."""
-    e = strip(e)
-    return core(e.f.body) if isinstance(e, Map) else e
+    """What stands inside all maps of the spine, with the lets that it uses."""
+    inner = strip(e)
+    return core(inner.f.body) if isinstance(inner, Map) else e
 
 
 def computed(e: Expr) -> Rewritten | None:
