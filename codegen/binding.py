@@ -88,7 +88,7 @@ def is_heavy(e: Value) -> bool:
     )
 
 
-def is_big(e: Value, most: int = 60) -> bool:
+def is_big(e: Value, most: int) -> bool:
     """Whether e is a text of more than so many parts."""
     return next(islice(subvalues(e), most, None), None) is not None
 

@@ -87,24 +87,26 @@ def calling(emitter: Emitter, hint: str, make: Callable[[], View]) -> View:
 
 def scalar(emitter: Emitter, p: Pattern, e: Value, body: Expr) -> Value:
     """A scalar under its name, where it is used more than once or is a choice."""
-    if not is_heavy(e) or (emitter.scope.by_name and not is_big(e)):
+    if not is_heavy(e) or (emitter.scope.by_name and not _is_too_big(emitter, e)):
         return e
     if uses(p, body) < (1 if has_choice(e) else 2):
         return e
     return named(emitter.scope, hint_of(p), e)
 
 
-def compact(emitter: Emitter, p: Pattern, x: View, body: Expr) -> View:
-    """x, what is big in it under a name if it is used more than once: texts stay in proportion."""
+def compact(emitter: Emitter, hint: str, x: View) -> View:
+    """x, what is big in it under a name, so that texts stay in proportion to programs."""
     match x:
-        case TupleView(parts) if not isinstance(p, Var):
-            pairs = zip(p, parts, strict=True)
-            return TupleView(tuple([compact(emitter, q, part, body) for q, part in pairs]))
-        case TupleView() | ArrayView():
+        case TupleView(parts):
+            return TupleView(tuple([compact(emitter, hint, part) for part in parts]))
+        case ArrayView():
             return x
-    if is_big(x) and uses(p, body) > 1:
-        return named(emitter.scope, hint_of(p), x)
-    return x
+    return named(emitter.scope, hint, x) if _is_too_big(emitter, x) else x
+
+
+def _is_too_big(emitter: Emitter, e: Value) -> bool:
+    """Inside an expression, such as one for all lanes of a vector, a name has its price."""
+    return is_big(e, 1000 if emitter.scope.by_name else 60)
 
 
 def entered(emitter: Emitter, f: Lam, x: View, env: Env) -> Env:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from codegen import making, views
 from codegen.axes import Plain, number, plain
-from codegen.binding import Env, bound
+from codegen.binding import Env, bound, hint_of
 from codegen.index import Index, constant, maximum, minimum
 from codegen.reductions import reduce
 from codegen.scope import Mark
@@ -127,8 +127,8 @@ def delayed(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> View:
         if known is not None and emitter.scope.is_open(known[1]):
             return known[0]
         start = emitter.scope.mark()
-        x = making.compact(emitter, f.pattern, xs.at(i), f.body)
-        view = read(emitter, f.body, bound(env, f.pattern, x))
+        result = read(emitter, f.body, bound(env, f.pattern, xs.at(i)))
+        view = making.compact(emitter, hint_of(f.pattern), result)
         seen[i.key] = view, emitter.scope.since(start)
         return view
 
