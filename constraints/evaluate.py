@@ -30,19 +30,21 @@ def predicate(r: Relation, ceilings: Mapping[str, int]) -> Callable[[Columns], M
     """A relation over columns whose values are at most `ceilings`."""
     test = _relation(r)
     if _magnitude(r, ceilings) < SAFE:
-        return test
-    return lambda c: test({name: v.astype(object) for name, v in c.items()})
+        return lambda c: np.broadcast_to(test(c), (_rows(c),))
+    return lambda c: np.broadcast_to(
+        test({name: v.astype(object) for name, v in c.items()}), (_rows(c),)
+    )
 
 
 def evaluate(a: Size, c: Columns, rows: int) -> tuple[Column, Column]:
     """Numerators and denominators of a size, one a row."""
-    if isinstance(a, int):
-        return _fill(a, rows), _fill(1, rows)
-    return _poly(a.num, c, rows), _poly(a.den, c, rows)
+    num, den = _ratio(a, c)
+    return _in_rows(num, rows), _in_rows(den, rows)
 
 
-def _fill(k: int, rows: int) -> Column:
-    return np.full(rows, k, dtype=np.int64 if abs(k) < SAFE else object)
+def _in_rows(a: Column, rows: int) -> Column:
+    repeated: Column = a if a.ndim else a[np.newaxis].repeat(rows)
+    return repeated
 
 
 def _relation(r: Relation) -> Callable[[Columns], Mask]:
@@ -54,7 +56,7 @@ def _relation(r: Relation) -> Callable[[Columns], Mask]:
         case Equal(x, y):
             return lambda c: _equal(_ratio(x, c), _ratio(y, c))
         case OneOf(x, values):
-            return lambda c: _one_of(_ratio(x, c), values, c)
+            return lambda c: _one_of(_ratio(x, c), values)
         case AllOf(parts):
             every = [_relation(part) for part in parts]
             return lambda c: _all(every, c)
@@ -70,7 +72,7 @@ def _negated(test: Callable[[Columns], Mask]) -> Callable[[Columns], Mask]:
 def _all(tests: list[Callable[[Columns], Mask]], c: Columns) -> Mask:
     mask = np.ones(_rows(c), dtype=np.bool_)
     for test in tests:
-        mask &= test(c)
+        mask = mask & test(c)
     return mask
 
 
@@ -78,11 +80,18 @@ def _rows(c: Columns) -> int:
     return len(next(iter(c.values()))) if c else 1
 
 
-def _ratio(a: Size, c: Columns) -> tuple[Column, Column]:
-    return evaluate(a, c, _rows(c))
-
-
 Ratio: TypeAlias = tuple[Column, Column]
+"""Numerator and denominator; what is the same in all rows has no dimension."""
+
+
+def _ratio(a: Size, c: Columns) -> Ratio:
+    if isinstance(a, int):
+        return _number(a), _number(1)
+    return _poly(a.num, c), _poly(a.den, c)
+
+
+def _number(k: int) -> Column:
+    return np.array(k, dtype=np.int64 if abs(k) < SAFE else object)
 
 
 def _mask(values: object) -> Mask:
@@ -91,8 +100,10 @@ def _mask(values: object) -> Mask:
 
 def _divides(m: Ratio, n: Ratio) -> Mask:
     (a, b), (x, y) = m, n
+    if _ones(b) and _ones(y):
+        return _mask(a > 0) & _mask(_mod(x, a) == 0)
     whole = _mask((b != 0) & (y != 0) & (a * b > 0))
-    return whole & _mask(_mod(x * b, a * y) == 0)
+    return whole & _mask(_mod(np.asarray(x * b), np.asarray(a * y)) == 0)
 
 
 def _at_most(s: Ratio, t: Ratio) -> Mask:
@@ -103,7 +114,7 @@ def _at_most(s: Ratio, t: Ratio) -> Mask:
 
 
 def _ones(b: Column) -> bool:
-    return bool(_mask(b == 1).all())
+    return b.ndim == 0 and bool(b == 1)
 
 
 def _equal(s: Ratio, t: Ratio) -> Mask:
@@ -111,36 +122,35 @@ def _equal(s: Ratio, t: Ratio) -> Mask:
     return _mask((b != 0) & (y != 0) & (a * y == x * b))
 
 
-def _one_of(s: Ratio, values: tuple[int, ...], c: Columns) -> Mask:
+def _one_of(s: Ratio, values: tuple[int, ...]) -> Mask:
     a, b = s
-    mask = np.zeros(_rows(c), dtype=np.bool_)
+    mask = _mask(False)
     for v in values:
-        mask |= _mask((b != 0) & (a == b * v))
+        mask = mask | _mask((b != 0) & (a == b * v))
     return mask
 
 
-def _poly(p: Poly, c: Columns, rows: int) -> Column:
-    total = _fill(0, rows)
+def _poly(p: Poly, c: Columns) -> Column:
+    total: Column | None = None
     for monomial, k in p:
-        term = _fill(k, rows)
-        for atom, power in monomial:
-            value = _atom(atom, c, rows)
-            for _ in range(power):
-                term = term * value
-        total = total + term
-    return total
+        factors = [value for atom, n in monomial for value in [_atom(atom, c)] * n]
+        term = _number(k) if k != 1 or not factors else factors.pop()
+        for value in factors:
+            term = np.asarray(term * value)
+        total = term if total is None else np.asarray(total + term)
+    return _number(0) if total is None else total
 
 
-def _atom(atom: Atom, c: Columns, rows: int) -> Column:
+def _atom(atom: Atom, c: Columns) -> Column:
     match atom:
         case Name(name):
             return c[name]
         case Floor(a, b):
-            (n, d), (m, e) = evaluate(a, c, rows), evaluate(b, c, rows)
-            return _floor(n * e, d * m)
+            (n, d), (m, e) = _ratio(a, c), _ratio(b, c)
+            return _floor(np.asarray(n * e), np.asarray(d * m))
         case Mod(a, b):
-            (n, d), (m, e) = evaluate(a, c, rows), evaluate(b, c, rows)
-            return _floor(_mod(n * e, d * m), d * e)
+            (n, d), (m, e) = _ratio(a, c), _ratio(b, c)
+            return _floor(_mod(np.asarray(n * e), np.asarray(d * m)), np.asarray(d * e))
 
 
 def _floor(a: Column, b: Column) -> Column:

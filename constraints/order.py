@@ -8,12 +8,14 @@ later constraints still look at) times the candidates of the parameter chosen ne
 
 from collections.abc import Sequence
 from functools import reduce
+from math import factorial, log, prod
 from operator import or_
 
 from constraints.bounds import Bounds
 from constraints.divisors import divisor_forms, divisors, listed
+from constraints.inequality import inequalities, least_values
 from constraints.terms import Relation, scope
-from ir.nat import names
+from ir.nat import Name, names
 
 WIDTH = 64  # sets kept at each step of the search
 ENOUGH = 10**18
@@ -29,9 +31,11 @@ def ordered(
     for _ in parameters:
         longer: dict[int, tuple[float, tuple[int, ...]]] = {}
         for chosen, (cost, order) in best.items():
-            nodes = search.nodes(chosen)
+            live = search.live(chosen)
+            nodes = search.count(live)
             for i in search.open(chosen, head):
-                total = cost + nodes * search.branches(i, chosen)
+                edges = min(nodes * search.branches(i, chosen), search.count(live | 1 << i))
+                total = cost + edges
                 grown = chosen | 1 << i
                 if grown not in longer or (total, (*order, i)) < longer[grown]:
                     longer[grown] = total, (*order, i)
@@ -51,6 +55,14 @@ class _Search:
             [self.bits(names(n) | names(shift)) for n, shift in divisor_forms(p, relations)]
             for p in parameters
         ]
+        self.shares = sorted(self._share(m, most) for m, most in _products(relations))
+
+    def _share(self, members: frozenset[str], most: float) -> tuple[float, int]:
+        """Which part of the combinations has a product of at most `most`: about
+        most · Σ ln(most)ʲ / j! of them do."""
+        group = self.bits(members)
+        below = most * sum(log(most) ** j / factorial(j) for j in range(len(members)))
+        return min(1.0, below / prod(self.values[i] for i in _each(group))), group
 
     def bits(self, members: Sequence[str] | frozenset[str]) -> int:
         return reduce(or_, (1 << self.parameters.index(p) for p in members), 0)
@@ -60,19 +72,40 @@ class _Search:
         left = (head & ~chosen) or ~chosen
         return [i for i in range(len(self.parameters)) if left >> i & 1]
 
-    def nodes(self, chosen: int) -> float:
-        """How many points later constraints can tell apart, roughly."""
-        live = chosen & reduce(or_, (s for s in self.links if s & ~chosen), 0)
-        total = 1.0
-        for i, n in enumerate(self.values):
-            total *= n if live >> i & 1 else 1
-        return min(total, ENOUGH)
+    def live(self, chosen: int) -> int:
+        """What later constraints still look at."""
+        return chosen & reduce(or_, (s for s in self.links if s & ~chosen), 0)
+
+    def count(self, members: int) -> float:
+        """How many combinations of values these parameters have, roughly."""
+        total, used = prod(self.values[i] for i in _each(members)), 0
+        for share, group in self.shares:
+            if not group & (~members | used):
+                total, used = total * share, used | group
+        return total
 
     def branches(self, i: int, known: int) -> float:
         """How many values a parameter has once others are known, roughly."""
         n = self.values[i]
         fewer = any(form and not form & ~known for form in self.forms[i])
         return min(n, n**0.4 + 2) if fewer else n
+
+
+def _each(bits: int) -> list[int]:
+    return [i for i in range(bits.bit_length()) if bits >> i & 1]
+
+
+def _products(relations: Sequence[Relation]) -> list[tuple[frozenset[str], float]]:
+    """Products of parameters that have a bound: the parameters, and the bound."""
+    found: dict[frozenset[str], float] = {}
+    for i in inequalities(relations, least_values(relations)):
+        if not i.over:
+            limit = sum(k for _, k in i.right)
+            for monomial, k in i.left:
+                members = frozenset(x.name for x, _ in monomial if isinstance(x, Name))
+                if len(members) > 1:
+                    found[members] = min(found.get(members, ENOUGH), max(1.0, limit / k))
+    return list(found.items())
 
 
 def _largest(links: set[int]) -> list[int]:
