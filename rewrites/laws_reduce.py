@@ -20,10 +20,10 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import apply, free, lam, lam2
-from ir.types import Array, Type
+from ir.terms import apply, free, lam, lam2, subterms
+from ir.types import Array, Tuple, Type
 from ir.typing import array_of, elem_of, size_of, type_of
-from rewrites.laws_map import call, tidy
+from rewrites.laws_map import call, only_components, tidy
 from rewrites.rule import rule
 from rewrites.shape import apart, bound, divides, fold_of, is_view, operator, unit
 
@@ -234,13 +234,38 @@ def interchange_reduce_map(e: Expr) -> Expr | None:
 
 def _one(p: Pattern, f: Lam, xss: Expr, columns: int, t: Expr) -> Expr:
     """The reduction for one element: over the rows, and over its part of each."""
-    rows = Zip((xss, *(Get(1 + i, t) for i in range(columns))))
+    rows = xss.parts if isinstance(xss, Zip) else (xss,)
+    sources = (*rows, *(Get(1 + i, t) for i in range(columns)))
 
     def step(acc: Expr, x: Expr) -> Expr:
-        mine = MakeTuple((acc, *(Get(1 + i, x) for i in range(columns))))
-        return apply(Lam(p, apply(f, mine)), Get(0, x))
+        fields = _fields(x, len(sources))
+        row = MakeTuple(fields[: len(rows)]) if isinstance(xss, Zip) else fields[0]
+        return apply(Lam(p, apply(f, MakeTuple((acc, *fields[len(rows) :])))), row)
 
-    return Reduce(Get(0, t), lam2(("acc", "x"), (folding(f), elem_of(rows)), step), rows)
+    elems = Tuple(tuple(map(elem_of, sources)))
+    return _over_used(Get(0, t), lam2(("acc", "x"), (folding(f), elems), step), sources)
+
+
+def _over_used(z: Expr, f: Lam, sources: tuple[Expr, ...]) -> Expr:
+    """reduce z f (zip sources), without the parts that f does not look at."""
+    assert isinstance(f.pattern, tuple)
+    acc, x = f.pattern
+    assert isinstance(acc, Var)
+    assert isinstance(x, Var)
+    if not only_components(f.body, x.name):
+        return Reduce(z, f, Zip(sources))
+    read = {s.index for s in subterms(f.body) if isinstance(s, Get) and s.e == x}
+    used = sorted(read) or [0]
+    kept = tuple(sources[i] for i in used)
+    xs = Zip(kept) if len(kept) > 1 else kept[0]
+
+    def step(a: Expr, y: Expr) -> Expr:
+        own = dict(zip(used, _fields(y, len(kept)) if len(kept) > 1 else (y,), strict=True))
+        return apply(
+            f, MakeTuple((a, MakeTuple(tuple(own.get(i, y) for i in range(len(sources))))))
+        )
+
+    return Reduce(z, lam2(("acc", "x"), (acc.type, elem_of(xs)), step), xs)
 
 
 @rule("reduce z ⊕ g  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k,  ⊕ associative")

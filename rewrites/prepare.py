@@ -18,7 +18,7 @@ from rewrites.laws_map import fission
 from rewrites.laws_slide import slide_map
 from rewrites.laws_view import round_open, split_open, transpose_inner
 from rewrites.rule import Place, Rewritten, Strategy
-from rewrites.shape import bound, depth, is_view
+from rewrites.shape import bound, depth, has_reduction, is_view
 from rewrites.spine import nested
 from rewrites.strategy import attempt, child, choice, outermost, seq, skip, when
 
@@ -145,6 +145,8 @@ def _relay(choices: Choices) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         if not choices.relaid:
             return skip(e)
+        if not has_reduction(e):
+            raise Refused("the last kernel has no reduction whose constants could be relaid")
         rows = classify(e).rows
         if not rows:
             return skip(e)

@@ -46,6 +46,29 @@ conv({WEIGHTS}, {BIASES}, {IMAGE}) =
     map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
       slide2d(K, 1, pad2d(1, 0.0, image))))
 {SIZES}""",
+    "bias after sums that have a name": f"""
+conv({WEIGHTS}, {BIASES}, {IMAGE}) =
+  let sums = map(kernel -> map2d(window -> dot(flatten(window), flatten(kernel)),
+    slide2d(K, 1, image)), weights)
+  map((plane, bias) -> map2d(sum -> relu(sum + bias), plane), zip(sums, biases))
+{SIZES}""",
+    "a sum used twice": f"""
+conv({WEIGHTS}, {IMAGE}) =
+  map2d(window -> map(kernel ->
+      let sum = dot(flatten(window), flatten(kernel))
+      max(sum, 0.5 * sum), weights),
+    slide2d(K, 1, image))
+{SIZES}""",
+    "planes added up": f"""
+conv(const weights : [[[[float]K]K]C]M, {BIASES}, image : [[[float]W]H]C) =
+  map((kernel, bias) -> map2d(sum -> sum + bias,
+      reduce(generate2d(H, W, (i, j) -> 0.0), (sums, (plane, taps)) ->
+          map((row, windows) ->
+              map((sum, window) -> sum + dot(flatten(window), flatten(taps)), zip(row, windows)),
+            zip(sums, slide2d(K, 1, pad2d(1, 0.0, plane)))),
+        zip(image, kernel))),
+    zip(weights, biases))
+{SIZES}""",
     "windows not flattened": f"""
 conv({WEIGHTS}, {IMAGE}) =
   map2d(window -> map(kernel ->
@@ -130,6 +153,12 @@ conv(const weights : [[float]C]M, {BIASES}, {IMAGE}) =
 matmul(a : [[float]K]M, b : [[float]N]K) =
   map(row -> map(column -> dot(row, column), transpose(b)), a)
 where M = 6, N = 5, K = 8""",
+    "matrix product of columns by rows": """
+matmul(a : [[float]M]K, b : [[float]N]K) =
+  reduce(generate2d(M, N, (i, j) -> 0.0), (sums, (column, row)) ->
+      map((r, x) -> map((sum, y) -> sum + x * y, zip(r, row)), zip(sums, column)),
+    zip(a, b))
+where M = 6, N = 5, K = 8""",
     "fully connected": """
 fc(const weights : [[float]N]M, const biases : [float]M, xs : [float]N) =
   map((row, bias) -> relu(dot(row, xs) + bias), zip(weights, biases))
@@ -148,6 +177,12 @@ where H = 5, W = 6""",
 blur(const weights : [[float]3]3, grid : [[float]W]H) =
   map2d(p -> dot(flatten(p), flatten(weights)), slide2d(3, 1, pad2d_clamp(1, grid)))
 where H = 5, W = 6""",
+    "a stencil of sums": f"""
+conv({WEIGHTS}, {IMAGE}) =
+  let sums = map(kernel -> map2d(window -> dot(flatten(window), flatten(kernel)),
+    slide2d(K, 1, image)), weights)
+  map(plane -> map2d(p -> at(0, at(1, p)) - at(1, at(1, p)), slide2d(2, 1, plane)), sums)
+{SIZES}""",
     "dot product": """
 dotted(xs : [float]N, ys : [float]N) = dot(xs, ys)
 where N = 12""",
