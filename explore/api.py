@@ -19,7 +19,7 @@ from explore.options import Options
 from explore.records import Record
 from explore.run import Run, Source, Target, device_named, new_folder, start
 from explore.search import Strategy
-from explore.space import LADDER, constraints, laddered
+from explore.space import constraints, laddered
 from explore.target import profile_of
 from explore.units import parse_bytes, parse_seconds
 from explore.variant import GROUP
@@ -90,7 +90,7 @@ def compile(
         for p, v in (parameters or {}).items()
     )
     whole = type(system)(system.parameters, (*system.constraints, *fixed))
-    points = space(laddered(whole, LADDER) if len(fixed) < len(system.parameters) else whole)
+    points = space(laddered(whole) if len(fixed) < len(system.parameters) else whole)
     if not points.count:
         raise UserError(f"{family} has no variant with these parameters on {found.name}")
     values = points.sample(1, 0)[0]

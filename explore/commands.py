@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,8 @@ from explore.records import Failed, Measured, Record, latest
 from explore.run import Run, limits_of
 from explore.units import show_bytes, show_time
 from ir.errors import UserError
+
+PIPED = 132  # columns of a table that goes to a file
 
 
 def show_front(given: argparse.Namespace) -> int:
@@ -37,7 +40,7 @@ def show_front(given: argparse.Namespace) -> int:
 def print_front(run: Run) -> None:
     """The table, the peers under it, and what kind of numbers these are."""
     records, known = run.records, run.environment
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
     if not front(records):
         console.print("no variant ran to the end", markup=False)
     else:

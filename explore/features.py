@@ -13,9 +13,9 @@ def memory_at(known: Quantities, point: Mapping[str, int]) -> int:
 
 
 def features_at(known: Quantities, point: Mapping[str, int]) -> dict[str, float]:
-    """Of the whole program, and of its busiest kernel: the one with most operations."""
+    """Of the whole program, and of its main kernel: the one with most code."""
     runs = [k for k in known.kernels if not k.prepack]
-    main = max(runs, key=lambda k: _operations(k, point))
+    main = max(runs, key=lambda k: value_at(k.code.size, point))
     items, groups = _items(main, point), _groups(main, point)
     return {
         "kernels": float(len(runs)),
@@ -28,10 +28,6 @@ def features_at(known: Quantities, point: Mapping[str, int]) -> dict[str, float]
         "private bytes": float(peak_at(main.private_bytes, point)),
         "code": float(value_at(main.code.size, point)),
     }
-
-
-def _operations(k: KernelQuantities, point: Mapping[str, int]) -> int:
-    return value_at(k.code.size, point) * _items(k, point) * _groups(k, point)
 
 
 def _items(k: KernelQuantities, point: Mapping[str, int]) -> int:

@@ -98,11 +98,11 @@ def front_table(records: Sequence[Record], bounds: Bounds | None = None) -> Tabl
     table.add_column("id", no_wrap=True)
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("stored")
+    table.add_column("form")
     table.add_column("parameters")
     for record in front(records):
         cells = [record.variant.id, *_numbers(record, flops)]
-        cells.append(", ".join(record.variant.stored) or "–")
+        cells.append(record.variant.form or ", ".join(record.variant.stored) or "–")
         cells.append(" ".join(f"{name}={value}" for name, value in record.variant.parameters))
         table.add_row(*map(Text, cells))
     return table

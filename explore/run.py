@@ -5,7 +5,7 @@ import platform
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from explore.records import Bounds, Peer, Record
 from explore.reference import FILE as REFERENCE
 from explore.reference import stored_reference
 from explore.report import write_report
+from explore.roofline import measured as roofline
 from explore.store import Store
 from explore.target import profile_of
 from explore.units import parse_bytes, parse_seconds
@@ -160,9 +161,19 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
 def start(source: Source, options: Options, target: Target, folder: Path) -> tuple[Run, bool]:
     """A new run; the second says whether it went through to the end."""
     program = source.program(options)  # mistakes in it come before anything is written
-    with Store.create(folder, environment_of(source, options, target)) as store:
+    with Store.create(
+        folder, _with_roofline(environment_of(source, options, target), target)
+    ) as store:
         (folder / REFERENCE).unlink(missing_ok=True)  # of whatever was here before
         return _explore(store, program, options, target)
+
+
+def _with_roofline(environment: Environment, target: Target) -> Environment:
+    if target.device is None:
+        return environment
+    flops, bandwidth = roofline(target.device)
+    bounds = replace(environment.bounds, peak_flops=flops, bandwidth=bandwidth)
+    return replace(environment, bounds=bounds)
 
 
 def resume(folder: Path) -> tuple[Run, bool]:

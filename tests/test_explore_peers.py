@@ -1,0 +1,86 @@
+"""Peers: which programs have one, and is it measured and kept?"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codegen.devices import Device
+from explore.__main__ import main
+from explore.records import Failed
+from explore.reference import stored_reference
+from explore.torch_peer import Timed, once, rival
+from ir.parse import parse, parse_file
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+SMALL = {"C": 4, "W": 12, "H": 12}
+
+
+def found(program_file: str, sizes: dict[str, int], tmp_path: Path) -> str:
+    program = parse_file(EXAMPLES / program_file, sizes)
+    state = rival(program, 0, stored_reference(program, 0, tmp_path), gpu=False)
+    return state.layer.words if state.layer else state.reason
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("quickstart.lift", "conv2d stride 1 padding 1 + relu"),
+        ("conv2d.lift", "conv2d stride 2 padding 1"),
+        ("dilated.lift", "padding 2 dilation 2"),
+        ("conv1x1.lift", "linear"),
+        ("maxpool.lift", "no convolution"),
+    ],
+)
+def test_a_layer_is_recognised_by_what_it_computes(file: str, words: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    assert words in found(file, SMALL, tmp_path)
+
+
+def test_a_convolution_that_flips_its_kernel_is_no_peer(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    program = parse(
+        """flipped(const weights : [[[[float]C]K]K]M, image : [[[float]C]W]H) =
+          map2d(window -> map(kernel -> dot(flatten(window), reorder(i -> 35 - i, flatten(kernel))),
+            weights), slide2d(K, 1, image))
+        where C = 4, W = 8, H = 8, K = 3, M = 4"""
+    )
+    state = rival(program, 0, stored_reference(program, 0, tmp_path), gpu=False)
+    assert state.layer is None
+
+
+def test_a_peer_is_timed_in_both_layouts(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
+    timed = once(rival(program, 0, stored_reference(program, 0, tmp_path), gpu=False), 0)
+    assert isinstance(timed, Timed)
+    assert set(timed.ns) == {"channels first", "channels last"}
+    assert timed.bytes == 4 * (2 * 12 * 12 * 4 + 12 * 12 * 28 + 32 * 36 + 32)
+
+
+def test_without_torch_it_is_said(device: Device, tmp_path: Path) -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        pass
+    else:
+        pytest.skip("torch is installed here")
+    program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
+    state = rival(program, 0, stored_reference(program, 0, tmp_path), gpu=False)
+    outcome = once(state, 0)
+    assert isinstance(outcome, Failed)
+    assert "pip install torch" in outcome.reason
+
+
+def test_a_comparison_is_made_or_refused_with_a_reason(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    sizes = [f"--set={name}={n}" for name, n in SMALL.items()]
+    given = [str(EXAMPLES / "quickstart.lift"), *sizes, "--families", "naive", "--variants", "1"]
+    assert main([*given, "--out", str(out), "--device", str(device.index)]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(out), "--against", "torch", "--json"]) == 0
+    (result,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (result["ratio"] is None) == ("no peer applies" in result["note"])
+    assert main(["compare", str(out), "--against", "nonsense"]) == 1
