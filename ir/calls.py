@@ -2,12 +2,13 @@
 
 # key: c the elaborator, h the definition, p parameter, a argument
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ir.arguments import PRELUDE, Argument, Env, Helper, Made, Sized, Written, place
 from ir.errors import Span, UserError
-from ir.infer import agree, infer
+from ir.infer import agree, infer, infer_rest
 from ir.literals import cast
 from ir.nat import Size
 from ir.nodes import Expr, Lit
@@ -67,11 +68,27 @@ def inferred(
 ) -> Env:
     """Sizes that occur in a definition's types and are bound nowhere else."""
     own = {name.text for p in params for name in pattern_names(p.pattern)}
+    typed = [
+        (p.type, type_of(a.term))
+        for p, a in zip(params, args, strict=True)
+        if p.type is not None and isinstance(a, Made)
+    ]
     found: dict[str, Size] = {}
-    for p, a in zip(params, args, strict=True):
-        if p.type is not None and isinstance(a, Made):
-            new = infer(p.type, type_of(a.term), lambda n: n not in own and n not in c.sizes)
-            found = new | found
+    for t, u in typed:
+        found = infer(t, u, lambda n: n not in own and n not in c.sizes) | found
+    env = bound(env, found, span)
+    for t, u in typed:
+        is_open = _open_in(env, own | c.sizes.keys())
+        env = bound(env, infer_rest(t, u, is_open, partial(c.written_size, env=env)), span)
+    return env
+
+
+def bound(env: Env, found: Mapping[str, Size], span: Span) -> Env:
+    """The names found, bound to their sizes."""
     for name, size in found.items():
         env = env.bind(name, Sized(size, span))
     return env
+
+
+def _open_in(env: Env, own: set[str]) -> Callable[[str], bool]:
+    return lambda n: n not in own and n not in env.bindings

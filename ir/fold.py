@@ -36,7 +36,7 @@ from ir.values import (
     to_array,
 )
 
-LOOP = 1_000_000  # elements of a reduction taken one after another
+LOOP = 100_000  # elements of a reduction taken one after another
 
 Step = Callable[[Value, Value], Value]
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from ir.errors import Span, UserError
-from ir.nat import Size, same, show_size
-from ir.sizes import at_least_one
+from ir.nat import Size, exact, same, show_size
+from ir.sizes import at_least_one, size_names
 from ir.suggest import did_you_mean
-from ir.surface import Name, Surface, SurfaceType, TypeArray, TypeName, TypeTuple
+from ir.surface import Name, Operator, Surface, SurfaceType, TypeArray, TypeName, TypeTuple
 from ir.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, show_type
 
 SCALARS = {"float": FLOAT, "half": HALF, "int": INT}
@@ -50,6 +50,57 @@ def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) ->
         case TypeName(_, Name(name, _), _), Vector(_, n) if is_open(name):
             return {name: n}
     return {}
+
+
+def infer_rest(
+    declared: SurfaceType, found: Type, is_open: Callable[[str], bool], size: SizeOf
+) -> dict[str, Size]:
+    """As `infer`, for a size written as arithmetic in which one open name occurs, and once."""
+    match declared, found:
+        case TypeArray(elem, n, _), Array(inner, m):
+            names = [name.text for name in size_names(n) if is_open(name.text)]
+            own = {names[0]: solved(n, m, names[0], size)} if len(names) == 1 else {}
+            return infer_rest(elem, inner, is_open, size) | own
+        case TypeTuple(parts, _), Tuple(types) if len(parts) == len(types):
+            bound: dict[str, Size] = {}
+            for part, t in zip(parts, types, strict=True):
+                bound = infer_rest(part, t, is_open, size) | bound
+            return bound
+    return {}
+
+
+def solved(e: Surface, whole: Size, name: str, size: SizeOf) -> Size:
+    """The size of `name`, which occurs once in e, for e to be `whole`."""
+    match e:
+        case Name():
+            return whole
+        case Operator("neg", (a,), _):
+            return solved(a, -whole, name, size)
+        case Operator(op, (a, b), span):
+            left = any(x.text == name for x in size_names(a))
+            part, other = (a, size(b)) if left else (b, size(a))
+            match op, left:
+                case "+", _:
+                    return solved(part, whole - other, name, size)
+                case "-", True:
+                    return solved(part, whole + other, name, size)
+                case "-", False:
+                    return solved(part, other - whole, name, size)
+                case "*", _:
+                    return solved(part, _quotient(whole, other, span), name, size)
+                case "/", True:
+                    return solved(part, whole * other, name, size)
+                case "/", False:
+                    return solved(part, _quotient(other, whole, span), name, size)
+    raise UserError(f"the size `{name}` cannot be found from this", e.span)
+
+
+def _quotient(whole: Size, part: Size, span: Span) -> Size:
+    if part == 0 or (isinstance(whole, int) and isinstance(part, int) and whole % part):
+        raise UserError(
+            f"found an array of {show_size(whole)}, which {show_size(part)} does not divide", span
+        )
+    return exact(whole, part)
 
 
 def agree(declared: SurfaceType, found: Type, size: SizeOf, span: Span, whole: Type) -> None:

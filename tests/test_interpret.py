@@ -872,7 +872,7 @@ def test_floats_are_no_ints_and_tuples_need_their_components() -> None:
                 Generate(10**7, lam("i", INT, lambda i: i)),
                 lambda acc, i: add(times(acc, num(0.5)), i),
             ),
-            "loops over at most 1,000,000",
+            "loops over at most 100,000",
         ),
     ],
 )

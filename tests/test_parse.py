@@ -31,6 +31,7 @@ from ir import (
     Split,
     ToLocal,
     Transpose,
+    Tuple,
     Unary,
     UserError,
     Var,
@@ -215,6 +216,17 @@ def test_helpers_infer_their_sizes_at_each_call() -> None:
     """)
     assert "4" in show(program)
     assert "3" in show(program)
+
+
+def test_helpers_infer_the_one_unknown_of_a_size_that_is_arithmetic() -> None:
+    text = (
+        "f(k : [float]m, xs : [float](m * n), ys : [[float](1 + 2 * l - m)](n / 2)) =\n"
+        "  (split(n, xs), generate(n + l, i -> i))\n"
+        "main(k : [float]3, a : [float]12, b : [[float]6]2) = f(k, a, b)"
+    )
+    assert type_of(parse(text).body) == Tuple((Array(Array(FLOAT, 4), 3), Array(INT, 8)))
+    with pytest.raises(UserError, match="an array of 13, which 3 does not divide"):
+        parse(text.replace("[float]12", "[float]13"))
 
 
 def test_one_size_stands_for_each_side() -> None:
