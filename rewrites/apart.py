@@ -4,6 +4,7 @@
 
 from ir.nodes import Expr, Map, Zip
 from rewrites.block import longest_outside, on_reduction
+from rewrites.dims import Refused
 from rewrites.hoist import place_of_reduction
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission
@@ -17,7 +18,10 @@ def in_parts(partial: Strategy) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         n = len(nest(e))
-        return seq(made_apart(n, 0, partial), on_parts(store()))(e)
+        done = seq(made_apart(n, 0, partial), on_parts(store()))(e)
+        if done is None:
+            raise Refused("the last kernel has no sum inside maps to be taken in parts")
+        return done
 
     return run
 

@@ -241,3 +241,14 @@ def test_a_refusal_says_what_is_missing() -> None:
     p = program("dot product")
     with pytest.raises(Refused, match="reduction does not depend"):
         lower(p, "registers", forms(p, "registers")[0])
+
+
+@pytest.mark.parametrize("name", ["dot product", "stencil"])
+@pytest.mark.parametrize(("family", "word"), [("lift", "stored-sums"), ("blocked", "split")])
+def test_sums_that_cannot_be_taken_in_parts_are_refused_with_a_reason(
+    name: str, family: str, word: str
+) -> None:
+    p = program(name)
+    form = next(f for f in forms(p, family) if word in f.name.split())
+    with pytest.raises(Refused, match="taken in parts"):
+        lower(p, family, form)
