@@ -53,6 +53,17 @@ def joined(outer: Axis, inner: Axis) -> Axis:
     return Joined(outer, inner)
 
 
+def owners(axis: Axis) -> frozenset[Index]:
+    """The ids among which the elements are divided."""
+    match axis:
+        case Plain():
+            return frozenset()
+        case Owned(_, owner, _):
+            return frozenset({owner})
+        case Joined(outer, inner):
+            return owners(outer) | owners(inner)
+
+
 def share(axis: Axis) -> int:
     """How many elements one work-item has to keep."""
     match axis:

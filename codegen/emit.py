@@ -10,7 +10,7 @@ map or a reduction makes is put in private memory where it is read, unless the t
 from dataclasses import dataclass
 
 from codegen import making, places, reading, views
-from codegen.axes import Axis, Owned, Plain, number
+from codegen.axes import Axis, Owned, Plain, number, owners
 from codegen.binding import (
     Env,
     forms_vectors,
@@ -136,27 +136,30 @@ class Emitter:
         place = array_place(to)
         self.scope.each(
             _loop_hint(f),
-            _whose(xs.axis, place.axis),
+            self.whose(xs.axis, place),
             lambda i: self.emit(f.body, making.entered(self, f, xs.at(i), env), place.at(i)),
             how,
         )
 
+    def whose(self, read: Axis, place: ArrayPlace) -> Axis:
+        """The elements that a work-item visits: those it has a place for; what is written for all
+        to see, each owner of what is read writes, unless the owners are told apart already."""
+        if not isinstance(place.axis, Plain) or isinstance(read, Plain):
+            return place.axis
+        told_apart = any(w.id in owners(read) for w in self.scope.active)
+        return place.axis if told_apart or _is_private(place) else read
+
     def copy(self, view: View, to: Place) -> None:
         """to = view, element by element"""
         match view, to:
-            case ArrayView(), ArrayPlace(axis, at):
-                whose = _whose(view.axis, axis)
+            case ArrayView(), ArrayPlace(at=at):
+                whose = self.whose(view.axis, to)
                 self.scope.each("i", whose, lambda i: self.copy(view.at(i), at(i)))
             case TupleView(parts), TuplePlace(inner):
                 for part, place in zip(parts, inner, strict=True):
                     self.copy(part, place)
             case _:
                 put(self.scope, to, value(view))
-
-
-def _whose(read: Axis, written: Axis) -> Axis:
-    """A share that is read or written decides which elements a work-item visits."""
-    return read if isinstance(written, Plain) and read.size == written.size else written
 
 
 def _owns(axis: Axis, owner: Index) -> bool:

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from lowered import PROGRAMS
+from random_programs import program as random_program
 
 from codegen.compile import Generated, generate
 from codegen.facts import TooLarge
@@ -55,6 +56,19 @@ def test_the_limit_on_work_groups_changes_no_result(
     agrees(session, PROGRAMS[name], max_work_group=group)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_lowered_program_agrees_or_is_refused(session: Session, seed: int) -> None:
+    program = random_program(seed)
+    try:
+        made = generate(program)
+    except Unsupported as limit:
+        assert "toLocal" in str(limit)
+        return
+    inputs = random_inputs(program, seed)
+    out = session.build(made.plan, checking=True)({"xs": np.asarray(inputs["xs"])})
+    assert np.array_equal(out, np.asarray(evaluate(program, inputs)))
+
+
 def test_the_same_program_gives_the_same_text() -> None:
     assert all(source(text) == source(text) for text in PROGRAMS.values())
 
@@ -75,6 +89,15 @@ def test_another_work_items_private_element_is_refused() -> None:
             f(xs : [[float]8]5) = mapWorkgroup(0)(r ->
               let t = mapLocal(0)(x -> x + 1, r)
               mapLocal(0)(x -> x, reorder(i -> 7 - i, t)), xs)""")
+
+
+def test_a_share_read_sequentially_into_private_memory_is_refused() -> None:
+    with pytest.raises(Unsupported, match="toLocal"):
+        compiled("""
+            f(xs : [[float]8]5) = mapWorkgroup(0)(r ->
+              let t = mapLocal(0)(x -> x + 1, r)
+              let p = toPrivate(mapSeq(x -> x * 2, t))
+              mapSeq(x -> x, reorder(i -> 7 - i, p)), xs)""")
 
 
 def test_local_memory_inside_map_global_is_refused() -> None:

@@ -42,6 +42,7 @@ from ir.nodes import (
     Edge,
     Expr,
     Join,
+    Lam,
     Lit,
     Map,
     Pad,
@@ -56,7 +57,7 @@ from ir.nodes import (
     Var,
 )
 from ir.nodes import Binary as BinaryOp
-from ir.terms import lam
+from ir.terms import lam, substitute
 from ir.types import FLOAT, INT, Array, Type
 from ir.types import Vector as VectorType
 from ir.typing import type_of
@@ -90,12 +91,10 @@ def steps(e: Expr, rng: random.Random) -> Iterator[Expr]:
 
 
 def under(row: Expr, x: Expr) -> Expr:
-    from ir.terms import substitute
-
     return substitute(row, {"row": x})
 
 
-def permutation(n: int, rng: random.Random) -> "object":
+def permutation(n: int, rng: random.Random) -> Lam:
     """Strides, reversals and rotations."""
     divisors = [d for d in range(1, n + 1) if n % d == 0]
     s, k = rng.choice(divisors), rng.randrange(n)
@@ -124,12 +123,12 @@ def chain(seed: int, most: int = 5) -> Expr:
     rng = random.Random(seed)
     e: Expr = XS
     for _ in range(rng.randint(1, most)):
-        options = [s for s in steps(e, rng) if _fits(s)]
+        options = [s for s in steps(e, rng) if fits(s)]
         e = rng.choice(options)
     return e
 
 
-def _fits(e: Expr) -> bool:
+def fits(e: Expr) -> bool:
     t, cells = type_of(e), 1
     if not isinstance(t, Array):
         return False
@@ -197,19 +196,19 @@ def invertible(seed: int) -> Expr:
     rng = random.Random(seed)
     e: Expr = XS
     for _ in range(rng.randint(1, 5)):
-        options = [s for s in steps(e, rng) if _fits(s) and _writes(s)]
+        options = [s for s in steps(e, rng) if fits(s) and writes(s)]
         e = rng.choice(options or [Transpose(Split(1, e))])
     return e
 
 
-def _writes(e: Expr) -> bool:
+def writes(e: Expr) -> bool:
     match e:
         case Split() | Join() | Transpose() | Reorder() | AsScalar():
             return True
         case Pad(left, right, _, _):
-            return left <= 0 and right <= 0  # type: ignore[operator]
+            return isinstance(left, int) and isinstance(right, int) and left <= 0 and right <= 0
         case Map(f, _):
-            return _writes(f.body)
+            return writes(f.body)
     return False
 
 
