@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from ir.nat import Size, named, names
-from ir.nodes import Expr, Level, PadEdge, Program
+from ir.nat import Size, bind, named, names
+from ir.nodes import Expr, Level, PadEdge, Program, Split
 from ir.terms import size_names, subterms
 from ir.typing import size_of
 from rewrites.blocked import Blocked, blocked
@@ -119,6 +119,9 @@ FAMILIES: dict[str, Callable[[Program], Iterator[Form]]] = {
 # kept in registers (an image's row is often a multiple of 7 or of 3).
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
+TILES = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16, 24, 27, 28, 32})  # windows a side
+MOST_SIDE = 256
+
 TRIED: dict[str, dict[str, tuple[int, ...]]] = {
     "registers": {
         "tr": (1, 2, 3, 4, 6, 8),
@@ -161,7 +164,18 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
         for name, values in TRIED.get(family, {}).items()
         if name in free
     )
-    return Lowering(family, form.name, program, proof, needed, chosen)
+    sides = tuple(_sides(e)) if family == "lift" else ()
+    return Lowering(family, form.name, program, proof, needed, (*chosen, *sides))
+
+
+def _sides(e: Expr) -> Iterator[Choice]:
+    """The sides of tiles of windows, which depend on the windows' size and step."""
+    tiles = {sub.size for sub in subterms(e) if isinstance(sub, Split)}
+    for name in sorted(name for name in size_names(e) if name.startswith("theta")):
+        counts = [n for n in tiles if names(n) == {name} and n != named(name)]
+        if len(counts) == 1:
+            sides = (side for side in range(1, MOST_SIDE) if bind(counts[0], {name: side}) in TILES)
+            yield Choice(name, tuple(sides), "tiles of a few windows")
 
 
 def _requirements(e: Expr) -> Iterator[Requirement]:

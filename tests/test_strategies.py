@@ -252,3 +252,14 @@ def test_sums_that_cannot_be_taken_in_parts_are_refused_with_a_reason(
     form = next(f for f in forms(p, family) if word in f.name.split())
     with pytest.raises(Refused, match="taken in parts"):
         lower(p, family, form)
+
+
+def test_the_sides_of_tiles_fit_windows_of_any_size_and_step() -> None:
+    p = parse(
+        """
+conv(const weights : [[[[float]3]11]11]96, image : [[[float]3]227]227) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(11, 4, image))"""
+    )
+    sides = next(c for c in lower(p, "lift", forms(p, "lift")[0]).choices if c.parameter == "theta")
+    assert sides.values[:4] == (11, 15, 19, 23)
