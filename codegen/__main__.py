@@ -51,6 +51,7 @@ def _print(argv: list[str]) -> int:
 
 def _run(argv: list[str]) -> int:
     from codegen.devices import choose
+    from codegen.prove import demand_proofs
     from codegen.runtime import open_device
 
     parser = argparse.ArgumentParser(prog="python -m codegen run", description="Run on a device.")
@@ -60,11 +61,18 @@ def _run(argv: list[str]) -> int:
     source.add_argument("--random", type=int, metavar="SEED")
     parser.add_argument("--output", type=Path, required=True, metavar="OUT.npy")
     parser.add_argument("--device", help="a number, part of a name, gpu or cpu")
+    parser.add_argument(
+        "--unproved",
+        action="store_true",
+        help="run kernels that are not proved in bounds and race-free",
+    )
     given = parser.parse_args(argv)
     program = parse_file(given.file, _sizes(given.set))
     inputs = _inputs(program, given.input, given.random)
     device = choose(given.device)
     made = lowered_and_generated(program, given.family, device.max_work_group)
+    if not given.unproved:
+        demand_proofs(made.kernels)
     out = open_device(device).build(made.plan, checking=True)(inputs)
     np.save(given.output, out)
     print(f"{given.output}: {out.dtype} {list(out.shape)} from {device.name}")

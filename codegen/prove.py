@@ -8,7 +8,7 @@ their accesses to global memory; two work-items of one group have barriers with 
 
 # key: x y goal indices
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from codegen.accesses import Branch, Footprint, Meet, Node, Where, inside, parts_of
@@ -23,6 +23,7 @@ from codegen.smt import Found, GaveUp, Impossible, Question, ask, satisfies
 from codegen.substitute import evaluate, substitute
 from codegen.tree import Kernel, Space
 from codegen.verdicts import Kind, Obligation, Proof, Proved, Refuted, Unproved, Verdict
+from ir.errors import Unsupported
 
 RANGES, GUARDS, SOLVER = "ranges", "guards", "Z3"
 UNCHECKED = "the solver's counterexample does not hold"
@@ -35,6 +36,13 @@ def prove(kernel: Kernel, limit_ms: int = 2_000, each_ms: int = 300) -> Proof:
     verdicts = [*_launch(kernel, found), *prover.claims(), *prover.bounds()]
     verdicts += [*prover.barriers(found.root, ()), *prover.races()]
     return Proof(kernel.name, tuple(verdicts))
+
+
+def demand_proofs(kernels: Iterable[Kernel]) -> None:
+    """A kernel without its proof is not run."""
+    for proof in map(prove, kernels):
+        if not proof.ok:
+            raise Unsupported(f"{proof.summary()}\nnot proved, so not run")
 
 
 def _launch(kernel: Kernel, found: Footprint) -> Iterator[Verdict]:

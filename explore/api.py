@@ -7,6 +7,7 @@ from typing import Any
 
 from codegen.arrays import the_output
 from codegen.compile import generate
+from codegen.prove import demand_proofs
 from codegen.devices import Device, choose
 from codegen.plan import Plan, Role
 from codegen.program import Program as Built
@@ -95,9 +96,10 @@ def compile(
         raise UserError(f"{family} has no variant with these parameters on {found.name}")
     values = points.sample(1, 0)[0]
     group = min(GROUP, found.max_work_group)
-    plan = generate(bound(low.program, values), max_work_group=group).plan
+    made = generate(bound(low.program, values), max_work_group=group)
+    demand_proofs(made.kernels)
     names = tuple(p.var.name for p in core.params)
-    return Compiled(plan, open_device(found).build(plan), names)
+    return Compiled(made.plan, open_device(found).build(made.plan), names)
 
 
 def explore(

@@ -27,7 +27,7 @@ from ir.contract import (
 from ir.errors import UserError
 
 LIMIT = 256 << 20  # bytes of one intermediate array; beyond, maps and reductions go in halves
-CEILING = 8 << 30  # bytes of any array; nothing beyond is tried
+CEILING = 4 << 30  # bytes of any array; nothing beyond is tried
 FACTORS = 4  # how long an unevaluated product may get
 
 Group = tuple[Axis, ...]
