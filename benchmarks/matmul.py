@@ -79,9 +79,8 @@ def main() -> None:
     for name, taken in times.items():
         low, middle, high = np.percentile(taken, (25, 50, 75))
         rate = 2 * n**3 / middle
-        print(
-            f"{name:10} {middle / 1e6:8.3f} ms ({low / 1e6:.3f}–{high / 1e6:.3f})  {rate:9.1f} GFLOP/s"
-        )
+        spread = f"({low / 1e6:.3f}–{high / 1e6:.3f})"
+        print(f"{name:10} {middle / 1e6:8.3f} ms {spread}  {rate:9.1f} GFLOP/s")
     ratio = statistics.median(times["hand"]) / statistics.median(times["generated"])
     print(f"hand / generated = {ratio:.3f}")
     form = lowering(parse((HERE.parent / "examples" / "matmul.lift").read_text()), "blocked", FORM)
