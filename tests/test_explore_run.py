@@ -166,19 +166,19 @@ def test_a_finished_run_resumes_to_itself(finished: Path, tmp_path: Path) -> Non
     assert Run(copy).records == before
 
 
-def test_the_same_seed_gives_the_same_variants(
-    finished: Path, file: Path, device: Device, tmp_path: Path
-) -> None:
-    options = Options(variants=VARIANTS, families=tuple(FAMILIES.split(",")), strategy="random")
-    target = Target(profile_of(device), device)
-    source = Source(TEXT, str(file))
-    start(source, options, target, tmp_path / "a")
-    start(source, options, target, tmp_path / "b")
-    assert ids(tmp_path / "a") == ids(tmp_path / "b")
-
-
 def ids(folder: Path) -> list[str]:
     return [r.variant.id for r in first_rounds(folder)]
+
+
+def test_building_while_measuring_gives_the_same_variants(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = Options(variants=40, families=tuple(FAMILIES.split(",")), strategy="random")
+    target = Target(profile_of(device), device)
+    for name, disturbed in (("turns", True), ("overlap", False)):
+        monkeypatch.setattr(Target, "disturbed_by_builds", property(lambda _, d=disturbed: d))
+        start(Source(TEXT, "tiny"), options, target, tmp_path / name)
+    assert sorted(ids(tmp_path / "turns")) == sorted(ids(tmp_path / "overlap"))
 
 
 # ---- stopped in the middle
