@@ -7,10 +7,10 @@ from typing import Any
 
 from codegen.arrays import the_output
 from codegen.compile import generate
-from codegen.prove import demand_proofs
 from codegen.devices import Device, choose
 from codegen.plan import Plan, Role
 from codegen.program import Program as Built
+from codegen.prove import demand_proofs
 from codegen.runtime import open_device
 from constraints.enumerate import space
 from constraints.terms import Constraint, Equal
