@@ -1,4 +1,4 @@
-"""Random lowered programs: a chain of layouts, a nest of lowered maps with copies, layouts again."""
+"""Random lowered programs: layouts, a nest of lowered maps with copies, layouts again."""
 
 # key: e term, t type, rng random numbers, n size
 
@@ -11,6 +11,8 @@ from ir.nodes import (
     AsVector,
     Binary,
     Expr,
+    Generate,
+    Get,
     Lam,
     Level,
     Lit,
@@ -26,6 +28,7 @@ from ir.nodes import (
     Store,
     ToLocal,
     ToPrivate,
+    Zip,
 )
 from ir.terms import identity, lam, lam2, let
 from ir.types import FLOAT, INT, Array, Type
@@ -66,6 +69,9 @@ def grouped(e: Expr, rng: random.Random) -> Expr:
 
 
 def shared(tile: Expr, rng: random.Random) -> Expr:
+    row = elem(tile)
+    if isinstance(row, Array) and row.elem == FLOAT and rng.random() < 0.4:
+        return accumulated(tile, row, rng)
     match rng.randrange(4):
         case 0:
             return over(Level.LOCAL, 0, tile, rng)
@@ -82,6 +88,24 @@ def shared(tile: Expr, rng: random.Random) -> Expr:
         case _:
             kept = copied(tile, rng)
             return let("p", kept, type_of(tile), lambda p: over(Level.LOCAL, 0, p, rng))
+
+
+def accumulated(tile: Expr, row: Array, rng: random.Random) -> Expr:
+    """The sum of the rows, each taken backwards through local memory."""
+    ahead, long = rng.random() < 0.5, rng.random() < 0.5
+
+    def add(acc: Expr, x: Expr) -> Expr:
+        fetched = ToLocal(MapPar(Level.LOCAL, 0, identity(FLOAT), x), ahead)
+        return let("t", fetched, row, lambda t: summed(acc, backwards(t)))
+
+    def summed(acc: Expr, t: Expr) -> Expr:
+        pair = Zip((acc, t))
+        plus = lam("p", elem(pair), lambda p: Binary("+", Get(0, p), Get(1, p)))
+        return MapPar(Level.LOCAL, 0, plus, pair)
+
+    zeros = Generate(row.size, lam("i", INT, lambda i: Lit(0.0, FLOAT)))
+    total = ReduceSeq(zeros, lam2(("acc", "x"), (row, row), add), tile)
+    return over(Level.LOCAL, 0, total, rng) if long else total
 
 
 def copied(e: Expr, rng: random.Random) -> Expr:

@@ -60,9 +60,8 @@ def test_the_limit_on_work_groups_changes_no_result(
 def test_a_random_lowered_program_agrees_or_is_refused(session: Session, seed: int) -> None:
     program = random_program(seed)
     try:
-        made = generate(program)
-    except Unsupported as limit:
-        assert "toLocal" in str(limit)
+        made = generate(program, max_work_group=256 if seed % 2 else 3)
+    except Unsupported:
         return
     inputs = random_inputs(program, seed)
     out = session.build(made.plan, checking=True)({"xs": np.asarray(inputs["xs"])})
