@@ -11,7 +11,7 @@ import numpy as np
 from codegen.devices import Device
 from codegen.plan import Plan
 from codegen.program import Program as Built
-from codegen.results import BuildFailed, GuardViolated, PoisonFound, RunFailed, Timing
+from codegen.results import BuildFailed, GuardViolated, PoisonFound, Timing
 from codegen.runtime import Session, open_device
 from explore.records import Failed, Measured
 from explore.reference import Array, Reference, inputs_of, load_reference, relative_error
@@ -76,16 +76,16 @@ def setup_for(
 
 
 def measure(state: Meter, task: Measure | Again) -> Measured | Failed | list[list[float]]:
-    """What became of a plan; or for several, the medians of each pass over each."""
+    """What became of a plan; or for several, the medians of each pass over each.
+
+    A fault of the driver (`RunFailed`) is not caught: it ends the worker, whose context is lost.
+    """
     try:
         return _again(state, task.plans) if isinstance(task, Again) else _measured(state, task)
     except BuildFailed as error:
         return Failed("build", (error.log.splitlines() or ["no reason given"])[0], error.log)
     except (GuardViolated, PoisonFound) as error:
         return Failed("verify", str(error))
-    except RunFailed as error:
-        state.session = open_device(state.device)  # a fault leaves a context unusable
-        return Failed("run", str(error))
 
 
 def _measured(state: Meter, task: Measure) -> Measured | Failed:

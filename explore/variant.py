@@ -11,7 +11,7 @@ from codegen.compile import Generated, generate
 from codegen.devices import Device
 from codegen.plan import Plan
 from codegen.prove import prove
-from codegen.results import BuildFailed, RunFailed
+from codegen.results import BuildFailed
 from codegen.runtime import Session, open_device
 from codegen.verdicts import Refuted, sentence
 from explore.compile import bound
@@ -109,8 +109,6 @@ def _built(session: Session | None, plan: Plan) -> Failed | None:
     except BuildFailed as error:
         log = error.log.strip()
         return Failed("build", (log.splitlines() or ["the compiler gave no reason"])[0], log)
-    except RunFailed as error:
-        return Failed("build", str(error))
     return None
 
 

@@ -133,8 +133,10 @@ class Pool(Generic[T, R]):
                 self._bad_starts = 0
             else:
                 self._end(i, worker, f"the worker could not start: {answer[0]}", answer[1])
-        elif worker in self._running:
-            self._finish(worker, answer if fine else Failed(self._stage, *answer))
+        elif worker in self._running and fine:
+            self._finish(worker, answer)
+        elif worker in self._running:  # what a task's error left behind is not to be trusted
+            self._end(i, worker, *answer)
 
     def _why_end(self, worker: Worker) -> tuple[str, str, bool] | None:
         """Reason, detail, and whether it is for the time it took."""
