@@ -198,6 +198,10 @@ class Session:
     def build(self, plan: Plan, options: str = "", checking: bool = False) -> "Program":
         """Compile a plan, or fetch it compiled. `checking` poisons and guards its buffers."""
         arrays.the_output(plan)
+        if not self.device.half and any(b.scalar == "half" for b in plan.buffers):
+            raise UserError(
+                f"{self.device.name} has no half precision (cl_khr_fp16): use float, or another device"
+            )
         compiled = self._compiled(plan.source, options)
         return Program(self, plan, [self._kernel(compiled, k) for k in plan.kernels], checking)
 

@@ -24,6 +24,7 @@ from rewrites.block import (
 )
 from rewrites.dims import Dims, Refused, classify, shared_by_groups
 from rewrites.hoist import block, share_chunks
+from rewrites.laws_let import let_view
 from rewrites.laws_lower import copy, share, to_local, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws_map import round_map, split_map
 from rewrites.laws_reduce import partial_reduce
@@ -139,7 +140,7 @@ def _staged(form: Blocked) -> Strategy:
         for t in reversed([t for t in operand_terms(e) if isinstance(type_of(t), Array)]):
             along = form.along and not _vectors(type_of(t))
             stage = seq(child(0, staging(form.ahead, along)), child(1, step))
-            step = seq(share(term=t, name="tile"), stage)
+            step = seq(share(term=t, name="tile"), stage, attempt(let_view()))
         return step(e)
 
     return run

@@ -2,11 +2,30 @@
 
 # key: x a let's name, v its value, e term, f function
 
-from ir.nodes import Expr, Lam, Let, Map, Var
-from ir.terms import apply, children, free, rebuild
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    Expr,
+    Join,
+    Lam,
+    Let,
+    Map,
+    Pad,
+    PadEdge,
+    Slide,
+    Split,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Var,
+)
+from ir.terms import apply, children, free, let, rebuild
+from ir.typing import type_of
 from ir.uses import used_once
-from rewrites.rule import rule
-from rewrites.shape import apart, bound
+from rewrites.rule import Place, get, put, rule
+from rewrites.shape import apart, bound, is_view
+
+SEEN_THROUGH = (Map, Join, Split, Slide, Transpose, Pad, PadEdge, AsScalar, AsVector)
 
 
 @rule("f (let x = v in e)  =  let x = v in f e")
@@ -47,3 +66,32 @@ def drop_let(e: Expr) -> Expr | None:
         case Let(p, _, body) if not bound(Lam(p, body)) & free(body):
             return body
     return None
+
+
+@rule("let x = view v in e  =  let y = v in e[view y / x],  v made real")
+def let_view(e: Expr) -> Expr | None:
+    """A let names what is made real; the views of it are seen through where it is used."""
+    match e:
+        case Let(Var(x, t), value, body):
+            place = _made_at(value)
+            if not place or not is_view(put(value, place, Var(x, type_of(get(value, place))))):
+                return None
+            made = get(value, place)
+            return let(
+                x,
+                made,
+                type_of(made),
+                lambda y: apply(Lam(Var(x, t), body), put(value, place, y)),
+            )
+    return None
+
+
+def _made_at(e: Expr) -> Place | None:
+    """Where below views a term is made real in local or private memory."""
+    if isinstance(e, ToLocal | ToPrivate):
+        return ()
+    if not isinstance(e, SEEN_THROUGH):
+        return None
+    last = len(children(e)) - 1
+    inner = _made_at(children(e)[last])
+    return None if inner is None else (last, *inner)

@@ -26,6 +26,8 @@ from ir.nodes import (
     Reorder,
     Slide,
     Split,
+    ToLocal,
+    ToPrivate,
     Transpose,
     Var,
     Zip,
@@ -518,6 +520,11 @@ def drop_let(g: Terms) -> Expr:
     return let_of(g, g.value(g.type()))
 
 
+def let_view(g: Terms) -> Expr:
+    made = g.one_of(ToLocal(rows(g)), ToPrivate(rows(g)))
+    return let_of(g, g.one_of(Transpose(made), Join(made), Transpose(Transpose(made))))
+
+
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     lower.to_parallel: to_parallel,
     lower.to_seq: unrolled(a_map),
@@ -594,4 +601,5 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     lets.let_out_of_map: plain(let_out_of_map),
     lets.inline_once: plain(inline_once),
     lets.drop_let: plain(drop_let),
+    lets.let_view: plain(let_view),
 }

@@ -231,6 +231,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (lets.inline_once, {}, "x : float", "let y = -x y + y"),
     (lets.inline_once, {}, "x : float, xs : [float]2", "let y = -x map(x -> x + y, xs)"),
     (lets.drop_let, {}, "x : float", "let y = -x y + y"),
+    (lets.let_view, {}, XSS, "let! y = transpose(xss) transpose(y)"),
 ]  # fmt: skip
 
 NEVER_REFUSED = {lower.to_private, lower.to_local}
