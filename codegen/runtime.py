@@ -199,9 +199,8 @@ class Session:
         """Compile a plan, or fetch it compiled. `checking` poisons and guards its buffers."""
         arrays.the_output(plan)
         if not self.device.half and any(b.scalar == "half" for b in plan.buffers):
-            raise UserError(
-                f"{self.device.name} has no half precision (cl_khr_fp16): use float, or another device"
-            )
+            missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
+            raise UserError(f"{missing}: use float, or another device")
         compiled = self._compiled(plan.source, options)
         return Program(self, plan, [self._kernel(compiled, k) for k in plan.kernels], checking)
 
