@@ -9,7 +9,7 @@ from rewrites.laws_reduce import interchange_map_reduce
 from rewrites.normal import simplify
 from rewrites.rule import Place, Rewritten, Strategy
 from rewrites.spine import nested
-from rewrites.strategy import attempt, child, choice, seq, when
+from rewrites.strategy import attempt, child, choice, seq
 
 
 def place_of_reduction(e: Expr) -> Place | None:
@@ -23,47 +23,35 @@ def place_of_reduction(e: Expr) -> Place | None:
     return None
 
 
-def hoist(e: Expr) -> Rewritten | None:
-    """map (x -> f (reduce …))  becomes  map f . reduce of arrays."""
-    if not isinstance(e, Map):
-        return None
-    place = place_of_reduction(e.f.body)
-    if place is None:
-        return None
-    if place == ():
-        return seq(interchange_map_reduce(), attempt(child(1, child(0, deeper))))(e)
-    return seq(fission(place=place), choice(child(1, hoist), child(1, child(1, hoist))))(e)
+def hoist(whole: bool) -> Strategy:
+    """map (x -> f (reduce …))  becomes  map f . reduce of arrays.
+
+    In a nest of reductions the map goes inside all of them; unless `whole`, all but the innermost.
+    """
+
+    def run(e: Expr) -> Rewritten | None:
+        place = place_of_reduction(e.f.body) if isinstance(e, Map) else None
+        if place is None:
+            return None
+        if place == ():
+            return seq(interchange_map_reduce(), attempt(child(1, child(0, deeper))))(e)
+        return seq(fission(place=place), choice(child(1, run), child(1, child(1, run))))(e)
+
+    def deeper(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Map) or not isinstance(e.f.body, Reduce):
+            return None
+        more = whole or place_of_reduction(e.f.body.f.body) is not None
+        return run(e) if more else None
+
+    return run
 
 
-def deeper(e: Expr) -> Rewritten | None:
-    """The same inside a nest of reductions."""
-    return when(lambda m: isinstance(m, Map) and isinstance(m.f.body, Reduce), hoist)(e)
-
-
-def hoist_chunks(e: Expr) -> Rewritten | None:
-    """As `hoist`, but the innermost reduction stays inside the map."""
-    if not isinstance(e, Map):
-        return None
-    place = place_of_reduction(e.f.body)
-    if place is None:
-        return None
-    if place == ():
-        return seq(interchange_map_reduce(), attempt(child(1, child(0, _chunks_deeper))))(e)
-    below = choice(child(1, hoist_chunks), child(1, child(1, hoist_chunks)))
-    return seq(fission(place=place), below)(e)
-
-
-def _chunks_deeper(e: Expr) -> Rewritten | None:
-    if not isinstance(e, Map) or not isinstance(e.f.body, Reduce):
-        return None
-    return hoist_chunks(e) if place_of_reduction(e.f.body.f.body) is not None else None
+def block(first: int, last: int, whole: bool = True) -> Strategy:
+    """The maps from position `first` to `last` go inside the reduction, innermost first."""
+    inward = hoist(whole)
+    return seq(*(seq(nested(n, inward), simplify) for n in reversed(range(first, last + 1))))
 
 
 def share_chunks(first: int, last: int) -> Strategy:
     """The maps from `first` to `last` go inside all reductions but the innermost."""
-    return seq(*(seq(nested(n, hoist_chunks), simplify) for n in reversed(range(first, last + 1))))
-
-
-def block(first: int, last: int) -> Strategy:
-    """The maps from position `first` to `last` go inside the reduction, innermost first."""
-    return seq(*(seq(nested(n, hoist), simplify) for n in reversed(range(first, last + 1))))
+    return block(first, last, whole=False)
