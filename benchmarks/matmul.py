@@ -17,7 +17,7 @@ from codegen.compile import Generated, generate
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.prove import prove
 from codegen.runtime import choose, open_device
-from explore.compile import bound, lowering
+from explore.lowering import bound, lowering
 from ir.parse import parse
 
 HERE = Path(__file__).parent

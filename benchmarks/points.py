@@ -16,7 +16,7 @@ import numpy as np
 from codegen.compile import generate
 from codegen.prove import prove
 from codegen.runtime import Session, choose, open_device
-from explore.compile import bound
+from explore.lowering import bound
 from explore.space import points
 from explore.target import profile_of
 from ir.errors import Unsupported, UserError

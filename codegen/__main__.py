@@ -93,7 +93,7 @@ def generated(file: Path, family: str | None, sizes: Mapping[str, int], group: i
 def lowered_and_generated(program: Program, family: str | None, group: int) -> Generated:
     """A lowered program as it stands; any other through a family."""
     if family is not None or not is_lowered(program):
-        from explore.compile import lower
+        from explore.lowering import lower
 
         program = lower(program, family or "naive", {})
     return generate(program, max_work_group=min(group, 256))

@@ -92,8 +92,8 @@ def _lowered(program: Program, options: argparse.Namespace) -> tuple[Program, li
     """The parametric lowered program of a family, and what its strategy requires."""
     if options.family is None:
         return program, []
-    compile_ = import_module("explore.compile")
-    lowering = compile_.lowering(program, options.family, options.form)
+    lowerings = import_module("explore.lowering")
+    lowering = lowerings.lowering(program, options.family, options.form)
     origin = f"family {options.family}"
     required = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
     required += [

@@ -4,8 +4,6 @@
 they are called: worker processes import this package for a few light modules.
 """
 
-import sys
-from types import ModuleType
 from typing import Any
 
 __all__ = ["Run", "compile", "explore"]
@@ -21,14 +19,3 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     raise AttributeError(f"module 'explore' has no attribute {name!r}")
-
-
-class _Package(ModuleType):
-    """`explore.compile` stays the function when the module of that name is loaded."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in __all__:
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -73,7 +73,7 @@ def _start(argv: list[str]) -> int:
     parser.add_argument("--against", metavar="torch", help="measure a peer in the same run")
     given = parser.parse_args(argv)
 
-    from explore.compile import family_named
+    from explore.lowering import family_named
     from explore.options import Options
     from explore.run import Source, new_folder, start
 

@@ -14,8 +14,8 @@ from codegen.prove import demand_proofs
 from codegen.runtime import open_device
 from constraints.enumerate import space
 from constraints.terms import Constraint, Equal
-from explore.compile import bound, lowering
 from explore.environment import Environment
+from explore.lowering import bound, lowering
 from explore.options import Options
 from explore.records import Record
 from explore.run import Run, Source, Target, device_named, new_folder, start

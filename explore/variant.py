@@ -14,8 +14,8 @@ from codegen.prove import prove
 from codegen.results import BuildFailed
 from codegen.runtime import Session, open_device
 from codegen.verdicts import Refuted, sentence
-from explore.compile import bound
 from explore.facts import flops, traffic_bytes
+from explore.lowering import bound
 from explore.records import Failed, Stage
 from ir.errors import IllTyped, Unsupported, UserError
 from ir.nodes import Program

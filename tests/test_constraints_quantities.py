@@ -12,7 +12,7 @@ from constraints.enumerate import space
 from constraints.infer import infer
 from constraints.quantities import Dims, Quantities, peak_at, quantities
 from constraints.terms import AtMost, Constraint
-from explore.compile import bound, lowering
+from explore.lowering import bound, lowering
 from ir.nat import named
 from ir.nodes import Program
 from ir.parse import parse_file

@@ -9,7 +9,7 @@ import pytest
 from codegen.compile import generate
 from codegen.prove import prove
 from codegen.runtime import Session
-from explore.compile import bound, lowering
+from explore.lowering import bound, lowering
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Program

@@ -1,4 +1,4 @@
-"""From a program and a family to a concrete, proved, runnable one: the stages composed."""
+"""From a program and a family to a lowered program: by a form, with parameters or bound."""
 
 from collections.abc import Mapping
 
