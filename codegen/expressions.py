@@ -1,4 +1,4 @@
-"""Values as OpenCL C expressions, at one place inside unrolled loops."""
+"""Values as OpenCL C expressions, at one place inside spelled-out loops."""
 
 # key: e value, i index, w width
 
@@ -38,13 +38,13 @@ class Expressions:
     layouts: Mapping[Memory, Layout]
     registers: Mapping[Memory, list[str]]
     naming: Naming
-    values: dict[str, int] = field(default_factory=dict)  # of the unrolled loops around
+    values: dict[str, int] = field(default_factory=dict)  # of the spelled-out loops around
     division: set[tuple[str, int]] = field(default_factory=set)
 
     # ---- memory
 
     def place(self, i: Index) -> Index:
-        """An index inside the unrolled loops around this place."""
+        """An index inside the spelled-out loops around this place."""
         return substitute(i, self.values) if self.values else i
 
     def address(self, memory: Memory, i: Index, half: Index | None, unit: int = 1) -> str:

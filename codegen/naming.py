@@ -4,7 +4,7 @@ An index is a sum. Its terms are sorted by the loop they change in; the sum up t
 address, worth a name where it is used again or where naming it takes work out of a loop.
 """
 
-# key: i index, depth of a loop: 0 outside of all, unrolled ones not counted
+# key: i index, depth of a loop: 0 outside of all, spelled-out ones not counted
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ class Naming:
 
     taken: set[str]
     depths: dict[str, int] = field(default_factory=dict)  # of loops that stay loops
-    unrolled: frozenset[str] = frozenset()
+    spelled: frozenset[str] = frozenset()
     bases: dict[str, Index] = field(default_factory=dict)  # by the key of the sum they name
     atoms: dict[str, str] = field(default_factory=dict)
     definitions: list[Definition] = field(default_factory=list)
@@ -69,8 +69,8 @@ class Naming:
             yield depth, summed(tuple([term for d, term in known if d <= depth]), 0)
 
     def depth(self, atom: Atom) -> int | None:
-        """The innermost loop that an atom changes in; None: it changes with unrolled loops."""
-        if not atom.names.isdisjoint(self.unrolled):
+        """The innermost loop that an atom changes in; None: it changes with spelled-out loops."""
+        if not atom.names.isdisjoint(self.spelled):
             return None
         return max([self.depths.get(name, 0) for name in atom.names], default=0)
 
@@ -99,10 +99,10 @@ class _Use:
 
 
 def naming(
-    body: Block, unrolled: frozenset[str], registers: frozenset[Memory], taken: set[str]
+    body: Block, spelled: frozenset[str], registers: frozenset[Memory], taken: set[str]
 ) -> Naming:
     """What to name in a kernel; `registers` are not addressed."""
-    found = Naming(taken, unrolled=unrolled)
+    found = Naming(taken, spelled=spelled)
     uses = [use for use in _uses(body, found, 0, 1) if use.memory not in registers]
     _name_bases(found, [use for use in uses if use.memory is not None])
     left = [(found.shortened(u.index) if u.memory else u.index, u.copies) for u in uses]
@@ -113,7 +113,7 @@ def naming(
 def _uses(body: Block, found: Naming, depth: int, copies: int) -> Iterator[_Use]:
     for s in body.statements:
         match s:
-            case For(name, count, inner, _) if name in found.unrolled:
+            case For(name, count, inner, _) if name in found.spelled:
                 yield from _uses(inner, found, depth, copies * count)
             case For(name, _, inner, _):
                 found.depths[name] = depth + 1

@@ -1,4 +1,4 @@
-"""Statements as lines of OpenCL C, unrolled loops expanded on the way."""
+"""Statements as lines of OpenCL C, loops over registers expanded on the way."""
 
 # key: s statement, w width
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from codegen.condition import ALWAYS, NEVER, Condition, substitute_in
-from codegen.expand import InMemory, Layout, Registers, layouts, unrolled_loops
+from codegen.expand import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.expressions import Expressions, type_text
 from codegen.naming import naming
 from codegen.registers import names_in, register_names
@@ -26,6 +26,7 @@ from codegen.tree import (
     Space,
     Statement,
     Store,
+    Unroll,
     kind_of,
 )
 
@@ -47,12 +48,12 @@ class Writer:
 
     def __init__(self, kernel: Kernel) -> None:
         body = kernel.body
-        self.unrolled = unrolled_loops(body)
-        self.layouts: Mapping[Memory, Layout] = layouts(body, self.unrolled)
+        self.spelled = spelled_loops(body)
+        self.layouts: Mapping[Memory, Layout] = layouts(body, self.spelled)
         held = frozenset(m for m, layout in self.layouts.items() if isinstance(layout, Registers))
         taken = names_in(kernel)
         self.registers = {m: register_names(m, self.layouts[m].width, taken) for m in held}
-        self.naming = naming(body, self.unrolled, held, taken)
+        self.naming = naming(body, self.spelled, held, taken)
         self.spell = Expressions(self.layouts, self.registers, self.naming)
         self.lines: list[str] = []
         self.undeclared: dict[str, _Undeclared] = {}
@@ -89,9 +90,11 @@ class Writer:
                 self.block(s, depth)
             case For(_, _, body, _) if (fill := self.filled(s)) is not None:
                 self.fill(*fill, depth)
-            case For(var, count, body, _) if var in self.unrolled:
+            case For(var, count, body, _) if var in self.spelled:
                 self.expanded(var, count, body, depth)
-            case For(var, count, body, _):
+            case For(var, count, body, how):
+                if how is Unroll.YES:
+                    self.line(depth, "#pragma unroll")
                 self.line(depth, f"for (int {var} = 0; {var} < {count}; ++{var}) {{")
                 self.definitions(var, depth + 1)
                 self.block(body, depth + 1)
@@ -158,10 +161,10 @@ class Writer:
         return f"{entry.kind} "
 
     def filled(self, s: For) -> tuple[list[str], str] | None:
-        """The registers that nested unrolled loops do nothing but fill with one literal."""
+        """The registers that nested spelled-out loops do nothing but fill with one literal."""
         counts: list[tuple[str, int]] = []
         inner: Statement = s
-        while isinstance(inner, For) and inner.var in self.unrolled:
+        while isinstance(inner, For) and inner.var in self.spelled:
             counts.append((inner.var, inner.count))
             if len(inner.body.statements) != 1:
                 return None

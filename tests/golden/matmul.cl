@@ -31,7 +31,7 @@ __kernel void matmul(
     const int a_at = i_a_chunk * 2048 + a_base;
     const int a_tile_at = i_a_chunk_mod_2 * 1024 + lid1 * 8;
     const int b_tile_at = i_a_chunk_mod_2 * 512 + lid0 * 8;
-    const int a_tile_at2 = part * 1024 + a_tile_base;
+    const int a_tile_at3 = part * 1024 + a_tile_base;
     float4 next_a_tile_0, next_a_tile_1;
     float4 next_b_tile;
     if (i_a_chunk < 7) {
@@ -40,165 +40,14 @@ __kernel void matmul(
       next_b_tile = *(const __global float4 *)&b[i_a_chunk * 1024 + b_base + 1024];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    {
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at + 4];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at + 4];
-      acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
-      acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
-      acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
-      acc_1_1 = fma((float4)(a_row_0.s1), b_row_1, acc_1_1);
-      acc_2_0 = fma((float4)(a_row_0.s2), b_row_0, acc_2_0);
-      acc_2_1 = fma((float4)(a_row_0.s2), b_row_1, acc_2_1);
-      acc_3_0 = fma((float4)(a_row_0.s3), b_row_0, acc_3_0);
-      acc_3_1 = fma((float4)(a_row_0.s3), b_row_1, acc_3_1);
-      acc_4_0 = fma((float4)(a_row_1.s0), b_row_0, acc_4_0);
-      acc_4_1 = fma((float4)(a_row_1.s0), b_row_1, acc_4_1);
-      acc_5_0 = fma((float4)(a_row_1.s1), b_row_0, acc_5_0);
-      acc_5_1 = fma((float4)(a_row_1.s1), b_row_1, acc_5_1);
-      acc_6_0 = fma((float4)(a_row_1.s2), b_row_0, acc_6_0);
-      acc_6_1 = fma((float4)(a_row_1.s2), b_row_1, acc_6_1);
-      acc_7_0 = fma((float4)(a_row_1.s3), b_row_0, acc_7_0);
-      acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
-    }
-    {
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at + 128];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at + 132];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at + 64];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at + 68];
-      acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
-      acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
-      acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
-      acc_1_1 = fma((float4)(a_row_0.s1), b_row_1, acc_1_1);
-      acc_2_0 = fma((float4)(a_row_0.s2), b_row_0, acc_2_0);
-      acc_2_1 = fma((float4)(a_row_0.s2), b_row_1, acc_2_1);
-      acc_3_0 = fma((float4)(a_row_0.s3), b_row_0, acc_3_0);
-      acc_3_1 = fma((float4)(a_row_0.s3), b_row_1, acc_3_1);
-      acc_4_0 = fma((float4)(a_row_1.s0), b_row_0, acc_4_0);
-      acc_4_1 = fma((float4)(a_row_1.s0), b_row_1, acc_4_1);
-      acc_5_0 = fma((float4)(a_row_1.s1), b_row_0, acc_5_0);
-      acc_5_1 = fma((float4)(a_row_1.s1), b_row_1, acc_5_1);
-      acc_6_0 = fma((float4)(a_row_1.s2), b_row_0, acc_6_0);
-      acc_6_1 = fma((float4)(a_row_1.s2), b_row_1, acc_6_1);
-      acc_7_0 = fma((float4)(a_row_1.s3), b_row_0, acc_7_0);
-      acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
-    }
-    {
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at + 256];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at + 260];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at + 128];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at + 132];
-      acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
-      acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
-      acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
-      acc_1_1 = fma((float4)(a_row_0.s1), b_row_1, acc_1_1);
-      acc_2_0 = fma((float4)(a_row_0.s2), b_row_0, acc_2_0);
-      acc_2_1 = fma((float4)(a_row_0.s2), b_row_1, acc_2_1);
-      acc_3_0 = fma((float4)(a_row_0.s3), b_row_0, acc_3_0);
-      acc_3_1 = fma((float4)(a_row_0.s3), b_row_1, acc_3_1);
-      acc_4_0 = fma((float4)(a_row_1.s0), b_row_0, acc_4_0);
-      acc_4_1 = fma((float4)(a_row_1.s0), b_row_1, acc_4_1);
-      acc_5_0 = fma((float4)(a_row_1.s1), b_row_0, acc_5_0);
-      acc_5_1 = fma((float4)(a_row_1.s1), b_row_1, acc_5_1);
-      acc_6_0 = fma((float4)(a_row_1.s2), b_row_0, acc_6_0);
-      acc_6_1 = fma((float4)(a_row_1.s2), b_row_1, acc_6_1);
-      acc_7_0 = fma((float4)(a_row_1.s3), b_row_0, acc_7_0);
-      acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
-    }
-    {
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at + 384];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at + 388];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at + 192];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at + 196];
-      acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
-      acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
-      acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
-      acc_1_1 = fma((float4)(a_row_0.s1), b_row_1, acc_1_1);
-      acc_2_0 = fma((float4)(a_row_0.s2), b_row_0, acc_2_0);
-      acc_2_1 = fma((float4)(a_row_0.s2), b_row_1, acc_2_1);
-      acc_3_0 = fma((float4)(a_row_0.s3), b_row_0, acc_3_0);
-      acc_3_1 = fma((float4)(a_row_0.s3), b_row_1, acc_3_1);
-      acc_4_0 = fma((float4)(a_row_1.s0), b_row_0, acc_4_0);
-      acc_4_1 = fma((float4)(a_row_1.s0), b_row_1, acc_4_1);
-      acc_5_0 = fma((float4)(a_row_1.s1), b_row_0, acc_5_0);
-      acc_5_1 = fma((float4)(a_row_1.s1), b_row_1, acc_5_1);
-      acc_6_0 = fma((float4)(a_row_1.s2), b_row_0, acc_6_0);
-      acc_6_1 = fma((float4)(a_row_1.s2), b_row_1, acc_6_1);
-      acc_7_0 = fma((float4)(a_row_1.s3), b_row_0, acc_7_0);
-      acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
-    }
-    {
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at + 512];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at + 516];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at + 256];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at + 260];
-      acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
-      acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
-      acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
-      acc_1_1 = fma((float4)(a_row_0.s1), b_row_1, acc_1_1);
-      acc_2_0 = fma((float4)(a_row_0.s2), b_row_0, acc_2_0);
-      acc_2_1 = fma((float4)(a_row_0.s2), b_row_1, acc_2_1);
-      acc_3_0 = fma((float4)(a_row_0.s3), b_row_0, acc_3_0);
-      acc_3_1 = fma((float4)(a_row_0.s3), b_row_1, acc_3_1);
-      acc_4_0 = fma((float4)(a_row_1.s0), b_row_0, acc_4_0);
-      acc_4_1 = fma((float4)(a_row_1.s0), b_row_1, acc_4_1);
-      acc_5_0 = fma((float4)(a_row_1.s1), b_row_0, acc_5_0);
-      acc_5_1 = fma((float4)(a_row_1.s1), b_row_1, acc_5_1);
-      acc_6_0 = fma((float4)(a_row_1.s2), b_row_0, acc_6_0);
-      acc_6_1 = fma((float4)(a_row_1.s2), b_row_1, acc_6_1);
-      acc_7_0 = fma((float4)(a_row_1.s3), b_row_0, acc_7_0);
-      acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
-    }
-    {
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at + 640];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at + 644];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at + 320];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at + 324];
-      acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
-      acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
-      acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
-      acc_1_1 = fma((float4)(a_row_0.s1), b_row_1, acc_1_1);
-      acc_2_0 = fma((float4)(a_row_0.s2), b_row_0, acc_2_0);
-      acc_2_1 = fma((float4)(a_row_0.s2), b_row_1, acc_2_1);
-      acc_3_0 = fma((float4)(a_row_0.s3), b_row_0, acc_3_0);
-      acc_3_1 = fma((float4)(a_row_0.s3), b_row_1, acc_3_1);
-      acc_4_0 = fma((float4)(a_row_1.s0), b_row_0, acc_4_0);
-      acc_4_1 = fma((float4)(a_row_1.s0), b_row_1, acc_4_1);
-      acc_5_0 = fma((float4)(a_row_1.s1), b_row_0, acc_5_0);
-      acc_5_1 = fma((float4)(a_row_1.s1), b_row_1, acc_5_1);
-      acc_6_0 = fma((float4)(a_row_1.s2), b_row_0, acc_6_0);
-      acc_6_1 = fma((float4)(a_row_1.s2), b_row_1, acc_6_1);
-      acc_7_0 = fma((float4)(a_row_1.s3), b_row_0, acc_7_0);
-      acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
-    }
-    {
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at + 768];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at + 772];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at + 384];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at + 388];
-      acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
-      acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
-      acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
-      acc_1_1 = fma((float4)(a_row_0.s1), b_row_1, acc_1_1);
-      acc_2_0 = fma((float4)(a_row_0.s2), b_row_0, acc_2_0);
-      acc_2_1 = fma((float4)(a_row_0.s2), b_row_1, acc_2_1);
-      acc_3_0 = fma((float4)(a_row_0.s3), b_row_0, acc_3_0);
-      acc_3_1 = fma((float4)(a_row_0.s3), b_row_1, acc_3_1);
-      acc_4_0 = fma((float4)(a_row_1.s0), b_row_0, acc_4_0);
-      acc_4_1 = fma((float4)(a_row_1.s0), b_row_1, acc_4_1);
-      acc_5_0 = fma((float4)(a_row_1.s1), b_row_0, acc_5_0);
-      acc_5_1 = fma((float4)(a_row_1.s1), b_row_1, acc_5_1);
-      acc_6_0 = fma((float4)(a_row_1.s2), b_row_0, acc_6_0);
-      acc_6_1 = fma((float4)(a_row_1.s2), b_row_1, acc_6_1);
-      acc_7_0 = fma((float4)(a_row_1.s3), b_row_0, acc_7_0);
-      acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
-    }
-    {
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at + 896];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at + 900];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at + 448];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at + 452];
+    #pragma unroll
+    for (int i_a_k = 0; i_a_k < 8; ++i_a_k) {
+      const int a_tile_at2 = i_a_k * 128 + a_tile_at;
+      const int b_tile_at2 = i_a_k * 64 + b_tile_at;
+      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at2];
+      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at2 + 4];
+      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at2];
+      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at2 + 4];
       acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
       acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
       acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
@@ -217,8 +66,8 @@ __kernel void matmul(
       acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
     }
     if (i_a_chunk < 7) {
-      *(__local float4 *)&a_tile[a_tile_at2] = next_a_tile_0;
-      *(__local float4 *)&a_tile[a_tile_at2 + 512] = next_a_tile_1;
+      *(__local float4 *)&a_tile[a_tile_at3] = next_a_tile_0;
+      *(__local float4 *)&a_tile[a_tile_at3 + 512] = next_a_tile_1;
       *(__local float4 *)&b_tile[part * 512 + a_tile_base] = next_b_tile;
     }
   }

@@ -31,15 +31,10 @@ __kernel void convolve(
       if (lid0 < 8) {
         for (int i_kernel = 0; i_kernel < 4; ++i_kernel) {
           float acc = 0.0f;
-          acc = fma(pixels[pixels_base], kernels[i_kernel * 9], acc);
-          acc = fma(pixels[pixels_base + 1], kernels[i_kernel * 9 + 1], acc);
-          acc = fma(pixels[pixels_base + 2], kernels[i_kernel * 9 + 2], acc);
-          acc = fma(pixels[pixels_base + 10], kernels[i_kernel * 9 + 3], acc);
-          acc = fma(pixels[pixels_base + 11], kernels[i_kernel * 9 + 4], acc);
-          acc = fma(pixels[pixels_base + 12], kernels[i_kernel * 9 + 5], acc);
-          acc = fma(pixels[pixels_base + 20], kernels[i_kernel * 9 + 6], acc);
-          acc = fma(pixels[pixels_base + 21], kernels[i_kernel * 9 + 7], acc);
-          acc = fma(pixels[pixels_base + 22], kernels[i_kernel * 9 + 8], acc);
+          #pragma unroll
+          for (int i_x = 0; i_x < 9; ++i_x) {
+            acc = fma(pixels[i_x / 3 * 7 + i_x + pixels_base], kernels[i_kernel * 9 + i_x], acc);
+          }
           out[i_kernel + out_at] = acc;
         }
       }

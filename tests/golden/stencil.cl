@@ -8,8 +8,9 @@ __kernel void stencil(
 {
   const int gid0 = get_global_id(0);
   float acc = 0.0f;
-  acc = acc + xs[max(0, gid0 - 1)];
-  acc = acc + xs[gid0];
-  acc = acc + xs[min(4095, gid0 + 1)];
+  #pragma unroll
+  for (int i_x = 0; i_x < 3; ++i_x) {
+    acc = acc + xs[min(4095, max(0, gid0 + i_x - 1))];
+  }
   out[gid0] = acc;
 }
