@@ -2,7 +2,7 @@
 
 explore PROGRAM.lift [options]      a new run
 explore resume RUN                  go on with one
-explore front|show|report|pick|compare RUN …
+explore front|show|report|pick|compare|export RUN …
 explore devices                     what there is to run on
 """
 
@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "report": _report,
         "pick": _pick,
         "compare": _compare,
+        "export": _export,
         "devices": _devices,
     }
     verb = commands.get(given[0]) if given else None
@@ -193,9 +194,9 @@ def _pick(argv: list[str]) -> int:
         "--export", type=Path, metavar="DIR", help="write it with hosts that run it"
     )
     parser.add_argument("--json", action="store_true")
-    from explore.commands import export
+    from explore.commands import pick_variant
 
-    return export(parser.parse_args(argv))
+    return pick_variant(parser.parse_args(argv))
 
 
 def _compare(argv: list[str]) -> int:
@@ -205,6 +206,18 @@ def _compare(argv: list[str]) -> int:
     from explore.commands import compare
 
     return compare(parser.parse_args(argv))
+
+
+def _export(argv: list[str]) -> int:
+    parser = _of_run("export", "All variants of a run as a table, or as T4 for other tools.")
+    parser.add_argument("--t4", type=Path, metavar="FILE.json", help="results of auto-tuners")
+    parser.add_argument("--csv", type=Path, metavar="FILE.csv", help="one row a variant")
+    given = parser.parse_args(argv)
+    if given.t4 is None and given.csv is None:
+        parser.error("expected --t4 FILE, --csv FILE or both")
+    from explore.commands import export_run
+
+    return export_run(given)
 
 
 def _devices(argv: list[str]) -> int:

@@ -18,7 +18,7 @@ from explore.environment import Environment
 from explore.lowering import bound, lowering
 from explore.options import Options
 from explore.records import Record
-from explore.run import Run, Source, Target, device_named, new_folder, start
+from explore.run import Run, Source, Target, device_of, new_folder, start
 from explore.search import Strategy
 from explore.space import constraints, laddered
 from explore.target import profile_of
@@ -46,11 +46,11 @@ class Compiled:
     def of(record: Record, environment: Environment) -> "Compiled":
         """A variant of a stored run, on the device of that run."""
         plan = record.variant.plan
-        device = device_named(environment.device, environment.driver)
+        device = device_of(environment)
         if plan is None:
             raise UserError(f"{record.variant.id} was never compiled: it failed before")
         if device is None:
-            raise UserError(f"{environment.device} is not here: the run was made on it")
+            raise UserError(f"{environment.where} is not here: the run was made on it")
         names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
         return Compiled(plan, open_device(device).build(plan), names, record)
 

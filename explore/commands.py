@@ -2,23 +2,23 @@
 
 import argparse
 import json
+import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-
-from explore.export import export as write
-from explore.export import kernel_text
+from explore.export import export, kernel_text
+from explore.export_csv import to_csv
+from explore.export_t4 import to_t4
+from explore.files import write_whole
 from explore.front import by_id, front, pick
 from explore.jsonlines import to_line
-from explore.progress import front_table
-from explore.records import Failed, Measured, Record, latest
+from explore.records import Failed, Measured, Peer, Record, latest
 from explore.run import Run, limits_of
+from explore.table import front_lines
 from explore.units import show_bytes, show_time
 from ir.errors import UserError
-
-PIPED = 132  # columns of a table that goes to a file
 
 
 def show_front(given: argparse.Namespace) -> int:
@@ -32,31 +32,30 @@ def show_front(given: argparse.Namespace) -> int:
         from explore.plot import plot_front  # here: slow to import
 
         known = run.environment
-        title = f"{known.name} on {known.device}"
+        title = f"{known.name} on {known.where}"
         plot_front(run.records, given.plot, title=title, peers=run.peers, bounds=known.bounds)
     return 0
 
 
 def print_front(run: Run) -> None:
     """The table, the peers under it, and what kind of numbers these are."""
-    records, known = run.records, run.environment
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
-    if not front(records):
-        console.print("no variant ran to the end", markup=False)
-    else:
-        console.print(front_table(records, known.bounds))
-    for peer in run.peers:
-        best = front(records)
-        ratio = f", {peer.time_ns / (best[0].time_ns or 1):.2f}× our best time" if best else ""
-        note = f" ({peer.note})" if peer.note else ""
-        line = f"{peer.name}{note}: {show_time(peer.time_ns)}, {show_bytes(peer.memory_bytes)}"
-        console.print(line + ratio, markup=False)
+    found, known = front(run.records), run.environment
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = front_lines(found, known.bounds, width) if found else ["no variant ran to the end"]
+    lines += [_beside(peer, found) for peer in run.peers]
     if known.options.get("profile"):
-        console.print(
+        lines.append(
             f"{known.device} is not here: nothing ran. Times are predicted by a cost model, "
-            "to rank variants by; they are not measurements.",
-            markup=False,
+            "to rank variants by; they are not measurements."
         )
+    print("\n".join(lines))
+
+
+def _beside(peer: Peer, found: Sequence[Record]) -> str:
+    """A peer in a line, and its time in ours."""
+    note = f" ({peer.note})" if peer.note else ""
+    ratio = f", {peer.time_ns / (found[0].time_ns or 1):.2f}× our best time" if found else ""
+    return f"{peer.name}{note}: {show_time(peer.time_ns)}, {show_bytes(peer.memory_bytes)}{ratio}"
 
 
 def show(given: argparse.Namespace) -> int:
@@ -149,7 +148,7 @@ def report(given: argparse.Namespace) -> int:
     return 0
 
 
-def export(given: argparse.Namespace) -> int:
+def pick_variant(given: argparse.Namespace) -> int:
     """`explore pick RUN`"""
     run = Run(given.run)
     records = run.records
@@ -161,8 +160,21 @@ def export(given: argparse.Namespace) -> int:
     else:
         print("\n".join(_summary(record)))
     if given.export is not None:
-        write(record, run.environment, given.export)
+        export(record, run.environment, given.export)
         print(f"written to {given.export}: run host.py, or make")
+    return 0
+
+
+def export_run(given: argparse.Namespace) -> int:
+    """`explore export RUN`"""
+    run = Run(given.run)
+    records = run.records
+    if given.t4 is not None:
+        write_whole(given.t4, json.dumps(to_t4(records, run.environment), indent=1) + "\n")
+        print(f"{given.t4}: T4 results")
+    if given.csv is not None:
+        write_whole(given.csv, to_csv(records))
+        print(f"{given.csv}: {len(latest(records))} variants")
     return 0
 
 

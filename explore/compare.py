@@ -4,12 +4,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from explore.environment import why_not_comparable
 from explore.front import pick
 from explore.options import Options
 from explore.peers import duel, peer_named
 from explore.reference import stored_reference
-from explore.run import Source, device_pool, environment_of, target_again
+from explore.run import Source, device_of, device_pool
 from explore.store import Store
 from ir.errors import UserError
 
@@ -21,19 +20,19 @@ def compare(folder: Path, against: tuple[str, ...]) -> list[dict[str, Any]]:
     options = Options.from_json(known.options)
     source = Source(known.program, str(known.options["file"]))
     program = source.program(options)
-    target = target_again(known)
-    if target.device is None:
+    if known.options.get("profile"):
         raise UserError(f"{folder} ran on no device: there is nothing to compare")
-    if reason := why_not_comparable(known, environment_of(source, options, target)):
-        raise UserError(f"cannot compare with {folder}: {reason}")
+    target = device_of(known)
+    if target is None:
+        raise UserError(f"{known.where} is not here: the run was made on it")
     best = pick(records)
     found = []
     with ExitStack() as stack:
-        device = device_pool(stack, folder, program, options, target.device)
+        device = device_pool(stack, folder, program, options, target)
         file = stored_reference(program, options.seed, folder)
         for name in map(peer_named, against):
             plan = best.variant.plan
-            result = duel(name, program, options.seed, file, target.device, device, plan)
+            result = duel(name, program, options.seed, file, target, device, plan)
             ours, theirs = result.ours_ns or best.time_ns, result.best
             found.append(
                 {

@@ -16,8 +16,9 @@ class Environment:
     program: str  # its text
     name: str  # of the program
     device: str
-    driver: str
-    version: str  # of convlift
+    driver: str  # its version
+    version: str  # of convlift, with a hash of its sources
+    platform: str = ""  # the OpenCL runtime: two may call one processor by the same name
     seed: int = 0
     variants: int = 1000
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -26,6 +27,11 @@ class Environment:
         default_factory=dict
     )  # host, OS, Python: for the record only
     started_unix_s: float = 0.0
+
+    @property
+    def where(self) -> str:
+        """The device, told apart from one of that name under another runtime."""
+        return f"{self.device} ({self.platform})" if self.platform else self.device
 
     @property
     def program_hash(self) -> str:
@@ -45,6 +51,7 @@ def why_not_comparable(stored: Environment, now: Environment) -> str | None:
     for what, before, here in (
         ("program", stored.program_hash[:12], now.program_hash[:12]),
         ("device", stored.device, now.device),
+        ("platform", stored.platform, now.platform),
         ("driver", stored.driver, now.driver),
         ("convlift", stored.version, now.version),
     ):

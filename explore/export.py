@@ -1,8 +1,8 @@
 """`pick --export`: a variant with all it needs elsewhere, which runs and checks itself."""
 
 import json
-import os
 import re
+import string
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.environment import Environment
+from explore.files import write_whole
 from explore.jsonlines import plan_json
 from explore.options import Options
 from explore.records import Record
@@ -41,7 +42,7 @@ def export(record: Record, environment: Environment, folder: Path) -> None:
     texts = {
         "kernels.cl": kernel_text(record),
         OURS: json.dumps(_plan(record, environment, options.max_error), indent=1) + "\n",
-        "plan.h": _header(plan, options.max_error),
+        "plan.h": _header(plan, environment, options.max_error),
         "host.py": _template("host.py.in"),
         "host.c": _template("host.c"),
         "Makefile": MAKEFILE,
@@ -52,13 +53,13 @@ def export(record: Record, environment: Environment, folder: Path) -> None:
     try:
         _refuse_occupied(folder)
         (folder / "data").mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            _write(folder / name, text.encode())
-        for name, array in data.items():
-            _write(folder / "data" / f"{name}.bin", np.ascontiguousarray(array).tobytes())
-        _write(folder / "data" / "expected.bin", np.asarray(expected, np.float64).tobytes())
     except OSError as error:
         raise UserError(f"cannot write in {folder}: {error.strerror}") from error
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    for name, array in data.items():
+        write_whole(folder / "data" / f"{name}.bin", np.ascontiguousarray(array).tobytes())
+    write_whole(folder / "data" / "expected.bin", np.asarray(expected, np.float64).tobytes())
 
 
 def kernel_text(record: Record) -> str:
@@ -92,15 +93,6 @@ def _refuse_occupied(folder: Path) -> None:
         raise UserError(f"{folder / 'data'} leads elsewhere: choose a new folder")
 
 
-def _write(file: Path, content: bytes) -> None:
-    """The file itself, even where a link of its name leads elsewhere."""
-    part = file.with_name(f".part-{file.name}")
-    part.unlink(missing_ok=True)
-    with part.open("xb") as out:
-        out.write(content)
-    os.replace(part, file)
-
-
 def _template(name: str) -> str:
     return files("explore").joinpath(name).read_text(encoding="utf-8")
 
@@ -116,6 +108,7 @@ def _plan(record: Record, environment: Environment, max_error: float) -> Mapping
         "form": record.variant.form,
         "parameters": dict(record.variant.parameters),
         "device": environment.device,
+        "platform": environment.platform,
         "time_ns": record.time_ns,
         "max_error": max_error,
     }
@@ -124,7 +117,7 @@ def _plan(record: Record, environment: Environment, max_error: float) -> Mapping
 # ---- C
 
 
-def _header(plan: Plan, max_error: float) -> str:
+def _header(plan: Plan, environment: Environment, max_error: float) -> str:
     numbers = {buffer.name: i for i, buffer in enumerate(plan.buffers)}
     most = max(len(kernel.arguments) for kernel in plan.kernels)
     buffers = "".join(f"  {_c_buffer(b)},\n" for b in plan.buffers)
@@ -132,6 +125,8 @@ def _header(plan: Plan, max_error: float) -> str:
     return f"""/* The launch plan: what plan.json says, for host.c. */
 enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)} }};
 #define MAX_ERROR {max_error!r}
+#define DEVICE {_c_text(environment.device)} /* where it was measured */
+#define PLATFORM {_c_text(environment.platform)}
 enum scalar {{ FLOAT, HALF, INT }};
 enum role {{ INPUT, CONST, PACKED, TEMPORARY, OUTPUT }};
 static const struct {{
@@ -150,6 +145,16 @@ static const struct {{
 }} kernels[] = {{
 {kernels}}};
 """
+
+
+def _c_text(text: str) -> str:
+    """A C string of the text's bytes; those that C could misread are spelled in octal."""
+    plain = string.ascii_letters + string.digits + " .,:;_+-()@#"
+    return '"' + "".join(c if c in plain else _octal(c) for c in text) + '"'
+
+
+def _octal(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in char.encode())
 
 
 def _c_buffer(b: Buffer) -> str:
@@ -172,7 +177,8 @@ def _readme(record: Record, environment: Environment) -> str:
     memory, time = show_bytes(record.memory_bytes), show_time(record.time_ns)
     return f"""# {record.variant.id}
 
-A variant of the program below: {time} and {memory} of global memory on {environment.device}.
+A variant of the program below: {time} and {memory} of global memory on
+{environment.where}.
 
     python host.py      (needs numpy and pyopencl)
     make && ./host      (needs a C compiler, the OpenCL headers and a loader)

@@ -36,6 +36,7 @@ def to_t4(records: Sequence[Record], environment: Environment) -> dict[str, Any]
             "program": environment.name,
             "program_sha256": environment.program_hash,
             "device": environment.device,
+            "platform": environment.platform,
             "driver": environment.driver,
             "seed": environment.seed,
         },

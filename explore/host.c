@@ -1,5 +1,6 @@
 /* Runs the exported kernels on their stored inputs and checks the result.
-   Built by `make`; run in this folder: ./host [DEVICE NUMBER] */
+   Built by `make`; run in this folder: ./host [DEVICE], a number or part of a name;
+   by default the device that it was measured on, if that is here. */
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -39,18 +40,57 @@ static char *contents(const char *path, size_t *size) {
   return text;
 }
 
-static cl_device_id device_number(unsigned wanted) {
+struct device {
+  cl_device_id id;
+  char title[600]; /* name (platform) */
+};
+
+static char *trimmed(char *text) {
+  while (*text == ' ') ++text;
+  for (size_t n = strlen(text); n && text[n - 1] == ' ';) text[--n] = 0;
+  return text;
+}
+
+static void describe(struct device *device, cl_platform_id platform) {
+  char name[256] = "", of[256] = "";
+  clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof of - 1, of, NULL);
+  snprintf(device->title, sizeof device->title, "%s (%s)", trimmed(name), trimmed(of));
+}
+
+static unsigned all_devices(struct device *found) {
   cl_platform_id platforms[MOST_DEVICES];
   cl_uint platform_count = 0;
+  unsigned total = 0;
   check(clGetPlatformIDs(MOST_DEVICES, platforms, &platform_count), "finding platforms");
   for (cl_uint p = 0; p < platform_count && p < MOST_DEVICES; ++p) {
     cl_device_id devices[MOST_DEVICES];
     cl_uint count = 0;
     if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MOST_DEVICES, devices, &count)) continue;
-    if (wanted < count) return devices[wanted];
-    wanted -= count;
+    for (cl_uint d = 0; d < count && d < MOST_DEVICES && total < MOST_DEVICES; ++d) {
+      found[total].id = devices[d];
+      describe(&found[total++], platforms[p]);
+    }
   }
-  fprintf(stderr, "there is no such device\n");
+  return total;
+}
+
+static struct device chosen(const char *wanted) {
+  static struct device found[MOST_DEVICES];
+  unsigned count = all_devices(found);
+  char *end = NULL;
+  unsigned long number = wanted ? strtoul(wanted, &end, 10) : 0;
+  if (wanted && *wanted && !*end && number < count) return found[number];
+  for (unsigned d = 0; d < count; ++d)
+    if (wanted ? strstr(found[d].title, wanted) != NULL
+               : !strcmp(found[d].title, DEVICE " (" PLATFORM ")"))
+      return found[d];
+  if (!wanted && count) {
+    fprintf(stderr, "measured on %s, which is not here\n", DEVICE " (" PLATFORM ")");
+    return found[0];
+  }
+  fprintf(stderr, "no device %s; there are:\n", wanted ? wanted : "is here");
+  for (unsigned d = 0; d < count; ++d) fprintf(stderr, "%u  %s\n", d, found[d].title);
   exit(1);
 }
 
@@ -116,9 +156,8 @@ static int ascending(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-  cl_device_id device = device_number(argc > 1 ? (unsigned)atoi(argv[1]) : 0);
-  char name[256] = "";
-  clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+  struct device here = chosen(argc > 1 ? argv[1] : NULL);
+  cl_device_id device = here.id;
   cl_int status;
   cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
   check(status, "opening the device");
@@ -165,7 +204,7 @@ int main(int argc, char **argv) {
     scale += expected[i] * expected[i];
   }
   double error = sqrt(difference / (scale > 0 ? scale : 1));
-  printf("%s: %.3f ms, error %.1e\n", name, times[RUNS / 2] / 1e6, error);
+  printf("%s: %.3f ms, error %.1e\n", here.title, times[RUNS / 2] / 1e6, error);
   if (!(error <= MAX_ERROR)) {
     fprintf(stderr, "wrong: the error is over %.1e\n", (double)MAX_ERROR);
     return 1;

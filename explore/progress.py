@@ -6,12 +6,11 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
-from rich.table import Table
 from rich.text import Text
 
-from explore.front import front, pareto
-from explore.records import Bounds, Failed, Measured, Predicted, Record
-from explore.units import show_bytes, show_time
+from explore.front import pareto
+from explore.records import Failed, Record
+from explore.units import show_time
 
 _EVERY = 10.0  # seconds between plain lines
 
@@ -88,42 +87,6 @@ class Watch:
     ) -> None:
         if self._bar:
             self._bar.stop()
-
-
-def front_table(records: Sequence[Record], bounds: Bounds | None = None) -> Table:
-    """The front, fastest first, for a console."""
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    flops = bounds.flops if bounds else None
-    columns = ["time", "±", *(["GFLOP/s"] if flops else []), "memory", "workspace", "error"]
-    table.add_column("id", no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("form")
-    table.add_column("parameters")
-    for record in front(records):
-        cells = [record.variant.id, *_numbers(record, flops)]
-        cells.append(record.variant.form or ", ".join(record.variant.stored) or "–")
-        cells.append(" ".join(f"{name}={value}" for name, value in record.variant.parameters))
-        table.add_row(*map(Text, cells))
-    return table
-
-
-def _numbers(record: Record, flops: int | None) -> list[str]:
-    time_ns = record.time_ns or 0.0
-    rate = [f"{flops / time_ns:.4g}"] if flops and time_ns else ["–"] if flops else []
-    error = "–" if record.error is None else f"{record.error:.1e}"
-    memory, workspace = show_bytes(record.memory_bytes), show_bytes(record.workspace_bytes)
-    return [show_time(time_ns), _spread(record), *rate, memory, workspace, error]
-
-
-def _spread(record: Record) -> str:
-    match record.outcome:
-        case Measured(spread=spread):
-            return f"{spread:.1%}"
-        case Predicted():
-            return "predicted"
-        case Failed():
-            return "–"
 
 
 def _bar(console: Console) -> Progress:

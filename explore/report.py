@@ -7,7 +7,6 @@ summary) or as compressed JSON in base64 (derivations, plans, sources), and is s
 import base64
 import html
 import json
-import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from explore.environment import Environment
+from explore.files import write_whole
 from explore.front import front
 from explore.jsonlines import to_json
 from explore.palette import colours, markers
 from explore.records import STAGES, Failed, Peer, Record, Stage, latest
-from ir.errors import UserError
 
 _DETAILS = ("parameters", "derivation", "buffers", "kernels", "source", "detail")
 _SUMMARY = (
@@ -35,12 +34,7 @@ def write_report(
     file: Path, records: Sequence[Record], environment: Environment, peers: Sequence[Peer] = ()
 ) -> None:
     """Appears whole or not at all."""
-    part = file.with_name(file.name + ".part")
-    try:
-        part.write_text(report(records, environment, peers), encoding="utf-8")
-        os.replace(part, file)
-    except OSError as error:
-        raise UserError(f"cannot write {file}: {error.strerror}") from error
+    write_whole(file, report(records, environment, peers))
 
 
 def report(records: Sequence[Record], environment: Environment, peers: Sequence[Peer] = ()) -> str:
@@ -49,7 +43,7 @@ def report(records: Sequence[Record], environment: Environment, peers: Sequence[
     found = latest(records)
     details = [_details(to_json(record)) for record in found]
     values = {
-        "title": html.escape(f"{environment.name} on {environment.device}"),
+        "title": html.escape(f"{environment.name} on {environment.where}"),
         "plotly": get_plotlyjs(),
         "run": _inert(json.dumps(_run(records, found, environment, peers), allow_nan=False)),
         "details": _packed(json.dumps(details, allow_nan=False)),
@@ -95,7 +89,7 @@ def _run(
     return {
         "name": environment.name,
         "program": environment.program,
-        "device": environment.device,
+        "device": environment.where,
         "driver": environment.driver,
         "version": environment.version,
         "seed": environment.seed,

@@ -1,6 +1,5 @@
 """A run from start to end: its folder, its workers, its front, its report."""
 
-import importlib.metadata
 import platform
 import time
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from codegen.devices import Device, choose
+from codegen.devices import Device, choose, devices, working
 from constraints.devices import Profile
 from explore.again import measure_again
 from explore.candidates import candidates
@@ -33,6 +32,7 @@ from explore.target import profile_of
 from explore.units import parse_bytes, parse_seconds
 from explore.variant import make
 from explore.variant import setup_for as builder_setup
+from explore.version import version
 from explore.work import least_bytes, operations
 from explore.worker import Pool
 from ir.errors import UserError
@@ -67,8 +67,12 @@ class Target:
         return self.device.name if self.device else f"{self.profile.name} (profile)"
 
     @property
+    def platform(self) -> str:
+        return self.device.platform if self.device else ""
+
+    @property
     def driver(self) -> str:
-        return f"{self.device.platform} {self.device.driver}" if self.device else "none: not run"
+        return self.device.driver if self.device else "none: not run"
 
     @property
     def disturbed_by_builds(self) -> bool:
@@ -124,14 +128,6 @@ def limits_of(max_memory: str | int | None, max_time: str | float | None) -> Lim
     return Limits(memory, None if seconds is None else seconds * 1e9)
 
 
-def version() -> str:
-    """Of convlift."""
-    try:
-        return importlib.metadata.version("convlift")
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
-
-
 def environment_of(source: Source, options: Options, target: Target) -> Environment:
     """All that a run's times depend on."""
     program = source.program(options)
@@ -139,6 +135,7 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
         program=source.text,
         name=program.name,
         device=target.name,
+        platform=target.platform,
         driver=target.driver,
         version=version(),
         seed=options.seed,
@@ -194,16 +191,15 @@ def target_again(stored: Environment) -> Target:
 
     if name := stored.options.get("profile"):
         return Target(profile(name), None)
-    device = device_named(stored.device, stored.driver) or choose(None)
+    device = device_of(stored) or choose(None)
     return Target(profile_of(device), device)
 
 
-def device_named(name: str, driver: str) -> Device | None:
-    """The device here with that name and driver."""
-    from codegen.devices import devices
-
-    here = (d for d in devices() if isinstance(d, Device))
-    return next((d for d in here if d.name == name and f"{d.platform} {d.driver}" == driver), None)
+def device_of(stored: Environment) -> Device | None:
+    """The device that a run was made on, if it is here."""
+    meant = (stored.device, stored.platform, stored.driver)
+    here = working(devices())
+    return next((d for d in here if (d.name, d.platform, d.driver) == meant), None)
 
 
 def _explore(store: Store, program: Program, options: Options, target: Target) -> tuple[Run, bool]:
@@ -227,7 +223,7 @@ def _through(
     watch: Watch,
     before: Sequence[Record],
 ) -> bool:
-    watch.note(f"{program.name} on {target.name}: deriving")
+    watch.note(f"{program.name} on {store.environment.where}: deriving")
     with ExitStack() as stack:
         device = _meter(stack, store, program, options, target)
         found = candidates(program, target.profile, options)

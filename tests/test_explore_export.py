@@ -6,19 +6,24 @@ import io
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 from test_explore_samples import BOUNDS, ENVIRONMENT, sample_run, variant
 
+from explore.__main__ import main
 from explore.encode import matrix, strata
 from explore.export_csv import to_csv
 from explore.export_t4 import schema, to_t4
-from explore.progress import Watch, front_table
+from explore.front import front
+from explore.progress import Watch
 from explore.records import Failed, Measured, Record, Variant
 from explore.replay import Replay, compare
 from explore.schema import problems
+from explore.store import Store
+from explore.table import front_lines
 
 RECORDS = sample_run(300)
 
@@ -158,10 +163,39 @@ def test_progress_says_what_failed_and_what_is_best() -> None:
 
 
 def test_the_table_of_the_front_shows_names_as_they_are() -> None:
-    out = io.StringIO()
     named = replace(variant(tile=2), id="[red]x[/red]", stored=("[bold]",))
-    console = Console(file=out, width=200)
-    console.print(front_table([Record(named, Measured(2e6, 0.01, 1e-7))], BOUNDS))
-    assert "[red]x[/red]" in out.getvalue()
-    assert "[bold]" in out.getvalue()
-    assert "12.8 MiB" in out.getvalue()
+    _, line = front_lines([Record(named, Measured(2e6, 0.01, 1e-7))], BOUNDS)
+    assert line.startswith("[red]x[/red]")
+    assert "[bold]" in line
+    assert "12.8 MiB" in line
+
+
+@pytest.mark.parametrize("width", [80, 100, 150])
+def test_the_table_of_the_front_fits_the_console_and_leaves_nothing_out(width: int) -> None:
+    points = front(sample_run(300))
+    lines = front_lines(points, BOUNDS, width)
+    assert max(map(len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    for record in points:
+        given = " ".join(f"{name}={value}" for name, value in record.variant.parameters)
+        assert record.variant.id in text
+        assert given in text
+
+
+def test_a_table_for_a_file_has_one_line_a_point() -> None:
+    points = front(sample_run(300))
+    assert len(front_lines(points, BOUNDS)) == len(points) + 1
+
+
+def test_a_run_is_exported_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store.create(tmp_path / "run", ENVIRONMENT) as store:
+        store.append(RECORDS)
+    t4, table = tmp_path / "run.json", tmp_path / "run.csv"
+    assert main(["export", str(tmp_path / "run"), "--t4", str(t4), "--csv", str(table)]) == 0
+    assert json.loads(t4.read_text()) == to_t4(RECORDS, ENVIRONMENT)
+    assert len(list(csv.reader(table.open()))) == len(RECORDS) + 1
+    assert main(["export", str(tmp_path / "run"), "--csv", str(tmp_path)]) == 1
+    with pytest.raises(SystemExit) as ended:
+        main(["export", str(tmp_path / "run")])
+    assert ended.value.code == 2
+    assert "--t4 FILE" in capsys.readouterr().err

@@ -341,6 +341,35 @@ def test_an_export_runs_in_python(exported: Path, device: Device, tmp_path: Path
     )
     assert ran.returncode == 0, ran.stderr
     assert re.search(r"ms, error \d", ran.stdout)
+    assert f"{device.name} ({device.platform}): " in ran.stdout
+
+
+def test_an_export_says_where_it_was_measured_if_that_is_not_here(
+    exported: Path, device: Device, tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(exported, moved)
+    plan = json.loads((moved / "plan.json").read_text())
+    (moved / "plan.json").write_text(json.dumps(plan | {"platform": "Another runtime"}))
+    header = (moved / "plan.h").read_text()
+    renamed = header.replace("#define PLATFORM ", '#define PLATFORM "Another "')
+    (moved / "plan.h").write_text(renamed)
+    env = vendors(device, tmp_path)
+    for command in hosts(moved):
+        ran = subprocess.run(command, cwd=moved, env=env, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        assert f"measured on {device.name} (Another" in ran.stderr
+        none = subprocess.run([*command, "Abacus"], cwd=moved, env=env, capture_output=True)
+        assert none.returncode == 1
+        assert device.platform in none.stderr.decode()
+
+
+def hosts(folder: Path) -> list[list[str]]:
+    """The commands that run an export; the C one where it can be built."""
+    if not shutil.which("make") or not shutil.which("cc") or not Path("/usr/include/CL").exists():
+        return [[sys.executable, "host.py"]]
+    subprocess.run(["make", "-B"], cwd=folder, check=True, capture_output=True)
+    return [[sys.executable, "host.py"], ["./host"]]
 
 
 def test_an_export_runs_in_c(exported: Path, device: Device, tmp_path: Path) -> None:

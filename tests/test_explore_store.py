@@ -17,6 +17,7 @@ from test_explore_samples import ENVIRONMENT, sample_run
 from explore.front import front
 from explore.records import Measured, Peer
 from explore.store import FILE, Store
+from explore.version import sources_hash, version
 from ir.errors import UserError
 
 RECORDS = sample_run(120)
@@ -76,6 +77,7 @@ def test_a_run_can_be_watched_while_it_is_written(run: Path) -> None:
     ("change", "said"),
     [
         ({"device": "NVIDIA H200"}, "device 'NVIDIA H200'"),
+        ({"platform": "Portable Computing Language"}, "platform 'Portable"),
         ({"driver": "575.1"}, "driver '575.1'"),
         ({"version": "9.9"}, "convlift '9.9'"),
         ({"program": "id(x : float) = x"}, "program "),
@@ -85,6 +87,18 @@ def test_a_run_made_elsewhere_is_not_resumed(run: Path, change: dict[str, str], 
     with pytest.raises(UserError, match=f"cannot resume .*{said}"):
         Store.resume(run, replace(ENVIRONMENT, **change))  # type: ignore[arg-type]
     Store.resume(run, ENVIRONMENT).close()  # and the refusal holds no lock
+
+
+def test_the_version_names_the_sources_that_choose_and_spell_variants(tmp_path: Path) -> None:
+    before = sources_hash([tmp_path])
+    (tmp_path / "README.md").write_text("words")
+    assert sources_hash([tmp_path]) == before
+    (tmp_path / "rule.py").write_text("law = 1")
+    changed = sources_hash([tmp_path])
+    (tmp_path / "rule.py").write_text("law = 2")
+    assert len({before, changed, sources_hash([tmp_path])}) == 3
+    assert version() == version()
+    assert "+" in version()
 
 
 def test_a_new_run_does_not_overwrite_an_old_one(run: Path) -> None:

@@ -1,0 +1,32 @@
+"""Which convlift this is: its number, and a hash of its sources."""
+
+import hashlib
+import importlib.metadata
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+PACKAGES = ("ir", "rewrites", "constraints", "codegen", "explore")
+SUFFIXES = frozenset({".py", ".lift", ".lark"})
+
+
+@cache
+def version() -> str:
+    """`0.1.0+3f9a1c2e`: another rule, strategy or spelling makes other candidates and kernels."""
+    try:
+        number = importlib.metadata.version("convlift")
+    except importlib.metadata.PackageNotFoundError:
+        number = "0"
+    return f"{number}+{sources_hash([Path(str(files(p))) for p in PACKAGES])[:8]}"
+
+
+def sources_hash(folders: Sequence[Path]) -> str:
+    """sha256 over their files and the files' names."""
+    found = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(folder.rglob("*")):
+            if file.suffix in SUFFIXES:
+                found.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0".encode())
+                found.update(file.read_bytes())
+    return found.hexdigest()
