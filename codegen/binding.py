@@ -18,6 +18,7 @@ from ir.nodes import (
     Join,
     Lam,
     Let,
+    MakeArray,
     MakeTuple,
     Map,
     MapPar,
@@ -38,6 +39,7 @@ from ir.nodes import (
     Zip,
 )
 from ir.terms import children, free, subterms, variables
+from ir.views import is_table
 
 Env = Mapping[str, View]
 MADE = Store | ToLocal | ToPrivate
@@ -83,7 +85,7 @@ def is_heavy(e: Value) -> bool:
     """Whether reading e again costs something."""
     return any(
         isinstance(inner, Apply | Select)
-        or (isinstance(inner, Load) and inner.memory.space is not Space.PRIVATE)
+        or (isinstance(inner, Load) and inner.memory.space in (Space.GLOBAL, Space.LOCAL))
         for inner in subvalues(e)
     )
 
@@ -124,6 +126,8 @@ def is_layout(e: Expr) -> bool:
             return all(map(is_layout, parts))
         case Concat(a, b):
             return is_layout(a) and is_layout(b)
+        case MakeArray(parts):
+            return is_table(e) or all(map(is_layout, parts))
     return False
 
 

@@ -18,7 +18,7 @@ from codegen.binding import (
     is_layout,
 )
 from codegen.condition import within
-from codegen.index import Index
+from codegen.index import Index, constant
 from codegen.outward import outward
 from codegen.places import ArrayPlace, Place, TuplePlace, array_place, put
 from codegen.reductions import reduce
@@ -33,6 +33,7 @@ from ir.nodes import (
     Lam,
     Let,
     Level,
+    MakeArray,
     MakeTuple,
     Map,
     MapPar,
@@ -74,6 +75,9 @@ class Emitter:
                 reduce(self, e, env, to)
             case Let(p, given, body):
                 self.emit(body, making.let(self, p, given, body, env), to)
+            case MakeArray(parts) if not is_layout(e):
+                for k, part in enumerate(parts):
+                    self.emit(part, env, array_place(to).at(constant(k)))
             case MakeTuple(parts):
                 for part, place in zip(parts, _parts(to), strict=True):
                     self.emit(part, env, place)

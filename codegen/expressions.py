@@ -66,7 +66,7 @@ class Expressions:
         if w == 1:
             return f"{memory.name}[{self.address(memory, i, half)}]"
         if layout is None and w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w):
-            space = "__local" if memory.space is Space.LOCAL else "__global"
+            space = f"__{memory.space.value}"
             kind = type_text(Kind(memory.scalar, w))
             return f"*({space} {kind} *)&{memory.name}[{self.address(memory, i, half)}]"
         return None
@@ -99,11 +99,14 @@ class Expressions:
     def value(self, e: Value) -> tuple[str, int]:
         """The text of a value, and how tightly it holds together."""
         match e:
+            case Load(Memory(space=Space.CONSTANT) as table, i, 1) if self.place(i).is_constant:
+                entry = table.values[self.place(i).constant]
+                return self.value(Number(entry, table.scalar))
             case Load():
                 text = self.load(e)
                 return text, UNARY if text.startswith("*") else PRIMARY
             case Number(number, scalar):
-                text = _number(float(number), scalar)
+                text = number_text(number, scalar)
                 return text, UNARY if text.startswith("-") else PRIMARY
             case Whole(i):
                 return f"({self.whole(self.place(i))})", PRIMARY
@@ -201,7 +204,9 @@ def type_text(kind: Kind) -> str:
     return f"{kind.scalar}{_suffix(kind.width)}"
 
 
-def _number(number: float, scalar: str) -> str:
+def number_text(number: float, scalar: str) -> str:
+    """A literal."""
+    number = float(number)
     if scalar == "int":
         return str(int(number))
     if number != number:

@@ -1,12 +1,15 @@
 """Trees as OpenCL C."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from codegen.expressions import number_text
 from codegen.spelling import Writer
 from codegen.tree import (
     Declare,
     Kernel,
     Space,
+    Store,
+    loads,
     statements,
 )
 
@@ -31,7 +34,7 @@ def print_kernel(kernel: Kernel) -> str:
 
 def _kernel(kernel: Kernel, writer: Writer) -> str:
     body = writer.write(kernel.body)
-    lines = [*_head(kernel), *_locals(kernel), *_ids(kernel), *body, "}"]
+    lines = [*_head(kernel), *_tables(kernel, body), *_locals(kernel), *_ids(kernel), *body, "}"]
     return "\n".join(lines) + "\n"
 
 
@@ -53,6 +56,21 @@ def _head(kernel: Kernel) -> list[str]:
 
 def _ids(kernel: Kernel) -> list[str]:
     return [f"  const int {i.name} = get_{i.kind}_id({i.dimension});" for i in kernel.ids]
+
+
+def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:
+    """The constant tables that are still read once loops are spelled out."""
+    read = [
+        load.memory
+        for s in statements(kernel.body)
+        if isinstance(s, Store)
+        for load in loads(s.value)
+        if load.memory.space is Space.CONSTANT
+    ]
+    for m in dict.fromkeys(read):
+        if any(m.name in line for line in body):
+            values = ", ".join(number_text(v, m.scalar) for v in m.values)
+            yield f"  __constant {m.scalar} {m.name}[{m.elements}] = {{{values}}};"
 
 
 def _locals(kernel: Kernel) -> list[str]:

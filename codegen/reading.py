@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from codegen import making, views
-from codegen.axes import Plain, number, plain
+from codegen.axes import Axis, Plain, number, plain
 from codegen.binding import Env, bound, hint_of
-from codegen.index import Index, constant, maximum, minimum
+from codegen.condition import at_least, less
+from codegen.index import Index, assume, constant, maximum, minimum
 from codegen.reductions import reduce
 from codegen.scope import Mark
-from codegen.tree import Number, Value, Whole
+from codegen.tree import Load, Number, Value, Whole
 from codegen.values import binary, unary
 from codegen.views import ArrayView, TupleView, View, array, component, value
 from ir.errors import Unsupported
@@ -29,6 +31,7 @@ from ir.nodes import (
     Lam,
     Let,
     Lit,
+    MakeArray,
     MakeTuple,
     Map,
     MapPar,
@@ -51,6 +54,7 @@ from ir.nodes import (
 )
 from ir.types import unlift
 from ir.typing import elem_of, type_of
+from ir.views import is_table
 
 if TYPE_CHECKING:
     from codegen.emit import Emitter
@@ -63,6 +67,8 @@ def read(emitter: Emitter, e: Expr, env: Env) -> View:
             return env[name]
         case Lit() | SizeOf() | Unary() | Binary():
             return arithmetic(emitter, e, env)
+        case MakeArray(parts):
+            return listed(emitter, e, parts, env)
         case MakeTuple(parts):
             return TupleView(tuple([emitter.read(part, env) for part in parts]))
         case Get(k, inner):
@@ -133,6 +139,50 @@ def delayed(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> View:
         return view
 
     return ArrayView(axes, at)
+
+
+def listed(emitter: Emitter, e: Expr, parts: tuple[Expr, ...], env: Env) -> View:
+    """[a, b, …]: a constant table, or the part asked for."""
+    if is_table(e):
+        return _table(emitter, e)
+    axes: tuple[Axis, ...] = tuple(plain(type_of(e)))
+    return ArrayView(axes, lambda i: _part(emitter, parts, i, env))
+
+
+def _part(emitter: Emitter, parts: tuple[Expr, ...], i: Index, env: Env) -> View:
+    if i.is_constant:
+        return emitter.read(parts[i.constant], env)
+    return views.choose(
+        emitter.scope,
+        type_of(parts[0]),
+        (less(i, 1), at_least(i, 1)),
+        lambda: emitter.read(parts[0], env),
+        lambda: _part(emitter, parts[1:], assume(i - 1, 0, len(parts) - 2), env),
+    )
+
+
+def _table(emitter: Emitter, e: Expr) -> View:
+    """A table of numbers in constant memory, row after row."""
+    scalar, dims, values = _flat(e)
+    memory = emitter.scope.table(scalar, values)
+
+    def at(dims: tuple[int, ...], start: Index) -> View:
+        if not dims:
+            return Load(memory, start)
+        width = prod(dims[1:])
+        return ArrayView(tuple(map(Plain, dims)), lambda i: at(dims[1:], start + i * width))
+
+    return at(dims, constant(0))
+
+
+def _flat(e: Expr) -> tuple[str, tuple[int, ...], tuple[float | int, ...]]:
+    """Scalar type, sizes and numbers of a table."""
+    if isinstance(e, Lit):
+        return e.scalar.name, (), (e.value,)
+    assert isinstance(e, MakeArray)
+    rows = [_flat(part) for part in e.parts]
+    scalar, dims, _ = rows[0]
+    return scalar, (len(rows), *dims), tuple(v for _, _, values in rows for v in values)
 
 
 def arithmetic(emitter: Emitter, e: Expr, env: Env) -> Value:

@@ -67,6 +67,7 @@ class Scope:
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
     active: list[Worker] = field(default_factory=list)  # parallel maps around this place
     aliases: dict[Memory, Memory] = field(default_factory=dict)
+    tables: dict[tuple[str, tuple[float | int, ...]], Memory] = field(default_factory=dict)
     by_name: int = 0  # > 0: what is emitted here stands inside one expression
     lanes: int = 0
 
@@ -98,6 +99,14 @@ class Scope:
         memory = Memory(self.fresh(hint), space, scalar, prod(dims), halves, dims)
         self.add(Declare(memory))
         return memory
+
+    def table(self, scalar: str, values: tuple[float | int, ...]) -> Memory:
+        """The constant table of these values, one for all who read it."""
+        if (scalar, values) not in self.tables:
+            name = self.fresh("table")
+            n = len(values)
+            self.tables[scalar, values] = Memory(name, Space.CONSTANT, scalar, n, values=values)
+        return self.tables[scalar, values]
 
     def storage(self, memory: Memory) -> Memory:
         """The memory that an alias stands for."""

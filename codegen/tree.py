@@ -17,9 +17,11 @@ from codegen.index import Index
 
 
 class Space(Enum):
-    """Who sees a memory: everyone, one work-group, one work-item."""
+    """Who sees a memory: everyone (to read and write, or a table that stands in the text), one
+    work-group, one work-item."""
 
     GLOBAL = "global"
+    CONSTANT = "constant"
     LOCAL = "local"
     PRIVATE = "private"
 
@@ -28,7 +30,8 @@ class Space(Enum):
 class Memory:
     """`halves` equal parts of `elements` scalars each; two memories are never the same storage.
 
-    `shape` only says how the scalars of private memory are spelled: `acc_0_1`.
+    `shape` only says how the scalars of private memory are spelled: `acc_0_1`. `values` are those
+    of a constant table.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Memory:
     elements: int
     halves: int = 1
     shape: tuple[int, ...] = ()
+    values: tuple[float | int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from ir.nodes import (
     Lam,
     Let,
     Level,
+    Lit,
+    MakeArray,
     MakeTuple,
     Map,
     MapPar,
@@ -162,8 +164,8 @@ class _Walk:
         return Use(inner.hold, _maximal([*first.peaks, *_during(first.hold, inner)]))
 
     def given(self, value: Expr, env: Env, items: Size) -> Use:
-        """A let computes a map that would be delayed elsewhere."""
-        if isinstance(value, Map) and not is_layout(value):
+        """A let computes a map or a list that would be delayed elsewhere."""
+        if isinstance(value, Map | MakeArray) and not is_layout(value):
             own = self.buffer(Space.PRIVATE, share(value), value)
             return self.real(own, value, env, Place.PRIVATE, items)
         return self.use(value, env, Place.NONE, items)
@@ -215,6 +217,8 @@ def is_layout(e: Expr) -> bool:
     match e:
         case Var():
             return True
+        case MakeArray(parts):
+            return all(isinstance(p, Lit) or is_layout(p) for p in parts)
         case Map(f, xs):
             return is_layout(f.body) and is_layout(xs)
         case Generate(_, f):

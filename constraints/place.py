@@ -15,6 +15,7 @@ from ir.nodes import (
     Join,
     Let,
     Lit,
+    MakeArray,
     Map,
     MapPar,
     MapSeq,
@@ -95,6 +96,8 @@ def _view(e: Expr, depth: int) -> str:
         case Join(xs) | Transpose(xs) | AsScalar(xs) | Reorder(_, xs):
             name = type(e).__name__
             return f"{name[0].lower()}{name[1:]}({brief(xs, depth)})"
+        case MakeArray(parts):
+            return f"[{', '.join(brief(p, depth) for p in parts)}]"
         case Zip(parts):
             return f"zip({', '.join(brief(p, depth) for p in parts)})"
         case Concat(a, b):

@@ -11,7 +11,20 @@ from ir.functions import apply, as_lam, function, function_of, stride_of
 from ir.infer import meaning
 from ir.literals import cast, scalar_of
 from ir.nat import Size
-from ir.nodes import Binary, Expr, Get, Lam, Lit, MakeTuple, Param, Program, SizeOf, Unary, Var
+from ir.nodes import (
+    Binary,
+    Expr,
+    Get,
+    Lam,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Param,
+    Program,
+    SizeOf,
+    Unary,
+    Var,
+)
 from ir.patterns import Kept, bind, is_global, keep, settle
 from ir.primitives import PRIMITIVES
 from ir.sizes import evaluate
@@ -24,6 +37,7 @@ from ir.surface import (
     Group,
     Lambda,
     LetIn,
+    List,
     Name,
     Number,
     Operator,
@@ -31,7 +45,7 @@ from ir.surface import (
     Surface,
 )
 from ir.terms import children
-from ir.types import FLOAT, HALF, INT, Type, show_type
+from ir.types import FLOAT, HALF, INT, Type, equal, show_type
 from ir.typing import type_of
 
 STEPS = 100_000  # of elaboration; what a program may expand to
@@ -101,6 +115,8 @@ class Elaborator:
                 return self.binary(op, Written(a, env), Written(b, env), env)
             case Group(parts, _):
                 return MakeTuple(tuple(self.expr(part, env) for part in parts))
+            case List(parts, span):
+                return self.listed(tuple(self.expr(part, env) for part in parts), span)
             case Component(i, a, _):
                 return Get(i, self.expr(a, env))
             case Apply(head, args, span):
@@ -112,6 +128,16 @@ class Elaborator:
                 self.step(e.span, self.weight(term))
                 return term
         raise UserError("found a function, expected a value", e.span)
+
+    def listed(self, parts: tuple[Expr, ...], span: Span) -> Expr:
+        """An array of parts of one type; numbers take the type of what they stand beside."""
+        for target in dict.fromkeys(map(type_of, parts)):
+            made = [cast(part, target) for part in parts]
+            whole = tuple(part for part in made if part is not None)
+            if len(whole) == len(parts) and all(equal(type_of(p), target) for p in whole):
+                return MakeArray(whole)
+        found = " and ".join(dict.fromkeys(show_type(type_of(part)) for part in parts))
+        raise UserError(f"the elements of an array have one type, found {found}", span)
 
     def name(self, e: Name, env: Env) -> Expr:
         if e.text in env.bindings:
@@ -161,7 +187,7 @@ class Elaborator:
         match a.text:
             case Number(_, suffix, _):
                 return not suffix
-            case Operator(_, parts, _) | Group(parts, _):
+            case Operator(_, parts, _) | Group(parts, _) | List(parts, _):
                 return all(self.is_weak(Written(part, a.env)) for part in parts)
             case Name(name, _) if name in a.env.bindings:
                 return self.is_weak(a.env.bindings[name])

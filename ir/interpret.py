@@ -10,12 +10,14 @@ only. Where an intermediate array would be too big, the map or reduction around 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ir import layout
 from ir.arithmetic import UNARY, pointwise
+from ir.contract import Axis
 from ir.errors import UserError
 from ir.fold import binary, fold
 from ir.inputs import Data, check_inputs, known
@@ -32,6 +34,7 @@ from ir.nodes import (
     Lam,
     Let,
     Lit,
+    MakeArray,
     MakeTuple,
     Map,
     MapPar,
@@ -141,6 +144,8 @@ def _eval(e: Expr, env: Env) -> Value:
             return binary(op, _eval(a, env), _eval(b, env))
         case MakeTuple(parts) | Zip(parts):
             return tuple(_eval(part, env) for part in parts)
+        case MakeArray(parts):
+            return _array(parts, env)
         case Get(i, a):
             found = _eval(a, env)
             assert isinstance(found, tuple)
@@ -156,6 +161,12 @@ def _eval(e: Expr, env: Env) -> Value:
         case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
             return _reduce(f, _eval(init, env), _eval(xs, env), env)
     return _view(e, env)
+
+
+def _array(parts: tuple[Expr, ...], env: Env) -> Value:
+    """Arrays of one element, one behind the other."""
+    ones = [leave(_eval(part, env), (Axis(1),)) for part in parts]
+    return reduce(layout.concat, ones)
 
 
 def _view(e: Expr, env: Env) -> Value:

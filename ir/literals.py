@@ -1,6 +1,6 @@
 """Numbers take the scalar type of what they meet."""
 
-from ir.nodes import Binary, Expr, Generate, Lam, Lit, MakeTuple, Map, Unary
+from ir.nodes import Binary, Expr, Generate, Lam, Lit, MakeArray, MakeTuple, Map, Unary
 from ir.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, leaves
 from ir.typing import broadcasts, type_of
 
@@ -35,6 +35,10 @@ def cast(e: Expr, target: Type) -> Expr | None:
             found_parts = [cast(p, t) for p, t in zip(parts, types, strict=True)]
             whole = tuple(p for p in found_parts if p is not None)
             return MakeTuple(whole) if len(whole) == len(parts) else None
+        case MakeArray(parts), Array(elem, _):
+            elements = [cast(p, elem) for p in parts]
+            listed = tuple(p for p in elements if p is not None)
+            return MakeArray(listed) if len(listed) == len(parts) else None
         case Generate(n, Lam(p, body)), Array(elem, _):
             made = cast(body, elem)
             return made and Generate(n, Lam(p, made))

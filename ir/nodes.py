@@ -106,6 +106,13 @@ class MakeTuple(Expr):
 
 
 @node
+class MakeArray(Expr):
+    """T, T, … -> [T]n; of numbers, or of rows of numbers, it is a constant table"""
+
+    parts: tuple[Expr, ...]
+
+
+@node
 class Get(Expr):
     """(T0, T1, …) -> Ti"""
 

@@ -17,6 +17,7 @@ from ir.surface import (
     Group,
     Lambda,
     LetIn,
+    List,
     Name,
     Number,
     Operator,
@@ -121,6 +122,8 @@ class Reader:
         match t.data:
             case "group":
                 return inner[0] if len(inner) == 1 else Group(tuple(inner), span)
+            case "list":
+                return List(tuple(inner), span)
             case "function":
                 return Lambda(self.pattern(inner[0]), inner[1], span)
             case "vectorized":

@@ -10,6 +10,7 @@ from ir.nodes import (
     Lam,
     Let,
     Lit,
+    MakeArray,
     Param,
     Program,
     SizeOf,
@@ -72,6 +73,8 @@ def _block(e: Expr, indent: int, after: str) -> str:
             return f"-({_block(a, indent + 2, ')' + after)}"
         case Get(i, a):
             return f"({_block(a, indent + 1, f').{i}{after}')}"
+        case MakeArray(parts):
+            return _list(parts, indent, after)
         case Var() | Lit() | SizeOf():
             return (line or "") + after
     return _call(e, indent, after)
@@ -127,6 +130,24 @@ def _call(e: Expr, indent: int, after: str) -> str:
     return text
 
 
+def _list(parts: tuple[Expr, ...], indent: int, after: str) -> str:
+    """[a, b, …], as many on a line as fit."""
+    text, column = "[", indent + 1
+    for i, part in enumerate(parts):
+        end = "]" + after if i == len(parts) - 1 else ","
+        line = _line(part)
+        width = len(line or "") + len(end)
+        if indent + 1 + width > WIDTH:
+            line = None
+        if i and (line is None or column + 1 + width > WIDTH):
+            text, column = text + "\n" + " " * (indent + 1), indent + 1
+        elif i:
+            text, column = text + " ", column + 1
+        text += _block(part, indent + 1, end) if line is None else line + end
+        column = WIDTH if line is None else column + width
+    return text
+
+
 def _lead(args: tuple[str | Expr, ...], room: int) -> list[str]:
     """The first arguments that fit on one line; the last argument is never among them."""
     lead: list[str] = []
@@ -163,6 +184,9 @@ def _line(e: Expr) -> str | None:
         case Unary("neg", a):
             x = _operand(a, ATOM)
             return x and (f"-({x})" if isinstance(a, Lit) and x[0] != "(" else f"-{x}")
+        case MakeArray(parts):
+            inside = [line for part in parts if (line := _line(part)) is not None]
+            return f"[{', '.join(inside)}]" if len(inside) == len(parts) else None
         case Get(i, a):
             x = _operand(a, ATOM)
             return None if x is None else f"{x}.{i}"

@@ -13,6 +13,7 @@ from ir.nodes import (
     Join,
     Lam,
     Lit,
+    MakeArray,
     MakeTuple,
     Map,
     MapPar,
@@ -82,7 +83,7 @@ def is_number(e: Expr) -> bool:
             return is_number(a)
         case Binary(op, a, b):
             return op in LEVELS and is_number(a) and is_number(b)
-        case MakeTuple(parts):
+        case MakeTuple(parts) | MakeArray(parts):
             return all(map(is_number, parts))
     return False
 
@@ -98,6 +99,8 @@ def strict_line(e: Expr) -> str:
             return f"({strict_line(a)}) {op} ({strict_line(b)})"
         case MakeTuple(parts):
             return f"({', '.join(map(strict_line, parts))})"
+        case MakeArray(parts):
+            return f"[{', '.join(map(strict_line, parts))}]"
         case Generate(n, f):
             return f"generate({show_size(n)}, {arrow(f)} {strict_line(f.body)})"
     raise AssertionError(f"{type(e).__name__} is no number")

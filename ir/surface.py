@@ -51,6 +51,14 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class List:
+    """[a, b, …]: an array, element by element"""
+
+    parts: tuple["Surface", ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Lambda:
     """pattern -> body"""
 
@@ -110,6 +118,7 @@ Surface = (
     | Apply
     | Operator
     | Group
+    | List
     | Lambda
     | Vectorized
     | Component

@@ -17,6 +17,7 @@ from ir.nodes import (
     Lam,
     Let,
     Lit,
+    MakeArray,
     MakeTuple,
     Map,
     MapPar,
@@ -101,6 +102,10 @@ def _infer(e: Expr) -> Type:
             return join_scalars(type_of(a), type_of(b))
         case MakeTuple(parts):
             return Tuple(tuple(map(type_of, parts)))
+        case MakeArray(parts):
+            for part in parts[1:]:
+                _expect(type_of(parts[0]), type_of(part), "an array's element")
+            return Array(type_of(parts[0]), len(parts))
         case Get(i, a):
             return _component(i, type_of(a))
         case Let(p, value, body):

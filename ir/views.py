@@ -9,6 +9,7 @@ from ir.nodes import (
     Get,
     Join,
     Lit,
+    MakeArray,
     MakeTuple,
     Map,
     Pad,
@@ -28,7 +29,7 @@ def is_view(e: Expr) -> bool:
     match e:
         case Var() | Lit() | SizeOf():
             return True
-        case MakeTuple(parts) | Zip(parts):
+        case MakeTuple(parts) | MakeArray(parts) | Zip(parts):
             return all(map(is_view, parts))
         case Map(f, xs):
             return is_view(f.body) and is_view(xs)
@@ -43,3 +44,8 @@ def is_view(e: Expr) -> bool:
         case Reorder(_, a) | At(_, a) | AsVector(_, a):
             return is_view(a)
     return False
+
+
+def is_table(e: Expr) -> bool:
+    """An array of numbers that are known now, or of rows of such."""
+    return isinstance(e, MakeArray) and all(isinstance(p, Lit) or is_table(p) for p in e.parts)

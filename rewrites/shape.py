@@ -18,6 +18,7 @@ from ir.nodes import (
     Lam,
     Let,
     Lit,
+    MakeArray,
     MakeTuple,
     Map,
     Pad,
@@ -38,7 +39,7 @@ from ir.types import INT, Array, Scalar, Type, Vector
 
 LAYOUT = (
     Join, Split, Slide, Pad, PadEdge, Transpose, Reorder, Zip, Concat, At, AsVector, AsScalar,
-    Get, MakeTuple,
+    Get, MakeArray, MakeTuple,
 )  # fmt: skip
 LARGEST = {"float": float("inf"), "half": float("inf"), "int": 2**31 - 1}
 

@@ -306,3 +306,44 @@ def test_ints_divide_towards_minus_infinity(session: Session) -> None:
     built = session.build(generate(program).plan, checking=True)
     xs = np.arange(-3, 4, dtype=np.int32)
     assert np.array_equal(built({"xs": xs}), xs // 3 * 100 + xs % 3)
+
+
+# ---- arrays written out
+
+TABLES = {
+    "a table": """
+p(xs : [[float]3]5) = mapGlobal(0)(x ->
+    mapSeq(row -> reduceSeq(0.0, (acc, (a, b)) -> acc + a * b, zip(row, x)),
+      [[1.0, -2.0, 0.5], [0.0, 3.0, 4.0]]), xs)""",
+    "a table in vectors": """
+p(xs : [float]8) = asScalar(mapGlobal(0)(vectorized (a, x) -> a * x,
+    zip(asVector(4, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), asVector(4, xs))))""",
+    "elements computed": """
+p(xs : [[float]2]6) = mapGlobal(0)(x -> [at(0, x) + at(1, x), at(0, x) - at(1, x), 1.0], xs)""",
+    "rows chosen by a loop": """
+p(xs : [[float]3]4) = mapGlobal(0)(x -> mapSeq(row -> sum(row), [x, map(y -> y * 2.0, x)]), xs)""",
+    "elements made once": """
+p(xs : [[float]2]6) = mapGlobal(0)(x ->
+    let ys = [at(0, x) + at(1, x), at(0, x) * at(1, x)]
+    mapSeq(y -> y * y + at(0, ys), ys), xs)""",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_an_array_written_out_agrees_with_the_interpreter(session: Session, name: str) -> None:
+    agrees(session, TABLES[name])
+
+
+def test_a_table_that_a_loop_reads_is_constant_memory() -> None:
+    text = source(TABLES["a table"])
+    assert "__constant float table[6] = {1.0f, -2.0f, 0.5f, 0.0f, 3.0f, 4.0f};" in text
+
+
+def test_entries_of_a_table_are_numbers_once_loops_are_spelled_out() -> None:
+    text = source(
+        TABLES["a table"]
+        .replace("mapSeq", "unrolled mapSeq")
+        .replace("reduceSeq", "unrolled reduceSeq")
+    )
+    assert "table" not in text
+    assert "fma(-2.0f, " in text

@@ -40,6 +40,7 @@ from ir import (
     named,
     parse,
     show,
+    show_type,
     type_of,
 )
 from ir.build import (
@@ -427,3 +428,22 @@ def test_a_mistake_in_python_is_placed_at_its_line() -> None:
     assert "`+` needs numbers, found [float]4" in str(caught.value)
     with pytest.raises(UserError, match="not known while the program is built"):
         fun(lambda xs: sum_(xs) if sum_(xs) else xs, float_[4])
+
+
+# ---- arrays written out
+
+
+def test_an_array_is_written_element_by_element() -> None:
+    e = parse("p(x : float) = [x + 1.0, 2, -3.5]").body
+    assert show(e) == "[x + 1.0, 2.0, -3.5]"
+    assert show_type(type_of(e)) == "[float]3"
+
+
+def test_numbers_in_an_array_take_the_type_of_what_they_stand_beside() -> None:
+    t = type_of(parse("p(x : half) = [1, x]").body)
+    assert show_type(t) == "[half]2"
+
+
+def test_the_elements_of_an_array_have_one_type() -> None:
+    with pytest.raises(UserError, match="an array have one type, found float and \\[float\\]2"):
+        parse("p(x : float, xs : [float]2) = [x, xs]")

@@ -17,6 +17,7 @@ from ir import (
     Lam,
     Let,
     Lit,
+    MakeArray,
     MakeTuple,
     MapSeq,
     Param,
@@ -133,7 +134,7 @@ def test_random_terms_come_back(block: int) -> None:
             e = Let(x, value, MakeTuple((e, x, x)))
         if seed % 3 == 1:
             loop = MapSeq(g.function(FLOAT, t), g.xs(FLOAT), True)
-            e = MakeTuple((e, ToLocal(g.xs()), Store(g.xs()), loop))
+            e = MakeTuple((e, ToLocal(g.xs()), Store(g.xs()), MakeArray((loop, loop))))
         try:
             p = g.program(e)
             type_of(p.body)
