@@ -1,6 +1,6 @@
 """Which loops are spelled out, and what private memory becomes then: registers or an array.
 
-Only loops whose variables index registers are spelled out. Any other loop marked unrolled stays a
+Only loops whose variables index registers, or constant tables, are spelled out. Any other loop marked unrolled stays a
 loop under `#pragma unroll`: the text is shorter, and a compiler that unrolls by itself keeps far
 fewer registers alive than one that is given the copies (104 instead of 254 on an H200 for the tiled
 matrix product).
@@ -51,7 +51,8 @@ def unrolled_loops(body: Block) -> frozenset[str]:
 
 
 def spelled_loops(body: Block) -> frozenset[str]:
-    """The loops to spell out: marked or short ones, if that turns memory into registers."""
+    """The loops to spell out: marked or short ones, if that turns memory into registers; marked
+    ones, if that turns entries of a table into numbers."""
     asked = _marked(body)
     short: set[str] = set()
     _short(body, short)
@@ -59,7 +60,17 @@ def spelled_loops(body: Block) -> frozenset[str]:
     for memory, index, _ in _private(body):
         names[memory] = names.get(memory, frozenset()) | index.names
     could_be = [found for found in names.values() if found <= asked | short]
-    return (asked | short) & frozenset[str]().union(*could_be)
+    entries = [found for found in _entries(body) if found <= asked]
+    return (asked | short) & frozenset[str]().union(*could_be, *entries)
+
+
+def _entries(body: Block) -> Iterator[frozenset[str]]:
+    """What the entries of constant tables that are read depend on."""
+    for s in statements(body):
+        if isinstance(s, Store):
+            for load in loads(s.value):
+                if load.memory.space is Space.CONSTANT:
+                    yield load.index.names
 
 
 def _marked(body: Block) -> frozenset[str]:
