@@ -1,0 +1,148 @@
+"""Programs to run on devices, and whether what comes out is what the interpreter says.
+
+`oclgrind --data-races python tests/agreement.py` runs them on the simulator, prints what does not
+agree, and leaves what the simulator reports to it. A first argument chooses other programs:
+`single` those of one kernel, `faulty` three kernels with a fault each.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from lowered import PROGRAMS
+
+from codegen.__main__ import lowered_and_generated
+from codegen.compile import Generated, generate
+from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.runtime import Session, choose, open_device
+from constraints.devices import profile
+from explore.compile import bound
+from explore.space import points
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
+from ir.nodes import Program
+from ir.parse import parse, parse_file
+from rewrites.families import FAMILIES, forms, lower
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SMALL = {
+    "alexnet": {"C": 2, "W": 19, "M": 3},
+    "avgpool": {"C": 3, "W": 6, "H": 8},
+    "batched": {"N": 2, "C": 3, "W": 4, "H": 5, "M": 2},
+    "blur": {"W": 9, "H": 7},
+    "blur_separable": {"W": 9, "H": 7},
+    "conv1d": {"C": 3, "N": 12, "M": 4},
+    "conv1x1": {"C": 6, "W": 4, "H": 3, "M": 5},
+    "conv2d": {"C": 3, "W": 9, "H": 7, "M": 4},
+    "conv3d": {"C": 2, "W": 4, "H": 3, "D": 3, "M": 2},
+    "depthwise": {"C": 3, "W": 5, "H": 4},
+    "dilated": {"C": 2, "W": 7, "H": 6, "M": 3},
+    "dot": {"N": 40},
+    "fully_connected": {"N": 24, "M": 10},
+    "grouped": {"C": 4, "W": 4, "H": 5, "M": 6, "G": 2},
+    "matmul": {"M": 6, "N": 10, "K": 8},
+    "maxpool": {"C": 3, "W": 9, "H": 7},
+    "mec": {"C": 4, "W": 5, "M": 6},
+    "quickstart": {"C": 3, "W": 5, "H": 4, "M": 4},
+    "resnet": {"C": 2, "W": 12, "M": 3},
+    "stencil5": {"W": 9, "H": 7},
+    "vgg": {"C": 3, "W": 6, "M": 4},
+}
+CONVOLUTION = ("vgg", {"C": 4, "W": 8, "M": 8})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program, and the kernels that some way of lowering makes of it."""
+
+    name: str
+    program: Program
+    made: Generated
+
+
+def example(name: str, sizes: dict[str, int]) -> Program:
+    return parse_file(EXAMPLES / f"{name}.lift", sizes)
+
+
+@cache
+def written() -> tuple[Case, ...]:
+    """Every example, and a convolution lowered by each family."""
+    return (*_examples(), *_families())
+
+
+@cache
+def by_hand() -> tuple[Case, ...]:
+    """The hand-written lowered programs."""
+    return tuple(_by_hand())
+
+
+def _examples() -> Iterator[Case]:
+    for file in sorted(EXAMPLES.glob("*.lift")):
+        program = example(file.stem, SMALL[file.stem])
+        yield Case(file.stem, program, lowered_and_generated(program, "naive", 64))
+
+
+def _by_hand() -> Iterator[Case]:
+    for name, text in PROGRAMS.items():
+        program = parse(text)
+        yield Case(name, program, generate(program, max_work_group=64))
+
+
+def _families() -> Iterator[Case]:
+    """A small point of each family, in its first form and in its last (the one with most words)."""
+    program = example(*CONVOLUTION)
+    for family in FAMILIES:
+        every = forms(program, family)
+        for form in dict.fromkeys((every[0], every[-1])):
+            lowering = lower(program, family, form)
+            _, (point,) = points(lowering, profile("cpu"), 1, seed=0)
+            made = generate(bound(lowering.program, point), max_work_group=64)
+            yield Case(f"{family} {form.name}".strip(), program, made)
+
+
+def disagreement(session: Session, case: Case, integers: bool) -> str | None:
+    """How far a device is from the interpreter, if it is: on whole numbers at all, else 1e-5."""
+    inputs = random_inputs(case.program, 1, integers)
+    given = {name: np.asarray(data) for name, data in inputs.items()}
+    out = session.build(case.made.plan, checking=True)(given).astype(np.float64)
+    expected = np.asarray(evaluate(case.program, inputs))
+    away = float(np.linalg.norm(out - expected) / (np.linalg.norm(expected) + 1e-30))
+    exact = bool((expected == np.round(expected)).all())
+    if away <= (0.0 if exact else 1e-5):
+        return None
+    return f"{case.name} is {away:.2g} away on {session.device.platform}"
+
+
+FAULTS = {
+    "race": "t[i] = x[i]; z[i] = t[15 - i];",
+    "outside": "z[i + 1] = x[i];",
+    "uninitialized": "z[i] = t[i] > 0 ? x[i] : 1;",
+}
+
+
+def faulty(name: str) -> Plan:
+    """One group of 16 work-items, a local buffer t, and a fault."""
+    source = f"""kernel void {name}(global const float *x, global float *z) {{
+      local float t[16]; int i = get_local_id(0); {FAULTS[name]} }}"""
+    x, z = (Buffer(n, "float", (16,), 64, r, 0) for n, r in (("x", Role.INPUT), ("z", Role.OUTPUT)))
+    launch = Kernel(name, (16, 1, 1), (16, 1, 1), ("x", "z"), prepack=False)
+    return Plan(source, (launch,), (x, replace(z, slot=1)), 128, 0)
+
+
+def main(which: str = "all") -> None:
+    session = open_device(choose(None))
+    print(session.device.name)
+    if which == "faulty":
+        for name in FAULTS:
+            session.build(faulty(name))({"x": np.ones(16, np.float32)})
+        return
+    for case in (*written(), *by_hand()):
+        if which == "all" or len(case.made.kernels) == 1:
+            print(disagreement(session, case, integers=True) or "", end="")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
