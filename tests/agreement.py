@@ -8,7 +8,7 @@ agree, and leaves what the simulator reports to it. A first argument chooses oth
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from codegen.compile import Generated, generate
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import Session, choose, open_device
 from constraints.devices import profile
-from explore.compile import bound
+from explore.lowering import bound
 from explore.space import points
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
@@ -51,6 +51,7 @@ SMALL = {
     "stencil5": {"W": 9, "H": 7},
     "vgg": {"C": 3, "W": 6, "M": 4},
 }
+WRITTEN = (*SMALL, *FAMILIES)
 CONVOLUTION = ("vgg", {"C": 4, "W": 8, "M": 8})
 
 
@@ -67,40 +68,35 @@ def example(name: str, sizes: dict[str, int]) -> Program:
     return parse_file(EXAMPLES / f"{name}.lift", sizes)
 
 
-@cache
-def written() -> tuple[Case, ...]:
-    """Every example, and a convolution lowered by each family."""
-    return (*_examples(), *_families())
+def written(name: str) -> Iterator[Case]:
+    """An example, or a convolution lowered by a family."""
+    if name in FAMILIES:
+        yield from lowered(name)
+    else:
+        program = example(name, SMALL[name])
+        yield Case(name, program, lowered_and_generated(program, "naive", 64))
 
 
-@cache
-def by_hand() -> tuple[Case, ...]:
+def lowered(family: str) -> Iterator[Case]:
+    """A small point of a family's first form, and of its last, which has the most words."""
+    program = example(*CONVOLUTION)
+    every = forms(program, family)
+    for form in dict.fromkeys((every[0], every[-1])):
+        lowering = lower(program, family, form)
+        _, (point,) = points(lowering, profile("cpu"), 1, seed=0)
+        made = generate(bound(lowering.program, point), max_work_group=64)
+        yield Case(f"{family} {form.name}".strip(), program, made)
+
+
+def by_hand() -> Iterator[Case]:
     """The hand-written lowered programs."""
-    return tuple(_by_hand())
-
-
-def _examples() -> Iterator[Case]:
-    for file in sorted(EXAMPLES.glob("*.lift")):
-        program = example(file.stem, SMALL[file.stem])
-        yield Case(file.stem, program, lowered_and_generated(program, "naive", 64))
-
-
-def _by_hand() -> Iterator[Case]:
     for name, text in PROGRAMS.items():
         program = parse(text)
         yield Case(name, program, generate(program, max_work_group=64))
 
 
-def _families() -> Iterator[Case]:
-    """A small point of each family, in its first form and in its last (the one with most words)."""
-    program = example(*CONVOLUTION)
-    for family in FAMILIES:
-        every = forms(program, family)
-        for form in dict.fromkeys((every[0], every[-1])):
-            lowering = lower(program, family, form)
-            _, (point,) = points(lowering, profile("cpu"), 1, seed=0)
-            made = generate(bound(lowering.program, point), max_work_group=64)
-            yield Case(f"{family} {form.name}".strip(), program, made)
+def every() -> tuple[Case, ...]:
+    return (*chain.from_iterable(map(written, WRITTEN)), *by_hand())
 
 
 def disagreement(session: Session, case: Case, integers: bool) -> str | None:
@@ -139,7 +135,7 @@ def main(which: str = "all") -> None:
         for name in FAULTS:
             session.build(faulty(name))({"x": np.ones(16, np.float32)})
         return
-    for case in (*written(), *by_hand()):
+    for case in every():
         if which == "all" or len(case.made.kernels) == 1:
             print(disagreement(session, case, integers=True) or "", end="")
 

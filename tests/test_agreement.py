@@ -4,10 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
-from agreement import EXAMPLES, FAULTS, SMALL, Case, by_hand, disagreement, written
+from agreement import EXAMPLES, FAULTS, SMALL, WRITTEN, disagreement, every, written
 
 from codegen.prove import prove
 from codegen.runtime import Session
@@ -15,13 +16,12 @@ from codegen.runtime import Session
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.parametrize("case", written(), ids=lambda case: case.name)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_every_example_and_family_agrees_on_every_device(
-    sessions: tuple[Session, ...], case: Case
+    sessions: tuple[Session, ...], name: str
 ) -> None:
-    for session in sessions:
-        for integers in (True, False):
-            assert disagreement(session, case, integers) is None
+    for case, session, integers in product(written(name), sessions, (True, False)):
+        assert disagreement(session, case, integers) is None
 
 
 def test_every_example_is_run() -> None:
@@ -29,7 +29,7 @@ def test_every_example_is_run() -> None:
 
 
 def test_all_of_them_are_proved() -> None:
-    for case in (*written(), *by_hand()):
+    for case in every():
         for kernel in case.made.kernels:
             proof = prove(kernel)
             assert proof.ok, f"{case.name}: {proof.summary()}"
