@@ -34,6 +34,7 @@ from rewrites.naive import plain
 from rewrites.normal import normalise
 from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, rounded, sort
+from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth, has_reduction
 from rewrites.spine import body, inside, kernels, nest, store_operands
@@ -61,12 +62,12 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
         store_operands(params),
         prepare(params, form.choices),
         in_parts(partial_reduce(k=S)) if form.split else skip,
-        kernels(partial(_kernel, form)),
+        kernels(partial(_kernel, params, form)),
         shared_by_groups,
     )
 
 
-def _kernel(form: Blocked, e: Expr) -> Rewritten | None:
+def _kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
     if not has_reduction(e):
         return plain(e)
     dims = classify(e) if not form.split or len(nest(e)) else None
@@ -77,10 +78,10 @@ def _kernel(form: Blocked, e: Expr) -> Rewritten | None:
         dims = Dims(dims.batch, dims.columns, dims.rows)
     if not dims.rows or not dims.columns:
         raise Refused("no operand is shared between results: nothing to stage in local memory")
-    return seq(*_steps(form, dims))(e)
+    return seq(*_steps(params, form, dims))(e)
 
 
-def _steps(form: Blocked, dims: Dims) -> list[Strategy]:
+def _steps(params: frozenset[str], form: Blocked, dims: Dims) -> list[Strategy]:
     order = [*dims.batch, *dims.columns, *dims.rows]
     c = len(dims.batch)  # the columns' position, then the rows' at c + 1
     steps: list[Strategy] = [sort(order)]
@@ -93,6 +94,8 @@ def _steps(form: Blocked, dims: Dims) -> list[Strategy]:
         on_map(c, seq(rounded(LY * TC), inside(split_map(k=LY * TC)))),
         on_map(c + 1, split_map(k=LY)),
     ]
+    if form.choices.room:
+        steps.append(room(params))
     # batch…, column tile, column block, column item, row tile, row block, row item
     steps.append(sort([*range(c), c, c + 3, c + 2, c + 5, c + 1, c + 4]))
     steps += [

@@ -14,7 +14,7 @@ from rewrites.blocked import Blocked, blocked
 from rewrites.dims import Refused
 from rewrites.lift import Lift, lift
 from rewrites.naive import naive
-from rewrites.prepare import Choices, Windows
+from rewrites.prepare import WAYS, Choices, Windows
 from rewrites.registers import Registers, registers
 from rewrites.rule import Derivation, Strategy
 
@@ -73,9 +73,10 @@ def _naive(p: Program) -> Iterator[Form]:
 
 def _choices(p: Program, panel: Size) -> Iterator[tuple[str, Choices]]:
     relaid = [frozenset[str](), constants(p)] if constants(p) else [frozenset[str]()]
-    for windows, names_ in product(Windows, relaid):
-        words = [windows.value] * (windows is not Windows.NONE) + ["relaid"] * bool(names_)
-        yield " ".join(words), Choices(windows, names_, panel)
+    for (windows, room), names_ in product(WAYS, relaid):
+        words = [windows.value] * (windows is not Windows.NONE)
+        words += ["room"] * room + ["relaid"] * bool(names_)
+        yield " ".join(words), Choices(windows, room, names_, panel)
 
 
 def _registers(p: Program) -> Iterator[Form]:

@@ -119,7 +119,7 @@ def fission(e: Expr, place: Place = ()) -> Expr | None:
     match e:
         case Map(f, xs):
             inner = get(f.body, place)
-            if isinstance(inner, Lam) or free(inner) & _bound_above(f.body, place):
+            if isinstance(inner, Lam) or free(inner) & bound_above(f.body, place):
                 return None
             g = Lam(f.pattern, inner)
             t = Tuple((elem_of(xs), type_of(inner)))
@@ -137,11 +137,11 @@ def fission(e: Expr, place: Place = ()) -> Expr | None:
     return None
 
 
-def _bound_above(e: Expr, place: Place) -> frozenset[str]:
+def bound_above(e: Expr, place: Place) -> frozenset[str]:
     """The names bound between a term and the place inside it."""
     if not place:
         return frozenset()
-    inner = _bound_above(children(e)[place[0]], place[1:])
+    inner = bound_above(children(e)[place[0]], place[1:])
     if isinstance(e, Lam) or (isinstance(e, Let) and place[0] == 1):
         return inner | {v.name for v in variables(e.pattern)}
     return inner

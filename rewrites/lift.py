@@ -27,6 +27,7 @@ from rewrites.naive import plain
 from rewrites.normal import flat, perfect, simplify
 from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, sort, tile
+from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
 from rewrites.spine import inside, kernels, nest, store_operands
@@ -54,12 +55,12 @@ def lift(params: frozenset[str], form: Lift) -> Strategy:
         store_operands(params),
         prepare(params, form.choices),
         in_parts(sums) if form.stored_sums else skip,
-        kernels(partial(_kernel, form, sums)),
+        kernels(partial(_kernel, params, form, sums)),
         shared_by_groups,
     )
 
 
-def _kernel(form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:
+def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:
     dims = classify(e) if has_reduction(e) else None
     if dims is None or (form.stored_sums and not dims.rows):
         return plain(e)
@@ -67,10 +68,10 @@ def _kernel(form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:
         raise Refused("no operand is shared between results: nothing for the kernels to share")
     if form.stored_sums and len(nest(e)) - 1 not in dims.batch:
         raise Refused("only the last reduction of a program is completed by a second kernel")
-    return _tiled(form, sums, e, dims)(e)
+    return _tiled(params, form, sums, e, dims)(e)
 
 
-def _tiled(form: Lift, sums: Strategy, e: Expr, dims: Dims) -> Strategy:
+def _tiled(params: frozenset[str], form: Lift, sums: Strategy, e: Expr, dims: Dims) -> Strategy:
     """Group: tiles × kernels; item: a chunk of the reduction × windows; inside: sigma × kappa."""
     parts = (len(nest(e)) - 1,) if form.stored_sums else ()
     batch = [d for d in dims.batch if d not in parts] + list(dims.columns[:-2])
@@ -86,6 +87,8 @@ def _tiled(form: Lift, sums: Strategy, e: Expr, dims: Dims) -> Strategy:
         [(size_of(nest(e)[d].xs), s) for d, s in zip(windows, slides, strict=True)]
     )
     steps += [_tile(first + i, slides[i], suffixes[i]) for i in reversed(range(n))]
+    if form.choices.room:
+        steps.append(room(params))
     steps.append(sort(_order(first, n, len(parts))))
     steps += [merge(groups) for _ in windows[1:]]
     steps.append(on_map(groups, split_map(k=SIGMA)))

@@ -33,47 +33,57 @@ class Windows(Enum):
     ALL = "all"  # after every slide: im2col
 
 
+# Stored views, each with room for rounded-up tiles or not.
+WAYS = (
+    *((windows, False) for windows in Windows),
+    (Windows.PADDED, True),
+    (Windows.PLANES, True),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What is stored, and which parameters are constant (so that they may be relaid)."""
 
     windows: Windows = Windows.NONE
+    room: bool = False  # what is stored has room for tiles that are rounded up
     relaid: frozenset[str] = frozenset()
     panel: Size = 1
 
 
 def prepare(params: frozenset[str], choices: Choices) -> Strategy:
     """Store what is to be stored; lay constants out in panels of the rows' block."""
-    return seq(_windows(params, choices.windows), _relay(choices))
+    return seq(_windows(params, choices), _relay(choices))
 
 
-def _windows(params: frozenset[str], windows: Windows) -> Strategy:
-    match windows:
+def _windows(params: frozenset[str], choices: Choices) -> Strategy:
+    match choices.windows:
         case Windows.NONE:
             return skip
-        case Windows.PADDED:
-            return _stored(params, _is_pad, store(), "no padding")
-        case Windows.PLANES:
-            return _stored(params, _is_pad, planar, "no padding")
+        case Windows.PADDED | Windows.PLANES if choices.room:
+            return choice(_stored(params, _is_pad, _PADDED[choices.windows]), skip)
+        case Windows.PADDED | Windows.PLANES:
+            padded = _stored(params, _is_pad, _PADDED[choices.windows])
+            return choice(padded, _refused("no padding"))
         case Windows.ROWS:
-            rows = seq(slide_map(), child(1, rows_first))
-            return _stored(params, _is_rows, rows, "no windows of rows of windows")
+            rows = _stored(params, _is_rows, seq(slide_map(), child(1, rows_first)))
+            return choice(rows, _refused("no windows of rows of windows"))
         case Windows.ALL:
-            return _stored(params, _is_windows, store(), "no windows")
+            return choice(_stored(params, _is_windows, store()), _refused("no windows"))
 
 
-def _stored(
-    params: frozenset[str], test: Callable[[Expr], bool], s: Strategy, missing: str
-) -> Strategy:
-    """s at the outermost view that passes the test, moved out of the map that it is made in."""
-
+def _refused(missing: str) -> Strategy:
     def refuse(_: Expr) -> Rewritten | None:
         raise Refused(f"the program has {missing} to store")
 
+    return refuse
+
+
+def _stored(params: frozenset[str], test: Callable[[Expr], bool], s: Strategy) -> Strategy:
+    """s at the outermost view that passes the test, moved out of the map that it is made in."""
     return choice(
         outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), s)),
         outermost(partial(_apart, params, test, s)),
-        refuse,
     )
 
 
@@ -111,6 +121,9 @@ def planes(dims: int) -> Strategy:
     for level in range(dims - 1):
         opened = seq(transpose_inner(level=level), child(1 if level else 0, opened))
     return opened
+
+
+_PADDED = {Windows.PADDED: store(), Windows.PLANES: planar}
 
 
 def _closed(e: Expr, params: frozenset[str]) -> bool:

@@ -27,6 +27,7 @@ from rewrites.naive import plain
 from rewrites.normal import normalise
 from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, rounded, sort, tile
+from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
 from rewrites.spine import inside, kernels, nest, store_operands
@@ -49,18 +50,18 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
         normalise,
         store_operands(params),
         prepare(params, form.choices),
-        kernels(partial(_kernel, form)),
+        kernels(partial(_kernel, params, form)),
     )
 
 
-def _kernel(form: Registers, e: Expr) -> Rewritten | None:
+def _kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
     if not has_reduction(e):
         return plain(e)
     dims = classify(e)
-    return seq(*_steps(form, dims, len(nest(e))))(e)
+    return seq(*_steps(params, form, dims, len(nest(e))))(e)
 
 
-def _steps(form: Registers, dims: Dims, depth: int) -> list[Strategy]:
+def _steps(params: frozenset[str], form: Registers, dims: Dims, depth: int) -> list[Strategy]:
     """Order, merge, vectorise, tile, block, lower."""
     if not dims.rows and not dims.columns:
         raise Refused("no dimension distinguishes one result from another")
@@ -78,6 +79,8 @@ def _steps(form: Registers, dims: Dims, depth: int) -> list[Strategy]:
             if position == vector
             else tile(position, named(name))
         )
+    if form.choices.room:
+        steps.append(room(params))
     placed = _placed(n, [p for p, _ in tiles])
     steps += [
         sort(placed),

@@ -110,10 +110,10 @@ def store_operands(params: frozenset[str]) -> Strategy:
 
 
 def kernels(s: Strategy) -> Strategy:
-    """s on the program's result and on everything stored for it, inside first."""
+    """s on the program's result and on everything stored for it, outside first."""
 
     def run(e: Expr) -> Rewritten | None:
-        return seq(stored, s)(e)
+        return seq(s, stored)(e)
 
     def stored(e: Expr) -> Rewritten:
         steps: tuple[Step, ...] = ()

@@ -1,0 +1,131 @@
+"""Extra room: what rounding adds to a nest is added to the stored copies that it reads.
+
+A map whose number of elements is rounded up goes over `pad_any` of an array of views. That pad moves
+inside, past views and out of maps, to the padding below them; where that is stored, the copy has
+room for the rounded-up tiles, and nothing is left to clamp.
+"""
+
+# key: e term, s strategy
+
+from ir.nodes import Edge, Expr, Lam, Map, PadEdge, Store, Transpose, Var
+from ir.terms import children, free, variables
+from rewrites.laws_lower import store
+from rewrites.laws_map import fission, fuse_maps, interchange_rows
+from rewrites.laws_pad import (
+    fission_zip,
+    map_join,
+    map_split,
+    pad_join,
+    pad_pad,
+    pad_slide,
+    pad_split,
+    pad_transpose,
+    pad_zeros,
+    rows_pad_edge,
+    rows_pad_pad,
+    view_store,
+)
+from rewrites.laws_slide import map_slide, pad_map
+from rewrites.laws_view import SIMPLER, pad_zip
+from rewrites.rule import Place, Rewritten, Strategy
+from rewrites.shape import crops, is_view, uses
+from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, when
+
+
+def room(params: frozenset[str]) -> Strategy:
+    """Moves room inside; an array that has none to spare, and is not stored, is copied with it."""
+    return seq(sunk, _copies(params))
+
+
+def adds(e: Expr) -> bool:
+    """Elements added for tiles to fit, which nobody looks at."""
+    return isinstance(e, PadEdge) and e.edge is Edge.ANY and not crops(e.left, e.right)
+
+
+def adds_to(e: Expr, x: str) -> bool:
+    """Whether e is x with room added, in any of its dimensions."""
+    if isinstance(e, Map):
+        inner = e.f.pattern
+        if not isinstance(inner, Var) or not adds_to(e.f.body, inner.name):
+            return False
+    elif not adds(e):
+        return False
+    source = children(e)[-1]
+    return (isinstance(source, Var) and source.name == x) or adds_to(source, x)
+
+
+def adds_to_rows(e: Expr) -> bool:
+    """Room added in the rows of an array, at some depth."""
+    if not isinstance(e, Map) or not isinstance(e.f.pattern, Var):
+        return False
+    return adds_to(e.f.body, e.f.pattern.name)
+
+
+def out_of_map(e: Expr) -> Rewritten | None:
+    """map (x -> f (room x))  becomes  map f . map room"""
+    if not isinstance(e, Map) or adds_to_rows(e):
+        return None
+    for v in variables(e.f.pattern):
+        place = _added(e.f.body, v.name) if uses(e.f.body, v.name) == 1 else None
+        if place is not None:
+            return choice(fission_zip(place=place), fission(place=place))(e)
+    return None
+
+
+def _added(e: Expr, x: str) -> Place | None:
+    """Where room is added to x."""
+    if not isinstance(e, Lam) and adds_to(e, x):
+        return ()
+    for i, c in enumerate(children(e)):
+        inner = _added(c, x) if x in free(c) else None
+        if inner is not None:
+            return (i, *inner)
+    return None
+
+
+_past_views = choice(
+    pad_zip(),
+    pad_map(),
+    pad_slide(),
+    pad_transpose(),
+    pad_join(),
+    pad_split(),
+    pad_pad(),
+    view_store(),
+)
+
+_columns = seq(interchange_rows(), child(0, child(1, choice(*(r() for r in SIMPLER)))))
+
+_rows_past_views = choice(
+    when(lambda e: isinstance(e, Map) and isinstance(e.xs, Map), fuse_maps()),
+    rows_pad_edge(),
+    rows_pad_pad(),
+    map_slide(),
+    map_join(),
+    map_split(),
+    view_store(),
+    when(lambda e: isinstance(e, Map) and isinstance(e.xs, Transpose), _columns),
+)
+
+sunk: Strategy = repeat(
+    outermost(
+        choice(
+            when(adds, choice(*(r() for r in SIMPLER), _past_views)),
+            when(adds_to_rows, _rows_past_views),
+            out_of_map,
+        )
+    )
+)
+
+
+def _copies(params: frozenset[str]) -> Strategy:
+    """Stores parameters with their room."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Store):
+            return None
+        if (adds(e) or adds_to_rows(e)) and free(e) and free(e) <= params and is_view(e):
+            return seq(attempt(pad_zeros()), store())(e)
+        return next((d for i in range(len(children(e))) if (d := child(i, run)(e))), None)
+
+    return repeat(run)
