@@ -31,7 +31,9 @@ from rewrites.families import FAMILIES, Lowering, forms, lower
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
-STORES = frozenset({"padded", "planes", "rows", "all", "split", "relaid"})  # words that store
+STORES = frozenset(
+    {"padded", "planes", "room", "rows", "all", "split", "relaid"}
+)  # words that store
 _NODES = 40  # a term of more is not shown in a derivation
 _TERM = 240  # characters of a term shown in a derivation
 _EDGES = 1 << 20

@@ -2,7 +2,7 @@
 
 # key: p program, e term
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -12,11 +12,12 @@ from ir.terms import size_names, subterms
 from ir.typing import size_of
 from rewrites.blocked import Blocked, blocked
 from rewrites.dims import Refused
+from rewrites.laws_map import extend_map, round_map
 from rewrites.lift import Lift, lift
 from rewrites.naive import naive
 from rewrites.prepare import WAYS, Choices, Windows
 from rewrites.registers import Registers, registers
-from rewrites.rule import Derivation, Strategy
+from rewrites.rule import Derivation, Step, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,10 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
     free = tuple(sorted(size_names(e)))
     program = Program(p.name, p.params, e, free)
     proof = Derivation(p.body, steps)
-    needed = (*_requirements(e), *(r for r in ENOUGH.get(family, ()) if names(r.b) <= set(free)))
+    needed = (
+        *_requirements(steps),
+        *(r for r in ENOUGH.get(family, ()) if names(r.b) <= set(free)),
+    )
     chosen = tuple(
         Choice(name, values, f"family {family} tries these")
         for name, values in TRIED.get(family, {}).items()
@@ -179,15 +183,15 @@ def _sides(e: Expr) -> Iterator[Choice]:
             yield Choice(name, tuple(sides), "tiles of a few windows")
 
 
-def _requirements(e: Expr) -> Iterator[Requirement]:
+def _requirements(steps: Iterable[Step]) -> Iterator[Requirement]:
     """What is added to make tiles fit must be worth it."""
     seen: set[Size] = set()
-    for sub in subterms(e):
-        if isinstance(sub, PadEdge) and names(sub.right) and sub.right not in seen:
-            seen.add(sub.right)
-            n = size_of(sub.xs)
-            if names(size_of(sub)) >= names(sub.right):
-                yield _worthwhile(sub.right, n)
+    for step in steps:
+        if step.rule in (round_map, extend_map) and isinstance(step.term, PadEdge):
+            more = -step.term.right
+            if names(more) and more not in seen:
+                seen.add(more)
+                yield _worthwhile(more, size_of(step.term))
 
 
 def _worthwhile(more: Size, n: Size) -> Requirement:

@@ -60,11 +60,11 @@ def _windows(params: frozenset[str], choices: Choices) -> Strategy:
     match choices.windows:
         case Windows.NONE:
             return skip
-        case Windows.PADDED | Windows.PLANES if choices.room:
-            return choice(_stored(params, _is_pad, _PADDED[choices.windows]), skip)
-        case Windows.PADDED | Windows.PLANES:
-            padded = _stored(params, _is_pad, _PADDED[choices.windows])
-            return choice(padded, _refused("no padding"))
+        case Windows.PADDED:
+            padded = _stored(params, _is_pad, store())
+            return choice(padded, skip if choices.room else _refused("no padding"))
+        case Windows.PLANES:
+            return choice(_stored(params, _is_pad, planar), _refused("no padding"))
         case Windows.ROWS:
             rows = _stored(params, _is_rows, seq(slide_map(), child(1, rows_first)))
             return choice(rows, _refused("no windows of rows of windows"))
@@ -121,9 +121,6 @@ def planes(dims: int) -> Strategy:
     for level in range(dims - 1):
         opened = seq(transpose_inner(level=level), child(1 if level else 0, opened))
     return opened
-
-
-_PADDED = {Windows.PADDED: store(), Windows.PLANES: planar}
 
 
 def _closed(e: Expr, params: frozenset[str]) -> bool:

@@ -1,16 +1,16 @@
 """Extra room: what rounding adds to a nest is added to the stored copies that it reads.
 
-A map whose number of elements is rounded up goes over `pad_any` of an array of views. That pad moves
-inside, past views and out of maps, to the padding below them; where that is stored, the copy has
-room for the rounded-up tiles, and nothing is left to clamp.
+A map whose number of elements is rounded up goes over `pad_any` of an array of views. That pad
+moves inside, past views and out of maps, to the padding below them; where that is stored, the copy
+has room for the rounded-up tiles, and nothing is left to clamp.
 """
 
 # key: e term, s strategy
 
-from ir.nodes import Edge, Expr, Lam, Map, PadEdge, Store, Transpose, Var
+from ir.nodes import Edge, Expr, Lam, Map, PadEdge, Store, Transpose, Var, Zip
 from ir.terms import children, free, variables
 from rewrites.laws_lower import store
-from rewrites.laws_map import fission, fuse_maps, interchange_rows
+from rewrites.laws_map import fission, fuse_maps, interchange_rows, tidy
 from rewrites.laws_pad import (
     fission_zip,
     map_join,
@@ -65,10 +65,12 @@ def out_of_map(e: Expr) -> Rewritten | None:
     """map (x -> f (room x))  becomes  map f . map room"""
     if not isinstance(e, Map) or adds_to_rows(e):
         return None
-    for v in variables(e.f.pattern):
-        place = _added(e.f.body, v.name) if uses(e.f.body, v.name) == 1 else None
+    f = tidy(e.f) if isinstance(e.xs, Zip) else e.f
+    for v in variables(f.pattern):
+        place = _added(f.body, v.name) if uses(f.body, v.name) == 1 else None
         if place is not None:
-            return choice(fission_zip(place=place), fission(place=place))(e)
+            zipped = isinstance(f.pattern, tuple)
+            return fission_zip(place=place)(e) if zipped else fission(place=place)(e)
     return None
 
 

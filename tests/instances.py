@@ -26,6 +26,7 @@ from ir.nodes import (
     Reorder,
     Slide,
     Split,
+    Store,
     ToLocal,
     ToPrivate,
     Transpose,
@@ -38,6 +39,7 @@ from ir.typing import elem_of, size_of, type_of
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
+from rewrites import laws_pad as pads
 from rewrites import laws_reduce as folds
 from rewrites import laws_slide as slides
 from rewrites import laws_vector as vectors
@@ -480,6 +482,78 @@ def slide_rows(g: Terms) -> Expr:
     return Transpose(Map(f, g.xs(t)))
 
 
+# ---- room
+
+
+def roomy(xs: Expr, r: int = 2) -> PadEdge:
+    """pad_any (0, r) xs"""
+    return PadEdge(Edge.ANY, 0, r, xs)
+
+
+def room_in_rows(g: Terms, xs: Expr) -> Map:
+    """map (pad_edge l r) xs, at any depth"""
+    row = elem_of(xs)
+    assert isinstance(row, Array)
+    inner = Var("row", row)
+    deeper = isinstance(row.elem, Array) and g.rng.random() < 0.5
+    edge = g.one_of(Edge.ANY, g.edge())
+    body = room_in_rows(g, inner) if deeper else PadEdge(edge, *g.one_of((0, 2), (1, 0)), inner)
+    return Map(Lam(inner, body), xs)
+
+
+def pad_slide(g: Terms) -> Expr:
+    return roomy(a_slide(g), g.size())
+
+
+def pad_join(g: Terms) -> Expr:
+    return roomy(Join(rows(g)), g.size(1, 7))
+
+
+def pad_split(g: Terms) -> Expr:
+    n = g.size(1, 6)
+    return roomy(Split(divisor(g, n), g.xs(n=n)), g.size())
+
+
+def pad_pad(g: Terms) -> Expr:
+    n = g.size()
+    xs, (l, r) = g.xs(FLOAT, n), amounts(g, n)
+    clamped = PadEdge(g.one_of(Edge.ANY, Edge.CLAMP), l, r, xs)
+    return roomy(g.one_of(Pad(l, r, g.value(FLOAT), xs), clamped), g.size())
+
+
+def rows_pad_pad(g: Terms) -> Expr:
+    n, t = g.size(), Array(g.one_of(FLOAT, Array(FLOAT, 2)), g.size())
+    return room_in_rows(g, Pad(*amounts(g, n), g.literal(FLOAT), g.xs(t, n)))
+
+
+def map_split(g: Terms) -> Expr:
+    n = g.size(1, 6)
+    chunks = Split(divisor(g, n), g.xs(n=n))
+    f = g.function(elem_of(chunks.xs), g.type())
+    return Map(lam("chunk", elem_of(chunks), lambda c: Map(f, c)), chunks)
+
+
+def view_store(g: Terms) -> Expr:
+    stored = Store(rows(g))
+    turned = Map(lam("row", elem_of(stored), lambda r: Split(1, r)), stored)
+    return g.one_of(roomy(stored), room_in_rows(g, stored), turned)
+
+
+def pad_zeros(g: Terms) -> Expr:
+    scalar = g.scalar()
+    return roomy(g.xs(g.one_of(scalar, Array(scalar, 2), Tuple((scalar, scalar)))), g.size())
+
+
+def fission_zip(g: Terms) -> Instance:
+    """One part of a zip is changed by a function of it alone, whose place is given."""
+    n = g.size()
+    parts = (g.xs(n=n), g.xs(n=n))
+    x, y = Var("p", elem_of(parts[0])), Var("q", elem_of(parts[1]))
+    own = apply(g.function(y.type, g.type()), y)
+    rest = g.value(g.type(), {"p": x.type})
+    return Map(Lam((x, y), MakeTuple((rest, own))), Zip(parts)), {"place": (1,)}
+
+
 # ---- lets
 
 
@@ -597,6 +671,20 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     slides.rows_pad: plain(rows_pad),
     slides.pad_rows: plain(pad_rows),
     slides.slide_rows: plain(slide_rows),
+    pads.pad_slide: plain(pad_slide),
+    pads.pad_transpose: plain(lambda g: roomy(Transpose(rows(g)), g.size())),
+    pads.rows_pad_edge: plain(
+        lambda g: room_in_rows(g, Transpose(g.xs(Array(g.scalar(), g.size()))))
+    ),
+    pads.pad_join: plain(pad_join),
+    pads.pad_split: plain(pad_split),
+    pads.pad_pad: plain(pad_pad),
+    pads.rows_pad_pad: plain(rows_pad_pad),
+    pads.map_join: plain(lambda g: a_map(g, Join(rows(g)))),
+    pads.map_split: plain(map_split),
+    pads.view_store: plain(view_store),
+    pads.pad_zeros: plain(pad_zeros),
+    pads.fission_zip: fission_zip,
     lets.let_out: plain(let_out),
     lets.let_out_of_map: plain(let_out_of_map),
     lets.inline_once: plain(inline_once),
