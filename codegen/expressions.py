@@ -28,7 +28,7 @@ from codegen.tree import (
 )
 
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
-FUNCTIONS = {"exp": "exp", "log": "log", "sqrt": "sqrt", "tanh": "tanh", "fma": "fma"}
+FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
 
 
 @dataclass(slots=True)
@@ -158,8 +158,10 @@ class Expressions:
                 name = "abs" if integer else "fabs"
             case "neg":
                 return f"-{self.operand(e.arguments[0], PRIMARY)}", UNARY
+            case name if name in FUNCTIONS:
+                pass
             case op:
-                name = FUNCTIONS[op]
+                raise AssertionError(f"no OpenCL for {op}")
         call = f"{name}({', '.join(map(self.text, e.arguments))})"
         if name == "abs":
             call = f"convert_{type_text(e.kind)}({call})" if e.kind.width > 1 else f"(int){call}"

@@ -9,7 +9,7 @@ WORDS = """
     if else for while do switch case break continue default goto return sizeof
     const struct union enum typedef volatile restrict static extern inline auto register
     signed unsigned pipe true false complex imaginary quad uniform main
-    min max abs exp log sqrt tanh fma fmin fmax fabs floor_div floor_mod INFINITY NAN
+    min max abs exp log sqrt tanh cospi sinpi fma fmin fmax fabs floor_div floor_mod INFINITY NAN
     select mix step clamp sign floor ceil round dot cross length distance normalize barrier mad
     pow sin cos tan vec_step shuffle any all printf degrees radians
 """

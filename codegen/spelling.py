@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from codegen.condition import ALWAYS, NEVER, Condition, substitute_in
+from codegen.constant import folded
 from codegen.expand import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.expressions import Expressions, type_text
 from codegen.naming import naming
@@ -198,13 +199,14 @@ class Writer:
 
     def store(self, s: Store, depth: int) -> None:
         w = kind_of(s.value).width
+        value = folded(s.value, self.spell.values)
         cell = self.spell.cell(s.memory, s.index, w, s.half)
         if cell is None:
             at = self.spell.address(s.memory, s.index, s.half)
-            self.line(depth, f"vstore{w}({self.spell.text(s.value)}, 0, {s.memory.name} + {at});")
+            self.line(depth, f"vstore{w}({self.spell.text(value)}, 0, {s.memory.name} + {at});")
         elif "." in cell and s.memory in self.registers:
             self.undeclared.pop(cell.split(".")[0], None)
-            self.line(depth, f"{cell} = {self.spell.text(s.value)};")
+            self.line(depth, f"{cell} = {self.spell.text(value)};")
         else:
-            text = self.spell.text(s.value)
+            text = self.spell.text(value)
             self.line(depth, f"{self.declared_by(cell, depth)}{cell} = {text};")

@@ -81,9 +81,9 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """op(arguments): + - * / % max min neg exp log sqrt tanh abs, fma(a, b, c) = a*b + c
+    """op(arguments): + - * / % max min neg exp log sqrt tanh cospi sinpi abs, and fma
 
-    All arguments are of this kind. On ints / and % round down.
+    All arguments are of this kind. On ints / and % round down; fma(a, b, c) = a*b + c.
     """
 
     op: str

@@ -30,12 +30,26 @@ ARITHMETIC: dict[str, Callable[..., object]] = {
 }
 
 
-UNARY: dict[str, np.ufunc] = {
+def cospi(x: Numbers | float) -> Numbers:
+    """cos(pi x), exact where it is 0 or ±1"""
+    return sinpi(np.asarray(x) + 0.5)
+
+
+def sinpi(x: Numbers | float) -> Numbers:
+    """sin(pi x), exact where it is 0 or ±1: folded into -1/2 … 1/2 first"""
+    half = np.asarray(x) - 2 * np.round(np.asarray(x) / 2)
+    near = np.where(np.abs(half) > 0.5, np.sign(half) - half, half)
+    return np.asarray(np.sin(np.pi * near))
+
+
+UNARY: dict[str, Callable[..., object]] = {
     "neg": np.negative,
     "exp": np.exp,
     "log": np.log,
     "sqrt": np.sqrt,
     "tanh": np.tanh,
+    "cospi": cospi,
+    "sinpi": sinpi,
     "abs": np.absolute,
 }
 

@@ -252,6 +252,7 @@ slide, slide_strict, reorder, stride = map(Word, ("slide", "slide_strict", "reor
 pad, pad_any, pad_clamp = map(Word, ("pad", "pad_any", "pad_clamp"))
 pad_mirror, pad_wrap, concat, at = map(Word, ("pad_mirror", "pad_wrap", "concat", "at"))
 exp, log, sqrt, tanh, abs_ = map(Word, ("exp", "log", "sqrt", "tanh", "abs"))
+cospi, sinpi = map(Word, ("cospi", "sinpi"))
 max_, min_, size = map(Word, ("max", "min", "size"))
 
 relu, square, dot, sum_ = map(Word, ("relu", "square", "dot", "sum"))

@@ -83,7 +83,7 @@ class SizeOf(Expr):
 
 @node
 class Unary(Expr):
-    """op : T -> T, op one of neg exp log sqrt tanh abs, T scalar or vector"""
+    """op : T -> T, op one of neg exp log sqrt tanh cospi sinpi abs, T scalar or vector"""
 
     op: str
     e: Expr

@@ -308,6 +308,6 @@ PRIMITIVES: Mapping[str, Primitive] = {
     },
     **_loops("", False),
     **_loops("unrolled ", True),
-    **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in ("exp", "log", "sqrt", "tanh", "abs")},
+    **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in sorted({*REAL_ONLY, "abs"})},
     **{op: Primitive(f"{op}(a, b)", 2, 2, _binary(op)) for op in ("max", "min")},
 }

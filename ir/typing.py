@@ -54,7 +54,7 @@ from ir.types import (
     unlift,
 )
 
-REAL_ONLY = frozenset({"exp", "log", "sqrt", "tanh"})
+REAL_ONLY = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi"})
 
 
 def type_of(e: Expr) -> Type:

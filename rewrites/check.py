@@ -4,9 +4,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ir.errors import IllTyped
 from ir.inputs import Data, random_inputs
@@ -19,6 +21,8 @@ from ir.typing import type_of
 from rewrites.rule import Derivation
 
 Values = Mapping[str, int]
+Floats = NDArray[np.float64]
+EPSILON = float(np.finfo(np.float64).eps)
 TRIES = 20_000
 SMALL = (1, 2, 3, 4, 6, 8)
 
@@ -72,12 +76,17 @@ def _is_size(n: Size, values: Values) -> bool:
 def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
     """Replay the laws, and interpret every term on the same random whole numbers."""
     d.replay()
-    wrong = (i for i, e in enumerate(d.terms()) if not means_the_same(p, e, values, seed))
+    known = accumulate((step.rounding for step in d.steps), initial=0.0)
+    terms = enumerate(zip(d.terms(), known, strict=True))
+    wrong = (i for i, (e, r) in terms if not means_the_same(p, e, values, seed, r))
     return Checked(values, len(d.steps), next(wrong, None))
 
 
-def means_the_same(p: Program, e: Expr, values: Values, seed: int) -> bool:
-    """Whether e computes what the program's own body does, on random whole numbers."""
+def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: float = 0.0) -> bool:
+    """Whether e computes what the program's own body does, on random whole numbers.
+
+    `rounding` is the known error, in machine epsilons: without one, not a number may differ.
+    """
     inputs = random_inputs(p, seed)
     try:
         bound = bind_sizes(e, values)
@@ -85,11 +94,28 @@ def means_the_same(p: Program, e: Expr, values: Values, seed: int) -> bool:
         found = evaluate(Program(p.name, p.params, bound), inputs)
     except IllTyped:
         return False
-    return same_data(evaluate(p, inputs), found)
+    return same_data(evaluate(p, inputs), found, rounding)
 
 
-def same_data(a: Data, b: Data) -> bool:
-    """Exactly the same numbers in the same shape."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(same_data, a, b))
-    return isinstance(a, np.ndarray | np.generic) and np.array_equal(a, np.asarray(b))
+def same_data(a: Data, b: Data, rounding: float = 0.0) -> bool:
+    """The same numbers in the same shape: exactly, or but for so many epsilons in norm."""
+    pairs = [(_floats(x), _floats(y)) for x, y in zip(_parts(a), _parts(b), strict=True)]
+    if any(x.shape != y.shape for x, y in pairs):
+        return False
+    if not rounding:
+        return all(np.array_equal(x, y) for x, y in pairs)
+    size, differ = (sum(map(np.sum, map(np.square, found)), 0.0) for found in _sizes(pairs))
+    return bool(np.sqrt(differ) <= rounding * EPSILON * (1 + np.sqrt(size)))
+
+
+def _sizes(pairs: list[tuple[Floats, Floats]]) -> tuple[list[Floats], list[Floats]]:
+    return [x for x, _ in pairs], [x - y for x, y in pairs]
+
+
+def _parts(a: Data) -> list[object]:
+    """The arrays of which tuples are made."""
+    return [part for each in a for part in _parts(each)] if isinstance(a, tuple) else [a]
+
+
+def _floats(a: object) -> Floats:
+    return np.asarray(a, np.float64)

@@ -17,12 +17,20 @@ Argument = Size | str | bool | Expr | Level | Edge | tuple[int, ...]
 Place = tuple[int, ...]
 
 
+Rounding = float | Callable[..., float]
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`law` is the equation; `rewrite` gives its right side, or None where it does not apply."""
+    """`law` is the equation; `rewrite` gives its right side, or None where it does not apply.
+
+    `rounding`: the law holds of numbers, and in floating point its right side may differ by so many
+    machine epsilons, relative in norm; it may depend on the rule's arguments.
+    """
 
     law: str
     rewrite: Callable[..., Expr | None]
+    rounding: Rounding = 0.0
 
     def __call__(self, **arguments: Argument) -> "Strategy":
         """The strategy that applies this rule at the root of a term."""
@@ -38,6 +46,12 @@ class Step:
     place: Place
     term: Expr
 
+    @property
+    def rounding(self) -> float:
+        """By how many machine epsilons this use may change what floats come to."""
+        known = self.rule.rounding
+        return known(**dict(self.arguments)) if callable(known) else known
+
 
 Rewritten = tuple[Expr, tuple[Step, ...]]
 Strategy = Callable[[Expr], Rewritten | None]
@@ -47,9 +61,9 @@ class Unsound(Exception):
     """A rule changed the type of a term: a bug in the rule."""
 
 
-def rule(law: str) -> Callable[[Callable[..., Expr | None]], Rule]:
+def rule(law: str, rounding: Rounding = 0.0) -> Callable[[Callable[..., Expr | None]], Rule]:
     """Name a rewrite by its law."""
-    return lambda rewrite: Rule(law, rewrite)
+    return lambda rewrite: Rule(law, rewrite, rounding)
 
 
 def apply_rule(r: Rule, arguments: dict[str, Argument], e: Expr) -> Rewritten | None:
@@ -83,6 +97,11 @@ class Derivation:
     def end(self) -> Expr:
         """The last term."""
         return list(self.terms())[-1]
+
+    @property
+    def rounding(self) -> float:
+        """The known error of `end`: machine epsilons, relative in norm; 0 where it is exact."""
+        return sum(step.rounding for step in self.steps)
 
     def terms(self) -> Iterator[Expr]:
         """The whole term, first as it was, then after each step."""

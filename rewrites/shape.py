@@ -23,6 +23,7 @@ from ir.nodes import (
     Map,
     Pad,
     PadEdge,
+    Pattern,
     Reduce,
     ReduceSeq,
     Reorder,
@@ -34,7 +35,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import children, free, rename, substitute, variables
+from ir.terms import children, free, over, rename, substitute, variables
 from ir.types import INT, Array, Scalar, Type, Vector
 
 LAYOUT = (
@@ -197,3 +198,28 @@ def apart(f: Lam, taken: frozenset[str]) -> Lam:
 def bound(f: Lam) -> frozenset[str]:
     """The names that a function binds."""
     return frozenset(v.name for v in variables(f.pattern))
+
+
+def alike(a: Expr, b: Expr) -> bool:
+    """Whether two terms differ in nothing but the names that they bind."""
+    return a == b or (type(a) is type(b) and _numbered(a) == _numbered(b))
+
+
+def _numbered(e: Expr, depth: int = 0) -> Expr:
+    """e, its binders named by how deep they are."""
+    match e:
+        case Lam(p, body):
+            return Lam(*_number(p, body, depth))
+        case Let(p, value, body):
+            q, inner = _number(p, body, depth)
+            return Let(q, _numbered(value, depth), inner)
+    return over(lambda c: _numbered(c, depth), e)
+
+
+def _number(p: Pattern, body: Expr, depth: int) -> tuple[Pattern, Expr]:
+    marks = {v.name: Var(f"#{depth + i}", v.type) for i, v in enumerate(variables(p))}
+
+    def named(q: Pattern) -> Pattern:
+        return marks[q.name] if isinstance(q, Var) else tuple(map(named, q))
+
+    return named(p), _numbered(substitute(body, marks), depth + len(marks))

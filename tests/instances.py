@@ -36,6 +36,7 @@ from ir.nodes import (
 from ir.terms import apply, children, free, identity, lam, pattern_value, subterms, variables
 from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type
 from ir.typing import elem_of, size_of, type_of
+from rewrites import laws_fourier as fourier
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
@@ -46,6 +47,7 @@ from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites.rule import Argument, Place, Rule
 from rewrites.shape import unit
+from rewrites.spectra import COMPLEX, dft, irdft, rdft
 
 Instance = tuple[Expr, dict[str, Argument]]
 
@@ -554,6 +556,28 @@ def fission_zip(g: Terms) -> Instance:
     return Map(Lam((x, y), MakeTuple((rest, own))), Zip(parts)), {"place": (1,)}
 
 
+# ---- transforms
+
+
+def a_dft(g: Terms, n: int) -> Expr:
+    return dft(g.xs(COMPLEX, n), n, g.one_of(-1, 1))
+
+
+def split_dft(g: Terms) -> Instance:
+    r, n = g.size(2, 4), g.size(2, 4)
+    return a_dft(g, r * n), {"r": r}
+
+
+def an_rdft(g: Terms) -> Expr:
+    n = 4 * g.size(1, 4)
+    return rdft(g.xs(FLOAT, n), n)
+
+
+def an_irdft(g: Terms) -> Expr:
+    n = 4 * g.size(1, 4)
+    return irdft(g.xs(COMPLEX, n // 2 + 1), n)
+
+
 # ---- lets
 
 
@@ -685,6 +709,12 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     pads.view_store: plain(view_store),
     pads.pad_zeros: plain(pad_zeros),
     pads.fission_zip: fission_zip,
+    fourier.split_dft: split_dft,
+    fourier.dft_of_two: plain(lambda g: a_dft(g, 2)),
+    fourier.split_rdft: plain(an_rdft),
+    fourier.rdft_of_two: plain(lambda g: rdft(g.xs(FLOAT, 2), 2)),
+    fourier.split_irdft: plain(an_irdft),
+    fourier.irdft_of_two: plain(lambda g: irdft(g.xs(COMPLEX, 2), 2)),
     lets.let_out: plain(let_out),
     lets.let_out_of_map: plain(let_out_of_map),
     lets.inline_once: plain(inline_once),

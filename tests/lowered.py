@@ -297,6 +297,18 @@ f(xs : [float]N) =
   mapGlobal(0)(x -> exp(x) + sqrt(abs(x)) + tanh(x) - log(abs(x) + 1) / 2, xs)
 where N = 20
 """,
+    "roots of unity": """
+f(xs : [float]N) =
+  mapGlobal(0)(x -> reduceSeq(0.0, (a, i) -> a + cospi(x * 0.5) * sinpi(i * 0.5),
+    generate(2, i -> i)), xs)
+where N = 20
+""",
+    "known numbers": """
+f(xs : [float]N) =
+  mapGlobal(0)(x -> unrolled reduceSeq(x, (a, i) -> a + cospi(i * 0.5) * x - sinpi(i * 0.5),
+    generate(7, i -> i)), xs)
+where N = 20
+""",
     "delayed under slide": """
 f(xs : [float]N) =
   mapGlobal(0)(w -> reduceSeq(0.0, (a, x) -> a + x, w), slide(3, 1, map(x -> x * x, xs)))

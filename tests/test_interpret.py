@@ -137,6 +137,8 @@ ONE = {
     "log": math.log,
     "sqrt": math.sqrt,
     "tanh": math.tanh,
+    "cospi": lambda x: math.cos(math.pi * x),
+    "sinpi": lambda x: math.sin(math.pi * x),
     "abs": abs,
 }
 TWO = {

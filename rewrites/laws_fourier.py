@@ -1,0 +1,205 @@
+"""Laws of Fourier transforms: a long one from short ones (Cooley and Tukey), and the shortest.
+
+They hold of numbers; in floating point each stage of a transform adds its rounding.
+"""
+
+# key: zs complex numbers, xs real numbers, n length, r radix, s sign, k frequency
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from ir.nat import Size
+from ir.nodes import (
+    At,
+    Binary,
+    Concat,
+    Edge,
+    Expr,
+    Generate,
+    Join,
+    Lam,
+    Lit,
+    Map,
+    PadEdge,
+    Reduce,
+    Reorder,
+    Split,
+    Transpose,
+    Zip,
+)
+from ir.terms import component, free, lam, let
+from ir.types import FLOAT, INT, Type
+from ir.typing import elem_of, size_of, type_of
+from rewrites.rule import rule
+from rewrites.shape import alike, bound
+from rewrites.spectra import (
+    COMPLEX,
+    ZERO,
+    conjugate,
+    dft,
+    each,
+    indices,
+    irdft,
+    minus,
+    pair,
+    plus,
+    rdft,
+    root,
+    times,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """What a transform of length n is, of what, and n for an array of so many elements."""
+
+    make: Callable[[Expr, int], Expr]
+    elem: Type
+    length: Callable[[int], int] = lambda size: size
+
+
+FORWARD = Transform(partial(dft, s=-1), COMPLEX)
+BACKWARD = Transform(partial(dft, s=1), COMPLEX)
+REAL = Transform(rdft, FLOAT)
+STAGE = 8.0  # machine epsilons that a stage may add
+
+TO_REAL = Transform(irdft, COMPLEX, lambda size: 2 * size - 2)
+
+
+def source(e: Expr, t: Transform) -> tuple[Expr, int] | None:
+    """(xs, n) where e is the transform of xs, and n its length."""
+    match e:
+        case Generate(_, Lam(_, Reduce(_, _, Zip((xs, _)))) as f) if not bound(f) & free(xs):
+            size = size_of(xs)
+            if isinstance(size, int) and size > 1 and elem_of(xs) == t.elem:
+                n = t.length(size)
+                return (xs, n) if alike(e, t.make(xs, n)) else None
+    return None
+
+
+# ---- complex transforms
+
+
+@rule(
+    "dft (r s)  =  join . transpose . map (dft r) . transpose . twiddle . map (dft s) . phases r",
+    rounding=STAGE,
+)
+def split_dft(e: Expr, r: Size) -> Expr | None:
+    """The r phases transformed alone, turned by roots of unity, then across (radix r)."""
+    for s, transform in ((-1, FORWARD), (1, BACKWARD)):
+        found = source(e, transform)
+        if found is not None:
+            return _split(*found, r, s)
+    return None
+
+
+def _split(zs: Expr, n: int, r: Size, s: int) -> Expr | None:
+    if not isinstance(r, int) or not 1 < r < n or n % r:
+        return None
+    phases = Transpose(Split(r, zs))
+    short = Map(lam("phase", elem_of(phases), lambda p: dft(p, n // r, s)), phases)
+    return let("y", short, type_of(short), lambda y: _across(y, n, r, s))
+
+
+def _across(phases: Expr, n: int, r: int, s: int) -> Expr:
+    def turn(row: Expr, p: Expr) -> Expr:
+        ks = indices(n // r)
+        return each(lambda z, k: times(root(n, Binary("*", p, k), s), z), row, ks)
+
+    columns = Transpose(each(turn, phases, indices(r)))
+    return Join(Transpose(Map(lam("column", elem_of(columns), lambda c: dft(c, r, s)), columns)))
+
+
+@rule("dft 2 [x, y]  =  [x + y, x - y]")
+def dft_of_two(e: Expr) -> Expr | None:
+    found = source(e, FORWARD) or source(e, BACKWARD)
+    if found is None or found[1] != 2:
+        return None
+    x, y = At(0, found[0]), At(1, found[0])
+    return Concat(_one(plus(x, y)), _one(minus(x, y)))
+
+
+def _one(e: Expr) -> Expr:
+    """[e]"""
+    return Generate(1, lam("i", INT, lambda _: e))
+
+
+# ---- real transforms
+
+
+@rule(
+    "rdft n  =  (e + w o, mirrored conj (e - w o)),  e, o = rdft (n/2) of even and odd",
+    rounding=STAGE,
+)
+def split_rdft(e: Expr) -> Expr | None:
+    """w are roots of unity; what is above the quarter mirrors what is below."""
+    found = source(e, REAL)
+    if found is None or found[1] % 4:
+        return None
+    xs, n = found
+    phases = Transpose(Split(2, xs))
+    halves = Map(lam("phase", elem_of(phases), lambda p: rdft(p, n // 2)), phases)
+    return let("y", halves, type_of(halves), lambda y: _joined(y, n))
+
+
+def _joined(halves: Expr, n: int) -> Expr:
+    even, odd = At(0, halves), At(1, halves)
+    turned = each(lambda z, k: times(root(n, k, -1), z), odd, indices(n // 4 + 1))
+
+    def both(t: Expr) -> Expr:
+        below = each(lambda z, w: conjugate(minus(z, w)), _first(even, 1), _first(t, 1))
+        return Concat(each(plus, even, t), _mirrored(below))
+
+    return let("t", turned, type_of(turned), both)
+
+
+def _first(xs: Expr, fewer: int) -> Expr:
+    """All but the last ones."""
+    return PadEdge(Edge.ANY, 0, -fewer, xs)
+
+
+def _mirrored(xs: Expr) -> Expr:
+    last = size_of(xs) - 1
+    assert isinstance(last, int)
+    return Reorder(lam("i", INT, lambda i: Binary("-", Lit(last, INT), i)), xs)
+
+
+@rule("rdft 2 [x, y]  =  [x + y, x - y]")
+def rdft_of_two(e: Expr) -> Expr | None:
+    found = source(e, REAL)
+    if found is None or found[1] != 2:
+        return None
+    x, y = At(0, found[0]), At(1, found[0])
+    return Concat(*(_one(pair(Binary(op, x, y), ZERO)) for op in "+-"))
+
+
+@rule(
+    "irdft n zs  =  even, odd = irdft (n/2) of z + conj m and w (z - conj m),  m = mirrored zs",
+    rounding=STAGE,
+)
+def split_irdft(e: Expr) -> Expr | None:
+    found = source(e, TO_REAL)
+    if found is None or found[1] % 4:
+        return None
+    zs, n = found
+    low, high = _first(zs, n // 4), _first(_mirrored(zs), n // 4)
+    even = each(lambda z, m: plus(z, conjugate(m)), low, high)
+    turned = each(
+        lambda z, m, k: times(root(n, k, 1), minus(z, conjugate(m))), low, high, indices(n // 4 + 1)
+    )
+    halves = Split(n // 4 + 1, Concat(even, turned))
+
+    def samples(y: Expr) -> Expr:
+        return Join(Transpose(Map(lam("half", elem_of(y), lambda h: irdft(h, n // 2)), y)))
+
+    return let("y", halves, type_of(halves), samples)
+
+
+@rule("irdft 2 [x, y]  =  [re x + re y, re x - re y]")
+def irdft_of_two(e: Expr) -> Expr | None:
+    found = source(e, TO_REAL)
+    if found is None or found[1] != 2:
+        return None
+    x, y = (component(0, At(i, found[0])) for i in (0, 1))
+    return Concat(_one(Binary("+", x, y)), _one(Binary("-", x, y)))
