@@ -1,5 +1,6 @@
 """`explore compare`: a peer beside the best variant of a run, measured now, in turns."""
 
+import statistics
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,10 @@ def compare(folder: Path, against: tuple[str, ...]) -> list[dict[str, Any]]:
         file = stored_reference(program, options.seed, folder)
         for name in map(peer_named, against):
             plan = best.variant.plan
-            result = duel(name, program, options.seed, file, target, device, plan)
-            ours, theirs = result.ours_ns or best.time_ns, result.best
+            assert plan is not None
+            result = duel(name, program, options.seed, file, target, device, [plan])
+            ours = statistics.median(result.ours[0]) if result.ours else best.time_ns
+            theirs = result.best
             found.append(
                 {
                     "peer": name if theirs is None else theirs.name,

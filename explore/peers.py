@@ -1,36 +1,43 @@
 """Other libraries on the same program, on the same device, in turns with our best variant."""
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from codegen.devices import Device
 from codegen.plan import Plan
+from explore import clblast_peer, tinygrad_peer, torch_peer
 from explore.front import pick, usable
 from explore.measure import Again
 from explore.options import Options
 from explore.records import Failed, Peer
 from explore.reference import stored_reference
+from explore.rival import Rival, Timed, timed
 from explore.store import Store
-from explore.torch_peer import Timed, once, setup_for
 from explore.worker import Pool
 from ir.errors import UserError
 from ir.nodes import Program
 
 PASSES = 5
-LIMIT = 120.0  # seconds a pass
-KNOWN = ("torch",)
+LIMIT = 300.0  # seconds a pass; the first one makes a peer's kernels
+KNOWN: dict[str, Callable[[Program, int, Path, Device], Rival]] = {
+    "torch": torch_peer.rival,
+    "tinygrad": tinygrad_peer.rival,
+    "tinygrad-beam": partial(tinygrad_peer.rival, beam=True),
+    "clblast": clblast_peer.rival,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """A peer's points, and our best variant's time measured in turns with it; or why none."""
+    """A peer's points, and our plans' times measured in turns with it; or why none."""
 
     name: str
     peers: tuple[Peer, ...]
-    ours_ns: float | None
+    ours: tuple[Sequence[float], ...]  # nanoseconds: the passes over each of our plans
     reason: str = ""
 
     @property
@@ -52,7 +59,7 @@ def measure_peers(
     best = pick(store.records()).variant.plan if usable(store.records()) else None
     file = stored_reference(program, options.seed, store.folder)
     for name in options.against:
-        found = duel(name, program, options.seed, file, target, device, best)
+        found = duel(name, program, options.seed, file, target, device, [best] if best else [])
         if found.peers:
             store.add_peers(found.peers)
         else:
@@ -66,39 +73,52 @@ def duel(
     reference: Path,
     target: Device,
     device: "Pool[Any, Any]",
-    ours: Plan | None,
+    ours: Sequence[Plan],
+    limit: float = LIMIT,
 ) -> Duel:
-    """Pass by pass, theirs and ours in turns."""
-    setup = setup_for(program, seed, reference, target.kind == "gpu")
+    """Pass by pass, theirs and each of ours in turns."""
+    setup = partial(KNOWN[name], program, seed, reference, target)
     passes: list[Timed] = []
-    times: list[float] = []
-    pool: Pool[Any, Any] = Pool(once, workers=1, timeout=LIMIT, stage="run", setup=setup)
+    times: list[list[float]] = [[] for _ in ours]
+    pool: Pool[int, Timed] = Pool(one_pass, workers=1, timeout=limit, stage="run", setup=setup)
     with pool:
         for number in range(PASSES):
             pool.submit(number)
             (done,) = pool.results()
             if isinstance(done.result, Failed):
-                return Duel(name, (), None, done.result.reason)
+                return Duel(name, (), (), done.result.reason)
             passes.append(done.result)
-            times += _ours(device, ours)
-    return Duel(name, _points(name, passes), statistics.median(times) if times else None)
+            for known, again in zip(times, _ours(device, ours), strict=True):
+                known += again
+    return Duel(name, _points(name, passes), tuple(t for t in times if t))
 
 
-def _ours(device: "Pool[Any, Any]", plan: Plan | None) -> list[float]:
-    if plan is None:
+def one_pass(rival: Rival, _: int) -> Timed | Failed:
+    """What a peer's worker does at each turn."""
+    return timed(rival) if rival.ways else Failed("run", rival.reason)
+
+
+def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> list[list[float]]:
+    if not plans:
         return []
-    device.submit(Again((plan,)), timeout=LIMIT)
+    device.submit(Again(tuple(plans)), timeout=LIMIT)
     (done,) = device.results()
-    return [] if isinstance(done.result, Failed) else [float(t) for t in done.result[0]]
+    return [[] for _ in plans] if isinstance(done.result, Failed) else list(done.result)
 
 
-def _points(name: str, passes: list[Timed]) -> tuple[Peer, ...]:
-    """One point a memory layout."""
+def _points(name: str, passes: Sequence[Timed]) -> tuple[Peer, ...]:
+    """One point a way of doing it."""
+    first = passes[0]
     points = []
-    for layout in passes[0].ns:
-        times = sorted(p.ns[layout] for p in passes)
+    for way in first.ns:
+        times = [p.ns[way] for p in passes]
+        note = f"{first.words}; {first.version}"
         middle = statistics.median(times)
-        note = f"{passes[0].words}; {passes[0].version}"
-        spread = (times[-2] - times[1]) / middle if len(times) > 3 and middle else 0.0
-        points.append(Peer(f"{name}, {layout}", middle, passes[0].bytes, spread, note))
+        points.append(Peer(f"{name}, {way}", middle, first.bytes[way], spread(times), note))
     return tuple(points)
+
+
+def spread(times: Sequence[float]) -> float:
+    """Interquartile range / median."""
+    quarter, middle, three = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
+    return (three - quarter) / middle if middle else 0.0

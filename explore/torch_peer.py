@@ -1,266 +1,150 @@
-"""PyTorch on the same program, in a process of its own.
+"""PyTorch on the same program: oneDNN on a CPU, cuDNN on a GPU, in both memory formats.
 
-A program is recognised by what it computes: a layer whose shapes fit is built, and it stands as a
-peer only if its result, in double precision, is the interpreter's.
+It stands as a peer only if its result, in double precision, is the interpreter's. On a GPU TF32 is
+off, cuDNN chooses among its algorithms by timing them, and runs are replayed from a CUDA graph, so
+that the gaps between launches are not counted.
 """
 
-# key: x input, w weights, b biases, y output, k size of a window, s stride, p padding
+# key: x input, w weights, b biases, y output
 
-import itertools
-import statistics
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from explore.records import Failed
-from explore.reference import Array, inputs_of, load_reference, relative_error
+from codegen.devices import Device
+from explore.layers import Layer, layers
+from explore.reference import inputs_of, load_reference, relative_error
+from explore.rival import COPIES, Rival, Way, absent, on_host_clock
 from ir.nodes import Program
 
 SAME = 1e-9
-COPIES, WARMUP, RUNS, LIMIT = 8, 3, 15, 1.0
-STRIDES, DILATIONS = range(1, 9), range(1, 5)
+REPLAYS = 3  # of a graph, each with all copies of the input
+Forward = Callable[[Any, Any, Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A layer in words, on tensors: `forward(x, w, b)`, in torch's own axes."""
-
-    words: str
-    x: Any
-    w: Any
-    b: Any
-    forward: Callable[[Any, Any, Any], Any]
-    back: tuple[int, ...]  # its output's axes as the program has them
-    spatial: bool  # whether channels last means anything
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """One pass: the median of each memory layout, and the bytes that each needs."""
-
-    words: str
-    ns: Mapping[str, float]
-    bytes: int
-    device: str
-    version: str
-
-
-@dataclass(slots=True)
-class Rival:
-    """The layer found, or why there is none."""
-
-    layer: Layer | None
-    reason: str
-    device: str
-    ready: "dict[str, tuple[list[Any], Any, Any]] | None" = None
-
-
-def setup_for(program: Program, seed: int, reference: Path, gpu: bool) -> "partial[Rival]":
-    """`rival` with its arguments, as a worker takes it."""
-    return partial(rival, program, seed, reference, gpu)
-
-
-def rival(program: Program, seed: int, reference: Path, gpu: bool) -> Rival:
-    """Runs once in the worker."""
+def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival:
+    """The layer that the program is, made ready in each memory format."""
+    gpu = target.kind == "gpu"
     try:
         import torch
     except ImportError:
-        return Rival(None, "torch is not installed here: pip install torch", "")
+        return absent("torch is not installed here: pip install torch")
     if gpu and not torch.cuda.is_available():
-        return Rival(None, "this torch cannot use the GPU: install one built for CUDA", "")
+        return absent("this torch cannot use the GPU: install one built for CUDA")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
-    inputs = inputs_of(program, seed)
+    with torch.inference_mode():
+        found = recognised(program, seed, reference)
+        if found is None:
+            return absent("the program is no convolution or linear layer that torch has")
+        ways = {name: _way(found, name, gpu) for name in _formats(found)}
+    threads = "" if gpu else f", {torch.get_num_threads()} threads"
+    return Rival(found.words, ways, f"torch {torch.__version__}{threads}")
+
+
+def recognised(program: Program, seed: int, reference: Path) -> Layer | None:
+    """The layer whose result is the interpreter's."""
+    import torch
+
     wanted = load_reference(reference).output
-    with torch.inference_mode():
-        for layer in layers(program, inputs, wanted.shape):
-            out = layer.forward(layer.x, layer.w, layer.b).permute(layer.back).numpy()
-            if out.shape == wanted.shape and relative_error(out, wanted) < SAME:
-                return Rival(layer, "", "cuda" if gpu else "cpu")
-    return Rival(None, "the program is no convolution or linear layer that torch has", "")
+    given = {n: np.asarray(a, np.float64) for n, a in inputs_of(program, seed).items()}
+    for layer in layers(given, wanted.shape):
+        operands = (None if a is None else torch.from_numpy(a) for a in (layer.x, layer.w, layer.b))
+        out = layer.as_written(forward(layer)(*operands).numpy())
+        if out.shape == wanted.shape and relative_error(out, wanted) < SAME:
+            return layer
+    return None
 
 
-def layers(program: Program, inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """Layers whose parameters fit the program's, in double precision."""
-    import torch
-
-    given = {n: torch.from_numpy(np.asarray(a, np.float64)) for n, a in inputs.items()}
-    vectors: list[Any] = [t for t in given.values() if t.dim() == 1]
-    for x, w in itertools.permutations(given.values(), 2):
-        rest = [t for t in given.values() if t is not x and t is not w]
-        if len(rest) > 1 or any(t.dim() != 1 for t in rest):
-            continue
-        b = rest[0] if rest else None
-        assert b is None or any(b is v for v in vectors)
-        yield from _linear(x, w, b, out)
-        yield from _convolutions(x, w, b, out)
-
-
-def _linear(x: Any, w: Any, b: Any, out: tuple[int, ...]) -> Iterator[Layer]:
+def forward(layer: Layer) -> Forward:
+    """The layer on tensors."""
     import torch.nn.functional as F
 
-    if w.dim() != 2 or x.dim() > 4:
-        return
-    for words, weights in (("linear", w), ("linear, transposed", w.T)):
-        m, k = weights.shape
-        if x.shape[-1] != k or out != (*x.shape[:-1], m) or (b is not None and len(b) != m):
-            continue
-        axes = tuple(range(x.dim()))
-        for relu in (False, True):
-            forward = _then(relu, F.linear)
-            yield Layer(words + relu * " + relu", x, weights, b, forward, axes, False)
-
-
-def _then(relu: bool, layer: Callable[..., Any]) -> Callable[[Any, Any, Any], Any]:
-    def forward(x: Any, w: Any, b: Any) -> Any:
-        y = layer(x, w, b)
-        return y.relu() if relu else y
-
-    return forward
-
-
-def _convolutions(x: Any, w: Any, b: Any, out: tuple[int, ...]) -> Iterator[Layer]:
-    """Two-dimensional, for every reading of the axes that fits."""
-    import torch.nn.functional as F
-
-    if w.dim() != 4 or x.dim() not in (3, 4):
-        return
-    batched = x.dim() == 4
-    images = {"channels last": (0, 3, 1, 2), "channels first": (0, 1, 2, 3)}
-    kernels = ((0, 3, 1, 2), (0, 1, 2, 3), (3, 2, 0, 1))  # [M][K][K][C], [M][C][K][K], [K][K][C][M]
-    outs = ((0, 2, 3, 1), (0, 1, 2, 3))
-    for (name, order), kernel, back in itertools.product(images.items(), kernels, outs):
-        image = (x if batched else x[None]).permute(order)
-        weights = w.permute(kernel)
-        m, per_group, kh, kw = weights.shape
-        channels = image.shape[1]
-        if channels % per_group or m % (channels // per_group) or (b is not None and len(b) != m):
-            continue
-        shape = out if batched else (1, *out)
-        if len(shape) != 4:
-            continue
-        tall, wide = (shape[back.index(axis)] for axis in (2, 3))
-        geometries = list(_geometries(tuple(image.shape[2:]), (kh, kw), (tall, wide)))
-        for (s, p, d), relu in itertools.product(geometries, (True, False)):
-            convolution = partial(
-                F.conv2d, stride=s, padding=p, dilation=d, groups=channels // per_group
-            )
-            words = f"conv2d stride {s} padding {p}" + (d > 1) * f" dilation {d}" + relu * " + relu"
-            yield Layer(
-                f"{words}, given {name}",
-                image,
-                weights,
-                b,
-                _unbatched(_then(relu, convolution), batched),
-                back if batched else tuple(axis - 1 for axis in back[1:]),
-                True,
-            )
-
-
-def _unbatched(forward: Callable[..., Any], batched: bool) -> Callable[[Any, Any, Any], Any]:
-    return forward if batched else lambda x, w, b: forward(x, w, b)[0]
-
-
-def _geometries(
-    image: tuple[int, int], kernel: tuple[int, int], out: tuple[int, int]
-) -> Iterator[tuple[int, int, int]]:
-    """Strides, paddings and dilations that give an output of that size."""
-    for d, s in itertools.product(DILATIONS, STRIDES):
-        reach = [d * (k - 1) + 1 for k in kernel]
-        for p in range(max(reach)):
-            made = [(n + 2 * p - r) // s + 1 for n, r in zip(image, reach, strict=True)]
-            if made == list(out):
-                yield s, p, d
-
-
-# ---- timing
-
-
-def once(state: Rival, task: int) -> Timed | Failed:
-    """One pass over the memory layouts; `task` is its number."""
-    if state.layer is None:
-        return Failed("run", state.reason)
-    import torch
-
-    with torch.inference_mode():
-        if state.ready is None:
-            state.ready = _prepared(state.layer, state.device)
-        found = {name: _median_ns(state, *made) for name, made in state.ready.items()}
-        return Timed(
-            state.layer.words,
-            found,
-            _bytes(state),
-            state.device,
-            f"torch {torch.__version__}, {torch.get_num_threads()} threads"
-            if state.device == "cpu"
-            else f"torch {torch.__version__}",
+    g = layer.geometry
+    compute: Forward = (
+        F.linear
+        if g is None
+        else partial(
+            F.conv2d, stride=g.stride, padding=g.padding, dilation=g.dilation, groups=g.groups
         )
+    )
+    return (lambda x, w, b: compute(x, w, b).relu_()) if layer.relu else compute
 
 
-def _prepared(layer: Layer, device: str) -> "dict[str, tuple[list[Any], Any, Any]]":
+def _formats(layer: Layer) -> tuple[str, ...]:
+    return ("row major",) if layer.geometry is None else ("channels first", "channels last")
+
+
+def _way(layer: Layer, name: str, gpu: bool) -> Way:
     import torch
 
-    formats = {"channels first": torch.contiguous_format}
-    if layer.spatial:
-        formats["channels last"] = torch.channels_last
-    b = None if layer.b is None else layer.b.float().to(device)
-    made = {}
-    for name, order in formats.items():
-        x, w = (t.float().to(device).contiguous(memory_format=order) for t in (layer.x, layer.w))
-        made[name if layer.spatial else "row major"] = ([x.clone() for _ in range(COPIES)], w, b)
-    return made
+    order = torch.channels_last if name == "channels last" else torch.contiguous_format
+    device = "cuda" if gpu else "cpu"
+    x, w = (
+        torch.from_numpy(a).float().to(device).contiguous(memory_format=order)
+        for a in (layer.x, layer.w)
+    )
+    b = None if layer.b is None else torch.from_numpy(layer.b).float().to(device)
+    xs = [x.clone() for _ in range(COPIES)]
+    run = forward(layer)
+    held = _bytes(run, xs[0], w, b, gpu)
+    if gpu:
+        return Way(_replayed(run, xs, w, b), held)
+    return Way(_hosted(run, xs, w, b), held)
 
 
-def _median_ns(state: Rival, xs: list[Any], w: Any, b: Any) -> float:
-    assert state.layer is not None
-    clock = _on_gpu if state.device == "cuda" else _on_cpu
-    samples: list[float] = []
-    until = time.monotonic() + LIMIT
-    while len(samples) < WARMUP + RUNS and (not samples or time.monotonic() < until):
-        x = xs[len(samples) % len(xs)]
-        samples.append(clock(partial(state.layer.forward, x, w, b)))
-    return statistics.median(samples[min(WARMUP, len(samples) - 1) :])
-
-
-def _on_cpu(run: Callable[[], Any]) -> float:
-    begun = time.perf_counter_ns()
-    run()
-    return float(time.perf_counter_ns() - begun)
-
-
-def _on_gpu(run: Callable[[], Any]) -> float:
+def _hosted(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], float]:
     import torch
 
-    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda.synchronize()
-    first.record()
-    run()
-    last.record()
-    torch.cuda.synchronize()
-    return float(first.elapsed_time(last)) * 1e6
+    def once(i: int) -> float:
+        with torch.inference_mode():
+            return on_host_clock(lambda: run(xs[i], w, b))
+
+    return once
 
 
-def _bytes(state: Rival) -> int:
+def _replayed(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], float]:
+    """A graph of a run on each copy of the input; the time of one run in it."""
+    import torch
+
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):  # algorithms are chosen before the capture
+        for x in xs[:3]:
+            run(x, w, b)
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.inference_mode(), torch.cuda.graph(graph):
+        for x in xs:
+            run(x, w, b)
+
+    def once(_: int) -> float:
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        first.record()
+        for _ in range(REPLAYS):
+            graph.replay()
+        last.record()
+        torch.cuda.synchronize()
+        return float(first.elapsed_time(last)) * 1e6 / (REPLAYS * len(xs))
+
+    return once
+
+
+def _bytes(run: Forward, x: Any, w: Any, b: Any, gpu: bool) -> int:
     """On a GPU the most that was allocated during a run, workspace too; else the tensors."""
     import torch
 
-    assert state.layer is not None
-    assert state.ready is not None
-    xs, w, b = next(iter(state.ready.values()))
-    y = state.layer.forward(xs[0], w, b)
-    tensors = [xs[0], w, y, *([] if b is None else [b])]
-    held = sum(int(t.numel() * t.element_size()) for t in tensors)
-    if state.device != "cuda":
-        return held
-    del y, tensors
+    given = sum(int(t.numel() * t.element_size()) for t in (x, w, b) if t is not None)
+    y = run(x, w, b)
+    if not gpu:
+        return given + int(y.numel() * y.element_size())
+    del y
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    state.layer.forward(xs[0], w, b)
-    given = sum(int(t.numel() * t.element_size()) for t in (xs[0], w, *([] if b is None else [b])))
+    run(x, w, b)
     return given + int(torch.cuda.max_memory_allocated()) - int(before)

@@ -1,15 +1,19 @@
 """Peers: which programs have one, and is it measured and kept?"""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from codegen.devices import Device
+from explore import clblast_peer
 from explore.__main__ import main
+from explore.peers import KNOWN, one_pass
 from explore.records import Failed
 from explore.reference import stored_reference
-from explore.torch_peer import Timed, once, rival
+from explore.rival import Timed
+from explore.torch_peer import recognised
 from ir.parse import parse, parse_file
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -18,8 +22,8 @@ SMALL = {"C": 4, "W": 12, "H": 12}
 
 def found(program_file: str, sizes: dict[str, int], tmp_path: Path) -> str:
     program = parse_file(EXAMPLES / program_file, sizes)
-    state = rival(program, 0, stored_reference(program, 0, tmp_path), gpu=False)
-    return state.layer.words if state.layer else state.reason
+    layer = recognised(program, 0, stored_reference(program, 0, tmp_path))
+    return layer.words if layer else "nothing"
 
 
 @pytest.mark.parametrize(
@@ -29,7 +33,7 @@ def found(program_file: str, sizes: dict[str, int], tmp_path: Path) -> str:
         ("conv2d.lift", "conv2d stride 2 padding 1"),
         ("dilated.lift", "padding 2 dilation 2"),
         ("conv1x1.lift", "linear"),
-        ("maxpool.lift", "no convolution"),
+        ("maxpool.lift", "nothing"),
     ],
 )
 def test_a_layer_is_recognised_by_what_it_computes(file: str, words: str, tmp_path: Path) -> None:
@@ -45,31 +49,40 @@ def test_a_convolution_that_flips_its_kernel_is_no_peer(tmp_path: Path) -> None:
             weights), slide2d(K, 1, image))
         where C = 4, W = 8, H = 8, K = 3, M = 4"""
     )
-    state = rival(program, 0, stored_reference(program, 0, tmp_path), gpu=False)
-    assert state.layer is None
+    assert recognised(program, 0, stored_reference(program, 0, tmp_path)) is None
 
 
-def test_a_peer_is_timed_in_both_layouts(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="torch is not installed")
+@pytest.mark.parametrize(
+    ("peer", "package", "ways"),
+    [
+        ("torch", "torch", {"channels first", "channels last"}),
+        ("tinygrad", "tinygrad", {"no search"}),
+    ],
+)
+def test_a_peer_is_timed_in_each_of_its_ways(
+    peer: str, package: str, ways: set[str], device: Device, tmp_path: Path
+) -> None:
+    pytest.importorskip(package, reason=f"{package} is not installed")
     program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
-    timed = once(rival(program, 0, stored_reference(program, 0, tmp_path), gpu=False), 0)
-    assert isinstance(timed, Timed)
-    assert set(timed.ns) == {"channels first", "channels last"}
-    assert timed.bytes == 4 * (2 * 12 * 12 * 4 + 12 * 12 * 28 + 32 * 36 + 32)
+    rival = KNOWN[peer](program, 0, stored_reference(program, 0, tmp_path), device)
+    passed = one_pass(rival, 0)
+    assert isinstance(passed, Timed), passed
+    assert set(passed.ns) == ways
+    assert set(passed.bytes.values()) == {4 * (2 * 12 * 12 * 4 + 12 * 12 * 28 + 32 * 36 + 32)}
 
 
-def test_without_torch_it_is_said(device: Device, tmp_path: Path) -> None:
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        pass
-    else:
-        pytest.skip("torch is installed here")
+@pytest.mark.parametrize("peer", sorted(KNOWN))
+def test_a_peer_that_is_not_installed_says_how_to_install_it(
+    peer: str, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "tinygrad", None)
+    monkeypatch.setattr(clblast_peer, "LIBRARY", "libnowhere.so")
     program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
-    state = rival(program, 0, stored_reference(program, 0, tmp_path), gpu=False)
-    outcome = once(state, 0)
+    rival = KNOWN[peer](program, 0, stored_reference(program, 0, tmp_path), device)
+    outcome = one_pass(rival, 0)
     assert isinstance(outcome, Failed)
-    assert "pip install torch" in outcome.reason
+    assert "install" in outcome.reason
 
 
 def test_a_comparison_is_made_or_refused_with_a_reason(

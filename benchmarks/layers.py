@@ -1,0 +1,309 @@
+"""Named layers explored on a device, each beside its peers: a table of times, ratios and memory.
+
+    python benchmarks/layers.py vgg [--device D] [--variants 300] [--families registers,blocked]
+        [--batch N] [--time-limit 2m] [--jobs N] [--against torch] [--out runs/vgg]
+        [--table FILE] [LAYER …]
+
+A layer is a name in examples/layers.toml, or the beginning of several: vgg, alexnet, mec. Each has
+a run of its own under --out; what is finished there is not done again. Our fastest variant and our
+fastest without workspace take turns with every peer; ratio = the peer's time / ours.
+"""
+
+# key: n batch
+
+import argparse
+import json
+import statistics
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from codegen.devices import Device, choose
+from explore.environment import Environment
+from explore.front import pick, usable
+from explore.options import Options
+from explore.peers import KNOWN, Duel, duel, spread
+from explore.records import Record, latest
+from explore.reference import stored_reference
+from explore.run import Run, Source, Target, device_of, device_pool, resume, start
+from explore.target import profile_of
+from explore.units import parse_seconds, show_bytes, show_time
+from ir.errors import UserError
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+DONE = "compared.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer's program and the sizes set in it."""
+
+    name: str
+    file: Path
+    sizes: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A time in nanoseconds with its spread, and the memory it needs; `name` says whose."""
+
+    name: str
+    time_ns: float
+    spread: float
+    memory_bytes: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A layer measured: our points (the fastest; without workspace) and the best of each peer."""
+
+    layer: str
+    flops: int
+    peak: float | None  # operations a second
+    ours: tuple[Point, ...]
+    peers: tuple[Point, ...]
+    without: tuple[str, ...]  # peers that do not apply, and why
+    tried: int
+    seconds: float
+
+    @staticmethod
+    def load(text: str) -> "Row":
+        row = json.loads(text)
+        row |= {key: tuple(Point(**p) for p in row[key]) for key in ("ours", "peers")}
+        return Row(**row)
+
+
+# ---- measuring
+
+
+def layers(names: Sequence[str], n: int | None) -> Iterator[Layer]:
+    """The layers of those names, in the file's order."""
+    known: Mapping[str, dict[str, Any]] = tomllib.loads((EXAMPLES / "layers.toml").read_text())
+    for name in names:
+        if not any(layer.startswith(name) for layer in known):
+            raise UserError(f"no layer {name!r}: expected one of {', '.join(known)}")
+    for layer, found in known.items():
+        if layer in names or any(layer.startswith(f"{name}-") for name in names):
+            sizes = {key: size for key, size in found.items() if key != "file"}
+            yield _batched(Layer(layer, EXAMPLES / found["file"], tuple(sizes.items())), n)
+
+
+def _batched(layer: Layer, n: int | None) -> Layer:
+    """On n images: the programs that know batches call them N."""
+    if n is None:
+        return layer
+    if "N = " not in layer.file.read_text():
+        raise UserError(f"{layer.file.name} computes one image: no batch of {n}")
+    return Layer(f"{layer.name} × {n}", layer.file, (*layer.sizes, ("N", n)))
+
+
+def measured(layer: Layer, folder: Path, given: argparse.Namespace) -> Row:
+    """The layer's run, started, gone on with or found finished, and its peers beside it."""
+    done = folder / DONE
+    if done.is_file():
+        return Row.load(done.read_text())
+    begun = time.monotonic()
+    run = explored(layer, folder, given)
+    row = beside(layer, run, given, time.monotonic() - begun)
+    done.write_text(json.dumps(asdict(row)))
+    return row
+
+
+def explored(layer: Layer, folder: Path, given: argparse.Namespace) -> Run:
+    if (folder / "run.sqlite").is_file():
+        return resume(folder)[0]
+    device = choose(given.device)
+    options = Options(
+        variants=given.variants,
+        seed=given.seed,
+        families=tuple(given.families.split(",")) if given.families else (),
+        time_limit_s=parse_seconds(given.time_limit) if given.time_limit else None,
+        jobs=given.jobs,
+        sizes=layer.sizes,
+    )
+    source = Source(layer.file.read_text(), str(layer.file))
+    return start(source, options, Target(profile_of(device), device), folder)[0]
+
+
+def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) -> Row:
+    """Our points and the peers', in turns."""
+    environment, records = run.environment, run.records
+    best = ours(records)
+    options = Options.from_json(environment.options)
+    program = Source(environment.program, layer.name).program(options)
+    device = device_here(environment)
+    with ExitStack() as stack:
+        worker = device_pool(stack, run.folder, program, options, device)
+        file = stored_reference(program, options.seed, run.folder)
+        plans = [record.variant.plan for record in best if record.variant.plan is not None]
+        limit = parse_seconds(given.peer_limit)
+        found = [
+            duel(name, program, options.seed, file, device, worker, plans, limit)
+            for name in given.against.split(",")
+        ]
+    peers = (d.best for d in found)
+    return Row(
+        layer.name,
+        environment.bounds.flops or 0,
+        environment.bounds.peak_flops,
+        tuple(_again(record, found, i) for i, record in enumerate(best)),
+        tuple(
+            Point(p.name, p.time_ns, p.spread, p.memory_bytes or 0, p.note)
+            for p in peers
+            if p is not None
+        ),
+        tuple(f"{d.name}: {d.reason}" for d in found if d.best is None),
+        len(latest(records)),
+        seconds,
+    )
+
+
+def device_here(environment: Environment) -> Device:
+    """The device of a run."""
+    found = device_of(environment)
+    if found is None:
+        raise UserError(f"{environment.where} is not here: the run was made on it")
+    return found
+
+
+def ours(records: Sequence[Record]) -> list[Record]:
+    """The fastest, and the fastest without workspace."""
+    fastest = pick(records)
+    lean = [r for r in usable(records) if r.workspace_bytes == 0]
+    if not lean or fastest.workspace_bytes == 0:
+        return [fastest]
+    return [fastest, min(lean, key=lambda r: r.time_ns or 0)]
+
+
+def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
+    """Our i-th point with its time taken in turns with the peers."""
+    times = [t for d in found for t in (d.ours[i] if d.ours else ())]
+    assert record.time_ns is not None
+    name = f"{record.variant.id} {record.variant.form}"
+    note = " ".join(f"{p}={v}" for p, v in record.variant.parameters)
+    middle = statistics.median(times) if times else record.time_ns
+    return Point(name, middle, spread(times) if times else 0.0, record.memory_bytes or 0, note)
+
+
+# ---- the table
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Markdown: a row a layer, the geometric means, and what made the times."""
+    lines = [
+        "| layer | ours | GFLOP/s | of ceiling | memory | peer | memory | peer / ours "
+        "| within the peer's memory | peer / ours |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        *map(_row, rows),
+    ]
+    lines += [""] + [f"Geometric mean of peer / ours: {text}." for text in _means(rows)]
+    lines += ["", *_others(rows), "Variants:", ""]
+    lines += [f"- {r.layer}: {p.name} {p.note}" for r in rows for p in r.ours]
+    return "\n".join(lines) + "\n"
+
+
+def _row(row: Row) -> str:
+    best = row.ours[0]
+    rate = row.flops / best.time_ns
+    ceiling = f"{1e9 * rate / row.peak:.0%}" if row.peak else "–"
+    cells = [row.layer, _time(best), f"{rate:.0f}", ceiling, show_bytes(best.memory_bytes)]
+    if peer := first_peer(row):
+        within = within_memory(row, peer)
+        cells += [f"{_time(peer)}, {peer.name}", show_bytes(peer.memory_bytes)]
+        cells += [_ratio(peer, best), _time(within) if within else "–", _ratio(peer, within)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _time(p: Point) -> str:
+    return f"{show_time(p.time_ns)} ± {p.spread:.1%}"
+
+
+def _ratio(peer: Point, ours: Point | None) -> str:
+    return "–" if ours is None else f"{peer.time_ns / ours.time_ns:.2f}"
+
+
+def first_peer(row: Row) -> Point | None:
+    return row.peers[0] if row.peers else None
+
+
+def within_memory(row: Row, peer: Point) -> Point | None:
+    """Our fastest point that needs no more memory than the peer."""
+    found = [p for p in row.ours if p.memory_bytes <= peer.memory_bytes]
+    return min(found, key=lambda p: p.time_ns, default=None)
+
+
+def _means(rows: Sequence[Row]) -> Iterator[str]:
+    compared = [(r.ours[0], p, within_memory(r, p)) for r in rows if (p := first_peer(r))]
+    if not compared:
+        yield "no peer applied"
+        return
+    worst = min(p.time_ns / o.time_ns for o, p, _ in compared)
+    mean = statistics.geometric_mean(p.time_ns / o.time_ns for o, p, _ in compared)
+    yield f"{mean:.3f} over {len(compared)} layers, the least {worst:.2f}"
+    lean = [p.time_ns / w.time_ns for _, p, w in compared if w is not None]
+    if lean:
+        yield (
+            f"{statistics.geometric_mean(lean):.3f} over {len(lean)} layers "
+            f"within the peer's memory, the least {min(lean):.2f}"
+        )
+
+
+def _others(rows: Sequence[Row]) -> Iterator[str]:
+    """Further peers, and those that are missing."""
+    for row in rows:
+        for peer in row.peers[1:]:
+            ratio = _ratio(peer, row.ours[0])
+            yield f"{row.layer}: {peer.name} {_time(peer)}, peer / ours {ratio} ({peer.note})."
+            yield ""
+        for reason in row.without:
+            yield f"{row.layer}: no peer {reason}."
+            yield ""
+
+
+def heading(given: argparse.Namespace) -> str:
+    device = choose(given.device)
+    date = time.strftime("%Y-%m-%d")
+    return f"{device.name}, {device.platform} {device.driver}, {date}.\n\n"
+
+
+def arguments(argv: Sequence[str]) -> argparse.Namespace:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("layers", nargs="+", metavar="LAYER")
+    options.add_argument("--device")
+    options.add_argument("--variants", type=int, default=300)
+    options.add_argument("--families", help="all, if none are named")
+    options.add_argument("--batch", type=int, help="images, where the program knows batches")
+    options.add_argument("--time-limit", help="of a layer's search, such as 2m")
+    options.add_argument("--jobs", type=int)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--against", default="torch", help=f"of {', '.join(KNOWN)}")
+    options.add_argument("--peer-limit", default="5m", help="for a pass of a peer")
+    options.add_argument("--out", type=Path, default=Path("runs/layers"))
+    options.add_argument("--table", type=Path, help="write the table to this file too")
+    return options.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> None:
+    given = arguments(argv)
+    rows = []
+    for layer in layers(given.layers, given.batch):
+        rows.append(measured(layer, given.out / layer.name.replace(" × ", "-n"), given))
+        print(_row(rows[-1]), f"{rows[-1].tried} variants, {rows[-1].seconds:.0f} s", flush=True)
+        if given.table:
+            given.table.write_text(heading(given) + table(rows))
+    print(f"\n{heading(given)}{table(rows)}")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"{error}")

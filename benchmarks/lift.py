@@ -1,0 +1,61 @@
+"""LIFT's claim: how much faster is the fastest variant of the family `lift` than naive direct?
+
+    python benchmarks/lift.py vgg-7 [--device D] [--variants 200] [--time-limit 2m] [--out DIR]
+
+Both are explored in one run and then timed in turns.
+"""
+
+import statistics
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from layers import arguments, device_here, explored, heading, layers
+
+from explore.front import pick
+from explore.measure import Again
+from explore.options import Options
+from explore.peers import spread
+from explore.records import Failed
+from explore.run import Run, Source, device_pool
+from explore.units import show_time
+from ir.errors import UserError
+
+FAMILIES = ("naive", "lift")
+
+
+def in_turns(run: Run, layer: str) -> dict[str, list[float]]:
+    """Nanoseconds of each family's fastest variant, pass by pass."""
+    records, environment = run.records, run.environment
+    best = [pick([r for r in records if r.variant.family == family]) for family in FAMILIES]
+    options = Options.from_json(environment.options)
+    program = Source(environment.program, layer).program(options)
+    with ExitStack() as stack:
+        worker = device_pool(stack, run.folder, program, options, device_here(environment))
+        worker.submit(Again(tuple(r.variant.plan for r in best if r.variant.plan is not None)))
+        (done,) = worker.results()
+    if isinstance(done.result, Failed):
+        raise UserError(f"{layer}: {done.result.reason}")
+    return dict(zip(FAMILIES, done.result, strict=True))
+
+
+def main(argv: list[str]) -> None:
+    given = arguments([*argv, "--families", ",".join(FAMILIES)])
+    lines = ["| layer | naive | fastest lift | naive / lift |", "|---|---|---|---|"]
+    for layer in layers(given.layers, given.batch):
+        folder: Path = given.out / f"lift-{layer.name.replace(' × ', '-n')}"
+        times = in_turns(explored(layer, folder, given), layer.name)
+        naive, lift = (statistics.median(times[family]) for family in FAMILIES)
+        cells = [f"{show_time(statistics.median(t))} ± {spread(t):.1%}" for t in times.values()]
+        lines.append(f"| {layer.name} | {' | '.join(cells)} | {naive / lift:.1f} |")
+        print(lines[-1], flush=True)
+        if given.table:
+            given.table.write_text(heading(given) + "\n".join(lines) + "\n")
+    print("\n" + heading(given) + "\n".join(lines))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"{error}")

@@ -1,0 +1,69 @@
+"""What every peer is: a layer made ready in some ways, each timed pass by pass."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+WARMUP, RUNS, LIMIT = 3, 15, 1.0  # runs, runs, seconds a pass
+COPIES = 8  # of the input, used in turns
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way in which a library does a layer: `run(i)` on the i-th copy gives nanoseconds."""
+
+    run: Callable[[int], float]
+    bytes: int  # global memory it needs
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """One pass: the median of each way, and the bytes that each needs."""
+
+    words: str
+    ns: Mapping[str, float]
+    bytes: Mapping[str, int]
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A library's ways to do a program, or why there is none."""
+
+    words: str
+    ways: Mapping[str, Way]
+    version: str
+    reason: str = ""
+
+
+def absent(reason: str) -> Rival:
+    """There is no such peer here."""
+    return Rival("", {}, "", reason)
+
+
+def timed(rival: Rival) -> Timed:
+    """One pass over all ways."""
+    ns = {name: median_ns(way.run) for name, way in rival.ways.items()}
+    held = {name: way.bytes for name, way in rival.ways.items()}
+    return Timed(rival.words, ns, held, rival.version)
+
+
+def median_ns(run: Callable[[int], float]) -> float:
+    """Of at most so many runs in at most so much time; the first ones warm up.
+
+    Before that comes a run that may compile, however long it takes.
+    """
+    run(0)
+    samples: list[float] = []
+    until = time.monotonic() + LIMIT
+    while len(samples) < WARMUP + RUNS and (not samples or time.monotonic() < until):
+        samples.append(run(len(samples) % COPIES))
+    return statistics.median(samples[min(WARMUP, len(samples) - 1) :])
+
+
+def on_host_clock(work: Callable[[], object]) -> float:
+    """Nanoseconds of a call that returns when its work is done."""
+    begun = time.perf_counter_ns()
+    work()
+    return float(time.perf_counter_ns() - begun)
