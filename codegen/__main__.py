@@ -7,134 +7,146 @@ python -m codegen devices                    what there is to run it on
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from codegen.compile import Generated, generate
-from ir.errors import IllTyped, Unsupported, UserError
+from codegen.compile import generate
+from ir.command import add_set, guard, sizes_of
+from ir.files import add_data, data_of, save
+from ir.inputs import Data, stored
 from ir.nodes import MapPar, MapSeq, Program, ReduceSeq, Store, ToLocal, ToPrivate
-from ir.parse import parse_file
+from ir.parse import elaborated, names_of_sizes, text_of
+from ir.read import read
 from ir.terms import subterms
 
+if TYPE_CHECKING:
+    from constraints.devices import Profile
+
 LOWERED = MapPar | MapSeq | ReduceSeq | ToLocal | ToPrivate | Store
+GROUP = 256  # work-items of a group where the program leaves it open
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 after a message about the program, 2 for bad usage."""
     given = list(sys.argv[1:] if argv is None else argv)
-    verbs: dict[str, Callable[[list[str]], int]] = {"run": _run, "devices": _devices}
-    try:
-        if given and given[0] in verbs:
-            return verbs[given[0]](given[1:])
-        return _print(given)
-    except (UserError, Unsupported, IllTyped) as mistake:
-        print(mistake, file=sys.stderr)
-        return 1
+    match given:
+        case ["run", *rest]:
+            options = _run_options(rest)
+            return guard(lambda: run_file(options))
+        case ["devices", *rest]:
+            from codegen.doctor import main as doctor
+
+            return guard(lambda: doctor(rest))
+    options = _options(given)
+    return guard(lambda: print_file(options))
 
 
-def _devices(argv: list[str]) -> int:
-    from codegen.doctor import main as doctor
-
-    return doctor(argv)
-
-
-def _print(argv: list[str]) -> int:
+def _options(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m codegen", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     _program_arguments(parser)
-    given = parser.parse_args(argv)
-    print(generated(given.file, given.family, _sizes(given.set), 256).plan.source, end="")
-    return 0
+    return parser.parse_args(argv)
 
 
-def _run(argv: list[str]) -> int:
-    from codegen.devices import choose
-    from codegen.prove import demand_proofs
-    from codegen.runtime import open_device
-
+def _run_options(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m codegen run", description="Run on a device.")
     _program_arguments(parser)
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--input", action="append", metavar="NAME=FILE.npy", default=[])
-    source.add_argument("--random", type=int, metavar="SEED")
-    parser.add_argument("--output", type=Path, required=True, metavar="OUT.npy")
+    add_data(parser)
     parser.add_argument("--device", help="a number, part of a name, gpu or cpu")
     parser.add_argument(
         "--unproved",
         action="store_true",
         help="run kernels that are not proved in bounds and race-free",
     )
-    given = parser.parse_args(argv)
-    program = parse_file(given.file, _sizes(given.set))
-    inputs = _inputs(program, given.input, given.random)
-    device = choose(given.device)
-    made = lowered_and_generated(program, given.family, device.max_work_group)
-    if not given.unproved:
-        demand_proofs(made.kernels)
-    out = open_device(device).build(made.plan, checking=True)(inputs)
-    np.save(given.output, out)
-    print(f"{given.output}: {out.dtype} {list(out.shape)} from {device.name}")
-    return 0
+    return parser.parse_args(argv)
 
 
 def _program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="a program (*.lift)")
     parser.add_argument("--family", help="how to lower it; programs not lowered yet: naive")
-    parser.add_argument("--set", action="append", metavar="NAME=SIZE", default=[])
+    parser.add_argument("--form", help="one form of the family (default: the first that applies)")
+    add_set(parser)
 
 
-def generated(file: Path, family: str | None, sizes: Mapping[str, int], group: int) -> Generated:
-    """The kernels of a program's file."""
-    return lowered_and_generated(parse_file(file, sizes), family, group)
+def print_file(options: argparse.Namespace) -> None:
+    """The kernels of a program."""
+    from constraints.devices import profile
+
+    chosen = _chosen(options, profile("cpu"))
+    notes = [chosen.words] if chosen.words else []
+    print(generate(chosen.program, max_work_group=GROUP, notes=notes).plan.source, end="")
 
 
-def lowered_and_generated(program: Program, family: str | None, group: int) -> Generated:
-    """A lowered program as it stands; any other through a family."""
-    if family is not None or not is_lowered(program):
-        from explore.lowering import lower
+def run_file(options: argparse.Namespace) -> None:
+    """A program's result on a device, written to a file."""
+    from codegen.devices import choose
+    from codegen.prove import demand_proofs
+    from codegen.runtime import open_device
+    from explore.target import profile_of
 
-        program = lower(program, family or "naive", {})
-    return generate(program, max_work_group=min(group, 256))
+    device = choose(options.device)
+    chosen = _chosen(options, profile_of(device))
+    inputs = stored(chosen.source, data_of(chosen.source, options))
+    made = generate(chosen.program, max_work_group=min(GROUP, device.max_work_group))
+    if not options.unproved:
+        demand_proofs(made.kernels)
+    out = open_device(device).build(made.plan, checking=True)(inputs)
+    save(options.output, out)
+    words = f"; {chosen.words}" if chosen.words else ""
+    print(f"{options.output}: {_kinds(out)} from {device.name}{words}")
+
+
+def _kinds(out: Data) -> str:
+    """What arrays these are."""
+    if isinstance(out, tuple):
+        return ", ".join(map(_kinds, out))
+    return f"{out.dtype} {list(out.shape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A program as written, as it is run, and in words what was chosen for it."""
+
+    source: Program
+    program: Program
+    words: str = ""
+
+
+def _chosen(options: argparse.Namespace, device: "Profile") -> Chosen:
+    """A lowered program as it stands; any other through a family; open sizes legal."""
+    from explore.point import closed, lowered_at
+
+    file = read(text_of(options.file), str(options.file))
+    sizes = sizes_of(options)
+    if options.family is None and options.form is None:
+        source = elaborated(file, sizes)
+        if is_lowered(source):
+            program, values = closed(source, device)
+            return Chosen(source, program, _words(source.name, values, {}))
+        return Chosen(source, lowered_at(source, "naive", None, {}, device)[0])
+    known = names_of_sizes(file)
+    source = elaborated(file, {name: n for name, n in sizes.items() if name in known})
+    asked = {name: n for name, n in sizes.items() if name not in known}
+    family = options.family or "naive"
+    program, values = lowered_at(source, family, options.form, asked, device)
+    return Chosen(source, program, _words(family, values, asked))
+
+
+def _words(name: str, values: Mapping[str, int], asked: Mapping[str, int]) -> str:
+    """What was set, and what was chosen."""
+    free = {p: n for p, n in values.items() if p not in asked}
+    parts = [" ".join(f"{p}={n}" for p, n in asked.items())] if asked else []
+    if free:
+        chosen = " ".join(f"{p}={n}" for p, n in free.items())
+        parts.append(f"{chosen} chosen (--set gives others)")
+    return f"{name}: {', '.join(parts)}" if parts else ""
 
 
 def is_lowered(program: Program) -> bool:
     """Whether someone has said how some part of it is to be computed."""
     return any(isinstance(e, LOWERED) for e in subterms(program.body))
-
-
-def _inputs(program: Program, files: list[str], seed: int | None) -> Mapping[str, np.ndarray]:
-    from ir.inputs import random_inputs
-
-    if seed is not None:
-        return {k: np.asarray(v) for k, v in random_inputs(program, seed).items()}
-    return {name: _array(path) for name, path in map(_pair, files)}
-
-
-def _array(path: str) -> "np.ndarray":
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as problem:
-        raise UserError(f"cannot read an array from {path}: {problem}") from problem
-    if not isinstance(loaded, np.ndarray):
-        raise UserError(f"{path} holds several arrays; expected a .npy file with one")
-    return loaded
-
-
-def _sizes(pairs: list[str]) -> dict[str, int]:
-    found = dict(map(_pair, pairs))
-    for name, text in found.items():
-        if not text.lstrip("-").isdecimal():
-            raise UserError(f"--set {name}={text}: expected a whole number")
-    return {name: int(text) for name, text in found.items()}
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, rest = text.partition("=")
-    if not equals or not name:
-        raise UserError(f"expected NAME=VALUE, found {text!r}")
-    return name, rest
 
 
 if __name__ == "__main__":

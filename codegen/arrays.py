@@ -1,6 +1,6 @@
 """NumPy arrays against a plan's buffers: what is accepted, what poison and guards look like."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from codegen.plan import Buffer, Plan, Role
 from codegen.results import PoisonFound
 from ir.errors import UserError
+from ir.inputs import Data
 
 Array = NDArray[Any]
 
@@ -28,24 +29,35 @@ POISON: dict[str, Array] = {
 GUARD = np.array(0xA7, np.uint8)
 
 
-def the_output(plan: Plan) -> Buffer:
-    outputs = [buffer for buffer in plan.buffers if buffer.role is Role.OUTPUT]
-    if len(outputs) != 1:
-        raise ValueError(f"a plan has one output buffer, this one has {len(outputs)}")
-    return outputs[0]
+def outputs(plan: Plan) -> tuple[Buffer, ...]:
+    """The buffers that a run leaves: one, or those of a tuple's components."""
+    found = tuple(buffer for buffer in plan.buffers if buffer.role is Role.OUTPUT)
+    if not found:
+        raise ValueError("a plan has an output buffer, this one has none")
+    return found
 
 
 def names(plan: Plan, role: Role) -> tuple[str, ...]:
     return tuple(buffer.name for buffer in plan.buffers if buffer.role is role)
 
 
-def accept(plan: Plan, given: Mapping[str, Array], *roles: Role) -> dict[str, Array]:
+def accept(plan: Plan, given: Mapping[str, Data], *roles: Role) -> dict[str, Array]:
     """The arrays as they are uploaded, contiguous; a UserError names what does not fit."""
     expected = {buffer.name: buffer for buffer in plan.buffers if buffer.role in roles}
-    for name in given:
+    apart = dict(part for name, data in given.items() for part in _apart(name, data))
+    for name in apart:
         if name not in expected:
             raise UserError(f"no input is called '{name}': expected {_listed(expected)}")
-    return {name: _fitting(expected[name], array) for name, array in given.items()}
+    return {name: _fitting(expected[name], array) for name, array in apart.items()}
+
+
+def _apart(name: str, data: Data) -> Iterator[tuple[str, Any]]:
+    """What a tuple holds, under the names of its components' buffers."""
+    if isinstance(data, tuple):
+        for k, part in enumerate(data):
+            yield from _apart(f"{name}.{k}", part)
+    else:
+        yield name, data
 
 
 def require(expected: tuple[str, ...], given: Mapping[str, object], what: str) -> None:

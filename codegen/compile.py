@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 from codegen import places
@@ -23,8 +24,9 @@ from codegen.tree import Kernel, Memory, Space
 from codegen.views import View
 from codegen.work import ids, work_of
 from ir.errors import Unsupported
+from ir.inputs import components
 from ir.nodes import Program
-from ir.types import BYTES, Array, Scalar, Tuple, Type, Vector
+from ir.types import BYTES, Array, Scalar, Tuple, Type, Vector, show_type
 
 NO_PATH: tuple[tuple[Axis, Index], ...] = ()
 
@@ -60,35 +62,47 @@ def generate(
     return Generated(_plan(program, cut, known, kernels, notes), kernels, counted)
 
 
-Globals = dict[str, tuple[Type, Memory]]
+Memories = dict[tuple[int, ...], Memory]
+"""For each part of a tuple, by the way to it; an array without tuples has one, at ()."""
+
+Globals = dict[str, tuple[Type, Memories]]
 
 
 def _globals(program: Program, cut: tuple[Stage, ...]) -> Globals:
     types = {p.var.name: p.var.type for p in program.params} | {s.name: s.type for s in cut}
-    names = _apart([safe(name) for name in types])
-    return {
-        name: (t, _memory(safe_name, t))
-        for (name, t), safe_name in zip(types.items(), names, strict=True)
-    }
-
-
-def _apart(names: list[str]) -> Iterator[str]:
-    """The names, those that came twice made different."""
     taken: set[str] = set()
-    for name in names:
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        yield name
+    return {name: (t, _memories(name, t, taken)) for name, t in types.items()}
 
 
-def _memory(name: str, t: Type) -> Memory:
-    scalar, shape = shape_of(name, t)
-    return Memory(name, Space.GLOBAL, scalar, prod(shape))
+def _memories(name: str, t: Type, taken: set[str]) -> Memories:
+    found = {}
+    for where, part in parts_of(t):
+        apart = _apart(safe("_".join([name, *map(str, where)])), taken)
+        scalar, shape = shape_of(part)
+        found[where] = Memory(apart, Space.GLOBAL, scalar, prod(shape))
+    return found
 
 
-def shape_of(name: str, t: Type) -> tuple[str, tuple[int, ...]]:
-    """(scalar, dimensions) of what lies in one buffer."""
+def _apart(name: str, taken: set[str]) -> str:
+    """The name, or one that has not come yet."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Type]]:
+    """The arrays without tuples that a type falls into, and the way to each."""
+    parts = components(t)
+    if parts is None:
+        yield where, t
+        return
+    for k, part in enumerate(parts):
+        yield from parts_of(part, (*where, k))
+
+
+def shape_of(t: Type) -> tuple[str, tuple[int, ...]]:
+    """(scalar, dimensions) of an array without tuples."""
     match t:
         case Scalar(scalar):
             return scalar, ()
@@ -97,15 +111,15 @@ def shape_of(name: str, t: Type) -> tuple[str, tuple[int, ...]]:
             return scalar.name, (w,)
         case Array(elem, n):
             assert isinstance(n, int)
-            scalar_name, inner = shape_of(name, elem)
+            scalar_name, inner = shape_of(elem)
             return scalar_name, (n, *inner)
         case Tuple():
-            raise Unsupported(f"{name} holds tuples: expected one array for each component")
+            raise AssertionError(f"{show_type(t)} is no array without tuples")
 
 
-def _place(t: Type, memory: Memory) -> Place:
+def _place(t: Type, memories: Memories) -> Place:
     def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
-        return lambda i: Cell(memory, i)
+        return lambda i: Cell(memories[where], i)
 
     return laid(t, NO_PATH, allocate)
 
@@ -115,19 +129,20 @@ def _kernel(
 ) -> Kernel:
     work = work_of(stage.body, max_work_group)
     scope = Scope(work.workers)
-    scope.names |= {m.name for _, m in known.values()} | {w.name for w in work.workers.values()}
+    scope.names |= {m.name for _, parts in known.values() for m in parts.values()}
+    scope.names |= {w.name for w in work.workers.values()}
     env: dict[str, View] = {name: view_of(_place(*known[name])) for name in sorted(stage.reads)}
     _, body = scope.capture(
         lambda: Emitter(scope).emit(stage.body, env, _place(*known[stage.name]))
     )
     order = [p.var.name for p in program.params] + sorted(stage.reads)
-    reads = tuple(known[name][1] for name in dict.fromkeys(order) if name in stage.reads)
+    read = [known[name][1] for name in dict.fromkeys(order) if name in stage.reads]
     last = stage.name == out
     name = safe(program.name) if last else f"{safe(program.name)}_{stage.name}"
     kernel = Kernel(
         name,
-        reads,
-        (known[stage.name][1],),
+        tuple(chain.from_iterable(memories.values() for memories in read)),
+        tuple(known[stage.name][1].values()),
         ids(work.workers),
         work.local_size,
         work.groups,
@@ -146,7 +161,8 @@ def _plan(
     lives = _lives(cut, known)
     slots = share(lives)
     buffers = _buffers(program, cut, known, slots)
-    read = {name for stage in cut if not stage.prepack for name in stage.reads}
+    used = {name for stage in cut if not stage.prepack for name in stage.reads}
+    read = {_part(name, where) for name in used for where in known[name][1]}
     workspace = total(lives, slots)
     return Plan(
         print_program(kernels, notes),
@@ -159,9 +175,14 @@ def _plan(
 
 def _launch(kernel: Kernel, stage: Stage, known: Globals) -> Launch:
     x, y, z = (g * n for g, n in zip(kernel.groups, kernel.local_size, strict=True))
-    buffers = {memory: name for name, (_, memory) in known.items()}
+    buffers = {m: _part(name, w) for name, (_, found) in known.items() for w, m in found.items()}
     names = tuple(buffers[m] for m in (*kernel.reads, *kernel.writes))
     return Launch(kernel.name, (x, y, z), kernel.local_size, names, stage.prepack)
+
+
+def _part(name: str, where: tuple[int, ...]) -> str:
+    """The name of a buffer: `xs`, or of the first component of pairs, `xs.0`."""
+    return ".".join([name, *map(str, where)])
 
 
 def _lives(cut: tuple[Stage, ...], known: Globals) -> list[Life]:
@@ -169,7 +190,8 @@ def _lives(cut: tuple[Stage, ...], known: Globals) -> list[Life]:
     for n, stage in enumerate(cut[:-1]):
         if not stage.prepack:
             last = max((m for m, s in enumerate(cut) if stage.name in s.reads), default=n)
-            lives.append(Life(stage.name, _bytes(known[stage.name][1]), n, last))
+            for where, memory in known[stage.name][1].items():
+                lives.append(Life(_part(stage.name, where), _bytes(memory), n, last))
     return lives
 
 
@@ -187,10 +209,12 @@ def _buffers(
     own = max(slots.values(), default=-1) + 1
     found = []
     for name, role in roles.items():
-        t, memory = known[name]
-        scalar, shape = shape_of(name, t)
-        slot = slots.get(name)
-        if slot is None:
-            slot, own = own, own + 1
-        found.append(Buffer(name, scalar, shape, _bytes(memory), role, slot))
+        t, memories = known[name]
+        for where, inner in parts_of(t):
+            part = _part(name, where)
+            scalar, shape = shape_of(inner)
+            slot = slots.get(part)
+            if slot is None:
+                slot, own = own, own + 1
+            found.append(Buffer(part, scalar, shape, _bytes(memories[where]), role, slot))
     return found

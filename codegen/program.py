@@ -13,6 +13,7 @@ from codegen.arrays import Array
 from codegen.plan import Buffer, Plan, Role
 from codegen.results import GuardViolated, KernelTime, Timing
 from ir.errors import UserError
+from ir.inputs import Data
 
 if TYPE_CHECKING:
     from codegen.runtime import Session
@@ -50,7 +51,7 @@ class Program:
         self._launches = list(zip(plan.kernels, kernels, strict=True))
         self._buffers = {buffer.name: buffer for buffer in plan.buffers}
         self._inputs = arrays.names(plan, Role.INPUT)
-        self._output = arrays.the_output(plan)
+        self._outputs = arrays.outputs(plan)
         self._constants: dict[str, Array] = {}
         self._ready = False
         self._cells: dict[str | int, _Cell] = {}
@@ -58,20 +59,25 @@ class Program:
         guarded = checking and not session.device.simulator
         self._guard = -(-GUARD_BYTES // session.alignment) * session.alignment if guarded else 0
 
-    def __call__(self, inputs: Mapping[str, Array]) -> Array:
-        """The output for these inputs; constants may be among them, and are then set anew."""
+    def __call__(self, inputs: Mapping[str, Data]) -> Any:
+        """The output for these inputs, of several a tuple; constants may be among them, and are
+        then set anew."""
         given = self._accepted(inputs)
         self._prepare()
         for name, array in given.items():
             self.session.write(self._cell(name).view, array)
         self._run({}, self.checking)
-        out = np.empty(self._output.shape, arrays.DTYPES[self._output.scalar])
-        self.session.read(out, self._cell(self._output.name).view)
+        results = tuple(map(self._result, self._outputs))
+        return results[0] if len(results) == 1 else results
+
+    def _result(self, buffer: Buffer) -> Array:
+        out = np.empty(buffer.shape, arrays.DTYPES[buffer.scalar])
+        self.session.read(out, self._cell(buffer.name).view)
         if self.checking:
-            arrays.refuse_poison(self._output, out)
+            arrays.refuse_poison(buffer, out)
         return out
 
-    def set_constants(self, constants: Mapping[str, Array]) -> None:
+    def set_constants(self, constants: Mapping[str, Data]) -> None:
         """Give constants, or change some. The arrays are kept: prepack kernels run again from
         them before the next run."""
         self._constants |= arrays.accept(self.plan, constants, Role.CONST)
@@ -80,11 +86,11 @@ class Program:
     def launch(self, buffers: Mapping[str, Any]) -> None:
         """Enqueue on the session's queue with the caller's own pyopencl buffers as inputs and
         output; copies nothing and waits for nothing."""
-        expected = (*self._inputs, self._output.name)
+        expected = (*self._inputs, *(buffer.name for buffer in self._outputs))
         arrays.require(expected, buffers, "buffers")
         for name, buffer in buffers.items():
             if name not in expected:
-                raise UserError(f"buffer '{name}' is not an input or the output: {expected}")
+                raise UserError(f"buffer '{name}' is not an input or an output: {expected}")
             if buffer.size < self._buffers[name].bytes:
                 raise UserError(
                     f"buffer '{name}' has {buffer.size} bytes, expected {self._buffers[name].bytes}"
@@ -94,7 +100,7 @@ class Program:
 
     def time(
         self,
-        inputs: Mapping[str, Array],
+        inputs: Mapping[str, Data],
         runs: int = 20,
         warmup: int = 2,
         rotate: int = 1,
@@ -123,7 +129,7 @@ class Program:
         self._cells = {}
         self._ready = False
 
-    def _accepted(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def _accepted(self, inputs: Mapping[str, Data]) -> dict[str, Array]:
         given = arrays.accept(self.plan, inputs, Role.INPUT, Role.CONST)
         constants = {n: a for n, a in given.items() if self._buffers[n].role is Role.CONST}
         if constants:

@@ -25,7 +25,8 @@ def _words(c: Constraint, low: dict[str, int]) -> str:
             return f"{spell(m)} does not divide {spell(n)} of {c.origin}"
         case Equal():
             return f"{show_relation(c.relation)} ({c.why})"
-    return f"{show_relation(c.relation)} ({c.why}) at {c.origin}"
+    place = "" if c.origin in c.why else f" at {c.origin}"
+    return f"{show_relation(c.relation)} ({c.why}){place}"
 
 
 def _needed(a: Size, low: dict[str, int]) -> str:

@@ -5,27 +5,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.arrays import the_output
+from codegen.arrays import outputs
 from codegen.compile import generate
 from codegen.devices import Device, choose
 from codegen.plan import Plan, Role
 from codegen.program import Program as Built
 from codegen.prove import demand_proofs
 from codegen.runtime import open_device
-from constraints.enumerate import space
-from constraints.terms import Constraint, Equal
 from explore.environment import Environment
-from explore.lowering import bound, lowering
 from explore.options import Options
+from explore.point import lowered_at
 from explore.records import Record
 from explore.run import Run, Source, Target, device_of, new_folder, start
 from explore.search import Strategy
-from explore.space import constraints, laddered
 from explore.target import profile_of
 from explore.units import parse_bytes, parse_seconds
 from explore.variant import GROUP
 from ir.errors import UserError
-from ir.nat import named
 from ir.nodes import Program
 from ir.parse import parse_file
 from ir.show import show
@@ -70,7 +66,7 @@ class Compiled:
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        return the_output(self.plan).shape
+        return outputs(self.plan)[0].shape
 
 
 def compile(
@@ -84,19 +80,9 @@ def compile(
     """One variant, checked against the device's constraints; parameters left out are chosen."""
     core = program_of(program)
     found = device if isinstance(device, Device) else choose(device)
-    low = lowering(core, family, form)
-    system = constraints(low, profile_of(found))
-    fixed = tuple(
-        Constraint(Equal(named(_known(p, system.parameters)), v), f"{p} is {v}", "you")
-        for p, v in (parameters or {}).items()
-    )
-    whole = type(system)(system.parameters, (*system.constraints, *fixed))
-    points = space(laddered(whole) if len(fixed) < len(system.parameters) else whole)
-    if not points.count:
-        raise UserError(f"{family} has no variant with these parameters on {found.name}")
-    values = points.sample(1, 0)[0]
+    concrete, _ = lowered_at(core, family, form, parameters or {}, profile_of(found))
     group = min(GROUP, found.max_work_group)
-    made = generate(bound(low.program, values), max_work_group=group)
+    made = generate(concrete, max_work_group=group)
     demand_proofs(made.kernels)
     names = tuple(p.var.name for p in core.params)
     return Compiled(made.plan, open_device(found).build(made.plan), names)
@@ -148,9 +134,3 @@ def program_of(program: Written) -> Program:
             from ir.parse import parse
 
             return parse(program)
-
-
-def _known(name: str, parameters: Sequence[str]) -> str:
-    if name not in parameters:
-        raise UserError(f"no parameter {name!r}: expected {', '.join(parameters) or 'none'}")
-    return name

@@ -1,4 +1,4 @@
-"""From a program and a family to a lowered program: by a form, with parameters or bound."""
+"""From a program and a family to a lowered program, with parameters or bound."""
 
 from collections.abc import Mapping
 
@@ -28,12 +28,6 @@ def lowering(program: Program, family: str, form: str | None = None) -> Lowering
         return lower_form(program, family, found[0])
     except Refused as refused:
         raise UserError(f"family {family} does not apply: {refused}") from refused
-
-
-def lower(program: Program, family: str, parameters: Mapping[str, int] | None = None) -> Program:
-    """The lowered program, with parameters bound where values are given."""
-    lowered = lowering(program, family).program
-    return bound(lowered, parameters) if parameters else lowered
 
 
 def bound(program: Program, values: Mapping[str, int]) -> Program:

@@ -164,10 +164,10 @@ def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
 
 def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
     """What a form demands on a device: its types, its limits, and what the family asks."""
-    asked = [Constraint(AtMost(r.a, r.b), r.why, lowering.form) for r in lowering.requirements]
+    origin = f"family {lowering.family}"
+    asked = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
     asked += [
-        Constraint(OneOf(named(c.parameter), c.values), c.why, lowering.form)
-        for c in lowering.choices
+        Constraint(OneOf(named(c.parameter), c.values), c.why, origin) for c in lowering.choices
     ]
     return infer(lowering.program, profile, asked, max_memory)
 

@@ -130,3 +130,16 @@ def _draw(t: Type, rng: np.random.Generator, integers: bool) -> Data:
     else:
         drawn = rng.uniform(-1, 1, shape)
     return np.asarray(drawn).astype(STORED[scalar.name])
+
+
+def stored(program: Program, given: Mapping[str, Data]) -> dict[str, Data]:
+    """Inputs, in the kinds of numbers that a device stores."""
+    return {p.var.name: _stored(p.var.type, given[p.var.name]) for p in program.params}
+
+
+def _stored(t: Type, data: Data) -> Data:
+    parts = components(t)
+    if parts is not None:
+        assert isinstance(data, tuple)
+        return tuple(_stored(part, x) for part, x in zip(parts, data, strict=True))
+    return np.asarray(data).astype(STORED[scalar_of(t).name])

@@ -28,13 +28,17 @@ def parse(text: str, name: str = "<program>", set: Mapping[str, int] = NONE) -> 
 
 def parse_file(path: Path | str, set: Mapping[str, int] = NONE) -> Program:
     """The program in a file."""
+    return parse(text_of(path), str(path), set)
+
+
+def text_of(path: Path | str) -> str:
+    """What a file says."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UserError(f"cannot read {path}: expected UTF-8 text") from None
-    return parse(text, str(path), set)
 
 
 def elaborated(file: File, set: Mapping[str, int]) -> Program:
@@ -61,10 +65,15 @@ def _known(definitions: tuple[Definition, ...], before: Mapping[str, Helper]) ->
     return known
 
 
-def _check_set(file: File, set: Mapping[str, int]) -> None:
+def names_of_sizes(file: File) -> frozenset[str]:
+    """The names that `set` may give a value."""
     main = file.definitions[-1]
     written = {n.text for p in main.params for e in type_sizes(p.type) for n in size_names(e)}
-    known = written | {b.name.text for b in file.where}
+    return frozenset(written | {b.name.text for b in file.where})
+
+
+def _check_set(file: File, set: Mapping[str, int]) -> None:
+    known = names_of_sizes(file)
     for name in set:
         if name not in known:
             raise UserError(f"the program has no size `{name}`{did_you_mean(name, known)}")

@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 from lowered import PROGRAMS
 
-from codegen.__main__ import lowered_and_generated
 from codegen.compile import Generated, generate
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import Session, choose, open_device
 from constraints.devices import profile
-from explore.lowering import bound
+from explore.lowering import bound, lowering
 from explore.space import points
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
@@ -74,7 +73,7 @@ def written(name: str) -> Iterator[Case]:
         yield from lowered(name)
     else:
         program = example(name, SMALL[name])
-        yield Case(name, program, lowered_and_generated(program, "naive", 64))
+        yield Case(name, program, generate(lowering(program, "naive").program, max_work_group=64))
 
 
 def lowered(family: str) -> Iterator[Case]:
@@ -82,9 +81,9 @@ def lowered(family: str) -> Iterator[Case]:
     program = example(*CONVOLUTION)
     every = forms(program, family)
     for form in dict.fromkeys((every[0], every[-1])):
-        lowering = lower(program, family, form)
-        _, (point,) = points(lowering, profile("cpu"), 1, seed=0)
-        made = generate(bound(lowering.program, point), max_work_group=64)
+        low = lower(program, family, form)
+        _, (point,) = points(low, profile("cpu"), 1, seed=0)
+        made = generate(bound(low.program, point), max_work_group=64)
         yield Case(f"{family} {form.name}".strip(), program, made)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from kernel_simulator import faults
 
-from codegen.__main__ import lowered_and_generated
 from codegen.compile import generate
 from codegen.prove import prove
 from codegen.tree import Barrier, Block, For, If, Kernel, Space, Store, statements
+from explore.lowering import lowering
 from ir.parse import parse, parse_file
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -77,7 +77,7 @@ def kernels(name):
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.lift")), ids=lambda file: file.stem)
 def test_plainest_lowering_of_every_example_is_proved(file):
-    for kernel in lowered_and_generated(parse_file(file), None, 256).kernels:
+    for kernel in generate(lowering(parse_file(file), "naive").program).kernels:
         proof = prove(kernel)
         assert proof.ok, proof.summary()
 
