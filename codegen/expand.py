@@ -2,8 +2,8 @@
 
 Only loops whose variables index registers, or constant tables, are spelled out. Any other loop
 marked unrolled stays a loop under `#pragma unroll`: the text is shorter, and a compiler that
-unrolls by itself keeps far fewer registers alive than one that is given the copies (104 instead of 254 on
-an H200 for the tiled matrix product).
+unrolls by itself keeps far fewer registers alive than one that is given the copies (104 instead of
+254 on an H200 for the tiled matrix product).
 """
 
 from collections.abc import Iterator

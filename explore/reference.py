@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir.errors import UserError
-from ir.inputs import random_inputs
+from ir.inputs import components, random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Binary, Expr, Lit, Program, Unary
 from ir.terms import subterms
+from ir.typing import type_of
 
 Array = NDArray[Any]
 
@@ -30,16 +31,23 @@ class Reference:
     exact: Array | None
 
 
+def demand_arrays(program: Program) -> Program:
+    """The program, unless it takes or gives tuples: what is measured has arrays on both sides."""
+    for p in program.params:
+        if components(p.var.type) is not None:
+            name = p.var.name
+            raise UserError(
+                f"input {name} is made of tuples: give each component an array of its own"
+            )
+    if components(type_of(program.body)) is not None:
+        raise UserError(f"{program.name} gives a tuple: expected one array")
+    return program
+
+
 def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, Array]:
     """Numbers spread evenly over -1 to 1, or whole numbers; the same for the same seed."""
     drawn = random_inputs(program, seed, integers)
-    return {name: _array(name, data) for name, data in drawn.items()}
-
-
-def _array(name: str, data: object) -> Array:
-    if not isinstance(data, np.ndarray):
-        raise UserError(f"input {name} is made of tuples: give each component an array of its own")
-    return data
+    return {name: np.asarray(data) for name, data in drawn.items()}
 
 
 def reference(program: Program, seed: int) -> Reference:
@@ -55,10 +63,7 @@ def reference(program: Program, seed: int) -> Reference:
 
 
 def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:
-    found = evaluate(program, inputs, dtype)
-    if not isinstance(found, np.ndarray):
-        raise UserError(f"{program.name} gives a tuple: expected one array")
-    return found
+    return np.asarray(evaluate(program, inputs, dtype))
 
 
 def whole_numbers_stay_whole(e: Expr) -> bool:

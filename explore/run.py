@@ -24,7 +24,7 @@ from explore.peers import measure_peers
 from explore.progress import Watch
 from explore.records import Bounds, Peer, Record
 from explore.reference import FILE as REFERENCE
-from explore.reference import stored_reference
+from explore.reference import demand_arrays, stored_reference
 from explore.report import write_report
 from explore.roofline import measured as roofline
 from explore.store import Store
@@ -52,7 +52,7 @@ class Source:
 
     def program(self, options: Options) -> Program:
         """With the sizes of the run."""
-        return parse(self.text, self.name, dict(options.sizes))
+        return demand_arrays(parse(self.text, self.name, dict(options.sizes)))
 
 
 @dataclass(frozen=True, slots=True)

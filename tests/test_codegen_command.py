@@ -7,6 +7,8 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.runtime import Session
+from explore import explore
+from ir.errors import UserError
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
 from ir.parse import parse
@@ -101,3 +103,28 @@ def test_run_takes_some_inputs_from_files_in_any_precision(
     words = ["--input", f"a={a}", "--random", "3", "--output", str(out)]
     assert main(["run", matmul, *words]) == 0
     assert np.array_equal(np.load(out), random_inputs(parse(MATMUL), 3)["b"])
+
+
+PAIRS = """
+swap(xs : [(float, [int]2)]3, y : (half, float)) = (map((a, b) -> (b, a), xs), y.1)
+"""
+
+
+def test_tuples_are_run_component_by_component(tmp_path: Path, session: Session) -> None:
+    program, out = tmp_path / "swap.lift", tmp_path / "out.npz"
+    program.write_text(PAIRS.replace("half", "int"))
+    assert main(["run", str(program), "--random", "3", "--output", str(out)]) == 0
+    parsed = parse(program.read_text())
+    (b, a), y = evaluate(parsed, random_inputs(parsed, 3))
+    with np.load(out) as found:
+        kinds = [found[name].dtype for name in found.files]
+        assert kinds == [np.int32, np.float32, np.float32]
+        for name, expected in zip(found.files, (b, a, y), strict=True):
+            assert np.array_equal(found[name], expected)
+
+
+def test_what_is_explored_has_arrays_on_both_sides(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="input xs is made of tuples"):
+        explore(PAIRS, out=tmp_path / "run")
+    with pytest.raises(UserError, match="twice gives a tuple"):
+        explore("twice(xs : [float]3) = (xs, xs)", out=tmp_path / "run")
