@@ -1,23 +1,37 @@
-"""Legal points, sampled: does every one compile, prove, and compute what the program means?
+"""Legal points, sampled: does every one compile, take what was inferred, prove, and run right?
 
-    python benchmarks/points.py [--count 1000] [--device D] [--families naive,lift,…] [LAYER …]
+    python benchmarks/points.py [--count 1000] [--families naive,lift,…] [--jobs 2] [--seed 0]
+                                [--device D | --profile h200] [--run] [LAYER …]
 
-Layers are names in examples/layers.toml. Points are spread over the forms of a family.
+`--count` points a family, spread over its forms. Without `--run` they are compiled and proved;
+with it they also run on the device, and the output must be exactly the interpreter's. Layers are
+names in examples/layers.toml, and `small`: 5 channels of 13 × 13. A line for every point that is
+not right, and one for each family.
 """
 
 import argparse
-import random
+import json
+import time
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from codegen.compile import generate
+from codegen.compile import Generated, generate
+from codegen.devices import Device
 from codegen.prove import prove
+from codegen.results import BuildFailed
 from codegen.runtime import Session, choose, open_device
+from constraints.devices import Profile, profile
+from constraints.quantities import Quantities, quantities
+from explore.agreement import disagreements
 from explore.lowering import bound
-from explore.space import points
+from explore.space import lowered, points
 from explore.target import profile_of
 from ir.errors import Unsupported, UserError
 from ir.inputs import random_inputs
@@ -25,70 +39,147 @@ from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse_file
 from rewrites.dims import Refused
-from rewrites.families import FAMILIES, Lowering, forms, lower
+from rewrites.families import FAMILIES, Lowering, forms
+from rewrites.rule import Derivation
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-LAYERS = ("vgg-0", "vgg-7", "vgg-24", "alexnet-1", "resnet-1", "mec-cv12")
+LAYERS = ("small", "vgg-0", "vgg-7", "vgg-24", "alexnet-conv1", "resnet-conv1", "mec-cv12")
+SMALL = {"file": "vgg.lift", "C": 5, "W": 13, "M": 24}
+RIGHT = "right"
 
 
+@cache
 def program(layer: str) -> Program:
-    found = dict(tomllib.loads((EXAMPLES / "layers.toml").read_text())[layer])
+    table = tomllib.loads((EXAMPLES / "layers.toml").read_text())
+    found = dict(SMALL if layer == "small" else table[layer])
     file = EXAMPLES / found.pop("file")
     if "W" in found:
         found.setdefault("H", found["W"])
     return parse_file(file, set=found)
 
 
-def check(
-    session: Session, source: Program, lowering: Lowering, point: dict[str, int], reference: object
-) -> str:
-    """What became of a point, in a word or with the stage and reason of its failure."""
-    inputs = {name: np.asarray(x) for name, x in random_inputs(source, 1).items()}
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some points of a form; `device`: where to run them, or nowhere."""
+
+    layer: str
+    lowering: Lowering
+    profile: Profile
+    points: int
+    seed: int
+    device: Device | None
+
+
+# ---- in the workers
+
+
+def derive(layer: str, family: str, form: str) -> Lowering | None:
+    """The form's program (its derivation would only be carried to and fro)."""
     try:
-        made = generate(
-            bound(lowering.program, point), max_work_group=session.device.max_work_group
-        )
+        found = lowered(program(layer), family, form)
+    except (Refused, UserError, Unsupported):
+        return None
+    return replace(found, derivation=Derivation(found.derivation.start, ()))
+
+
+def check(task: Task) -> list[tuple[dict[str, int], str]]:
+    """Points of a form, and what became of each: a word, or the stage and reason it failed."""
+    known = quantities(task.lowering.program)
+    _, chosen = points(task.lowering, task.profile, task.points, task.seed)
+    return [(point, _said(task, known, point)) for point in chosen]
+
+
+def _said(task: Task, known: Quantities, point: dict[str, int]) -> str:
+    try:
+        concrete = bound(task.lowering.program, point)
+        made = generate(concrete, max_work_group=task.profile.group_items)
     except Unsupported as reason:
         return f"emit: {reason}"
+    wrong = list(disagreements(known, point, made))
+    if wrong:
+        return f"constrain: {'; '.join(wrong)}"
     proofs = [prove(kernel) for kernel in made.kernels]
     if not all(p.ok for p in proofs):
-        return f"prove: {next(p for p in proofs if not p.ok).summary()[:200]}"
-    result = session.build(made.plan)(inputs)
-    return "right" if np.array_equal(result, np.asarray(reference)) else "WRONG"
+        return f"prove: {next(p for p in proofs if not p.ok).summary()}"
+    return RIGHT if task.device is None else _ran(_session(task.device), task.layer, made)
+
+
+def _ran(session: Session, layer: str, made: Generated) -> str:
+    inputs, reference = _expected(layer)
+    try:
+        result = session.build(made.plan)(inputs)
+    except BuildFailed as error:
+        return f"build: {error.log.strip()[:200]}"
+    return RIGHT if np.array_equal(result, reference) else "run: WRONG"
+
+
+@cache
+def _session(device: Device) -> Session:
+    return open_device(device)
+
+
+@cache
+def _expected(layer: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    inputs = random_inputs(program(layer), 1)
+    arrays = {name: np.asarray(x) for name, x in inputs.items()}
+    return arrays, np.asarray(evaluate(program(layer), inputs))
+
+
+# ---- outside
+
+
+def lowerings(pool: ProcessPoolExecutor, layer: str, family: str) -> list[Lowering]:
+    """The forms that apply."""
+    names = [form.name for form in forms(program(layer), family)]
+    n = len(names)
+    found = pool.map(derive, [layer] * n, [family] * n, names)
+    return [low for low in found if low is not None]
+
+
+def results(
+    pool: ProcessPoolExecutor, tasks: list[Task]
+) -> Iterator[tuple[Task, dict[str, int], str]]:
+    running = {pool.submit(check, task): task for task in tasks}
+    for done in as_completed(running):
+        task = running[done]
+        error = done.exception()
+        if error is not None:
+            yield task, {}, f"bug: {type(error).__name__}: {error}"
+        else:
+            yield from ((task, point, said) for point, said in done.result())
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("layers", nargs="*", default=LAYERS)
     options.add_argument("--count", type=int, default=1000)
-    options.add_argument("--device")
     options.add_argument("--families", default=",".join(FAMILIES))
+    options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--device")
+    options.add_argument("--profile")
+    options.add_argument("--run", action="store_true")
     given = options.parse_args()
-    session = open_device(choose(given.device))
-    generator = random.Random(given.seed)
-    for layer in given.layers:
-        source = program(layer)
-        inputs = random_inputs(source, 1)
-        reference = evaluate(source, inputs)
-        for family in given.families.split(","):
-            outcome: Counter[str] = Counter()
-            every = list(forms(source, family))
-            generator.shuffle(every)
-            for form in every[: given.count]:
-                share = max(1, given.count // len(every))
-                try:
-                    lowering = lower(source, family, form)
-                    _, chosen = points(lowering, profile_of(session.device), share, given.seed)
-                except (Refused, UserError, Unsupported):
-                    outcome["refused form"] += 1
-                    continue
-                for point in chosen:
-                    said = check(session, source, lowering, point, reference)
-                    outcome[said] += 1
-                    if said != "right":
-                        print(f"  {layer} {family} {form.name!r} {point}: {said}", flush=True)
-            print(layer, family, dict(outcome), flush=True)
+    device = None if given.profile else choose(given.device)
+    limits = profile_of(device) if device else profile(given.profile)
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for layer in given.layers:
+            for family in given.families.split(","):
+                begun = time.monotonic()
+                found = lowerings(pool, layer, family)
+                share = -(-given.count // max(1, len(found)))
+                where = device if given.run else None
+                tasks = [Task(layer, low, limits, share, given.seed, where) for low in found]
+                outcome: Counter[str] = Counter()
+                for task, point, said in results(pool, tasks):
+                    outcome[said.split(":")[0]] += 1
+                    if said != RIGHT:
+                        form = task.lowering.form
+                        print(json.dumps([layer, family, form, point, said]), flush=True)
+                seconds = f"{time.monotonic() - begun:.0f} s"
+                print(layer, family, f"{len(found)} forms", dict(outcome), seconds, flush=True)
 
 
 if __name__ == "__main__":

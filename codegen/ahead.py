@@ -38,8 +38,8 @@ from codegen.tree import (
 )
 from codegen.values import substituted
 from codegen.views import ArrayView
-from ir.nodes import Expr, Lam, Let, Pattern, ToLocal, Var
-from ir.terms import free, variables
+from ir.ahead import loaded_ahead
+from ir.nodes import Expr, Lam, Pattern, Var
 
 if TYPE_CHECKING:
     from codegen.emit import Emitter
@@ -106,28 +106,13 @@ class Pipeline:
 
 def pipeline(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
     """What of f's body runs ahead, and the rest of the body."""
-    acc, element = _parameters(f.pattern)
-    hidden = {v.name for v in variables(acc)}
-    found: list[tuple[Pattern, Expr]] = []
-    body = f.body
-    while element is not None and xs.axis.size > 1:
-        match body:
-            case Let(p, ToLocal(given, True), rest) if not free(given) & hidden:
-                found.append((p, given))
-                hidden |= {v.name for v in variables(p)}
-                body = rest
-            case _:
-                break
-    if not found or element is None:
+    found, rest = loaded_ahead(f)
+    if not found or isinstance(f.pattern, Var) or xs.axis.size < 2:
         return None, f.body
     tiles = [
-        Tile(p, given, making.local(emitter, given, hint_of(p), halves=2)) for p, given in found
+        Tile(p, tile.e, making.local(emitter, tile.e, hint_of(p), halves=2)) for p, tile in found
     ]
-    return Pipeline(emitter, element, xs, env, tuple(tiles)), body
-
-
-def _parameters(p: Pattern) -> tuple[Pattern, Pattern | None]:
-    return (p, None) if isinstance(p, Var) else (p[0], p[1])
+    return Pipeline(emitter, f.pattern[1], xs, env, tuple(tiles)), rest
 
 
 def in_half(place: Place, half: Index) -> Place:

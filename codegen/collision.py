@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from codegen.accesses import Access, Footprint, Where, values_taken
 from codegen.condition import Condition, substitute_in
-from codegen.hypotheses import Range, facts, folded, narrowed, plain
+from codegen.digits import digits, plus, unassumed
+from codegen.hypotheses import Range, facts, folded, narrowed
 from codegen.index import Index, constant, var
 from codegen.intervals import Meeting, Pins
 from codegen.substitute import substitute
@@ -35,8 +36,14 @@ class Collision:
         for name in self.apart:
             yield self.left[name] - self.right[name]
 
+    def in_digits(self) -> tuple[Index, ...]:
+        """The equations once more, each side written in digits."""
+        a, b = self.meeting.a.access, self.meeting.b.access
+        i, j = digits(substitute(a.index, self.left)), digits(substitute(b.index, self.right))
+        return (_overlap(a, b, i, j), *self.equations[1:])
+
     def folded(self) -> tuple[Index, ...]:
-        """The equations once more, with the ranges that guards give to sums of variables."""
+        """The equations in digits, with the ranges that guards give to sums of them."""
         a, b = self.meeting.a.access, self.meeting.b.access
         i, j = _folded(a, self.left), _folded(b, self.right)
         return (_overlap(a, b, i, j), *self.equations[1:])
@@ -115,13 +122,13 @@ def _equations(a: Access, b: Access, left: Values, right: Values) -> tuple[Index
 def _overlap(a: Access, b: Access, i: Index, j: Index) -> Index:
     """i + u = j + v for some u < a.width and v < b.width"""
     if a.width == 1 and b.width == 1:
-        return i - j
-    return i - j + var(OVERLAP, 1 - b.width, a.width - 1)
+        return plus(i, j, -1)
+    return plus(plus(i, j, -1), var(OVERLAP, 1 - b.width, a.width - 1))
 
 
 def _folded(a: Access, side: Values) -> Index:
-    known = [substitute(part, side) for part in facts(a.where.given)]
-    return folded(plain(substitute(a.index, side)), known)
+    known = [digits(substitute(part, side)) for part in facts(a.where.given)]
+    return folded(unassumed(digits(substitute(a.index, side))), known)
 
 
 def _half(a: Access, side: Values) -> Index:

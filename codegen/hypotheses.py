@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from codegen.atoms import Assume, Bound, Var
 from codegen.axes import bare
-from codegen.index import Index, assume, merged, summed
+from codegen.digits import plus, times_in
+from codegen.index import Index, assume, summed
 
 Range = tuple[int, int]
 Ranges = Mapping[str, Range]
@@ -103,20 +104,44 @@ def facts(given: Iterable[Index]) -> list[Index]:
 
 
 def folded(x: Index, given: Iterable[Index]) -> Index:
-    """l·y + rest as l·[y] + rest with the tighter range that a guard ±y + c ≥ 0 gives to y"""
+    """l·y + rest as l·[y] + rest with the tighter range that guards give to y, for each such y
+
+    Sums of fewer terms come first: those of more may be sums of them.
+    """
+    known: list[tuple[Index, Index]] = []
+    for y, lo, hi in sorted(_sums(given), key=_length):
+        y = _put_in(y, known)
+        within = assume(y, lo, hi)
+        if within != y:
+            known.append((y, within))
+    return _put_in(x, known)
+
+
+def _sums(given: Iterable[Index]) -> Iterable[tuple[Index, Bound, Bound]]:
+    """y, lo, hi for every y that is bounded by guards y − lo ≥ 0 and hi − y ≥ 0, or one of them"""
+    found: dict[str, tuple[Index, Bound, Bound]] = {}
     for part in given:
-        y = summed(part.terms, 0)
-        l = _times_in(y, x) if len(y.terms) > 1 else 0
+        y, c = summed(part.terms, 0), part.constant
+        if not y.terms:
+            continue
+        if y.terms[0][1] > 0:
+            _, lo, hi = found.get(y.key, (y, None, None))
+            found[y.key] = y, -c if lo is None else max(lo, -c), hi
+        else:
+            y = -y
+            _, lo, hi = found.get(y.key, (y, None, None))
+            found[y.key] = y, lo, c if hi is None else min(hi, c)
+    return found.values()
+
+
+def _length(sum_: tuple[Index, Bound, Bound]) -> int:
+    return len(sum_[0].terms)
+
+
+def _put_in(x: Index, known: Iterable[tuple[Index, Index]]) -> Index:
+    """x with each sum in it replaced by what it is known to be"""
+    for y, within in known:
+        l = times_in(y, x)
         if l:
-            rest = merged(x.terms, (y * -l).terms)
-            known = assume(y, -part.constant)
-            x = summed(merged(rest, (known * l).terms), x.constant + l * known.constant)
+            x = plus(plus(x, y, -l), within, l)
     return x
-
-
-def _times_in(y: Index, x: Index) -> int:
-    """The l for which x has the terms of l·y, 0 if there is none."""
-    held = {atom.key: k for atom, k in x.terms}
-    first, k = y.terms[0]
-    l = held.get(first.key, 0) // k
-    return l if all(held.get(atom.key, 0) == l * m for atom, m in y.terms) else 0

@@ -8,12 +8,13 @@ is left over may go to the solver.
 Key: g a unit, k coefficient, x y atoms or indices.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
-from codegen.atoms import Assume, Atom, Quot, Rem, Var, quot, rem
-from codegen.index import Index, Term, constant, from_atom, merged, summed
+from codegen.atoms import Assume, Atom, Rem, Var
+from codegen.digits import digits, plus
+from codegen.index import Index, Term, constant, from_atom, summed
 from codegen.substitute import substitute
 
 STEPS = 1000  # never nearly reached
@@ -57,14 +58,21 @@ def solve(state: Equations) -> None:
 def known(state: Equations, x: Index) -> Index:
     """x with what is known to be the same written the same."""
     if state.values:
-        x = substitute(x, state.values)
+        x = _placed(x, state.values)
     while any(atom.key in state.same for atom, _ in x.terms):
-        total = summed(tuple([t for t in x.terms if t[0].key not in state.same]), x.constant)
         for atom, k in x.terms:
             if atom.key in state.same:
-                total += from_atom(state.same[atom.key]) * k
-        x = total
+                x = plus(plus(x, from_atom(atom), -k), from_atom(state.same[atom.key]), k)
     return x
+
+
+def _placed(x: Index, values: Mapping[str, Index]) -> Index:
+    """x with values in the place of variables, nothing put back together"""
+    total = constant(x.constant)
+    for atom, k in x.terms:
+        one = from_atom(atom)
+        total = plus(total, one if atom.names.isdisjoint(values) else substitute(one, values), k)
+    return total
 
 
 def _is_zero(x: Index) -> bool:
@@ -100,25 +108,6 @@ def _primitive(x: Index) -> Index:
 def _in_two(x: Index) -> tuple[Index, Index] | None:
     units = sorted({abs(k) for _, k in x.terms} - {1})
     return next((two for g in units if (two := _parted(x, g)) is not None), None)
-
-
-def digits(x: Index) -> Index:
-    """y + d′·(y // d) = (d + d′)·(y // d) + y % d, for whatever is beside its own quotient"""
-    for atom, _ in x.terms:
-        if isinstance(atom, Quot) and atom.index.terms:
-            y, d = atom.index, atom.divisor
-            held = {each.key: k for each, k in x.terms}
-            first, k = y.terms[0]
-            l = held.get(first.key, 0) // k
-            if l and all(held.get(each.key, 0) == l * m for each, m in y.terms):
-                parts: tuple[Term, ...] = ((quot(y, d), l * d), (rem(y, d), l))
-                both = merged(merged(x.terms, (y * -l).terms), tuple(sorted(parts, key=_key)))
-                return digits(summed(both, x.constant - l * y.constant))
-    return x
-
-
-def _key(term: Term) -> str:
-    return term[0].key
 
 
 def _parted(x: Index, g: int) -> tuple[Index, Index] | None:
@@ -192,12 +181,38 @@ def _not_congruent(a: Atom, b: Atom) -> None:
 
 
 def _joined(state: Equations) -> bool:
-    """x % d = y % d and x // d = y // d  ⇒  x = y; whether there was anything to join."""
-    for pair in state.pairs:
-        match pair:
-            case (Rem(index=x, divisor=d), Rem(index=y, divisor=e)) if d == e:
-                if _is_zero(known(state, x // d - y // d)):
-                    state.pairs.remove(pair)
-                    state.pending.append(x - y)
+    """Whether remainders that are the same told more of what they are the remainders of."""
+    return any(_joins(state, pair) for pair in state.pairs)
+
+
+def _joins(state: Equations, pair: tuple[Atom, Atom]) -> bool:
+    """With x % d = y % d:
+
+    x // d = y // d  ⇒  x = y
+    k·(x // d) − k·(y // d) + z = 0  ⇔  k·x − k·y + d·z = 0
+    """
+    match pair:
+        case (Rem(index=x, divisor=d), Rem(index=y, divisor=e)) if d == e:
+            first, second = x // d, y // d
+            if _is_zero(known(state, first - second)):
+                state.pairs.remove(pair)
+                state.pending.append(x - y)
+                return True
+            for n, equation in enumerate(state.rest):
+                k = _times_apart(first, second, equation)
+                if k:
+                    z = plus(plus(equation, first, -k), second, k)
+                    del state.rest[n]
+                    state.pending.append(plus(plus(z * d, x, k), y, -k))
                     return True
     return False
+
+
+def _times_apart(x: Index, y: Index, equation: Index) -> int:
+    """The k for which k·x − k·y is in the equation, both being atoms; 0 if there is none."""
+    match x.terms, y.terms:
+        case ((a, 1),), ((b, 1),) if x.constant == y.constant:
+            held = {atom.key: k for atom, k in equation.terms}
+            k = held.get(a.key, 0)
+            return k if held.get(b.key, 0) == -k else 0
+    return 0

@@ -198,7 +198,7 @@ class _Prover:
         collision = self.sides.collision(meeting, shared | meeting.shared, apart)
         if collision is None:
             return Proved(o, GUARDS)
-        if impossible(collision.equations, collision.differences()):
+        if impossible(collision.in_digits(), collision.differences()):
             return Proved(o, RANGES)
         if impossible(collision.folded(), collision.differences()):
             return Proved(o, GUARDS)

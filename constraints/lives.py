@@ -12,6 +12,7 @@ from enum import Enum
 
 from constraints.bytes import bytes_of, share
 from constraints.place import brief
+from ir.ahead import loaded_ahead
 from ir.nat import Size
 from ir.nodes import (
     AsScalar,
@@ -124,6 +125,7 @@ def _bound(env: Env, p: Pattern, hold: Live) -> Env:
 class _Walk:
     counts: Counts
     made: list[Buffer] = field(default_factory=list)
+    ahead: list[ToLocal] = field(default_factory=list)  # what loops load ahead, in two halves
 
     def buffer(self, space: Space, size: Size, e: Expr) -> Live:
         b = Buffer(len(self.made), space, size, brief(e))
@@ -139,8 +141,9 @@ class _Walk:
                 return _after()
             case Let(p, value, body):
                 return self.let(p, value, body, env, to, items)
-            case ToLocal(a, ahead):
-                size = bytes_of(type_of(a)) * items * (2 if ahead else 1)
+            case ToLocal(a):
+                halves = 2 if any(e is tile for tile in self.ahead) else 1
+                size = bytes_of(type_of(a)) * items * halves
                 return self.real(self.buffer(Space.LOCAL, size, e), a, env, Place.MEMORY, items)
             case ToPrivate(a) if to is Place.PRIVATE:
                 return self.use(a, env, to, items)
@@ -186,6 +189,7 @@ class _Walk:
         own = NOTHING if to is Place.PRIVATE else self.buffer(Space.PRIVATE, share(f.body), e)
         start = self.use(init, env, Place.PRIVATE, items)
         over = self.use(xs, env, Place.NONE, items)
+        self.ahead += [tile for _, tile in loaded_ahead(f)[0]]
         inside = env
         if isinstance(f.pattern, tuple):
             inside = _bound(_bound(env, f.pattern[0], own), f.pattern[1], over.hold)

@@ -8,6 +8,7 @@ from constraints.bijection import bijection
 from constraints.place import brief
 from constraints.sizes import of_size, of_type
 from constraints.terms import AtMost, Constraint, Divides, OneOf, Relation, divides, spell
+from ir.ahead import loaded_ahead
 from ir.nat import Size
 from ir.nodes import (
     AsVector,
@@ -17,6 +18,8 @@ from ir.nodes import (
     Lam,
     Pad,
     PadEdge,
+    Reduce,
+    ReduceSeq,
     Reorder,
     SizeOf,
     Slide,
@@ -78,6 +81,9 @@ def _own(e: Expr, widths: tuple[int, ...]) -> Iterator[tuple[Relation, str]]:
             yield AtMost(k + 1, size_of(xs)), f"at({spell(k)}) of {spell(size_of(xs))}"
         case PadEdge(edge, l, r, xs):
             yield from _reach(edge, l, r, size_of(xs))
+        case ReduceSeq(_, f, xs, _) | Reduce(_, f, xs) if loaded_ahead(f)[0]:
+            turns = spell(size_of(xs))
+            yield AtMost(2, size_of(xs)), f"a loop of {turns} turns loads its next turn's tiles"
         case Reorder(f, xs):
             for relation in bijection(f, size_of(xs)):
                 yield relation, "reorder needs a bijection"

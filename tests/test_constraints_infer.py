@@ -6,6 +6,8 @@ from itertools import product
 import pytest
 from constraints_programs import (
     SMALL,
+    ZERO,
+    T,
     copied,
     double,
     group,
@@ -20,15 +22,20 @@ from constraints_programs import (
     vectors,
 )
 
+from codegen.compile import generate
 from constraints.devices import MALI_G72, Profile, with_overrides
 from constraints.enumerate import space
 from constraints.explain import explain
 from constraints.infer import infer
+from constraints.quantities import quantities
 from constraints.solver import Answer, Solver
 from constraints.terms import NEVER, AtMost, Constraint, Equal, System, show_relation
+from explore.agreement import disagreements
+from explore.lowering import bound
 from ir.bijection import stride
 from ir.nat import exact, named
 from ir.nodes import (
+    Binary,
     Expr,
     Level,
     Map,
@@ -36,15 +43,16 @@ from ir.nodes import (
     MapSeq,
     Param,
     Program,
+    ReduceSeq,
     Reorder,
     Split,
     Store,
     ToLocal,
     Var,
 )
-from ir.terms import identity
+from ir.terms import identity, lam2, let
 from ir.types import FLOAT, Array
-from ir.typing import elem_of
+from ir.typing import elem_of, type_of
 
 LARGE = 10**9
 MOST = 30
@@ -138,18 +146,34 @@ def test_a_strategy_may_require_more() -> None:
     assert space(infer(program, MALI_G72, [extra])).domain("S") == (1, 2)
 
 
-def test_an_amount_of_double_buffered_memory_counts_twice() -> None:
-    x = Var("x", Array(FLOAT, 64))
-    tile = named("T")
+def summed_ahead(n: int, ahead: bool) -> Program:
+    """A sum of n numbers by chunks of T, each copied to local memory first."""
+    x = Var("x", Array(FLOAT, n))
 
-    def ahead(t: Expr) -> Expr:
-        kept = copied(t)
+    def step(acc: Expr, chunk: Expr) -> Expr:
+        kept = copied(chunk)
         assert isinstance(kept, ToLocal)
-        return total(ToLocal(kept.e, ahead=True))
+        tile = ToLocal(kept.e, ahead)
+        return let("tile", tile, type_of(kept), lambda t: Binary("+", acc, total(t)))
 
-    program = Program("p", (Param(x),), group(0, ahead, Split(tile, x)), ("T",))
+    def sums(t: Expr) -> Expr:
+        add = lam2(("acc", "chunk"), (FLOAT, Array(FLOAT, T)), step)
+        return ReduceSeq(ZERO, add, Split(T, t))
+
+    return Program("p", (Param(x),), group(0, sums, Split(n, x)), ("T",))
+
+
+@pytest.mark.parametrize(("ahead", "most", "fitting"), [(False, 64, 32), (True, 32, 16)])
+def test_what_a_loop_loads_ahead_takes_two_halves_and_a_second_turn(
+    ahead: bool, most: int, fitting: int
+) -> None:
+    program = summed_ahead(64, ahead)
+    assert max(space(infer(program, MALI_G72)).domain("T")) == most
     tight = with_overrides(MALI_G72, {"local_bytes": 2 * 4 * 16})
-    assert max(space(infer(program, tight)).domain("T")) == 16
+    assert max(space(infer(program, tight)).domain("T")) == fitting
+    for t in space(infer(program, MALI_G72)).domain("T"):
+        made = generate(bound(program, {"T": t}))
+        assert list(disagreements(quantities(program), {"T": t}, made)) == []
 
 
 def test_a_stride_must_divide() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from codegen import divide, index_text
 from codegen import index as index_module
+from codegen.atoms import quot
 from codegen.condition import (
     ALWAYS,
     NEVER,
@@ -25,6 +26,7 @@ from codegen.condition import (
     substitute_in,
     within,
 )
+from codegen.digits import digits, plus
 from codegen.index import Index, as_index, assume, constant, from_atom, maximum, minimum, var
 from codegen.index_text import condition_to_c, needs_64, parts, to_c
 from codegen.substitute import coefficient, evaluate, linear_in, substitute, variables
@@ -638,3 +640,27 @@ def test_nothing_here_keeps_state():
         for name, value in vars(module).items()
         if isinstance(value, dict | list | set) and not name.startswith("__")
     ]
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from([1, 3, 24]),
+    st.sampled_from([-60, 0, 7, 64]),
+    st.sampled_from([2, 3, 8]),
+    st.sampled_from([2, 5]),
+)
+def test_digits_are_what_they_were_taken_from(l, k, d, a):
+    """l·x + k·(x // d) + (x // (d·a)), with x a sum of ids that is known to stay below 20"""
+    x = assume(var("i", 0, 4) * 7 + var("j", 0, 6), hi=20)
+    whole = from_atom(quot(x, d)) * k + from_atom(quot(x, d * a))
+    apart = digits(plus(whole, x, l))
+    assert plus(whole, x, l).key != apart.key
+    for i, j in itertools.product(range(5), range(7)):
+        if 7 * i + j <= 20:
+            n = 7 * i + j
+            assert evaluate(apart, {"i": i, "j": j}) == l * n + k * (n // d) + n // (d * a)
+
+
+def test_digits_leave_nothing_beside_its_own_quotient():
+    x = var("i", 0, 99)
+    assert digits(plus(from_atom(quot(x, 8)) * 16, x, 2)).key == "2*(i%8)+32*(i/8)"
