@@ -39,6 +39,8 @@ class Expressions:
     registers: Mapping[Memory, list[str]]
     naming: Naming
     values: dict[str, int] = field(default_factory=dict)  # of the spelled-out loops around
+    within: bool = False  # whether all guards here are known to hold
+    denied: Condition | None = None  # what is known not to hold here
     division: set[tuple[str, int]] = field(default_factory=set)
 
     # ---- memory
@@ -133,10 +135,10 @@ class Expressions:
 
     def choice(self, condition: Condition, a: Value, b: Value) -> tuple[str, int]:
         here = substitute_in(condition, self.values)
-        if here == ALWAYS:
-            return self.value(a)
-        if here == NEVER:
+        if here in (NEVER, self.denied):
             return self.value(b)
+        if here == ALWAYS or self.within:
+            return self.value(a)
         test = self.condition(here)
         return f"({test} ? {self.operand(a, SUM)} : {self.operand(b, SUM)})", PRIMARY
 

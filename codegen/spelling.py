@@ -10,6 +10,7 @@ from codegen.condition import ALWAYS, NEVER, Condition, substitute_in
 from codegen.constant import folded
 from codegen.expand import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.expressions import Expressions, type_text
+from codegen.inside import common_guard, told_apart
 from codegen.naming import naming
 from codegen.registers import names_in, register_names
 from codegen.substitute import evaluate
@@ -54,6 +55,8 @@ class Writer:
         held = frozenset(m for m, layout in self.layouts.items() if isinstance(layout, Registers))
         taken = names_in(kernel)
         self.registers = {m: register_names(m, self.layouts[m].width, taken) for m in held}
+        self.apart = told_apart(kernel)
+        self.settled = False  # whether the guards of the loops here have been seen to
         self.naming = naming(body, self.spelled, held, taken)
         self.spell = Expressions(self.layouts, self.registers, self.naming)
         self.lines: list[str] = []
@@ -93,13 +96,10 @@ class Writer:
                 self.fill(*fill, depth)
             case For(var, count, body, _) if var in self.spelled:
                 self.expanded(var, count, body, depth)
-            case For(var, count, body, how):
-                if how is Unroll.YES:
-                    self.line(depth, "#pragma unroll")
-                self.line(depth, f"for (int {var} = 0; {var} < {count}; ++{var}) {{")
-                self.definitions(var, depth + 1)
-                self.block(body, depth + 1)
-                self.line(depth, "}")
+            case For() if not self.settled and (guard := self.guard(s)).parts:
+                self.twice(s, guard, depth)
+            case For():
+                self.loop(s, depth)
             case If(condition, body):
                 self.guarded(condition, body, depth)
             case Declare(memory):
@@ -109,6 +109,30 @@ class Writer:
             case Barrier(spaces):
                 fences = " | ".join(FENCES[space] for space in Space if space in spaces)
                 self.line(depth, f"barrier({fences});")
+
+    def loop(self, s: For, depth: int) -> None:
+        if s.unroll is Unroll.YES:
+            self.line(depth, "#pragma unroll")
+        self.line(depth, f"for (int {s.var} = 0; {s.var} < {s.count}; ++{s.var}) {{")
+        self.definitions(s.var, depth + 1)
+        self.block(s.body, depth + 1)
+        self.line(depth, "}")
+
+    def guard(self, s: For) -> Condition:
+        return common_guard(s, self.spelled, self.spell.values, self.apart)
+
+    def twice(self, s: For, guard: Condition, depth: int) -> None:
+        """A loop without its guards where all of them hold, and else with them."""
+        self.settled = True
+        self.line(depth, f"if ({self.spell.condition(guard)}) {{")
+        self.spell.within = True
+        self.loop(s, depth + 1)
+        self.spell.within, self.spell.denied = False, guard
+        self.line(depth, "} else {")
+        self.loop(s, depth + 1)
+        self.line(depth, "}")
+        self.spell.denied = None
+        self.settled = False
 
     def definitions(self, loop: str | None, depth: int) -> None:
         for text in self.naming.lines(loop):

@@ -7,6 +7,23 @@ f(xs : [float]N) =
   xs)))
 where N = 20
 """,
+    "guard of whole loops": """
+f(rows : [[float]C]N) =
+  mapWorkgroup(0)(w -> reduceSeq(0.0, (acc, row) ->
+  reduceSeq(acc, (a, x) -> a + x, row), w), slide(3, 1, pad(1, 1, generate(C, i -> 0.0), rows)))
+where N = 20, C = 16
+""",
+    "guard of whole loops, by items": """
+f(rows : [[float]C]N) =
+  mapGlobal(0)(w -> reduceSeq(0.0, (acc, row) ->
+  reduceSeq(acc, (a, x) -> a + x, row), w), slide(3, 1, pad(1, 1, generate(C, i -> 0.0), rows)))
+where N = 20, C = 16
+""",
+    "guard that varies in the loop": """
+f(xs : [float]N) =
+  mapWorkgroup(0)(w -> reduceSeq(0.0, (acc, x) -> acc + x, w), slide(20, 1, pad(5, 5, 0.0, xs)))
+where N = 20
+""",
     "stencil tiled": """
 f(xs : [float]N) =
   join(mapWorkgroup(0)(tile ->

@@ -48,6 +48,23 @@ def test_a_lowered_program_agrees_with_the_interpreter(session: Session, name: s
     agrees(session, PROGRAMS[name])
 
 
+def test_a_guard_that_a_loop_has_in_common_is_tested_before_it() -> None:
+    text = source(PROGRAMS["guard of whole loops"])
+    inside, outside = re.findall(r"for \(int i_x .*?\}", text, re.DOTALL)
+    assert "if (grp0 + i_row >= 1 && grp0 + i_row < 21) {\n      for (int i_x " in text
+    assert "x = rows[" in inside
+    assert "x = 0.0f" in outside
+
+
+@pytest.mark.parametrize(
+    "name", ["guard of whole loops, by items", "guard that varies in the loop"]
+)
+def test_a_guard_stays_in_its_loop_where_it_varies_or_work_items_differ(name: str) -> None:
+    text = source(PROGRAMS[name])
+    assert "?" in text
+    assert "if (" not in text
+
+
 @pytest.mark.parametrize("name", ["barrier in guard", "ahead strided", "tiles", "shared lets"])
 @pytest.mark.parametrize("group", [1, 7, 64])
 def test_the_limit_on_work_groups_changes_no_result(
