@@ -101,11 +101,12 @@ def _blocked(p: Program) -> Iterator[Form]:
 
 
 def _lift(p: Program) -> Iterator[Form]:
-    for (text, choices), stored, vectors, unrolled in product(
-        _choices(p, named("kappa")), (False, True), (True, False), (True, False)
+    for (text, choices), stored, vectors, unrolled, coalesced in product(
+        _choices(p, named("kappa")), (False, True), (True, False), (True, False), (False, True)
     ):
         words = ["stored-sums"] * stored + ["vectors"] * vectors + ["unrolled"] * unrolled
-        form = Lift(choices, stored, vectors, unrolled)
+        words += ["coalesced"] * coalesced
+        form = Lift(choices, stored, vectors, unrolled, coalesced)
         yield Form(" ".join([*text.split(), *words]), lift(parameters(p), form))
 
 

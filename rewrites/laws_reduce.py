@@ -5,6 +5,7 @@
 from ir.bijection import stride
 from ir.nat import Size, same
 from ir.nodes import (
+    AsScalar,
     Binary,
     Expr,
     Get,
@@ -217,6 +218,51 @@ def reorder_fold(e: Expr, s: Size) -> Expr | None:
                 return Reduce(z, f, Zip(tuple(Reorder(index, part) for part in xs.parts)))
             return Reduce(z, f, Reorder(index, xs))
     return None
+
+
+@rule(
+    "reduce z ⊕ . map (reduce 0 ⊕ g) . split k"
+    "  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k . reorder (stride of the parts)"
+)
+def stride_parts(e: Expr) -> Expr | None:
+    """Part i takes the elements i, i + n/k, i + 2 n/k, …: what neighbouring parts read is near.
+
+    The paper's coalescing. Elements that are vectors already move whole.
+    """
+    match e:
+        case Reduce(_, f, AsScalar(Map(part, chunks)) | Map(part, chunks)):
+            count = size_of(chunks)
+            xs = _chunked(chunks)
+            whole = fold_of(f)
+            if xs is None or count == 1 or whole is None or not _sums_up(part, whole.op):
+                return None
+            if not (isinstance(f.pattern, tuple) and whole.term == f.pattern[1]):
+                return None
+
+            def strided(chunk: Split) -> Expr:
+                return Split(chunk.size, Reorder(stride(count, size_of(chunk.xs)), chunk.xs))
+
+            new = Zip(tuple(map(strided, xs))) if isinstance(chunks, Zip) else strided(xs[0])
+            parts = Map(part, new)
+            return Reduce(e.init, f, AsScalar(parts) if isinstance(e.xs, AsScalar) else parts)
+    return None
+
+
+def _chunked(chunks: Expr) -> list[Split] | None:
+    """The splits that make chunks of an array, or of each part of a zip."""
+    parts = chunks.parts if isinstance(chunks, Zip) else (chunks,)
+    splits = [part for part in parts if isinstance(part, Split)]
+    return splits if len(splits) == len(parts) else None
+
+
+def _sums_up(part: Lam, op: str) -> bool:
+    """Whether a part is the sum of its chunk from nothing."""
+    match part:
+        case Lam(Var(c, t), Reduce(z, g, xs)):
+            fields = _fields(Var(c, t), len(t.parts)) if isinstance(t, Tuple) else ()
+            whole = xs == Var(c, t) or (isinstance(xs, Zip) and xs.parts == fields)
+            return whole and c not in free(g) and operator(g) == op and z == unit(op, type_of(z))
+    return False
 
 
 @rule("reduce zs (map f . zip)  =  map (reduce f) . zip zs . transpose")

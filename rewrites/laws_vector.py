@@ -5,7 +5,7 @@
 from collections.abc import Callable, Mapping
 
 from ir.errors import IllTyped
-from ir.nat import Size
+from ir.nat import Size, exact
 from ir.nodes import (
     AsScalar,
     AsVector,
@@ -107,8 +107,8 @@ def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types) -> Lam:
 
 
 @rule(
-    "reduce z ⊕ g  =  reduce z ⊕ . asScalar . map (reduce 0 ⊕ (vectorized g) . asVector v)"
-    " . split k"
+    "reduce z ⊕ g  =  reduce z ⊕ . asScalar . map (reduce 0 ⊕ (vectorized g)) . split (k/v)"
+    " . asVector v"
 )
 def partial_reduce_vector(e: Expr, k: Size, v: Size) -> Expr | None:
     """Partial sums in vectors: each lane sums every v-th element of a chunk."""
@@ -118,9 +118,9 @@ def partial_reduce_vector(e: Expr, k: Size, v: Size) -> Expr | None:
             zero = unit(op, t) if op else None
             if op is None or zero is None or not isinstance(t, Scalar):
                 return None
-            chunks = rows_of(xs, lambda part: Split(k, part))
+            chunks = rows_of(xs, lambda part: Split(exact(k, v), AsVector(v, part)))
             try:
-                part = lam("part", elem_of(chunks), lambda c: _vector_fold(zero, f, c, xs, v))
+                part = lam("part", elem_of(chunks), lambda c: _vector_fold(zero, f, c, xs))
                 lifted = equal(type_of(part.body), lift(t, v))
             except IllTyped:
                 return None
@@ -136,8 +136,6 @@ def rows_of(xs: Expr, view: Callable[[Expr], Expr]) -> Expr:
     return Zip(tuple(map(view, xs.parts))) if isinstance(xs, Zip) else view(xs)
 
 
-def _vector_fold(zero: Expr, f: Lam, c: Expr, xs: Expr, v: Size) -> Expr:
-    parts = tuple(Get(i, c) for i in range(len(xs.parts))) if isinstance(xs, Zip) else (c,)
-    vectors = tuple(AsVector(v, part) for part in parts)
-    source = Zip(vectors) if isinstance(xs, Zip) else vectors[0]
+def _vector_fold(zero: Expr, f: Lam, c: Expr, xs: Expr) -> Expr:
+    source = Zip(tuple(Get(i, c) for i in range(len(xs.parts)))) if isinstance(xs, Zip) else c
     return Reduce(zero, retyped_fold(f, type_of(zero), elem_of(source), {}), source)

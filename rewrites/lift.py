@@ -21,7 +21,7 @@ from rewrites.dims import Dims, Refused, classify, shared_by_groups
 from rewrites.hoist import block
 from rewrites.laws_lower import to_local, to_parallel, to_seq
 from rewrites.laws_map import extend_map, split_map
-from rewrites.laws_reduce import partial_reduce
+from rewrites.laws_reduce import partial_reduce, stride_parts
 from rewrites.laws_vector import partial_reduce_vector
 from rewrites.naive import plain
 from rewrites.normal import flat, perfect, simplify
@@ -45,11 +45,14 @@ class Lift:
     stored_sums: bool = False  # partial sums are completed by a second kernel
     vectors: bool = True
     unrolled: bool = True
+    coalesced: bool = False  # neighbouring work-items read neighbouring elements
 
 
 def lift(params: frozenset[str], form: Lift) -> Strategy:
     """Lower every kernel of a program this way."""
     sums = partial_reduce_vector(k=OMEGA, v=V) if form.vectors else partial_reduce(k=OMEGA)
+    if form.coalesced:
+        sums = seq(sums, stride_parts())
     return seq(
         flat,
         store_operands(params),

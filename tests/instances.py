@@ -334,6 +334,15 @@ def reorder_fold(g: Terms) -> Instance:
     return any_fold(g, g.one_of(g.xs, g.zipped)(n=n)), {"s": divisor(g, n)}
 
 
+def stride_parts(g: Terms) -> Expr:
+    """A sum taken in parts, of single elements or of vectors"""
+    v, m, parts = g.size(1, 3), g.size(), g.size(2, 4)
+    e = any_fold(g, g.one_of(g.xs, g.zipped)(n=v * m * parts))
+    if v == 1:
+        return folds.partial_reduce.rewrite(e, k=m) or e
+    return vectors.partial_reduce_vector.rewrite(e, k=v * m, v=v) or e
+
+
 # ---- vectors
 
 
@@ -659,6 +668,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.interchange_reduce_map: plain(reduce_of_maps),
     folds.partial_reduce: partial_reduce,
     folds.reorder_fold: reorder_fold,
+    folds.stride_parts: plain(stride_parts),
     vectors.vectorize_map: vectorize_map,
     vectors.partial_reduce_vector: partial_reduce_vector,
     views.join_split: plain(lambda g: Join(Split(1, g.xs()))),

@@ -36,7 +36,9 @@ def test_table_4_is_24_items_a_group_and_41_by_41_tiles_of_32_kernel_groups(form
     assert all(prove(k).ok for k in made.kernels)
 
 
-@pytest.mark.parametrize("form", ["vectors", "relaid vectors", "padded relaid vectors unrolled"])
+@pytest.mark.parametrize(
+    "form", ["vectors", "relaid vectors", "padded relaid vectors unrolled", "vectors coalesced"]
+)
 def test_the_point_of_table_4_computes_the_layer(form: str, session: Session) -> None:
     program = parse(VGG, set={"C": 128, "W": 16, "H": 16, "M": 8})
     values = {**TABLE_4, "rho": 2}

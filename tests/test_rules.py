@@ -34,7 +34,7 @@ from rewrites import laws_view as views
 from rewrites.check import same_data
 from rewrites.rule import Argument, Rule, Unsound, apply_rule
 from rewrites.spectra import COMPLEX, dft, irdft, rdft
-from rewrites.strategy import at, seq
+from rewrites.strategy import seq
 
 ENOUGH = 100
 POISON = -(2**31)  # what pad_any adds to an array of int; to one of float it adds NaN
@@ -119,6 +119,8 @@ def show_transform(transform: Callable[[Expr, int], Expr], n: int) -> str:
     return show(transform(Var("xs", Array(elem, size)), n))
 
 
+PARTS = "reduce(0.0, (acc, x) -> acc {} x, map(c -> reduce({}, (a, x) -> {}, {}), split(2, xs)))"
+
 REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     # lowering
     (lower.to_parallel, {"level": Level.LOCAL, "dim": 0}, XS, "split(2, xs)"),
@@ -199,6 +201,11 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     ),
     (folds.reorder_fold, {"s": 2}, XS, "reduce(0.0, (acc, x) -> x - acc, xs)"),
     (folds.reorder_fold, {"s": 4}, XS, SUM.format(0.0, "xs")),
+    (folds.stride_parts, {}, XS, SUM.format(0.0, "map(c -> at(0, c), split(2, xs))")),
+    (folds.stride_parts, {}, XS, PARTS.format("-", 0.0, "a + x", "c")),
+    (folds.stride_parts, {}, XS, PARTS.format("+", 1.0, "a + x", "c")),
+    (folds.stride_parts, {}, XS, PARTS.format("+", 0.0, "max(a, x)", "c")),
+    (folds.stride_parts, {}, XS, PARTS.format("+", 0.0, "a + x", "pad(-1, 0, 0.0, c)")),
     # vectors
     (vectors.vectorize_map, {"v": 4}, XS, "map(x -> -x, xs)"),
     (vectors.vectorize_map, {"v": 2}, XS, "map(x -> 1.0, xs)"),
@@ -332,10 +339,7 @@ def test_tiles_of_windows_are_typed_for_any_tile_size() -> None:
 
 def test_vectors_form_before_a_stride_and_lanes_stay_together() -> None:
     """A stride over vectors moves whole vectors: lane j keeps the elements j modulo v."""
-    e = term(XS, SUM.format(0.0, "xs"))
-    done = seq(
-        vectors.partial_reduce_vector(k=6, v=2),
-        at((2, 0, 0, 0), folds.reorder_fold(s=3)),
-    )(e)
+    e = term("xs : [float]12", SUM.format(0.0, "xs"))
+    done = seq(vectors.partial_reduce_vector(k=4, v=2), folds.stride_parts())(e)
     assert done is not None
-    assert "reorder(i -> i / 1 + 3 * (i % 1), asVector(2, part))" in show(done[0])
+    assert "split(2, reorder(i -> i / 2 + 3 * (i % 2), asVector(2, xs)))" in show(done[0])
