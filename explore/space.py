@@ -27,12 +27,12 @@ from ir.nodes import Expr, Program
 from ir.show import show
 from ir.terms import subterms
 from rewrites.dims import Refused
-from rewrites.families import FAMILIES, Lowering, forms, lower
+from rewrites.families import LOWERING, Lowering, forms, lower
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
 STORES = frozenset(
-    {"padded", "planes", "room", "rows", "all", "split", "relaid"}
+    {"padded", "planes", "room", "im2win", "mec", "im2col", "split", "relaid"}
 )  # words that store
 _NODES = 40  # a term of more is not shown in a derivation
 _TERM = 240  # characters of a term shown in a derivation
@@ -92,7 +92,7 @@ def tasks(
 ) -> list[Derive]:
     """What to derive for about `budget` candidates, as many of each family and form."""
     found: list[Derive] = []
-    known = {f: [n for _, n in all_forms(program, [f])] for f in families or tuple(FAMILIES)}
+    known = {f: [n for _, n in all_forms(program, [f])] for f in families or tuple(LOWERING)}
     several = [f for f, names in known.items() if len(names) > 1]
     for family, names in known.items():
         share = max(1, budget // max(1, len(several)))
@@ -206,7 +206,7 @@ def _variant(task: Derive, point: Mapping[str, int], known: Quantities) -> Varia
         id=variant_id(task.family, parameters, words),
         family=task.family,
         parameters=parameters,
-        stored=tuple(word for word in words if word in STORES),
+        stored=tuple(word for word in (task.family, *words) if word in STORES),
         form=task.form,
         features=tuple(sorted(features_at(known, point).items())),
     )

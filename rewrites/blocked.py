@@ -53,6 +53,7 @@ class Blocked:
     ahead: bool = False  # the next chunk is loaded while this one is used
     flipped: bool = False  # rows and columns change roles
     along: bool = False  # columns are loaded along the reduction, in vectors
+    by_rows: bool = False  # a product of its own for each index of the outer columns
 
 
 def blocked(params: frozenset[str], form: Blocked) -> Strategy:
@@ -74,6 +75,8 @@ def _kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
     if form.split and dims is not None and not dims.rows:
         return plain(e)
     assert dims is not None
+    if form.by_rows:
+        dims = Dims((*dims.batch, *dims.columns[:-1]), dims.rows, dims.columns[-1:])
     if form.flipped:
         dims = Dims(dims.batch, dims.columns, dims.rows)
     if not dims.rows or not dims.columns:

@@ -2,40 +2,22 @@
 
 # key: p program, e term
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ir.nat import Size, bind, named, names
-from ir.nodes import Expr, Level, PadEdge, Program, Split
-from ir.terms import size_names, subterms
-from ir.typing import size_of
+from ir.nat import Size, named
+from ir.nodes import Level, Program
+from ir.terms import size_names
 from rewrites.blocked import Blocked, blocked
 from rewrites.dims import Refused
-from rewrites.laws_map import extend_map, round_map
 from rewrites.lift import Lift, lift
 from rewrites.naive import naive
-from rewrites.prepare import WAYS, Choices, Windows
+from rewrites.prepare import Choices, Windows, windowed
 from rewrites.registers import Registers, registers
-from rewrites.rule import Derivation, Step, Strategy
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """a <= b, beyond what the program's types demand: what makes a variant worth having."""
-
-    a: Size
-    b: Size
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A parameter takes one of these values: between them lies nothing that is better."""
-
-    parameter: str
-    values: tuple[int, ...]
-    why: str
+from rewrites.rule import Derivation, Strategy
+from rewrites.strategy import seq
+from rewrites.worth import Choice, Requirement, asked, tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +34,14 @@ class Lowering:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way a family may go: its name and its strategy."""
+    """One way a family may go: its name, its strategy, and the family whose parameters it has."""
 
     name: str
     strategy: Strategy
+    way: str
+
+
+Family = Callable[[Program], Iterator[Form]]
 
 
 def parameters(p: Program) -> frozenset[str]:
@@ -69,82 +55,88 @@ def constants(p: Program) -> frozenset[str]:
 
 
 def _naive(p: Program) -> Iterator[Form]:
-    yield Form("", naive(parameters(p)))
+    yield Form("", naive(parameters(p)), "naive")
 
 
-def _choices(p: Program, panel: Size) -> Iterator[tuple[str, Choices]]:
+Views = Sequence[tuple[Windows, bool]]  # what is stored, with room for rounded-up tiles or not
+
+PADDED: Views = tuple(product((Windows.PADDED, Windows.PLANES), (False, True)))
+ALL: Views = (
+    (Windows.NONE, False),
+    *PADDED,
+    (Windows.IM2WIN, False),
+    (Windows.MEC, False),
+    (Windows.IM2COL, False),
+)
+
+
+def _choices(p: Program, panel: Size, views: Views) -> Iterator[tuple[str, Choices]]:
     relaid = [frozenset[str](), constants(p)] if constants(p) else [frozenset[str]()]
-    for (windows, room), names_ in product(WAYS, relaid):
-        words = [windows.value] * (windows is not Windows.NONE)
-        words += ["room"] * room + ["relaid"] * bool(names_)
-        yield " ".join(words), Choices(windows, room, names_, panel)
+    for (windows, room), names_ in product(views, relaid):
+        words = [windows.value, "room" * room, "relaid" * bool(names_)]
+        yield " ".join(filter(None, words)), Choices(windows, room, names_, panel)
 
 
-def _registers(p: Program) -> Iterator[Form]:
+def _registers(p: Program, views: Views = ALL) -> Iterator[Form]:
     panel = named("tr") * named("v")
     for (text, choices), level, tall, taps in product(
-        _choices(p, panel), (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
+        _choices(p, panel, views), (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
     ):
         words = ["items"] * (level is Level.GLOBAL) + ["tall"] * tall + ["taps"] * taps
         form = Registers(choices, level, tall, taps)
-        yield Form(" ".join([*text.split(), *words]), registers(parameters(p), form))
+        name = " ".join([*text.split(), *words])
+        yield Form(name, registers(parameters(p), form), "registers")
 
 
-def _blocked(p: Program) -> Iterator[Form]:
+def _blocked(p: Program, views: Views = ALL) -> Iterator[Form]:
     panel = named("lx") * named("tr") * named("v")
     for (text, choices), split, ahead, flipped, along in product(
-        _choices(p, panel), (False, True), (False, True), (False, True), (False, True)
+        _choices(p, panel, views), (False, True), (False, True), (False, True), (False, True)
     ):
         words = ["split"] * split + ["ahead"] * ahead + ["flipped"] * flipped + ["along"] * along
-        form = Blocked(choices, split, ahead, flipped, along)
-        yield Form(" ".join([*text.split(), *words]), blocked(parameters(p), form))
+        by_rows = choices.windows is Windows.MEC
+        form = Blocked(choices, split, ahead, flipped, along, by_rows)
+        yield Form(" ".join([*text.split(), *words]), blocked(parameters(p), form), "blocked")
 
 
 def _lift(p: Program) -> Iterator[Form]:
     for (text, choices), stored, vectors, unrolled, coalesced in product(
-        _choices(p, named("kappa")), (False, True), (True, False), (True, False), (False, True)
+        _choices(p, named("kappa"), ALL), (False, True), (True, False), (True, False), (False, True)
     ):
         words = ["stored-sums"] * stored + ["vectors"] * vectors + ["unrolled"] * unrolled
         words += ["coalesced"] * coalesced
         form = Lift(choices, stored, vectors, unrolled, coalesced)
-        yield Form(" ".join([*text.split(), *words]), lift(parameters(p), form))
+        yield Form(" ".join([*text.split(), *words]), lift(parameters(p), form), "lift")
 
 
-FAMILIES: dict[str, Callable[[Program], Iterator[Form]]] = {
+def _storing(views: Views) -> Family:
+    """The forms of `blocked` and `registers`, of programs with windows, that store these views."""
+    said = views[0][0].value
+
+    def run(p: Program) -> Iterator[Form]:
+        for f in (*_blocked(p, views), *_registers(p, views)):
+            rest = " ".join(word for word in f.name.split() if word != said)
+            yield Form(f"{f.way} {rest}".strip(), seq(windowed, f.strategy), f.way)
+
+    return run
+
+
+# The families that lower, each with its choice of stored views; together they hold every form.
+LOWERING: dict[str, Family] = {
     "naive": _naive,
     "lift": _lift,
     "registers": _registers,
     "blocked": _blocked,
 }
-
-
-# What the families try: powers of two where work-items are counted, small numbers where results are
-# kept in registers (an image's row is often a multiple of 7 or of 3).
-POWERS = (1, 2, 4, 8, 16, 32, 64)
-SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
-TILES = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16, 24, 27, 28, 32})  # windows a side
-MOST_SIDE = 256
-
-TRIED: dict[str, dict[str, tuple[int, ...]]] = {
-    "registers": {
-        "tr": (1, 2, 3, 4, 6, 8),
-        "tx": (*SMALL, 10, 12, 14, 16, 20, 24, 28, 32),
-        "ty": SMALL,
-        "k": (*SMALL, 9, 11, 12, 16),
-        "v": (2, 4, 8, 16),
-    },
-    "blocked": {
-        "lx": POWERS,
-        "ly": POWERS,
-        "tr": (1, 2, 4),
-        "tc": (1, 2, 4, 8, 16),
-        "k": (*SMALL, 9, 11, 12, 16, 32),
-        "v": (2, 4, 8),
-    },
+# And by what they store: the algorithms of the literature on matrix products and windows.
+STORING: dict[str, Family] = {
+    "implicit-gemm": _storing(((Windows.NONE, False),)),
+    "padded": _storing(PADDED),
+    "im2col": _storing(((Windows.IM2COL, False),)),
+    "im2win": _storing(((Windows.IM2WIN, False), (Windows.IM2WIN_PLANES, False))),
+    "mec": _storing(((Windows.MEC, False),)),
 }
-ENOUGH: dict[str, tuple[Requirement, ...]] = {
-    "blocked": (Requirement(16, named("lx") * named("ly"), "a group of at least 16 work-items"),)
-}
+FAMILIES: dict[str, Family] = LOWERING | STORING
 
 
 def forms(p: Program, family: str) -> tuple[Form, ...]:
@@ -158,48 +150,10 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
     if done is None:
         raise Refused(f"{family}: the program does not have the structure that it lowers")
     e, steps = done
-    free = tuple(sorted(size_names(e)))
-    program = Program(p.name, p.params, e, free)
+    program = Program(p.name, p.params, e, tuple(sorted(size_names(e))))
     proof = Derivation(p.body, steps)
-    needed = (
-        *_requirements(steps),
-        *(r for r in ENOUGH.get(family, ()) if names(r.b) <= set(free)),
-    )
-    chosen = tuple(
-        Choice(name, values, f"family {family} tries these")
-        for name, values in TRIED.get(family, {}).items()
-        if name in free
-    )
-    sides = tuple(_sides(e)) if family == "lift" else ()
-    return Lowering(family, form.name, program, proof, needed, (*chosen, *sides))
-
-
-def _sides(e: Expr) -> Iterator[Choice]:
-    """The sides of tiles of windows, which depend on the windows' size and step."""
-    tiles = {sub.size for sub in subterms(e) if isinstance(sub, Split)}
-    for name in sorted(name for name in size_names(e) if name.startswith("theta")):
-        counts = [n for n in tiles if names(n) == {name} and n != named(name)]
-        if len(counts) == 1:
-            sides = (side for side in range(1, MOST_SIDE) if bind(counts[0], {name: side}) in TILES)
-            yield Choice(name, tuple(sides), "tiles of a few windows")
-
-
-def _requirements(steps: Iterable[Step]) -> Iterator[Requirement]:
-    """What is added to make tiles fit must be worth it."""
-    seen: set[Size] = set()
-    for step in steps:
-        if step.rule in (round_map, extend_map) and isinstance(step.term, PadEdge):
-            more = -step.term.right
-            if names(more) and more not in seen:
-                seen.add(more)
-                yield _worthwhile(more, size_of(step.term))
-
-
-def _worthwhile(more: Size, n: Size) -> Requirement:
-    """Rounding up wastes at most a quarter (and a little); padding that is a parameter, a half."""
-    if more in {named(name) for name in names(more)}:
-        return Requirement(more, n, "padding at most doubles a dimension")
-    return Requirement(4 * more, n + 12, "rounding up adds at most a quarter")
+    required, chosen = asked(e, steps, form.way), tried(e, form.way)
+    return Lowering(family, form.name, program, proof, required, chosen)
 
 
 def first(p: Program, family: str) -> Lowering:

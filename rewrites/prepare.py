@@ -2,43 +2,35 @@
 
 # key: e term, s strategy
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 
 from ir.nat import Size
-from ir.nodes import Expr, Lam, Map, Pad, PadEdge, Slide, Zip
+from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Store, Zip
 from ir.terms import children, free
-from ir.types import Array
 from ir.typing import type_of
 from rewrites.dims import Refused, classify
+from rewrites.gather import Layout, gathered, stored_at, views
 from rewrites.laws_lower import store
-from rewrites.laws_map import fission
 from rewrites.laws_slide import slide_map
 from rewrites.laws_view import round_open, split_open, transpose_inner
-from rewrites.rule import Place, Rewritten, Strategy
-from rewrites.shape import bound, depth, has_reduction, is_view
+from rewrites.rule import Place, Rewritten, Strategy, get
+from rewrites.shape import depth, has_reduction, is_view
 from rewrites.spine import nested
-from rewrites.strategy import attempt, child, choice, outermost, seq, skip, when
+from rewrites.strategy import at, attempt, child, choice, seq, skip, when
 
 
 class Windows(Enum):
-    """How much of the windows' view is stored."""
+    """How much of the windows' view is stored, and in which order."""
 
-    NONE = "none"
+    NONE = ""
     PADDED = "padded"
     PLANES = "planes"  # padded, the innermost dimension (channels) outermost
-    ROWS = "rows"  # after the vertical slide: im2win
-    ALL = "all"  # after every slide: im2col
-
-
-# Stored views, each with room for rounded-up tiles or not.
-WAYS = (
-    *((windows, False) for windows in Windows),
-    (Windows.PADDED, True),
-    (Windows.PLANES, True),
-)
+    IM2WIN = "im2win"  # after the outermost slide
+    IM2WIN_PLANES = "im2win planes"  # the same, channels outermost
+    MEC = "mec"  # after every slide but the outermost
+    IM2COL = "im2col"  # after every slide
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +53,23 @@ def _windows(params: frozenset[str], choices: Choices) -> Strategy:
         case Windows.NONE:
             return skip
         case Windows.PADDED:
-            padded = _stored(params, _is_pad, store())
+            padded = _stored(params, _is_pad, plainly)
             return choice(padded, skip if choices.room else _refused("no padding"))
         case Windows.PLANES:
             return choice(_stored(params, _is_pad, planar), _refused("no padding"))
-        case Windows.ROWS:
-            rows = _stored(params, _is_rows, seq(slide_map(), child(1, rows_first)))
-            return choice(rows, _refused("no windows of rows of windows"))
-        case Windows.ALL:
-            return choice(_stored(params, _is_windows, store()), _refused("no windows"))
+        case Windows.IM2WIN:
+            return seq(gathered, choice(_rows(params, _rows_first), _refused(ROWS)))
+        case Windows.IM2WIN_PLANES:
+            return seq(gathered, choice(_rows(params, _rows_of_planes), _refused(ROWS)))
+        case Windows.MEC:
+            inner = _stored(params, _is_rows, _columns_first, below=(0,))
+            return seq(gathered, choice(inner, _refused(ROWS)))
+        case Windows.IM2COL:
+            every = _stored(params, _is_windows, plainly)
+            return seq(gathered, choice(every, _refused("no windows")))
+
+
+ROWS = "no windows of rows of windows"
 
 
 def _refused(missing: str) -> Strategy:
@@ -79,74 +79,112 @@ def _refused(missing: str) -> Strategy:
     return refuse
 
 
-def _stored(params: frozenset[str], test: Callable[[Expr], bool], s: Strategy) -> Strategy:
-    """s at the outermost view that passes the test, moved out of the map that it is made in."""
-    return choice(
-        outermost(when(lambda e: test(e) and is_view(e) and _closed(e, params), s)),
-        outermost(partial(_apart, params, test, s)),
-    )
+def _stored(
+    params: frozenset[str], test: Callable[[Expr], bool], layout: Layout, below: Place = ()
+) -> Strategy:
+    """What stands `below` the first view that passes the test, stored in a layout."""
+
+    def run(e: Expr) -> Rewritten | None:
+        place = _first(e, test, params)
+        return None if place is None else stored_at(params, (*place, *below), layout)(e)
+
+    return run
 
 
-def _apart(
-    params: frozenset[str], test: Callable[[Expr], bool], s: Strategy, e: Expr
-) -> Rewritten | None:
-    """map (f . view)  becomes  map f . (s (map view))"""
-    if not isinstance(e, Map) or not free(e) <= params or is_view(e):
-        return None
-    known = params | bound(e.f)
-    place = _place(e.f.body, lambda v: test(v) and is_view(v) and free(v) <= known)
-    if place is None:
-        return None
-    return seq(fission(place=place), choice(child(1, child(1, s)), child(1, s)))(e)
+def _rows(params: frozenset[str], layout: Layout) -> Strategy:
+    """The outermost slide is taken before those in its elements, and its windows stored."""
+
+    def run(e: Expr) -> Rewritten | None:
+        place = _first(e, _is_rows, params)
+        if place is None:
+            return None
+        return seq(at(place, slide_map()), stored_at(params, (*place, 1), layout))(e)
+
+    return run
 
 
-def _place(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
-    if not isinstance(e, Lam) and test(e):
-        return ()
-    for i, c in enumerate(children(e)):
-        inner = _place(c, test)
-        if inner is not None:
-            return (i, *inner)
-    return None
+def _first(e: Expr, test: Callable[[Expr], bool], params: frozenset[str]) -> Place | None:
+    """The outermost view that passes the test: of the parameters alone if there is one."""
+    places = [place for place in views(e, params) if test(get(e, place))]
+    whole = [place for place in places if free(get(e, place)) <= params]
+    return next(iter([*whole, *places]), None)
 
 
-def planar(e: Expr) -> Rewritten | None:
-    """Stored with its innermost dimension outermost."""
-    return planes(depth(type_of(e)))(e)
+def plainly(batch: int) -> Strategy:
+    """id = store"""
+    return store()
 
 
-def planes(dims: int) -> Strategy:
-    """id = undo . store . (the innermost dimension outermost)"""
+def planar(batch: int) -> Strategy:
+    """id = undo . store . (the innermost dimension outermost, but for the batch's)"""
+
+    def run(e: Expr) -> Rewritten | None:
+        return _opened(range(batch, depth(type_of(e)) - 1))(e)
+
+    return run
+
+
+def _rows_first(batch: int) -> Strategy:
+    """Beside each element of the windows of rows those below it."""
+    return _opened((batch + 1,))
+
+
+def _rows_of_planes(batch: int) -> Strategy:
+    """The same, with the dimension below the windows (channels) outermost."""
+
+    def run(e: Expr) -> Rewritten | None:
+        last = depth(type_of(e)) - 1
+        if last < batch + 3:
+            raise Refused("the windows have no channels that could come first")
+        return _opened((batch + 2, *range(batch, last)))(e)
+
+    return run
+
+
+def _columns_first(batch: int) -> Strategy:
+    """All rows of one column of windows, then those of the next: windows of rows overlap."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return _opened([*reversed(range(batch, batch + _slides(e)))])(e)
+
+    return run
+
+
+def _opened(levels: Sequence[int]) -> Strategy:
+    """id = undo . store . (neighbouring dimensions exchanged, at the last of the levels first)"""
     opened: Strategy = store()
-    for level in range(dims - 1):
+    for level in levels:
         opened = seq(transpose_inner(level=level), child(1 if level else 0, opened))
     return opened
-
-
-def _closed(e: Expr, params: frozenset[str]) -> bool:
-    return free(e) <= params and isinstance(type_of(e), Array)
 
 
 def _is_pad(e: Expr) -> bool:
     return isinstance(e, Pad | PadEdge)
 
 
+def has_windows(e: Expr) -> bool:
+    """Whether a slide is among the views that make e, those stored for it left out."""
+    return _slides(e) > 0
+
+
 def _slides(e: Expr) -> int:
-    return isinstance(e, Slide) + sum(map(_slides, children(e)))
+    return 0 if isinstance(e, Store) else isinstance(e, Slide) + sum(map(_slides, children(e)))
+
+
+def windowed(e: Expr) -> Rewritten:
+    """e if its results are made of windows."""
+    if not has_windows(e):
+        raise Refused("the program has no windows")
+    return skip(e)
 
 
 def _is_rows(e: Expr) -> bool:
     """Windows of rows that hold windows themselves: the vertical slide can come first."""
-    return isinstance(e, Slide) and isinstance(e.xs, Map) and _slides(e.xs.f.body) > 0
-
-
-def rows_first(e: Expr) -> Rewritten | None:
-    """Stores the vertical slide in window order: beside each element those below it."""
-    return seq(transpose_inner(level=1), child(1, store()))(e)
+    return isinstance(e, Slide) and isinstance(e.xs, Map) and has_windows(e.xs.f.body)
 
 
 def _is_windows(e: Expr) -> bool:
-    return _slides(e) > 0 and not isinstance(e, Zip)
+    return has_windows(e) and not isinstance(e, Zip)
 
 
 def _relay(choices: Choices) -> Strategy:

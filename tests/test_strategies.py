@@ -14,7 +14,7 @@ from ir.show import show
 from ir.terms import children
 from rewrites.check import means_the_same, small_values
 from rewrites.dims import Refused
-from rewrites.families import FAMILIES, Lowering, forms, lower
+from rewrites.families import FAMILIES, LOWERING, Lowering, forms, lower
 from rewrites.room import adds
 
 FORMS = 5  # how many of a family's forms are tried on each program
@@ -211,7 +211,8 @@ def lowered(name: str, family: str, seed: int) -> tuple[list[Lowering], list[Ref
     p, made, refused = program(name), list[Lowering](), list[Refused]()
     first, *others = forms(p, family)
     Random(seed).shuffle(others)
-    for form in (first, *others[: FORMS - 1]):
+    more = FORMS - 1 if family in LOWERING else 0  # the others are selections of these
+    for form in (first, *others[:more]):
         try:
             made.append(lower(p, family, form))
         except Refused as why:

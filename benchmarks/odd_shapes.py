@@ -1,0 +1,106 @@
+"""The stored views on odd shapes: every family equals the interpreter, or says why it refuses.
+
+    python benchmarks/odd_shapes.py [--count 60] [--points 1] [--device D] [--families im2col,…]
+
+Shapes are drawn from the product of those below (`--count 0`: all of them); of each family some
+forms are tried at sampled legal points. Inputs are whole numbers, so that sums are exact.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+
+from points import check
+
+from codegen.runtime import Session, choose, open_device
+from explore.space import points
+from explore.target import profile_of
+from ir.errors import Unsupported, UserError
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
+from ir.nodes import Program
+from ir.parse import parse
+from rewrites.dims import Refused
+from rewrites.families import STORING, forms, lower
+
+BATCH, SIDE, KERNEL = (1, 5), (1, 13, 27), (1, 2, 3, 5, 7, 11)
+PAD, STRIDE, CHANNELS = (0, 1, 2, 3), (1, 2, 4), (1, 3, 5, 64)
+FEATURES = 6
+
+Shape = dict[str, int]
+
+CONV = """
+conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, images : [[[[float]C]W]W]N) =
+  map(image ->
+      map2d(window ->
+          map((kernel, bias) ->
+              reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel))),
+            zip(weights, biases)),
+        slide2d(K, S, pad2d(P, 0.0, image))),
+    images)
+"""
+
+
+def shapes() -> list[Shape]:
+    """All that have a window."""
+    every = product(BATCH, SIDE, KERNEL, PAD, STRIDE, CHANNELS)
+    named = [dict(zip("NWKPSC", values, strict=True)) | {"M": FEATURES} for values in every]
+    return [s for s in named if s["W"] + 2 * s["P"] >= s["K"]]
+
+
+def program(shape: Shape) -> Program:
+    """The convolution of a batch of images."""
+    return parse(CONV + "where " + ", ".join(f"{name} = {n}" for name, n in shape.items()))
+
+
+def outcomes(
+    session: Session, shape: Shape, family: str, wanted: int, most: int, random: Random
+) -> Iterator[str]:
+    """What became of some forms of a family: right, refused, or the failure."""
+    source = program(shape)
+    reference = evaluate(source, random_inputs(source, 1))
+    first, *others = forms(source, family)
+    for form in (first, *random.sample(others, wanted - 1)):
+        try:
+            lowering = lower(source, family, form)
+            _, chosen = points(
+                lowering, profile_of(session.device), most, random.randrange(1 << 30)
+            )
+        except (Refused, Unsupported, UserError) as refused:
+            yield f"refused: {refused}"
+            continue
+        if not chosen:
+            yield "refused: no legal point"
+        for point in chosen:
+            said = check(session, source, lowering, point, reference)
+            yield said if said == "right" else f"{form.name} {point}: {said}"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--count", type=int, default=60)
+    options.add_argument("--forms", type=int, default=2)
+    options.add_argument("--points", type=int, default=1)
+    options.add_argument("--device")
+    options.add_argument("--families", default=",".join(STORING))
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
+    session = open_device(choose(given.device))
+    random = Random(given.seed)
+    every = shapes()
+    drawn = random.sample(every, given.count) if given.count else every
+    total: Counter[str] = Counter()
+    for shape in drawn:
+        for family in given.families.split(","):
+            for said in outcomes(session, shape, family, given.forms, given.points, random):
+                kind = "right" if said == "right" else "refused" if said[:7] == "refused" else "bad"
+                total[f"{family} {kind}"] += 1
+                if kind != "right":
+                    print(shape, family, said, flush=True)
+    print(f"{len(drawn)} of {len(every)} shapes", *sorted(total.items()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What is worth trying: the values of each family's parameters, and how much may be wasted."""
+
+# key: e term
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ir.nat import Size, bind, named, names
+from ir.nodes import Expr, PadEdge, Split
+from ir.terms import size_names, subterms
+from ir.typing import size_of
+from rewrites.laws_map import extend_map, round_map
+from rewrites.rule import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """a <= b, beyond what the program's types demand: what makes a variant worth having."""
+
+    a: Size
+    b: Size
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A parameter takes one of these values: between them lies nothing that is better."""
+
+    parameter: str
+    values: tuple[int, ...]
+    why: str
+
+
+# What the families try: powers of two where work-items are counted, small numbers where results are
+# kept in registers (an image's row is often a multiple of 7 or of 3).
+POWERS = (1, 2, 4, 8, 16, 32, 64)
+SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
+TILES = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16, 24, 27, 28, 32})  # windows a side
+MOST_SIDE = 256
+FEW = 16  # work-items: the smallest group, which may be idle in part while it copies a small tile
+SPARE, COPIED = 12, 4 * FEW
+THREADS = named("lx") * named("ly")
+
+TRIED: dict[str, dict[str, tuple[int, ...]]] = {
+    "registers": {
+        "tr": (1, 2, 3, 4, 6, 8),
+        "tx": (*SMALL, 10, 12, 14, 16, 20, 24, 28, 32),
+        "ty": SMALL,
+        "k": (*SMALL, 9, 11, 12, 16),
+        "v": (2, 4, 8, 16),
+    },
+    "blocked": {
+        "lx": POWERS,
+        "ly": POWERS,
+        "tr": (1, 2, 4),
+        "tc": (1, 2, 4, 8, 16),
+        "k": (*SMALL, 9, 11, 12, 16, 32),
+        "v": (2, 4, 8),
+    },
+}
+ENOUGH: dict[str, tuple[Requirement, ...]] = {
+    "blocked": (Requirement(FEW, THREADS, f"a group of at least {FEW} work-items"),)
+}
+
+
+def tried(e: Expr, way: str) -> tuple[Choice, ...]:
+    """The values that a family tries, of the parameters that its program has."""
+    free = size_names(e)
+    why = f"family {way} tries these"
+    listed = [Choice(p, values, why) for p, values in TRIED.get(way, {}).items() if p in free]
+    return (*listed, *(_sides(e) if way == "lift" else ()))
+
+
+def asked(e: Expr, steps: Iterable[Step], way: str) -> tuple[Requirement, ...]:
+    """What a family asks of a program's parameters."""
+    free = size_names(e)
+    return (*_rounding(steps), *(r for r in ENOUGH.get(way, ()) if names(r.b) <= free))
+
+
+def _sides(e: Expr) -> Iterator[Choice]:
+    """The sides of tiles of windows, which depend on the windows' size and step."""
+    tiles = {sub.size for sub in subterms(e) if isinstance(sub, Split)}
+    for name in sorted(name for name in size_names(e) if name.startswith("theta")):
+        counts = [n for n in tiles if names(n) == {name} and n != named(name)]
+        if len(counts) == 1:
+            sides = (side for side in range(1, MOST_SIDE) if bind(counts[0], {name: side}) in TILES)
+            yield Choice(name, tuple(sides), "tiles of a few windows")
+
+
+def _rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
+    """What is added to make tiles fit must be worth it."""
+    seen: set[Size] = set()
+    for step in steps:
+        if step.rule in (round_map, extend_map) and isinstance(step.term, PadEdge):
+            more = -step.term.right
+            if names(more) and more not in seen:
+                seen.add(more)
+                spare = COPIED if ("k", THREADS) in step.arguments else SPARE
+                yield _worthwhile(more, size_of(step.term), spare)
+
+
+def _worthwhile(more: Size, n: Size, spare: int) -> Requirement:
+    """Rounding up wastes at most a quarter and a little; padding that is a parameter, a half."""
+    if more in {named(name) for name in names(more)}:
+        return Requirement(more, n, "padding at most doubles a dimension")
+    return Requirement(4 * more, n + spare, "rounding up adds at most a quarter")

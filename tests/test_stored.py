@@ -1,0 +1,108 @@
+"""Do the families named by what they store store just that, and mean what the program means?"""
+
+# key: n batch, h w image sides, p padding, r kernel side, s step, c channels, m output channels
+
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+
+from codegen.compile import generate
+from codegen.plan import Plan, Role
+from codegen.prove import prove
+from codegen.runtime import Session
+from constraints.devices import profile
+from explore.lowering import bound
+from explore.space import points
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
+from ir.nodes import Program
+from ir.parse import parse
+from rewrites.dims import Refused
+from rewrites.families import STORING, Form, forms, lower
+
+IMAGE = """
+conv(weights, biases, image) =
+  map2d(window ->
+      map((kernel, bias) ->
+          reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel))),
+        zip(weights, biases)),
+    slide2d(R, S, pad2d(P, 0.0, image)))
+"""
+ONE = (
+    IMAGE
+    + """
+one(const weights : [[[[float]C]R]R]M, const biases : [float]M, image : [[[float]C]W]H) =
+  conv(weights, biases, image)
+"""
+)
+MANY = (
+    IMAGE
+    + """
+many(const weights : [[[[float]C]R]R]M, const biases : [float]M, images : [[[[float]C]W]H]N) =
+  map(image -> conv(weights, biases, image), images)
+"""
+)
+SHAPES = (
+    {"N": 1, "H": 13, "W": 13, "P": 1, "R": 3, "S": 1, "C": 5, "M": 6},
+    {"N": 5, "H": 6, "W": 7, "P": 0, "R": 2, "S": 2, "C": 3, "M": 4},
+    {"N": 5, "H": 1, "W": 1, "P": 3, "R": 5, "S": 4, "C": 1, "M": 8},
+    {"N": 2, "H": 9, "W": 11, "P": 2, "R": 1, "S": 4, "C": 4, "M": 3},
+    {"N": 1, "H": 27, "W": 13, "P": 3, "R": 11, "S": 4, "C": 3, "M": 5},
+)
+
+
+def program(shape: dict[str, int]) -> Program:
+    """The convolution of an image, or of a batch."""
+    sizes = ", ".join(f"{name} = {n}" for name, n in shape.items())
+    return parse(f"{ONE if shape['N'] == 1 else MANY}where {sizes}")
+
+
+def elements(family: str, n: int, h: int, w: int, p: int, r: int, s: int, c: int) -> int:
+    """What the papers say that each algorithm stores, of square windows."""
+    high, wide = h + 2 * p, w + 2 * p
+    ho, wo = (high - r) // s + 1, (wide - r) // s + 1
+    return {
+        "implicit-gemm": 0,
+        "padded": n * high * wide * c,
+        "im2col": n * ho * wo * r * r * c,
+        "im2win": n * c * ho * wide * r,  # Lu et al. 2023: [N][C][Ho][Wi Hf]
+        "mec": n * wo * high * r * c,  # Cho & Brand 2017, section 3.2
+    }[family]
+
+
+def plan(p: Program, family: str, form: Form) -> Plan:
+    """A form at one of its legal points, its kernels proved."""
+    lowering = lower(p, family, form)
+    _, (point, *_) = points(lowering, profile("cpu"), 1, 0)
+    made = generate(bound(lowering.program, point))
+    assert all(prove(kernel).ok for kernel in made.kernels)
+    return made.plan
+
+
+def some_forms(p: Program, family: str) -> list[Form]:
+    """The plainest of `blocked`, and another without room for tiles."""
+    first, *others = (form for form in forms(p, family) if "room" not in form.name)
+    return [first, Random(f"{family} {p.params}").choice(others)]
+
+
+@pytest.mark.parametrize("family", STORING)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: " ".join(f"{k}{v}" for k, v in s.items()))
+def test_a_family_stores_what_its_paper_says_and_computes_the_program(
+    family: str, shape: dict[str, int], session: Session
+) -> None:
+    p = program(shape)
+    inputs = random_inputs(p, 1)
+    if family == "padded" and not shape["P"]:
+        with pytest.raises(Refused, match="no padding to store"):
+            lower(p, family, forms(p, family)[0])
+        return
+    stored = elements(family, *(shape[name] for name in "NHWPRSC"))
+    for form in some_forms(p, family):
+        made = plan(p, family, form)
+        temporary = [b for b in made.buffers if b.role is Role.TEMPORARY]
+        if "split" not in form.name:
+            assert sum(b.bytes for b in temporary) == made.workspace_bytes == 4 * stored, form.name
+        result = session.build(made)({name: np.asarray(x) for name, x in inputs.items()})
+        assert np.array_equal(result, np.asarray(evaluate(p, inputs))), form.name
