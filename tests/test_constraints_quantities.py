@@ -55,9 +55,9 @@ def _declared(body: object, space_: Space) -> int:
 
 FORMS = {
     "naive": ("",),
-    "registers": ("", "padded relaid", "items tall", "rows taps"),
-    "blocked": ("", "relaid ahead flipped", "padded split ahead", "all split flipped along"),
-    "lift": ("vectors unrolled", "padded relaid vectors", "stored-sums", "rows relaid unrolled"),
+    "registers": ("", "padded relaid", "items tall", "im2win taps"),
+    "blocked": ("", "relaid ahead flipped", "padded split ahead", "im2col split flipped along"),
+    "lift": ("vectors unrolled", "padded relaid vectors", "stored-sums", "im2win relaid unrolled"),
 }
 
 
