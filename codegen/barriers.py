@@ -64,6 +64,7 @@ class _Placer:
     items: tuple[tuple[str, int], ...]  # ids that tell work-items of a group apart
     globals: frozenset[Memory]  # read and written by this kernel
     answers: dict[tuple[Access, Access], bool] = field(default_factory=dict)
+    quiet: dict[int, tuple[Statement, bool]] = field(default_factory=dict)  # by identity
 
     def block(
         self, body: Block, loops: tuple[tuple[str, int], ...], pending: Pending
@@ -82,6 +83,8 @@ class _Placer:
     def inside(self, s: Statement, loops: tuple[tuple[str, int], ...]) -> list[Statement]:
         """s with the barriers it needs within itself."""
         match s:
+            case For() | If() if self.is_quiet(s):
+                return [s]
             case For(name, count, body, _):
                 inner = (*loops, (name, count))
                 return [replace(s, body=self.cycle(body, name, inner))]
@@ -124,6 +127,8 @@ class _Placer:
         match s:
             case Barrier():
                 return (), True
+            case _ if self.is_quiet(s):
+                return (), False
             case Store():
                 return self.accesses(s, loops), False
             case Block(inner):
@@ -145,6 +150,8 @@ class _Placer:
         match s:
             case Barrier():
                 return ()
+            case _ if self.is_quiet(s):
+                return pending
             case Store():
                 return _without_twins((*pending, *self.accesses(s, loops)))
             case Block(inner):
@@ -167,6 +174,26 @@ class _Placer:
             width = kind_of(s.value).width
             found.append(Access(s.memory, True, s.index, s.half, width, loops))
         return tuple(found)
+
+    def is_quiet(self, s: Statement) -> bool:
+        """Whether nothing in s is a barrier or touches shared memory."""
+        known = self.quiet.get(id(s))
+        if known is None:
+            known = self.quiet[id(s)] = s, self._is_quiet(s)
+        return known[1]
+
+    def _is_quiet(self, s: Statement) -> bool:
+        match s:
+            case Barrier():
+                return False
+            case Store(memory, _, value, _):
+                mine = self.is_shared(memory)
+                return not mine and not any(self.is_shared(x.memory) for x in loads(value))
+            case Block(inner):
+                return all(map(self.is_quiet, inner))
+            case For(_, _, body, _) | If(_, body):
+                return self.is_quiet(body)
+        return True
 
     def is_shared(self, memory: Memory) -> bool:
         return memory.space is Space.LOCAL or memory in self.globals

@@ -75,7 +75,7 @@ def candidates(program: Program, profile: Profile, options: Options) -> Candidat
     ]
     if not any(d.variants for d in found):
         raise UserError(_nothing(skipped))
-    return _gathered(found, skipped)
+    return gathered(found, skipped)
 
 
 def _derived(todo: Sequence[Derive], workers: int) -> list[Derived | Inapplicable]:
@@ -95,7 +95,7 @@ def _derived(todo: Sequence[Derive], workers: int) -> list[Derived | Inapplicabl
     return [done[t.family, t.form] for t in todo]
 
 
-def _gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Candidates:
+def gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Candidates:
     """All points, those that are the same choice once."""
     variants: dict[str, tuple[Variant, int, int]] = {}
     for n, derived in enumerate(found):

@@ -19,7 +19,7 @@ def matrix(variants: Sequence[Variant]) -> tuple[list[str], Floats]:
     rows = [_row(variant) for variant in variants]
     names = sorted({name for row in rows for name in row})
     values = [[row.get(name, 0.0 if _is_flag(name) else -1.0) for name in names] for row in rows]
-    return names, np.array(values, dtype=np.float64).reshape(len(rows), len(names))
+    return names, _tame(np.array(values, dtype=np.float64).reshape(len(rows), len(names)))
 
 
 def strata(
@@ -39,7 +39,7 @@ def _row(variant: Variant) -> dict[str, float]:
         **{f"stored={view}": 1.0 for view in variant.stored},
         **{f"form={word}": 1.0 for word in variant.form.split()},
         **{f"parameter {name}": math.log2(1 + abs(n)) for name, n in variant.parameters},
-        **{f"feature {name}": _tame(value) for name, value in variant.features},
+        **{f"feature {name}": value for name, value in variant.features},
     }
 
 
@@ -47,6 +47,6 @@ def _is_flag(name: str) -> bool:
     return name.startswith(("family=", "stored=", "form="))
 
 
-def _tame(value: float) -> float:
+def _tame(values: Floats) -> Floats:
     """Trees take any scale, but not infinities nor what overflows their 32-bit floats."""
-    return float(np.clip(np.nan_to_num(value, nan=-1.0), -1e30, 1e30))
+    return np.clip(np.nan_to_num(values, nan=-1.0), -1e30, 1e30)

@@ -16,9 +16,12 @@ from ir.types import Scalar, Type
 
 
 class Expr:
-    """A term. The slots hold what is derived from it: its hash, type and free variables."""
+    """A term. The slots hold what is derived from it, found once: its children, free variables,
+    hash and type, and the strategies that are known to succeed nowhere inside it."""
 
-    __slots__ = ("_free", "_hash", "_type")
+    __slots__ = ("_barren", "_children", "_free", "_hash", "_type")
+    _barren: set[object]
+    _children: tuple["Expr", ...]
     _free: frozenset[str]
     _hash: int
     _type: Type

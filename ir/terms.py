@@ -17,6 +17,15 @@ def _fields(e: Expr) -> tuple[str, ...]:
 
 def children(e: Expr) -> tuple[Expr, ...]:
     """The terms directly inside e, in order."""
+    try:
+        return e._children
+    except AttributeError:
+        found = _children(e)
+        object.__setattr__(e, "_children", found)
+        return found
+
+
+def _children(e: Expr) -> tuple[Expr, ...]:
     found: list[Expr] = []
     for name in _fields(e):
         value = getattr(e, name)

@@ -15,19 +15,17 @@ from rewrites.laws_fourier import (
 from rewrites.laws_lower import to_private
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import is_view
-from rewrites.strategy import child, choice, everywhere, outermost, repeat, seq, when
+from rewrites.strategy import child, choice, everywhere, exhaust, seq, when
 
-divided: Strategy = repeat(
-    outermost(
-        choice(
-            rdft_of_two(),
-            irdft_of_two(),
-            dft_of_two(),
-            split_rdft(),
-            split_irdft(),
-            split_dft(r=4),
-            split_dft(r=2),
-        )
+divided: Strategy = exhaust(
+    choice(
+        rdft_of_two(),
+        irdft_of_two(),
+        dft_of_two(),
+        split_rdft(),
+        split_irdft(),
+        split_dft(r=4),
+        split_dft(r=2),
     )
 )
 

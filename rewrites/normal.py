@@ -23,9 +23,9 @@ from rewrites.laws_reduce import (
 from rewrites.laws_view import SIMPLER
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction, is_out_view, is_view
-from rewrites.strategy import child, choice, outermost, repeat, seq, when
+from rewrites.strategy import child, choice, exhaust, repeat, seq, when
 
-simplify: Strategy = repeat(outermost(choice(*(r() for r in SIMPLER))))
+simplify: Strategy = exhaust(choice(*(r() for r in SIMPLER)))
 
 _fuse = choice(
     *(r() for r in SIMPLER),
@@ -37,7 +37,7 @@ _fuse = choice(
     absorb_init(),
 )
 
-_fused: Strategy = repeat(outermost(_fuse))
+_fused: Strategy = exhaust(_fuse)
 
 
 def _epilogue(e: Expr) -> Rewritten | None:
@@ -58,7 +58,7 @@ def _repeats(e: Expr) -> bool:
     return False
 
 
-fused: Strategy = seq(_fused, repeat(outermost(_epilogue)))
+fused: Strategy = seq(_fused, exhaust(_epilogue))
 
 
 def pulled(e: Expr) -> Rewritten | None:
@@ -84,7 +84,7 @@ def _nest_once(e: Expr) -> Rewritten | None:
     )(e)
 
 
-nested_reductions: Strategy = repeat(outermost(_nest_once))
+nested_reductions: Strategy = exhaust(_nest_once)
 
 normalise: Strategy = seq(fused, perfect, nested_reductions, simplify)
 

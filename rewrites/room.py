@@ -29,7 +29,7 @@ from rewrites.laws_slide import map_slide, pad_map
 from rewrites.laws_view import SIMPLER, pad_zip
 from rewrites.rule import Place, Rewritten, Strategy
 from rewrites.shape import crops, is_view, uses
-from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, when
+from rewrites.strategy import attempt, child, choice, exhaust, repeat, seq, when
 
 
 def room(params: frozenset[str]) -> Strategy:
@@ -109,13 +109,11 @@ _rows_past_views = choice(
     when(lambda e: isinstance(e, Map) and isinstance(e.xs, Transpose), _columns),
 )
 
-sunk: Strategy = repeat(
-    outermost(
-        choice(
-            when(adds, choice(*(r() for r in SIMPLER), _past_views)),
-            when(adds_to_rows, _rows_past_views),
-            out_of_map,
-        )
+sunk: Strategy = exhaust(
+    choice(
+        when(adds, choice(*(r() for r in SIMPLER), _past_views)),
+        when(adds_to_rows, _rows_past_views),
+        out_of_map,
     )
 )
 

@@ -106,6 +106,32 @@ def outermost(s: Strategy) -> Strategy:
     return run
 
 
+def exhaust(s: Strategy) -> Strategy:
+    """repeat(outermost(s)), but a term in which s succeeds nowhere is not searched again."""
+
+    def once(e: Expr) -> Rewritten | None:
+        if _is_barren(e, s):
+            return None
+        done = s(e)
+        for i in range(len(children(e)) if done is None else 0):
+            if (done := child(i, once)(e)) is not None:
+                break
+        if done is None:
+            e._barren.add(s)
+        return done
+
+    return repeat(once)
+
+
+def _is_barren(e: Expr, s: Strategy) -> bool:
+    """Whether s is known to succeed nowhere in e; terms are shared from step to step."""
+    try:
+        return s in e._barren
+    except AttributeError:
+        object.__setattr__(e, "_barren", set())
+        return False
+
+
 def everywhere(s: Strategy) -> Strategy:
     """s wherever it succeeds, inside out, once a place."""
 

@@ -1,0 +1,109 @@
+"""How fast variants are made, without building any: variants a second of one core's time.
+
+    python benchmarks/generation.py [--variants 1000] [--sample 100] [--device D | --profile P]
+                                    [--families A,B] [--calls FILE] [LAYER …]
+
+Layers are names in examples/layers.toml, or files. All forms that a run of `--variants` takes are
+derived, constrained and sampled; of the candidates it would begin with, `--sample` are emitted and
+proved, and all are taken to need as long. `--calls` writes a profile for pstats or snakeviz.
+"""
+
+import argparse
+import cProfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from points import program
+
+from codegen.devices import choose
+from constraints.devices import Profile, profile
+from explore.candidates import Candidates, gathered
+from explore.options import POOL, Options
+from explore.space import Derived, derive, tasks
+from explore.target import profile_of
+from explore.variant import Made, builder, make
+from ir.nodes import Program
+from ir.parse import parse_file
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Seconds of the processor to derive all forms, and to make a sample of the variants."""
+
+    forms: int
+    candidates: int
+    derive_s: float
+    sample: int
+    make_s: float
+    failed: int
+
+    def a_second(self, variants: int) -> float:
+        return variants / (self.derive_s + variants * self.make_s / self.sample)
+
+
+def measured(source: Program, target: Profile, options: Options, sample: int) -> Rate:
+    begun = time.process_time()
+    found = derived(source, target, options)
+    between = time.process_time()
+    made = [*first(found, options, sample, target)]
+    ended = time.process_time()
+    failed = sum(m.failed is not None for m in made)
+    forms, candidates = len(found.forms), len(found.variants)
+    return Rate(forms, candidates, between - begun, len(made), ended - between, failed)
+
+
+def derived(source: Program, target: Profile, options: Options) -> Candidates:
+    """What `explore.candidates` gives, on this core alone."""
+    budget = POOL * options.variants
+    todo = tasks(source, target, families=options.families, budget=budget, seed=options.seed)
+    found = [d for d in map(derive, todo) if isinstance(d, Derived)]
+    return gathered(found, [])
+
+
+def first(found: Candidates, options: Options, sample: int, target: Profile) -> list[Made]:
+    """The first rounds of a search that learns nothing, emitted and proved."""
+    search, state = found.search(options), builder(None, target.group_items)
+    chosen: list[int] = []
+    while len(chosen) < sample and (more := search.next_round()):
+        chosen += more
+    return [make(state, found.task(n)) for n in chosen[:sample]]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("layers", nargs="*", default=["examples/quickstart.lift", "vgg-7"])
+    options.add_argument("--variants", type=int, default=1000)
+    options.add_argument("--sample", type=int, default=100)
+    options.add_argument("--families", default="")
+    where = options.add_mutually_exclusive_group()
+    where.add_argument("--device")
+    where.add_argument("--profile")
+    options.add_argument("--calls", type=Path)
+    given = options.parse_args()
+    target = profile(given.profile) if given.profile else profile_of(choose(given.device))
+    asked = Options(
+        variants=given.variants,
+        families=tuple(f for f in given.families.split(",") if f),
+        strategy="random",
+    )
+    calls = cProfile.Profile()
+    for layer in given.layers:
+        source = parse_file(Path(layer)) if layer.endswith(".lift") else program(layer)
+        if given.calls:
+            calls.enable()
+        rate = measured(source, target, asked, given.sample)
+        calls.disable()
+        print(
+            f"{layer}: {rate.forms} forms, {rate.candidates} candidates in {rate.derive_s:.1f} s; "
+            f"{1e3 * rate.make_s / rate.sample:.1f} ms a variant to emit and prove "
+            f"({rate.failed} of {rate.sample} failed); "
+            f"{rate.a_second(given.variants):.1f} variants a second",
+            flush=True,
+        )
+    if given.calls:
+        calls.dump_stats(given.calls)
+
+
+if __name__ == "__main__":
+    main()
