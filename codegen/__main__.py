@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from constraints.devices import Profile
 
 LOWERED = MapPar | MapSeq | ReduceSeq | ToLocal | ToPrivate | Store
-GROUP = 256  # work-items of a group where the program leaves it open
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,9 +73,12 @@ def print_file(options: argparse.Namespace) -> None:
     """The kernels of a program."""
     from constraints.devices import profile
 
-    chosen = _chosen(options, profile("cpu"))
+    limits = profile("cpu")
+    chosen = _chosen(options, limits)
     notes = [chosen.words] if chosen.words else []
-    print(generate(chosen.program, max_work_group=GROUP, notes=notes).plan.source, end="")
+    print(
+        generate(chosen.program, max_work_group=limits.group_items, notes=notes).plan.source, end=""
+    )
 
 
 def run_file(options: argparse.Namespace) -> None:
@@ -87,9 +89,10 @@ def run_file(options: argparse.Namespace) -> None:
     from explore.target import profile_of
 
     device = choose(options.device)
-    chosen = _chosen(options, profile_of(device))
+    limits = profile_of(device)
+    chosen = _chosen(options, limits)
     inputs = stored(chosen.source, data_of(chosen.source, options))
-    made = generate(chosen.program, max_work_group=min(GROUP, device.max_work_group))
+    made = generate(chosen.program, max_work_group=limits.group_items)
     if not options.unproved:
         demand_proofs(made.kernels)
     out = open_device(device).build(made.plan, checking=True)(inputs)

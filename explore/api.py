@@ -20,7 +20,6 @@ from explore.run import Run, Source, Target, device_of, new_folder, start
 from explore.search import Strategy
 from explore.target import profile_of
 from explore.units import parse_bytes, parse_seconds
-from explore.variant import GROUP
 from ir.errors import UserError
 from ir.nodes import Program
 from ir.parse import parse_file
@@ -80,9 +79,9 @@ def compile(
     """One variant, checked against the device's constraints; parameters left out are chosen."""
     core = program_of(program)
     found = device if isinstance(device, Device) else choose(device)
-    concrete, _ = lowered_at(core, family, form, parameters or {}, profile_of(found))
-    group = min(GROUP, found.max_work_group)
-    made = generate(concrete, max_work_group=group)
+    limits = profile_of(found)
+    concrete, _ = lowered_at(core, family, form, parameters or {}, limits)
+    made = generate(concrete, max_work_group=limits.group_items)
     demand_proofs(made.kernels)
     names = tuple(p.var.name for p in core.params)
     return Compiled(made.plan, open_device(found).build(made.plan), names)

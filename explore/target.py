@@ -7,6 +7,7 @@ from constraints.devices import CPU, H200, Profile
 
 # Operations of a kernel once unrolled: more takes compilers seconds, and has not paid.
 CODE = {"gpu": 1 << 11, "cpu": 1 << 9}
+MOST_ITEMS = 1024  # of a group: CPU runtimes allow more, and run them one after the other
 
 
 def profile_of(device: Device) -> Profile:
@@ -16,7 +17,7 @@ def profile_of(device: Device) -> Profile:
     return replace(
         base,
         name=device.name,
-        group_items=device.max_work_group,
+        group_items=min(device.max_work_group, MOST_ITEMS),
         group_dims=(x, y, z),
         cores=device.compute_units,
         local_bytes=device.local_bytes,

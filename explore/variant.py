@@ -3,7 +3,6 @@
 import pickle
 import time
 import traceback
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -19,8 +18,6 @@ from explore.lowering import bound
 from explore.records import Failed, Stage
 from ir.errors import IllTyped, Unsupported, UserError
 from ir.nodes import Program
-
-GROUP = 256  # work-items of a group where the program leaves it open
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ def builder(device: Device | None, max_work_group: int) -> Builder:
 
 def setup_for(device: Device | None, max_work_group: int) -> "partial[Builder]":
     """`builder` with its arguments, as a worker takes it."""
-    return partial(builder, device, min(GROUP, max_work_group))
+    return partial(builder, device, max_work_group)
 
 
 def make(state: Builder, task: Task) -> Made:
@@ -115,10 +112,3 @@ def _built(session: Session | None, plan: Plan) -> Failed | None:
 def _bug(stage: Stage, error: Exception) -> Failed:
     reason = f"{type(error).__name__}: {error}".splitlines()[0]
     return Failed(stage, reason, "".join(traceback.format_exception(error)))
-
-
-def generated_from(
-    program: Program, parameters: Mapping[str, int] | Sequence[tuple[str, int]], group: int
-) -> Generated:
-    """The kernels of a form's program at a point."""
-    return generate(bound(program, dict(parameters)), max_work_group=min(GROUP, group))

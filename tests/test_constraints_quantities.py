@@ -1,5 +1,7 @@
 """Are the amounts that are limited the ones that generated code has?"""
 
+import pickle
+from math import prod
 from pathlib import Path
 from typing import TypeGuard
 
@@ -15,7 +17,8 @@ from constraints.quantities import Quantities, peak_at, quantities
 from constraints.terms import AtMost, Constraint, show_relation
 from explore.agreement import disagreements, lengths
 from explore.lowering import bound, lowering
-from explore.space import constraints, points
+from explore.space import Derive, Derived, constraints, derive, points
+from explore.variant import Task, make, setup_for
 from ir.nat import named
 from ir.nodes import Program
 from ir.parse import parse_file
@@ -109,3 +112,18 @@ def test_private_memory_of_a_register_block_is_that_of_its_code() -> None:
     [kernel] = made.kernels
     [k] = quantities(program).kernels
     assert _declared(kernel.body, Space.PRIVATE) == peak_at(k.private_bytes, point) == 12
+
+
+def test_what_is_built_has_the_groups_that_were_inferred() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift", {"C": 16, "W": 28, "H": 28, "M": 16})
+    found = derive(Derive(program, "lift", "padded", H200, 24, seed=0))
+    assert isinstance(found, Derived)
+    pickled, largest = pickle.dumps(found.program), 0.0
+    for number, variant in enumerate(found.variants):
+        made = make(setup_for(None, H200.group_items)(), Task(number, pickled, variant.parameters))
+        assert made.plan is not None
+        assert made.failed is None
+        items = dict(variant.features)["group items"]
+        assert items in {prod(k.local_size) for k in made.plan.kernels}
+        largest = max(largest, items)
+    assert largest > 256
