@@ -12,7 +12,7 @@ from rich.table import Table
 from constraints.devices import PROFILES, profile, with_overrides
 from constraints.infer import infer
 from constraints.report import Report, report
-from constraints.terms import AtMost, Constraint, Equal, OneOf, System, show_relation
+from constraints.terms import Constraint, Equal, System, show_relation
 from ir.command import add_set, guard, sizes_of
 from ir.errors import UserError
 from ir.nat import named
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(_json(options, system, known), indent=2, ensure_ascii=False))
     else:
-        _print(Console(width=None if sys.stdout.isatty() else 160), known)
+        _print(Console(width=None if sys.stdout.isatty() else 160), known, options.all)
     return 1 if known.count == 0 else 0
 
 
@@ -92,15 +92,10 @@ def _lowered(program: Program, options: argparse.Namespace) -> tuple[Program, li
     """The parametric lowered program of a family, and what its strategy requires."""
     if options.family is None:
         return program, []
-    lowerings = import_module("explore.lowering")
-    lowering = lowerings.lowering(program, options.family, options.form)
-    origin = f"family {options.family}"
-    required = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
-    required += [
-        Constraint(OneOf(named(c.parameter), c.values), c.why, origin) for c in lowering.choices
-    ]
+    lowering = import_module("explore.lowering").lowering(program, options.family, options.form)
     lowered: Program = lowering.program
-    return lowered, required
+    asked: list[Constraint] = import_module("explore.space").asked(lowering)
+    return lowered, asked
 
 
 def _fixed(program: Program, options: argparse.Namespace) -> Iterator[Constraint]:
@@ -129,14 +124,20 @@ def _json(options: argparse.Namespace, system: System, known: Report) -> dict[st
     }
 
 
-def _print(console: Console, known: Report) -> None:
+def _print(console: Console, known: Report, everything: bool) -> None:
+    """Of what has no points the reason is enough, unless all is asked for."""
+    if known.explanation is None or everything:
+        _print_tables(console, known)
+    console.print(_total(known), markup=False, highlight=False)
+
+
+def _print_tables(console: Console, known: Report) -> None:
     if known.domains:
         console.print(_parameters(known))
     if known.constraints:
         console.print(_constraints(known))
     if known.implied:
         console.print(f"{known.implied} more follow from these (--all shows them)")
-    console.print(_total(known), markup=False, highlight=False)
 
 
 def _parameters(known: Report) -> Table:
@@ -173,7 +174,7 @@ def _total(known: Report) -> str:
     if known.explanation is not None:
         return known.explanation
     if known.count is not None:
-        return f"{known.count:,} valid points"
+        return "1 valid point" if known.count == 1 else f"{known.count:,} valid points"
     most = "" if known.at_most is None else f"; at most {known.at_most:,}"
     return f"not counted: {known.uncounted}{most}"
 

@@ -2,7 +2,7 @@
 
 # key: c constraint
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from constraints.bounds import ENDLESS, bounds, least
 from constraints.terms import AtMost, Constraint, Divides, Equal, show_relation, spell
@@ -11,25 +11,33 @@ from ir.nat import Nat, Size
 
 def explain(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
     """Why no variant satisfies all of these."""
-    found = bounds(parameters, [c.relation for c in core])
-    words = [_words(c, {p: low for p, (low, _) in found.items() if low < ENDLESS}) for c in core]
+    relations = [c.relation for c in core]
+    low = {p: n for p, (n, _) in bounds(parameters, relations).items() if n < ENDLESS}
+    fixed = {r.a: r.b for r in relations if isinstance(r, Equal)}
+    words = [_words(c, low, fixed) for c in core]
     return "no variant: " + "; ".join(dict.fromkeys(words))
 
 
-def _words(c: Constraint, low: dict[str, int]) -> str:
+def _words(c: Constraint, low: Mapping[str, int], fixed: Mapping[Size, Size]) -> str:
+    place = "" if c.origin in c.why else f" at {c.origin}"
     match c.relation:
         case AtMost(a, int(limit)) if str(limit) in c.why:
             unit = " B" if c.why.endswith(" B") else ""
             return f"{c.why} < {_needed(a, low)}{unit} needed by {c.origin}"
-        case Divides(m, n):
-            return f"{spell(m)} does not divide {spell(n)} of {c.origin}"
+        case Divides(m, n) if m in fixed:
+            return f"{_valued(m, fixed)} does not divide {_valued(n, fixed)} of {c.origin}"
+        case Divides():
+            return f"{c.why}{place}"
         case Equal():
             return f"{show_relation(c.relation)} ({c.why})"
-    place = "" if c.origin in c.why else f" at {c.origin}"
     return f"{show_relation(c.relation)} ({c.why}){place}"
 
 
-def _needed(a: Size, low: dict[str, int]) -> str:
+def _valued(a: Size, fixed: Mapping[Size, Size]) -> str:
+    return f"{spell(a)} = {spell(fixed[a])}" if a in fixed else spell(a)
+
+
+def _needed(a: Size, low: Mapping[str, int]) -> str:
     """An amount, with its least value where that is known."""
     if not isinstance(a, Nat):
         return str(a)

@@ -8,11 +8,11 @@ from constraints.devices import Profile
 from constraints.kernels import kernels
 from constraints.limits import limits
 from constraints.nesting import mixed, nesting
-from constraints.obligations import obligations, positives
+from constraints.obligations import obligations, parameters, positives
 from constraints.quantities import Quantities, quantities
 from constraints.sizes import of_size, plainly_positive
 from constraints.terms import AtMost, Constraint, Relation, System, distinct, holds, scope, sizes
-from ir.nat import Size, named, names
+from ir.nat import Name, Size, named
 from ir.nodes import Expr, Pad, PadEdge, Program
 from ir.terms import subterms
 
@@ -24,7 +24,8 @@ def infer(
     max_memory: int | None = None,
 ) -> System:
     """The system of a lowered program on a device; `extra` are requirements of a strategy."""
-    found = [*extra, *nesting(program.body), *obligations(program.body, device.vector_widths)]
+    found = [*extra, *nesting(program.body), *parameters(program)]
+    found += obligations(program.body, device.vector_widths)
     found += [c for k in kernels(program) for c in mixed(k.term)]
     found += _limits(quantities(program), device, max_memory, positives(found))
     floors = _floors(program, frozenset(c.relation for c in found))
@@ -44,13 +45,20 @@ def _limits(
 
 def _floors(program: Program, found: frozenset[Relation]) -> dict[str, int]:
     """The least value of each parameter: 0 for an amount of padding, 1 for a size."""
-    padding = frozenset().union(*(names(a) for e in subterms(program.body) for a in _amounts(e)))
+    padding = {p for e in subterms(program.body) for a in _amounts(e) for p in _added(a)}
     counted = {p for p in program.free if AtMost(1, named(p)) in found}
     return {p: 0 if p in padding - counted else 1 for p in program.free}
 
 
 def _amounts(e: Expr) -> tuple[Size, ...]:
     return (e.left, e.right) if isinstance(e, Pad | PadEdge) else ()
+
+
+def _added(amount: Size) -> frozenset[str]:
+    """The names that stand in a sum by themselves, and are added."""
+    terms = () if isinstance(amount, int) else amount.num
+    alone = [m[0] for m, k in terms if k > 0 and len(m) == 1]
+    return frozenset(a.name for a, power in alone if power == 1 and isinstance(a, Name))
 
 
 def _floor(p: str, low: int) -> Constraint:

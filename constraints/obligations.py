@@ -18,20 +18,33 @@ from ir.nodes import (
     Lam,
     Pad,
     PadEdge,
+    Program,
     Reduce,
     ReduceSeq,
     Reorder,
     SizeOf,
     Slide,
     Split,
+    Var,
 )
 from ir.terms import children
+from ir.types import show_type
 from ir.typing import size_of, type_of
 
 
+def parameters(program: Program) -> Iterator[Constraint]:
+    """Of the types that a program is given."""
+    for param in program.params:
+        origin = f"{param.var.name} : {show_type(param.var.type)}"
+        yield from of_type(param.var.type, origin, frozenset())
+
+
 def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
-    """Of e and everything inside it, innermost first, so that each is met where it arises."""
-    terms = [t for t in _inside_out(e) if not isinstance(t, Lam)]
+    """Of e and everything inside it, innermost first, so that each is met where it arises.
+
+    A variable owes nothing by itself: it is a parameter, or what binds it has its type.
+    """
+    terms = [t for t in _inside_out(e) if not isinstance(t, Lam | Var)]
     own = [[Constraint(r, why, brief(t)) for r, why in _own(t, widths)] for t in terms]
     positive = positives(c for group in own for c in group)
     for t, group in zip(terms, own, strict=True):
@@ -42,7 +55,8 @@ def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
 
 
 def _inside_out(e: Expr) -> Iterator[Expr]:
-    for c in children(e):
+    """What is given before the function that it is given to."""
+    for c in sorted(children(e), key=lambda c: isinstance(c, Lam)):
         yield from _inside_out(c)
     yield e
 

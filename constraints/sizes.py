@@ -55,7 +55,7 @@ def _of_atom(atom: Atom, origin: str, positive: Positive) -> Iterator[Constraint
         case Floor(a, b) | Mod(a, b):
             yield from of_size(a, origin, positive)
             yield from of_size(b, origin, positive)
-            yield Constraint(AtMost(1, b), f"{spell(b)} is divided by", origin)
+            yield Constraint(AtMost(1, b), f"{spell(b)} is a divisor", origin)
         case Name():
             return
 

@@ -217,7 +217,8 @@ def divides(m: Size, n: Size) -> Relation:
     """m divides n, with n reduced by multiples of m so that equal obligations look equal."""
     if any(not isinstance(a, int) and a.den != ONE for a in (m, n)):
         return Divides(m, n)
-    return Divides(m, _reduced(n, m))
+    rest = _reduced(n, m)
+    return AtMost(1, m) if rest == 0 else Divides(m, rest)
 
 
 def _reduced(n: Size, m: Size) -> Size:

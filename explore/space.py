@@ -164,12 +164,17 @@ def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
 
 def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
     """What a form demands on a device: its types, its limits, and what the family asks."""
+    return infer(lowering.program, profile, asked(lowering), max_memory)
+
+
+def asked(lowering: Lowering) -> list[Constraint]:
+    """What a family asks beyond what is legal: what makes a variant worth having."""
     origin = f"family {lowering.family}"
-    asked = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
-    asked += [
+    needed = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
+    tried = [
         Constraint(OneOf(named(c.parameter), c.values), c.why, origin) for c in lowering.choices
     ]
-    return infer(lowering.program, profile, asked, max_memory)
+    return needed + tried
 
 
 def laddered(system: System) -> System:

@@ -63,7 +63,7 @@ def test_open_sizes_of_a_lowered_program_are_chosen(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--set", "k=3"], "k does not divide 8 of split(k, row); k = 3 (you set it)"),
+        (["--set", "k=3"], "k = 3 does not divide 8 of split(k, row); k = 3 (you set it)"),
         (["--set", "v=5"], "v in {2, 4, 8, 16} (family registers tries these); v = 5 (you set it)"),
         (["--set", "q=1"], "registers has no parameter `q`, its parameters are k, tr, tx, v"),
         (["--set", "N=0"], "an array's size is 0"),

@@ -52,7 +52,7 @@ def test_no_variant_is_explained_and_exits_1(
     tiled: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([tiled, "--fix", "T=5"]) == 1
-    assert "no variant: T = 5 (you fixed it); T does not divide 24" in capsys.readouterr().out
+    assert "no variant: T = 5 (you fixed it); T = 5 does not divide 24" in capsys.readouterr().out
 
 
 def test_memory_may_be_limited(tiled: str, capsys: pytest.CaptureFixture[str]) -> None:

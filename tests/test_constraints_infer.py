@@ -33,7 +33,7 @@ from constraints.terms import NEVER, AtMost, Constraint, Equal, System, show_rel
 from explore.agreement import disagreements
 from explore.lowering import bound
 from ir.bijection import stride
-from ir.nat import exact, named
+from ir.nat import exact, named, round_up
 from ir.nodes import (
     Binary,
     Expr,
@@ -41,6 +41,7 @@ from ir.nodes import (
     Map,
     MapPar,
     MapSeq,
+    Pad,
     Param,
     Program,
     ReduceSeq,
@@ -140,6 +141,24 @@ def test_padding_may_be_nothing_and_sizes_may_not() -> None:
     assert min(points.domain("T")) == 3
 
 
+def test_a_factor_of_padding_is_a_size() -> None:
+    """Rounding up to a multiple of T adds T - 1 at most, and T is not what is added."""
+    x = Var("x", Array(FLOAT, 13))
+    body = MapSeq(double(FLOAT), Pad(0, round_up(13, T) - 13, ZERO, x))
+    program = Program("p", (Param(x),), body, ("T",))
+    whys = {c.why for c in infer(program, MALI_G72).constraints}
+    assert "T is a size" in whys
+    assert "T is an amount of padding" not in whys
+
+
+def test_no_constraint_comes_from_a_bare_variable() -> None:
+    """Each is met where it arises: a name alone could be a variable's or a parameter's."""
+    for program in (tiled_blur(24), register_block(12), two_kernels(12)):
+        for c in infer(program, MALI_G72).constraints:
+            floor = c.why.endswith(("is a size", "is an amount of padding"))
+            assert floor or "(" in c.origin or " and " in c.origin, c
+
+
 def test_a_strategy_may_require_more() -> None:
     program = tiled_map(24)
     extra = Constraint(AtMost(named("S"), 2), "a strategy says so", "strategy")
@@ -228,7 +247,7 @@ def test_an_impossible_choice_is_explained_by_what_it_does_not_divide() -> None:
     verdict = Solver(infer(program, MALI_G72, [fixed])).feasible()
     assert verdict.answer is Answer.NO
     text = explain(verdict.core, program.free)
-    assert text == "no variant: T = 4 (you fixed it); T does not divide 9 of split(T, x)"
+    assert text == "no variant: T = 4 (you fixed it); T = 4 does not divide 9 of split(T, x)"
 
 
 def test_the_allowed_memory_is_explained() -> None:
