@@ -31,6 +31,8 @@ from constraints.devices import Profile, profile
 from constraints.quantities import Quantities, quantities
 from explore.agreement import disagreements
 from explore.lowering import bound
+from explore.measure import EPSILON
+from explore.reference import relative_error
 from explore.space import lowered, points
 from explore.target import profile_of
 from ir.errors import Unsupported, UserError
@@ -64,6 +66,7 @@ class Task:
 
     layer: str
     lowering: Lowering
+    rounding: float  # machine epsilons that its laws may lose
     profile: Profile
     points: int
     seed: int
@@ -73,13 +76,14 @@ class Task:
 # ---- in the workers
 
 
-def derive(layer: str, family: str, form: str) -> Lowering | None:
-    """The form's program (its derivation would only be carried to and fro)."""
+def derive(layer: str, family: str, form: str) -> tuple[Lowering, float] | None:
+    """The form's program, and what its derivation may lose (all of it would be a lot to carry)."""
     try:
         found = lowered(program(layer), family, form)
     except (Refused, UserError, Unsupported):
         return None
-    return replace(found, derivation=Derivation(found.derivation.start, ()))
+    known = found.derivation
+    return replace(found, derivation=Derivation(known.start, ())), known.rounding
 
 
 def check(task: Task) -> list[tuple[dict[str, int], str]]:
@@ -101,16 +105,17 @@ def _said(task: Task, known: Quantities, point: dict[str, int]) -> str:
     proofs = [prove(kernel) for kernel in made.kernels]
     if not all(p.ok for p in proofs):
         return f"prove: {next(p for p in proofs if not p.ok).summary()}"
-    return RIGHT if task.device is None else _ran(_session(task.device), task.layer, made)
+    return RIGHT if task.device is None else _ran(_session(task.device), task, made)
 
 
-def _ran(session: Session, layer: str, made: Generated) -> str:
-    inputs, reference = _expected(layer)
+def _ran(session: Session, task: Task, made: Generated) -> str:
+    inputs, reference = _expected(task.layer)
     try:
         result = session.build(made.plan)(inputs)
     except BuildFailed as error:
         return f"build: {error.log.strip()[:200]}"
-    return RIGHT if np.array_equal(result, reference) else "run: WRONG"
+    allowed = task.rounding * EPSILON
+    return RIGHT if relative_error(result, reference) <= allowed else "run: WRONG"
 
 
 @cache
@@ -128,12 +133,14 @@ def _expected(layer: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
 # ---- outside
 
 
-def lowerings(pool: ProcessPoolExecutor, layer: str, family: str) -> list[Lowering]:
+def lowerings(
+    pool: ProcessPoolExecutor, layer: str, family: str
+) -> list[tuple[Lowering, float]]:
     """The forms that apply."""
     names = [form.name for form in forms(program(layer), family)]
     n = len(names)
     found = pool.map(derive, [layer] * n, [family] * n, names)
-    return [low for low in found if low is not None]
+    return [one for one in found if one is not None]
 
 
 def results(
@@ -171,7 +178,7 @@ def main() -> None:
                 found = lowerings(pool, layer, family)
                 share = -(-given.count // max(1, len(found)))
                 where = device if given.run else None
-                tasks = [Task(layer, low, limits, share, given.seed, where) for low in found]
+                tasks = [Task(layer, *one, limits, share, given.seed, where) for one in found]
                 outcome: Counter[str] = Counter()
                 for task, point, said in results(pool, tasks):
                     outcome[said.split(":")[0]] += 1

@@ -25,6 +25,7 @@ class Form:
 
     program: bytes  # pickled
     steps: tuple[Step, ...]
+    rounding: float = 0.0  # machine epsilons that these may lose
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Ca
         tuple(v for v, _, _ in listed),
         tuple(m for _, m, _ in listed),
         tuple(n for _, _, n in listed),
-        tuple(Form(pickle.dumps(d.program), d.steps) for d in found),
+        tuple(Form(pickle.dumps(d.program), d.steps, d.rounding) for d in found),
         sum(d.count for d in found),
         tuple(skipped),
     )

@@ -127,7 +127,7 @@ class Loop:
             if pool is self.builders:
                 result = done.result
                 if isinstance(result, Failed):
-                    result = Made(None, None, None, None, done.seconds * 1e9, result)
+                    result = Made(None, None, None, done.seconds * 1e9, result)
                 self.made[done.task.number] = result
             else:
                 self._settle(done.task.number, done.result)
@@ -150,7 +150,6 @@ class Loop:
             plan=made.plan,
             flops=made.flops,
             traffic_bytes=made.traffic_bytes,
-            chip_bytes=made.chip_bytes,
         )
         if made.plan is not None and variant.key in self.outcomes:
             self._tell(n, self.outcomes[variant.key])
@@ -165,7 +164,12 @@ class Loop:
             assert made.plan is not None
             self.running[n] = variant
             self.waiting[variant.key] = []
-            self.device.submit(Measure(n, made.plan, self._ceiling(variant), made.build_ns))
+            self.device.submit(self._measure(n, variant, made))
+
+    def _measure(self, n: int, variant: Variant, made: Made) -> Measure:
+        assert made.plan is not None
+        known = self.candidates.forms[self.candidates.form_of[n]].rounding
+        return Measure(n, made.plan, self._ceiling(variant), made.build_ns, known)
 
     def _settle(self, n: int, outcome: Outcome) -> None:
         variant = self.running.pop(n)

@@ -60,6 +60,7 @@ class Derived:
     form: str
     program: Program
     steps: tuple[Step, ...]
+    rounding: float  # machine epsilons that the derivation may lose
     count: int  # of points on the ladder
     variants: tuple[Variant, ...]  # without plan
     memory: tuple[int, ...]
@@ -127,6 +128,7 @@ def derive(task: Derive) -> Derived | Inapplicable:
         task.form,
         lowering.program,
         steps(lowering),
+        lowering.derivation.rounding,
         space.count,
         variants,
         tuple(memory_at(known, point) for point in sample),

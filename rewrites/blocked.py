@@ -63,12 +63,13 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
         store_operands(params),
         prepare(params, form.choices),
         in_parts(partial_reduce(k=S)) if form.split else skip,
-        kernels(partial(_kernel, params, form)),
+        kernels(partial(kernel, params, form)),
         shared_by_groups,
     )
 
 
-def _kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
+def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
+    """One kernel, its rows and columns found by what reaches its operands."""
     if not has_reduction(e):
         return plain(e)
     dims = classify(e) if not form.split or len(nest(e)) else None

@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 EPSILON = float(np.finfo(np.float64).eps)
 TRIES = 20_000
 SMALL = (1, 2, 3, 4, 6, 8)
+SHORT = 1 << 20
+ROUNDED = 1e-9  # of the largest number: what matrices with thirds may lose in double precision
 
 
 @dataclass(frozen=True, slots=True)

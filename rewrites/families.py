@@ -17,6 +17,7 @@ from rewrites.prepare import Choices, Windows, windowed
 from rewrites.registers import Registers, registers
 from rewrites.rule import Derivation, Strategy
 from rewrites.strategy import seq
+from rewrites.winograd import Winograd, winograd
 from rewrites.worth import Choice, Requirement, asked, tried
 
 
@@ -109,6 +110,14 @@ def _lift(p: Program) -> Iterator[Form]:
         yield Form(" ".join([*text.split(), *words]), lift(parameters(p), form), "lift")
 
 
+def _winograd(p: Program) -> Iterator[Form]:
+    panel = named("tr") * named("v")
+    for m, level in product((2, 4, 6), (Level.GROUP, Level.GLOBAL)):
+        words = [f"F{m}", "registers"] + ["items"] * (level is Level.GLOBAL)
+        form = Winograd(m, Registers(Choices(panel=panel), level))
+        yield Form(" ".join(words), winograd(parameters(p), form), "registers")
+
+
 def _storing(views: Views) -> Family:
     """The forms of `blocked` and `registers`, of programs with windows, that store these views."""
     said = views[0][0].value
@@ -136,7 +145,9 @@ STORING: dict[str, Family] = {
     "im2win": _storing(((Windows.IM2WIN, False), (Windows.IM2WIN_PLANES, False))),
     "mec": _storing(((Windows.MEC, False),)),
 }
-FAMILIES: dict[str, Family] = LOWERING | STORING
+# And those that make fewer products, at the price of transforms and of some precision.
+BILINEAR: dict[str, Family] = {"winograd": _winograd}
+FAMILIES: dict[str, Family] = LOWERING | STORING | BILINEAR
 
 
 def forms(p: Program, family: str) -> tuple[Form, ...]:

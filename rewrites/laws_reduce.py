@@ -24,10 +24,9 @@ from ir.nodes import (
 from ir.terms import apply, free, lam, lam2, subterms
 from ir.types import Array, Tuple, Type
 from ir.typing import array_of, elem_of, size_of, type_of
-from ir.views import is_view
 from rewrites.laws_map import call, only_components, tidy
 from rewrites.rule import rule
-from rewrites.shape import apart, bound, divides, fold_of, operator, unit
+from rewrites.shape import apart, bound, divides, fold_of, is_view, operator, unit
 
 
 def folding(f: Lam) -> Type:
@@ -136,6 +135,19 @@ def absorb_init(e: Expr) -> Expr | None:
             starts = z == unit(op, type_of(z)) and type_of(b) == type_of(z)
             if scalar and operator(f) == op and starts:
                 return Reduce(b, f, xs)
+    return None
+
+
+@rule("reduce b ⊕ g xs  =  reduce 0 ⊕ g xs ⊕ b")
+def release_init(e: Expr) -> Expr | None:
+    """What a fold starts from may enter after it: the reverse of `absorb_init`."""
+    match e:
+        case Reduce(z, f, xs):
+            op, t = operator(f), folding(f)
+            zero = unit(op, t) if op else None
+            if op is None or zero is None or z == zero or type_of(z) != t:
+                return None
+            return Binary(op, Reduce(zero, f, xs), z)
     return None
 
 

@@ -2,13 +2,13 @@
 
 # key: n window size, s step, u tile size, v tile step, f function, xs array, c a pad's value
 
-from ir.nat import Size, remainder
+from ir.nat import Size, remainder, round_up
 from ir.nodes import Edge, Expr, Join, Lam, Map, Pad, PadEdge, Slide, Transpose, Var
 from ir.terms import apply, free, lam
-from ir.types import Scalar, equal
+from ir.types import Scalar, equal, leaves
 from ir.typing import elem_of, size_of, type_of
 from rewrites.rule import rule
-from rewrites.shape import at_most, crops, divides
+from rewrites.shape import at_most, crops, divides, number
 
 
 @rule("slide n s  =  join . map (slide n s) . slide_strict u v,  v = u - n + s,  s divides u - n")
@@ -112,4 +112,72 @@ def slide_rows(e: Expr) -> Expr | None:
         case Transpose(Map(Lam(Var(x, _), Slide(n, s, Var(y, _), strict)), xs)) if x == y:
             windows = Slide(n, s, Transpose(xs), strict)
             return Map(lam("window", elem_of(windows), Transpose), windows)
+    return None
+
+
+@rule("slide n 1  =  crop . slide n 1 . pad (0, round_up(c, k) - c) 0,  c windows")
+def round_windows(e: Expr, k: Size) -> Expr | None:
+    """A multiple of k windows; what they see beyond the array are zeros."""
+    match e:
+        case Slide(n, 1, xs, strict):
+            count = size_of(e)
+            more = round_up(count, k) - count
+            scalar, *others = set(leaves(type_of(xs)))
+            if more == 0 or others or not isinstance(scalar, Scalar):
+                return None
+            return PadEdge(Edge.ANY, 0, -more, Slide(n, 1, _padded(more, scalar, xs), strict))
+    return None
+
+
+def _padded(more: Size, scalar: Scalar, xs: Expr) -> Expr:
+    return Pad(0, more, number(0, scalar), xs)
+
+
+@rule("pad l r c . pad l' r' c  =  pad (l + l') (r + r') c,  none a crop")
+def pad_twice(e: Expr) -> Expr | None:
+    match e:
+        case Pad(l1, r1, c, Pad(l2, r2, d, xs)) if c == d and not any(
+            isinstance(n, int) and n < 0 for n in (l1, r1, l2, r2)
+        ):
+            return Pad(l1 + l2, r1 + r2, c, xs)
+    return None
+
+
+@rule(
+    "map (map g . transpose . map (slide n s)) . slide m t"
+    "  =  transpose . map (map g . slide m t . transpose) . slide n s . transpose"
+)
+def windows_across(e: Expr) -> Expr | None:
+    """Windows of columns inside windows of rows: the columns' go outside."""
+    match e:
+        case Map(
+            Lam(
+                Var(rows, _),
+                Map(g, Transpose(Map(Lam(Var(x, _), Slide(n, s, Var(y, _), a)), Var(v, _)))),
+            ),
+            Slide(m, t, xs, b),
+        ) if rows == v and x == y and rows not in free(g):
+            outer = Slide(n, s, Transpose(xs), a)
+            f = lam("columns", elem_of(outer), lambda c: Map(g, Slide(m, t, Transpose(c), b)))
+            return Transpose(Map(f, outer))
+    return None
+
+
+@rule(
+    "map (map g . slide m t . transpose) . slide n s"
+    "  =  transpose . map (map g . transpose . map (slide n s)) . slide m t . transpose"
+)
+def windows_down(e: Expr) -> Expr | None:
+    """The same from the other side: the windows of rows go outside."""
+    match e:
+        case Map(
+            Lam(Var(columns, _), Map(g, Slide(m, t, Transpose(Var(v, _)), b))), Slide(n, s, xs, a)
+        ) if columns == v and columns not in free(g):
+            outer = Slide(m, t, Transpose(xs), b)
+
+            def body(rows: Expr) -> Expr:
+                slid = lam("row", elem_of(rows), lambda row: Slide(n, s, row, a))
+                return Map(g, Transpose(Map(slid, rows)))
+
+            return Transpose(Map(lam("rows", elem_of(outer), body), outer))
     return None

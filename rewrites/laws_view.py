@@ -174,6 +174,55 @@ def swapped(e: Expr, level: int) -> Expr:
     return Map(lam("r", elem_of(e), lambda r: swapped(r, level - 1)), e)
 
 
+@rule("transposes of dimensions  =  the fewest that arrange them so")
+def fewest_transposes(e: Expr) -> Expr | None:
+    """A chain of map^level transpose is a permutation of dimensions; this is its shortest chain."""
+    levels, inner = _transposes(e)
+    if len(levels) < 2:
+        return None
+    order = list(range(max(levels) + 2))
+    for level in reversed(levels):
+        order[level], order[level + 1] = order[level + 1], order[level]
+    fewest = _sorting(order)
+    if len(fewest) >= len(levels) and fewest >= levels:
+        return None
+    for level in reversed(fewest):
+        inner = swapped(inner, level)
+    return inner
+
+
+def _transposes(e: Expr) -> tuple[list[int], Expr]:
+    """The levels of a chain of transposes, outermost first, and what they are of."""
+    levels: list[int] = []
+    while (found := _transposed(e)) is not None:
+        levels.append(found[0])
+        e = found[1]
+    return levels, e
+
+
+def _transposed(e: Expr) -> tuple[int, Expr] | None:
+    """(level, xs) of map^level transpose xs"""
+    match e:
+        case Transpose(xs):
+            return 0, xs
+        case Map(Lam(Var(x, _), body), xs):
+            inner = _transposed(body)
+            if inner is not None and isinstance(inner[1], Var) and inner[1].name == x:
+                return inner[0] + 1, xs
+    return None
+
+
+def _sorting(order: list[int]) -> list[int]:
+    """The exchanges of neighbours that make this order, last applied first, by insertion."""
+    order, swaps = list(order), []
+    for end in range(len(order)):
+        for at in reversed(range(end)):
+            if order[at] > order[at + 1]:
+                order[at], order[at + 1] = order[at + 1], order[at]
+                swaps.append(at)
+    return swaps
+
+
 @rule("split k . zip  =  map zip . zip . map (split k)")
 def split_zip(e: Expr) -> Expr | None:
     match e:

@@ -50,11 +50,12 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
         normalise,
         store_operands(params),
         prepare(params, form.choices),
-        kernels(partial(_kernel, params, form)),
+        kernels(partial(kernel, params, form)),
     )
 
 
-def _kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
+def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
+    """One kernel, its rows and columns found by what reaches its operands."""
     if not has_reduction(e):
         return plain(e)
     dims = classify(e)

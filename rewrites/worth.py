@@ -48,6 +48,8 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
         "ty": SMALL,
         "k": (*SMALL, 9, 11, 12, 16),
         "v": (2, 4, 8, 16),
+        "vi": (2, 4, 8, 16),
+        "vo": (2, 4, 8, 16),
     },
     "blocked": {
         "lx": POWERS,

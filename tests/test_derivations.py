@@ -78,7 +78,7 @@ def test_every_form_replays(family: str) -> None:
             assert d.replay() == d.end
 
 
-TOLD = [(MATMUL, "blocked"), (CONV, "lift")]
+TOLD = [(MATMUL, "blocked"), (CONV, "lift"), (CONV, "winograd")]
 
 
 def told(text: str, family: str) -> str:
@@ -88,7 +88,8 @@ def told(text: str, family: str) -> str:
 
 @pytest.mark.parametrize(("text", "family"), TOLD, ids=[family for _, family in TOLD])
 def test_a_family_is_derived_law_by_law(text: str, family: str) -> None:
-    """Blocks from a plain matrix product; the LIFT paper's Listing 4 from its Listing 3."""
+    """Blocks from a plain matrix product; the LIFT paper's Listing 4 from its Listing 3; Winograd's
+    F(2 × 2, 3 × 3) from a plain convolution."""
     golden = GOLDEN / f"{family}_derivation.txt"
     assert told(text, family) == golden.read_text(encoding="utf-8")
 

@@ -265,6 +265,24 @@ def test_a_wrong_result_is_a_failure(device: Device, tmp_path: Path) -> None:
         assert outcome.stage == "verify"
 
 
+def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
+    device: Device, tmp_path: Path
+) -> None:
+    """Winograd's F(4, 3) has thirds in its matrices, so whole numbers do not come out exactly."""
+    program = parse(TEXT)
+    state = meter(device, program, 0, stored_reference(program, 0, tmp_path), 1e-4)
+    form = "F4 registers"
+    derived = derive(Derive(program, "winograd", form, profile_of(device), 1, 0))
+    assert isinstance(derived, Derived)
+    task = Task(0, pickle.dumps(derived.program), derived.variants[0].parameters)
+    made = make(builder(device, 256), task)
+    assert made.plan is not None
+    exact = measure(state, Measure(0, made.plan))
+    assert isinstance(exact, Failed)
+    assert exact.stage == "verify"
+    assert isinstance(measure(state, Measure(0, made.plan, rounding=derived.rounding)), Measured)
+
+
 # ---- other ways in
 
 

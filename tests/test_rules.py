@@ -7,9 +7,10 @@ import pkgutil
 from collections.abc import Callable
 from random import Random
 
+import bilinear_instances
+import instances
 import numpy as np
 import pytest
-from instances import INSTANCES
 from terms import Terms, well_formed
 
 import rewrites
@@ -22,6 +23,7 @@ from ir.show import show
 from ir.terms import free, subterms
 from ir.types import FLOAT, Array, equal
 from ir.typing import type_of
+from rewrites import laws_bilinear as bilinear
 from rewrites import laws_fourier as fourier
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
@@ -38,6 +40,7 @@ from rewrites.strategy import seq
 
 ENOUGH = 100
 POISON = -(2**31)  # what pad_any adds to an array of int; to one of float it adds NaN
+INSTANCES = {**instances.INSTANCES, **bilinear_instances.INSTANCES}
 
 
 def all_rules() -> list[tuple[str, Rule]]:
@@ -286,6 +289,53 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (fourier.rdft_of_two, {}, "xs : [float]4", show_transform(rdft, 4)),
     (fourier.split_irdft, {}, ZS, show_transform(irdft, 6)),
     (fourier.irdft_of_two, {}, "xs : [(float, float)]3", show_transform(irdft, 4)),
+    (slides.round_windows, {"k": 2}, XS, "slide(3, 1, xs)"),
+    (slides.round_windows, {"k": 3}, XS, "slide(3, 2, xs)"),
+    (slides.pad_twice, {}, XS, "pad(1, 0, 1.0, pad(0, 1, 2.0, xs))"),
+    (slides.pad_twice, {}, XS, "pad(1, 0, 1.0, pad(0, -1, 1.0, xs))"),
+    (
+        slides.windows_across, {}, "xss : [[float]4]3",
+        "map(rows -> map(w -> at(0, rows), transpose(map(row -> slide(2, 1, row), rows))),"
+        " slide(2, 1, xss))",
+    ),
+    (
+        slides.windows_down, {}, "xss : [[float]4]3",
+        "map(cols -> map(w -> at(0, cols), slide(2, 1, transpose(cols))), slide(2, 1, xss))",
+    ),
+    (folds.release_init, {}, XS, SUM.format(0.0, "xs")),
+    (folds.release_init, {}, XS, "reduce(1.0, (acc, x) -> x - acc, xs)"),
+    (views.fewest_transposes, {}, "xs : [[[float]2]2]2", "transpose(map(r -> transpose(r), xs))"),
+    # bilinear maps: a window that is no slide by one, not 0 first, not bilinear, not all windows
+    (
+        bilinear.fewer_products, {"m": (3,), "r": (2,)}, BOTH,
+        "map(w -> dot(w, at(0, split(2, ys))), slide(2, 2, xs))",
+    ),
+    (
+        bilinear.fewer_products, {"m": (2,), "r": (3,)}, f"{XS}, g : [float]3",
+        "map(w -> dot(w, g), slide(3, 2, xs))",
+    ),
+    (
+        bilinear.fewer_products, {"m": (4,), "r": (3,)}, f"{XS}, g : [float]3",
+        "map(w -> reduce(1.0, (acc, (x, h)) -> acc + x * h, zip(w, g)), slide(3, 1, xs))",
+    ),
+    (
+        bilinear.fewer_products, {"m": (4,), "r": (3,)}, f"{XS}, g : [float]3",
+        "map(w -> reduce(0.0, (acc, (x, h)) -> acc + x * x * h, zip(w, g)), slide(3, 1, xs))",
+    ),
+    (
+        bilinear.fewer_products, {"m": (4,), "r": (3,)}, f"{XS}, g : [float]3",
+        "map(w -> reduce(0.0, (acc, (x, h)) -> acc + max(x, h), zip(w, g)), slide(3, 1, xs))",
+    ),
+    (
+        bilinear.fewer_products, {"m": (1,), "r": (6,)}, f"{XS}, g : [float]6",
+        "map(w -> dot(w, g), slide(6, 1, xs))",
+    ),
+    (
+        bilinear.fewer_products, {"m": (2,), "r": (3,)}, f"{XS}, g : [float]3",
+        "map(w -> dot(w, g), slide(3, 1, xs))",
+    ),
+    (bilinear.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
+    (bilinear.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
     # lets
     (lets.let_out, {}, XSS, "map(row -> (let! y = -(at(0, row)) y), xss)"),
     (lets.let_out_of_map, {}, XSS, "map(row -> (let! y = -(at(0, row)) y + y), xss)"),

@@ -1,0 +1,133 @@
+"""Bilinear algorithms: y = A [(G g) ⊙ (B d)], with constant matrices, proved in exact arithmetic.
+
+A bilinear map is a tensor T: y_k = Σ T[k][a][b] g_a d_b. An algorithm computes it with as many
+products as its matrices have rows; it is right if Σ_p A[k][p] G[p][a] B[p][b] = T[k][a][b] for all
+k, a and b, which is a finite question about rational numbers.
+"""
+
+# key: m outputs, r taps, p points and products
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import count, islice
+from math import lcm
+
+Matrix = tuple[tuple[Fraction, ...], ...]
+Tensor = Callable[[int, int, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Bilinear:
+    """Matrices of an algorithm: `g` and `b` make the factors of each product, `a` the results."""
+
+    a: Matrix
+    g: Matrix
+    b: Matrix
+
+    @property
+    def products(self) -> int:
+        return len(self.g)
+
+    def computes(self, tensor: Tensor) -> bool:
+        """Whether this is the bilinear map of a tensor: exact, and so a proof."""
+        return all(
+            sum(row[p] * self.g[p][i] * self.b[p][j] for p in range(self.products))
+            == tensor(k, i, j)
+            for k, row in enumerate(self.a)
+            for i in range(len(self.g[0]))
+            for j in range(len(self.b[0]))
+        )
+
+    def amplification(self) -> float:
+        """How much larger what is rounded may be than what is computed: Σ |A| |G| |B|, over that of
+        the tensor itself, the most of all results (Higham, Accuracy and Stability, ch. 23)."""
+        sizes = [_sum(g) * _sum(b) for g, b in zip(self.g, self.b, strict=True)]
+        return float(max(_weighted(row, sizes) / self._direct(row) for row in self.a))
+
+    def _direct(self, row: Sequence[Fraction]) -> Fraction:
+        cells = (
+            sum((x * g[i] * b[j] for x, g, b in zip(row, self.g, self.b, strict=True)), Fraction(0))
+            for i in range(len(self.g[0]))
+            for j in range(len(self.b[0]))
+        )
+        return _sum(list(cells))
+
+
+def _sum(xs: Sequence[Fraction]) -> Fraction:
+    return sum(map(abs, xs), Fraction(0))
+
+
+def _weighted(row: Sequence[Fraction], sizes: Sequence[Fraction]) -> Fraction:
+    return sum((abs(x) * s for x, s in zip(row, sizes, strict=True)), Fraction(0))
+
+
+# ---- correlation: y_i = Σ_a g_a d_{i+a}
+
+
+def correlation(k: int, a: int, b: int) -> int:
+    """The tensor of a correlation."""
+    return int(b == k + a)
+
+
+@cache
+def cook_toom(m: int, r: int) -> Bilinear:
+    """m results of a correlation with r taps by m + r - 1 products (Winograd's F(m, r)).
+
+    A product of polynomials of degrees m - 1 and r - 1, evaluated at m + r - 2 points and at
+    infinity, multiplied there, and interpolated; then transposed (Lavin & Gray 2016, Barabasz et
+    al. 2020). Lagrange's denominators go to the taps, whose transform is made once.
+    """
+    points = list(islice(_points(), m + r - 2))
+    evaluate_m = [_powers(p, m) for p in points] + [_infinity(m)]
+    g, b = [], []
+    for i, p in enumerate(points):
+        others = points[:i] + points[i + 1 :]
+        whole, scale = _whole(_roots(others))
+        divisor = scale * _product([p - q for q in others])
+        sign = -1 if divisor < 0 else 1
+        g.append(tuple(sign * x / divisor for x in _powers(p, r)))
+        b.append(tuple(sign * x for x in (*whole, Fraction(0))))
+    whole, scale = _whole(_roots(points))
+    g.append(tuple(x / scale for x in _infinity(r)))
+    b.append(tuple(whole))
+    return Bilinear(tuple(zip(*evaluate_m, strict=True)), tuple(g), tuple(b))
+
+
+def _points() -> Iterator[Fraction]:
+    """0, 1, -1, 2, -2, 1/2, -1/2, 3, …: small numbers first, so that little is lost to rounding."""
+    yield Fraction(0)
+    for n in count(1):
+        yield from dict.fromkeys((Fraction(n), Fraction(-n), Fraction(1, n), Fraction(-1, n)))
+
+
+def _powers(p: Fraction, n: int) -> tuple[Fraction, ...]:
+    return tuple(p**i for i in range(n))
+
+
+def _infinity(n: int) -> tuple[Fraction, ...]:
+    """The leading coefficient."""
+    return (*([Fraction(0)] * (n - 1)), Fraction(1))
+
+
+def _roots(points: Sequence[Fraction]) -> list[Fraction]:
+    """The coefficients of Π (x - p), constant first."""
+    found = [Fraction(1)]
+    for p in points:
+        shifted, scaled = [Fraction(0), *found], [*(-p * c for c in found), Fraction(0)]
+        found = [a + b for a, b in zip(shifted, scaled, strict=True)]
+    return found
+
+
+def _whole(xs: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
+    """Whole multiples of xs, and by how much."""
+    scale = Fraction(lcm(*(x.denominator for x in xs)))
+    return [x * scale for x in xs], scale
+
+
+def _product(xs: Sequence[Fraction]) -> Fraction:
+    result = Fraction(1)
+    for x in xs:
+        result *= x
+    return result

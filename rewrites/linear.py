@@ -1,0 +1,165 @@
+"""What a term is in two of its variables: a sum, a term bilinear in both, or neither."""
+
+# key: e term, x h variables, env what variables are to the two
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ir.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Binary,
+    Concat,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Pattern,
+    Reduce,
+    Slide,
+    Split,
+    Store,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.terms import free
+from ir.types import Scalar, Type
+from ir.typing import type_of
+from rewrites.shape import fold_of, number, operator
+
+
+@dataclass(frozen=True, slots=True)
+class Degree:
+    """Of a number, in x and in h."""
+
+    x: int
+    h: int
+
+
+Degrees = Degree | None | tuple["Degrees", ...]  # None: any, of what is zero; tuples keep theirs
+
+
+class NotLinear(Exception):
+    """A term is not a product of powers of x and h."""
+
+
+def added(e: Expr, acc: str) -> Expr | None:
+    """t, if e is acc + t, cell by cell, and t does not use acc."""
+    match e:
+        case Binary("+", Var(name, _), t) | Binary("+", t, Var(name, _)) if name == acc:
+            return t if acc not in free(t) else None
+        case Reduce(Var(name, _), f, xs) if name == acc and operator(f) == "+":
+            zero = zero_of(type_of(e))
+            return Reduce(zero, f, xs) if zero is not None and acc not in free(xs) else None
+    return None
+
+
+def zero_of(t: Type) -> Expr | None:
+    """0, for scalars."""
+    return number(0, t) if isinstance(t, Scalar) else None
+
+
+def bilinear(e: Expr, x: Var, h: Var) -> bool:
+    """Whether e is linear in x and linear in h, everything else held fixed."""
+    try:
+        found = _degree(e, {x.name: Degree(1, 0), h.name: Degree(0, 1)})
+    except NotLinear:
+        return False
+    return found is None or found == Degree(1, 1)
+
+
+Env = Mapping[str, "Degrees"]
+
+
+def _degree(e: Expr, env: Env) -> Degrees:
+    """The degree of every number that e is made of; tuples keep theirs apart."""
+    if not free(e) & env.keys():
+        return None if _is_zero(e) else Degree(0, 0)
+    match e:
+        case Var(name, _):
+            return env[name]
+        case Binary("+" | "-", a, b):
+            return _same(_degree(a, env), _degree(b, env))
+        case Binary("*", a, b):
+            return _times(_degree(a, env), _degree(b, env))
+        case Unary("neg", a) | Store(a):
+            return _degree(a, env)
+        case MakeTuple(parts) | Zip(parts):
+            return tuple(_degree(p, env) for p in parts)
+        case Get(i, a):
+            found = _degree(a, env)
+            return found[i] if isinstance(found, tuple) else found
+        case Let(p, value, body):
+            return _degree(body, _bound(env, p, _degree(value, env)))
+        case Map(Lam(p, body), xs):
+            return _degree(body, _bound(env, p, _degree(xs, env)))
+        case Reduce(z, f, xs):
+            return _sum(z, f, xs, env)
+    return _layout(e, env)
+
+
+def _layout(e: Expr, env: Env) -> Degrees:
+    match e:
+        case Split(_, xs) | Join(xs) | Slide(_, _, xs) | Transpose(xs) | At(_, xs):
+            return _degree(xs, env)
+        case AsVector(_, xs) | AsScalar(xs) | PadEdge(_, _, _, xs):
+            return _degree(xs, env)
+        case Pad(_, _, value, xs):
+            return _same(_degree(value, env), _degree(xs, env))
+        case Concat(a, b):
+            return _same(_degree(a, env), _degree(b, env))
+        case MakeArray((first, *rest)):
+            found = _degree(first, env)
+            for part in rest:
+                found = _same(found, _degree(part, env))
+            return found
+    raise NotLinear
+
+
+def _sum(z: Expr, f: Lam, xs: Expr, env: Env) -> Degrees:
+    """A fold with +: what is added, and what it starts from."""
+    if not isinstance(f.pattern, tuple) or operator(f) != "+":
+        raise NotLinear
+    acc, x = f.pattern
+    inner = _bound(_bound(env, acc, None), x, _degree(xs, env))
+    folded = fold_of(f)
+    return _same(_degree(z, env), _degree(folded.term if folded else f.body, inner))
+
+
+def _same(a: Degrees, b: Degrees) -> Degrees:
+    if a is None or b is None:
+        return b if a is None else a
+    if a != b:
+        raise NotLinear
+    return a
+
+
+def _times(a: Degrees, b: Degrees) -> Degrees:
+    if a is None or b is None:
+        return None
+    if not isinstance(a, Degree) or not isinstance(b, Degree):
+        raise NotLinear
+    return Degree(a.x + b.x, a.h + b.h)
+
+
+def _bound(env: Env, p: Pattern, d: Degrees) -> Env:
+    if isinstance(p, Var):
+        return {**env, p.name: d}
+    parts = d if isinstance(d, tuple) else (d,) * len(p)
+    for q, inner in zip(p, parts, strict=True):
+        env = _bound(env, q, inner)
+    return env
+
+
+def _is_zero(e: Expr) -> bool:
+    return isinstance(e, Lit) and e.value == 0

@@ -1,0 +1,78 @@
+"""Lowering of transforms by constant matrices: in registers, in vectors of what is transformed."""
+
+# key: e term, s strategy, n maps around a transform
+
+from ir.nat import Size
+from ir.nodes import Expr, Level, Map, Reduce, Transpose, Zip
+from ir.typing import size_of
+from rewrites.block import parallel
+from rewrites.laws_bilinear import spell_rows
+from rewrites.laws_lower import copy, share, to_private, to_seq
+from rewrites.laws_vector import vectorize_map
+from rewrites.laws_view import SIMPLER, fewest_transposes
+from rewrites.normal import perfect
+from rewrites.reshape import merge, on_map
+from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import is_view
+from rewrites.spine import nest, nested
+from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, skip
+
+tidied: Strategy = repeat(outermost(choice(fewest_transposes(), *(r() for r in SIMPLER))))
+"""Views simplified, permutations of dimensions among them."""
+
+
+def transform_kernel(n: int, v: Size | None) -> Strategy:
+    """n maps around a transform: over work-items, the innermost in vectors of v."""
+
+    def run(e: Expr) -> Rewritten | None:
+        maps = nest(e)[:n]
+        vectors = on_map(n - 1, vectorize_map(v=v)) if v and _in_vectors(maps[-1]) else skip
+        return seq(
+            vectors,
+            nested(n, in_registers),
+            *(merge(0) for _ in range(n - 3)),
+            parallel(min(n, 3), Level.GLOBAL, skip),
+        )(e)
+
+    return seq(perfect, tidied, run)
+
+
+def _in_vectors(m: Map) -> bool:
+    """Whether vectors may divide what a map goes over."""
+    n = size_of(m.xs)
+    return not isinstance(n, int) or n % 2 == 0
+
+
+def in_registers(e: Expr) -> Rewritten | None:
+    """A transform: what it reads is loaded once, and every stage of it is in registers."""
+    if not isinstance(e, Map):
+        return None
+    if spell_rows()(e) is not None:
+        return _loaded(e)
+    stage = in_registers if is_view(_made(e.xs)) else spell_rows()
+    body = child(0, child(0, choice(stage, in_registers, skip)))
+    return seq(attempt(child(1, _source)), body, to_seq(unrolled=True))(e)
+
+
+def _made(e: Expr) -> Expr:
+    """What lies below the transposes that a stage reads through."""
+    while isinstance(e, Transpose):
+        e = e.xs
+    return e
+
+
+def _source(e: Expr) -> Rewritten | None:
+    """The stage before, made real."""
+    if isinstance(e, Transpose):
+        return child(0, _source)(e)
+    return None if is_view(e) else seq(in_registers, to_private())(e)
+
+
+def _loaded(e: Expr) -> Rewritten | None:
+    """A matrix spelled out on what is loaded once."""
+    assert isinstance(e, Map)
+    sums = e.f.body
+    assert isinstance(sums, Reduce)
+    assert isinstance(sums.xs, Zip)
+    held = seq(copy(), to_seq(unrolled=True), to_private())
+    return seq(share(term=sums.xs.parts[1], name="r"), child(0, held), child(1, spell_rows()))(e)

@@ -1,0 +1,147 @@
+"""For the laws of windows in tiles and of bilinear maps, random terms that they apply to."""
+
+# key: g source of terms, n m r s sizes, d data
+
+from collections.abc import Callable
+
+from instances import Instance, a_fold, a_nest, plain, rows
+from terms import OPERATORS, Terms
+
+from ir.nodes import Binary, Expr, Get, Lit, MakeArray, Map, Pad, Reduce, Slide, Transpose, Var, Zip
+from ir.terms import lam, lam2, substitute
+from ir.types import FLOAT, Array, Type
+from ir.typing import elem_of
+from rewrites import laws_bilinear as bilinear
+from rewrites import laws_reduce as folds
+from rewrites import laws_slide as slides
+from rewrites import laws_view as views
+from rewrites.laws_bilinear import dot
+from rewrites.laws_view import swapped
+from rewrites.rule import Rule
+
+EXACT = ((2, 2), (2, 3), (3, 2))  # results and taps whose matrices are short in binary
+
+
+def release_init(g: Terms) -> Expr:
+    return (a_nest if g.rng.random() < 0.4 else a_fold)(g, rows(g), g.one_of(*OPERATORS))
+
+
+def fewest_transposes(g: Terms) -> Expr:
+    e = g.xs(Array(Array(Array(FLOAT, g.size()), g.size()), g.size()))
+    for _ in range(g.size(2, 6)):
+        e = swapped(e, g.rng.randrange(3))
+    return e
+
+
+def round_windows(g: Terms) -> Instance:
+    n = g.size()
+    scalar = g.scalar()
+    elem = g.one_of(scalar, Array(scalar, 2))
+    return Slide(n, 1, g.xs(elem, n + g.size(0, 4))), {"k": g.size(2, 4)}
+
+
+def pad_twice(g: Terms) -> Expr:
+    scalar = g.scalar()
+    c = g.literal(scalar)
+    inner = Pad(g.size(0, 2), g.size(0, 2), c, g.xs(scalar))
+    return Pad(g.size(0, 2), g.size(0, 2), c, inner)
+
+
+def windows_across(g: Terms) -> Expr:
+    (n, s), (m, t) = _window(g), _window(g)
+    xs = g.xs(Array(g.type(), n + s * g.size(0, 2)), m + t * g.size(0, 2))
+    windows = Slide(m, t, xs)
+
+    def body(row: Expr) -> Expr:
+        slid = lam("row", elem_of(row), lambda x: Slide(n, s, x))
+        across = Transpose(Map(slid, row))
+        return Map(g.function(elem_of(across), g.type()), across)
+
+    return Map(lam("rows", elem_of(windows), body), windows)
+
+
+def windows_down(g: Terms) -> Expr:
+    (n, s), (m, t) = _window(g), _window(g)
+    xs = g.xs(Array(g.type(), m + t * g.size(0, 2)), n + s * g.size(0, 2))
+    windows = Slide(n, s, xs)
+
+    def body(columns: Expr) -> Expr:
+        down = Slide(m, t, Transpose(columns))
+        return Map(g.function(elem_of(down), g.type()), down)
+
+    return Map(lam("columns", elem_of(windows), body), windows)
+
+
+def _window(g: Terms) -> tuple[int, int]:
+    return g.size(1, 3), g.size(1, 2)
+
+
+# ---- bilinear maps
+
+
+def fewer_products(g: Terms) -> Instance:
+    """A correlation of numbers or of vectors, in one dimension or two, either way round."""
+    channels = g.one_of(0, 0, 3)
+    elem: Type = Array(FLOAT, channels) if channels else FLOAT
+    m, r = g.one_of(*EXACT)
+    n, s = g.one_of(*EXACT)
+    if g.rng.random() < 0.5:
+        return _one(g, elem, m, r), {"m": (m,), "r": (r,)}
+    return _two(g, elem, (m, r), (n, s)), {"m": (m, n), "r": (r, s)}
+
+
+def _one(g: Terms, elem: Type, m: int, r: int) -> Expr:
+    windows, taps = Slide(r, 1, g.xs(elem, m + r - 1)), g.xs(elem, r)
+    flip = g.one_of(True, False)
+    return Map(lam("w", elem_of(windows), lambda w: _sum(Lit(0.0, FLOAT), w, taps, flip)), windows)
+
+
+def _two(g: Terms, elem: Type, down: tuple[int, int], across: tuple[int, int]) -> Expr:
+    (m, r), (n, s) = down, across
+    windows = Slide(r, 1, g.xs(Array(elem, n + s - 1), m + r - 1))
+    taps, flip = g.xs(Array(elem, s), r), g.one_of(True, False)
+
+    def body(row: Expr) -> Expr:
+        slid = Transpose(Map(lam("row", elem_of(row), lambda x: Slide(s, 1, x)), row))
+        sums = lam("w", elem_of(slid), lambda w: _sum(Lit(0.0, FLOAT), w, taps, flip))
+        return Map(sums, slid)
+
+    return Map(lam("rows", elem_of(windows), body), windows)
+
+
+def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
+    """z + Σ of all products"""
+    pairs = Zip((taps, w) if flip else (w, taps))
+
+    def step(acc: Expr, p: Expr) -> Expr:
+        x, h = (Var(name, elem_of(xs)) for name, xs in zip("xh", pairs.parts, strict=True))
+        if isinstance(elem_of(w), Array):
+            return _taken(p, x, h, _sum(acc, x, h, False))
+        return _taken(p, x, h, Binary("+", acc, Binary("*", x, h)))
+
+    return Reduce(z, lam2(("acc", "p"), (FLOAT, elem_of(pairs)), step), pairs)
+
+
+def _taken(p: Expr, x: Var, h: Var, e: Expr) -> Expr:
+    """e with the components of p"""
+    return substitute(e, {x.name: Get(0, p), h.name: Get(1, p)})
+
+
+def spell_rows(g: Terms) -> Expr:
+    n = g.size(1, 4)
+    numbers = [[g.one_of(0.0, 1.0, -1.0, 2.0, 0.5) for _ in range(n)] for _ in range(g.size())]
+    table = MakeArray(tuple(MakeArray(tuple(Lit(x, FLOAT) for x in row)) for row in numbers))
+    xs = g.xs(FLOAT, n)
+    return Map(lam("row", elem_of(table), lambda row: dot(row, xs)), table)
+
+
+INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
+    folds.release_init: plain(release_init),
+    views.fewest_transposes: plain(fewest_transposes),
+    slides.round_windows: round_windows,
+    slides.pad_twice: plain(pad_twice),
+    slides.windows_across: plain(windows_across),
+    slides.windows_down: plain(windows_down),
+    bilinear.fewer_products: fewer_products,
+    bilinear.spell_rows: plain(spell_rows),
+}
