@@ -17,6 +17,7 @@ from ir.command import add_set, guard, sizes_of
 from ir.errors import UserError
 
 if TYPE_CHECKING:
+    from explore.front import Objective
     from explore.run import Run, Target
 
 T = TypeVar("T")
@@ -111,7 +112,7 @@ def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
         run, finished = go()
     except KeyboardInterrupt:
         return INTERRUPTED
-    print_front(run)
+    print_front(run, run.front)
     print(f"report: {run.folder / 'report.html'}")
     if not finished:
         print(f"the time was up; go on with `explore resume {run.folder}`")
@@ -154,10 +155,30 @@ def _peers(text: str | None) -> tuple[str, ...]:
 # ---- looking
 
 
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--max-memory", type=_bytes, metavar="M")
+    parser.add_argument("--max-time", type=_seconds, metavar="T")
+    parser.add_argument("--max-error", type=float, metavar="E")
+
+
+def _objectives(text: str) -> "tuple[Objective, ...]":
+    from explore.front import objectives
+
+    return _told(lambda names: objectives(names.split(",")), text)
+
+
 def _front(argv: list[str]) -> int:
     parser = _of_run("front", "The Pareto front of a run.")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a .png, .svg or .pdf")
+    parser.add_argument(
+        "--over",
+        type=_objectives,
+        default="time,memory",
+        metavar="time,memory,error",
+        help="what a point must be best in, given the others (workspace too)",
+    )
+    _add_limits(parser)
     from explore.commands import show_front
 
     return show_front(parser.parse_args(argv))
@@ -188,8 +209,7 @@ def _pick(argv: list[str]) -> int:
     which.add_argument("--fastest", action="store_true", help="(what is picked by default)")
     which.add_argument("--smallest", action="store_true")
     which.add_argument("--id", metavar="ID")
-    parser.add_argument("--max-memory", type=_bytes, metavar="M")
-    parser.add_argument("--max-time", type=_seconds, metavar="T")
+    _add_limits(parser)
     parser.add_argument(
         "--export", type=Path, metavar="DIR", help="write it with hosts that run it"
     )

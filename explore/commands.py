@@ -24,22 +24,32 @@ from ir.errors import UserError
 def show_front(given: argparse.Namespace) -> int:
     """`explore front RUN`"""
     run = Run(given.run)
+    found = front(
+        run.records, given.over, limits_of(given.max_memory, given.max_time, given.max_error)
+    )
     if given.json:
-        print("\n".join(to_line(record) for record in run.front))
+        print("\n".join(to_line(record) for record in found))
     else:
-        print_front(run)
+        print_front(run, found)
     if given.plot is not None:
         from explore.plot import plot_front  # here: slow to import
 
         known = run.environment
         title = f"{known.name} on {known.where}"
-        plot_front(run.records, given.plot, title=title, peers=run.peers, bounds=known.bounds)
+        plot_front(
+            run.records,
+            given.plot,
+            title=title,
+            peers=run.peers,
+            bounds=known.bounds,
+            over=given.over,
+        )
     return 0
 
 
-def print_front(run: Run) -> None:
+def print_front(run: Run, found: Sequence[Record]) -> None:
     """The table, the peers under it, and what kind of numbers these are."""
-    found, known = front(run.records), run.environment
+    known = run.environment
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     lines = front_lines(found, known.bounds, width) if found else ["no variant ran to the end"]
     lines += [_beside(peer, found) for peer in run.peers]
@@ -152,7 +162,7 @@ def pick_variant(given: argparse.Namespace) -> int:
     """`explore pick RUN`"""
     run = Run(given.run)
     records = run.records
-    limits = limits_of(given.max_memory, given.max_time)
+    limits = limits_of(given.max_memory, given.max_time, given.max_error)
     which: Literal["fastest", "smallest"] = "smallest" if given.smallest else "fastest"
     record = by_id(records, given.id) if given.id else pick(records, which, limits)
     if given.json:

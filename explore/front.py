@@ -22,6 +22,14 @@ _VALUE: dict[Objective, Callable[[Record], float | None]] = {
 }
 
 
+def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
+    """What a front is over, from its names."""
+    for name in names:
+        if name not in _VALUE:
+            raise UserError(f"expected one of {', '.join(_VALUE)}, found {name!r}")
+    return tuple(o for name in names for o in _VALUE if o == name)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a variant may cost; None is no limit."""

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from explore.front import front, usable
+from explore.front import DEFAULT, Objective, front, usable
 from explore.palette import colours
 from explore.records import Bounds, Peer, Record
 from ir.errors import UserError
 
 _SPARSE, _DENSE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks in a decade
+_LEAST_ERROR = 1e-10  # less is drawn as this: an exact result has no logarithm
 _INK, _GREY, _FAINT = "#1b1f24", "#6b7280", "#e5e7eb"
 
 
@@ -20,8 +21,12 @@ def plot_front(
     title: str = "",
     peers: Sequence[Peer] = (),
     bounds: Bounds | None = None,
+    over: Sequence[Objective] = DEFAULT,
 ) -> None:
-    """Writes `file`, whose suffix says in which format; same records, same bytes."""
+    """Writes `file`, whose suffix says in which format; same records, same bytes.
+
+    Where the front is over the error too, its points are coloured by it.
+    """
     if file.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"expected a file name in .png, .svg or .pdf, found {str(file)!r}")
     if not usable(records):
@@ -34,6 +39,8 @@ def plot_front(
         axes = figure.add_subplot()
         _variants(axes, usable(records))
         _front(axes, records)
+        if "error" in over:
+            _errors(figure, axes, front(records, over))
         for peer in peers:
             _peer(axes, peer)
         if bounds and bounds.floor_ns:
@@ -56,6 +63,18 @@ def _front(axes: Any, records: Sequence[Record]) -> None:
     most = max(_plane(usable(records))[0])
     axes.step([*memory, most], [*time, time[-1]], where="post", color=_INK, lw=1.1, zorder=3)
     axes.scatter(memory, time, s=20, c="white", edgecolors=_INK, zorder=4, label="front")
+
+
+def _errors(figure: Any, axes: Any, points: Sequence[Record]) -> None:
+    from matplotlib.colors import LogNorm
+
+    memory, time = _plane(points)
+    error = [max(r.error or 0.0, _LEAST_ERROR) for r in points]
+    style = {"s": 34, "marker": "D", "cmap": "viridis_r", "edgecolors": _INK, "lw": 0.5}
+    drawn = axes.scatter(
+        memory, time, c=error, norm=LogNorm(), zorder=3.5, label="front with error", **style
+    )
+    figure.colorbar(drawn, ax=axes, label="error", fraction=0.04)
 
 
 def _peer(axes: Any, peer: Peer) -> None:

@@ -111,21 +111,24 @@ class Run:
         id: str | None = None,
         max_memory: str | int | None = None,
         max_time: str | float | None = None,
+        max_error: float | None = None,
     ) -> Any:
         """A variant of the front, ready to be called on arrays."""
         from explore.api import Compiled  # here: it opens a device
 
-        limits = limits_of(max_memory, max_time)
+        limits = limits_of(max_memory, max_time, max_error)
         records = self.records
         record = by_id(records, id) if id else pick(records, which, limits)
         return Compiled.of(record, self.environment)
 
 
-def limits_of(max_memory: str | int | None, max_time: str | float | None) -> Limits:
+def limits_of(
+    max_memory: str | int | None, max_time: str | float | None, max_error: float | None = None
+) -> Limits:
     """Limits as people write them: `32MiB`, `1.5ms`; numbers are bytes and seconds."""
     memory = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
     seconds = parse_seconds(max_time) if isinstance(max_time, str) else max_time
-    return Limits(memory, None if seconds is None else seconds * 1e9)
+    return Limits(memory, None if seconds is None else seconds * 1e9, max_error)
 
 
 def environment_of(source: Source, options: Options, target: Target) -> Environment:

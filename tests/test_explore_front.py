@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_explore_samples import sample_run, variant
 
-from explore.front import Limits, by_id, front, pareto, pick, usable
+from explore.front import Limits, by_id, front, objectives, pareto, pick, usable
 from explore.records import Failed, Measured, Record
 from ir.errors import UserError
 
@@ -96,3 +96,18 @@ def test_a_name_is_found_whole_or_by_its_unambiguous_beginning() -> None:
         by_id(records, records[0].variant.id[:-1] + "zz")
     with pytest.raises(UserError, match="2 variants begin with 'blocked'"):
         by_id([point(1, 1.0, 1), point(2, 1.0, 1)], "blocked")
+
+
+def test_the_front_over_error_holds_the_plane_front_and_what_is_more_exact() -> None:
+    records = sample_run(200)
+    over = objectives(["time", "memory", "error"])
+    plane, wide = front(records), front(records, over)
+    assert {r.variant.id for r in plane} <= {r.variant.id for r in wide}
+    assert min(r.error or 0 for r in wide) == min(r.error or 0 for r in usable(records))
+    exact = sorted(r.error or 0 for r in usable(records))[len(wide) // 2]
+    assert all((r.error or 0) <= exact for r in front(records, over, Limits(max_error=exact)))
+
+
+def test_an_objective_that_is_not_known_is_refused_with_those_that_are() -> None:
+    with pytest.raises(UserError, match="expected one of time, memory, error, workspace"):
+        objectives(["time", "speed"])

@@ -13,6 +13,7 @@ from test_explore_samples import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, v
 
 from explore.environment import Environment
 from explore.front import front
+from explore.front import Objective
 from explore.plot import plot_front
 from explore.records import Failed, Measured, Peer, Record, Step
 from explore.report import best_so_far, failures, report, write_report
@@ -20,6 +21,8 @@ from ir.errors import UserError
 
 EVIL = "</script><img src=x onerror=\"document.title='OWNED'\"><b>bold</b>&amp;{{plotly}}"
 RECORDS = sample_run(300)
+
+ALL_THREE: tuple[Objective, ...] = ("time", "memory", "error")
 
 
 def hostile() -> tuple[list[Record], Environment]:
@@ -158,7 +161,7 @@ def test_the_front_is_drawn_for_a_paper_and_the_same_each_time(suffix: str, tmp_
     pictures = []
     for name in ("a", "b"):
         file = tmp_path / (name + suffix)
-        plot_front(RECORDS, file, title="layer $7$ _x_", peers=PEERS, bounds=BOUNDS)
+        plot_front(RECORDS, file, title="layer $7$ _x_", peers=PEERS, bounds=BOUNDS, over=ALL_THREE)
         pictures.append(file.read_bytes())
     assert pictures[0] == pictures[1]
     assert len(pictures[0]) > 5_000
