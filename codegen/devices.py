@@ -45,6 +45,7 @@ class Device:
     simulator: bool
     library: str  # the runtime it was found through
     ordinal: int  # which one, among devices that are the same in every other way
+    vector: int = 4  # floats in a vector register
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ def _situation(libraries: Sequence[str]) -> str:
     facts = [sys.executable, *sorted(libraries)]
     facts += [f"{os.stat(path)[6:9]}" for path in libraries if os.path.isfile(path)]
     facts += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(VARIABLES))
-    return cache.key("devices 1", *facts)
+    return cache.key("devices 2", *facts)
 
 
 def _file(name: str) -> Path:

@@ -92,6 +92,7 @@ def _facts(handle: cl.Device, ordinal: int) -> dict[str, Any]:
         "half": "cl_khr_fp16" in handle.extensions.split(),
         "simulator": "oclgrind" in platform.lower(),
         "ordinal": ordinal,
+        "vector": max(1, handle.native_vector_width_float),
     }
 
 

@@ -24,6 +24,10 @@ class Profile:
     buffer_bytes: int  # of one allocation
     code: int = 1 << 14  # operations of a kernel once its loops are unrolled
     vector_widths: tuple[int, ...] = (2, 3, 4, 8, 16)
+    vector: int = 4  # floats in a register or the widest load
+    # Results that a work-item should keep: at least as many as hide the latency of a multiply-add
+    # where no other work-items do, at most as many as its registers hold.
+    results: tuple[int, int] = (1, 2**31)
 
 
 # Bifrost: 64 registers before spilling; a quarter of memory an allocation (Mali OpenCL guide).
@@ -56,6 +60,13 @@ H200 = Profile(
     buffer_bytes=34 * GIB,
 )
 
+
+def results_of_cpu(vector: int) -> tuple[int, int]:
+    """AVX-512 has 32 registers, others 16; four or so hold operands. Two multiply-adds begin in
+    each cycle and take four."""
+    return 8 * vector, (28 if vector > 8 else 12) * vector
+
+
 # A CPU runtime: private arrays that spill stay in the first-level cache.
 CPU = Profile(
     name="cpu",
@@ -68,6 +79,8 @@ CPU = Profile(
     private_words=1024,
     memory_bytes=4 * GIB,
     buffer_bytes=1 * GIB,
+    vector=16,
+    results=results_of_cpu(16),
 )
 
 PROFILES = {p.name: p for p in (MALI_G72, MALI_G76, H200, CPU)}

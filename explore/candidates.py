@@ -55,7 +55,7 @@ class Candidates:
             strategy=options.strategy,
             seed=options.seed,
             first=max(16, min(256, options.variants // 4)),
-            batch=32,
+            batch=max(8, min(32, options.variants // 12)),
         )
 
 

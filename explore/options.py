@@ -7,7 +7,7 @@ from typing import Any
 
 from explore.search import Strategy
 
-POOL = 5  # candidates drawn for each variant to be tried
+POOL = 10  # candidates drawn for each variant to be tried
 
 
 @dataclass(frozen=True, slots=True)

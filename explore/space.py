@@ -107,9 +107,9 @@ def tasks(
 
 def _chosen(names: list[str], share: int, seed: int, family: str) -> list[str]:
     """All forms, or with a small budget some: each is worth a few points."""
-    if len(names) <= max(4, share // 40):
+    if len(names) <= max(4, share // 20):
         return names
-    kept = set(Random(f"{seed} {family}").sample(names[1:], max(4, share // 40) - 1))
+    kept = set(Random(f"{seed} {family}").sample(names[1:], max(4, share // 20) - 1))
     return [n for i, n in enumerate(names) if i == 0 or n in kept]
 
 
@@ -149,13 +149,34 @@ def points(
     random = Random(f"{seed} {lowering.family} {lowering.form}")
     free = _off_divisors(system)
     rungs = {p: _rungs(random, len(free)) for p in free}
+    asked = (*system.constraints, *busy(lowering, profile))
+    space = _on_rungs(replace(system, constraints=asked), rungs)
+    if not space.count:
+        space = _on_rungs(system, rungs)
+    return space, space.sample(count, random)
+
+
+def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
+    """On rungs where there are points, else on the whole ladder, or what can be counted of it."""
     try:
         space = enumerated(on_ladder(system, rungs), most_edges=_EDGES)
         if not space.count:
-            space = enumerated(on_ladder(system, dict.fromkeys(free, LADDER)), most_edges=_EDGES)
+            space = enumerated(on_ladder(system, dict.fromkeys(rungs, LADDER)), most_edges=_EDGES)
     except Unsupported:
-        space = enumerated(on_ladder(system, dict.fromkeys(free, COARSE)))
-    return space, space.sample(count, random)
+        space = enumerated(on_ladder(system, dict.fromkeys(rungs, COARSE)), most_edges=_EDGES)
+    return space
+
+
+def busy(lowering: Lowering, profile: Profile) -> tuple[Constraint, ...]:
+    """Results enough to keep a device's arithmetic busy, and no more than its registers hold."""
+    if lowering.kept is None:
+        return ()
+    (least, most), results = profile.results, lowering.kept.results
+    why, origin = f"{least} to {most} results keep {profile.name} busy", "what is worth trying"
+    asked = [AtMost(least, results), AtMost(results, most)]
+    if least > 1:
+        asked.append(AtMost(profile.vector, 2 * lowering.kept.vector))
+    return tuple(Constraint(relation, why, origin) for relation in asked)
 
 
 def _rungs(random: Random, parameters: int) -> tuple[int, ...]:

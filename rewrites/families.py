@@ -18,7 +18,7 @@ from rewrites.registers import Registers, registers
 from rewrites.rule import Derivation, Strategy
 from rewrites.strategy import seq
 from rewrites.winograd import Winograd, winograd
-from rewrites.worth import Choice, Requirement, asked, tried
+from rewrites.worth import Choice, Kept, Requirement, asked, kept, tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Lowering:
     derivation: Derivation
     requirements: tuple[Requirement, ...]
     choices: tuple[Choice, ...] = ()
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
     program = Program(p.name, p.params, e, tuple(sorted(size_names(e))))
     proof = Derivation(p.body, steps)
     required, chosen = asked(e, steps, form.way), tried(e, form.way)
-    return Lowering(family, form.name, program, proof, required, chosen)
+    return Lowering(family, form.name, program, proof, required, chosen, kept(e, form.way))
 
 
 def first(p: Program, family: str) -> Lowering:

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from ir.nat import Size, bind, named, names
 from ir.nodes import Expr, PadEdge, Split
@@ -63,6 +64,24 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
 ENOUGH: dict[str, tuple[Requirement, ...]] = {
     "blocked": (Requirement(FEW, THREADS, f"a group of at least {FEW} work-items"),)
 }
+
+
+# What a work-item keeps in registers, and the vectors that it is made of.
+BLOCKS: dict[str, tuple[str, ...]] = {"registers": ("tr", "tx", "ty", "v")}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The results that a work-item keeps in registers, in vectors of so many."""
+
+    results: Size
+    vector: Size
+
+
+def kept(e: Expr, way: str) -> Kept | None:
+    """The block of a family that has no other work-items to hide its latencies."""
+    present = [named(p) for p in BLOCKS.get(way, ()) if p in size_names(e)]
+    return Kept(prod(present, start=1), named("v")) if named("v") in present else None
 
 
 def tried(e: Expr, way: str) -> tuple[Choice, ...]:
