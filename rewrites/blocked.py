@@ -30,14 +30,14 @@ from rewrites.laws_map import round_map, split_map
 from rewrites.laws_reduce import partial_reduce
 from rewrites.laws_vector import vectorize_map
 from rewrites.laws_view import join_open, transpose_inner
-from rewrites.naive import plain
+from rewrites.naive import wherever
 from rewrites.normal import normalise
 from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, rounded, sort
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import depth, has_reduction
-from rewrites.spine import body, inside, kernels, nest, store_operands
+from rewrites.shape import depth
+from rewrites.spine import body, inside, store_operands
 from rewrites.spread import spread
 from rewrites.strategy import attempt, child, seq, skip
 
@@ -63,19 +63,14 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
         store_operands(params),
         prepare(params, form.choices),
         in_parts(partial_reduce(k=S)) if form.split else skip,
-        kernels(partial(kernel, params, form)),
+        wherever(partial(kernel, params, form)),
         shared_by_groups,
     )
 
 
 def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
     """One kernel, its rows and columns found by what reaches its operands."""
-    if not has_reduction(e):
-        return plain(e)
-    dims = classify(e) if not form.split or len(nest(e)) else None
-    if form.split and dims is not None and not dims.rows:
-        return plain(e)
-    assert dims is not None
+    dims = classify(e)
     if form.by_rows:
         dims = Dims((*dims.batch, *dims.columns[:-1]), dims.rows, dims.columns[-1:])
     if form.flipped:

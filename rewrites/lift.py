@@ -8,7 +8,7 @@ where windows slide), `rho` the padding added so that tiles fit.
 
 # key: e term, s strategy, n position in the nest, d dimension
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ir.nat import Size, exact, named
@@ -23,14 +23,13 @@ from rewrites.laws_lower import to_local, to_parallel, to_seq
 from rewrites.laws_map import extend_map, split_map
 from rewrites.laws_reduce import partial_reduce, stride_parts
 from rewrites.laws_vector import partial_reduce_vector
-from rewrites.naive import plain
+from rewrites.naive import wherever
 from rewrites.normal import flat, perfect, simplify
 from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, sort, tile
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import has_reduction
-from rewrites.spine import inside, kernels, nest, store_operands
+from rewrites.spine import inside, nest, store_operands
 from rewrites.spread import spread
 from rewrites.strategy import seq, skip
 
@@ -58,19 +57,17 @@ def lift(params: frozenset[str], form: Lift) -> Strategy:
         store_operands(params),
         prepare(params, form.choices),
         in_parts(sums) if form.stored_sums else skip,
-        kernels(partial(_kernel, params, form, sums)),
+        wherever(partial(_kernel, params, form, sums)),
         shared_by_groups,
     )
 
 
 def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:
-    dims = classify(e) if has_reduction(e) else None
-    if dims is None or (form.stored_sums and not dims.rows):
-        return plain(e)
+    dims = classify(e)
     if not dims.columns or not dims.rows:
         raise Refused("no operand is shared between results: nothing for the kernels to share")
     if form.stored_sums and len(nest(e)) - 1 not in dims.batch:
-        raise Refused("only the last reduction of a program is completed by a second kernel")
+        form = replace(form, stored_sums=False)  # only the last reduction is taken in parts
     return _tiled(params, form, sums, e, dims)(e)
 
 

@@ -23,14 +23,13 @@ from rewrites.dims import Dims, Refused, classify
 from rewrites.hoist import block
 from rewrites.laws_map import split_map
 from rewrites.laws_vector import vectorize_map
-from rewrites.naive import plain
+from rewrites.naive import wherever
 from rewrites.normal import normalise
 from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, rounded, sort, tile
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import has_reduction
-from rewrites.spine import inside, kernels, nest, store_operands
+from rewrites.spine import inside, nest, store_operands
 from rewrites.strategy import seq
 
 
@@ -50,14 +49,12 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
         normalise,
         store_operands(params),
         prepare(params, form.choices),
-        kernels(partial(kernel, params, form)),
+        wherever(partial(kernel, params, form)),
     )
 
 
 def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
     """One kernel, its rows and columns found by what reaches its operands."""
-    if not has_reduction(e):
-        return plain(e)
     dims = classify(e)
     return seq(*_steps(params, form, dims, len(nest(e))))(e)
 

@@ -26,13 +26,14 @@ from rewrites.laws_pad import fission_zip
 from rewrites.laws_reduce import release_init
 from rewrites.laws_view import transpose_inner
 from rewrites.matrices import tidied, transform_kernel
+from rewrites.naive import wherever
 from rewrites.normal import normalise, simplify
 from rewrites.prepare import panels
 from rewrites.registers import Registers
 from rewrites.registers import kernel as registers_kernel
 from rewrites.reshape import merge, sort, swap
 from rewrites.rule import Place, Rewritten, Strategy
-from rewrites.spine import inside, kernels, nest, nested
+from rewrites.spine import inside, nest, nested
 from rewrites.strategy import at, attempt, child, choice, seq
 from rewrites.tiles import tiles
 
@@ -57,7 +58,7 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
         outer = len(dims.batch) + len(dims.columns)
         return seq(*_transforms(form.m, dims, lead), _stored(form, outer, d))(e)
 
-    return seq(normalise, run, kernels(partial(_kernel, params, form.products)))
+    return seq(normalise, run, wherever(partial(_kernel, params, form.products)))
 
 
 def _kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:

@@ -2,7 +2,6 @@
 
 # key: n batch, h w image sides, p padding, r kernel side, s step, c channels, m output channels
 
-from collections.abc import Callable
 from random import Random
 
 import numpy as np
