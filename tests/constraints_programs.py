@@ -17,6 +17,7 @@ from ir.nodes import (
     Expr,
     Join,
     Lam,
+    Let,
     Level,
     Lit,
     Map,
@@ -132,13 +133,16 @@ def picked(n: int) -> Program:
 
 def legal(program: Program, values: Mapping[str, int], device: Profile, memory: int) -> bool:
     """Whether a program with these values has whole sizes, meets its nodes, and fits."""
+    return types_and_nodes_hold(program, values) and _fits(
+        program, bind_sizes(program.body, values), device, memory
+    )
+
+
+def types_and_nodes_hold(program: Program, values: Mapping[str, int]) -> bool:
+    """Whether a program with these values has whole sizes, and its nodes what they ask."""
     try:
         e = bind_sizes(program.body, values)
-        return (
-            all(map(_whole, _types(e)))
-            and all(map(_node, subterms(e)))
-            and _fits(program, e, device, memory)
-        )
+        return all(map(_whole, _types(e))) and all(map(_node, subterms(e)))
     except (IllTyped, ZeroDivisionError, AssertionError):
         return False
 
@@ -166,6 +170,8 @@ def _node(e: Expr) -> bool:
             n = _number(_array(xs).size)
             a, b = _number(size), _number(step)
             return 1 <= a <= n and b >= 1 and (not strict or (n - a) % b == 0)
+        case ReduceSeq(_, Lam(_, Let(_, ToLocal(_, True), _)), xs, _):
+            return _number(_array(xs).size) >= 2  # or nothing is loaded ahead
         case At(k, xs):
             return 0 <= _number(k) < _number(_array(xs).size)
     return True
