@@ -39,6 +39,8 @@ def least(a: Size, low: Mapping[str, int]) -> int | None:
         return a
     if a.den != (((), 1),) or any(k < 0 for _, k in a.num):
         return None
+    if any(not isinstance(atom, Name) for monomial, _ in a.num for atom, _ in monomial):
+        return None
     return extreme(a.num, {p: (n, None) for p, n in low.items()}, top=False)
 
 

@@ -8,6 +8,8 @@ from constraints.bounds import ENDLESS, bounds, least
 from constraints.terms import AtMost, Constraint, Divides, Equal, show_relation, spell
 from ir.nat import Nat, Size
 
+LEGIBLE = 60  # characters of a relation
+
 
 def explain(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
     """Why no variant satisfies all of these."""
@@ -30,7 +32,8 @@ def _words(c: Constraint, low: Mapping[str, int], fixed: Mapping[Size, Size]) ->
             return f"{c.why}{place}"
         case Equal():
             return f"{show_relation(c.relation)} ({c.why})"
-    return f"{show_relation(c.relation)} ({c.why}){place}"
+    relation = show_relation(c.relation)
+    return f"{relation} ({c.why}){place}" if len(relation) <= LEGIBLE else f"{c.why}{place}"
 
 
 def _valued(a: Size, fixed: Mapping[Size, Size]) -> str:

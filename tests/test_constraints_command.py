@@ -55,6 +55,22 @@ def test_no_variant_is_explained_and_exits_1(
     assert "no variant: T = 5 (you fixed it); T = 5 does not divide 24" in capsys.readouterr().out
 
 
+def test_no_time_to_say_why_is_said(tiled: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([tiled, "--fix", "T=5", "--time-limit", "0"]) == 1
+    assert "no variant; the time limit is too short to say why" in capsys.readouterr().out
+
+
+def test_what_is_needed_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The least of a quotient is not known: the quotient is shown."""
+    layer = ["--set", "C=3", "--set", "W=4096", "--limit", "buffer_bytes=1000000000000"]
+    options = ["--family", "blocked", "--profile", "h200"]
+    vgg = str(Path(EXAMPLE).parent / "vgg.lift")
+    assert main([vgg, *options, *layer]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert "65535 work-groups along dimension 1 < floor(ly * tc + 16777215, ly * tc)" in told
+    assert "; rounding up adds at most a quarter at family blocked;" in told
+
+
 def test_memory_may_be_limited(tiled: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([tiled, "--max-memory", "100B"]) == 1
     assert "the allowed global memory 100 B < 192 B" in capsys.readouterr().out

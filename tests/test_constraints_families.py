@@ -31,7 +31,7 @@ LOCAL, GROUP, MEMORY = 2048, 64, 12_000
 TIGHT = with_overrides(
     MALI_G72, {"group_items": GROUP, "local_bytes": LOCAL, "private_words": 24, "code": 400}
 )
-POINTS = 48
+POINTS = 36
 
 Point = dict[str, int]
 
@@ -40,9 +40,9 @@ FORMS = (
     ("registers", "relaid tall taps"),
     ("blocked", "ahead flipped"),
     ("blocked", "padded relaid split ahead"),
-    ("blocked", "rows along"),
+    ("mec", "blocked along"),
     ("lift", "vectors unrolled"),
-    ("lift", "padded relaid stored-sums"),
+    ("lift", "padded relaid stored-sums coalesced"),
 )
 
 

@@ -6,15 +6,22 @@ of ω, vectors of v.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from time import process_time
 
 import pytest
+from scipy.stats import chisquare
 
 from constraints.devices import MALI_G72
 from constraints.enumerate import space, stratified
 from constraints.solver import Answer, Solver
 from constraints.terms import AtMost, Constraint, OneOf, System, divides, holds
+from explore.lowering import lowering
+from explore.space import constraints
 from ir.nat import exact, named
+from ir.parse import parse_file
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
 
 RHO, THETA, KAPPA, SIGMA, OMEGA, V = map(named, ("ρ", "θ", "κ", "σ", "ω", "v"))
 NAMES = ("ρ", "θ", "κ", "σ", "ω", "v")
@@ -110,3 +117,31 @@ def test_an_exhausted_time_limit_is_unknown_and_not_a_guess() -> None:
     assert not solver.domain("κ", [1, 2]).exact
     assert solver.minimise([KAPPA]) is None
     assert solver.necessary() == solver.system.constraints
+
+
+def derived(**sizes: int) -> System:
+    """What the derived family demands, walking its lowered program."""
+    return constraints(lowering(parse_file(EXAMPLES / "vgg.lift", sizes), "lift"), MALI_G72)
+
+
+@pytest.mark.parametrize("number", LAYERS)
+def test_the_derived_familys_points_cover_three_hundred_tilings(number: int) -> None:
+    layer = LAYERS[number]
+    system = derived(C=layer.channels, W=layer.size, H=layer.size, M=layer.kernels)
+    start = process_time()
+    points = space(system).sample(1000, seed=1)
+    assert process_time() - start < 5
+    assert len({tuple(p.values()) for p in points}) == 1000
+    assert len({(p["rho"], p["theta"]) for p in points}) >= 300
+    assert all(holds(c.relation, p) for c in system.constraints for p in points)
+
+
+def test_the_derived_familys_samples_are_uniform() -> None:
+    found = space(derived(C=4, W=6, H=6, M=4))
+    rank = {tuple(p.values()): i for i, p in enumerate(found.all())}
+    assert 200 < found.count == len(rank) < 5000
+    tally = [0] * found.count
+    for seed in range(found.count // 10):
+        for p in found.sample(100, seed):
+            tally[rank[tuple(p.values())]] += 1
+    assert chisquare(tally).pvalue > 0.001
