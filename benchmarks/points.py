@@ -133,9 +133,7 @@ def _expected(layer: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
 # ---- outside
 
 
-def lowerings(
-    pool: ProcessPoolExecutor, layer: str, family: str
-) -> list[tuple[Lowering, float]]:
+def lowerings(pool: ProcessPoolExecutor, layer: str, family: str) -> list[tuple[Lowering, float]]:
     """The forms that apply."""
     names = [form.name for form in forms(program(layer), family)]
     n = len(names)

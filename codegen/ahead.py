@@ -38,7 +38,7 @@ from codegen.tree import (
 )
 from codegen.values import substituted
 from codegen.views import ArrayView
-from ir.ahead import loaded_ahead
+from ir.ahead import at_once, loaded_ahead
 from ir.nodes import Expr, Lam, Pattern, Var
 
 if TYPE_CHECKING:
@@ -107,8 +107,10 @@ class Pipeline:
 def pipeline(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
     """What of f's body runs ahead, and the rest of the body."""
     found, rest = loaded_ahead(f)
-    if not found or isinstance(f.pattern, Var) or xs.axis.size < 2:
+    if not found or isinstance(f.pattern, Var):
         return None, f.body
+    if xs.axis.size < 2:
+        return None, at_once(f.body)
     tiles = [
         Tile(p, tile.e, making.local(emitter, tile.e, hint_of(p), halves=2)) for p, tile in found
     ]

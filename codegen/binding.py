@@ -8,38 +8,21 @@ from codegen.scope import Scope
 from codegen.tree import Apply, Load, Select, Space, Value, kind_of, subvalues
 from codegen.views import TupleView, View
 from ir.nodes import (
-    AsScalar,
     AsVector,
-    At,
-    Concat,
     Expr,
-    Generate,
-    Get,
-    Join,
     Lam,
     Let,
-    MakeArray,
-    MakeTuple,
-    Map,
     MapPar,
     MapSeq,
-    Pad,
-    PadEdge,
     Pattern,
     Reduce,
     ReduceSeq,
-    Reorder,
-    Slide,
-    Split,
     Store,
     ToLocal,
     ToPrivate,
-    Transpose,
     Var,
-    Zip,
 )
 from ir.terms import children, free, subterms, variables
-from ir.views import is_table
 
 Env = Mapping[str, View]
 MADE = Store | ToLocal | ToPrivate
@@ -105,30 +88,6 @@ def named(scope: Scope, hint: str, e: Value) -> Value:
     memory = scope.memory(hint, Space.PRIVATE, kind.scalar, kind.width)
     scope.store(memory, constant(0), e)
     return Load(memory, constant(0), kind.width)
-
-
-def is_layout(e: Expr) -> bool:
-    """Whether e only says where things lie: reading it computes nothing."""
-    match e:
-        case Var():
-            return True
-        case Map(f, xs):
-            return is_layout(f.body) and is_layout(xs)
-        case Generate(_, f):
-            return is_layout(f.body)
-        case Get(_, inner) | Split(_, inner) | Join(inner) | Slide(_, _, inner, _):
-            return is_layout(inner)
-        case Transpose(inner) | Reorder(_, inner) | At(_, inner) | AsVector(_, inner):
-            return is_layout(inner)
-        case AsScalar(inner) | Pad(_, _, _, inner) | PadEdge(_, _, _, inner):
-            return is_layout(inner)
-        case Zip(parts) | MakeTuple(parts):
-            return all(map(is_layout, parts))
-        case Concat(a, b):
-            return is_layout(a) and is_layout(b)
-        case MakeArray(parts):
-            return is_table(e) or all(map(is_layout, parts))
-    return False
 
 
 def forms_vectors(e: Expr) -> bool:

@@ -15,7 +15,6 @@ from codegen.binding import (
     Env,
     forms_vectors,
     hint_of,
-    is_layout,
 )
 from codegen.condition import within
 from codegen.index import Index, constant
@@ -46,6 +45,7 @@ from ir.nodes import (
 )
 from ir.types import Array
 from ir.typing import elem_of, size_of
+from ir.views import is_layout
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@
 
 from dataclasses import dataclass, field
 
-from codegen.binding import is_layout
 from ir.errors import Unsupported
 from ir.nodes import (
     AsScalar,
@@ -24,6 +23,7 @@ from ir.nodes import (
 from ir.terms import component, free, over, substitute
 from ir.types import Type
 from ir.typing import type_of
+from ir.views import is_layout
 
 
 @dataclass(frozen=True, slots=True)

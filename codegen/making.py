@@ -16,7 +16,6 @@ from codegen.binding import (
     hint_of,
     is_big,
     is_heavy,
-    is_layout,
     named,
     uses,
 )
@@ -53,8 +52,10 @@ from ir.nodes import (
     Var,
     Zip,
 )
+from ir.show import show
 from ir.types import Scalar, Vector
 from ir.typing import type_of
+from ir.views import is_layout
 
 if TYPE_CHECKING:
     from codegen.emit import Emitter
@@ -132,7 +133,13 @@ def materialised(emitter: Emitter, e: Expr, env: Env, hint: str) -> View:
                 "store depends on the variables of a map around it; expected one that depends "
                 "on the program's parameters only"
             )
-        case ToLocal(inner, _):
+        case ToLocal(_, True):
+            raise Unsupported(
+                f"{_brief(e)} is not known an iteration ahead: expected `let t = toLocalAhead(…)` "
+                "at the head of a reduction's function, of neither the accumulator nor an earlier "
+                "let; toLocal loads what is needed at once"
+            )
+        case ToLocal(inner, False):
             place = local(emitter, inner, hint)
             emitter.emit(inner, env, place)
         case ToPrivate(inner):
@@ -186,3 +193,8 @@ def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places
 def _made(e: Expr) -> bool:
     """Whether e says where it is to be made real."""
     return isinstance(e, ToLocal | ToPrivate | Store | ReduceSeq | Reduce)
+
+
+def _brief(e: Expr) -> str:
+    line = " ".join(show(e).split())
+    return line if len(line) <= 80 else f"{line[:79]}…"

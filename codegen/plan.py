@@ -46,3 +46,8 @@ class Plan:
     buffers: tuple[Buffer, ...]
     memory_bytes: int  # peak global bytes live during an inference
     workspace_bytes: int  # temporaries alone, after sharing
+
+    @property
+    def uses_half(self) -> bool:
+        """Whether it needs cl_khr_fp16."""
+        return "cl_khr_fp16" in self.source or any(b.scalar == "half" for b in self.buffers)

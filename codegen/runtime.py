@@ -199,7 +199,7 @@ class Session:
     def build(self, plan: Plan, options: str = "", checking: bool = False) -> "Program":
         """Compile a plan, or fetch it compiled. `checking` poisons and guards its buffers."""
         arrays.outputs(plan)
-        if not self.device.half and any(b.scalar == "half" for b in plan.buffers):
+        if plan.uses_half and not self.device.half:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
             raise UserError(f"{missing}: use float, or another device")
         compiled = self._compiled(plan.source, options)

@@ -1,10 +1,10 @@
 """Private memory for what parallel maps make: each work-item keeps its own share."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from codegen import places
 from codegen.axes import Axis, Owned, Plain, joined, number
-from codegen.binding import is_layout
 from codegen.places import Allocate, ArrayPlace, Place, Step, TuplePlace, array_place, laid
 from codegen.scope import Scope
 from ir.nodes import (
@@ -29,84 +29,113 @@ from ir.nodes import (
 from ir.terms import free, subterms
 from ir.types import unlift
 from ir.typing import elem_of, size_of, type_of
+from ir.views import is_layout
 
-NOTHING: Mapping[str, Place] = {}
+
+def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
+    """A place for e, in the shape in which its maps make it."""
+    return _Shares(scope, allocate, (), (), {}).of(e)
 
 
-def kept(
-    scope: Scope,
-    e: Expr,
-    allocate: Allocate,
-    path: tuple[Step, ...] = (),
-    where: tuple[int, ...] = (),
-    known: Mapping[str, Place] = NOTHING,
-) -> Place:
-    """A place for e, in the shape in which its maps make it; `known`: those of variables."""
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """Places for terms inside the axes walked so far (`path`), for the part `where` of a tuple;
+    `known`: those of variables."""
 
-    def again(body: Expr, path: tuple[Step, ...], where: tuple[int, ...]) -> Place:
-        return kept(scope, body, allocate, path, where, known)
+    scope: Scope
+    allocate: Allocate
+    path: tuple[Step, ...]
+    where: tuple[int, ...]
+    known: Mapping[str, Place]
 
-    def under(axis: Axis, body: Expr) -> Place:
+    def of(self, e: Expr) -> Place:
+        if isinstance(e, Var) and e.name in self.known:
+            return self.known[e.name]
+        if is_parallel(e) or free(e) & self.known.keys():
+            place = self.made(e) or self.arranged(e)
+            if place is not None:
+                return place
+        return laid(type_of(e), self.path, self.allocate, self.where)
+
+    def made(self, e: Expr) -> Place | None:
+        """What is computed: its elements lie where the loop that makes them runs."""
+        match e:
+            case MapPar(level, dim, f, xs):
+                worker = self.scope.workers[level, dim]
+                return self.along(Owned(number(size_of(xs)), worker.id, worker.count), f.body)
+            case Map(Lam(Var(), body) as f, xs) if is_layout(body) and is_parallel(xs):
+                return self.rearranged(f, xs)
+            case Map(f, xs) | MapSeq(f, xs):
+                return self.along(Plain(number(size_of(xs))), f.body)
+            case Generate(n, f):
+                return self.along(Plain(number(n)), f.body)
+            case ReduceSeq(init, f, _) | Reduce(init, f, _):
+                return self.of(f.body if is_parallel(f.body) else init)
+            case Let(_, _, body) | ToPrivate(body):
+                return self.of(body)
+            case MakeTuple(parts):
+                return TuplePlace(self.parts(parts))
+        return None
+
+    def arranged(self, e: Expr) -> Place | None:
+        """A view of what is computed: its places, arranged."""
+        match e:
+            case Zip(parts):
+                columns = tuple(map(array_place, self.parts(parts)))
+                return ArrayPlace(
+                    columns[0].axis, lambda i: TuplePlace(tuple(c.at(i) for c in columns))
+                )
+            case Join(xs):
+                return _joined(self.array(xs))
+            case Split(m, xs):
+                return _split(number(m), self.array(xs))
+            case Transpose(xs):
+                return places.transpose_out(self.array(xs))
+            case AsScalar(xs):
+                return _scalars(number(unlift(elem_of(xs))[1]), self.array(xs))
+        return None
+
+    def array(self, e: Expr) -> ArrayPlace:
+        return array_place(self.of(e))
+
+    def along(self, axis: Axis, body: Expr) -> Place:
+        """An element of the axis after another."""
+        return ArrayPlace(axis, lambda i: replace(self, path=(*self.path, (axis, i))).of(body))
+
+    def rearranged(self, f: Lam, xs: Expr) -> Place:
+        """map(row -> view(row), xs): each row's place under its name."""
+        assert isinstance(f.pattern, Var)
+        name, rows = f.pattern.name, self.array(xs)
         return ArrayPlace(
-            axis, lambda i: kept(scope, body, allocate, (*path, (axis, i)), where, known)
+            rows.axis,
+            lambda i: replace(self, known={**self.known, name: rows.at(i)}).of(f.body),
         )
 
-    def inside(xs: Expr) -> ArrayPlace:
-        return array_place(again(xs, path, where))
+    def parts(self, parts: tuple[Expr, ...]) -> tuple[Place, ...]:
+        """Each in memory of its own."""
+        return tuple(
+            [replace(self, where=(*self.where, k)).of(part) for k, part in enumerate(parts)]
+        )
 
-    if isinstance(e, Var) and e.name in known:
-        return known[e.name]
-    if not is_parallel(e) and not free(e) & known.keys():
-        return laid(type_of(e), path, allocate, where)
-    match e:
-        case MapPar(level, dim, f, xs):
-            worker = scope.workers[level, dim]
-            return under(Owned(number(size_of(xs)), worker.id, worker.count), f.body)
-        case Map(Lam(Var(name, _), body), xs) if is_layout(body) and is_parallel(xs):
-            rows = inside(xs)
-            return ArrayPlace(
-                rows.axis,
-                lambda i: kept(scope, body, allocate, path, where, {**known, name: rows.at(i)}),
-            )
-        case Map(f, xs) | MapSeq(f, xs):
-            return under(Plain(number(size_of(xs))), f.body)
-        case Generate(n, f):
-            return under(Plain(number(n)), f.body)
-        case ReduceSeq(init, f, _) | Reduce(init, f, _):
-            body = f.body if is_parallel(f.body) else init
-            return again(body, path, where)
-        case Let(_, _, body) | ToPrivate(body):
-            return again(body, path, where)
-        case MakeTuple(parts):
-            return TuplePlace(tuple(again(p, path, (*where, k)) for k, p in enumerate(parts)))
-        case Zip(parts):
-            columns = [array_place(again(p, path, (*where, k))) for k, p in enumerate(parts)]
-            return ArrayPlace(
-                columns[0].axis, lambda i: TuplePlace(tuple(c.at(i) for c in columns))
-            )
-        case Join(xs):
-            outer = inside(xs)
-            axis = array_place(places.some(outer)).axis
-            m = axis.size
-            return ArrayPlace(
-                joined(outer.axis, axis), lambda i: array_place(outer.at(i // m)).at(i % m)
-            )
-        case Split(m, xs):
-            inner = inside(xs)
-            return ArrayPlace(
-                Plain(inner.axis.size // number(m)),
-                lambda c: ArrayPlace(Plain(number(m)), lambda j: inner.at(c * number(m) + j)),
-            )
-        case Transpose(xs):
-            return places.transpose_out(inside(xs))
-        case AsScalar(xs):
-            vectors = inside(xs)
-            w = number(unlift(elem_of(xs))[1])
-            return ArrayPlace(
-                joined(vectors.axis, Plain(w)),
-                lambda j: places.narrowed(vectors.at(j // w), j % w),
-            )
-    return laid(type_of(e), path, allocate, where)
+
+def _joined(rows: ArrayPlace) -> Place:
+    inner = array_place(places.some(rows)).axis
+    m = inner.size
+    return ArrayPlace(joined(rows.axis, inner), lambda i: array_place(rows.at(i // m)).at(i % m))
+
+
+def _split(m: int, xs: ArrayPlace) -> Place:
+    return ArrayPlace(
+        Plain(xs.axis.size // m),
+        lambda c: ArrayPlace(Plain(m), lambda j: xs.at(c * m + j)),
+    )
+
+
+def _scalars(width: int, vectors: ArrayPlace) -> Place:
+    return ArrayPlace(
+        joined(vectors.axis, Plain(width)),
+        lambda j: places.narrowed(vectors.at(j // width), j % width),
+    )
 
 
 def is_parallel(e: Expr) -> bool:

@@ -17,16 +17,12 @@ from ir.nat import Size
 from ir.nodes import (
     AsScalar,
     AsVector,
-    At,
-    Concat,
     Expr,
     Generate,
-    Get,
     Join,
     Lam,
     Let,
     Level,
-    Lit,
     MakeArray,
     MakeTuple,
     Map,
@@ -38,7 +34,6 @@ from ir.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
-    Slide,
     Split,
     Store,
     ToLocal,
@@ -49,6 +44,7 @@ from ir.nodes import (
 )
 from ir.terms import children, variables
 from ir.typing import size_of, type_of
+from ir.views import is_layout
 
 
 class Space(Enum):
@@ -199,34 +195,17 @@ class _Walk:
 
     def delayed(self, e: Expr, f: Lam, xs: Expr, env: Env, to: Place, items: Size) -> Use:
         """Computed where it is read, or written to its place; rows are rearranged in place."""
-        rows = Place.NONE if to is Place.NONE or not is_view(f.body) else to
+        rows = Place.NONE if to is Place.NONE or not is_chain(f.body) else to
         over = self.use(xs, env, rows, items)
         body = self.use(f.body, _bound(env, f.pattern, over.hold), to, items)
         return _after(over, body)
 
 
 INVERTIBLE = (Join, Split, Transpose, Reorder, AsScalar, AsVector, Pad, PadEdge, MakeTuple, Zip)
-LAYOUT = (*INVERTIBLE, Concat, Get, Slide, At)
 
 
-def is_view(e: Expr) -> bool:
+def is_chain(e: Expr) -> bool:
     """A chain of views of one variable."""
     if isinstance(e, Map):
-        return is_view(e.f.body) and is_view(e.xs)
-    return isinstance(e, Var) or (isinstance(e, INVERTIBLE) and is_view(children(e)[-1]))
-
-
-def is_layout(e: Expr) -> bool:
-    """Whether e only says where things lie: reading it computes nothing."""
-    match e:
-        case Var():
-            return True
-        case MakeArray(parts):
-            return all(isinstance(p, Lit) or is_layout(p) for p in parts)
-        case Map(f, xs):
-            return is_layout(f.body) and is_layout(xs)
-        case Generate(_, f):
-            return is_layout(f.body)
-        case Pad(_, _, _, xs) | Reorder(_, xs):
-            return is_layout(xs)
-    return isinstance(e, LAYOUT) and all(map(is_layout, children(e)))
+        return is_chain(e.f.body) and is_chain(e.xs)
+    return isinstance(e, Var) or (isinstance(e, INVERTIBLE) and is_chain(children(e)[-1]))

@@ -14,7 +14,16 @@ from explore.export_t4 import to_t4
 from explore.files import write_whole
 from explore.front import by_id, front, pick
 from explore.jsonlines import to_line
-from explore.records import Failed, Measured, Peer, Record, latest
+from explore.records import (
+    Bounds,
+    Failed,
+    Measured,
+    Peer,
+    Record,
+    Variant,
+    latest,
+    least_traffic,
+)
 from explore.run import Run, limits_of
 from explore.table import front_lines
 from explore.units import show_bytes, show_time
@@ -89,7 +98,7 @@ def show(given: argparse.Namespace) -> int:
     elif given.constraints:
         print("\n".join(_constraints(run, record)))
     else:
-        print("\n".join(_summary(record)))
+        print("\n".join(_summary(record, run.environment.bounds)))
     return 0
 
 
@@ -115,7 +124,7 @@ def _constraints(run: Run, record: Record) -> list[str]:
     return [f"{c}   ({c.why}; from {c.origin})" for c in system.constraints]
 
 
-def _summary(record: Record) -> list[str]:
+def _summary(record: Record, bounds: Bounds) -> list[str]:
     variant = record.variant
     parameters = " ".join(f"{name}={value}" for name, value in variant.parameters)
     lines = [variant.id, f"  family      {variant.family} {variant.form}".rstrip()]
@@ -132,6 +141,7 @@ def _summary(record: Record) -> list[str]:
     if variant.plan is not None:
         lines.append(f"  memory      {show_bytes(record.memory_bytes)}")
         lines.append(f"  workspace   {show_bytes(record.workspace_bytes)}")
+        lines += _traffic(variant, bounds)
         for kernel in variant.plan.kernels:
             once = ", once for the constants" if kernel.prepack else ""
             grid, group = _by(kernel.global_size), _by(kernel.local_size)
@@ -141,6 +151,16 @@ def _summary(record: Record) -> list[str]:
             size = show_bytes(buffer.bytes)
             lines.append(f"  buffer      {buffer.name}: {buffer.role.value} {shape}, {size}")
     return lines
+
+
+def _traffic(variant: Variant, bounds: Bounds) -> list[str]:
+    """What it moves, beside the least that anything of its kind moves."""
+    least = least_traffic(variant, bounds)
+    if variant.traffic_bytes is None or not least:
+        return []
+    moved, times = show_bytes(variant.traffic_bytes), variant.traffic_bytes / least
+    held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""
+    return [f"  traffic     {moved}, {times:.3g} times the bound of {show_bytes(least)}{held}"]
 
 
 def _by(size: tuple[int, int, int]) -> str:
@@ -168,7 +188,7 @@ def pick_variant(given: argparse.Namespace) -> int:
     if given.json:
         print(to_line(record))
     else:
-        print("\n".join(_summary(record)))
+        print("\n".join(_summary(record, run.environment.bounds)))
     if given.export is not None:
         export(record, run.environment, given.export)
         print(f"written to {given.export}: run host.py, or make")

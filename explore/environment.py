@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from explore.bounds import Products
 from explore.records import Bounds
 
 
@@ -43,7 +44,10 @@ class Environment:
     @staticmethod
     def load(text: str) -> "Environment":
         fields = json.loads(text)
-        return Environment(**{**fields, "bounds": Bounds(**fields["bounds"])})
+        bounds = fields["bounds"]
+        known = bounds.get("products")
+        products = known and Products(**{**known, "windows": tuple(map(tuple, known["windows"]))})
+        return Environment(**{**fields, "bounds": Bounds(**{**bounds, "products": products})})
 
 
 def why_not_comparable(stored: Environment, now: Environment) -> str | None:

@@ -82,6 +82,7 @@ def _variant_json(variant: Variant) -> Json:
         "derivation": [step._asdict() for step in variant.derivation],
         "flops": variant.flops,
         "traffic_bytes": variant.traffic_bytes,
+        "chip_bytes": variant.chip_bytes,
         "features": {name: _finite(value) for name, value in variant.features},
     }
 
@@ -97,6 +98,7 @@ def _variant_from(fields: Mapping[str, Any]) -> Variant:
         plan=None if fields["source"] is None else plan_from(fields),
         flops=fields["flops"],
         traffic_bytes=fields["traffic_bytes"],
+        chip_bytes=fields.get("chip_bytes"),
         features=tuple((n, math.nan if v is None else v) for n, v in fields["features"].items()),
     )
 

@@ -127,7 +127,7 @@ class Loop:
             if pool is self.builders:
                 result = done.result
                 if isinstance(result, Failed):
-                    result = Made(None, None, None, done.seconds * 1e9, result)
+                    result = Made(None, None, None, None, done.seconds * 1e9, result)
                 self.made[done.task.number] = result
             else:
                 self._settle(done.task.number, done.result)
@@ -150,6 +150,7 @@ class Loop:
             plan=made.plan,
             flops=made.flops,
             traffic_bytes=made.traffic_bytes,
+            chip_bytes=made.chip_bytes,
         )
         if made.plan is not None and variant.key in self.outcomes:
             self._tell(n, self.outcomes[variant.key])

@@ -4,11 +4,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import ceil
 from typing import Literal, NamedTuple, TypeAlias
 
 from codegen.plan import Plan
+from explore.bounds import Products
 
 Stage = Literal["constrain", "emit", "prove", "build", "run", "verify"]
+WORD = 4  # bytes of an element
 STAGES: tuple[Stage, ...] = ("constrain", "emit", "prove", "build", "run", "verify")
 
 
@@ -32,7 +35,8 @@ class Variant:
     derivation: tuple[Step, ...] = ()
     plan: Plan | None = None
     flops: int | None = None  # operations it executes, redundant ones too
-    traffic_bytes: int | None = None  # global bytes it is modelled to move
+    traffic_bytes: int | None = None  # global bytes it moves, counted on its accesses
+    chip_bytes: int | None = None  # the most that a work-group holds in local memory and registers
     features: tuple[tuple[str, float], ...] = ()  # what the search learns from
 
     @property
@@ -123,9 +127,10 @@ class Bounds:
     """What no variant can beat on this device; None where it was not measured or does not apply."""
 
     flops: int | None = None  # the program's own operations
-    io_bytes: int | None = None  # the least global traffic any schedule needs
+    io_bytes: int | None = None  # its inputs and output once: the least whatever is on chip
     peak_flops: float | None = None  # per second, measured
     bandwidth: float | None = None  # bytes per second, measured
+    products: Products | None = None  # its multiplications, if it is one sum of products
 
     @property
     def floor_ns(self) -> float | None:
@@ -134,6 +139,18 @@ class Bounds:
         memory = _ratio(self.io_bytes, self.bandwidth)
         known = [t * 1e9 for t in (compute, memory) if t is not None]
         return max(known, default=None)
+
+
+def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
+    """The global bytes that a variant must move, holding no more on chip than it does.
+
+    One that multiplies less often than the program is another algorithm, to which only the size of
+    inputs and output applies.
+    """
+    known, chip = bounds.products, variant.chip_bytes
+    if known is None or bounds.io_bytes is None or not chip or (variant.flops or 0) < known.count:
+        return bounds.io_bytes
+    return max(bounds.io_bytes, ceil(WORD * known.direct(chip / WORD)))
 
 
 def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequence[str] = ()) -> str:

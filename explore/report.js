@@ -35,7 +35,7 @@ const rate = v => known(run.bounds.flops) && v.time_ns ? run.bounds.flops / v.ti
 const gflops = v => known(rate(v)) ? three(rate(v)) : "–";
 const sci = x => known(x) ? x.toExponential(1) : "–";
 const roof = v => known(run.bounds.floor_ns) && v.time_ns ? run.bounds.floor_ns / v.time_ns : null;
-const surplus = v => known(run.bounds.io_bytes) && known(v.traffic_bytes) ? v.traffic_bytes / run.bounds.io_bytes : null;
+const surplus = v => known(v.least_traffic) && known(v.traffic_bytes) ? v.traffic_bytes / v.least_traffic : null;
 const ran = run.variants.filter(v => known(v.time_ns));
 const predicted = ran.length > 0 && ran.every(v => v.status === "predicted");
 const groups = Object.keys(run.families).map(f => [f, ran.filter(v => v.family === f)]).filter(g => g[1].length);

@@ -20,7 +20,7 @@ from explore.files import write_whole
 from explore.front import front
 from explore.jsonlines import to_json
 from explore.palette import colours, markers
-from explore.records import STAGES, Failed, Peer, Record, Stage, latest
+from explore.records import STAGES, Bounds, Failed, Peer, Record, Stage, latest, least_traffic
 
 _DETAILS = ("parameters", "derivation", "buffers", "kernels", "source", "detail")
 _SUMMARY = (
@@ -95,7 +95,7 @@ def _run(
         "seed": environment.seed,
         "started": f"{started:%Y-%m-%d %H:%M} UTC" if environment.started_unix_s else "",
         "families": {f: {"colour": c, "marker": marks[f]} for f, c in colours(families).items()},
-        "variants": [_summary(to_json(record)) for record in found],
+        "variants": [_summary(record, bounds) for record in found],
         "front": [record.variant.id for record in front(records)],
         "curve": [
             {"id": r.variant.id, "elapsed_s": r.elapsed_s, "time_ns": r.time_ns}
@@ -121,10 +121,16 @@ def _run(
     }
 
 
-def _summary(fields: dict[str, Any]) -> dict[str, Any]:
+def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
+    fields = to_json(record)
     parameters = " ".join(f"{name}={value}" for name, value in fields["parameters"].items())
     short = {name: fields[name] for name in _SUMMARY}
-    return {**short, "parameters": parameters, "stored": ", ".join(fields["stored"])}
+    return {
+        **short,
+        "parameters": parameters,
+        "stored": ", ".join(fields["stored"]),
+        "least_traffic": least_traffic(record.variant, bounds),
+    }
 
 
 def _details(fields: dict[str, Any]) -> dict[str, Any]:

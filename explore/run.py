@@ -11,6 +11,7 @@ from typing import Any, Literal
 from codegen.devices import Device, choose, devices, working
 from constraints.devices import Profile
 from explore.again import measure_again
+from explore.bounds import products
 from explore.candidates import candidates
 from explore.cost import judge_for
 from explore.environment import Environment
@@ -148,7 +149,9 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
             "file": source.name,
             "profile": None if target.device else target.profile.name,
         },
-        bounds=Bounds(flops=operations(program), io_bytes=least_bytes(program)),
+        bounds=Bounds(
+            flops=operations(program), io_bytes=least_bytes(program), products=products(program)
+        ),
         machine={
             "host": platform.node(),
             "system": platform.platform(),

@@ -13,9 +13,10 @@ from codegen.prove import prove
 from codegen.results import BuildFailed
 from codegen.runtime import Session, open_device
 from codegen.verdicts import Refuted, sentence
-from explore.facts import flops, traffic_bytes
+from explore.facts import flops
 from explore.lowering import bound
 from explore.records import Failed, Stage
+from explore.traffic import chip_bytes, traffic_bytes
 from ir.errors import IllTyped, Unsupported, UserError
 from ir.nodes import Program
 
@@ -36,6 +37,7 @@ class Made:
     plan: Plan | None
     flops: int | None
     traffic_bytes: int | None
+    chip_bytes: int | None
     build_ns: float
     failed: Failed | None
 
@@ -64,15 +66,16 @@ def make(state: Builder, task: Task) -> Made:
         program = bound(form_program(task.program), dict(task.parameters))
         generated = generate(program, max_work_group=state.max_work_group)
     except (Unsupported, UserError, IllTyped) as error:
-        return Made(None, None, None, 0.0, Failed("emit", str(error)))
+        return Made(None, None, None, None, 0.0, Failed("emit", str(error)))
     except Exception as error:
-        return Made(None, None, None, 0.0, _bug("emit", error))
+        return Made(None, None, None, None, 0.0, _bug("emit", error))
     begun = time.perf_counter_ns()
     failed = _proved(generated) or _built(state.session, generated.plan)
     return Made(
         generated.plan,
         flops(generated.kernels),
-        traffic_bytes(generated.kernels),
+        traffic_bytes(generated),
+        chip_bytes(generated),
         float(time.perf_counter_ns() - begun),
         failed,
     )

@@ -31,7 +31,7 @@ from ir.terms import apply as substituted
 from ir.terms import fresh, variables
 from ir.types import Tuple, Type, Vector, leaves, show_type
 from ir.typing import type_of
-from ir.views import is_view
+from ir.views import is_plain_view
 
 if TYPE_CHECKING:
     from ir.elaborate import Elaborator
@@ -188,7 +188,7 @@ def _apply_native(c: "Elaborator", f: Native, args: tuple[Argument, ...], env: E
     shown = (Done(x, f.span) for p, _ in taken for x in variables(p))
     body = c.expr(f.f(*shown), env.within(scope))
     for p, value in reversed(taken):
-        body = substituted(Lam(p, body), value) if is_view(value) else Let(p, value, body)
+        body = substituted(Lam(p, body), value) if is_plain_view(value) else Let(p, value, body)
     return body
 
 

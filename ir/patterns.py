@@ -27,7 +27,7 @@ from ir.terms import component, free, substitute, variables
 from ir.types import Tuple, Type, show_type
 from ir.typing import type_of
 from ir.uses import used_once
-from ir.views import is_view
+from ir.views import is_plain_view
 
 if TYPE_CHECKING:
     from ir.elaborate import Elaborator
@@ -97,7 +97,7 @@ def bind(
     c: "Elaborator", p: SurfacePattern, a: Argument, env: Env, kept: Kept, keep: bool = False
 ) -> Env:
     """Let a pattern stand for an argument; what is computed is kept under a variable."""
-    if isinstance(a, Made) and (keep or not is_view(a.term)):
+    if isinstance(a, Made) and (keep or not is_plain_view(a.term)):
         q, env = take(c, p, type_of(a.term), env)
         kept.append((q, a.term))
         return env

@@ -30,7 +30,7 @@ from ir.spell import (
     strict_line,
 )
 from ir.types import show_type
-from ir.views import is_view
+from ir.views import is_plain_view
 
 WIDTH = 100
 
@@ -216,4 +216,4 @@ def _level(e: Expr) -> int:
 
 def _let(e: Let) -> str:
     """`let!` where parsing a `let` would put a view in the place of its name."""
-    return "let!" if is_view(e.value) or is_number(e.value) else "let"
+    return "let!" if is_plain_view(e.value) or is_number(e.value) else "let"

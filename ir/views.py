@@ -1,13 +1,17 @@
 """Which terms move no data and compute nothing: views."""
 
+# key: e term
+
 from ir.nodes import (
     AsScalar,
     AsVector,
     At,
     Concat,
     Expr,
+    Generate,
     Get,
     Join,
+    Let,
     Lit,
     MakeArray,
     MakeTuple,
@@ -18,32 +22,58 @@ from ir.nodes import (
     SizeOf,
     Slide,
     Split,
+    Store,
     Transpose,
     Var,
     Zip,
 )
+from ir.terms import children
+
+LAYOUT = (
+    Join, Split, Slide, Pad, PadEdge, Transpose, Reorder, Zip, Concat, At, AsVector, AsScalar,
+    Get, MakeArray, MakeTuple,
+)  # fmt: skip
 
 
 def is_view(e: Expr) -> bool:
-    """Only variables, numbers and layout: e may be repeated, or read in place, at no cost."""
+    """Only variables, numbers, what is stored, and layout: it costs nothing to read it twice."""
+    return _is_view(e, stored=True)
+
+
+def is_plain_view(e: Expr) -> bool:
+    """A view in which nothing is stored: it costs nothing to write it twice."""
+    return _is_view(e, stored=False)
+
+
+def _is_view(e: Expr, stored: bool) -> bool:
     match e:
         case Var() | Lit() | SizeOf():
             return True
-        case MakeTuple(parts) | MakeArray(parts) | Zip(parts):
-            return all(map(is_view, parts))
+        case Store():
+            return stored
         case Map(f, xs):
-            return is_view(f.body) and is_view(xs)
-        case Pad(_, _, value, xs):
-            return is_view(value) and is_view(xs)
-        case Concat(a, b):
-            return is_view(a) and is_view(b)
-        case Get(_, a) | Join(a) | Transpose(a) | AsScalar(a):
-            return is_view(a)
-        case Split(_, a) | Slide(_, _, a, _) | PadEdge(_, _, _, a):
-            return is_view(a)
-        case Reorder(_, a) | At(_, a) | AsVector(_, a):
-            return is_view(a)
-    return False
+            return _is_view(f.body, stored) and _is_view(xs, stored)
+        case Let(_, value, body):
+            return _is_view(value, stored) and _is_view(body, stored)
+        case Generate(_, f):
+            return _is_view(f.body, stored)
+        case Reorder(_, xs):
+            return _is_view(xs, stored)
+    return isinstance(e, LAYOUT) and all(_is_view(child, stored) for child in children(e))
+
+
+def is_layout(e: Expr) -> bool:
+    """Whether e only says where arrays lie; what pads them may be computed, where it is read."""
+    match e:
+        case Var():
+            return True
+        case Map(f, xs):
+            return is_layout(f.body) and is_layout(xs)
+        case Generate(_, f):
+            return is_layout(f.body)
+        case Pad(_, _, _, xs) | Reorder(_, xs):
+            return is_layout(xs)
+    return is_table(e) or (isinstance(e, LAYOUT) and all(map(is_layout, children(e))))
 
 
 def is_table(e: Expr) -> bool:

@@ -3,6 +3,7 @@
 # key: e term
 
 from ir.nodes import Expr, Let
+from ir.views import is_view
 from rewrites.block import unrolled_spine
 from rewrites.laws_fourier import (
     dft_of_two,
@@ -14,7 +15,6 @@ from rewrites.laws_fourier import (
 )
 from rewrites.laws_lower import to_private
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import is_view
 from rewrites.strategy import child, choice, everywhere, exhaust, seq, when
 
 divided: Strategy = exhaust(

@@ -8,9 +8,10 @@ from ir.nodes import Expr, Lam, Map, Zip
 from ir.terms import children, free
 from ir.types import Array
 from ir.typing import type_of
+from ir.views import is_view
 from rewrites.laws_map import fission
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import bound, is_view
+from rewrites.shape import bound
 from rewrites.spine import body, inside
 from rewrites.strategy import at, attempt, seq
 

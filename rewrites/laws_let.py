@@ -22,8 +22,9 @@ from ir.nodes import (
 from ir.terms import apply, children, free, let, rebuild
 from ir.typing import type_of
 from ir.uses import used_once
+from ir.views import is_view
 from rewrites.rule import Place, get, put, rule
-from rewrites.shape import apart, bound, is_view
+from rewrites.shape import apart, bound
 
 SEEN_THROUGH = (Map, Join, Split, Slide, Transpose, Pad, PadEdge, AsScalar, AsVector)
 

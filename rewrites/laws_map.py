@@ -35,8 +35,9 @@ from ir.terms import (
 )
 from ir.types import Tuple
 from ir.typing import elem_of, size_of, type_of
+from ir.views import is_view
 from rewrites.rule import Place, get, put, rule
-from rewrites.shape import apart, at_most, bound, divides, is_out_view, is_view, uses
+from rewrites.shape import apart, at_most, bound, divides, is_out_view, uses
 
 
 def compose(f: Lam, g: Lam) -> Lam:

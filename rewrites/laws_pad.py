@@ -25,9 +25,10 @@ from ir.nodes import (
 from ir.terms import free, lam, pattern_value
 from ir.types import Scalar, leaves
 from ir.typing import array_of, elem_of, size_of, type_of
+from ir.views import is_view
 from rewrites.laws_map import bound_above, tidy
 from rewrites.rule import Place, get, put, rule
-from rewrites.shape import at_most, is_view, number, uses
+from rewrites.shape import at_most, number, uses
 
 
 @rule("pad_any (0, r) . slide n s  =  slide n s . pad_any (0, r s - rest)")

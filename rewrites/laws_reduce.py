@@ -24,9 +24,10 @@ from ir.nodes import (
 from ir.terms import apply, free, lam, lam2, subterms
 from ir.types import Array, Tuple, Type
 from ir.typing import array_of, elem_of, size_of, type_of
+from ir.views import is_view
 from rewrites.laws_map import call, only_components, tidy
 from rewrites.rule import rule
-from rewrites.shape import apart, bound, divides, fold_of, is_view, operator, unit
+from rewrites.shape import apart, bound, divides, fold_of, operator, unit
 
 
 def folding(f: Lam) -> Type:

@@ -10,6 +10,7 @@ from ir.nodes import Expr, Let, Map, Reduce, Slide
 from ir.terms import children, subterms
 from ir.types import Array
 from ir.typing import type_of
+from ir.views import is_view
 from rewrites.laws_let import inline_once
 from rewrites.laws_map import fuse_maps, fuse_zip, inline_view, pull_view
 from rewrites.laws_reduce import (
@@ -22,7 +23,7 @@ from rewrites.laws_reduce import (
 )
 from rewrites.laws_view import SIMPLER
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import has_reduction, is_out_view, is_view
+from rewrites.shape import has_reduction, is_out_view
 from rewrites.strategy import child, choice, exhaust, repeat, seq, when
 
 simplify: Strategy = exhaust(choice(*(r() for r in SIMPLER)))

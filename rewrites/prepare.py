@@ -10,13 +10,14 @@ from ir.nat import Size
 from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Store, Zip
 from ir.terms import children, free
 from ir.typing import type_of
+from ir.views import is_view
 from rewrites.dims import Refused, classify
 from rewrites.gather import Layout, gathered, stored_at, views
 from rewrites.laws_lower import store
 from rewrites.laws_slide import slide_map
 from rewrites.laws_view import round_open, split_open, transpose_inner
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import depth, has_reduction, is_view
+from rewrites.shape import depth, has_reduction
 from rewrites.spine import nested
 from rewrites.strategy import at, attempt, child, choice, seq, skip, when
 

@@ -9,6 +9,7 @@ has room for the rounded-up tiles, and nothing is left to clamp.
 
 from ir.nodes import Edge, Expr, Lam, Map, PadEdge, Store, Transpose, Var, Zip
 from ir.terms import children, free, variables
+from ir.views import is_view
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission, fuse_maps, interchange_rows, tidy
 from rewrites.laws_pad import (
@@ -28,7 +29,7 @@ from rewrites.laws_pad import (
 from rewrites.laws_slide import map_slide, pad_map
 from rewrites.laws_view import SIMPLER, pad_zip
 from rewrites.rule import Place, Rewritten, Strategy
-from rewrites.shape import crops, is_view, uses
+from rewrites.shape import crops, uses
 from rewrites.strategy import attempt, child, choice, exhaust, repeat, seq, when
 
 

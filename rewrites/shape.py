@@ -7,19 +7,12 @@ from dataclasses import dataclass
 from ir.nat import Size, bind, names
 from ir.nodes import (
     AsScalar,
-    AsVector,
-    At,
     Binary,
-    Concat,
     Expr,
-    Generate,
-    Get,
     Join,
     Lam,
     Let,
     Lit,
-    MakeArray,
-    MakeTuple,
     Map,
     Pad,
     PadEdge,
@@ -27,38 +20,16 @@ from ir.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
-    SizeOf,
-    Slide,
     Split,
     Store,
     Transpose,
     Var,
-    Zip,
 )
 from ir.terms import children, free, over, rename, substitute, variables
 from ir.types import INT, Array, Scalar, Type, Vector
+from ir.views import is_view
 
-LAYOUT = (
-    Join, Split, Slide, Pad, PadEdge, Transpose, Reorder, Zip, Concat, At, AsVector, AsScalar,
-    Get, MakeArray, MakeTuple,
-)  # fmt: skip
 LARGEST = {"float": float("inf"), "half": float("inf"), "int": 2**31 - 1}
-
-
-def is_view(e: Expr) -> bool:
-    """Whether e only rearranges what exists: it costs nothing to read it twice."""
-    match e:
-        case Var() | Lit() | SizeOf() | Store():
-            return True
-        case Map(f, xs):
-            return is_view(f.body) and is_view(xs)
-        case Let(_, value, body):
-            return is_view(value) and is_view(body)
-        case Generate(_, f):
-            return is_view(f.body)
-        case Reorder(_, xs):
-            return is_view(xs)
-    return isinstance(e, LAYOUT) and all(map(is_view, children(e)))
 
 
 def is_out_view(e: Expr) -> bool:

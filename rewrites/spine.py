@@ -15,9 +15,10 @@ from ir.nodes import (
 from ir.terms import children, free
 from ir.types import Array
 from ir.typing import type_of
+from ir.views import is_view
 from rewrites.laws_lower import copy_deep, store, to_reduce_seq, to_seq
 from rewrites.rule import Rewritten, Step, Strategy
-from rewrites.shape import has_reduction, is_out_view, is_view
+from rewrites.shape import has_reduction, is_out_view
 from rewrites.strategy import attempt, child, choice, seq, skip
 
 

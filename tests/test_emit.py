@@ -121,6 +121,50 @@ def test_local_memory_inside_map_global_is_refused() -> None:
         compiled("f(xs : [[float]8]5) = mapGlobal(0)(r -> mapSeq(x -> x, toLocal(r)), xs)")
 
 
+AHEAD = """
+    f(xs : [[[float]N]K]M) =
+      mapWorkgroup(0)(p -> reduceSeq(generate(N, i -> 0.0), (acc, r) -> BODY, p), xs)
+    where N = 12, M = 4, K = 5"""
+LOAD = "toLocalAhead(mapLocal(0)(x -> x * 2, r))"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"mapLocal(0)((a, x) -> a + x, zip(acc, {LOAD}))",
+        f"mapLocal(0)((a, w) -> let t = {LOAD} a + at(1, t) + w, zip(acc, r))",
+        "let t = toLocalAhead(mapLocal(0)(a -> a * 2, acc)) "
+        "mapLocal(0)((a, x) -> a + x, zip(acc, t))",
+        "let s = toLocal(mapLocal(0)(x -> x * 2, r)) let t = toLocalAhead(mapLocal(0)(x -> x, s)) "
+        "mapLocal(0)((a, x) -> a + x, zip(acc, t))",
+    ],
+    ids=["no let", "inside a map", "of the accumulator", "of an earlier let"],
+)
+def test_a_copy_ahead_that_cannot_be_loaded_ahead_is_refused(body: str) -> None:
+    with pytest.raises(
+        Unsupported, match=r"toLocalAhead\(mapLocal\(0\).* is not known an iteration"
+    ):
+        compiled(AHEAD.replace("BODY", body))
+
+
+def test_a_copy_ahead_outside_a_reduction_is_refused() -> None:
+    with pytest.raises(Unsupported, match="is not known an iteration ahead"):
+        compiled("""
+            f(xs : [[float]8]5) = mapWorkgroup(0)(r ->
+              let t = toLocalAhead(mapLocal(0)(x -> x, r)) mapLocal(0)(x -> x, t), xs)""")
+
+
+@pytest.mark.parametrize("sizes", ["N = 12, M = 4, K = 5", "N = 12, M = 4, K = 1"])
+def test_a_copy_ahead_may_stand_after_other_lets(session: Session, sizes: str) -> None:
+    body = (
+        f"let s = toLocal(mapLocal(0)(x -> x + 1, r)) let t = {LOAD} mapLocal(0)((a, (x, y)) -> "
+        "a + x * y, zip(acc, zip(reorder(i -> N - 1 - i, s), reorder(i -> N - 1 - i, t))))"
+    )
+    text = AHEAD.replace("BODY", body).replace("N = 12, M = 4, K = 5", sizes)
+    assert ("% 2" in source(text) or "& 1" in source(text)) == ("K = 5" in sizes)
+    agrees(session, text)
+
+
 def test_groups_fill_their_own_local_memory(session: Session) -> None:
     agrees(
         session,

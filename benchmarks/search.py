@@ -1,0 +1,150 @@
+"""Is the search good? Strategies and budgets compared, on real runs and on stored ones.
+
+    python benchmarks/search.py strategies FILE|LAYER [--variants 200] [--seeds 5] [--device D]
+    python benchmarks/search.py budgets FILE|LAYER [--variants 1000] [--all 5000] [--device D]
+    python benchmarks/search.py replay RUN [--variants 200] [--seeds 5]
+
+`strategies`: guided beside random, once a seed. `budgets`: the best of few variants beside the best
+of many. The fastest variants of the runs are then timed in turns, since times of different minutes
+do not compare. `replay` needs no device: strategies look for the best among the variants of a
+stored run; make it with `--strategy random`, or what it liked is all that there is to find.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from layers import device_here, layers
+
+from codegen.devices import choose
+from explore.front import pick
+from explore.measure import Again
+from explore.options import Options
+from explore.records import Failed, Record
+from explore.replay import Replay, compare
+from explore.run import Run, Source, Target, device_pool, resume, start
+from explore.target import profile_of
+from explore.units import show_time
+from ir.command import add_set, sizes_of
+from ir.errors import UserError
+
+TURNS = 3  # of five passes each
+
+
+def strategies(given: argparse.Namespace) -> Iterator[str]:
+    """Guided and random, once a seed."""
+    ratios = []
+    for seed in range(given.seeds):
+        both = [
+            explored(given, f"{how}-{seed}", variants=given.variants, seed=seed, strategy=how)
+            for how in ("guided", "random")
+        ]
+        guided, random = in_turns(both)
+        ratios.append(random / guided)
+        yield f"seed {seed}: guided {show_time(guided)}, random {show_time(random)}"
+    yield f"random / guided: {_spelled(ratios)}"
+
+
+def budgets(given: argparse.Namespace) -> Iterator[str]:
+    """The best of few variants and of many."""
+    ratios = []
+    for seed in range(given.seeds):
+        few, many = in_turns(
+            [
+                explored(given, f"{n}-{seed}", variants=n, seed=seed)
+                for n in (given.variants, given.all)
+            ]
+        )
+        ratios.append(few / many)
+        yield f"seed {seed}: {given.variants} {show_time(few)}, {given.all} {show_time(many)}"
+    yield f"best of {given.variants} / best of {given.all}: {_spelled(ratios)}"
+
+
+def replayed(given: argparse.Namespace) -> Iterator[str]:
+    """Strategies on what a run has stored."""
+    first = [r for r in Run(Path(given.what)).records if r.round == 0]
+    found = compare(Replay.of(first), range(given.seeds), given.variants)
+    yield f"{len(first)} variants; the best of {given.variants} over the best of all:"
+    for how, several in found.items():
+        yield f"{how}: {_spelled([ratio for ratio, _ in several])}"
+
+
+def explored(given: argparse.Namespace, name: str, **options: object) -> Run:
+    """A run in its own folder, gone on with if it is there."""
+    folder: Path = given.out / f"{Path(given.what).stem}-{name}"
+    if (folder / "run.sqlite").is_file():
+        return resume(folder)[0]
+    sizes = sizes_of(given)
+    file = Path(given.what)
+    if file.suffix != ".lift":
+        layer = next(layers([given.what], None))
+        file, sizes = layer.file, dict(layer.sizes) | sizes
+    asked = Options(sizes=tuple(sorted(sizes.items())), jobs=given.jobs)
+    device = choose(given.device)
+    source = Source(file.read_text(), str(file))
+    return start(
+        source,
+        replace(asked, **options),  # type: ignore[arg-type]
+        Target(profile_of(device), device),
+        folder,
+    )[0]
+
+
+def in_turns(runs: Sequence[Run]) -> list[float]:
+    """The nanoseconds of each run's fastest variant, timed in turns."""
+    best: list[Record] = [pick(run.records) for run in runs]
+    environment = runs[0].environment
+    options = Options.from_json(environment.options)
+    program = Source(environment.program, "").program(options)
+    plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
+    times: list[list[float]] = [[] for _ in runs]
+    with ExitStack() as stack:
+        worker = device_pool(stack, runs[0].folder, program, options, device_here(environment))
+        for _ in range(TURNS):
+            worker.submit(Again(plans))
+            (done,) = islice(worker.results(), 1)
+            if isinstance(done.result, Failed):
+                raise UserError(done.result.reason)
+            for mine, medians in zip(times, done.result, strict=True):
+                mine += medians
+    return [statistics.median(several) for several in times]
+
+
+def _spelled(ratios: Sequence[float]) -> str:
+    each = " ".join(f"{ratio:.3f}" for ratio in ratios)
+    return f"median {statistics.median(ratios):.3f} ({each})"
+
+
+HOW = {"strategies": strategies, "budgets": budgets, "replay": replayed}
+
+
+def main(argv: Sequence[str]) -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("how", choices=HOW)
+    options.add_argument("what", metavar="FILE|LAYER|RUN")
+    options.add_argument("--variants", type=int)
+    options.add_argument("--all", type=int, default=5000)
+    options.add_argument("--seeds", type=int)
+    options.add_argument("--device")
+    options.add_argument("--jobs", type=int)
+    options.add_argument("--out", type=Path, default=Path("runs/search"))
+    add_set(options)
+    given = options.parse_args(argv)
+    given.variants = given.variants or (1000 if given.how == "budgets" else 200)
+    given.seeds = given.seeds or (1 if given.how == "budgets" else 5)
+    for line in HOW[given.how](given):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"{error}")

@@ -1,0 +1,143 @@
+"""Is global traffic counted as it happens, and is it never below what must be moved?"""
+
+from math import isclose, sqrt
+from random import Random
+
+import pytest
+
+from codegen.compile import Generated, generate
+from constraints.devices import profile
+from explore.bounds import Products, products
+from explore.lowering import bound
+from explore.records import Bounds, Variant, least_traffic
+from explore.space import points
+from explore.traffic import chip_bytes, kernel_traffic, traffic_bytes
+from explore.work import least_bytes, operations
+from ir.nodes import Program
+from ir.parse import parse
+from rewrites.dims import Refused
+from rewrites.families import FAMILIES, forms, lower
+
+CONV = """
+conv(const weights : [[[[float]C]R]R]M, image : [[[float]C]W]H) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(R, S, pad2d(P, 0.0, image)))
+where H = {h}, W = {w}, P = {p}, R = {r}, S = {s}, C = {c}, M = {m}
+"""
+SHAPES = (
+    {"h": 13, "w": 13, "p": 1, "r": 3, "s": 1, "c": 8, "m": 16},
+    {"h": 9, "w": 11, "p": 2, "r": 5, "s": 2, "c": 3, "m": 6},
+    {"h": 8, "w": 8, "p": 0, "r": 1, "s": 1, "c": 16, "m": 8},
+)
+MATMUL = """
+matmul(a : [[float]K]M, b : [[float]N]K) =
+  map(row -> map(column -> dot(row, column), transpose(b)), a)
+where M = 16, N = 32, K = 24
+"""
+
+
+def traffic(text: str) -> int:
+    """Of a lowered program."""
+    return traffic_bytes(generate(parse(text)))
+
+
+def test_a_tile_in_local_memory_is_loaded_once() -> None:
+    tile = """
+    p(xs : [float]64) = join(mapWorkgroup(0)(row ->
+        let tile = toLocal(mapLocal(0)(x -> x, row))
+        mapLocal(0)(i -> reduceSeq(0.0, (acc, w) -> acc + w, tile), row), split(16, xs)))
+    """
+    assert traffic(tile) == 4 * (64 + 64)
+
+
+def test_what_items_read_together_is_moved_once_and_what_they_read_again_again() -> None:
+    shared = """
+    p(xs : [float]8, ys : [float]32) = join(mapWorkgroup(0)(row ->
+        mapLocal(0)(y -> reduceSeq(y, (acc, x) -> acc + x, xs), row), split(16, ys)))
+    """
+    assert traffic(shared) == 4 * (2 * 8 + 32 + 32)
+    again = shared.replace("reduceSeq(y, ", "reduceSeq(reduceSeq(y, (a, x) -> a + x, xs), ")
+    assert traffic(again) == 4 * (2 * 2 * 8 + 32 + 32)
+
+
+def test_overlapping_windows_are_moved_address_by_address_and_padding_not_at_all() -> None:
+    windows = """
+    p(xs : [float]32) = join(mapWorkgroup(0)(ws ->
+        mapLocal(0)(w -> reduceSeq(0.0, (acc, x) -> acc + x, w), ws),
+      split(16, slide(3, 1, pad(1, 1, 0.0, xs)))))
+    """
+    taps = 31 + 32 + 31  # the first tap is padding for the first window, the last for the last
+    assert traffic(windows) == 4 * (taps + 32)
+
+
+def test_blocks_of_a_matrix_product_move_each_operand_once_a_block() -> None:
+    p = parse(MATMUL)
+    made = at(p, "blocked", "", {"lx": 2, "ly": 4, "tr": 1, "tc": 2, "v": 4, "k": 4})
+    rows, columns = 8, 8  # of a block
+    blocks = (32 // rows) * (16 // columns)
+    assert traffic_bytes(made) == 4 * (blocks * 24 * (rows + columns) + 16 * 32)
+
+
+def at(p: Program, family: str, form: str, point: dict[str, int]) -> Generated:
+    """A form of a family at a point."""
+    chosen = next(f for f in forms(p, family) if f.name == form)
+    return generate(bound(lower(p, family, chosen).program, point))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: " ".join(f"{k}{v}" for k, v in s.items()))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_variant_moves_less_than_its_bound(family: str, shape: dict[str, int]) -> None:
+    p = parse(CONV.format(**shape))
+    whole = Bounds(operations(p), least_bytes(p), products=products(p))
+    assert whole.products is not None
+    first, *others = forms(p, family)
+    for form in (first, *Random(f"{family} {shape}").sample(others, min(2, len(others)))):
+        try:
+            lowering = lower(p, family, form)
+        except Refused:
+            continue
+        for point in points(lowering, profile("h200"), 2, 0)[1]:
+            made = generate(bound(lowering.program, point))
+            moved, held = traffic_bytes(made), chip_bytes(made)
+            assert held > 0
+            assert moved >= 4 * whole.products.direct(held / 4), (form.name, point)
+            assert moved >= least_bytes(p), (form.name, point)
+
+
+def test_the_amounts_of_a_convolution() -> None:
+    p = parse(CONV.format(h=15, w=15, p=1, r=3, s=2, c=5, m=7))
+    assert products(p) == Products(8 * 8 * 7 * 5 * 9, 8 * 8 * 7, 9 / 4, ((3, 2), (3, 2)))
+
+
+def test_the_formulas_of_the_paper() -> None:
+    known = Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, ((3, 1), (3, 1)))
+    assert isclose(known.direct(1024), 28 * 28 * 64 * 32 * 9 / (4 * sqrt(2 * 9 * 1024)))
+    assert isclose(known.volume(1024), 2 * 28 * 28 * 64 * 32 * 9 / 96 + 28 * 28 * 64)
+    # Ho Wo Co Ci (m + r - 1) r / (m 2 sqrt(2 chip)) - chip
+    wide = 28 * 28 * 64 * 32 * 6 * 3 / (4 * 2 * sqrt(2 * 1024)) - 1024
+    assert isclose(known.winograd(4, 1024) or 0, wide)
+    assert Products(100, 10, 1.0).winograd(4, 8) is None
+
+
+def test_a_program_without_shared_operands_has_only_its_data_to_move() -> None:
+    p = parse("p(xs : [float]8, ys : [float]8) = map((x, y) -> x * y, zip(xs, ys))")
+    assert products(p) is None
+    bounds = Bounds(operations(p), least_bytes(p))
+    assert least_traffic(Variant("p", "naive", (), flops=8, chip_bytes=4), bounds) == 3 * 8 * 4
+
+
+def test_an_algorithm_with_fewer_multiplications_is_not_held_to_the_bound_of_products() -> None:
+    known = Products(10**9, 10, 9.0)
+    bounds = Bounds(2 * 10**9, 100, products=known)
+    direct = Variant("a", "blocked", (), flops=2 * 10**9, chip_bytes=4096)
+    winograd = Variant("b", "other", (), flops=10**8, chip_bytes=4096)
+    assert (least_traffic(direct, bounds) or 0) > 100
+    assert least_traffic(winograd, bounds) == 100
+
+
+def test_traffic_of_kernels_for_constants_is_not_of_the_inference() -> None:
+    p = parse(CONV.format(**SHAPES[0]))
+    made = at(p, "registers", "relaid", {"k": 1, "tr": 1, "tx": 1, "v": 4})
+    prepared = [k for k, s in zip(made.kernels, made.plan.kernels, strict=True) if s.prepack]
+    assert prepared
+    assert traffic_bytes(made) == sum(kernel_traffic(k) for k in made.kernels if k not in prepared)

@@ -1,0 +1,115 @@
+"""Whole runs in which something goes wrong: builds that hang, kernels without end, full disks."""
+
+import pickle
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_explore_run import TEXT, arguments
+from test_explore_store import mounted
+
+from codegen.devices import Device
+from codegen.plan import Plan
+from explore import run as runs
+from explore.__main__ import main
+from explore.measure import Measure, measure, setup_for
+from explore.options import Options
+from explore.records import Failed, Measured
+from explore.reference import stored_reference
+from explore.run import Run, Source, Target, start
+from explore.space import Derive, Derived, derive
+from explore.target import profile_of
+from explore.variant import Builder, Made, Task, builder, make
+from explore.worker import Pool
+from ir.parse import parse
+
+
+def make_or_hang(state: Builder, task: Task) -> Made:
+    """What builds, but for every third task, which never ends."""
+    if task.number % 3 == 0:
+        time.sleep(1000)
+    return make(state, task)
+
+
+def test_builds_that_hang_cost_their_variants_alone(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "make", make_or_hang)
+    monkeypatch.setattr(runs, "BUILD_LIMIT", 4.0)
+    options = Options(variants=6, families=("registers",), jobs=3)
+    run, finished = start(
+        Source(TEXT, "tiny"), options, Target(profile_of(device), device), tmp_path / "run"
+    )
+    assert finished
+    hung = [r.outcome for r in run.records if isinstance(r.outcome, Failed)]
+    assert hung
+    assert all(f.stage == "build" and f.timed_out for f in hung)
+    assert "took longer than 4 s" in hung[0].reason
+    assert run.front
+
+
+def endless(plan: Plan) -> Plan:
+    """The plan, its last kernel waiting for a number that nobody writes."""
+    kernel = plan.kernels[-1]
+    out = kernel.arguments[-1]
+    body = re.search(rf"\b{kernel.name}\([^{{]*{{", plan.source)
+    assert body
+    cell = f"*(volatile __global float *){out}"
+    wait = f"\n  while ({cell} != 3e33f) {{}}"
+    return replace(plan, source=plan.source[: body.end()] + wait + plan.source[body.end() :])
+
+
+@pytest.fixture
+def worker(device: Device, tmp_path: Path) -> Iterator[Pool[Measure, object]]:
+    if device.kind == "gpu":
+        pytest.skip("a kernel without end can hang a GPU's driver")
+    program = parse(TEXT)
+    setup = setup_for(device, program, 0, stored_reference(program, 0, tmp_path), 1e-4)
+    with Pool(measure, timeout=20.0, stage="run", setup=setup) as pool:
+        yield pool
+
+
+def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
+    device: Device, worker: Pool[Measure, object]
+) -> None:
+    derived = derive(Derive(parse(TEXT), "naive", "", profile_of(device), 1, 0))
+    assert isinstance(derived, Derived)
+    made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
+    assert made.plan is not None
+    worker.submit(Measure(0, endless(made.plan)), timeout=3.0)
+    worker.submit(Measure(1, made.plan))
+    first, second = (done.result for done in worker.map([]))
+    assert isinstance(first, Failed)
+    assert (first.stage, first.timed_out) == ("run", True)
+    assert isinstance(second, Measured)
+
+
+def test_a_full_disk_ends_a_run_in_words_and_keeps_what_was_stored(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tiny.lift"
+    file.write_text(TEXT)
+    with mounted(tmp_path / "small", "size=72k") as folder:
+        assert main(arguments(file, folder / "run", device)) == 1
+        said = capsys.readouterr().err
+        assert "disk is full" in said
+        assert "Traceback" not in said
+        kept = Run(folder / "run").records
+        subprocess.run(["mount", "-o", "remount,size=64m", str(folder)], check=True)
+        assert main(["resume", str(folder / "run")]) == 0
+        assert Run(folder / "run").records[: len(kept)] == kept
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tiny.lift"
+    file.write_text(TEXT)
+    with mounted(tmp_path / "fixed", "size=1m") as folder:
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        assert main(arguments(file, folder / "run", device)) == 1
+    assert re.search(r"cannot write .*[Rr]ead-only", capsys.readouterr().err)
