@@ -5,6 +5,7 @@
 from ir.nat import Size
 from ir.nodes import Expr, Level, Map, Reduce, Transpose, Zip
 from ir.typing import size_of
+from ir.views import is_view
 from rewrites.block import parallel
 from rewrites.laws_bilinear import spell_rows
 from rewrites.laws_lower import copy, share, to_private, to_seq
@@ -13,7 +14,6 @@ from rewrites.laws_view import SIMPLER, fewest_transposes
 from rewrites.normal import perfect
 from rewrites.reshape import merge, on_map
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import is_view
 from rewrites.spine import nest, nested
 from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, skip
 

@@ -12,8 +12,7 @@ import pytest
 from test_explore_samples import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, variant
 
 from explore.environment import Environment
-from explore.front import front
-from explore.front import Objective
+from explore.front import Objective, front
 from explore.plot import plot_front
 from explore.records import Failed, Measured, Peer, Record, Step
 from explore.report import best_so_far, failures, report, write_report
