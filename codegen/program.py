@@ -43,10 +43,18 @@ class _Cell:
 class Program:
     """A plan built for a device: call it on arrays, launch it on buffers, or time it."""
 
-    def __init__(self, session: "Session", plan: Plan, kernels: list[Any], checking: bool) -> None:
+    def __init__(
+        self,
+        session: "Session",
+        plan: Plan,
+        kernels: list[Any],
+        checking: bool,
+        code_bytes: int | None = None,
+    ) -> None:
         self.session = session
         self.plan = plan
         self.checking = checking
+        self.code_bytes = code_bytes
         self.prepack_ns = 0.0
         self._launches = list(zip(plan.kernels, kernels, strict=True))
         self._buffers = {buffer.name: buffer for buffer in plan.buffers}

@@ -179,6 +179,14 @@ def _driver(doing: str) -> Iterator[None]:
         raise RunFailed(f"{doing}: {error}") from error
 
 
+def _code_bytes(compiled: cl.Program) -> int | None:
+    """The size of what the driver made of a program, as it would be kept in a file."""
+    try:
+        return int(sum(compiled.get_info(cl.program_info.BINARY_SIZES)))
+    except cl.Error:
+        return None
+
+
 # Sessions
 
 
@@ -203,7 +211,8 @@ class Session:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
             raise UserError(f"{missing}: use float, or another device")
         compiled = self._compiled(plan.source, options)
-        return Program(self, plan, [self._kernel(compiled, k) for k in plan.kernels], checking)
+        kernels = [self._kernel(compiled, k) for k in plan.kernels]
+        return Program(self, plan, kernels, checking, _code_bytes(compiled))
 
     def _compiled(self, source: str, options: str) -> cl.Program:
         if self._cache is None:

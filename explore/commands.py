@@ -14,17 +14,9 @@ from explore.export_t4 import to_t4
 from explore.files import write_whole
 from explore.front import by_id, front, pick
 from explore.jsonlines import to_line
-from explore.records import (
-    Bounds,
-    Failed,
-    Measured,
-    Peer,
-    Record,
-    Variant,
-    latest,
-    least_traffic,
-)
+from explore.records import Peer, Record, latest
 from explore.run import Run, limits_of
+from explore.summary import summary
 from explore.table import front_lines
 from explore.units import show_bytes, show_time
 from ir.errors import UserError
@@ -98,7 +90,7 @@ def show(given: argparse.Namespace) -> int:
     elif given.constraints:
         print("\n".join(_constraints(run, record)))
     else:
-        print("\n".join(_summary(record, run.environment.bounds)))
+        print("\n".join(summary(record, run.environment.bounds)))
     return 0
 
 
@@ -124,49 +116,6 @@ def _constraints(run: Run, record: Record) -> list[str]:
     return [f"{c}   ({c.why}; from {c.origin})" for c in system.constraints]
 
 
-def _summary(record: Record, bounds: Bounds) -> list[str]:
-    variant = record.variant
-    parameters = " ".join(f"{name}={value}" for name, value in variant.parameters)
-    lines = [variant.id, f"  family      {variant.family} {variant.form}".rstrip()]
-    lines.append(f"  parameters  {parameters or 'none'}")
-    match record.outcome:
-        case Failed(stage, reason):
-            lines.append(f"  failed      at {stage}: {reason}")
-        case Measured(time, spread, error, prepack):
-            lines.append(f"  time        {show_time(time)} ± {spread:.1%}")
-            lines.append(f"  error       {error:.1e}")
-            lines.append(f"  prepack     {show_time(prepack)}")
-        case _:
-            lines.append(f"  time        {show_time(record.time_ns)} (predicted, never run)")
-    if variant.plan is not None:
-        lines.append(f"  memory      {show_bytes(record.memory_bytes)}")
-        lines.append(f"  workspace   {show_bytes(record.workspace_bytes)}")
-        lines += _traffic(variant, bounds)
-        for kernel in variant.plan.kernels:
-            once = ", once for the constants" if kernel.prepack else ""
-            grid, group = _by(kernel.global_size), _by(kernel.local_size)
-            lines.append(f"  kernel      {kernel.name}: {grid} in groups of {group}{once}")
-        for buffer in variant.plan.buffers:
-            shape = "".join(f"[{n}]" for n in buffer.shape)
-            size = show_bytes(buffer.bytes)
-            lines.append(f"  buffer      {buffer.name}: {buffer.role.value} {shape}, {size}")
-    return lines
-
-
-def _traffic(variant: Variant, bounds: Bounds) -> list[str]:
-    """What it moves, beside the least that anything of its kind moves."""
-    least = least_traffic(variant, bounds)
-    if variant.traffic_bytes is None or not least:
-        return []
-    moved, times = show_bytes(variant.traffic_bytes), variant.traffic_bytes / least
-    held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""
-    return [f"  traffic     {moved}, {times:.3g} times the bound of {show_bytes(least)}{held}"]
-
-
-def _by(size: tuple[int, int, int]) -> str:
-    return "×".join(map(str, size))
-
-
 def report(given: argparse.Namespace) -> int:
     """`explore report RUN`"""
     from explore.report import write_report  # here: slow to import
@@ -188,7 +137,7 @@ def pick_variant(given: argparse.Namespace) -> int:
     if given.json:
         print(to_line(record))
     else:
-        print("\n".join(_summary(record, run.environment.bounds)))
+        print("\n".join(summary(record, run.environment.bounds)))
     if given.export is not None:
         export(record, run.environment, given.export)
         print(f"written to {given.export}: run host.py, or make")

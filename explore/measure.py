@@ -106,6 +106,7 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
         error=error,
         prepack_ns=timing.prepack_ns,
         build_ns=task.build_ns,
+        code_bytes=checked.code_bytes,
         runs_ns=(timing.low_ns, timing.median_ns, timing.high_ns),
         stopped_early=timing.gave_up,
     )

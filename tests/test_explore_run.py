@@ -106,6 +106,9 @@ def test_every_variant_has_one_outcome_and_all_that_ran_are_right(finished: Path
     assert len(measured) >= VARIANTS // 2
     assert all(r.error is not None and r.error <= 1e-4 for r in measured)
     assert {r.variant.family for r in records} == {"naive", "registers"}
+    sizes = {r.outcome.code_bytes for r in measured if isinstance(r.outcome, Measured)}
+    assert all(size and size > 500 for size in sizes)
+    assert len(sizes) > 1
 
 
 def test_no_point_off_the_front_dominates_one_on_it(finished: Path) -> None:
