@@ -7,6 +7,7 @@ explore devices                     what there is to run on
 """
 
 import argparse
+import difflib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,7 +28,12 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0; 1 after a message about a mistake; 2 for bad usage."""
     given = list(sys.argv[1:] if argv is None else argv)
-    commands: dict[str, Callable[[list[str]], int]] = {
+    verb = _commands().get(given[0]) if given else None
+    return guard(lambda: _start(given) if verb is None else verb(given[1:]))
+
+
+def _commands() -> dict[str, Callable[[list[str]], int]]:
+    return {
         "resume": _resume,
         "front": _front,
         "show": _show,
@@ -37,8 +43,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         "export": _export,
         "devices": _devices,
     }
-    verb = commands.get(given[0]) if given else None
-    return guard(lambda: _start(given) if verb is None else verb(given[1:]))
+
+
+def _refuse_unknown(argv: list[str]) -> None:
+    """A first word that is neither a command nor a file is a command misspelt."""
+    if argv and not argv[0].startswith("-") and "." not in argv[0] and not Path(argv[0]).exists():
+        near = difflib.get_close_matches(argv[0], _commands(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        known = ", ".join(_commands())
+        raise UserError(f"no command {argv[0]!r}: expected PROGRAM.lift or one of {known}{hint}")
 
 
 def _parser(name: str, what: str) -> argparse.ArgumentParser:
@@ -57,6 +70,7 @@ def _of_run(name: str, what: str) -> argparse.ArgumentParser:
 
 
 def _start(argv: list[str]) -> int:
+    _refuse_unknown(argv)
     parser = _parser("", __doc__ or "")
     parser.add_argument("program", type=Path, metavar="PROGRAM.lift")
     parser.add_argument("--variants", type=_count, default=1000, metavar="N")

@@ -11,7 +11,9 @@ from explore.options import POOL, Options
 from explore.records import Failed, Step, Variant
 from explore.search import Search
 from explore.space import Derive, Derived, Inapplicable, derive, tasks
+from explore.units import show_bytes
 from explore.variant import Task
+from explore.work import least_bytes
 from explore.worker import Pool
 from ir.errors import UserError
 from ir.nodes import Program
@@ -75,7 +77,7 @@ def candidates(program: Program, profile: Profile, options: Options) -> Candidat
         (f"{r.family} {r.form}".strip(), r.reason) for r in results if isinstance(r, Inapplicable)
     ]
     if not any(d.variants for d in found):
-        raise UserError(_nothing(skipped))
+        raise UserError(_nothing(program, options, skipped))
     return gathered(found, skipped)
 
 
@@ -113,7 +115,13 @@ def gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Ca
     )
 
 
-def _nothing(skipped: Sequence[tuple[str, str]]) -> str:
+def _nothing(program: Program, options: Options, skipped: Sequence[tuple[str, str]]) -> str:
+    limit, least = options.max_memory, least_bytes(program)
+    if limit is not None and limit < least:
+        return (
+            f"no variant needs only {show_bytes(limit)} of memory: the program's inputs and output "
+            f"alone are {show_bytes(least)}"
+        )
     reasons = list(dict.fromkeys(reason for _, reason in skipped))[:3]
     because = f": {'; '.join(reasons)}" if reasons else ""
     return f"no variant satisfies the constraints{because}"

@@ -28,23 +28,22 @@ def show_front(given: argparse.Namespace) -> int:
     found = front(
         run.records, given.over, limits_of(given.max_memory, given.max_time, given.max_error)
     )
-    if given.json:
-        print("\n".join(to_line(record) for record in found))
-    else:
-        print_front(run, found)
     if given.plot is not None:
         from explore.plot import plot_front  # here: slow to import
 
         known = run.environment
-        title = f"{known.name} on {known.where}"
         plot_front(
             run.records,
             given.plot,
-            title=title,
+            title=f"{known.name} on {known.where}",
             peers=run.peers,
             bounds=known.bounds,
             over=given.over,
         )
+    if given.json:
+        print("\n".join(to_line(record) for record in found))
+    else:
+        print_front(run, found)
     return 0
 
 

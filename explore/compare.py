@@ -26,12 +26,13 @@ def compare(folder: Path, against: tuple[str, ...]) -> list[dict[str, Any]]:
     target = device_of(known)
     if target is None:
         raise UserError(f"{known.where} is not here: the run was made on it")
+    peers = tuple(map(peer_named, against))
     best = pick(records)
     found = []
     with ExitStack() as stack:
         device = device_pool(stack, folder, program, options, target)
         file = stored_reference(program, options.seed, folder)
-        for name in map(peer_named, against):
+        for name in peers:
             plan = best.variant.plan
             assert plan is not None
             result = duel(name, program, options.seed, file, target, device, [plan])

@@ -9,7 +9,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -56,16 +56,17 @@ class Store:
 
     @staticmethod
     def create(folder: Path, environment: Environment) -> "Store":
-        """A new run; a folder that already holds one is refused."""
+        """A new run; a folder that already holds one is refused, unless nothing came of it."""
         with _told(folder):
             folder.mkdir(parents=True, exist_ok=True)
             lock = Lock(folder)
             with _released_on_error(lock):
-                if (folder / FILE).exists() and (folder / FILE).stat().st_size:
+                if _holds_outcomes(folder):
                     raise UserError(
                         f"{folder} already holds a run; go on with `explore resume {folder}`, "
                         "or choose another folder with --out"
                     )
+                (folder / FILE).unlink(missing_ok=True)
                 connection = _connect(folder, "rwc")
                 with connection:
                     connection.executescript(f"BEGIN; {_SCHEMA}")
@@ -159,6 +160,16 @@ def _connect(folder: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=10)
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
+
+
+def _holds_outcomes(folder: Path) -> bool:
+    """Whether a run stored something here."""
+    if not (folder / FILE).exists() or not (folder / FILE).stat().st_size:
+        return False
+    with closing(_connect(folder, "rw")) as connection:
+        tables = "SELECT count(*) FROM sqlite_master WHERE name = 'outcome'"
+        (there,) = connection.execute(tables).fetchone()
+        return not there or bool(connection.execute("SELECT 1 FROM outcome LIMIT 1").fetchone())
 
 
 def _must_exist(folder: Path) -> None:

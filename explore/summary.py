@@ -32,10 +32,8 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
 def _bounds(record: Record, bounds: Bounds) -> Iterator[tuple[str, str]]:
     variant, least = record.variant, least_traffic(record.variant, bounds)
     if bounds.floor_ns and isinstance(record.outcome, Measured):
-        yield (
-            "roofline",
-            f"{bounds.floor_ns / record.outcome.time_ns:.0%} of what the device can do",
-        )
+        share = bounds.floor_ns / record.outcome.time_ns
+        yield "roofline", f"{share:.0%} of what the device can do"
     if variant.traffic_bytes is not None and least:
         moved, times = show_bytes(variant.traffic_bytes), variant.traffic_bytes / least
         held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""

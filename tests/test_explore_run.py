@@ -6,6 +6,7 @@ import pickle
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,7 +18,6 @@ import pytest
 
 from codegen.devices import Device
 from explore.__main__ import main
-from explore.front import pareto
 from explore.lock import Lock
 from explore.measure import Measure, measure, meter
 from explore.options import Options
@@ -25,7 +25,7 @@ from explore.records import Failed, Measured, Record
 from explore.reference import inputs_of, relative_error, stored_reference
 from explore.run import Run, Source, Target, resume, start
 from explore.space import Derive, Derived, derive
-from explore.store import Store
+from explore.store import FILE, Store
 from explore.target import profile_of
 from explore.variant import Task, builder, make
 from ir.errors import UserError
@@ -113,14 +113,22 @@ def test_every_variant_has_one_outcome_and_all_that_ran_are_right(finished: Path
 
 def test_no_point_off_the_front_dominates_one_on_it(finished: Path) -> None:
     run = Run(finished)
-    newest = {r.variant.id: r for r in sorted(run.records, key=lambda r: r.round)}
-    points = [
-        (r.time_ns, r.memory_bytes)
-        for r in newest.values()
-        if isinstance(r.outcome, Measured) and not r.outcome.stopped_early
-    ]
-    expected = pareto(points, lambda p: (float(p[0] or 0), float(p[1] or 0)))
-    assert [(r.time_ns, r.memory_bytes) for r in run.front] == expected
+    with sqlite3.connect(finished / FILE) as stored:
+        rows = stored.execute(
+            "SELECT id, time_ns, memory_bytes, error, max(round) FROM outcome "
+            "WHERE status = 'measured' GROUP BY id"
+        ).fetchall()
+    stopped = {r.variant.id for r in run.records if getattr(r.outcome, "stopped_early", False)}
+    points = {id: (time, memory) for id, time, memory, _, _ in rows if id not in stopped}
+    unbeaten = {
+        id
+        for id, (time, memory) in points.items()
+        if not any(
+            t <= time and m <= memory and (t, m) != (time, memory) for t, m in points.values()
+        )
+    }
+    assert {r.variant.id for r in run.front} == unbeaten
+    assert all(error <= 1e-4 for id, _, _, error, _ in rows if id in unbeaten)
 
 
 def test_the_front_was_measured_again(finished: Path) -> None:
@@ -323,6 +331,11 @@ def test_mistakes_are_told_without_a_traceback(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(tmp_path / "none.lift")]) == 1
+    assert main(["frnt", str(tmp_path)]) == 1
+    assert main([str(file), "--max-memory", "1KiB", "--out", str(tmp_path / "small")]) == 1
+    said = capsys.readouterr().err
+    assert "did you mean 'front'" in said
+    assert "inputs and output alone are 3.28 KiB" in said
     assert main([str(file), "--families", "nonsense"]) == 1
     assert main([str(file), "--set", "Q=1"]) == 1
     assert main(["front", str(tmp_path)]) == 1

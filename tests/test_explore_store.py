@@ -106,6 +106,19 @@ def test_a_new_run_does_not_overwrite_an_old_one(run: Path) -> None:
         Store.create(run, ENVIRONMENT)
 
 
+def test_a_run_of_which_nothing_came_makes_room_for_another(tmp_path: Path) -> None:
+    Store.create(tmp_path, ENVIRONMENT).close()
+    with Store.create(tmp_path, replace(ENVIRONMENT, seed=7)) as store:
+        assert store.environment.seed == 7
+
+
+def test_another_program_s_file_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(UserError, match="already holds a run"):
+        Store.create(tmp_path, ENVIRONMENT)
+
+
 def test_a_second_run_in_the_same_folder_is_refused(run: Path) -> None:
     body = "store = Store.resume(folder, ENVIRONMENT); print('in', flush=True); time.sleep(100)"
     other = script(body, run)
