@@ -1,7 +1,15 @@
 "use strict";
 // Draws a run. Text of the program enters the page only through textContent, or plain() for plots.
 
-const run = JSON.parse(document.getElementById("run").textContent);
+async function unpacked(id) {
+  const packed = Uint8Array.from(atob(document.getElementById(id).textContent.trim()), c => c.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+}
+
+const library = document.createElement("script");
+library.textContent = await unpacked("plotly");
+document.head.append(library);
+const run = JSON.parse(await unpacked("run"));
 const byId = new Map(run.variants.map((v, i) => [v.id, { ...v, index: i }]));
 const onFront = new Set(run.front);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -163,12 +171,7 @@ function drawRoofline() {
 
 // ---- one variant -------------------------------------------------------------------------------
 
-async function inflate() {
-  const packed = Uint8Array.from(atob(at("details").textContent.trim()), c => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-const details = inflate();
+const details = unpacked("details").then(JSON.parse);
 let tab = "parameters";
 
 const table = (heads, rows) => make("table", {},
@@ -178,7 +181,7 @@ const table = (heads, rows) => make("table", {},
 const TABS = {
   parameters: (v, d) => make("div", {}, table([["parameter"], ["value", "n"]], Object.entries(d.parameters).map(([n, x]) => [n, String(x)])),
     make("p", { class: "hint" }, `stored in global memory: ${v.stored || "nothing"}`)),
-  derivation: (v, d) => make("div", {}, ...d.derivation.map((s, i) => make("div", { class: "step" },
+  derivation: (v, d, derivations) => make("div", {}, ...derivations[d.derivation].map((s, i) => make("div", { class: "step" },
     make("b", { class: "mono" }, `${i + 1}. ${s.law}`), make("i", {}, s.place), make("pre", {}, s.term)))),
   memory: (v, d) => make("div", {}, table([["buffer", "mono"], ["role"], ["elements"], ["bytes", "n"], ["slot", "n"]],
     d.buffers.map(b => [b.name, b.role, `${b.scalar} ${b.shape.join(" × ")}`, bytes(b.bytes), String(b.slot)])),
@@ -198,7 +201,7 @@ function figures(v) {
 }
 
 async function select(id) {
-  const v = byId.get(id), d = (await details)[v.index];
+  const { derivations, variants } = await details, v = byId.get(id), d = variants[v.index];
   const tabs = Object.keys(TABS).filter(name => name !== "log" || d.detail);
   if (!tabs.includes(tab)) tab = "parameters";
   const show = name => { tab = name; select(id); };
@@ -209,7 +212,7 @@ async function select(id) {
     figures(v),
     make("div", { class: "tabs", role: "tablist" }, ...tabs.map(name =>
       make("button", { role: "tab", "aria-selected": String(name === tab), onclick: () => show(name) }, name))),
-    make("div", { class: "body", tabindex: "0" }, TABS[tab](v, d))].filter(known));
+    make("div", { class: "body", tabindex: "0" }, TABS[tab](v, d, derivations))].filter(known));
   for (const row of document.querySelectorAll("tr[data-id]")) row.classList.toggle("on", row.dataset.id === id);
   const plane = at("plane");
   if (plane.data) Plotly.restyle(plane, { x: [known(v.time_ns) ? [MiB(v)] : []], y: [known(v.time_ns) ? [ms(v)] : []] }, [plane.data.length - 1]);
@@ -251,7 +254,7 @@ function failures() {
     at("failures").append(make("div", { class: "stage" }, make("span", {}, stage),
       make("div", { class: "bar" }, make("div", { width: `${100 * count / most}%` })), make("span", { class: "n" }, String(count))));
     at("failures").append(make("div", { class: "reasons" }, ...reasons.map(r => make("div", {},
-      make("button", { class: "link", onclick: () => select(r.id) }, `${r.count} ×`), make("span", {}, r.reason)))));
+      make("button", { class: "link", onclick: () => select(r.id) }, `${r.count} ×`), make("span", { title: r.reason }, r.reason)))));
   }
 }
 

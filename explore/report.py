@@ -1,7 +1,7 @@
 """A run as one HTML file that needs nothing else: no network, no server.
 
-Text from the program never becomes markup here: it travels as JSON without `<`, `>` and `&` (the
-summary) or as compressed JSON in base64 (derivations, plans, sources), and is set as text.
+Everything in it travels compressed, in base64: the plotting library, what is drawn, and the details
+of each variant. So text from the program never becomes markup here; the page sets it as text.
 """
 
 import base64
@@ -20,9 +20,19 @@ from explore.files import write_whole
 from explore.front import front
 from explore.jsonlines import to_json
 from explore.palette import colours, markers
-from explore.records import STAGES, Bounds, Failed, Peer, Record, Stage, latest, least_traffic
+from explore.records import (
+    STAGES,
+    Bounds,
+    Failed,
+    Peer,
+    Record,
+    Stage,
+    Step,
+    latest,
+    least_traffic,
+)
 
-_DETAILS = ("parameters", "derivation", "buffers", "kernels", "source", "detail")
+_DETAILS = ("parameters", "buffers", "kernels", "source", "detail")
 _SUMMARY = (
     *("id", "family", "status", "stage", "reason", "time_ns", "spread", "error", "prepack_ns"),
     *("memory_bytes", "workspace_bytes", "traffic_bytes", "elapsed_s", "stopped_early"),
@@ -41,12 +51,11 @@ def report(records: Sequence[Record], environment: Environment, peers: Sequence[
     from plotly.offline import get_plotlyjs  # here: slow to import
 
     found = latest(records)
-    details = [_details(to_json(record)) for record in found]
     values = {
         "title": html.escape(f"{environment.name} on {environment.where}"),
-        "plotly": get_plotlyjs(),
-        "run": _inert(json.dumps(_run(records, found, environment, peers), allow_nan=False)),
-        "details": _packed(json.dumps(details, allow_nan=False)),
+        "plotly": _packed(get_plotlyjs()),
+        "run": _packed(json.dumps(_run(records, found, environment, peers), allow_nan=False)),
+        "details": _packed(json.dumps(_details(found), allow_nan=False)),
         "script": _text("report.js"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda hole: values[hole[1]], _text("report.html"))
@@ -133,8 +142,15 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
     }
 
 
-def _details(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: fields[name] for name in _DETAILS}
+def _details(found: Sequence[Record]) -> dict[str, Any]:
+    """What is shown of a variant when it is chosen; those of a form share their derivation."""
+    number: dict[tuple[Step, ...], int] = {}
+    variants = []
+    for record in found:
+        fields = to_json(record)
+        shared = number.setdefault(record.variant.derivation, len(number))
+        variants.append({name: fields[name] for name in _DETAILS} | {"derivation": shared})
+    return {"derivations": list(number), "variants": variants}
 
 
 def _failed_at(records: Sequence[Record], stage: Stage) -> Iterator[tuple[str, str]]:
@@ -147,13 +163,6 @@ def _failed_at(records: Sequence[Record], stage: Stage) -> Iterator[tuple[str, s
 def _sort_of(reason: str) -> str:
     """Reasons that differ only in their numbers are one."""
     return re.sub(r"\d+(\.\d+)?", "…", reason)
-
-
-def _inert(text: str) -> str:
-    """JSON that no parser of HTML or JavaScript takes for the end of a script."""
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
 
 
 def _packed(text: str) -> str:

@@ -1,10 +1,13 @@
 """The report in a real browser, and figures: they show the run, and none of it is markup."""
 
+import base64
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,6 +117,18 @@ def test_the_file_reaches_for_nothing_outside_itself() -> None:
     assert not re.search(
         r"""<(script|link|img|iframe)[^>]*\b(src|href)=""", text.split("<main>")[0]
     )
+
+
+def test_variants_of_a_form_share_their_derivation_in_the_file() -> None:
+    text = report(RECORDS, ENVIRONMENT)
+    packed = re.search(r'id="details">([^<]*)<', text)
+    assert packed
+    details = json.loads(zlib.decompress(base64.b64decode(packed[1])))
+    assert len(details["variants"]) == len(RECORDS)
+    assert len(details["derivations"]) == len({r.variant.derivation for r in RECORDS})
+    for record, shown in zip(RECORDS, details["variants"], strict=True):
+        steps = details["derivations"][shown["derivation"]]
+        assert [tuple(step) for step in steps] == list(record.variant.derivation)
 
 
 def test_a_run_in_which_nothing_ran_still_has_a_report(browser: str, tmp_path: Path) -> None:
