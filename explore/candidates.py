@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from constraints.devices import Profile
-from explore.encode import matrix, strata
+from explore.guide import search_over
 from explore.options import POOL, Options
 from explore.records import Failed, Step, Variant
 from explore.search import Search
@@ -48,16 +48,8 @@ class Candidates:
 
     def search(self, options: Options) -> Search:
         """The order in which to try them."""
-        kinds = strata(self.variants, self.memory)
-        places = [(kind, v.form) for kind, v in zip(kinds, self.variants, strict=True)]
-        return Search(
-            matrix(self.variants)[1],
-            places,
-            self.memory,
-            strategy=options.strategy,
-            seed=options.seed,
-            first=max(16, min(256, options.variants // 4)),
-            batch=max(8, min(32, options.variants // 12)),
+        return search_over(
+            self.variants, self.memory, options.strategy, options.seed, options.variants
         )
 
 

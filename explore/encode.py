@@ -24,13 +24,14 @@ def matrix(variants: Sequence[Variant]) -> tuple[list[str], Floats]:
 
 def strata(
     variants: Sequence[Variant], memory: Sequence[float], levels: int = 4
-) -> list[tuple[str, int]]:
-    """Family and level of memory, the levels equally wide in log memory."""
+) -> list[tuple[str, int, str]]:
+    """Family, level of memory and form; the levels are equally wide in log memory."""
     logs = np.log2(np.maximum(np.asarray(memory, dtype=np.float64), 1.0))
     if not len(logs):
         return []
     edges = np.linspace(logs.min(), logs.max(), levels + 1)[1:-1]
-    return [(v.family, int(np.searchsorted(edges, x))) for v, x in zip(variants, logs, strict=True)]
+    found = zip(variants, np.searchsorted(edges, logs), strict=True)
+    return [(v.family, int(level), v.form) for v, level in found]
 
 
 def _row(variant: Variant) -> dict[str, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explore.encode import matrix, strata
+from explore.guide import search_over
 from explore.records import Record, latest
 from explore.search import Search, Strategy, run
 
@@ -21,16 +21,14 @@ class Replay:
     def of(records: Sequence[Record]) -> "Replay":
         return Replay(tuple(latest(records)))
 
-    def search(self, strategy: Strategy, seed: int) -> Search:
+    def search(self, strategy: Strategy, seed: int, budget: int) -> Search:
+        """As a run of that many variants would search."""
         variants = [record.variant for record in self.records]
-        memory = self._memory()
-        features = matrix(variants)[1]
-        kinds = strata(variants, memory)
-        return Search(features, kinds, memory, strategy=strategy, seed=seed)
+        return search_over(variants, self._memory(), strategy, seed, budget)
 
     def best_so_far(self, strategy: Strategy, seed: int, budget: int) -> list[float]:
         """The best time after 1, 2, ... evaluations; infinite while nothing has run."""
-        trace = run(self.search(strategy, seed), lambda i: self.records[i].time_ns, budget)
+        trace = run(self.search(strategy, seed, budget), lambda i: self.records[i].time_ns, budget)
         times = [math.inf if time is None else time for _, time in trace]
         return [float(t) for t in np.minimum.accumulate(times)] if times else []
 

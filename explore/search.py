@@ -37,7 +37,7 @@ class Search:
     def __init__(
         self,
         features: Floats,
-        strata: Sequence[Hashable],
+        strata: Sequence[tuple[Hashable, ...]],
         memory: Sequence[float] | None = None,
         *,
         strategy: Strategy = "guided",
@@ -55,7 +55,7 @@ class Search:
         self._order = stratified(strata, self._random)
         if strategy == "random":
             self._order = [int(i) for i in self._random.permutation(len(features))]
-        self._first = min(max(first, len(set(strata))), len(features))
+        self._first = min(first, len(features))
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()
         self._times: dict[int, float | None] = {}
@@ -116,13 +116,20 @@ class Search:
         return chosen[:count]
 
 
-def stratified(strata: Sequence[Hashable], random: np.random.Generator) -> list[int]:
-    """Every stratum in turn, a random member of each."""
-    members: dict[Hashable, list[int]] = {}
-    for i in random.permutation(len(strata)):
-        members.setdefault(strata[int(i)], []).append(int(i))
-    longest = max(map(len, members.values()), default=0)
-    return [group[k] for k in range(longest) for group in members.values() if k < len(group)]
+def stratified(strata: Sequence[tuple[Hashable, ...]], random: np.random.Generator) -> list[int]:
+    """Every stratum in turn, within it every finer one, and in the finest a random member."""
+    return _in_turns([int(i) for i in random.permutation(len(strata))], strata, 0)
+
+
+def _in_turns(members: list[int], strata: Sequence[tuple[Hashable, ...]], depth: int) -> list[int]:
+    groups: dict[tuple[Hashable, ...], list[int]] = {}
+    for i in members:
+        groups.setdefault(strata[i][depth : depth + 1], []).append(i)
+    if () in groups:
+        return members
+    ordered = [_in_turns(group, strata, depth + 1) for group in groups.values()]
+    longest = max(map(len, ordered), default=0)
+    return [group[k] for k in range(longest) for group in ordered if k < len(group)]
 
 
 def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:

@@ -126,7 +126,7 @@ def test_variants_become_rows_of_numbers_and_what_is_absent_is_told_apart() -> N
 
 def test_strata_are_families_and_levels_of_memory() -> None:
     made = [Variant(str(i), "lift", ()) for i in range(4)]
-    assert strata(made, [1.0, 2.0, 16.0, 16.0]) == [("lift", n) for n in (0, 0, 3, 3)]
+    assert strata(made, [1.0, 2.0, 16.0, 16.0]) == [("lift", n, "") for n in (0, 0, 3, 3)]
     assert len(set(strata(made, [5.0] * 4))) == 1
     assert strata([], []) == []
 

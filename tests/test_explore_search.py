@@ -2,12 +2,13 @@
 
 import itertools
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from explore.encode import matrix, strata
+from explore.guide import search_over
 from explore.records import Variant, variant_id
 from explore.search import Search, front_at, run, stratified
 
@@ -88,7 +89,7 @@ def test_the_front_is_found_too_not_only_the_fastest() -> None:
 
 def test_every_stratum_is_seen_in_the_first_rounds() -> None:
     here = landscape(2)
-    kinds = strata(here.variants, here.memory)
+    kinds = [place[:2] for place in strata(here.variants, here.memory)]
     seen = {kinds[i] for i, _ in run(here.search(), here.times.__getitem__, 64)}
     assert seen == set(kinds)
 
@@ -164,10 +165,27 @@ def test_an_empty_space_has_no_rounds() -> None:
 
 
 def test_strata_take_turns() -> None:
-    order = stratified(["a"] * 5 + ["b"] * 2 + ["c"], np.random.default_rng(0))
     kinds = ["a"] * 5 + ["b"] * 2 + ["c"]
+    order = stratified([(kind,) for kind in kinds], np.random.default_rng(0))
     assert sorted(kinds[i] for i in order[:3]) == ["a", "b", "c"]
     assert [kinds[i] for i in order[5:]] == ["a", "a", "a"]
+
+
+def test_finer_strata_take_turns_within_the_coarse_ones() -> None:
+    places = [("a", n % 3) for n in range(90)] + [("b", 0)] * 4 + [("b", 1)]
+    order = stratified(places, np.random.default_rng(0))
+    assert {places[i] for i in order[:6]} == set(places[:3]) | {("b", 0), ("b", 1)}
+
+
+def test_many_forms_leave_most_of_the_budget_to_the_model() -> None:
+    here = landscape(3)
+    many = [replace(v, form=f"form {n % 700}") for n, v in enumerate(here.variants)]
+    first = {}
+    for how in ("guided", "random"):
+        search = search_over(many, here.memory, how, 0, 200)
+        found = [t for _, t in run(search, here.times.__getitem__, 200) if t is not None]
+        first[how] = np.median(found[60:])
+    assert first["guided"] < first["random"] / 2
 
 
 def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
