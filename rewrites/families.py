@@ -11,6 +11,7 @@ from ir.nodes import Level, Program
 from ir.terms import size_names
 from rewrites.blocked import Blocked, blocked
 from rewrites.dims import Refused
+from rewrites.fgfft import Fine, fgfft
 from rewrites.lift import Lift, lift
 from rewrites.naive import naive
 from rewrites.prepare import Choices, Windows, windowed
@@ -119,6 +120,10 @@ def _winograd(p: Program) -> Iterator[Form]:
         yield Form(" ".join(words), winograd(parameters(p), form), "registers")
 
 
+def _fgfft(p: Program) -> Iterator[Form]:
+    yield Form("", fgfft(parameters(p), Fine()), "fgfft")
+
+
 def _storing(views: Views) -> Family:
     """The forms of `blocked` and `registers`, of programs with windows, that store these views."""
     said = views[0][0].value
@@ -148,7 +153,9 @@ STORING: dict[str, Family] = {
 }
 # And those that make fewer products, at the price of transforms and of some precision.
 BILINEAR: dict[str, Family] = {"winograd": _winograd}
-FAMILIES: dict[str, Family] = LOWERING | STORING | BILINEAR
+# And by Fourier transforms, of programs with windows.
+SPECTRAL: dict[str, Family] = {"fgfft": _fgfft}
+FAMILIES: dict[str, Family] = LOWERING | STORING | BILINEAR | SPECTRAL
 
 
 def forms(p: Program, family: str) -> tuple[Form, ...]:

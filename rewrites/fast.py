@@ -2,7 +2,7 @@
 
 # key: e term
 
-from ir.nodes import Expr, Let
+from ir.nodes import Expr, Let, ToPrivate
 from ir.views import is_view
 from rewrites.block import unrolled_spine
 from rewrites.laws_fourier import (
@@ -36,4 +36,4 @@ def in_registers(e: Expr) -> Rewritten | None:
 
 
 def _computes(e: Expr) -> bool:
-    return isinstance(e, Let) and not is_view(e.value)
+    return isinstance(e, Let) and not isinstance(e.value, ToPrivate) and not is_view(e.value)

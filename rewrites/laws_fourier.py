@@ -59,11 +59,11 @@ class Transform:
     length: Callable[[int], int] = lambda size: size
 
 
+STAGE = 8.0  # machine epsilons that a stage may add
+
 FORWARD = Transform(partial(dft, s=-1), COMPLEX)
 BACKWARD = Transform(partial(dft, s=1), COMPLEX)
 REAL = Transform(rdft, FLOAT)
-STAGE = 8.0  # machine epsilons that a stage may add
-
 TO_REAL = Transform(irdft, COMPLEX, lambda size: 2 * size - 2)
 
 

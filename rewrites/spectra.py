@@ -17,17 +17,20 @@ from ir.nodes import (
     Generate,
     Get,
     Lam,
+    Let,
     Lit,
     MakeTuple,
     Map,
     Reduce,
     Split,
     Unary,
+    Var,
     Zip,
 )
-from ir.terms import component, identity, lam, lam2
+from ir.terms import component, identity, lam, lam2, let
 from ir.types import FLOAT, INT, Tuple
-from ir.typing import elem_of, size_of
+from ir.typing import elem_of, size_of, type_of
+from ir.views import is_view
 
 COMPLEX = Tuple((FLOAT, FLOAT))
 ZERO = Lit(0.0, FLOAT)
@@ -90,13 +93,28 @@ def each(f: Callable[..., Expr], *arrays: Expr) -> Expr:
 
 def planes(zs: Expr) -> Expr:
     """[(re, im)]n -> [[re]n, [im]n]: complex numbers as memory holds them"""
-    re, im = (each(partial(component, i), zs) for i in (0, 1))
-    return Split(size_of(zs), Concat(re, im))
+
+    def laid(z: Expr) -> Expr:
+        return Split(size_of(z), Concat(*(each(partial(component, i), z) for i in (0, 1))))
+
+    return let("z", zs, type_of(zs), laid)
 
 
 def complexes(xss: Expr) -> Expr:
     """[[re]n, [im]n] -> [(re, im)]n"""
-    return Zip((At(0, xss), At(1, xss)))
+    if is_view(xss):
+        return Zip((At(0, xss), At(1, xss)))
+    return let("y", xss, type_of(xss), complexes)
+
+
+def planes_of(zs: Expr) -> Expr | None:
+    """The xss of complexes(xss)."""
+    match zs:
+        case Let(Var(name, _), xss, Zip((At(0, Var(x, _)), At(1, Var(y, _))))) if name == x == y:
+            return xss
+        case Zip((At(0, xss), At(1, yss))) if xss == yss and size_of(xss) == 2:
+            return xss
+    return None
 
 
 # ---- transforms

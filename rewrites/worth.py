@@ -60,6 +60,10 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
         "k": (*SMALL, 9, 11, 12, 16, 32),
         "v": (2, 4, 8),
     },
+    "fgfft": {
+        "block_size": (1, 2, 4, 8, 16, 32, 64, 128, 256),
+        "num_blocks": tuple(2**n for n in range(13)),
+    },
 }
 ENOUGH: dict[str, tuple[Requirement, ...]] = {
     "blocked": (Requirement(FEW, THREADS, f"a group of at least {FEW} work-items"),)

@@ -18,6 +18,7 @@ from ir.nodes import (
     Lam,
     Let,
     Level,
+    Lit,
     MakeTuple,
     Map,
     Pad,
@@ -33,21 +34,30 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import apply, children, free, identity, lam, pattern_value, subterms, variables
+from ir.parse import parse
+from ir.terms import apply, children, free, identity, lam, lam2, pattern_value, subterms, variables
 from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type
 from ir.typing import elem_of, size_of, type_of
 from rewrites import laws_fourier as fourier
+from rewrites import laws_hoist as out
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
 from rewrites import laws_pad as pads
 from rewrites import laws_reduce as folds
+from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
+from rewrites.cells import at_level
+from rewrites.laws_rows import added, product, slid, zeros
+from rewrites.normal import normalise
+from rewrites.reshape import sort
 from rewrites.rule import Argument, Place, Rule
 from rewrites.shape import unit
-from rewrites.spectra import COMPLEX, dft, irdft, rdft
+from rewrites.spectra import COMPLEX, complexes, dft, irdft, rdft
+from rewrites.spine import strip
+from rewrites.strategy import seq
 
 Instance = tuple[Expr, dict[str, Argument]]
 
@@ -582,6 +592,106 @@ def an_rdft(g: Terms) -> Expr:
     return rdft(g.xs(FLOAT, n), n)
 
 
+def windows_of_rows(g: Terms) -> Expr:
+    """A sum of products over windows in one dimension or two, with a step, a gap, and padding."""
+    k, s, d, p, c = g.size(1, 3), g.size(1, 3), g.size(1, 2), g.size(0, 2), g.size(1, 2)
+    w, n = d * (k - 1) + 1 + g.size(0, 4), g.size(1, 2)
+    channels = parse(
+        "f(weights : [[[[float]C]K]K]M, image : [[[float]C]W]W) = "
+        "map(rows -> map(window -> map(kernel -> "
+        "reduce(0.0, (a, (r, t)) -> reduce(a, (b, (x, y)) -> reduce(b, (e, (u, v)) -> e + u * v, "
+        "zip(x, y)), zip(r, t)), zip(dilate2d(D, window), kernel)), weights), rows), "
+        "slide2d(D * (K - 1) + 1, S, pad2d(P, 0.0, image))) "
+        f"where C = {c}, K = {k}, M = {n}, W = {w}, S = {s}, D = {d}, P = {p}"
+    )
+    done = seq(normalise, sort((0, 2, 1)))(channels.body)
+    assert done is not None
+    for param in channels.params:
+        g.params[param.var.name] = param.var.type
+    return strip(done[0])
+
+
+def slid_row(g: Terms) -> Expr:
+    v = g.size(1, 3)
+    return slid(g.xs(FLOAT, v + g.size(0, 4)), g.xs(FLOAT, v))
+
+
+def sum_of_linear(g: Terms) -> Expr:
+    """reduce 0 (acc + f x) xs"""
+    n, m = g.size(1, 3), 2 * g.size(1, 3)
+    kind = g.one_of("crop", "irdft", "complexes")
+    elem = {"crop": Array(FLOAT, m), "irdft": Array(COMPLEX, m // 2 + 1)}.get(
+        kind, Array(Array(FLOAT, m), 2)
+    )
+    xs = g.xs(elem, n)
+
+    def linear(x: Expr) -> Expr:
+        match kind:
+            case "crop":
+                return PadEdge(Edge.ANY, -1, 0, x)
+            case "irdft":
+                return irdft(x, m)
+        return complexes(x)
+
+    t = type_of(linear(Var("_", elem)))
+    step = lam2(("acc", "x"), (t, elem), lambda acc, x: added(acc, linear(x)))
+    return Reduce(zeros(t), step, xs)
+
+
+def spectra_product(g: Terms) -> Expr:
+    t = Array(Array(FLOAT, g.size()), 2)
+    return product(complexes(g.param(t)), complexes(g.param(t)))
+
+
+def hoist(g: Terms) -> Instance:
+    n = g.size()
+    xs = g.one_of(g.xs(FLOAT, n), Zip((g.xs(FLOAT, n), g.xs(n=n))))
+    p = Var("p", elem_of(xs))
+    x = Get(0, p) if isinstance(xs, Zip) else p
+    term = Binary("*", x, x)
+    body = MakeTuple((term, Map(lam("y", FLOAT, lambda y: Binary("+", y, term)), g.xs(FLOAT))))
+    return Map(Lam(p, body), xs), {"term": term}
+
+
+def before_view(g: Terms) -> Instance:
+    xss = g.param(Array(Array(Array(FLOAT, 2), g.size(3, 4)), g.size(3, 4)))
+    f = g.one_of(
+        lambda r: Map(lam("x", FLOAT, lambda x: Binary("*", x, x)), r),
+        lambda r: Join(Split(1, r)),
+    )
+    view = g.one_of(
+        Transpose(xss),
+        Slide(2, 1, Pad(1, 1, Lit(0.0, FLOAT), xss)),
+        Map(lam("r", elem_of(xss), lambda r: Pad(0, 1, Lit(0.0, FLOAT), r)), xss),
+        Transpose(Slide(2, 1, xss)),
+    )
+    levels = (
+        3
+        if isinstance(elem_of(Var("_", elem_of(view))), Array)
+        and isinstance(elem_of(Var("_", elem_of(Var("_", elem_of(view))))), Array)
+        else 2
+    )
+    return at_level(levels, view, f), {"levels": levels}
+
+
+def let_made(g: Terms) -> Instance:
+    value = g.xs()
+    x = Var("shared", type_of(value))
+    term = a_map(g, x)
+    body = g.one_of(MakeTuple((term, term)), MakeTuple((g.value(g.type()), term)))
+    return Let(x, value, body), {"term": term}
+
+
+def store_as(g: Terms) -> Instance:
+    n = g.size(1, 3)
+    t: Type = FLOAT
+    for _ in range(n):
+        t = Array(t, g.size())
+    order = list(range(n))
+    g.rng.shuffle(order)
+    return g.param(t), {"order": tuple(order)}
+
+
 def an_irdft(g: Terms) -> Expr:
     n = 4 * g.size(1, 4)
     return irdft(g.xs(COMPLEX, n // 2 + 1), n)
@@ -724,6 +834,15 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     fourier.split_rdft: plain(an_rdft),
     fourier.rdft_of_two: plain(lambda g: rdft(g.xs(FLOAT, 2), 2)),
     fourier.split_irdft: plain(an_irdft),
+    over_rows.by_rows: plain(windows_of_rows),
+    over_rows.linear_sum: plain(sum_of_linear),
+    over_rows.correlate: plain(slid_row),
+    over_rows.real_products: plain(spectra_product),
+    out.hoist: hoist,
+    out.before_view: before_view,
+    out.let_made: let_made,
+    out.store_as: store_as,
+    folds.release_init: plain(lambda g: any_fold(g, g.xs())),
     fourier.irdft_of_two: plain(lambda g: irdft(g.xs(COMPLEX, 2), 2)),
     lets.let_out: plain(let_out),
     lets.let_out_of_map: plain(let_out_of_map),

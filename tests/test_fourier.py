@@ -13,9 +13,8 @@ from codegen.prove import prove
 from codegen.runtime import Session
 from ir.interpret import evaluate
 from ir.nodes import Expr, Level, Map, Param, Program, Var
-from ir.terms import lam, let
+from ir.terms import lam
 from ir.types import FLOAT, Array
-from ir.typing import type_of
 from rewrites.block import unrolled_spine
 from rewrites.check import same_data
 from rewrites.fast import divided, in_registers
@@ -34,18 +33,14 @@ def rows_of(t: Array, transform: Callable[[Expr], Expr]) -> Program:
     return Program("rows", (Param(xs),), Map(lam("row", t, transform), xs))
 
 
-def to_planes(e: Expr) -> Expr:
-    return let("z", e, type_of(e), planes)
-
-
 TRANSFORMS: dict[str, Callable[[int], Program]] = {
-    "rdft": lambda n: rows_of(Array(FLOAT, n), lambda x: to_planes(rdft(x, n))),
+    "rdft": lambda n: rows_of(Array(FLOAT, n), lambda x: planes(rdft(x, n))),
     "irdft": lambda n: rows_of(
         Array(Array(FLOAT, n // 2 + 1), 2), lambda x: irdft(complexes(x), n)
     ),
-    "dft": lambda n: rows_of(Array(Array(FLOAT, n), 2), lambda x: to_planes(dft(complexes(x), n))),
+    "dft": lambda n: rows_of(Array(Array(FLOAT, n), 2), lambda x: planes(dft(complexes(x), n))),
     "inverse dft": lambda n: rows_of(
-        Array(Array(FLOAT, n), 2), lambda x: to_planes(dft(complexes(x), n, 1))
+        Array(Array(FLOAT, n), 2), lambda x: planes(dft(complexes(x), n, 1))
     ),
 }
 

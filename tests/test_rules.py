@@ -25,11 +25,13 @@ from ir.types import FLOAT, Array, equal
 from ir.typing import type_of
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_fourier as fourier
+from rewrites import laws_hoist as out
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
 from rewrites import laws_pad as pads
 from rewrites import laws_reduce as folds
+from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
@@ -113,6 +115,15 @@ BOTH = f"{XS}, {YS}"
 ROW_PAD = "map(row -> pad(1, 1, {}, row), xss)"
 SUM = "reduce({}, (acc, x) -> acc + x, {})"
 ZS = "xs : [(float, float)]4"
+ROWS_ADDED = "reduce(generate(3, i -> {}), (acc, row) -> map(x -> x.0 + x.1, zip(acc, {})), xss)"
+FIRST_DROPPED = "pad_any(-1, 0, pad(1, 0, 0.0, row))"
+PAD_PLUS = "map(w -> map(r -> map(x -> x + 1.0, r), w), slide(2, 1, pad(1, 1, 0.0, xss)))"
+
+
+def show_product() -> str:
+    """Products of complex numbers that are not in planes."""
+    zs = Var("zs", Array(COMPLEX, 4))
+    return show(over_rows.product(zs, zs))
 
 
 def show_transform(transform: Callable[[Expr, int], Expr], n: int) -> str:
@@ -336,6 +347,36 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     ),
     (bilinear.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
     (bilinear.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
+    # rows
+    (over_rows.by_rows, {}, XSS, "map(row -> reduce(0.0, (a, x) -> a + x * x, row), xss)"),
+    (over_rows.by_rows, {}, XS, "map(w -> reduce(0.0, (a, x) -> a + x, w), slide(2, 1, xs))"),
+    (
+        over_rows.by_rows, {}, f"{XS}, g : [float]2",
+        "map(w -> reduce(1.0, (a, (x, y)) -> a + x * y, zip(w, g)), slide(2, 1, xs))",
+    ),
+    (
+        over_rows.by_rows, {}, "xs : [float]7, gs : [[float]2]6",
+        "map((w, g) -> reduce(0.0, (a, (x, y)) -> a + x * y, zip(w, g)), "
+        "zip(slide(2, 1, xs), gs))",
+    ),
+    (over_rows.linear_sum, {}, XSS, ROWS_ADDED.format("0.0", "row")),
+    (over_rows.linear_sum, {}, XSS, ROWS_ADDED.format("1.0", FIRST_DROPPED)),
+    (
+        over_rows.correlate, {}, f"{XS}, g : [float]2",
+        "map(window -> reduce(0.0, (acc, t) -> acc + t.0 * t.1, zip(window, g)), slide(2, 2, xs))",
+    ),
+    (
+        over_rows.correlate, {}, XS,
+        "map(window -> reduce(0.0, (acc, t) -> acc + t.0 * t.1, zip(window, window)), "
+        "slide(2, 1, xs))",
+    ),
+    (over_rows.real_products, {}, "zs : [(float, float)]4", show_product()),
+    (out.hoist, {"term": Var("q", FLOAT)}, XS, "map(x -> -x, xs)"),
+    (out.before_view, {"levels": 2}, XSS, PAD_PLUS),
+    (out.before_view, {"levels": 2}, XSS, "map(row -> map(x -> -x, row), xss)"),
+    (out.let_made, {"term": Var("x", FLOAT)}, "x : float", "let! y = -x y + x"),
+    (out.store_as, {"order": (0, 0)}, XSS, "xss"),
+    (out.store_as, {"order": (0,)}, XSS, "xss"),
     # lets
     (lets.let_out, {}, XSS, "map(row -> (let! y = -(at(0, row)) y), xss)"),
     (lets.let_out_of_map, {}, XSS, "map(row -> (let! y = -(at(0, row)) y + y), xss)"),

@@ -1,0 +1,80 @@
+"""The view that shows given cells: an array over loop indices of base[a i + b j + c]…"""
+
+# key: e term, i index, k coefficient
+
+from collections.abc import Callable
+from functools import partial
+
+from ir.nat import Size
+from ir.nodes import At, Edge, Expr, Join, Map, Pad, PadEdge, Slide, Var
+from ir.terms import lam
+from ir.types import Scalar, leaves
+from ir.typing import elem_of, size_of
+from rewrites.access import Affine, Index, NoAccess
+from rewrites.laws_view import swapped
+from rewrites.shape import crops, number
+
+
+def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]) -> Expr:
+    """The array over the indices in this order of what `base` has at the coordinates.
+
+    Each index is in one coordinate; dimensions without a coordinate stay innermost.
+    """
+    e, found = base, list[Index]()
+    for level in reversed(range(len(coordinates))):
+        own = sorted(coordinates[level].terms, key=lambda term: -term[1])
+        if any(k < 1 for _, k in own):
+            raise NoAccess("an array that is read backwards")
+        e = at_level(level, e, partial(_cells, at=coordinates[level], terms=own))
+        found = [i for i, _ in own] + found
+    if sorted(found, key=repr) != sorted(order, key=repr):
+        raise NoAccess("an index that is in no dimension of an operand, or in two")
+    return permuted(e, [order.index(i) for i in found])
+
+
+def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """map^level f e; e itself where f changes nothing"""
+    if level == 0:
+        return f(e)
+    row = Var("_", elem_of(e))
+    if at_level(level - 1, row, f) == row:
+        return e
+    return Map(lam("r", elem_of(e), lambda r: at_level(level - 1, r, f)), e)
+
+
+def _cells(xs: Expr, at: Affine, terms: list[tuple[Index, int]]) -> Expr:
+    """One dimension as one for each index in its coordinate: windows in windows."""
+    xs = widened(xs, -at.constant, at.last + 1 - size_of(xs))
+    return _nested(xs, terms) if terms else At(0, xs)
+
+
+def widened(xs: Expr, left: Size, right: Size) -> Expr:
+    """xs with zeros around, or without what is not needed."""
+    if left == right == 0:
+        return xs
+    if crops(left, right):
+        return PadEdge(Edge.ANY, left, right, xs)
+    scalar = next(iter(leaves(elem_of(xs))))
+    assert isinstance(scalar, Scalar)
+    return Pad(left, right, number(0, scalar), xs)
+
+
+def _nested(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
+    (_, k), *rest = terms
+    if not rest:
+        return xs if k == 1 else Join(Slide(1, k, xs))
+    windows = Slide(1 + sum(k * (i.size - 1) for i, k in rest), k, xs)
+    if rest[0][1] == 1:
+        return windows
+    return Map(lam("window", elem_of(windows), lambda w: _nested(w, rest)), windows)
+
+
+def permuted(e: Expr, ranks: list[int]) -> Expr:
+    """The outer dimensions of e, so that the one of rank n comes to place n."""
+    ranks = list(ranks)
+    for end in reversed(range(len(ranks))):
+        for n in range(end):
+            if ranks[n] > ranks[n + 1]:
+                ranks[n], ranks[n + 1] = ranks[n + 1], ranks[n]
+                e = swapped(e, n)
+    return e

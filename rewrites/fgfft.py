@@ -1,0 +1,191 @@
+"""The family `fgfft`: fine-grained convolution by Fourier transforms of rows (Zhang 2019).
+
+Each row is transformed once, whatever number of windows it is in: N C H transforms, and K C U of
+kernels' rows, which are prepared once where they are constant. Products of spectra are summed over
+channels and a kernel's rows, and what is left is transformed back, a row at a time.
+"""
+
+# key: e term, s strategy
+
+from dataclasses import dataclass
+from functools import partial
+
+from ir.nat import ceil_div, named
+from ir.nodes import Expr, Generate, Let, Level, Map, Reduce
+from ir.terms import subterms
+from ir.types import Array
+from ir.typing import size_of, type_of
+from ir.views import is_view
+from rewrites.access import NoAccess
+from rewrites.block import unrolled_spine
+from rewrites.dims import Refused
+from rewrites.fast import divided, in_registers
+from rewrites.laws_fourier import REAL, TO_REAL, source
+from rewrites.laws_hoist import store_as
+from rewrites.laws_lower import copy_deep, share, to_parallel, to_private, to_reduce_seq, to_seq
+from rewrites.laws_map import inline_view
+from rewrites.naive import plain
+from rewrites.normal import normalise, simplify
+from rewrites.products import others, products, rows_of
+from rewrites.reshape import merge, sort, tile
+from rewrites.rule import Rewritten, Strategy
+from rewrites.spectral import rows, spectra
+from rewrites.spine import body, inside, kernels, nest, nested, store_operands, strip
+from rewrites.strategy import attempt, child, outermost, seq, skip, when
+
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fine:
+    """What distinguishes the lowered forms of the family."""
+
+    stored: bool = False  # the sums of products of spectra are stored, not transformed at once
+
+
+def fgfft(params: frozenset[str], form: Fine) -> Strategy:
+    """Transforms of rows, products of spectra, and transforms back."""
+    return seq(normalise, store_operands(params), partial(_lowered, form))
+
+
+def _lowered(form: Fine, e: Expr) -> Rewritten | None:
+    orders = _orders(e)
+    return seq(
+        rows,
+        spectra(form.stored),
+        outermost(when(_is_let, _stored(*orders))),
+        simplify,
+        kernels(_kernel),
+    )(e)
+
+
+def _is_let(e: Expr) -> bool:
+    return isinstance(e, Let)
+
+
+def _orders(e: Expr) -> tuple[Order, Order]:
+    """How the spectra of rows, and those of the kernel's rows, lie in memory.
+
+    Innermost is what neighbouring work-items take: the rows' last dimension, and the kernels.
+    """
+    try:
+        p = products(e)
+        r = rows_of(p)
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+    x, g = others(r.x, r.along), others(r.g, r.across)
+    phase = [len(x)] * (r.step > 1), [len(g)] * (r.step > 1)
+    summed = [n for n, c in enumerate(g) if any(i in r.sums for i, _ in c.terms)]
+    kept = [n for n in range(len(g)) if n not in summed]
+    rows_of_x = list(range(len(x)))
+    return (*rows_of_x[:-1], *phase[0], *rows_of_x[-1:]), (*summed, *phase[1], *kept)
+
+
+def _stored(x: Order, g: Order) -> Strategy:
+    """Both lets, of rows' spectra and of kernels' spectra, are stored."""
+    second = seq(child(0, _spectra_stored(g)), inline_view())
+    first = child(0, _spectra_stored(x))
+    return seq(first, child(1, outermost(when(_is_let, second))), inline_view())
+
+
+def _spectra_stored(order: Order) -> Strategy:
+    """Rows in this order; frequencies and parts outside of the last dimension of the rows."""
+    n = len(order)
+    return seq(sort(order), inside(store_as(order=(*range(n - 1), n + 1, n, *range(n - 1, n)))))
+
+
+# ---- kernels
+
+
+def _kernel(e: Expr) -> Rewritten | None:
+    """Rows over work-items, each in registers: the last dimension in groups, others in turns."""
+    if not any(_transforms(t) for t in subterms(e)):
+        return plain(e)
+    n = _outer(e)
+    dims = min(n, 2)
+    merged = [merge(0) for _ in range(n - 2)]
+    return seq(*merged, nested(dims, _row), _blocks(dims))(e)
+
+
+def _transforms(e: Expr) -> bool:
+    return isinstance(e, Generate) and bool(source(e, REAL) or source(e, TO_REAL))
+
+
+def _outer(e: Expr) -> int:
+    """How many maps stand around what a work-item does."""
+    maps = nest(e)
+    return next((n for n, m in enumerate(maps) if _is_row(m)), len(maps))
+
+
+def _is_row(m: Map) -> bool:
+    return any(source(t, TO_REAL) is not None for t in subterms(m.xs))
+
+
+def _row(e: Expr) -> Rewritten | None:
+    """A row's sum and its transform back get names, then transforms are divided."""
+    return seq(_sum_named, _row_named, divided, _in_registers)(e)
+
+
+def _sum_named(e: Expr) -> Rewritten | None:
+    found = next((s for t in subterms(e) if (s := source(t, TO_REAL))), None)
+    if found is None or is_view(found[0]):
+        return skip(e)
+    return share(term=found[0], name="sums")(e)
+
+
+def _row_named(e: Expr) -> Rewritten | None:
+    if isinstance(e, Let):
+        return child(1, _row_named)(e)
+    found = next((t for t in subterms(e) if source(t, TO_REAL)), None)
+    return skip(e) if found is None else share(term=found, name="row")(e)
+
+
+def _in_registers(e: Expr) -> Rewritten | None:
+    return seq(
+        attempt(outermost(when(_is_sums, child(0, seq(_summed, to_private()))))),
+        in_registers,
+        _made,
+    )(e)
+
+
+def _is_sums(e: Expr) -> bool:
+    return isinstance(e, Let) and isinstance(e.value, Reduce)
+
+
+def _summed(e: Expr) -> Rewritten | None:
+    """Sums as loops around unrolled blocks of registers."""
+    if not isinstance(e, Reduce):
+        return unrolled_spine(e)
+    return seq(child(0, unrolled_spine), child(1, child(0, _summed)), to_reduce_seq())(e)
+
+
+def _made(e: Expr) -> Rewritten | None:
+    """What a row comes to, element by element."""
+    copied = when(lambda t: isinstance(type_of(t), Array) and is_view(strip(t)), copy_deep())
+    return seq(inside(attempt(copied)), unrolled_spine)(e)
+
+
+def _blocks(dims: int) -> Strategy:
+    """Groups of block_size work-items along the last dimension, num_blocks along the others."""
+    size, blocks = named("block_size"), named("num_blocks")
+
+    def run(e: Expr) -> Rewritten | None:
+        if dims == 0:
+            return skip(e)
+        lanes = seq(
+            inside(body(inside(_parallel(Level.LOCAL, 0)))), inside(_parallel(Level.GROUP, 0))
+        )
+        if dims == 1:
+            return seq(tile(0, size), lanes)(e)
+        turns = ceil_div(size_of(nest(e)[0].xs), blocks)
+        loops = inside(seq(body(inside(_parallel(Level.LOCAL, 0))), to_seq()))
+        groups = seq(
+            body(inside(seq(body(loops), _parallel(Level.GROUP, 0)))), _parallel(Level.GROUP, 1)
+        )
+        return seq(tile(1, size), tile(0, turns), sort((0, 2, 1, 3)), inside(groups))(e)
+
+    return run
+
+
+def _parallel(level: Level, dim: int) -> Strategy:
+    return to_parallel(level=level, dim=dim)

@@ -1,0 +1,84 @@
+"""Is a convolution by Fourier transforms of rows right, and does it transform each row once?"""
+
+# key: n batch, c channels, m output channels, h image side, k kernel side, s step, p padding
+
+from math import prod
+
+import numpy as np
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.plan import Role
+from codegen.prove import prove
+from codegen.runtime import Session
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
+from ir.nodes import Program
+from ir.parse import parse
+from ir.terms import bind_sizes
+from rewrites.dims import Refused
+from rewrites.families import Lowering, first
+
+CONV = """
+conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, images : [[[[float]C]H]H]N) =
+  map(image -> map2d(window -> map((kernel, bias) ->
+      relu(reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel)))),
+      zip(weights, biases)),
+    slide2d(K, S, pad2d(P, 0.0, image))), images)
+where N = {n}, C = {c}, M = {m}, H = {h}, K = {k}, S = {s}, P = {p}
+"""
+SHAPES = [
+    {"n": 5, "c": 3, "m": 4, "h": 13, "k": 3, "s": 1, "p": 1},
+    {"n": 1, "c": 5, "m": 7, "h": 27, "k": 5, "s": 2, "p": 2},
+    {"n": 1, "c": 64, "m": 2, "h": 1, "k": 3, "s": 1, "p": 1},
+    {"n": 1, "c": 1, "m": 1, "h": 13, "k": 7, "s": 4, "p": 3},
+    {"n": 5, "c": 1, "m": 3, "h": 13, "k": 11, "s": 1, "p": 0},
+    {"n": 1, "c": 3, "m": 2, "h": 27, "k": 9, "s": 1, "p": 3},
+    {"n": 1, "c": 3, "m": 2, "h": 13, "k": 1, "s": 1, "p": 0},
+    {"n": 1, "c": 3, "m": 2, "h": 13, "k": 2, "s": 4, "p": 1},
+]
+
+
+def lowered(sizes: dict[str, int]) -> tuple[Program, Lowering]:
+    p = parse(CONV.format(**sizes))
+    return p, first(p, "fgfft")
+
+
+def generated(found: Lowering, **values: int) -> Generated:
+    p = found.program
+    return generate(Program(p.name, p.params, bind_sizes(p.body, values)))
+
+
+@pytest.mark.parametrize("sizes", SHAPES, ids=lambda s: " ".join(f"{k}{v}" for k, v in s.items()))
+def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, int]) -> None:
+    p, found = lowered(sizes)
+    made = generated(found, block_size=4, num_blocks=3)
+    assert not any(prove(k).failures for k in made.kernels)
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    expected = np.asarray(evaluate(p, inputs))
+    known = found.derivation.rounding * np.finfo(np.float32).eps
+    assert np.linalg.norm(out - expected) <= known * np.linalg.norm(expected)
+
+
+def test_each_row_is_transformed_once() -> None:
+    """N C H rows of images, not one of each window's; and M C K rows of kernels, prepared once."""
+    n, c, m, h, k = 2, 3, 4, 13, 5
+    _, found = lowered({"n": n, "c": c, "m": m, "h": h, "k": k, "s": 1, "p": 2})
+    made = generated(found, block_size=1, num_blocks=1)
+    rows = {b.role: prod(b.shape) // (2 * 17) for b in made.plan.buffers}  # 32 numbers have 17
+    assert rows[Role.TEMPORARY] == n * c * h
+    assert rows[Role.PACKED] == m * c * k
+
+
+def test_a_row_is_as_long_as_it_must_be() -> None:
+    """The next power of two from H + 2 P on, not twice the output: 13 + 2 is at most 16."""
+    _, found = lowered({"n": 1, "c": 1, "m": 1, "h": 13, "k": 3, "s": 1, "p": 1})
+    laws = [step.rule.law for step in found.derivation.steps]
+    assert sum(law.startswith("irdft n") for law in laws) == 3  # 16, 8 and 4
+
+
+def test_a_matrix_product_has_no_rows_that_windows_slide_along() -> None:
+    p = parse("mm(a : [[float]8]8, b : [[float]8]8) = map(r -> map(c -> dot(r, c), b), a)")
+    with pytest.raises(Refused, match="no windows that slide"):
+        first(p, "fgfft")
