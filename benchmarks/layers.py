@@ -5,8 +5,8 @@
         [--table FILE] [LAYER …]
 
 A layer is a name in examples/layers.toml, or the beginning of several: vgg, alexnet, mec. Each has
-a run of its own under --out; what is finished there is not done again. Our fastest variant and our
-fastest without workspace take turns with every peer; ratio = the peer's time / ours.
+a run of its own under --out; what is finished there is not done again. Our fastest
+variants, and those without workspace, take turns with every peer; ratio = the peer's time / ours.
 """
 
 # key: n batch
@@ -25,7 +25,7 @@ from typing import Any
 
 from codegen.devices import Device, choose
 from explore.environment import Environment
-from explore.front import pick, usable
+from explore.front import usable
 from explore.options import Options
 from explore.peers import KNOWN, Duel, duel, spread
 from explore.records import Record, latest
@@ -37,6 +37,7 @@ from ir.errors import UserError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DONE = "compared.json"
+CLOSE = 2  # the fastest variants of a search are measured once more, beside the peers
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A layer measured: our points (the fastest; without workspace) and the best of each peer."""
+    """A layer measured: our points, the fastest first, and the best of each peer."""
 
     layer: str
     flops: int
@@ -148,11 +149,12 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
             for name in given.against.split(",")
         ]
     peers = (d.best for d in found)
+    points = [_again(record, found, i) for i, record in enumerate(best)]
     return Row(
         layer.name,
         environment.bounds.flops or 0,
         environment.bounds.peak_flops,
-        tuple(_again(record, found, i) for i, record in enumerate(best)),
+        tuple(sorted(points, key=lambda p: p.time_ns)),
         tuple(
             Point(p.name, p.time_ns, p.spread, p.memory_bytes or 0, p.note)
             for p in peers
@@ -173,12 +175,10 @@ def device_here(environment: Environment) -> Device:
 
 
 def ours(records: Sequence[Record]) -> list[Record]:
-    """The fastest, and the fastest without workspace."""
-    fastest = pick(records)
-    lean = [r for r in usable(records) if r.workspace_bytes == 0]
-    if not lean or fastest.workspace_bytes == 0:
-        return [fastest]
-    return [fastest, min(lean, key=lambda r: r.time_ns or 0)]
+    """The fastest, and the fastest without workspace; as many of each as could be the first."""
+    found = sorted(usable(records), key=lambda r: r.time_ns or 0)
+    lean = [r for r in found if r.workspace_bytes == 0]
+    return list({r.variant.id: r for r in (*found[:CLOSE], *lean[:CLOSE])}.values())
 
 
 def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
@@ -204,7 +204,7 @@ def table(rows: Sequence[Row]) -> str:
     ]
     lines += [""] + [f"Geometric mean of peer / ours: {text}." for text in _means(rows)]
     lines += ["", *_others(rows), "Variants:", ""]
-    lines += [f"- {r.layer}: {p.name} {p.note}" for r in rows for p in r.ours]
+    lines += [f"- {r.layer}: {_time(p)}, {p.name} {p.note}" for r in rows for p in r.ours]
     return "\n".join(lines) + "\n"
 
 
