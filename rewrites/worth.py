@@ -71,7 +71,10 @@ ENOUGH: dict[str, tuple[Requirement, ...]] = {
 
 
 # What a work-item keeps in registers, and the vectors that it is made of.
-BLOCKS: dict[str, tuple[str, ...]] = {"registers": ("tr", "tx", "ty", "v")}
+BLOCKS: dict[str, tuple[str, ...]] = {
+    "registers": ("tr", "tx", "ty", "v"),
+    "lift": ("kappa", "sigma", "v"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class Kept:
 
 
 def kept(e: Expr, way: str) -> Kept | None:
-    """The block of a family that has no other work-items to hide its latencies."""
+    """The block of a family that keeps one, where it is made of vectors."""
     present = [named(p) for p in BLOCKS.get(way, ()) if p in size_names(e)]
     return Kept(prod(present, start=1), named("v")) if named("v") in present else None
 
