@@ -3,17 +3,20 @@
 # key: s statement, n trip count
 
 from collections.abc import Sequence
-from math import prod
+from math import frexp, prod
 
 from codegen.tree import (
     Apply,
     Block,
+    Broadcast,
     For,
     If,
     Kernel,
+    Number,
     Statement,
     Store,
     Value,
+    kind_of,
     subvalues,
 )
 
@@ -49,3 +52,35 @@ def _cost(e: Value) -> int:
             return kind.width * (2 if op == "fma" else 1)
         case _:
             return 0
+
+
+def multiplications(kernels: Sequence[Kernel]) -> int:
+    """Products of floats, redundant ones too; by 0, ±1 and ±2^k none is counted."""
+    return sum(_launches(k) * _products(k.body) for k in kernels)
+
+
+def _products(s: Statement) -> int:
+    match s:
+        case Block(inner):
+            return sum(map(_products, inner))
+        case For(_, n, body, _):
+            return n * _products(body)
+        case If(_, body):
+            return _products(body)
+        case Store(_, _, value, _):
+            return sum(kind_of(e).width for e in subvalues(value) if _multiplies(e))
+        case _:
+            return 0
+
+
+def _multiplies(e: Value) -> bool:
+    if not isinstance(e, Apply) or e.op not in ("*", "fma") or e.kind.scalar == "int":
+        return False
+    return not any(_only_shifts(a) for a in e.arguments[:2])
+
+
+def _only_shifts(e: Value) -> bool:
+    """Whether multiplying by a value changes no more than a sign and an exponent."""
+    if isinstance(e, Broadcast):
+        return _only_shifts(e.e)
+    return isinstance(e, Number) and abs(frexp(e.value)[0]) in (0.0, 0.5)

@@ -1,0 +1,133 @@
+"""Does `winograd` compute convolutions of all shapes that it covers? With how many products?"""
+
+# key: n batch, s image side, r kernel side, p padding, t step, c channels, m output channels
+
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.prove import prove
+from codegen.runtime import Session
+from constraints.devices import profile
+from explore.facts import multiplications
+from explore.lowering import bound
+from explore.measure import EPSILON
+from explore.reference import relative_error
+from explore.space import points
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
+from ir.nodes import Program
+from ir.parse import parse
+from rewrites.bilinear import Bilinear, cook_toom, correlation
+from rewrites.check import means_the_same, small_values
+from rewrites.dims import Refused
+from rewrites.families import Lowering, forms, lower
+
+CONV = """
+conv(const weights : [[[[float]C]R]R]M, const biases : [float]M, images : [[[[float]C]S]S]N) =
+  map(image -> map2d(window -> map((kernel, bias) ->
+      relu(reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel)))),
+      zip(weights, biases)),
+    slide2d(R, T, pad2d(P, 0.0, image))), images)
+where N = {n}, S = {s}, R = {r}, P = {p}, T = {t}, C = {c}, M = {m}
+"""
+ROW = """
+row(const weights : [[[float]C]R]M, signal : [[float]C]S) =
+  map(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide(R, 1, pad(P, P, 0.0, signal)))
+where S = {s}, R = {r}, P = {p}, C = {c}, M = {m}
+"""
+
+
+def conv(**sizes: int) -> Program:
+    return parse(CONV.format(**{"n": 1, "p": 0, "t": 1, "c": 3, "m": 4, **sizes}))
+
+
+def shapes(count: int) -> list[dict[str, int]]:
+    """Odd ones, each axis in all of its values."""
+    rng = Random(5)
+    axes = {
+        "n": (1, 5), "s": (1, 13, 27), "r": (1, 2, 3, 5, 7, 9, 11), "p": (0, 1, 2, 3),
+        "t": (1, 1, 2, 4), "c": (1, 3, 5, 64), "m": (2, 5),
+    }  # fmt: skip
+    every = [dict(zip(axes, chosen, strict=True)) for chosen in product(*axes.values())]
+    whole = [x for x in every if x["s"] + 2 * x["p"] >= x["r"]]
+    small = [x for x in whole if x["c"] * x["n"] * x["s"] ** 2 < 20_000]
+    return rng.sample(small, count)
+
+
+@pytest.mark.parametrize("shape", shapes(30), ids=str)
+def test_shapes_are_right_or_refused_with_a_reason(shape: dict[str, int]) -> None:
+    p = conv(**shape)
+    form = Random(str(shape)).choice(forms(p, "winograd"))
+    covered = shape["t"] == 1 and shape["r"] > 1
+    if not covered:
+        with pytest.raises(Refused, match="apart|windows of one element"):
+            lower(p, "winograd", form)
+        return
+    lowering = lower(p, "winograd", form)
+    end = lowering.derivation.end
+    values = small_values([end], Random(1))
+    assert values is not None
+    assert means_the_same(p, end, values, 1, lowering.derivation.rounding)
+
+
+def drawn(lowering: Lowering, count: int) -> list[Generated]:
+    """Some of a form's legal points, generated and proved."""
+    _, found = points(lowering, profile("cpu"), count, 1)
+    made = [generate(bound(lowering.program, point)) for point in found]
+    assert made
+    assert all(prove(kernel).ok for one in made for kernel in one.kernels)
+    return made
+
+
+SOME = [
+    conv(s=13, r=3, p=1, c=5, m=6),
+    conv(n=5, s=7, r=2, c=3),
+    conv(s=9, r=5, p=2, c=8, m=16),
+    conv(s=1, r=3, p=1, c=64, m=8),
+    parse(ROW.format(s=27, r=3, p=1, c=4, m=8)),
+    parse(ROW.format(s=27, r=5, p=0, c=3, m=5)),
+]
+
+
+@pytest.mark.parametrize("n", range(len(SOME)))
+def test_generated_programs_agree_with_the_interpreter(n: int, session: Session) -> None:
+    p = SOME[n]
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
+    expected = np.asarray(evaluate(p, inputs))
+    lowering = lower(p, "winograd", forms(p, "winograd")[::2][n % 3])
+    for made in drawn(lowering, 1):
+        out = session.build(made.plan, checking=True)(inputs)
+        assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+
+
+# ---- how many products
+
+
+def test_matrices_are_proved_in_exact_arithmetic() -> None:
+    for m, r in product(range(2, 8), range(2, 8)):
+        found = cook_toom(m, r)
+        assert found.products == m + r - 1
+        assert found.computes(correlation)
+    two = cook_toom(2, 3)
+    wrong = Bilinear(two.a, two.g, (two.b[1], *two.b[1:]))
+    assert not wrong.computes(correlation)
+
+
+@pytest.mark.parametrize(("m", "fewer"), [(2, 2.25), (4, 4.0)])
+def test_products_are_fewer_by_what_is_said(m: int, fewer: float) -> None:
+    """F(2 × 2, 3 × 3) and F(4 × 4, 3 × 3), on a layer whose sides they divide, where no block of
+    results is rounded up."""
+    p = conv(s=8, r=3, p=1, c=16, m=32)
+    form = next(f for f in forms(p, "winograd") if f.name == f"F{m} registers")
+    made = drawn(lower(p, "winograd", form), 12)
+    direct = 8 * 8 * 9 * 16 * 32
+    counts = [[multiplications([k]) for k in one.kernels] for one in made]
+    assert min(kernels[-2] for kernels in counts) == direct / fewer
+    by_five = 0 if m == 2 else 2 * 6 * 2  # a tile and channel: F(4, 3) has two 5s in a row's matrix
+    assert {kernels[0] for kernels in counts} == {by_five * (8 // m) ** 2 * 16}
+    assert {kernels[-1] for kernels in counts} == {0}
