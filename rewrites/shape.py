@@ -3,6 +3,7 @@
 # key: e term, f function, op operator, u unit
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ir.nat import Size, bind, names
 from ir.nodes import (
@@ -53,6 +54,7 @@ def crops(left: Size, right: Size) -> bool:
     return all(_non_positive(n) for n in (left, right))
 
 
+@lru_cache(maxsize=1 << 14)
 def _non_positive(n: Size) -> bool:
     """n <= 0: a number, or a - round_up(a, k) for a number a."""
     if isinstance(n, int):

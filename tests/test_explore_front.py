@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_explore_samples import sample_run, variant
 
+from explore.again import contenders
 from explore.front import Limits, by_id, front, objectives, pareto, pick, usable
 from explore.records import Failed, Measured, Record
 from ir.errors import UserError
@@ -111,3 +112,11 @@ def test_the_front_over_error_holds_the_plane_front_and_what_is_more_exact() -> 
 def test_an_objective_that_is_not_known_is_refused_with_those_that_are() -> None:
     with pytest.raises(UserError, match="expected one of time, memory, error, workspace"):
         objectives(["time", "speed"])
+
+
+def test_what_luck_may_have_kept_off_the_front_is_measured_again_with_it() -> None:
+    fast, near, slow = point(1, 100.0, 8), point(2, 104.0, 8), point(4, 120.0, 8)
+    lean = point(8, 130.0, 4)
+    assert contenders([slow, near, lean, fast]) == [fast, lean, near]
+    again = [replace(record, round=1) for record in (fast, near, lean)]
+    assert contenders([slow, near, lean, fast, *again]) == [again[0], again[2]]
