@@ -13,6 +13,7 @@ from ir.nodes import (
     Map,
     MapPar,
     MapSeq,
+    PadEdge,
     Reduce,
     ReduceSeq,
     Split,
@@ -43,11 +44,13 @@ def bytes_of(t: Type) -> Size:
 
 def share(e: Expr) -> Size:
     """The bytes of e that one work-item keeps: dimensions spread over work-items count once."""
-    if not any(isinstance(inner, MapPar) for inner in subterms(e)):
+    if not _spread(e):
         return bytes_of(type_of(e))
     match e:
         case MapPar(_, _, f, _):
             return share(f.body)
+        case Map(f, xs) if not _spread(f.body):
+            return share(xs)
         case Map(f, xs) | MapSeq(f, xs, _):
             return share(f.body) * size_of(xs)
         case Generate(n, f):
@@ -61,6 +64,11 @@ def share(e: Expr) -> Size:
             for part in parts:
                 total = total + share(part)
             return total
-        case Join(xs) | Split(_, xs) | Transpose(xs) | AsScalar(xs):
+        case Join(xs) | Split(_, xs) | Transpose(xs) | AsScalar(xs) | PadEdge(_, _, _, xs):
             return share(xs)
     return bytes_of(type_of(e))
+
+
+def _spread(e: Expr) -> bool:
+    """Whether work-items share in making e."""
+    return any(isinstance(inner, MapPar) for inner in subterms(e))

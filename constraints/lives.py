@@ -185,13 +185,20 @@ class _Walk:
         own = NOTHING if to is Place.PRIVATE else self.buffer(Space.PRIVATE, share(f.body), e)
         start = self.use(init, env, Place.PRIVATE, items)
         over = self.use(xs, env, Place.NONE, items)
-        self.ahead += [tile for _, tile in loaded_ahead(f)[0]]
+        ahead = [tile for _, tile in loaded_ahead(f)[0]]
+        self.ahead += ahead
         inside = env
         if isinstance(f.pattern, tuple):
             inside = _bound(_bound(env, f.pattern[0], own), f.pattern[1], over.hold)
         body = self.use(f.body, inside, Place.PRIVATE, items)
-        peaks = [*_during(own, start), *_during(own, over), *_during(own | over.hold, body)]
+        staged = NOTHING.union(*(self.staged(tile) for tile in ahead))
+        held = own | over.hold | staged
+        peaks = [*_during(own, start), *_during(own, over), *_during(held, body)]
         return Use(own, _maximal(peaks))
+
+    def staged(self, tile: ToLocal) -> Live:
+        """What is loaded ahead waits in private memory until its half is free."""
+        return self.buffer(Space.PRIVATE, share(tile.e), tile)
 
     def delayed(self, e: Expr, f: Lam, xs: Expr, env: Env, to: Place, items: Size) -> Use:
         """Computed where it is read, or written to its place; rows are rearranged in place."""

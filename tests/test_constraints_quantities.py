@@ -127,3 +127,21 @@ def test_what_is_built_has_the_groups_that_were_inferred() -> None:
         assert items in {prod(k.local_size) for k in made.plan.kernels}
         largest = max(largest, items)
     assert largest > 256
+
+
+@pytest.mark.parametrize(
+    "form", ["ahead flipped", "mec relaid ahead flipped", "planes ahead along"]
+)
+def test_what_waits_in_registers_to_be_loaded_ahead_is_counted(form: str) -> None:
+    program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
+    ahead, plain = (lowering(program, "blocked", n) for n in (form, form.replace("ahead ", "")))
+    for point in points(ahead, H200, 4, seed=3)[1]:
+        made = generate(bound(ahead.program, point), max_work_group=1024)
+        held = [s for s in statements(made.kernels[-1].body) if isinstance(s, Declare)]
+        waiting = [s.memory for s in held if s.memory.name.startswith("next_")]
+        with_, without = (
+            peak_at(quantities(low.program).kernels[-1].private_bytes, point)
+            for low in (ahead, plain)
+        )
+        assert waiting
+        assert with_ - without == sum(4 * m.elements for m in waiting)
