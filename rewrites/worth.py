@@ -2,11 +2,11 @@
 
 # key: e term
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ir.nat import Size, bind, named, names
+from ir.nat import Nat, Size, bind, named, names
 from ir.nodes import Expr, PadEdge, Split
 from ir.terms import size_names, subterms
 from ir.typing import size_of
@@ -65,9 +65,6 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
         "num_blocks": tuple(2**n for n in range(13)),
     },
 }
-ENOUGH: dict[str, tuple[Requirement, ...]] = {
-    "blocked": (Requirement(FEW, THREADS, f"a group of at least {FEW} work-items"),)
-}
 
 
 # What a work-item keeps in registers, and the vectors that it is made of.
@@ -99,10 +96,28 @@ def tried(e: Expr, way: str) -> tuple[Choice, ...]:
     return (*listed, *(_sides(e) if way == "lift" else ()))
 
 
-def asked(e: Expr, steps: Iterable[Step], way: str) -> tuple[Requirement, ...]:
+def asked(e: Expr, steps: Sequence[Step], way: str) -> tuple[Requirement, ...]:
     """What a family asks of a program's parameters."""
-    free = size_names(e)
-    return (*_rounding(steps), *(r for r in ENOUGH.get(way, ()) if names(r.b) <= free))
+    return (*_rounding(steps), *(_enough(steps) if way == "blocked" else ()))
+
+
+def _enough(steps: Sequence[Step]) -> Iterator[Requirement]:
+    """Groups that keep a device busy, unless a quarter of a kernel's results are fewer."""
+    rows, columns = (list(_rounded(steps, name)) for name in ("lx", "ly"))
+    tiles = [n * m for n, m in zip(rows, columns, strict=False)]
+    if tiles:
+        few = min(FEW, max(1, min(tiles) // 4))
+        yield Requirement(few, THREADS, f"a group of at least {few} work-items")
+
+
+def _rounded(steps: Sequence[Step], name: str) -> Iterator[int]:
+    """The dimensions that are rounded up to a multiple of a parameter."""
+    for step in steps:
+        k = dict(step.arguments).get("k")
+        if step.rule == round_map and isinstance(k, Nat) and k != THREADS and name in names(k):
+            n = size_of(step.term)
+            if isinstance(n, int):
+                yield n
 
 
 def _sides(e: Expr) -> Iterator[Choice]:

@@ -8,6 +8,8 @@ from random import Random
 
 import pytest
 
+from constraints.devices import PROFILES
+from explore.space import points
 from ir.nodes import Expr, Generate, Program, Store, ToLocal
 from ir.parse import parse
 from ir.show import show
@@ -17,6 +19,7 @@ from rewrites.dims import Refused
 from rewrites.families import FAMILIES, LOWERING, Lowering, forms, lower
 from rewrites.room import adds
 
+DEVICE = PROFILES["cpu"]
 FORMS = 5  # how many of a family's forms are tried on each program
 
 SIZES = "where C = 4, M = 6, H = 5, W = 6, K = 3, N = 2, G = 2"
@@ -344,6 +347,18 @@ def test_however_a_convolution_is_written_it_reaches(family: str, name: str) -> 
     values = small_values([made.body], Random(2))
     assert values
     assert means_the_same(p, made.body, values, 2)
+
+
+@pytest.mark.parametrize(
+    ("h", "c", "m"), [(1, 3, 3), (1, 1, 1), (3, 5, 2), (7, 512, 512), (13, 3, 5), (27, 7, 13)]
+)
+@pytest.mark.parametrize("family", ["lift", "registers", "blocked"])
+def test_every_layer_has_points_whatever_its_sizes(family: str, h: int, c: int, m: int) -> None:
+    p = parse(CONVOLUTIONS["as in the paper"], set={"H": h, "W": h, "C": c, "M": m})
+    for form in forms(p, family)[::47]:
+        space, chosen = points(lower(p, family, form), DEVICE, 1, 0)
+        assert space.count > 0
+        assert len(chosen) == 1
 
 
 def roomless(e: Expr) -> list[Expr]:
