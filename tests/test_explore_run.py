@@ -335,7 +335,7 @@ def test_mistakes_are_told_without_a_traceback(
     assert main([str(file), "--max-memory", "1KiB", "--out", str(tmp_path / "small")]) == 1
     said = capsys.readouterr().err
     assert "did you mean 'front'" in said
-    assert "inputs and output alone are 3.28 KiB" in said
+    assert "inputs and output alone are 4.16 KiB" in said
     assert main([str(file), "--families", "nonsense"]) == 1
     assert main([str(file), "--set", "Q=1"]) == 1
     assert main(["front", str(tmp_path)]) == 1
