@@ -6,6 +6,7 @@ registers, chunks of `k` steps of the longest reduction, and `s` steps a part wh
 
 # key: e term, s strategy, n position in the nest
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -105,7 +106,7 @@ def _steps(params: frozenset[str], form: Blocked, dims: Dims) -> list[Strategy]:
     ]
     steps += [merge(0) for _ in range(c + 2 - 3)]
     groups = min(3, c + 2)
-    steps.append(parallel(groups, Level.GROUP, partial(_group, form)))
+    steps.append(parallel(groups, Level.GROUP, work_group(partial(_stage, form))))
     return steps
 
 
@@ -117,35 +118,46 @@ LEVELS: tuple[Strategy, ...] = (
 )
 
 
-def _group(form: Blocked, e: Expr) -> Rewritten | None:
+Staging = Callable[[Expr], Strategy]  # how an operand of a chunk is staged
+
+
+def work_group(stage: Staging) -> Strategy:
     """What a work-group does: a loop over chunks, then the results written."""
-    return spread(LEVELS, _chunks(form))(e)
+    return spread(LEVELS, _chunks(stage))
 
 
-def _chunks(form: Blocked) -> Strategy:
+def _chunks(stage: Staging) -> Strategy:
     """A loop over chunks: stage the operands, then every work-item its block."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):
             return None
-        inner = run if isinstance(e.f.body, Reduce) else _staged(form)
+        inner = run if isinstance(e.f.body, Reduce) else _staged(stage)
         return seq(child(0, spread(LEVELS, skip)), child(1, child(0, inner)), to_reduce_seq())(e)
 
     return run
 
 
-def _staged(form: Blocked) -> Strategy:
+def _staged(stage: Staging) -> Strategy:
     """Each array operand of a chunk staged, then a block for every work-item."""
 
     def run(e: Expr) -> Rewritten | None:
         step: Strategy = spread(LEVELS[:2], loop_nest)
         for t in reversed([t for t in operand_terms(e) if isinstance(type_of(t), Array)]):
-            along = form.along and not _vectors(type_of(t))
-            stage = seq(child(0, staging(form.ahead, along)), child(1, step))
-            step = seq(share(term=t, name="tile"), stage, attempt(let_view()))
+            held = seq(child(0, stage(t)), child(1, step))
+            step = seq(share(term=t, name="tile"), held, attempt(let_view()))
         return step(e)
 
     return run
+
+
+def _stage(form: Blocked, t: Expr) -> Strategy:
+    return staging(form.ahead, form.along and not has_vectors(t))
+
+
+def has_vectors(e: Expr) -> bool:
+    """Whether e holds vectors, as the rows' operand does."""
+    return _vectors(type_of(e))
 
 
 def _vectors(t: Type) -> bool:
@@ -176,13 +188,13 @@ def _of(level: int) -> int:
 
 def _stage_together(dims: int, ahead: bool) -> Strategy:
     """Copied in the order of the tile."""
-    return flattened(dims, seq(copy(), _rounds, to_local(ahead=ahead)))
+    return flattened(dims, seq(copy(), in_rounds, to_local(ahead=ahead)))
 
 
 def _stage_along(dims: int, ahead: bool) -> Strategy:
     """Copied in vectors along the innermost dimension, and so written across the tile."""
     level = dims - 2
-    vectors = flattened(dims, seq(copy(), vectorize_map(v=V), inside(_rounds)))
+    vectors = flattened(dims, seq(copy(), vectorize_map(v=V), inside(in_rounds)))
     inner = seq(child(_of(level), vectors), to_local(ahead=ahead))
     return seq(transpose_inner(level=level), child(_of(level), inner))
 
@@ -194,7 +206,7 @@ def flattened(dims: int, s: Strategy) -> Strategy:
     return seq(join_open(), child(0, flattened(dims - 1, s)))
 
 
-def _rounds(e: Expr) -> Rewritten | None:
+def in_rounds(e: Expr) -> Rewritten | None:
     """A map over as many rounds of all work-items as it takes."""
     threads: Size = LX * LY
     return seq(

@@ -10,6 +10,7 @@ from ir.nat import Size, named
 from ir.nodes import Level, Program
 from ir.terms import size_names
 from rewrites.blocked import Blocked, blocked
+from rewrites.dataflow import dataflow
 from rewrites.dims import Refused
 from rewrites.fgfft import Fine, fgfft
 from rewrites.lift import Lift, lift
@@ -102,6 +103,14 @@ def _blocked(p: Program, views: Views = ALL) -> Iterator[Form]:
         yield Form(" ".join([*text.split(), *words]), blocked(parameters(p), form), "blocked")
 
 
+def _io_optimal(p: Program) -> Iterator[Form]:
+    panel = named("lx") * named("tr") * named("v")
+    views = ((Windows.NONE, False), (Windows.PADDED, False), (Windows.PLANES, False))
+    for (text, choices), ahead in product(_choices(p, panel, views), (False, True)):
+        name = " ".join([*text.split(), *["ahead"] * ahead])
+        yield Form(name, dataflow(parameters(p), choices, ahead), "io-optimal")
+
+
 def _lift(p: Program) -> Iterator[Form]:
     for (text, choices), stored, vectors, unrolled, coalesced in product(
         _choices(p, named("kappa"), ALL), (False, True), (True, False), (True, False), (False, True)
@@ -142,6 +151,7 @@ LOWERING: dict[str, Family] = {
     "lift": _lift,
     "registers": _registers,
     "blocked": _blocked,
+    "io-optimal": _io_optimal,
 }
 # And by what they store: the algorithms of the literature on matrix products and windows.
 STORING: dict[str, Family] = {

@@ -7,7 +7,7 @@ from ir.terms import children
 from rewrites.laws_map import fission
 from rewrites.laws_reduce import interchange_map_reduce
 from rewrites.normal import simplify
-from rewrites.rule import Place, Rewritten, Strategy
+from rewrites.rule import Place, Rewritten, Strategy, get
 from rewrites.spine import nested
 from rewrites.strategy import attempt, child, choice, seq
 
@@ -23,10 +23,10 @@ def place_of_reduction(e: Expr) -> Place | None:
     return None
 
 
-def hoist(whole: bool) -> Strategy:
+def hoist(left: int) -> Strategy:
     """map (x -> f (reduce …))  becomes  map f . reduce of arrays.
 
-    In a nest of reductions the map goes inside all of them; unless `whole`, all but the innermost.
+    In a nest of reductions the map goes inside all of them but the `left` innermost ones.
     """
 
     def run(e: Expr) -> Rewritten | None:
@@ -40,18 +40,27 @@ def hoist(whole: bool) -> Strategy:
     def deeper(e: Expr) -> Rewritten | None:
         if not isinstance(e, Map) or not isinstance(e.f.body, Reduce):
             return None
-        more = whole or place_of_reduction(e.f.body.f.body) is not None
-        return run(e) if more else None
+        return run(e) if levels(e.f.body) > left else None
 
     return run
 
 
-def block(first: int, last: int, whole: bool = True) -> Strategy:
+def levels(e: Expr) -> int:
+    """How many reductions are nested here."""
+    place = place_of_reduction(e)
+    if place is None:
+        return 0
+    r = get(e, place)
+    assert isinstance(r, Reduce)
+    return 1 + levels(r.f.body)
+
+
+def block(first: int, last: int, left: int = 0) -> Strategy:
     """The maps from position `first` to `last` go inside the reduction, innermost first."""
-    inward = hoist(whole)
+    inward = hoist(left)
     return seq(*(seq(nested(n, inward), simplify) for n in reversed(range(first, last + 1))))
 
 
 def share_chunks(first: int, last: int) -> Strategy:
     """The maps from `first` to `last` go inside all reductions but the innermost."""
-    return block(first, last, whole=False)
+    return block(first, last, left=1)

@@ -3,7 +3,7 @@
 # key: n window size, s step, u tile size, v tile step, f function, xs array, c a pad's value
 
 from ir.nat import Size, remainder, round_up
-from ir.nodes import Edge, Expr, Join, Lam, Map, Pad, PadEdge, Slide, Transpose, Var
+from ir.nodes import Edge, Expr, Join, Lam, Map, Pad, PadEdge, Slide, Split, Transpose, Var
 from ir.terms import apply, free, lam
 from ir.types import Scalar, equal, leaves
 from ir.typing import elem_of, size_of, type_of
@@ -180,4 +180,28 @@ def windows_down(e: Expr) -> Expr | None:
                 return Map(g, Transpose(Map(slid, rows)))
 
             return Transpose(Map(lam("rows", elem_of(outer), body), outer))
+    return None
+
+
+@rule("split t . slide n s  =  map (slide n s) . slide_strict ((t - 1) s + n) (t s)")
+def split_slide(e: Expr) -> Expr | None:
+    """Chunks of windows are windows of tiles that overlap, if every element is in a window."""
+    match e:
+        case Split(t, Slide(n, s, xs, strict)) if strict or remainder(size_of(xs) - n, s) == 0:
+            tiles = Slide((t - 1) * s + n, t * s, xs, strict=True)
+            inner = lam("tile", elem_of(tiles), lambda tile: Slide(n, s, tile, strict=True))
+            return Map(inner, tiles)
+    return None
+
+
+@rule("slide n s . map (slide m t)  =  map transpose . transpose . map (slide n s . transpose) . "
+      "slide m t . transpose")  # fmt: skip
+def slide_slide(e: Expr) -> Expr | None:
+    """Windows of rows of windows, taken along the rows first."""
+    match e:
+        case Slide(n, s, Map(Lam(Var(x, _), Slide(m, t, Var(y, _), inner)), xs), outer) if x == y:
+            columns = Slide(m, t, Transpose(xs), inner)
+            windows = lam("column", elem_of(columns), lambda c: Slide(n, s, Transpose(c), outer))
+            rows = Transpose(Map(windows, columns))
+            return Map(lam("row", elem_of(rows), Transpose), rows)
     return None

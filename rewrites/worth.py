@@ -65,6 +65,11 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
         "num_blocks": tuple(2**n for n in range(13)),
     },
 }
+TRIED["io-optimal"] = {
+    **{name: TRIED["blocked"][name] for name in ("lx", "ly", "tr", "v")},
+    "tx": (*SMALL, 10, 12, 14, 16, 28, 32),
+    "ty": (*SMALL, 10, 12, 14, 16, 28, 32),
+}
 
 
 # What a work-item keeps in registers, and the vectors that it is made of.

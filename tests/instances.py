@@ -44,6 +44,7 @@ from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
 from rewrites import laws_pad as pads
+from rewrites import laws_plane as planes
 from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
@@ -503,6 +504,41 @@ def slide_rows(g: Terms) -> Expr:
     return Transpose(Map(f, g.xs(t)))
 
 
+def split_slide(g: Terms) -> Expr:
+    n, s, per, chunks = g.size(1, 3), g.size(1, 3), g.size(1, 3), g.size(1, 3)
+    return Split(per, Slide(n, s, g.xs(n=n + s * (per * chunks - 1)), g.one_of(True, False)))
+
+
+def slide_slide(g: Terms) -> Expr:
+    row = a_slide(g)
+    t = type_of(row.xs)
+    f = lam("row", t, lambda x: Slide(row.size, row.step, x, row.strict))
+    return a_slide(g, lambda n: Map(f, g.xs(t, n)))
+
+
+def columns_of_windows(g: Terms) -> Expr:
+    """The channels of windows, outermost; their sides in some order, padded or split or not."""
+    windows = a_slide(g, lambda n: g.xs(Array(g.scalar(), g.size()), n))
+    padded = PadEdge(g.edge(), 1, 0, windows)
+    chunks = Join(Split(1, windows))
+    turned = lam("w", elem_of(windows), Transpose)
+    return Transpose(Map(turned, g.one_of(windows, padded, chunks)))
+
+
+def rows_of_windows(g: Terms) -> Expr:
+    """Windows of every column of a table."""
+    windows = a_slide(g)
+    t = type_of(windows.xs)
+    assert isinstance(t, Array)
+    column = lam("c", t, lambda x: Slide(windows.size, windows.step, x, windows.strict))
+    return Map(column, Transpose(g.xs(Array(t.elem, g.size()), t.size)))
+
+
+def fuse_reduce_zip(g: Terms) -> Expr:
+    n = g.size()
+    return a_reduce(g, Zip((g.xs(n=n), a_map(g, g.xs(n=n)))))
+
+
 # ---- room
 
 
@@ -815,6 +851,10 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     slides.rows_pad: plain(rows_pad),
     slides.pad_rows: plain(pad_rows),
     slides.slide_rows: plain(slide_rows),
+    slides.split_slide: plain(split_slide),
+    slides.slide_slide: plain(slide_slide),
+    planes.planes: plain(lambda g: g.one_of(columns_of_windows, rows_of_windows)(g)),
+    planes.fuse_reduce_zip: plain(fuse_reduce_zip),
     pads.pad_slide: plain(pad_slide),
     pads.pad_transpose: plain(lambda g: roomy(Transpose(rows(g)), g.size())),
     pads.rows_pad_edge: plain(

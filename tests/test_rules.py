@@ -30,6 +30,7 @@ from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
 from rewrites import laws_pad as pads
+from rewrites import laws_plane as planes
 from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
@@ -266,6 +267,14 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (slides.rows_pad, {}, XSS, ROW_PAD.format("at(0, row)")),
     (slides.pad_rows, {}, f"{XSS}, z : [float]3", "transpose(pad(1, 1, z, xss))"),
     (slides.slide_rows, {}, XSS, "transpose(map(row -> split(1, row), xss))"),
+    (slides.split_slide, {}, "xs : [float]8", "split(1, slide(3, 2, xs))"),
+    (slides.slide_slide, {}, XSS, "slide(1, 1, map(row -> split(1, row), xss))"),
+    (planes.planes, {}, XS, "slide(2, 1, xs)"),
+    (planes.planes, {}, XSS, "map(row -> split(1, row), xss)"),
+    (planes.planes, {}, BOTH, "zip(xs, ys)"),
+    (planes.planes, {}, XSS, "map(row -> map(x -> x + 1.0, row), transpose(xss))"),
+    (planes.fuse_reduce_zip, {}, BOTH,
+     "reduce(0.0, (a, (x, y)) -> a + x * y, zip(xs, ys))"),
     # room
     (pads.pad_slide, {}, XS, "pad_clamp(0, 2, slide(3, 1, xs))"),
     (pads.pad_slide, {}, XS, "pad_any(1, 2, slide(3, 1, xs))"),

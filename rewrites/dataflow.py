@@ -1,0 +1,144 @@
+"""The family `io-optimal`: blocks of results stay on chip while one channel at a time goes by.
+
+The dataflow of Zhang et al. (PPoPP 2021, section 4). A work-group makes `tx` × `ty` pixels of
+`lx` × `tr` vectors of `v` output channels, in registers. For each input channel it stages the patch
+of that channel under its pixels, and the channel's weights, then adds their products. Of each part
+of the input a group reads no element twice.
+"""
+
+# key: e term, s strategy, n position in the nest, b how many batch dimensions
+
+from functools import partial
+
+from ir.nat import Size, named, names
+from ir.nodes import Expr, Level, Map, Reduce, Slide, Zip
+from ir.typing import type_of
+from ir.views import is_view
+from rewrites.block import on_reduction, parallel, split_innermost, trips
+from rewrites.blocked import flattened, has_vectors, in_rounds, staging, work_group
+from rewrites.dims import Dims, Refused, classify, reduction, shared_by_groups
+from rewrites.hoist import block
+from rewrites.laws_lower import copy, to_local
+from rewrites.laws_map import fuse_maps, fuse_zip, split_map
+from rewrites.laws_pad import pad_slide
+from rewrites.laws_plane import fuse_reduce_zip, planes
+from rewrites.laws_reduce import interchange_reduce
+from rewrites.laws_slide import pad_map, slide_map, slide_slide, split_slide
+from rewrites.laws_vector import vectorize_map
+from rewrites.laws_view import SIMPLER
+from rewrites.naive import plain
+from rewrites.normal import nested_reductions, normalise, perfect, simplify
+from rewrites.prepare import Choices, prepare
+from rewrites.reshape import merge, on_map, rounded, sort, swap
+from rewrites.room import adds
+from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import depth, has_reduction
+from rewrites.spine import inside, kernels, nested, store_operands
+from rewrites.strategy import at, attempt, child, choice, outermost, repeat, seq, when
+
+LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
+
+
+def dataflow(params: frozenset[str], choices: Choices, ahead: bool) -> Strategy:
+    """Lower every kernel of a program this way."""
+    return seq(
+        normalise,
+        store_operands(params),
+        prepare(params, choices),
+        kernels(partial(_kernel, ahead)),
+        shared_by_groups,
+    )
+
+
+def _kernel(ahead: bool, e: Expr) -> Rewritten | None:
+    if not has_reduction(e):
+        return plain(e)
+    dims = classify(e)
+    if not dims.rows or not dims.columns:
+        raise Refused("no operand is shared between results: nothing to keep on chip")
+    sums = trips(reduction(e))
+    done = choice(*(seq(*_steps(ahead, dims, len(sums), c)) for c in reversed(range(len(sums)))))(e)
+    if done is None:
+        raise Refused("no part of the input that goes by is the same for all pixels of a block")
+    return done
+
+
+def _steps(ahead: bool, dims: Dims, sums: int, channel: int) -> list[Strategy]:
+    """`channel`: which of the nested sums is the outermost loop."""
+    columns = dims.columns[-2:]
+    batch = [*dims.batch, *dims.columns[:-2]]
+    b, n = len(batch), len(columns)
+    steps = [sort([*batch, *columns, *dims.rows])]
+    steps += [merge(b + n) for _ in dims.rows[1:]]
+    steps += _tiles(b, n)
+    c = b + n  # the block's pixels, then the rows at c + 1
+    steps += [merge(c) for _ in columns[1:]]
+    steps += [
+        on_map(c + 1, seq(rounded(LX * TR * V), inside(vectorize_map(v=V)))),
+        on_map(c + 1, split_map(k=LX * TR)),
+        on_map(c + 2, split_map(k=LX)),
+        on_map(c, split_map(k=LY)),
+        # tiles…, pixel block, pixel item, row tile, row block, row item
+        sort([*range(c), c + 2, c + 1, c + 4, c, c + 3]),
+        on_reduction(_outside(channel)),
+        split_innermost(1) if sums == 1 else attempt(simplify),
+        block(c + 3, c + 4),
+        block(c + 1, c + 2, left=max(1, sums - 1)),
+        on_reduction(_by_planes),
+    ]
+    steps += [merge(0) for _ in range(c + 1 - 3)]
+    groups = min(3, c + 1)
+    steps.append(parallel(groups, Level.GROUP, work_group(partial(_stage, ahead))))
+    return steps
+
+
+def _tiles(b: int, n: int) -> list[Strategy]:
+    """From (y, x) to (tile of y, tile of x, x in it, y in it): a tile is a patch of the input."""
+    if n == 1:
+        return [_tile(b, TX)]
+    turned = seq(nested(b + 1, attempt(child(1, slide_slide()))), _fused, perfect, simplify)
+    return [_tile(b, TY), turned, swap(b + 1), _fused, perfect, simplify, _tile(b + 1, TX)]
+
+
+def _tile(n: int, k: Size) -> Strategy:
+    """The map at position n over tiles, whose windows the map inside it goes over."""
+    chunks = seq(rounded(k), inside(split_map(k=k)))
+    return seq(nested(n, chunks), perfect, simplify, _windows_of_tiles, _fused, perfect, simplify)
+
+
+_windows_of_tiles = seq(
+    repeat(outermost(choice(when(adds, choice(pad_slide(), pad_map())), split_slide()))),
+    repeat(outermost(when(lambda e: _is_tiles(e), slide_map()))),
+)
+
+
+def _is_tiles(e: Expr) -> bool:
+    """Tiles of rows that hold windows: these go inside the tiles."""
+    return isinstance(e, Slide) and isinstance(e.xs, Map) and bool(names(e.size))
+
+
+_computes = when(lambda e: isinstance(e, Map) and not is_view(e), choice(fuse_maps(), fuse_zip()))
+_fused = repeat(outermost(choice(*(r() for r in SIMPLER), _computes)))
+
+
+def _outside(level: int) -> Strategy:
+    """The sum at a level of a nest becomes its outermost."""
+    moves = [at((1, 0) * i, interchange_reduce()) for i in reversed(range(level))]
+    return seq(*(seq(m, simplify, nested_reductions) for m in moves))
+
+
+def _by_planes(e: Expr) -> Rewritten | None:
+    """Each step of a reduction reads windows of one plane of the pixels' operand."""
+    if not isinstance(e, Reduce) or not isinstance(e.xs, Zip):
+        return None
+    pixels = [i for i, part in enumerate(e.xs.parts) if not has_vectors(part)]
+    if len(pixels) != 1:
+        return None
+    return seq(child(2, child(pixels[0], planes())), fuse_reduce_zip(), attempt(simplify))(e)
+
+
+def _stage(ahead: bool, t: Expr) -> Strategy:
+    """A patch as it lies, weights with a work-item's own innermost."""
+    if has_vectors(t):
+        return staging(ahead, along=False)
+    return flattened(depth(type_of(t)), seq(copy(), in_rounds, to_local(ahead=ahead)))

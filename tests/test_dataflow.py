@@ -1,0 +1,99 @@
+"""Does the family `io-optimal` move as little as its dataflow says, and compute the program?"""
+
+import numpy as np
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.prove import prove
+from codegen.runtime import Session
+from explore.bounds import products
+from explore.lowering import bound
+from explore.traffic import traffic_bytes
+from ir.inputs import cells_of, random_inputs
+from ir.interpret import evaluate
+from ir.nodes import Program, ToLocal
+from ir.parse import parse
+from ir.terms import bind_sizes, subterms
+from ir.typing import type_of
+from rewrites.dims import Refused
+from rewrites.families import forms, lower
+
+CONV = """
+conv(const weights : [[[[float]C]R]R]M, images : [[[[float]C]W]W]N) =
+  map(image -> map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(R, S, pad2d(P, 0.0, image))), images)
+where N = {n}, W = {w}, P = {p}, R = {r}, S = {s}, C = {c}, M = {m}
+"""
+WIDE = CONV.format(n=1, w=28, p=1, r=3, s=1, c=16, m=64)
+STRIDED = CONV.format(n=1, w=28, p=2, r=5, s=2, c=8, m=32)
+ODD = CONV.format(n=2, w=13, p=3, r=5, s=2, c=3, m=6)
+MATMUL = """
+matmul(a : [[float]K]M, b : [[float]N]K) =
+  map(row -> map(column -> dot(row, column), transpose(b)), a)
+where M = 32, N = 48, K = 16
+"""
+
+
+def made(p: Program, form: str = "", **point: int) -> Generated:
+    """A form of the family at a point."""
+    chosen = next(f for f in forms(p, "io-optimal") if f.name == form)
+    return generate(bound(lower(p, "io-optimal", chosen).program, point))
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "point"),
+    [
+        (WIDE, "", {"tx": 14, "ty": 14, "lx": 2, "ly": 14, "tr": 2, "v": 4}),
+        (WIDE, "ahead", {"tx": 14, "ty": 7, "lx": 4, "ly": 14, "tr": 1, "v": 4}),
+        (WIDE, "padded", {"tx": 8, "ty": 8, "lx": 2, "ly": 16, "tr": 1, "v": 4}),
+        (STRIDED, "", {"tx": 7, "ty": 7, "lx": 4, "ly": 7, "tr": 1, "v": 2}),
+    ],
+)
+def test_a_variant_moves_at_most_twice_what_the_dataflow_does(
+    text: str, form: str, point: dict[str, int]
+) -> None:
+    """Blocks of x y pixels and z channels with x y within a factor of two of R z."""
+    p = parse(text)
+    known = products(p)
+    assert known is not None
+    xy, z = point["tx"] * point["ty"], point["lx"] * point["tr"] * point["v"]
+    assert 0.5 <= xy / (known.reuse * z) <= 2
+    copied = 0 if form != "padded" else 4 * 2 * 30 * 30 * 16
+    moved = traffic_bytes(made(p, form, **point)) - copied
+    assert 4 * known.direct(xy * z) <= moved <= 2 * 4 * known.volume(xy * z)
+
+
+def test_what_is_staged_is_one_channel_of_a_patch_and_its_weights() -> None:
+    p = parse(WIDE)
+    low = lower(p, "io-optimal", forms(p, "io-optimal")[0]).program
+    body = bind_sizes(low.body, {"tx": 8, "ty": 4, "lx": 4, "ly": 8, "tr": 1, "v": 4})
+    staged = [e for e in subterms(body) if isinstance(e, ToLocal)]
+    cells = sorted(cells_of(type_of(e)) for e in staged)
+    assert cells == [(8 + 2) * (4 + 2), 4 * 4 * 9]
+
+
+@pytest.mark.parametrize(
+    ("text", "point"),
+    [
+        (WIDE, {"tx": 14, "ty": 7, "lx": 4, "ly": 14, "tr": 1, "v": 4}),
+        (ODD, {"tx": 4, "ty": 3, "lx": 1, "ly": 4, "tr": 2, "v": 2}),
+        (MATMUL, {"tx": 8, "lx": 4, "ly": 4, "tr": 1, "v": 2}),
+    ],
+    ids=["wide", "odd", "matmul"],
+)
+@pytest.mark.parametrize("form", ["", "ahead"])
+def test_it_is_proved_and_computes_the_program(
+    text: str, form: str, point: dict[str, int], session: Session
+) -> None:
+    p = parse(text)
+    found = made(p, form, **point)
+    assert all(prove(kernel).ok for kernel in found.kernels)
+    inputs = random_inputs(p, 1)
+    result = session.build(found.plan)({name: np.asarray(x) for name, x in inputs.items()})
+    assert np.array_equal(result, np.asarray(evaluate(p, inputs)))
+
+
+def test_sums_whose_operands_are_not_shared_are_refused() -> None:
+    p = parse("p(xs : [[float]8]4) = map(row -> reduce(0.0, (a, x) -> a + x, row), xs)")
+    with pytest.raises(Refused, match="nothing to keep on chip"):
+        lower(p, "io-optimal", forms(p, "io-optimal")[0])
