@@ -10,21 +10,27 @@ proved, and all are taken to need as long. `--calls` writes a profile for pstats
 
 import argparse
 import cProfile
+import gc
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from points import program
 
 from codegen.devices import choose
 from constraints.devices import Profile, profile
 from explore.candidates import Candidates, gathered
+from explore.child import collect_between_tasks
 from explore.options import POOL, Options
 from explore.space import Derived, derive, tasks
 from explore.target import profile_of
 from explore.variant import Made, builder, make
 from ir.nodes import Program
 from ir.parse import parse_file
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ def derived(source: Program, target: Profile, options: Options) -> Candidates:
     """What `explore.candidates` gives, on this core alone."""
     budget = POOL * options.variants
     todo = tasks(source, target, families=options.families, budget=budget, seed=options.seed)
-    found = [d for d in map(derive, todo) if isinstance(d, Derived)]
+    found = [d for task in todo if isinstance(d := as_a_worker(derive, task), Derived)]
     return gathered(found, [])
 
 
@@ -67,7 +73,14 @@ def first(found: Candidates, options: Options, sample: int, target: Profile) -> 
     chosen: list[int] = []
     while len(chosen) < sample and (more := search.next_round()):
         chosen += more
-    return [make(state, found.task(n)) for n in chosen[:sample]]
+    return [as_a_worker(make, state, found.task(n)) for n in chosen[:sample]]
+
+
+def as_a_worker(function: Callable[..., R], *task: object) -> R:
+    """Garbage is collected between tasks."""
+    done = function(*task)
+    gc.collect()
+    return done
 
 
 def main() -> None:
@@ -88,6 +101,7 @@ def main() -> None:
         strategy="random",
     )
     calls = cProfile.Profile()
+    collect_between_tasks()
     for layer in given.layers:
         source = parse_file(Path(layer)) if layer.endswith(".lift") else program(layer)
         if given.calls:
