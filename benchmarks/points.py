@@ -3,10 +3,10 @@
     python benchmarks/points.py [--count 1000] [--families naive,lift,…] [--jobs 2] [--seed 0]
                                 [--device D | --profile h200] [--run] [LAYER …]
 
-`--count` points a family, spread over its forms. Without `--run` they are compiled and proved;
-with it they also run on the device, and the output must be exactly the interpreter's. Layers are
-names in examples/layers.toml, and `small`: 5 channels of 13 × 13. A line for every point that is
-not right, and one for each family.
+`--count` points a family, spread over its forms (over some, if there are more). Without `--run`
+they are compiled and proved; with it they also run on the device, and the output must be what the
+interpreter's is. Layers are names in examples/layers.toml, and `small`: 5 channels of 13 × 13.
+A line for every point that is not right, and one for each family.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
@@ -133,9 +134,12 @@ def _expected(layer: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
 # ---- outside
 
 
-def lowerings(pool: ProcessPoolExecutor, layer: str, family: str) -> list[tuple[Lowering, float]]:
-    """The forms that apply."""
-    names = [form.name for form in forms(program(layer), family)]
+def lowerings(
+    pool: ProcessPoolExecutor, layer: str, family: str, count: int, random: Random
+) -> list[tuple[Lowering, float]]:
+    """The forms that apply, of as many as there are to be points."""
+    every = [form.name for form in forms(program(layer), family)]
+    names = random.sample(every, min(count, len(every)))
     n = len(names)
     found = pool.map(derive, [layer] * n, [family] * n, names)
     return [one for one in found if one is not None]
@@ -173,7 +177,8 @@ def main() -> None:
         for layer in given.layers:
             for family in given.families.split(","):
                 begun = time.monotonic()
-                found = lowerings(pool, layer, family)
+                random = Random(f"{given.seed} {layer} {family}")
+                found = lowerings(pool, layer, family, given.count, random)
                 share = -(-given.count // max(1, len(found)))
                 where = device if given.run else None
                 tasks = [Task(layer, *one, limits, share, given.seed, where) for one in found]
