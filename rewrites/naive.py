@@ -8,19 +8,22 @@ from rewrites.shape import has_reduction
 from rewrites.spine import (
     body,
     computed,
+    each,
     inside,
+    is_beside,
     kernels,
     loops,
     nest,
     sequential,
     store_operands,
+    strip,
 )
 from rewrites.strategy import attempt, seq, skip
 
 
 def naive(params: frozenset[str]) -> Strategy:
     """Up to three outer maps over global ids, innermost in dimension 0."""
-    return seq(store_operands(params), kernels(plain))
+    return seq(store_operands(params, beside=True), kernels(plain))
 
 
 def wherever(s: Strategy) -> Strategy:
@@ -50,7 +53,9 @@ def wherever(s: Strategy) -> Strategy:
 
 
 def plain(e: Expr) -> Rewritten | None:
-    """One kernel, a work-item a result."""
+    """One kernel, a work-item a result; of results side by side, each has maps of its own."""
+    if is_beside(strip(e)):
+        return seq(inside(each(plain)), loops)(e)
     return seq(computed, _global, loops)(e)
 
 

@@ -3,14 +3,17 @@
 # key: e term, s strategy, n depth
 
 from ir.nodes import (
+    Concat,
     Expr,
     Let,
+    MakeTuple,
     Map,
     MapPar,
     MapSeq,
     Reduce,
     ReduceSeq,
     Store,
+    Zip,
 )
 from ir.terms import children, free
 from ir.types import Array
@@ -77,35 +80,43 @@ def computed(e: Expr) -> Rewritten | None:
     return skip(e)
 
 
-def store_operands(params: frozenset[str]) -> Strategy:
-    """Stores what depends on the parameters alone, needs a reduction, and is read by others."""
+def is_beside(e: Expr) -> bool:
+    """Whether e is several results side by side, something being computed for one of them."""
+    return isinstance(e, MakeTuple | Concat | Zip) and not is_view(e)
+
+
+def each(s: Strategy) -> Strategy:
+    """s on each child."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return seq(*[child(i, s) for i in range(len(children(e)))])(e)
+
+    return run
+
+
+def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
+    """Stores what depends on the parameters alone, needs a reduction, and is read by others.
+    `beside`: results side by side are read by nobody."""
 
     def on_spine(e: Expr) -> Rewritten | None:
+        if beside and is_beside(e):
+            return each(on_spine)(e)
         if isinstance(e, Let):
             return seq(child(0, operand), child(1, on_spine))(e)
         if is_out_view(e):
             return child(len(children(e)) - 1, on_spine)(e)
         if isinstance(e, Map):
-            return seq(child(0, child(0, on_spine)), child(1, operand))(e)
+            return seq(child(0, child(0, store_operands(params))), child(1, operand))(e)
         if isinstance(e, Store):
             return child(0, on_spine)(e)
-        return below(e)
-
-    def below(e: Expr) -> Rewritten:
-        steps: tuple[Step, ...] = ()
-        for i in range(len(children(e))):
-            done = child(i, operand)(e)
-            assert done is not None
-            e, more = done
-            steps += more
-        return e, steps
+        return each(operand)(e)
 
     def operand(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):
             return child(0, on_spine)(e)
         if isinstance(e, Map | Reduce) and free(e) <= params and has_reduction(e):
             return seq(store(), child(0, on_spine))(e)
-        return below(e)
+        return each(operand)(e)
 
     return on_spine
 

@@ -494,4 +494,128 @@ conv(const weights : [[[float]3]C]M, image : [[float]W]C) =
   7, r), padded)))), packed))))
 where C = 3, W = 14, M = 32
 """,
+    "local transpose": """
+f(x : [[float]8]8) = mapWorkgroup(0)(blk -> let t = toLocal(mapLocal(1)(r -> mapLocal(0)(v
+  -> v, r), blk)) mapLocal(1)(r -> mapLocal(0)(v -> v, r), transpose(t)), split(4, x))
+""",
+    "tile of pairs": """
+f(x : [[float]12]4, y : [[float]12]4) = mapWorkgroup(0)((a, b) -> let s =
+  toLocal(mapLocal(0)((u, v) -> (u, v), zip(a, b))) mapLocal(0)(w -> reduceSeq(0.0, (acc, (u,
+  v)) -> acc + u * v, w), slide(3, 1, s)), zip(x, y))
+""",
+    "vectors unaligned": """
+f(x : [float]19) = asScalar(mapGlobal(0)(vectorized (v -> v + 1), asVector(4, pad(-3, 0,
+  0.0, x))))
+""",
+    "vectors of slide": """
+f(x : [float]20) = mapGlobal(0)(w -> asScalar(mapSeq(vectorized (v -> v * 2), asVector(4,
+  w))), slide(8, 3, x))
+""",
+    "vectors wrap": """
+f(x : [float]13) = asScalar(mapGlobal(0)(vectorized (v -> v * 2), asVector(8, pad_wrap(2, 1,
+  x))))
+""",
+    "vector acc global": """
+f(x : [[[float]16]5]3) = mapGlobal(0)(m -> asScalar(reduceSeq(generate(4, i -> 0.0), (acc,
+  r) -> unrolled mapSeq((a, v) -> a + v, zip(acc, asVector(4, r))), m)), x)
+""",
+    "unrolled private 2d": """
+f(x : [[[float]3]2]5) = mapGlobal(0)(m -> let q = toPrivate(unrolled mapSeq(r -> unrolled
+  mapSeq(v -> v * 2, r), m)) unrolled mapSeq(c -> unrolled reduceSeq(0.0, (a, v) -> a + v, c),
+  transpose(q)), x)
+""",
+    "registers outer product": """
+f(a : [[float]4]6, b : [[float]3]6) = reduceSeq(generate(4, i -> generate(3, j -> 0.0)),
+  (acc, (x, y)) -> unrolled mapSeq((row, u) -> unrolled mapSeq((c, v) -> c + u * v, zip(row,
+  y)), zip(acc, x)), zip(a, b))
+""",
+    "local reduce tree": """
+f(x : [[float]16]3) = mapWorkgroup(0)(r -> let a = toLocal(mapLocal(0)((u, v) -> u + v,
+  zip(at(0, split(8, r)), at(1, split(8, r))))) let b = toLocal(mapLocal(0)((u, v) -> u + v,
+  zip(at(0, split(4, a)), at(1, split(4, a))))) let c = toLocal(mapLocal(0)((u, v) -> u + v,
+  zip(at(0, split(2, b)), at(1, split(2, b))))) mapLocal(0)(p -> at(0, p) + at(1, p), split(2,
+  c)), x)
+""",
+    "stored vectors": """
+f(x : [float]16) = let s = store(mapGlobal(0)(v -> v * 2, asVector(4, x))) mapGlobal(0)(v ->
+  v + 1, reorder(i -> 15 - i, asScalar(s)))
+""",
+    "prepack pair": """
+f(const w : [(float, float)]8, x : [float]8) = let q = store(mapGlobal(0)((a, b) -> (b, a *
+  2), w)) mapGlobal(0)(((b, a), v) -> b * v + a, zip(q, x))
+""",
+    "prepack two": """
+f(const w : [float]8, x : [float]8) = let q = store(mapGlobal(0)(a -> a * 2, w)) let r =
+  store(mapGlobal(0)(a -> a + 1, reorder(i -> 7 - i, q))) mapGlobal(0)((a, v) -> a * v, zip(r,
+  x))
+""",
+    "nested ahead": """
+f(a : [[[[float]8]3]5]4) = mapWorkgroup(0)(m -> reduceSeq(generate(8, i -> 0.0), (acc, rs)
+  -> reduceSeq(acc, (acc2, r) -> let t = toLocalAhead(mapLocal(0)(v -> v, r)) mapLocal(0)((c,
+  v) -> c + v, zip(acc2, reorder(i -> 7 - i, t))), rs), m), a)
+""",
+    "local in local dim": """
+f(a : [[[float]8]5]4) = mapWorkgroup(0)(m -> mapLocal(1)(r -> let t = toLocal(mapLocal(0)(v
+  -> v * v, r)) mapLocal(0)(v -> v, reorder(i -> 7 - i, t)), m), a)
+""",
+    "local broadcast": """
+f(a : [[float]8]4) = mapWorkgroup(0)(r -> let s = toLocal(reduceSeq(0.0, (acc, v) -> acc +
+  v, r)) mapLocal(0)(v -> v - s, r), a)
+""",
+    "global stencil 2d": """
+f(x : [[float]9]7) = mapGlobal(1)(rs -> mapGlobal(0)(w -> reduceSeq(0.0, (a, r) ->
+  reduceSeq(a, (b, v) -> b + v, r), w), transpose(map(r -> slide(3, 1, r), rs))), slide(3, 1,
+  pad2d_mirror(1, x)))
+""",
+    "crop out 2d": """
+f(x : [[float]5]7) = pad(0, -1, generate(5, i -> 0.0), map(r -> pad(0, -3, 0.0, r),
+  join(mapWorkgroup(0)(t -> mapLocal(0)(r -> mapSeq(v -> v + 1, r), t), split(4, pad(0, 1,
+  generate(8, i -> 0.0), map(r -> pad(0, 3, 0.0, r), x)))))))
+""",
+    "pad out computed": """
+f(x : [float]6, c : float) = pad(1, 2, c * 2, mapGlobal(0)(v -> v + 1, x))
+""",
+    "zip of results": """
+f(x : [float]8, y : [float]8) = mapGlobal(0)((u, v) -> (u + v, u - v), zip(x, y))
+""",
+    "tuple out two maps": """
+f(x : [float]8, y : [[float]3]4) = (mapGlobal(0)(v -> v + 1, x), mapGlobal(1)(r ->
+  mapGlobal(0)(v -> v, r), y))
+""",
+    "concat local": """
+f(x : [[float]4]3) = mapWorkgroup(0)(r -> let t = toLocal(concat(mapLocal(0)(v -> v, r),
+  mapLocal(0)(v -> v * 2, r))) mapLocal(0)(v -> v, reorder(i -> 7 - i, t)), x)
+""",
+    "pad local": """
+f(x : [[float]4]3) = mapWorkgroup(0)(r -> let t = toLocal(pad(1, 1, 7.0, mapLocal(0)(v -> v,
+  r))) mapLocal(0)(w -> reduceSeq(0.0, (a, v) -> a + v, w), slide(3, 1, t)), x)
+""",
+    "local layout transposed": """
+f(x : [[float]4]6) = mapWorkgroup(0)(b -> let t = toLocal(transpose(mapLocal(0)(r ->
+  mapSeq(v -> v, r), b))) mapLocal(0)(c -> reduceSeq(0.0, (a, v) -> a + v, c), t), split(3,
+  x))
+""",
+    "private copy of vectors": """
+f(x : [[float]8]6) = mapGlobal(0)(r -> let t = toPrivate(asVector(4, r))
+  asScalar(mapSeq(vectorized (v -> v * v), t)), x)
+""",
+    "local scalars read vectors": """
+f(x : [[float]16]4) = mapWorkgroup(0)(r -> let t = toLocal(mapLocal(0)(v -> v * 2, r))
+  asScalar(mapLocal(0)(vectorized (v -> v + 1), asVector(4, reorder(i -> (i + 4) % 16, t)))),
+  x)
+""",
+    "local 2d then flat": """
+f(x : [[[float]6]4]2) = mapWorkgroup(0)(m -> let t = toLocal(mapLocal(1)(r -> mapLocal(0)(v
+  -> v, r), m)) mapLocal(0)(v -> v + 1, reorder(i -> 23 - i, join(t))), x)
+""",
+    "scatter 2d out": """
+f(x : [[float]6]4) = transpose(reorder(i -> 3 - i, mapGlobal(1)(r -> reorder(stride(2),
+  mapGlobal(0)(v -> v, r)), x)))
+""",
+    "lift listing4 1d": """
+f(x : [float]30, w : [float]3) = join(mapWorkgroup(0)(t -> let s = toLocal(mapLocal(0)(v ->
+  v, t)) join(mapLocal(0)(q -> mapSeq(win -> reduceSeq(0.0, (a, (u, v)) -> a + u * v, zip(win,
+  w)), slide(3, 1, q)), slide_strict(4, 2, s))), slide_strict(10, 8, pad(1, 1, 0.0, pad(0, 2,
+  0.0, x)))))
+""",
 }
