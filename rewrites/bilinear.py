@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import count, islice
 from math import lcm
+from re import findall
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 Tensor = Callable[[int, int, int], int]
@@ -131,3 +132,36 @@ def _product(xs: Sequence[Fraction]) -> Fraction:
     for x in xs:
         result *= x
     return result
+
+
+# ---- products of matrices and of complex numbers
+
+
+def block_product(c: int, a: int, b: int) -> int:
+    """The tensor of 2 × 2 blocks: C_ij = Σ_k A_ik B_kj, in the order 2i + j, 2i + k and 2j + k."""
+    (i, j), (p, k), (q, l) = divmod(c, 2), divmod(a, 2), divmod(b, 2)
+    return int(i == p and j == q and k == l)
+
+
+def strassen() -> Bilinear:
+    """Seven products of blocks instead of eight (Strassen 1969)."""
+    return Bilinear(
+        a=_matrix("1001-101 0010100 0101000 1-110010"),
+        g=_matrix("1001 0011 1000 0001 1100 -1010 010-1"),
+        b=_matrix("1001 1000 001-1 -1100 0001 1010 0101"),
+    )
+
+
+def complex_product(y: int, a: int, b: int) -> int:
+    """The tensor of (a0 + a1 i) (b0 + b1 i)."""
+    return (1 if y or not a else -1) * int((a + b) % 2 == y)
+
+
+def gauss() -> Bilinear:
+    """Three products instead of four: b0 (a0 + a1), a0 (b1 - b0), a1 (b0 + b1)."""
+    return Bilinear(a=_matrix("10-1 110"), g=_matrix("11 10 01"), b=_matrix("10 -11 11"))
+
+
+def _matrix(rows: str) -> Matrix:
+    """Rows of 0, 1 and -1."""
+    return tuple(tuple(map(Fraction, findall("-?[01]", row))) for row in rows.split())

@@ -18,6 +18,7 @@ from rewrites.naive import naive
 from rewrites.prepare import Choices, Windows, windowed
 from rewrites.registers import Registers, registers
 from rewrites.rule import Derivation, Strategy
+from rewrites.strassen import Strassen, strassen
 from rewrites.strategy import seq
 from rewrites.winograd import Winograd, winograd
 from rewrites.worth import Choice, Kept, Requirement, asked, kept, tried
@@ -133,6 +134,13 @@ def _fgfft(p: Program) -> Iterator[Form]:
     yield Form("", fgfft(parameters(p), Fine()), "fgfft")
 
 
+def _strassen(p: Program) -> Iterator[Form]:
+    for levels, level in product((1, 2), (Level.GROUP, Level.GLOBAL)):
+        form = Strassen(levels, Registers(Choices(), level))
+        words = [("once", "twice")[levels - 1], *["items"] * (level is Level.GLOBAL)]
+        yield Form(" ".join(words), strassen(parameters(p), form), "registers")
+
+
 def _storing(views: Views) -> Family:
     """The forms of `blocked` and `registers`, of programs with windows, that store these views."""
     said = views[0][0].value
@@ -162,7 +170,7 @@ STORING: dict[str, Family] = {
     "mec": _storing(((Windows.MEC, False),)),
 }
 # And those that make fewer products, at the price of transforms and of some precision.
-BILINEAR: dict[str, Family] = {"winograd": _winograd}
+BILINEAR: dict[str, Family] = {"winograd": _winograd, "strassen": _strassen}
 # And by Fourier transforms, of programs with windows.
 SPECTRAL: dict[str, Family] = {"fgfft": _fgfft}
 FAMILIES: dict[str, Family] = LOWERING | STORING | BILINEAR | SPECTRAL

@@ -4,14 +4,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
-from ir.nat import Size
+from ir.nat import Size, exact
 from ir.nodes import (
     At,
     Binary,
     Expr,
     Get,
+    Join,
     Lam,
     Lit,
     MakeArray,
@@ -19,16 +21,25 @@ from ir.nodes import (
     Map,
     Reduce,
     Slide,
+    Split,
     Transpose,
     Unary,
     Var,
     Zip,
 )
-from ir.terms import apply, free, fresh, lam, lam2
-from ir.types import FLOAT, Array, Type
-from ir.typing import elem_of, type_of
+from ir.terms import apply, free, fresh, lam, lam2, let
+from ir.types import FLOAT, Array, Tuple, Type
+from ir.typing import array_of, elem_of, size_of, type_of
 from ir.views import is_table
-from rewrites.bilinear import Matrix, cook_toom, correlation
+from rewrites.bilinear import (
+    Matrix,
+    block_product,
+    complex_product,
+    cook_toom,
+    correlation,
+    gauss,
+    strassen,
+)
 from rewrites.laws_view import swapped
 from rewrites.linear import added, bilinear
 from rewrites.rule import rule
@@ -178,6 +189,98 @@ def _products(f: Lam, data: Expr, taps: Expr, dims: int) -> Expr:
     else:
         step = lam2(("x", "h"), (t, u), lambda x, h: _products(f, x, h, dims - 1))
     return Map(step, pairs)
+
+
+# ---- products of matrices and of complex numbers
+
+
+@rule(
+    "map (x -> map (y -> reduce 0 (+ *) (zip x y)) ys) xs  =  blocks joined . A [(G xs') ⊗ (B ys')]"
+    ",  xs' and ys' in 2 × 2 blocks, ⊗ the product of matrices",
+    rounding=2 * strassen().amplification(),
+)
+def fewer_blocks(e: Expr) -> Expr | None:
+    """Strassen's seven products of blocks, where every side is even."""
+    match e:
+        case Map(Lam(Var(x, _), Map(Lam(Var(y, _), Reduce(z, f, Zip(parts))), ys)), xs):
+            sides = size_of(xs), size_of(ys), size_of(parts[0])
+            if any(not isinstance(n, int) or n % 2 for n in sides) or x in free(ys):
+                return None
+            names = [p.name for p in parts if isinstance(p, Var)]
+            if sorted(names) != sorted((x, y)) or not _is_zero(z) or not _sums_products(f):
+                return None
+            return _by_blocks(xs, ys)
+    return None
+
+
+def _by_blocks(xs: Expr, ys: Expr) -> Expr:
+    algorithm = strassen()
+    assert algorithm.computes(block_product)
+    left = transformed([algorithm.g], _blocks(xs))
+    right = transformed([algorithm.b], _blocks(ys))
+    t, u = elem_of(left), elem_of(right)
+    step = lam2(("xs", "ys"), (t, u), matrix_product)
+    results = transformed([algorithm.a], Map(step, Zip((left, right))))
+    rows = swapped(Split(2, results), 1)
+    whole = lam("rows", elem_of(rows), lambda r: Map(lam("row", elem_of(r), Join), r))
+    return Join(Map(whole, rows))
+
+
+def matrix_product(xs: Expr, ys: Expr) -> Expr:
+    """Every row of xs with every row of ys."""
+    row = lam("x", elem_of(xs), lambda x: Map(lam("y", elem_of(ys), lambda y: dot(x, y)), ys))
+    return Map(row, xs)
+
+
+def _blocks(xs: Expr) -> Expr:
+    """[[T]k]n -> [[[T](k/2)](n/2)]4"""
+    rows, columns = size_of(xs), array_of(Var("_", elem_of(xs))).size
+    halves = Split(exact(rows, 2), xs)
+    cut = Map(
+        lam(
+            "half",
+            elem_of(halves),
+            lambda h: Map(lam("row", elem_of(h), lambda r: Split(exact(columns, 2), r)), h),
+        ),
+        halves,
+    )
+    return Join(swapped(cut, 1))
+
+
+@rule(
+    "(a c - b d, a d + b c)  =  A [(G (a, b)) ⊙ (B (c, d))]",
+    rounding=2 * gauss().amplification(),
+)
+def three_products(e: Expr) -> Expr | None:
+    """Gauss's product of complex numbers."""
+    match e:
+        case MakeTuple(
+            (
+                Binary("-", Binary("*", a, c), Binary("*", b, d)),
+                Binary("+", Binary("*", a2, d2), Binary("*", b2, c2)),
+            )
+        ) if (a, b, c, d) == (a2, b2, c2, d2) and type_of(e) == Tuple((FLOAT, FLOAT)):
+            algorithm = gauss()
+            assert algorithm.computes(complex_product)
+            left, right = MakeArray((a, b)), MakeArray((c, d))
+            sums = zip(algorithm.g, algorithm.b, strict=True)
+            products = MakeArray(
+                tuple(
+                    Binary("*", _spelled(_floats(g), left), _spelled(_floats(h), right))
+                    for g, h in sums
+                )
+            )
+            return let(
+                "p",
+                products,
+                type_of(products),
+                lambda p: MakeTuple(tuple(_spelled(_floats(row), p) for row in algorithm.a)),
+            )
+    return None
+
+
+def _floats(row: Sequence[Fraction]) -> list[float]:
+    return [float(x) for x in row]
 
 
 # ---- constant matrices

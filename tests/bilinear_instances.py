@@ -7,7 +7,21 @@ from collections.abc import Callable
 from instances import Instance, a_fold, a_nest, plain, rows
 from terms import OPERATORS, Terms
 
-from ir.nodes import Binary, Expr, Get, Lit, MakeArray, Map, Pad, Reduce, Slide, Transpose, Var, Zip
+from ir.nodes import (
+    Binary,
+    Expr,
+    Get,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    Pad,
+    Reduce,
+    Slide,
+    Transpose,
+    Var,
+    Zip,
+)
 from ir.terms import lam, lam2, substitute
 from ir.types import FLOAT, Array, Type
 from ir.typing import elem_of
@@ -135,6 +149,18 @@ def spell_rows(g: Terms) -> Expr:
     return Map(lam("row", elem_of(table), lambda row: dot(row, xs)), table)
 
 
+def fewer_blocks(g: Terms) -> Expr:
+    m, n, k = (2 * g.size(1, 2) for _ in range(3))
+    xs, ys = g.xs(Array(FLOAT, k), m), g.xs(Array(FLOAT, k), n)
+    return bilinear.matrix_product(xs, ys)
+
+
+def three_products(g: Terms) -> Expr:
+    a, b, c, d = (g.value(FLOAT) for _ in range(4))
+    re = Binary("-", Binary("*", a, c), Binary("*", b, d))
+    return MakeTuple((re, Binary("+", Binary("*", a, d), Binary("*", b, c))))
+
+
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.release_init: plain(release_init),
     views.fewest_transposes: plain(fewest_transposes),
@@ -144,4 +170,6 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     slides.windows_down: plain(windows_down),
     bilinear.fewer_products: fewer_products,
     bilinear.spell_rows: plain(spell_rows),
+    bilinear.fewer_blocks: plain(fewer_blocks),
+    bilinear.three_products: plain(three_products),
 }

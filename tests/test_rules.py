@@ -354,6 +354,18 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         bilinear.fewer_products, {"m": (2,), "r": (3,)}, f"{XS}, g : [float]3",
         "map(w -> dot(w, g), slide(3, 1, xs))",
     ),
+    (
+        bilinear.fewer_blocks, {}, "xss : [[float]4]3, yss : [[float]4]2",
+        "map(x -> map(y -> dot(x, y), yss), xss)",
+    ),
+    (
+        bilinear.fewer_blocks, {}, "xss : [[float]4]2, yss : [[float]4]2",
+        "map(x -> map(y -> reduce(1.0, (acc, (a, b)) -> acc + a * b, zip(x, y)), yss), xss)",
+    ),
+    (
+        bilinear.three_products, {}, "a : float, b : float, c : float, d : float",
+        "(a * c + b * d, a * d + b * c)",
+    ),
     (bilinear.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
     (bilinear.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
     # rows

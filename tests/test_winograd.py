@@ -65,7 +65,7 @@ def test_shapes_are_right_or_refused_with_a_reason(shape: dict[str, int]) -> Non
     form = Random(str(shape)).choice(forms(p, "winograd"))
     covered = shape["t"] == 1 and shape["r"] > 1
     if not covered:
-        with pytest.raises(Refused, match="apart|windows of one element"):
+        with pytest.raises(Refused, match=r"apart|windows of one element"):
             lower(p, "winograd", form)
         return
     lowering = lower(p, "winograd", form)
