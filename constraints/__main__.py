@@ -9,7 +9,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.table import Table
 
-from constraints.devices import PROFILES, profile, with_overrides
+from constraints.devices import PROFILES, Profile, profile, with_overrides
 from constraints.infer import infer
 from constraints.report import Report, report
 from constraints.terms import Constraint, Equal, System, show_relation
@@ -33,6 +33,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("file", metavar="FILE", help="a program, .lift")
     parser.add_argument("--family", help="lower the program by this family first")
     parser.add_argument("--form", help="one form of the family (default: the first that applies)")
+    parser.add_argument(
+        "--domain", choices=("io-optimal",), help="narrow the family's parameters to a domain"
+    )
     parser.add_argument("--profile", default="cpu", help=f"a device: {', '.join(PROFILES)}")
     parser.add_argument(
         "--limit",
@@ -76,9 +79,9 @@ def _bytes(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Print what is known; 1 if there is no variant."""
     program = parse_file(options.file, sizes_of(options))
-    program, required = _lowered(program, options)
-    extra = [*required, *_fixed(program, options)]
     device = with_overrides(profile(options.profile), dict(options.limit))
+    program, required = _lowered(program, options, device)
+    extra = [*required, *_fixed(program, options)]
     system = infer(program, device, extra, options.max_memory)
     known = report(system, options.time_limit, options.all)
     if options.json:
@@ -88,11 +91,14 @@ def run(options: argparse.Namespace) -> int:
     return 1 if known.count == 0 else 0
 
 
-def _lowered(program: Program, options: argparse.Namespace) -> tuple[Program, list[Constraint]]:
+def _lowered(
+    program: Program, options: argparse.Namespace, device: Profile
+) -> tuple[Program, list[Constraint]]:
     """The parametric lowered program of a family, and what its strategy requires."""
     if options.family is None:
         return program, []
     lowering = import_module("explore.lowering").lowering(program, options.family, options.form)
+    lowering = import_module("explore.domain").narrowed(lowering, program, device, options.domain)
     lowered: Program = lowering.program
     asked: list[Constraint] = import_module("explore.space").asked(lowering)
     return lowered, asked

@@ -80,6 +80,7 @@ def _start(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     add_set(parser)
     parser.add_argument("--families", metavar="A,B", help="only these")
+    parser.add_argument("--domain", choices=("io-optimal",), help="narrow all parameters")
     parser.add_argument("--max-memory", type=_bytes, metavar="64MiB")
     parser.add_argument("--max-error", type=float, default=1e-4, metavar="E")
     parser.add_argument("--time-limit", type=_seconds, metavar="10m")
@@ -98,6 +99,7 @@ def _start(argv: list[str]) -> int:
         seed=given.seed,
         families=tuple(map(family_named, _listed(given.families))),
         max_memory=given.max_memory,
+        domain=given.domain,
         max_error=given.max_error,
         time_limit_s=given.time_limit,
         jobs=given.jobs,

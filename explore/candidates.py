@@ -62,6 +62,7 @@ def candidates(program: Program, profile: Profile, options: Options) -> Candidat
         budget=POOL * options.variants,
         seed=options.seed,
         max_memory=options.max_memory,
+        domain=options.domain,
     )
     results = _derived(todo, options.workers)
     found = [r for r in results if isinstance(r, Derived)]

@@ -101,6 +101,7 @@ def _source(record: Record) -> str:
 
 def _constraints(run: Run, record: Record) -> list[str]:
     from constraints.devices import profile
+    from explore.domain import narrowed
     from explore.options import Options
     from explore.run import Source, target_again
     from explore.space import constraints, lowered
@@ -111,6 +112,7 @@ def _constraints(run: Run, record: Record) -> list[str]:
     name = known.options.get("profile")
     for_what = profile(str(name)) if name else target_again(known).profile
     lowering = lowered(program, record.variant.family, record.variant.form)
+    lowering = narrowed(lowering, program, for_what, options.domain)
     system = constraints(lowering, for_what, options.max_memory)
     return [f"{c}   ({c.why}; from {c.origin})" for c in system.constraints]
 

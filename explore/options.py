@@ -18,6 +18,7 @@ class Options:
     seed: int = 0
     families: tuple[str, ...] = ()  # empty: all
     max_memory: int | None = None
+    domain: str | None = None  # narrows what parameters are tried
     max_error: float = 1e-4
     time_limit_s: float | None = None
     jobs: int | None = None

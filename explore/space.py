@@ -19,6 +19,7 @@ from constraints.enumerate import space as enumerated
 from constraints.infer import infer
 from constraints.quantities import Quantities, quantities
 from constraints.terms import AtMost, Constraint, Divides, OneOf, System
+from explore.domain import narrowed
 from explore.features import features_at, memory_at
 from explore.records import Step, Variant, variant_id
 from ir.errors import Unsupported
@@ -50,6 +51,7 @@ class Derive:
     points: int
     seed: int
     max_memory: int | None = None
+    domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ def tasks(
     budget: int,
     seed: int,
     max_memory: int | None = None,
+    domain: str | None = None,
 ) -> list[Derive]:
     """What to derive for about `budget` candidates, as many of each family and form."""
     found: list[Derive] = []
@@ -100,7 +103,8 @@ def tasks(
         chosen = _chosen(names, share, seed, family)
         points = -(-share // len(chosen))
         found += [
-            Derive(program, family, n, profile, max(4, points), seed, max_memory) for n in chosen
+            Derive(program, family, n, profile, max(4, points), seed, max_memory, domain)
+            for n in chosen
         ]
     return found
 
@@ -117,6 +121,7 @@ def derive(task: Derive) -> Derived | Inapplicable:
     """The form lowered and its points drawn."""
     try:
         lowering = lowered(task.program, task.family, task.form)
+        lowering = narrowed(lowering, task.program, task.profile, task.domain)
         found = points(lowering, task.profile, task.points, task.seed, task.max_memory)
     except (Refused, Unsupported) as refused:
         return Inapplicable(task.family, task.form, str(refused))

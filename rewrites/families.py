@@ -21,7 +21,7 @@ from rewrites.rule import Derivation, Strategy
 from rewrites.strassen import Strassen, strassen
 from rewrites.strategy import seq
 from rewrites.winograd import Winograd, winograd
-from rewrites.worth import Choice, Kept, Requirement, asked, kept, tried
+from rewrites.worth import Choice, Kept, Requirement, asked, grouped, kept, tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class Lowering:
     requirements: tuple[Requirement, ...]
     choices: tuple[Choice, ...] = ()
     kept: Kept | None = None
+    block: tuple[Size, Size] | None = None  # pixels and channels that a work-group makes
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +190,9 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
     e, steps = done
     program = Program(p.name, p.params, e, tuple(sorted(size_names(e))))
     proof = Derivation(p.body, steps)
+    made = grouped(e, form.way, "flipped" in form.name.split())
     required, chosen = asked(e, steps, form.way), tried(e, form.way)
-    return Lowering(family, form.name, program, proof, required, chosen, kept(e, form.way))
+    return Lowering(family, form.name, program, proof, required, chosen, kept(e, form.way), made)
 
 
 def first(p: Program, family: str) -> Lowering:

@@ -93,6 +93,32 @@ def kept(e: Expr, way: str) -> Kept | None:
     return Kept(prod(present, start=1), named("v")) if named("v") in present else None
 
 
+# The pixels and the channels of the results that a work-group makes.
+GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "registers": (("tx", "ty"), ("tr", "v")),
+    "blocked": (("ly", "tc"), ("lx", "tr", "v")),
+    "io-optimal": (("tx", "ty"), ("lx", "tr", "v")),
+}
+
+
+def grouped(e: Expr, way: str, flipped: bool) -> tuple[Size, Size] | None:
+    """(pixels, channels) of a work-group's block of results, where a family makes one."""
+    if way == "lift":
+        return _lifted(e)
+    free = size_names(e)
+    if way not in GROUPS:
+        return None
+    sides = [prod((named(p) for p in side if p in free), start=1) for side in GROUPS[way]]
+    return (sides[1], sides[0]) if flipped else (sides[0], sides[1])
+
+
+def _lifted(e: Expr) -> tuple[Size, Size] | None:
+    """Tiles of windows, by the counts that their sides hold, times `kappa` kernels."""
+    theta = {name for name in size_names(e) if name.startswith("theta")}
+    counts = [s.size for s in subterms(e) if isinstance(s, Split) and names(s.size) & theta]
+    return (prod(counts[:2], start=1), named("kappa")) if counts else None
+
+
 def tried(e: Expr, way: str) -> tuple[Choice, ...]:
     """The values that a family tries, of the parameters that its program has."""
     free = size_names(e)

@@ -1,0 +1,76 @@
+"""Does a search domain keep just the points that it is named for?"""
+
+import pytest
+
+from codegen.compile import generate
+from constraints.devices import H200
+from explore.bounds import products
+from explore.domain import narrowed
+from explore.lowering import bound, lowering
+from explore.space import points
+from explore.traffic import traffic_bytes
+from ir.errors import UserError
+from ir.parse import parse
+
+CONV = """
+conv(const weights : [[[[float]C]K]K]M, image : [[[float]C]W]W) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+where W = 28, K = 3, C = 16, M = 64
+"""
+SIDES = {
+    "blocked": (("ly", "tc"), ("lx", "tr", "v")),
+    "registers": (("tx",), ("tr", "v")),
+    "io-optimal": (("tx", "ty"), ("lx", "tr", "v")),
+}
+
+
+def amount(point: dict[str, int], names: tuple[str, ...]) -> int:
+    total = 1
+    for name in names:
+        total *= point[name]
+    return total
+
+
+@pytest.mark.parametrize("family", SIDES)
+def test_the_io_optimal_domain_keeps_blocks_with_pixels_near_r_times_channels(family: str) -> None:
+    p = parse(CONV)
+    low = lowering(p, family)
+    near = narrowed(low, p, H200, "io-optimal")
+    every, kept = points(low, H200, 1, 0)[0].count, points(near, H200, 40, 0)
+    assert 0 < kept[0].count < every
+    for point in kept[1]:
+        xy, z = (amount(point, side) for side in SIDES[family])
+        assert 1 / 2 <= xy / (9 * z) <= 2
+        assert xy * z <= H200.local_bytes // 8
+
+
+def test_sampled_points_of_the_dataflow_in_its_domain_move_at_most_twice_its_volume() -> None:
+    p = parse(CONV)
+    known = products(p)
+    assert known is not None
+    low = narrowed(lowering(p, "io-optimal"), p, H200, "io-optimal")
+    whole = [q for q in points(low, H200, 60, 0)[1] if 28 % q["tx"] == 28 % q["ty"] == 0]
+    assert len(whole) > 2
+    for point in whole:
+        block = amount(point, ("tx", "ty", "lx", "tr", "v"))
+        moved = traffic_bytes(generate(bound(low.program, point)))
+        assert moved <= 2 * 4 * known.volume(block), point
+
+
+def test_flipped_blocks_have_their_pixels_where_others_have_channels() -> None:
+    p = parse(CONV)
+    low = lowering(p, "blocked", "flipped")
+    straight = lowering(p, "blocked")
+    assert low.block is not None
+    assert straight.block == (low.block[1], low.block[0])
+
+
+def test_a_domain_says_what_it_is_of() -> None:
+    p = parse(CONV)
+    low = lowering(p, "blocked")
+    with pytest.raises(UserError, match="expected one of io-optimal"):
+        narrowed(low, p, H200, "fast")
+    assert narrowed(low, p, H200, None) == low
+    naive = lowering(p, "naive")
+    assert narrowed(naive, p, H200, "io-optimal") == naive
