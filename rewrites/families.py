@@ -125,10 +125,15 @@ def _lift(p: Program) -> Iterator[Form]:
 
 def _winograd(p: Program) -> Iterator[Form]:
     panel = named("tr") * named("v")
-    for m, level in product((2, 4, 6), (Level.GROUP, Level.GLOBAL)):
-        words = [f"F{m}", "registers"] + ["items"] * (level is Level.GLOBAL)
-        form = Winograd(m, Registers(Choices(panel=panel), level))
-        yield Form(" ".join(words), winograd(parameters(p), form), "registers")
+    for m in (2, 4, 6):
+        for level in (Level.GROUP, Level.GLOBAL):
+            words = [f"F{m}", "registers", *["items"] * (level is Level.GLOBAL)]
+            form = Winograd(m, Registers(Choices(panel=panel), level))
+            yield Form(" ".join(words), winograd(parameters(p), form), "registers")
+        for ahead in (False, True):
+            words = [f"F{m}", "blocked", *["ahead"] * ahead]
+            form = Winograd(m, Blocked(Choices(panel=named("lx") * panel), ahead=ahead))
+            yield Form(" ".join(words), winograd(parameters(p), form), "blocked")
 
 
 def _fgfft(p: Program) -> Iterator[Form]:
