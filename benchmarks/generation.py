@@ -22,7 +22,7 @@ from points import program
 from codegen.devices import choose
 from constraints.devices import Profile, profile
 from explore.candidates import Candidates, gathered
-from explore.child import collect_between_tasks
+from explore.child import COLLECT_EVERY, collect_between_tasks
 from explore.options import POOL, Options
 from explore.space import Derived, derive, tasks
 from explore.target import profile_of
@@ -77,10 +77,15 @@ def first(found: Candidates, options: Options, sample: int, target: Profile) -> 
 
 
 def as_a_worker(function: Callable[..., R], *task: object) -> R:
-    """Garbage is collected between tasks."""
+    """Garbage is collected between tasks, now and then."""
     done = function(*task)
-    gc.collect()
+    if time.monotonic() - _collected[0] > COLLECT_EVERY:
+        gc.collect()
+        _collected[0] = time.monotonic()
     return done
+
+
+_collected = [time.monotonic()]
 
 
 def main() -> None:
