@@ -86,7 +86,9 @@ def _convolutions(x: Array, w: Array, b: Array | None, out: tuple[int, ...]) -> 
         channels = image.shape[1]
         if channels % per_group or m % (channels // per_group) or (b is not None and len(b) != m):
             continue
-        tall, wide = (shape[back.index(axis)] for axis in (2, 3))
+        made, features, tall, wide = (shape[back.index(axis)] for axis in range(4))
+        if (made, features) != (len(image), m):
+            continue
         axes = back if batched else tuple(axis - 1 for axis in back[1:])
         for (s, p, d), relu in itertools.product(
             _geometries(image.shape[2:], (kh, kw), (tall, wide)), (True, False)
