@@ -138,6 +138,11 @@ def _winograd(p: Program) -> Iterator[Form]:
 
 def _fgfft(p: Program) -> Iterator[Form]:
     yield Form("", fgfft(parameters(p), Fine()), "fgfft")
+    panel = named("tr") * named("v")
+    for level, tall in product((Level.GROUP, Level.GLOBAL), (False, True)):
+        products = Registers(Choices(panel=panel), level, tall)
+        words = ["registers"] + ["items"] * (level is Level.GLOBAL) + ["tall"] * tall
+        yield Form(" ".join(words), fgfft(parameters(p), Fine(products)), "fgfft")
 
 
 def _strassen(p: Program) -> Iterator[Form]:

@@ -7,12 +7,13 @@ channels and a kernel's rows, and what is left is transformed back, a row at a t
 
 # key: e term, s strategy
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from ir.nat import ceil_div, named
-from ir.nodes import Expr, Generate, Let, Level, Map, Reduce
-from ir.terms import subterms
+from ir.nodes import Expr, Generate, Lam, Let, Level, Map, Reduce, Store
+from ir.terms import children, subterms
 from ir.types import Array
 from ir.typing import size_of, type_of
 from ir.views import is_view
@@ -20,18 +21,22 @@ from rewrites.access import NoAccess
 from rewrites.block import unrolled_spine
 from rewrites.dims import Refused
 from rewrites.fast import divided, in_registers
+from rewrites.gather import stored_at
 from rewrites.laws_fourier import REAL, TO_REAL, source
 from rewrites.laws_hoist import store_as
 from rewrites.laws_lower import copy_deep, share, to_parallel, to_private, to_reduce_seq, to_seq
-from rewrites.laws_map import inline_view
+from rewrites.laws_map import fuse_maps, inline_view
 from rewrites.naive import plain
 from rewrites.normal import normalise, simplify
 from rewrites.products import others, products, rows_of
+from rewrites.registers import Registers
+from rewrites.registers import kernel as registers_kernel
 from rewrites.reshape import merge, sort, tile
-from rewrites.rule import Rewritten, Strategy
+from rewrites.rule import Place, Rewritten, Strategy
+from rewrites.shape import has_reduction
 from rewrites.spectral import rows, spectra
 from rewrites.spine import body, inside, kernels, nest, nested, store_operands, strip
-from rewrites.strategy import attempt, child, outermost, seq, skip, when
+from rewrites.strategy import attempt, child, outermost, repeat, seq, skip, when
 
 Order = tuple[int, ...]
 
@@ -40,23 +45,60 @@ Order = tuple[int, ...]
 class Fine:
     """What distinguishes the lowered forms of the family."""
 
-    stored: bool = False  # the sums of products of spectra are stored, not transformed at once
+    products: Registers | None = None  # sums of products of spectra are stored, and made this way
 
 
 def fgfft(params: frozenset[str], form: Fine) -> Strategy:
     """Transforms of rows, products of spectra, and transforms back."""
-    return seq(normalise, store_operands(params), partial(_lowered, form))
+    return seq(
+        normalise,
+        store_operands(params),
+        partial(_lowered, params, form),
+        kernels(partial(_kernel, params, form)),
+    )
 
 
-def _lowered(form: Fine, e: Expr) -> Rewritten | None:
+def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
+    real = form.products is not None
     orders = _orders(e)
     return seq(
         rows,
-        spectra(form.stored),
-        outermost(when(_is_let, _stored(*orders))),
+        spectra(real),
+        outermost(when(_is_let, _stored(*orders, real))),
         simplify,
-        kernels(_kernel),
+        partial(_sums_stored, params) if real else skip,
     )(e)
+
+
+def _sums_stored(params: frozenset[str], e: Expr) -> Rewritten | None:
+    """The sums of products of spectra leave the maps of rows, and are stored."""
+    place = _place(e, lambda t: isinstance(t, Map) and _spectrum(t) and has_reduction(t))
+    if place is None:
+        raise Refused("there is one row, and no sum of its products")
+    return stored_at(params, place, _sums_laid)(e)
+
+
+def _place(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
+    """Where the first term stands that passes a test."""
+    if not isinstance(e, Lam) and test(e):
+        return ()
+    for i, c in enumerate(children(e)):
+        inner = _place(c, test)
+        if inner is not None:
+            return (i, *inner)
+    return None
+
+
+def _spectrum(e: Expr) -> bool:
+    """[[float]n]2: the sums that a row's spectrum is made of."""
+    t = type_of(e)
+    return isinstance(t, Array) and t.size == 2 and isinstance(t.elem, Array)
+
+
+def _sums_laid(dims: int) -> Strategy:
+    """Frequencies outermost; the last dimension, which neighbouring work-items take, innermost."""
+    order = (dims + 1, *range(dims - 1), dims, *range(max(dims - 1, 0), dims))
+    return store_as(order=order)
 
 
 def _is_let(e: Expr) -> bool:
@@ -81,10 +123,10 @@ def _orders(e: Expr) -> tuple[Order, Order]:
     return (*rows_of_x[:-1], *phase[0], *rows_of_x[-1:]), (*summed, *phase[1], *kept)
 
 
-def _stored(x: Order, g: Order) -> Strategy:
+def _stored(x: Order, g: Order, real: bool) -> Strategy:
     """Both lets, of rows' spectra and of kernels' spectra, are stored."""
-    second = seq(child(0, _spectra_stored(g)), inline_view())
-    first = child(0, _spectra_stored(x))
+    second = seq(child(0, _products_stored(g, 2) if real else _spectra_stored(g)), inline_view())
+    first = child(0, _products_stored(x, 1) if real else _spectra_stored(x))
     return seq(first, child(1, outermost(when(_is_let, second))), inline_view())
 
 
@@ -94,21 +136,43 @@ def _spectra_stored(order: Order) -> Strategy:
     return seq(sort(order), inside(store_as(order=(*range(n - 1), n + 1, n, *range(n - 1, n)))))
 
 
+def _products_stored(order: Order, parts: int) -> Strategy:
+    """Rows in this order; frequencies outermost, parts outside of the last dimension."""
+    n = len(order)
+    inner = reversed(range(n, n + parts))
+    laid = (n + parts, *range(n - 1), *inner, *range(n - 1, n))
+    fused = repeat(outermost(fuse_maps()))
+    return seq(fused, sort(order), inside(store_as(order=laid)))
+
+
 # ---- kernels
 
 
-def _kernel(e: Expr) -> Rewritten | None:
+def _kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     """Rows over work-items, each in registers: the last dimension in groups, others in turns."""
-    if not any(_transforms(t) for t in subterms(e)):
-        return plain(e)
+    if not _transforms(e):
+        if form.products is None or not has_reduction(e):
+            return plain(e)
+        return seq(normalise, _parts_outside, partial(registers_kernel, params, form.products))(e)
     n = _outer(e)
     dims = min(n, 2)
     merged = [merge(0) for _ in range(n - 2)]
     return seq(*merged, nested(dims, _row), _blocks(dims))(e)
 
 
+def _parts_outside(e: Expr) -> Rewritten | None:
+    """The parts of complex numbers and the kernels as one dimension, which vectors are made of."""
+    n = len(nest(e))
+    order = (n - 2, n - 3, *range(n - 3), n - 1)
+    return seq(sort(order), merge(0))(e) if n > 2 else skip(e)
+
+
 def _transforms(e: Expr) -> bool:
-    return isinstance(e, Generate) and bool(source(e, REAL) or source(e, TO_REAL))
+    """Whether a kernel transforms; what is stored is made by another."""
+    if isinstance(e, Store):
+        return False
+    own = isinstance(e, Generate) and bool(source(e, REAL) or source(e, TO_REAL))
+    return own or any(map(_transforms, children(e)))
 
 
 def _outer(e: Expr) -> int:

@@ -22,7 +22,6 @@ from ir.nodes import (
     Reduce,
     Slide,
     Split,
-    Transpose,
     Unary,
     Var,
     Zip,
@@ -30,8 +29,9 @@ from ir.nodes import (
 from ir.terms import apply, component, free, lam, lam2, substitute
 from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type
 from ir.typing import elem_of, size_of, type_of
+from ir.views import is_view
 from rewrites.access import Affine, Index, NoAccess, index
-from rewrites.cells import at_level, gather, widened
+from rewrites.cells import at_level, gather, permuted, widened
 from rewrites.laws_fourier import STAGE, TO_REAL, source
 from rewrites.laws_map import tidy
 from rewrites.laws_view import swapped
@@ -45,7 +45,6 @@ from rewrites.spectra import (
     each,
     irdft,
     planes,
-    planes_of,
     rdft,
     times,
 )
@@ -151,28 +150,6 @@ def _used(e: Map) -> Expr:
     return Map(Lam(tuple(rest), e.f.body), Zip(parts))
 
 
-def _sum(x: Expr, g: Expr, sums: int) -> Expr:
-    """The sum over pairs of rows of how one slides along the other."""
-    if not sums:
-        return slid(x, g)
-    row, kernel = x, g
-    for _ in range(sums):
-        row, kernel = Var("_", elem_of(row)), Var("_", elem_of(kernel))
-    return _adding(zeros(type_of(slid(row, kernel))), x, g, sums)
-
-
-def _adding(acc: Expr, x: Expr, g: Expr, sums: int) -> Expr:
-    if not sums:
-        return added(acc, slid(x, g))
-    pairs = Zip((x, g))
-    step = lam2(
-        ("acc", "t"),
-        (type_of(acc), elem_of(pairs)),
-        lambda a, t: _adding(a, Get(0, t), Get(1, t), sums - 1),
-    )
-    return Reduce(acc, step, pairs)
-
-
 def slid(x: Expr, g: Expr) -> Expr:
     """map (w -> reduce 0 (acc + a b) (zip w g)) (slide v 1 x)"""
     windows = Slide(size_of(g), 1, x)
@@ -186,6 +163,33 @@ def _dot(xs: Expr, ys: Expr) -> Expr:
         return Binary("+", acc, Binary("*", Get(0, t), Get(1, t)))
 
     return Reduce(ZERO, lam2(("acc", "t"), (FLOAT, elem_of(pairs)), step), pairs)
+
+
+def _sum(x: Expr, g: Expr, sums: int) -> Expr:
+    """The sum over pairs of rows of how one slides along the other."""
+    if not sums:
+        return slid(x, g)
+    row, kernel = x, g
+    for _ in range(sums):
+        row, kernel = Var("_", elem_of(row)), Var("_", elem_of(kernel))
+    return adding(zeros(type_of(slid(row, kernel))), x, g, sums)
+
+
+def adding(
+    acc: Expr, x: Expr, g: Expr, sums: int, term: Callable[[Expr, Expr], Expr] = slid
+) -> Expr:
+    if not sums:
+        return added(acc, term(x, g))
+    pairs = Zip((x, g))
+    step = lam2(
+        ("acc", "t"),
+        (type_of(acc), elem_of(pairs)),
+        lambda a, t: adding(a, Get(0, t), Get(1, t), sums - 1, term),
+    )
+    assert isinstance(step.pattern, tuple)
+    first, second = step.pattern
+    f = tidy(Lam(second, step.body))
+    return Reduce(acc, Lam((first, f.pattern), f.body), pairs)
 
 
 # ---- arrays that are added
@@ -215,7 +219,7 @@ def added(x: Expr, y: Expr) -> Expr:
 
 
 @rule(
-    "reduce 0 (acc + f x)  =  f (reduce 0 (acc + x)),  f a crop, irdft, or complexes",
+    "reduce 0 (acc + f x)  =  f (reduce 0 (acc + x)),  f a crop or irdft",
     rounding=STAGE,
 )
 def linear_sum(e: Expr) -> Expr | None:
@@ -251,7 +255,7 @@ def _source(e: Expr) -> Expr | None:
         case PadEdge(Edge.ANY, int() as l, int() as r, xs) if max(l, r) <= 0:
             return xs
     found = source(e, TO_REAL)
-    return found[0] if found else planes_of(e)
+    return found[0] if found else None
 
 
 def _again(f: Expr, x: Expr) -> Expr:
@@ -259,8 +263,6 @@ def _again(f: Expr, x: Expr) -> Expr:
     match f:
         case PadEdge(edge, l, r, _):
             return PadEdge(edge, l, r, x)
-        case Zip() | Let():
-            return complexes(x)
     n = size_of(f)
     assert isinstance(n, int)
     return irdft(x, n)
@@ -316,22 +318,44 @@ def correlate(e: Expr) -> Expr | None:
     return None
 
 
-@rule("z conj w  =  (z . row 0, z . row 1),  rows (re w, im w) and (-im w, re w)")
-def real_products(e: Expr) -> Expr | None:
-    """Products of complex numbers as sums of two real ones, as a matrix product has."""
+@rule("reduce 0 (acc + z conj w)  =  complexes (map (map (reduce … (reduce (z w')))) rows)")
+def real_sums(e: Expr) -> Expr | None:
+    """Sums of products of complex numbers as sums of real products, as a matrix product has.
+
+    The rows of a number w are (re w, im w) and (-im w, re w).
+    """
     match e:
-        case Map(_, Zip((x, g))):
-            a, b = planes_of(x), planes_of(g)
-            if a is None or b is None or not alike(e, product(complexes(a), complexes(b))):
+        case Reduce(z, _, Zip((zs, ws))):
+            n = depth(type_of(zs)) - 2  # sums
+            plain = n > 0 and depth(type_of(ws)) == n + 2 and is_view(Zip((zs, ws)))
+            if not plain or not alike(e, adding(z, zs, ws, n, of_planes)):
                 return None
-            zs = Transpose(a)
+            if not alike(z, zeros(type_of(z))):
+                return None
+            rows = permuted(at_level(n, ws, turned), [*range(2, n + 2), 0, n + 2, 1])
+            columns = permuted(zs, [*range(1, n + 1), n + 1, 0])
 
             def part(row: Expr) -> Expr:
-                return each(_dot, zs, Transpose(row))
+                return each(lambda x, y: _nested(ZERO, x, y, n), columns, row)
 
-            rows = turned(b)
             return complexes(Map(lam("row", elem_of(rows), part), rows))
     return None
+
+
+def of_planes(a: Expr, b: Expr) -> Expr:
+    return product(complexes(a), complexes(b))
+
+
+def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
+    """acc + the sum of the products of all numbers of two arrays."""
+    pairs = Zip((x, y))
+
+    def step(a: Expr, t: Expr) -> Expr:
+        if deeper:
+            return _nested(a, Get(0, t), Get(1, t), deeper - 1)
+        return Binary("+", a, Binary("*", Get(0, t), Get(1, t)))
+
+    return Reduce(acc, lam2(("acc", "t"), (FLOAT, elem_of(pairs)), step), pairs)
 
 
 def turned(b: Expr) -> Expr:

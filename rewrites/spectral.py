@@ -2,7 +2,7 @@
 
 # key: e term, s strategy
 
-from ir.nodes import Concat, Expr, Lam, Let, Map, Reduce, Split, Var
+from ir.nodes import Concat, Expr, Join, Lam, Let, Map, Reduce, Split, Var
 from ir.terms import free, subterms
 from ir.views import is_view
 from rewrites.access import NoAccess
@@ -13,7 +13,7 @@ from rewrites.laws_fourier import REAL, source
 from rewrites.laws_hoist import before_view, hoist, let_made
 from rewrites.laws_map import fission, inline_view
 from rewrites.laws_reduce import release_init
-from rewrites.laws_rows import by_rows, correlate, linear_sum, real_products
+from rewrites.laws_rows import by_rows, correlate, linear_sum, real_sums
 from rewrites.products import products, rows_of
 from rewrites.reshape import sort
 from rewrites.rule import Rewritten, Strategy
@@ -61,10 +61,10 @@ def is_made(e: Expr) -> bool:
     match e:
         case Map(Lam(Var(), body), xs) if is_view(xs):
             return is_made(body)
+        case Split(2, Split(_, Concat(Join(b), Concat()))):
+            return is_view(b)
         case Let(_, z, Split()):
             return source(z, REAL) is not None
-        case Split(2, Split(_, Concat())):
-            return any(isinstance(s, Let) and is_made(s) for s in subterms(e.xs))
     return False
 
 
@@ -90,7 +90,9 @@ def transformed(e: Expr) -> Rewritten | None:
     """let x = rows in …  becomes  let y = the spectra of rows in …, twice"""
     match e:
         case Let(Var(x, _), _, _):
-            return seq(child(1, attempt(transformed)), child(1, attempt(_before(x))), _let(x))(e)
+            return seq(
+                child(1, attempt(transformed)), child(1, attempt(_before(x))), attempt(_let(x))
+            )(e)
     return None
 
 
@@ -99,12 +101,12 @@ def spectra(real: bool) -> Strategy:
 
     `real`: products of complex numbers are sums of real ones, as a matrix product has.
     """
+    made = seq(hoisted, outermost(transformed))
     return seq(
         outermost(correlate()),
-        outermost(real_products()) if real else skip,
         repeat(outermost(linear_sum())),
-        hoisted,
-        outermost(transformed),
+        made,
+        seq(outermost(real_sums()), made) if real else skip,
     )
 
 

@@ -51,12 +51,12 @@ from rewrites import laws_slide as slides
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites.cells import at_level
-from rewrites.laws_rows import added, product, slid, zeros
+from rewrites.laws_rows import added, adding, of_planes, slid, zeros
 from rewrites.normal import normalise
 from rewrites.reshape import sort
 from rewrites.rule import Argument, Place, Rule
 from rewrites.shape import unit
-from rewrites.spectra import COMPLEX, complexes, dft, irdft, rdft
+from rewrites.spectra import COMPLEX, dft, irdft, rdft
 from rewrites.spine import strip
 from rewrites.strategy import seq
 
@@ -655,28 +655,25 @@ def slid_row(g: Terms) -> Expr:
 def sum_of_linear(g: Terms) -> Expr:
     """reduce 0 (acc + f x) xs"""
     n, m = g.size(1, 3), 2 * g.size(1, 3)
-    kind = g.one_of("crop", "irdft", "complexes")
-    elem = {"crop": Array(FLOAT, m), "irdft": Array(COMPLEX, m // 2 + 1)}.get(
-        kind, Array(Array(FLOAT, m), 2)
-    )
+    kind = g.one_of("crop", "irdft")
+    elem = Array(FLOAT, m) if kind == "crop" else Array(COMPLEX, m // 2 + 1)
     xs = g.xs(elem, n)
 
     def linear(x: Expr) -> Expr:
-        match kind:
-            case "crop":
-                return PadEdge(Edge.ANY, -1, 0, x)
-            case "irdft":
-                return irdft(x, m)
-        return complexes(x)
+        return PadEdge(Edge.ANY, -1, 0, x) if kind == "crop" else irdft(x, m)
 
     t = type_of(linear(Var("_", elem)))
     step = lam2(("acc", "x"), (t, elem), lambda acc, x: added(acc, linear(x)))
     return Reduce(zeros(t), step, xs)
 
 
-def spectra_product(g: Terms) -> Expr:
-    t = Array(Array(FLOAT, g.size()), 2)
-    return product(complexes(g.param(t)), complexes(g.param(t)))
+def spectra_sum(g: Terms) -> Expr:
+    """reduce 0 (acc + z conj w), over one dimension or two"""
+    n, sums = g.size(), g.size(1, 2)
+    t: Type = Array(Array(FLOAT, n), 2)
+    for _ in range(sums):
+        t = Array(t, g.size())
+    return adding(zeros(Array(COMPLEX, n)), g.param(t), g.param(t), sums, of_planes)
 
 
 def hoist(g: Terms) -> Instance:
@@ -877,7 +874,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     over_rows.by_rows: plain(windows_of_rows),
     over_rows.linear_sum: plain(sum_of_linear),
     over_rows.correlate: plain(slid_row),
-    over_rows.real_products: plain(spectra_product),
+    over_rows.real_sums: plain(spectra_sum),
     out.hoist: hoist,
     out.before_view: before_view,
     out.let_made: let_made,

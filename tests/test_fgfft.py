@@ -3,6 +3,7 @@
 # key: n batch, c channels, m output channels, h image side, k kernel side, s step, p padding
 
 from math import prod
+from random import Random
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
 from ir.terms import bind_sizes
+from rewrites.check import small_values
 from rewrites.dims import Refused
-from rewrites.families import Lowering, first
+from rewrites.families import Lowering, first, forms, lower
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, images : [[[[float]C]H]H]N) =
@@ -59,6 +61,22 @@ def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, i
     expected = np.asarray(evaluate(p, inputs))
     known = found.derivation.rounding * np.finfo(np.float32).eps
     assert np.linalg.norm(out - expected) <= known * np.linalg.norm(expected)
+
+
+def test_stored_sums_are_right_too(session: Session) -> None:
+    """The products of spectra as a matrix product for each frequency, by registers."""
+    p = parse(CONV.format(n=1, c=4, m=4, h=13, k=3, s=2, p=1))
+    found = lower(p, "fgfft", forms(p, "fgfft")[1])
+    assert found.form == "registers"
+    values = small_values([found.program.body], Random(1))
+    assert values is not None
+    made = generated(found, **values)
+    assert not any(prove(k).failures for k in made.kernels)
+    assert [b.role for b in made.plan.buffers].count(Role.TEMPORARY) == 2
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    expected = np.asarray(evaluate(p, inputs))
+    assert np.linalg.norm(out - expected) <= 1e-6 * np.linalg.norm(expected)
 
 
 def test_each_row_is_transformed_once() -> None:

@@ -121,12 +121,6 @@ FIRST_DROPPED = "pad_any(-1, 0, pad(1, 0, 0.0, row))"
 PAD_PLUS = "map(w -> map(r -> map(x -> x + 1.0, r), w), slide(2, 1, pad(1, 1, 0.0, xss)))"
 
 
-def show_product() -> str:
-    """Products of complex numbers that are not in planes."""
-    zs = Var("zs", Array(COMPLEX, 4))
-    return show(over_rows.product(zs, zs))
-
-
 def show_transform(transform: Callable[[Expr, int], Expr], n: int) -> str:
     """A transform of length n of xs, as text."""
     size = n // 2 + 1 if transform is irdft else n
@@ -391,7 +385,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         "map(window -> reduce(0.0, (acc, t) -> acc + t.0 * t.1, zip(window, window)), "
         "slide(2, 1, xs))",
     ),
-    (over_rows.real_products, {}, "zs : [(float, float)]4", show_product()),
+    (over_rows.real_sums, {}, XSS, SUM.format("0.0", "at(0, xss)")),
+    (over_rows.real_sums, {}, XSS, ROWS_ADDED.format("0.0", "row")),
     (out.hoist, {"term": Var("q", FLOAT)}, XS, "map(x -> -x, xs)"),
     (out.before_view, {"levels": 2}, XSS, PAD_PLUS),
     (out.before_view, {"levels": 2}, XSS, "map(row -> map(x -> -x, row), xss)"),
