@@ -1,0 +1,73 @@
+"""Convolution by Fourier transforms of rows beside im2col, for each side of the kernel.
+
+    python benchmarks/fourier.py [--sides 3,4,…,9] [--channels 32] [--image 26] [--variants 16]
+                                 [--families fgfft,im2col] [--device D]
+
+For each side, each family's fastest of some variants is measured by `explore`; all are compared
+with the last one. Beside our ratio of times stands Zhang's (2019, table 4.5), measured on another
+device and other images: compare the trend.
+"""
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from explore.api import explore
+from explore.units import show_time
+from ir.errors import UserError
+
+ZHANG = {3: 1.74, 4: 1.60, 5: 1.34, 6: 1.19, 7: 1.14, 8: 1.02, 9: 0.96}
+CONV = """
+conv(const weights : [[[[float]C]K]K]C, image : [[[float]C]W]W) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(K, 1, pad2d(K / 2, 0.0, image)))
+where C = {channels}, W = {image}, K = {side}
+"""
+
+
+def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float, str]:
+    """(nanoseconds, form) of a family's best variant."""
+    text = CONV.format(channels=options.channels, image=options.image, side=side)
+    text = text.replace("K / 2", str(side // 2))
+    with TemporaryDirectory() as folder:
+        run = explore(
+            text,
+            device=options.device,
+            variants=options.variants,
+            families=(family,),
+            jobs=options.jobs,
+            out=Path(folder) / "run",
+        )
+        times = [(r.outcome.time_ns, r.variant.form) for r in run.front]
+    if not times:
+        raise UserError(f"{family}: no variant of a kernel of {side} was measured")
+    return min(times)
+
+
+def line(options: argparse.Namespace, side: int, families: list[str]) -> str:
+    """Each family's time, and the last one's over it."""
+    found = [fastest(options, side, family) for family in families]
+    base = found[-1][0]
+    cells = [
+        f"{family} {form}: {show_time(time)} ({base / time:.2f}x)"
+        for family, (time, form) in zip(families, found, strict=True)
+    ]
+    return f"{side} x {side}  {'  '.join(cells)}  Zhang {ZHANG.get(side, float('nan')):.2f}x"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--sides", default=",".join(map(str, ZHANG)))
+    options.add_argument("--channels", type=int, default=32)
+    options.add_argument("--image", type=int, default=26)
+    options.add_argument("--variants", type=int, default=16)
+    options.add_argument("--families", default="fgfft,im2col")
+    options.add_argument("--device", default=None)
+    options.add_argument("--jobs", type=int, default=None)
+    given = options.parse_args()
+    for side in map(int, given.sides.split(",")):
+        print(line(given, side, given.families.split(",")), flush=True)
+
+
+if __name__ == "__main__":
+    main()
