@@ -219,9 +219,10 @@ def _relay(choices: Choices) -> Strategy:
     return run
 
 
-def panels(dims: int, width: Size) -> Strategy:
-    """id = undo . store . (rows in panels of `width`, a panel's rows innermost)"""
-    opened: Strategy = store()
+def panels(dims: int, width: Size, made: Strategy = skip) -> Strategy:
+    """id = undo . store . (rows in panels of `width`, a panel's rows innermost); `made` on what is
+    stored"""
+    opened: Strategy = seq(store(), child(0, made))
     for level in reversed(range(1, dims)):
         opened = seq(transpose_inner(level=level), child(1, opened))
     steps = seq(split_open(k=width), child(0, opened))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ir.nat import named
-from ir.nodes import Expr, Lam, Map, Slide, Zip
+from ir.nodes import Expr, Lam, Map, Pad, Slide, Zip
 from ir.terms import children, subterms
 from ir.views import is_table
 from rewrites.blocked import Blocked
@@ -33,6 +33,7 @@ from rewrites.registers import Registers
 from rewrites.registers import kernel as registers_kernel
 from rewrites.reshape import merge, sort, swap
 from rewrites.rule import Place, Rewritten, Strategy
+from rewrites.shape import is_out_view
 from rewrites.spine import inside, nest, nested
 from rewrites.strategy import at, attempt, child, choice, seq
 from rewrites.tiles import tiles
@@ -74,9 +75,7 @@ def _kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewri
 def _stored(form: Winograd, outer: int, d: int) -> Strategy:
     """Each stage a kernel of its own, the points of the transform outermost in what is stored."""
     points = range(outer + 1, outer + 1 + d)
-    taps = seq(
-        store(), child(0, transform_kernel(2, None)), panels(d + 2, form.products.choices.panel)
-    )
+    taps = panels(d + 2, form.products.choices.panel, beneath(transform_kernel(2, None)))
     product = [
         child(1, stored_as(outward(outer, d), transform_kernel(outer + 1, named("vi")))),
         nested(outer, child(1, taps)),
@@ -88,6 +87,17 @@ def _stored(form: Winograd, outer: int, d: int) -> Strategy:
         inside(stored_as([d], tidied)),
     ]
     return seq(inside(child(1, seq(*product))), transform_kernel(outer + 1, named("vo")))
+
+
+def beneath(s: Strategy) -> Strategy:
+    """s below the views that a result is seen through, padding among them."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if is_out_view(e) or isinstance(e, Pad):
+            return child(len(children(e)) - 1, run)(e)
+        return s(e)
+
+    return run
 
 
 def outward(outer: int, d: int) -> list[int]:
