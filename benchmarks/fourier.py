@@ -1,7 +1,7 @@
-"""Convolution by Fourier transforms of rows beside im2col, for each side of the kernel.
+"""Convolution by Fourier transforms of rows, by im2col, and by regular transforms.
 
     python benchmarks/fourier.py [--sides 3,4,…,9] [--channels 32] [--image 26] [--variants 16]
-                                 [--families fgfft,im2col] [--device D]
+                                 [--families fgfft,im2col,fft] [--device D]
 
 For each side, each family's fastest of some variants is measured by `explore`; all are compared
 with the last one. Beside our ratio of times stands Zhang's (2019, table 4.5), measured on another
@@ -61,7 +61,7 @@ def main() -> None:
     options.add_argument("--channels", type=int, default=32)
     options.add_argument("--image", type=int, default=26)
     options.add_argument("--variants", type=int, default=16)
-    options.add_argument("--families", default="fgfft,im2col")
+    options.add_argument("--families", default="fgfft,im2col,fft")
     options.add_argument("--device", default=None)
     options.add_argument("--jobs", type=int, default=None)
     given = options.parse_args()

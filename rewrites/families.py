@@ -152,6 +152,11 @@ def _strassen(p: Program) -> Iterator[Form]:
         yield Form(" ".join(words), strassen(parameters(p), form), "registers")
 
 
+def _fft(p: Program) -> Iterator[Form]:
+    products = Registers(Choices(panel=named("tr") * named("v")))
+    yield Form("registers", fgfft(parameters(p), Fine(products, regular=True)), "fgfft")
+
+
 def _storing(views: Views) -> Family:
     """The forms of `blocked` and `registers`, of programs with windows, that store these views."""
     said = views[0][0].value
@@ -183,7 +188,7 @@ STORING: dict[str, Family] = {
 # And those that make fewer products, at the price of transforms and of some precision.
 BILINEAR: dict[str, Family] = {"winograd": _winograd, "strassen": _strassen}
 # And by Fourier transforms, of programs with windows.
-SPECTRAL: dict[str, Family] = {"fgfft": _fgfft}
+SPECTRAL: dict[str, Family] = {"fgfft": _fgfft, "fft": _fft}
 FAMILIES: dict[str, Family] = LOWERING | STORING | BILINEAR | SPECTRAL
 
 

@@ -34,9 +34,10 @@ from rewrites.registers import kernel as registers_kernel
 from rewrites.reshape import merge, sort, tile
 from rewrites.rule import Place, Rewritten, Strategy
 from rewrites.shape import has_reduction
+from rewrites.spectra import planes_of
 from rewrites.spectral import rows, spectra
 from rewrites.spine import body, inside, kernels, nest, nested, store_operands, strip
-from rewrites.strategy import attempt, child, outermost, repeat, seq, skip, when
+from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, skip, when
 
 Order = tuple[int, ...]
 
@@ -46,6 +47,7 @@ class Fine:
     """What distinguishes the lowered forms of the family."""
 
     products: Registers | None = None  # sums of products of spectra are stored, and made this way
+    regular: bool = False  # rows of spectra are transformed again, along every dimension of windows
 
 
 def fgfft(params: frozenset[str], form: Fine) -> Strategy:
@@ -72,10 +74,10 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
 
 def _sums_stored(params: frozenset[str], e: Expr) -> Rewritten | None:
     """The sums of products of spectra leave the maps of rows, and are stored."""
-    place = _place(e, lambda t: isinstance(t, Map) and _spectrum(t) and has_reduction(t))
+    place = _place(e, lambda t: isinstance(t, Let) and planes_of(t) is not None)
     if place is None:
         raise Refused("there is one row, and no sum of its products")
-    return stored_at(params, place, _sums_laid)(e)
+    return stored_at(params, (*place, 0), _sums_laid)(e)
 
 
 def _place(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
@@ -87,12 +89,6 @@ def _place(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
         if inner is not None:
             return (i, *inner)
     return None
-
-
-def _spectrum(e: Expr) -> bool:
-    """[[float]n]2: the sums that a row's spectrum is made of."""
-    t = type_of(e)
-    return isinstance(t, Array) and t.size == 2 and isinstance(t.elem, Array)
 
 
 def _sums_laid(dims: int) -> Strategy:
@@ -153,11 +149,31 @@ def _kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     if not _transforms(e):
         if form.products is None or not has_reduction(e):
             return plain(e)
-        return seq(normalise, _parts_outside, partial(registers_kernel, params, form.products))(e)
+        return seq(normalise, partial(_products, params, form))(e)
     n = _outer(e)
     dims = min(n, 2)
     merged = [merge(0) for _ in range(n - 2)]
     return seq(*merged, nested(dims, _row), _blocks(dims))(e)
+
+
+def _products(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
+    """Sums of products: transformed along the windows that are left, or a matrix product."""
+    assert form.products is not None
+    matrices = seq(_parts_outside, partial(registers_kernel, params, form.products))
+    again = seq(partial(_lowered, params, form), partial(_kernel, params, form))
+    return choice(_unless_refused(again), matrices)(e) if form.regular else matrices(e)
+
+
+def _unless_refused(s: Strategy) -> Strategy:
+    """s, failing where it refuses."""
+
+    def run(e: Expr) -> Rewritten | None:
+        try:
+            return s(e)
+        except Refused:
+            return None
+
+    return run
 
 
 def _parts_outside(e: Expr) -> Rewritten | None:

@@ -63,16 +63,16 @@ def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, i
     assert np.linalg.norm(out - expected) <= known * np.linalg.norm(expected)
 
 
-def test_stored_sums_are_right_too(session: Session) -> None:
-    """The products of spectra as a matrix product for each frequency, by registers."""
+@pytest.mark.parametrize(("family", "stored"), [("fgfft", 2), ("fft", 4)])
+def test_stored_sums_are_right_too(session: Session, family: str, stored: int) -> None:
+    """Spectra and sums of their products; `fft` has both for rows and then for columns."""
     p = parse(CONV.format(n=1, c=4, m=4, h=13, k=3, s=2, p=1))
-    found = lower(p, "fgfft", forms(p, "fgfft")[1])
-    assert found.form == "registers"
+    found = next(lower(p, family, f) for f in forms(p, family) if f.name == "registers")
     values = small_values([found.program.body], Random(1))
     assert values is not None
-    made = generated(found, **values)
+    made = generated(found, **{**values, "v": 2})
     assert not any(prove(k).failures for k in made.kernels)
-    assert [b.role for b in made.plan.buffers].count(Role.TEMPORARY) == 2
+    assert [b.role for b in made.plan.buffers].count(Role.TEMPORARY) == stored
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
     out = session.build(made.plan, checking=True)(inputs)
     expected = np.asarray(evaluate(p, inputs))
