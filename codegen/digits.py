@@ -16,9 +16,10 @@ MOST_SCALE = 64  # lanes of a vector, and vectors
 
 def digits(x: Index) -> Index:
     """l·y + k·(y // d) = (k + l·d)·(y // d) + l·(y % d), for whatever is beside its own quotient"""
-    quotients = [atom for atom, _ in x.terms if isinstance(atom, Quot) and atom.index.terms]
-    for atom in sorted(quotients, key=_divisor):
-        for y, d in _dividends(atom, quotients):
+    found = [(a, k) for a, k in x.terms if isinstance(a, Quot) and a.index.terms]
+    for atom, unit in sorted(found, key=_divisor):
+        finer = [a for a, k in found if abs(k) < abs(unit)]
+        for y, d in _dividends(atom, finer):
             l = times_in(y, x)
             if l:
                 parts: list[Term] = [(atom, l * d), (rem(y, d), l)]
@@ -27,10 +28,10 @@ def digits(x: Index) -> Index:
     return x
 
 
-def _dividends(atom: Quot, others: list[Quot]) -> Iterator[tuple[Index, int]]:
-    """Every y and d with atom = y // d that are seen from what else is there, finer ones first"""
-    for finer in others:
-        for g in range(1, MOST_SCALE) if finer is not atom else ():
+def _dividends(atom: Quot, quotients: list[Quot]) -> Iterator[tuple[Index, int]]:
+    """Every y and d with atom = y // d that are seen, those by way of finer quotients first"""
+    for finer in quotients:
+        for g in range(1, MOST_SCALE):
             d, rest = divmod(g * atom.divisor, finer.divisor)
             z = _missing(atom.index, finer, g) if not rest and d > 1 else None
             if z is not None:
@@ -80,8 +81,8 @@ def plus(x: Index, y: Index, k: int = 1) -> Index:
     return summed(merged(x.terms, terms), x.constant + k * y.constant)
 
 
-def _divisor(atom: Quot) -> int:
-    return atom.divisor
+def _divisor(term: tuple[Quot, int]) -> int:
+    return term[0].divisor
 
 
 def _key(term: Term) -> str:

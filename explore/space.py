@@ -28,7 +28,7 @@ from ir.nodes import Expr, Program
 from ir.show import show
 from ir.terms import subterms
 from rewrites.dims import Refused
-from rewrites.families import LOWERING, Lowering, forms, lower
+from rewrites.families import DISTINCT, Lowering, forms, lower
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -96,7 +96,7 @@ def tasks(
 ) -> list[Derive]:
     """What to derive for about `budget` candidates, as many of each family and form."""
     found: list[Derive] = []
-    known = {f: [n for _, n in all_forms(program, [f])] for f in families or tuple(LOWERING)}
+    known = {f: [n for _, n in all_forms(program, [f])] for f in families or tuple(DISTINCT)}
     several = [f for f, names in known.items() if len(names) > 1]
     for family, names in known.items():
         share = max(1, budget // max(1, len(several)))
@@ -111,9 +111,10 @@ def tasks(
 
 def _chosen(names: list[str], share: int, seed: int, family: str) -> list[str]:
     """All forms, or with a small budget some: each is worth a few points."""
-    if len(names) <= max(4, share // 20):
+    most = max(4, share // 40)
+    if len(names) <= most:
         return names
-    kept = set(Random(f"{seed} {family}").sample(names[1:], max(4, share // 20) - 1))
+    kept = set(Random(f"{seed} {family}").sample(names[1:], most - 1))
     return [n for i, n in enumerate(names) if i == 0 or n in kept]
 
 

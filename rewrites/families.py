@@ -189,7 +189,9 @@ STORING: dict[str, Family] = {
 BILINEAR: dict[str, Family] = {"winograd": _winograd, "strassen": _strassen}
 # And by Fourier transforms, of programs with windows.
 SPECTRAL: dict[str, Family] = {"fgfft": _fgfft, "fft": _fft}
-FAMILIES: dict[str, Family] = LOWERING | STORING | BILINEAR | SPECTRAL
+# What is explored unless families are asked for: no form twice.
+DISTINCT: dict[str, Family] = LOWERING | BILINEAR | SPECTRAL
+FAMILIES: dict[str, Family] = DISTINCT | STORING
 
 
 def forms(p: Program, family: str) -> tuple[Form, ...]:
