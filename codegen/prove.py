@@ -1,7 +1,8 @@
 """Is a kernel safe to run: every access in bounds, no races, every barrier met by all together.
 
 The proof reads the final tree with its barriers, and nothing of what put them there. Ranges settle
-most obligations, Z3 is asked for the rest, and what it cannot settle within its limit stays open.
+most obligations; races in small tiles are settled by trying every value; Z3 is asked for the rest,
+and what it cannot settle within its limit stays open.
 A proof is about all the work-items of a launch: two groups have nothing between them that orders
 their accesses to global memory; two work-items of one group have barriers with the right fence.
 """
@@ -22,10 +23,11 @@ from codegen.intervals import Meeting, between_barriers, everywhere, nodes
 from codegen.smt import Found, GaveUp, Impossible, Question, ask, satisfies
 from codegen.substitute import evaluate, substitute
 from codegen.tree import Kernel, Space
+from codegen.trial import never_meet
 from codegen.verdicts import Kind, Obligation, Proof, Proved, Refuted, Unproved, Verdict
 from ir.errors import Unsupported
 
-RANGES, GUARDS, SOLVER = "ranges", "guards", "Z3"
+RANGES, GUARDS, TRIAL, SOLVER = "ranges", "guards", "trial", "Z3"
 UNCHECKED = "the solver's counterexample does not hold"
 
 
@@ -202,6 +204,8 @@ class _Prover:
             return Proved(o, RANGES)
         if impossible(collision.folded(), collision.differences()):
             return Proved(o, GUARDS)
+        if never_meet(collision):
+            return Proved(o, TRIAL)
         question = Question(
             list(collision.equations),
             collision.given(),

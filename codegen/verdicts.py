@@ -26,7 +26,7 @@ class Obligation:
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """`by`: "ranges", "guards" (ranges and the conditions around) or "Z3"."""
+    """`by`: "ranges", "guards" (ranges and conditions around), "trial" (of every value) or "Z3"."""
 
     obligation: Obligation
     by: str

@@ -406,12 +406,33 @@ def test_rows_that_overlap_are_a_race():
     assert_refuted(kernel(store, local=(64, 1, 1)), About.RACE)
 
 
+def panels(stride):
+    """Vectors of 8 scattered into a tile of 7 rows: element 8 e + lane in row (8 e + lane) % 7."""
+    tile, item = a_local("tile", 7 * 8 * 64), var("lid0", 0, 31)
+
+    def turn(r):
+        e = item + r * 32
+        whole = [e * 8 + lane for lane in range(8)]
+        return [Store(tile, (x % 7) * stride + x // 7, ZERO) for x in whole]
+
+    return kernel(loop("r", 14, turn), local=(32, 1, 1))
+
+
+def test_what_has_no_digits_is_tried():
+    proof = assert_proved(panels(512))
+    assert "trial" in {v.by for v in about(proof, About.RACE)}
+    assert_refuted(panels(500), About.RACE)
+
+
 def test_unlimited_work_is_not_done():
     """What ranges do not settle stays open without time for the solver."""
-    tile, item = a_local("tile", 256), var("lid0", 0, 15)
-    store = Store(tile, item * 5 % 16, ZERO)
-    tree = kernel(store, local=(16, 1, 1))
-    assert_proved(tree)
+    out, item = a_global("out", 1 << 20), var("gid0", 0, (1 << 20) - 1)
+    tree = kernel(
+        Store(out, item * 5 % (1 << 20), ZERO),
+        groups=(1 << 16, 1, 1),
+        local=(16, 1, 1),
+        whole=True,
+    )
     proof = prove(tree, limit_ms=0)
     assert [type(v) for v in proof.failures] == [Unproved]
     assert "time" in proof.summary()
