@@ -54,6 +54,7 @@ FAMILIES = (*LOWERING, *BILINEAR)  # the others are made of these
 EXACT = 1e-12  # less than any digit of single precision; cos(pi / 2) is no zero
 WRITTEN = (*SMALL, *FAMILIES)
 CONVOLUTION = ("vgg", {"C": 4, "W": 8, "M": 8})
+OTHERWISE = {"strassen": ("matmul", {"M": 8, "N": 16, "K": 8})}  # not a family of convolutions
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def example(name: str, sizes: dict[str, int]) -> Program:
 
 
 def written(name: str) -> Iterator[Case]:
-    """An example, or a convolution lowered by a family."""
+    """An example, or a convolution (or what a family is for) lowered by a family."""
     if name in FAMILIES:
         yield from lowered(name)
     else:
@@ -81,7 +82,7 @@ def written(name: str) -> Iterator[Case]:
 
 def lowered(family: str) -> Iterator[Case]:
     """A small point of a family's first form, and of its last, which has the most words."""
-    program = example(*CONVOLUTION)
+    program = example(*OTHERWISE.get(family, CONVOLUTION))
     every = forms(program, family)
     for form in dict.fromkeys((every[0], every[-1])):
         low = lower(program, family, form)
