@@ -10,31 +10,27 @@ of the input a group reads no element twice.
 
 from functools import partial
 
-from ir.nat import Size, named, names
-from ir.nodes import Expr, Level, Map, Reduce, Slide, Zip
+from ir.nat import Size, named
+from ir.nodes import Expr, Level, Reduce, Zip
 from ir.typing import type_of
-from ir.views import is_view
 from rewrites.block import on_reduction, parallel, split_innermost, trips
 from rewrites.blocked import flattened, has_vectors, in_rounds, staging, work_group
 from rewrites.dims import Dims, Refused, classify, reduction, shared_by_groups
 from rewrites.hoist import block
 from rewrites.laws_lower import copy, to_local
-from rewrites.laws_map import fuse_maps, fuse_zip, split_map
-from rewrites.laws_pad import pad_slide
+from rewrites.laws_map import split_map
 from rewrites.laws_plane import fuse_reduce_zip, planes
 from rewrites.laws_reduce import interchange_reduce
-from rewrites.laws_slide import pad_map, slide_map, slide_slide, split_slide
 from rewrites.laws_vector import vectorize_map
-from rewrites.laws_view import SIMPLER
 from rewrites.naive import plain
-from rewrites.normal import nested_reductions, normalise, perfect, simplify
+from rewrites.normal import nested_reductions, normalise, simplify
+from rewrites.patches import patches
 from rewrites.prepare import Choices, prepare
-from rewrites.reshape import merge, on_map, rounded, sort, swap
-from rewrites.room import adds
+from rewrites.reshape import merge, on_map, rounded, sort
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth, has_reduction
-from rewrites.spine import inside, kernels, nested, store_operands
-from rewrites.strategy import at, attempt, child, choice, outermost, repeat, seq, when
+from rewrites.spine import inside, kernels, store_operands
+from rewrites.strategy import at, attempt, child, choice, seq
 
 LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
 
@@ -70,7 +66,8 @@ def _steps(ahead: bool, dims: Dims, sums: int, channel: int) -> list[Strategy]:
     b, n = len(batch), len(columns)
     steps = [sort([*batch, *columns, *dims.rows])]
     steps += [merge(b + n) for _ in dims.rows[1:]]
-    steps += _tiles(b, n)
+    sides = (TY, TX) if n == 2 else (TX,)
+    steps += patches(b, [_chunks(k) for k in sides])
     c = b + n  # the block's pixels, then the rows at c + 1
     steps += [merge(c) for _ in columns[1:]]
     steps += [
@@ -92,33 +89,8 @@ def _steps(ahead: bool, dims: Dims, sums: int, channel: int) -> list[Strategy]:
     return steps
 
 
-def _tiles(b: int, n: int) -> list[Strategy]:
-    """From (y, x) to (tile of y, tile of x, x in it, y in it): a tile is a patch of the input."""
-    if n == 1:
-        return [_tile(b, TX)]
-    turned = seq(nested(b + 1, attempt(child(1, slide_slide()))), _fused, perfect, simplify)
-    return [_tile(b, TY), turned, swap(b + 1), _fused, perfect, simplify, _tile(b + 1, TX)]
-
-
-def _tile(n: int, k: Size) -> Strategy:
-    """The map at position n over tiles, whose windows the map inside it goes over."""
-    chunks = seq(rounded(k), inside(split_map(k=k)))
-    return seq(nested(n, chunks), perfect, simplify, _windows_of_tiles, _fused, perfect, simplify)
-
-
-_windows_of_tiles = seq(
-    repeat(outermost(choice(when(adds, choice(pad_slide(), pad_map())), split_slide()))),
-    repeat(outermost(when(lambda e: _is_tiles(e), slide_map()))),
-)
-
-
-def _is_tiles(e: Expr) -> bool:
-    """Tiles of rows that hold windows: these go inside the tiles."""
-    return isinstance(e, Slide) and isinstance(e.xs, Map) and bool(names(e.size))
-
-
-_computes = when(lambda e: isinstance(e, Map) and not is_view(e), choice(fuse_maps(), fuse_zip()))
-_fused = repeat(outermost(choice(*(r() for r in SIMPLER), _computes)))
+def _chunks(k: Size) -> Strategy:
+    return seq(rounded(k), inside(split_map(k=k)))
 
 
 def _outside(level: int) -> Strategy:

@@ -25,9 +25,10 @@ from rewrites.laws_reduce import partial_reduce, stride_parts
 from rewrites.laws_vector import partial_reduce_vector
 from rewrites.naive import wherever
 from rewrites.normal import flat, perfect, simplify
-from rewrites.prepare import Choices, prepare
+from rewrites.patches import patches
+from rewrites.prepare import Choices, Windows, prepare
 from rewrites.reshape import merge, on_map, sort, tile
-from rewrites.room import room
+from rewrites.room import room, sunk
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nest, store_operands
 from rewrites.spread import spread
@@ -86,9 +87,12 @@ def _tiled(params: frozenset[str], form: Lift, sums: Strategy, e: Expr, dims: Di
     suffixes = _suffixes(
         [(size_of(nest(e)[d].xs), s) for d, s in zip(windows, slides, strict=True)]
     )
-    steps += [_tile(first + i, slides[i], suffixes[i]) for i in reversed(range(n))]
+    chunks = [_chunks(*tile) for tile in zip(slides, suffixes, strict=True)]
+    steps += patches(first, chunks)
     if form.choices.room:
         steps.append(room(params))
+    elif form.choices.windows is Windows.NONE:
+        steps.append(sunk)  # padding that is a view may go on for ever
     steps.append(sort(_order(first, n, len(parts))))
     steps += [merge(groups) for _ in windows[1:]]
     steps.append(on_map(groups, split_map(k=SIGMA)))
@@ -109,20 +113,20 @@ def _suffixes(dims: list[tuple[Size, Slide | None]]) -> list[str]:
     return ["" if shape == shapes[-1] else "_y" for shape in shapes]
 
 
-def _tile(position: int, slide: Slide | None, suffix: str) -> Strategy:
-    """Tiles of theta elements of input: as many windows as fit into one."""
+def _chunks(slide: Slide | None, suffix: str) -> Strategy:
+    """Chunks of as many windows as fit into a tile of theta elements of input."""
     theta, rho = named("theta" + suffix), named("rho" + suffix)
     count = exact(theta - slide.size, slide.step) + 1 if slide else theta
-    return on_map(position, seq(extend_map(r=rho), inside(split_map(k=count))))
+    return seq(extend_map(r=rho), inside(split_map(k=count)))
 
 
 def _order(first: int, n: int, parts: int) -> list[int]:
-    """From (batch, tile window …, kernels kernel, part) to (batch, tiles, kernels, windows, …)."""
-    tiles = [first + 2 * i for i in range(n)]
-    kernels_ = first + 2 * n
-    windows = [t + 1 for t in tiles]
-    rest = [kernels_ + 1 + i for i in range(1 + parts)]
-    return [*range(first), *tiles, kernels_, *windows, *rest]
+    """From (batch, tile …, window … inside out, kernels, kernel, part) to
+    (batch, tile …, kernels, window …, kernel, part)."""
+    tiles = range(first, first + n)
+    windows = reversed(range(first + n, first + 2 * n))
+    kernels = first + 2 * n
+    return [*range(first), *tiles, kernels, *windows, *(kernels + 1 + i for i in range(1 + parts))]
 
 
 def _local_sums(form: Lift, sums: Strategy, groups: int) -> list[Strategy]:

@@ -13,9 +13,10 @@ from random import Random
 import pytest
 
 from ir.nat import named
-from ir.nodes import Map
+from ir.nodes import Map, Pad, Slide
 from ir.parse import parse
 from ir.show import show
+from ir.terms import subterms
 from rewrites.__main__ import main
 from rewrites.check import check, small_values
 from rewrites.dims import Refused
@@ -111,6 +112,22 @@ def test_the_golden_derivation_uses_the_laws_that_make_blocks() -> None:
     ]
     places = [laws.index(law) for law in expected]
     assert places == sorted(places)
+
+
+def test_a_tile_of_the_lift_paper_is_a_window_of_the_padded_image() -> None:
+    """Overlapped tiles by the law of tiling, two nested lets, partial sums in local memory."""
+    made = lowered(CONV, "lift")
+    laws = [step.rule.rewrite.__name__ for step in made.derivation.steps]
+    expected = ["split_slide", "slide_slide", "partial_reduce_vector", "interchange_map_reduce"]
+    places = [laws.index(law) for law in [*expected, "share", "to_private", "to_local"]]
+    assert places == sorted(places)
+    assert laws.count("split_slide") == 2
+    assert laws.count("share") == 2
+    tiles = {s.size: s for s in subterms(made.program.body) if isinstance(s, Slide) and s.strict}
+    theta, image = named("theta_y"), tiles[named("theta_y")].xs
+    assert tiles[theta].step == theta - 2
+    assert isinstance(image, Pad)
+    assert image.right == named("rho_y") + 1
 
 
 def test_a_forged_step_does_not_replay() -> None:
