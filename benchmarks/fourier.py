@@ -1,7 +1,7 @@
 """Convolution by Fourier transforms of rows, by im2col, and by regular transforms.
 
     python benchmarks/fourier.py [--sides 3,4,…,9] [--channels 32] [--image 26] [--variants 16]
-                                 [--families fgfft,im2col,fft] [--device D]
+                                 [--families fgfft,fft,im2col] [--device D]
 
 For each side, each family's fastest of some variants is measured by `explore`; all are compared
 with the last one. Beside our ratio of times stands Zhang's (2019, table 4.5), measured on another
@@ -45,13 +45,16 @@ def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float,
 
 
 def line(options: argparse.Namespace, side: int, families: list[str]) -> str:
-    """Each family's time, and the last one's over it."""
-    found = [fastest(options, side, family) for family in families]
-    base = found[-1][0]
-    cells = [
-        f"{family} {form}: {show_time(time)} ({base / time:.2f}x)"
-        for family, (time, form) in zip(families, found, strict=True)
-    ]
+    """Each family's time, and how many times that is in the last one's; or why it has none."""
+    cells, found = [], dict[str, tuple[float, str]]()
+    for family in families:
+        try:
+            found[family] = fastest(options, side, family)
+        except UserError as why:
+            cells.append(f"{family}: {why}")
+    for family, (time, form) in found.items():
+        ratio = f" ({found[families[-1]][0] / time:.2f}x)" if families[-1] in found else ""
+        cells.append(f"{family} {form}: {show_time(time)}{ratio}")
     return f"{side} x {side}  {'  '.join(cells)}  Zhang {ZHANG.get(side, float('nan')):.2f}x"
 
 
@@ -61,7 +64,7 @@ def main() -> None:
     options.add_argument("--channels", type=int, default=32)
     options.add_argument("--image", type=int, default=26)
     options.add_argument("--variants", type=int, default=16)
-    options.add_argument("--families", default="fgfft,im2col,fft")
+    options.add_argument("--families", default="fgfft,fft,im2col")
     options.add_argument("--device", default=None)
     options.add_argument("--jobs", type=int, default=None)
     given = options.parse_args()
