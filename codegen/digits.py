@@ -18,7 +18,7 @@ def digits(x: Index) -> Index:
     """l·y + k·(y // d) = (k + l·d)·(y // d) + l·(y % d), for whatever is beside its own quotient"""
     found = [(a, k) for a, k in x.terms if isinstance(a, Quot) and a.index.terms]
     for atom, unit in sorted(found, key=_divisor):
-        finer = [a for a, k in found if abs(k) < abs(unit)]
+        finer = [a for a, k in found if abs(k) < abs(unit) and _related(a, atom)]
         for y, d in _dividends(atom, finer):
             l = times_in(y, x)
             if l:
@@ -26,6 +26,11 @@ def digits(x: Index) -> Index:
                 pair = summed(tuple(sorted(parts, key=_key)), 0)
                 return digits(plus(plus(x, y, -l), pair))
     return x
+
+
+def _related(x: Quot, y: Quot) -> bool:
+    """Whether they divide sums with a term in common: else one says nothing of the other"""
+    return not {atom.key for atom, _ in x.index.terms}.isdisjoint(a.key for a, _ in y.index.terms)
 
 
 def _dividends(atom: Quot, quotients: list[Quot]) -> Iterator[tuple[Index, int]]:
