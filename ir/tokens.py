@@ -31,6 +31,7 @@ SPELLED = {
     "$END": "the end",
 }
 EXPRESSION = frozenset({"NAME", "FLOAT", "INT", "_GROUP", "MINUS"})
+ENDS = frozenset({"NAME", "FLOAT", "INT", "_CLOSE", "RSQB", "COMPONENT"})  # of an expression
 
 
 @cache
@@ -56,7 +57,7 @@ def syntax_tree(text: str, name: str) -> Tree[Token]:
         tree = parser.feed_eof(last)
     except UnexpectedToken as error:
         before = [t for t in tokens if (t.end_pos or 0) <= (error.token.start_pos or 0)]
-        raise _unexpected(error, before[-2:], text, name) from None
+        raise _unexpected(error, before, text, name) from None
     assert isinstance(tree, Tree)
     return tree
 
@@ -117,15 +118,29 @@ def check_brackets(tokens: list[Token], text: str, name: str) -> None:
 
 def _unexpected(error: UnexpectedToken, before: list[Token], text: str, name: str) -> UserError:
     token, expected = error.token, set(error.accepts or error.expected)
-    if expected == {"_CALL"} and len(before) == 2:
-        return _two_in_a_row(before[0], before[1], text, name)
+    if expected == {"_CALL"} and len(before) >= 2:
+        return _two_in_a_row(before[-2], before[-1], text, name)
     found = "the end" if token.type == "$END" else f"`{token}`"
+    if expected >= EXPRESSION and before[-1].type in ENDS:
+        hint = "; a body in brackets begins on a new line" if _apart(before, text) else ""
+        at = span_of(token, text, name)
+        return UserError(f"found {found}, expected the body of `let`{hint}", at)
     hint = did_you_mean(str(token), WORDS) if token.type == "NAME" else ""
     if token.type == "WHERE" or (token.type == "NAME" and {"COMMA", "$END"} <= expected):
         hint = hint or "; one `where` ends the file"
     return UserError(
         f"found {found}, expected {_spell(expected)}{hint}", span_of(token, text, name)
     )
+
+
+def _apart(tokens: list[Token], text: str) -> bool:
+    """Whether they end with a call whose bracket stands apart: f(x) (a, b)"""
+    depth = 0
+    for token in reversed(tokens):
+        depth += {"_CLOSE": 1, "_CALL": -1, "_GROUP": -1}.get(token.type, 0)
+        if depth == 0:
+            return token.type == "_CALL" and text[(token.start_pos or 0) - 1].isspace()
+    return False
 
 
 def _two_in_a_row(first: Token, second: Token, text: str, name: str) -> UserError:
