@@ -80,14 +80,19 @@ def _binder(maps: Sequence[Map], term: Expr) -> int | None:
 
 def _origin(m: Map, term: Expr) -> Expr:
     """The part of a map's array that a root of its body comes from."""
-    if not isinstance(m.xs, Zip):
-        return m.xs
-    if isinstance(term, Get):
-        return m.xs.parts[term.index] if isinstance(m.f.pattern, Var) else m.xs
-    fields = m.f.pattern if isinstance(m.f.pattern, tuple) else ()
-    return next(
-        (part for p, part in zip(fields, m.xs.parts, strict=False) if free(term) & _names(p)), m.xs
-    )
+    part = _part(m.f.pattern, m.xs, term)
+    match term:
+        case Get(i, _) if isinstance(part, Zip):
+            return part.parts[i]
+    return part
+
+
+def _part(pattern: Pattern, xs: Expr, term: Expr) -> Expr:
+    """What the variable of a root stands for the elements of."""
+    if not isinstance(pattern, tuple) or not isinstance(xs, Zip):
+        return xs
+    inside = zip(pattern, xs.parts, strict=True)
+    return next(_part(p, part, term) for p, part in inside if free(term) & _names(p))
 
 
 def _names(p: Pattern) -> set[str]:

@@ -46,13 +46,13 @@ def attempt(s: Strategy) -> Strategy:
 
 
 def repeat(s: Strategy, limit: int = 10_000) -> Strategy:
-    """s as often as it succeeds."""
+    """s as often as it succeeds and changes something."""
 
     def run(e: Expr) -> Rewritten | None:
         steps: tuple[Step, ...] = ()
         for _ in range(limit):
             done = s(e)
-            if done is None:
+            if done is None or not done[1]:
                 break
             e, more = done
             steps += more

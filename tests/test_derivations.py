@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from ir.nat import named
-from ir.nodes import Map, Pad, Slide
+from ir.nodes import Expr, Map, Pad, Slide
 from ir.parse import parse
 from ir.show import show
 from ir.terms import subterms
@@ -23,7 +23,7 @@ from rewrites.dims import Refused
 from rewrites.families import FAMILIES, LOWERING, Lowering, first, forms, lower
 from rewrites.laws_map import fuse_maps, split_map
 from rewrites.proof import brief, one_line, proof
-from rewrites.rule import Derivation, Step, Unsound, apply_rule
+from rewrites.rule import Derivation, Rewritten, Step, Unsound, apply_rule
 from rewrites.strategy import (
     at,
     attempt,
@@ -184,6 +184,17 @@ def test_repeat_goes_on_until_nothing_applies() -> None:
     assert done is not None
     assert [step.place for step in done[1]] == [(), ()]
     assert show(done[0]) == "map(x -> -x * 2.0 + 1.0, xs)"
+
+
+def test_repeat_does_not_do_again_what_changes_nothing() -> None:
+    calls: list[Expr] = []
+
+    def nothing(e: Expr) -> Rewritten:
+        calls.append(e)
+        return skip(e)
+
+    assert repeat(nothing)(PLUS) == skip(PLUS)
+    assert len(calls) == 1
 
 
 def test_everywhere_works_inside_out_and_places_are_recorded() -> None:

@@ -295,6 +295,12 @@ conv(const taps : [[[float]K]K]C, const weights : [[float]C]M, {IMAGE}) =
     zip(transpose(join(window)), taps)), slide2d(K, 1, pad2d(1, 0.0, image)))
   map2d(pixel -> map(kernel -> dot(pixel, kernel), weights), filtered)
 {SIZES}""",
+    "added to the image": f"""
+conv(const weights : [[[[float]C]K]K]C, const biases : [float]C, {IMAGE}) =
+  let sums = map2d(window -> map((kernel, bias) -> dot(flatten(window), flatten(kernel)) + bias,
+      zip(weights, biases)), slide2d(K, 1, pad2d(1, 0.0, image)))
+  map2d((xs, ys) -> map((x, y) -> relu(x + y), zip(xs, ys)), zip2d(sums, image))
+{SIZES}""",
     "pooled after": f"""
 conv({WEIGHTS}, {IMAGE}) =
   let sums = map2d(window -> map(kernel -> relu(dot(flatten(window), flatten(kernel))), weights),
