@@ -35,6 +35,11 @@ def condition_to_c(condition: Condition, names: Names | None = None, wide: bool 
     )
 
 
+def counter(n: int) -> str:
+    """The type of a variable that counts from 0 to n"""
+    return "int" if n <= INT_MAX else "long"
+
+
 def needs_64(x: Index | Condition) -> bool:
     """Whether some value on the way to the result may lie outside 32 bits."""
     if isinstance(x, Condition):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from codegen.expressions import number_text
+from codegen.index_text import counter
 from codegen.spelling import Writer
 from codegen.tree import (
     Declare,
@@ -55,7 +56,10 @@ def _head(kernel: Kernel) -> list[str]:
 
 
 def _ids(kernel: Kernel) -> list[str]:
-    return [f"  const int {i.name} = get_{i.kind}_id({i.dimension});" for i in kernel.ids]
+    return [
+        f"  const {counter(i.extent)} {i.name} = get_{i.kind}_id({i.dimension});"
+        for i in kernel.ids
+    ]
 
 
 def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from codegen.condition import ALWAYS, NEVER, Condition, substitute_in
 from codegen.constant import folded
 from codegen.expand import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.expressions import Expressions, type_text
+from codegen.index_text import counter
 from codegen.inside import common_guard, told_apart
 from codegen.naming import naming
 from codegen.registers import names_in, register_names
@@ -113,7 +114,8 @@ class Writer:
     def loop(self, s: For, depth: int) -> None:
         if s.unroll is Unroll.YES:
             self.line(depth, "#pragma unroll")
-        self.line(depth, f"for (int {s.var} = 0; {s.var} < {s.count}; ++{s.var}) {{")
+        start = f"{counter(s.count)} {s.var} = 0"
+        self.line(depth, f"for ({start}; {s.var} < {s.count}; ++{s.var}) {{")
         self.definitions(s.var, depth + 1)
         self.block(s.body, depth + 1)
         self.line(depth, "}")

@@ -347,6 +347,13 @@ def test_indices_are_64_bit_where_32_do_not_suffice() -> None:
     assert "(long)gid1 * 60000L" in text
 
 
+def test_ids_and_loops_are_64_bit_where_they_count_beyond_32() -> None:
+    text = source("f(xs : [float]N) = mapGlobal(0)(x -> x * 2, xs) where N = 3000000000")
+    assert "const long gid0 = get_global_id(0);" in text
+    text = source("f(xs : [float]N) = reduceSeq(0.0, (a, x) -> a + x, xs) where N = 3000000000")
+    assert "for (long i_x = 0; i_x < 3000000000; ++i_x)" in text
+
+
 def test_small_indices_are_32_bit() -> None:
     assert not any("long" in source(text) for text in PROGRAMS.values())
 
