@@ -25,7 +25,7 @@ from codegen.tree import (
 from ir.errors import Unsupported
 from ir.types import BYTES
 
-MOST_STATEMENTS = 20_000
+MOST_STATEMENTS = 1 << 15
 
 
 class TooLarge(Unsupported):

@@ -20,7 +20,8 @@ from codegen.condition import substitute_in
 from codegen.index import Index, from_atom
 from codegen.substitute import substitute
 
-MOST = 1 << 18  # cells of a side: some ten milliseconds
+MOST = 1 << 18  # cells of a side, sorted: some ten milliseconds
+MOST_APART = 1 << 21  # cells of a side, marked in a map of the memory
 
 Array = NDArray[np.int64]
 Grid = Mapping[str, Array]
@@ -30,7 +31,10 @@ def never_meet(collision: Collision) -> bool:
     """Whether every value was tried and the two work-items never met."""
     a, b = collision.meeting.a.access, collision.meeting.b.access
     sides = (_Side(a, collision.left, collision.apart), _Side(b, collision.right, collision.apart))
-    if any(side.cells > MOST for side in sides):
+    most = max(side.cells for side in sides)
+    if a is not b and most <= MOST_APART and _apart(*sides):
+        return True
+    if most > MOST:
         return False
     shared = sorted(sides[0].variables.keys() & sides[1].variables.keys())
     (left, left_items), (right, right_items) = (side.touched(shared) for side in sides)
@@ -41,6 +45,15 @@ def never_meet(collision: Collision) -> bool:
     seen = np.isin(cells, both)
     met = np.unique(np.stack((cells[seen], items[seen])), axis=1)
     return bool(met.shape[1] == len(both))
+
+
+def _apart(left: "_Side", right: "_Side") -> bool:
+    """Whether no cell is touched by both sides, at whatever time."""
+    first, second = (side.touched([])[0][-1] for side in (left, right))
+    low = min(first.min(initial=0), second.min(initial=0))
+    marked = np.zeros(max(first.max(initial=0), second.max(initial=0)) - low + 1, bool)
+    marked[first - low] = True
+    return not marked[second - low].any()
 
 
 class _Side:

@@ -424,6 +424,25 @@ def test_what_has_no_digits_is_tried():
     assert_refuted(panels(500), About.RACE)
 
 
+def panels_filled(first):
+    """128 columns in panels of 48, 6 planes of 128 rows; the 16 that are missing from `first`."""
+    out = a_global("out", 3 * 36 * 128 * 48)
+    row, column = var("gid0", 0, 127), var("gid1", 0, 127)
+
+    def turn(plane):
+        at = row * 48 + plane * 6144
+        rest = If(less(column, constant(16)), block([Store(out, at + column + first, ZERO)]))
+        return [Store(out, (column // 48) * 221136 + column + at, ZERO), rest]
+
+    return kernel(loop("plane", 6, turn), groups=(128, 128, 1), whole=True)
+
+
+def test_accesses_that_share_no_cell_are_apart():
+    proof = assert_proved(panels_filled(442400))
+    assert "trial" in {v.by for v in about(proof, About.RACE)}
+    assert_refuted(panels_filled(442399), About.RACE)
+
+
 def test_unlimited_work_is_not_done():
     """What ranges do not settle stays open without time for the solver."""
     out, item = a_global("out", 1 << 20), var("gid0", 0, (1 << 20) - 1)
