@@ -141,7 +141,7 @@ def fits(e: Expr) -> bool:
 
 
 def shape(t: Type) -> tuple[int, ...]:
-    return shape_of("e", t)[1]
+    return shape_of(t)[1]
 
 
 def source(scope: Scope) -> tuple[View, Memory]:
