@@ -5,6 +5,7 @@
 import math
 import operator
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import pytest
@@ -131,14 +132,19 @@ def meaning(e: Expr, env: Mapping[str, object]) -> object:
     raise AssertionError(e)
 
 
+def of_half_turns(f: Callable[[float], float], x: float) -> float:
+    """f(πx), where f is 0 or ±1 at every half turn."""
+    return float(round(f(math.pi * x))) if (2 * x).is_integer() else f(math.pi * x)
+
+
 ONE = {
     "neg": operator.neg,
     "exp": math.exp,
     "log": math.log,
     "sqrt": math.sqrt,
     "tanh": math.tanh,
-    "cospi": lambda x: math.cos(math.pi * x),
-    "sinpi": lambda x: math.sin(math.pi * x),
+    "cospi": partial(of_half_turns, math.cos),
+    "sinpi": partial(of_half_turns, math.sin),
     "abs": abs,
 }
 TWO = {
