@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from codegen.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
+from codegen.atoms import Assume, Atom
 from codegen.condition import Condition
-from codegen.index import Index, summed
+from codegen.index import Index, operands_of
 from codegen.tree import (
     Memory,
     Space,
@@ -117,18 +117,6 @@ def inner_atoms(index: Index) -> Iterator[Atom]:
         yield atom
         for operand in operands_of(atom):
             yield from inner_atoms(operand)
-
-
-def operands_of(atom: Atom) -> tuple[Index, ...]:
-    match atom:
-        case Quot(index=x) | Rem(index=x) | Assume(index=x):
-            return (x,)
-        case Min(left=x, right=y) | Max(left=x, right=y):
-            return (x, y)
-        case Product(factors=factors):
-            return tuple([summed(((factor, 1),), 0) for factor in factors])
-        case Var():
-            return ()
 
 
 def inside(branch: Branch) -> Where:

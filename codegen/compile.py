@@ -24,9 +24,9 @@ from codegen.tree import Kernel, Memory, Space
 from codegen.views import View
 from codegen.work import ids, work_of
 from ir.errors import Unsupported
-from ir.inputs import components
+from ir.inputs import components, scalar_of, shape_of
 from ir.nodes import Program
-from ir.types import BYTES, Array, Scalar, Tuple, Type, Vector, show_type
+from ir.types import BYTES, Type
 
 NO_PATH: tuple[tuple[Axis, Index], ...] = ()
 
@@ -78,8 +78,7 @@ def _memories(name: str, t: Type, taken: set[str]) -> Memories:
     found = {}
     for where, part in parts_of(t):
         apart = _apart(safe("_".join([name, *map(str, where)])), taken)
-        scalar, shape = shape_of(part)
-        found[where] = Memory(apart, Space.GLOBAL, scalar, prod(shape))
+        found[where] = Memory(apart, Space.GLOBAL, scalar_of(part).name, prod(shape_of(part)))
     return found
 
 
@@ -99,22 +98,6 @@ def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
         return
     for k, part in enumerate(parts):
         yield from parts_of(part, (*where, k))
-
-
-def shape_of(t: Type) -> tuple[str, tuple[int, ...]]:
-    """(scalar, dimensions) of an array without tuples."""
-    match t:
-        case Scalar(scalar):
-            return scalar, ()
-        case Vector(scalar, w):
-            assert isinstance(w, int)
-            return scalar.name, (w,)
-        case Array(elem, n):
-            assert isinstance(n, int)
-            scalar_name, inner = shape_of(elem)
-            return scalar_name, (n, *inner)
-        case Tuple():
-            raise AssertionError(f"{show_type(t)} is no array without tuples")
 
 
 def _place(t: Type, memories: Memories) -> Place:
@@ -212,7 +195,7 @@ def _buffers(
         t, memories = known[name]
         for where, inner in parts_of(t):
             part = _part(name, where)
-            scalar, shape = shape_of(inner)
+            scalar, shape = scalar_of(inner).name, shape_of(inner)
             slot = slots.get(part)
             if slot is None:
                 slot, own = own, own + 1

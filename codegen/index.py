@@ -12,7 +12,22 @@ Key: x y indices, k l coefficients, c constant, d divisor.
 
 from dataclasses import dataclass, field
 
-from codegen.atoms import Assume, Atom, Bound, Product, assumed, larger, named, product, smaller
+from codegen.atoms import (
+    Assume,
+    Atom,
+    Bound,
+    Max,
+    Min,
+    Product,
+    Quot,
+    Rem,
+    Var,
+    assumed,
+    larger,
+    named,
+    product,
+    smaller,
+)
 
 Term = tuple[Atom, int]
 
@@ -123,6 +138,19 @@ def shifted(x: Index, c: int) -> Index:
 
 def from_atom(atom: Atom) -> Index:
     return Index(((atom, 1),), 0, atom.lo, atom.hi)
+
+
+def operands_of(atom: Atom) -> tuple[Index, ...]:
+    """The indices directly inside an atom."""
+    match atom:
+        case Quot(index=x) | Rem(index=x) | Assume(index=x):
+            return (x,)
+        case Min(left=x, right=y) | Max(left=x, right=y):
+            return (x, y)
+        case Product(factors=factors):
+            return tuple(map(from_atom, factors))
+        case Var():
+            return ()
 
 
 def _plus(x: Index, y: Index) -> Index:

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from codegen.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
+from codegen.atoms import Assume, Atom, Product, Quot, Rem, Var
 from codegen.axes import bare
-from codegen.index import Index, constant, from_atom, summed, var
+from codegen.index import Index, constant, from_atom, operands_of, summed, var
 from codegen.index_text import needs_64, to_c
 from codegen.tree import Block, For, If, Load, Memory, Select, Store, Value, Whole, subvalues
 
@@ -196,23 +196,12 @@ def _name_atoms(found: Naming, uses: Iterable[tuple[Index, int]]) -> None:
         if names_it and found.depth(atom) is not None:
             named.append(atom)
             found.atoms[key] = found.fresh(_hint(atom))
-        for inner in _operands(atom):
+        for inner in operands_of(atom):
             use(inner, 1 if key in found.atoms else count[key])
     found.definitions[:0] = [
         Definition(found.loop_of(atom.names), found.atoms[atom.key], from_atom(atom))
         for atom in reversed(named)
     ]
-
-
-def _operands(atom: Atom) -> tuple[Index, ...]:
-    match atom:
-        case Quot(index=x) | Rem(index=x) | Assume(index=x):
-            return (x,)
-        case Min(left=x, right=y) | Max(left=x, right=y):
-            return (x, y)
-        case Product(factors=factors):
-            return tuple([summed(((f, 1),), 0) for f in factors])
-    return ()
 
 
 def _hint(atom: Atom) -> str:

@@ -13,11 +13,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.accesses import Access
-from codegen.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
+from codegen.accesses import Access, inner_atoms
+from codegen.atoms import Atom, Max, Min, Product, Quot, Rem, Var
 from codegen.collision import Collision, Values
 from codegen.condition import substitute_in
-from codegen.index import Index, from_atom
+from codegen.index import Index, operands_of
 from codegen.substitute import substitute
 
 MOST = 1 << 18  # cells of a side, sorted: some ten milliseconds
@@ -119,26 +119,8 @@ def _numbered(columns: Array) -> Array:
 
 
 def _variables(indices: Iterable[Index]) -> dict[str, Var]:
-    found: dict[str, Var] = {}
-    waiting = list(indices)
-    while waiting:
-        for atom, _ in waiting.pop().terms:
-            if isinstance(atom, Var):
-                found[atom.key] = atom
-            else:
-                waiting += _inside(atom)
-    return found
-
-
-def _inside(atom: Atom) -> tuple[Index, ...]:
-    match atom:
-        case Quot(index=x) | Rem(index=x) | Assume(index=x):
-            return (x,)
-        case Min(left=x, right=y) | Max(left=x, right=y):
-            return x, y
-        case Product(factors=factors):
-            return tuple(map(from_atom, factors))
-    return ()
+    atoms = (atom for x in indices for atom in inner_atoms(x))
+    return {atom.key: atom for atom in atoms if isinstance(atom, Var)}
 
 
 def _evaluated(x: Index, grid: Grid) -> Array:
@@ -149,7 +131,7 @@ def _evaluated(x: Index, grid: Grid) -> Array:
 
 
 def _atom(atom: Atom, grid: Grid) -> Array:
-    inner = [_evaluated(x, grid) for x in _inside(atom)]
+    inner = [_evaluated(x, grid) for x in operands_of(atom)]
     match atom:
         case Var(key=name):
             return grid[name]

@@ -7,12 +7,11 @@ channels and a kernel's rows, and what is left is transformed back, a row at a t
 
 # key: e term, s strategy
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from ir.nat import ceil_div, named
-from ir.nodes import Expr, Generate, Lam, Let, Level, Map, Reduce, Store
+from ir.nodes import Expr, Generate, Let, Level, Map, Reduce, Store
 from ir.terms import children, subterms
 from ir.types import Array
 from ir.typing import size_of, type_of
@@ -32,12 +31,22 @@ from rewrites.products import others, products, rows_of
 from rewrites.registers import Registers
 from rewrites.registers import kernel as registers_kernel
 from rewrites.reshape import merge, sort, tile
-from rewrites.rule import Place, Rewritten, Strategy
+from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
 from rewrites.spectra import planes_of
 from rewrites.spectral import rows, spectra
 from rewrites.spine import body, inside, kernels, nest, nested, store_operands, strip
-from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, skip, when
+from rewrites.strategy import (
+    attempt,
+    child,
+    choice,
+    outermost,
+    place_where,
+    repeat,
+    seq,
+    skip,
+    when,
+)
 
 Order = tuple[int, ...]
 
@@ -74,21 +83,10 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
 
 def _sums_stored(params: frozenset[str], e: Expr) -> Rewritten | None:
     """The sums of products of spectra leave the maps of rows, and are stored."""
-    place = _place(e, lambda t: isinstance(t, Let) and planes_of(t) is not None)
+    place = place_where(e, lambda t: isinstance(t, Let) and planes_of(t) is not None)
     if place is None:
         raise Refused("there is one row, and no sum of its products")
     return stored_at(params, (*place, 0), _sums_laid)(e)
-
-
-def _place(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
-    """Where the first term stands that passes a test."""
-    if not isinstance(e, Lam) and test(e):
-        return ()
-    for i, c in enumerate(children(e)):
-        inner = _place(c, test)
-        if inner is not None:
-            return (i, *inner)
-    return None
 
 
 def _sums_laid(dims: int) -> Strategy:

@@ -3,24 +3,17 @@
 # key: e term, s strategy, n position in the nest
 
 from ir.nodes import Expr, Map, Reduce
-from ir.terms import children
 from rewrites.laws_map import fission
 from rewrites.laws_reduce import interchange_map_reduce
 from rewrites.normal import simplify
 from rewrites.rule import Place, Rewritten, Strategy, get
 from rewrites.spine import nested
-from rewrites.strategy import attempt, child, choice, seq
+from rewrites.strategy import attempt, child, choice, place_where, seq
 
 
 def place_of_reduction(e: Expr) -> Place | None:
     """Where the outermost reduction of e stands."""
-    if isinstance(e, Reduce):
-        return ()
-    for i, c in enumerate(children(e)):
-        inner = place_of_reduction(c)
-        if inner is not None:
-            return (i, *inner)
-    return None
+    return place_where(e, lambda t: isinstance(t, Reduce))
 
 
 def hoist(left: int) -> Strategy:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ir.nodes import Expr, Lam
 from ir.terms import children, rebuild
-from rewrites.rule import Rewritten, Step, Strategy
+from rewrites.rule import Place, Rewritten, Step, Strategy
 
 
 def skip(e: Expr) -> Rewritten:
@@ -151,3 +151,14 @@ def everywhere(s: Strategy) -> Strategy:
 def in_function(s: Strategy) -> Strategy:
     """s in the body of a function."""
     return lambda e: child(0, s)(e) if isinstance(e, Lam) else None
+
+
+def place_where(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
+    """Where the outermost subterm that passes a test stands."""
+    if not isinstance(e, Lam) and test(e):
+        return ()
+    for i, c in enumerate(children(e)):
+        found = place_where(c, test)
+        if found is not None:
+            return (i, *found)
+    return None

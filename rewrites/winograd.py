@@ -7,12 +7,12 @@ is a matrix product for every point of the transform, and one more transform of 
 
 # key: e term, s strategy, m results a side
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from ir.nat import named
-from ir.nodes import Expr, Lam, Map, Pad, Slide, Zip
+from ir.nodes import Expr, Map, Pad, Slide, Zip
 from ir.terms import children, subterms
 from ir.views import is_table
 from rewrites.blocked import Blocked
@@ -35,7 +35,7 @@ from rewrites.reshape import merge, sort, swap
 from rewrites.rule import Place, Rewritten, Strategy
 from rewrites.shape import is_out_view
 from rewrites.spine import inside, nest, nested
-from rewrites.strategy import at, attempt, child, choice, seq
+from rewrites.strategy import at, attempt, child, choice, place_where, seq
 from rewrites.tiles import tiles
 
 
@@ -218,17 +218,6 @@ def _is_products(e: Expr) -> bool:
 
 def _has_table(e: Expr) -> bool:
     return any(map(is_table, subterms(e)))
-
-
-def place_where(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
-    """Where the outermost subterm that passes a test stands."""
-    if not isinstance(e, Lam) and test(e):
-        return ()
-    for i, c in enumerate(children(e)):
-        found = place_where(c, test)
-        if found is not None:
-            return (i, *found)
-    return None
 
 
 def kernels_apart(e: Expr) -> Rewritten | None:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from codegen.axes import someones
-from codegen.compile import shape_of
 from codegen.condition import holds
 from codegen.emit import Emitter
 from codegen.index import as_index, var
@@ -33,6 +32,7 @@ from codegen.tree import (
     Value,
 )
 from codegen.views import ArrayView, TupleView, View
+from ir.inputs import shape_of
 from ir.interpret import evaluate
 from ir.nodes import (
     AsScalar,
@@ -140,10 +140,6 @@ def fits(e: Expr) -> bool:
     return cells <= 3000
 
 
-def shape(t: Type) -> tuple[int, ...]:
-    return shape_of(t)[1]
-
-
 def source(scope: Scope) -> tuple[View, Memory]:
     memory = Memory("xs", Space.GLOBAL, "float", 96)
     return view_of(laid(XS.type, (), lambda *_: lambda i: Cell(memory, i))), memory
@@ -176,7 +172,7 @@ def test_a_random_chain_of_layouts_reads_what_the_interpreter_reads(seed: int) -
     expected = np.asarray(evaluate(Program("f", (Param(XS),), e), {"xs": data.reshape(8, 12)}))
     scope = Scope({})
     view = Emitter(scope).read(e, {"xs": source(scope)[0]})
-    dims = shape(type_of(e))
+    dims = shape_of(type_of(e))
     rng = random.Random(seed)
     places = list(product(*map(range, dims)))
     some = rng.sample(places, min(60, len(places)))
