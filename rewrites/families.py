@@ -84,14 +84,14 @@ def _choices(p: Program, panel: Size, views: Views) -> Iterator[tuple[str, Choic
 
 
 def _registers(p: Program, views: Views = ALL) -> Iterator[Form]:
-    panel = named("tr") * named("v")
-    for (text, choices), level, tall, taps in product(
-        _choices(p, panel, views), (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
-    ):
-        words = ["items"] * (level is Level.GLOBAL) + ["tall"] * tall + ["taps"] * taps
-        form = Registers(choices, level, tall, taps)
-        name = " ".join([*text.split(), *words])
-        yield Form(name, registers(parameters(p), form), "registers")
+    for flipped, panel in ((False, named("tr") * named("v")), (True, named("tx"))):
+        for (text, choices), level, tall, taps in product(
+            _choices(p, panel, views), (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
+        ):
+            words = ["items"] * (level is Level.GLOBAL) + ["tall"] * tall + ["taps"] * taps
+            form = Registers(choices, level, tall, taps, flipped)
+            name = " ".join([*text.split(), *words, *["flipped"] * flipped])
+            yield Form(name, registers(parameters(p), form), "registers")
 
 
 def _blocked(p: Program, views: Views = ALL) -> Iterator[Form]:

@@ -1,7 +1,8 @@
 """The family `registers`: a block of results in registers, in vectors, and no local memory.
 
 Parameters: `tx` and `ty` columns (pixels) and `tr` vectors of `v` rows (output channels) that one
-work-item makes, `k` steps of the innermost reduction unrolled.
+work-item makes, `k` steps of the innermost reduction unrolled. Flipped: `tr` vectors of `v`
+columns, `tx` rows, and `ty` lines of columns.
 """
 
 # key: e term, s strategy
@@ -25,7 +26,7 @@ from rewrites.laws_map import split_map
 from rewrites.laws_vector import vectorize_map
 from rewrites.naive import wherever
 from rewrites.normal import normalise
-from rewrites.prepare import Choices, prepare
+from rewrites.prepare import Choices, has_windows, prepare
 from rewrites.reshape import merge, on_map, rounded, sort, tile
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
@@ -41,6 +42,7 @@ class Registers:
     level: Level = Level.GROUP
     tall: bool = False  # also a block over the second-innermost columns
     taps_inside: bool = False  # the longest reduction is the outermost loop
+    flipped: bool = False  # vectors over columns (pixels), blocks of rows (channels)
 
 
 def registers(params: frozenset[str], form: Registers) -> Strategy:
@@ -55,8 +57,17 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
 
 def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
     """One kernel, its rows and columns found by what reaches its operands."""
-    dims = classify(e)
+    dims = _flipped(e) if form.flipped else classify(e)
     return seq(*_steps(params, form, dims, len(nest(e))))(e)
+
+
+def _flipped(e: Expr) -> Dims:
+    """Rows and columns change roles; of windows only a row of them, as the next one is apart."""
+    dims = classify(e)
+    if not dims.rows or not dims.columns:
+        raise Refused("no operand is shared between results: rows and columns cannot change roles")
+    apart = len(dims.columns) - 1 if has_windows(e) else 0
+    return Dims(dims.batch, dims.columns[apart:], (*dims.columns[:apart], *dims.rows))
 
 
 def _steps(params: frozenset[str], form: Registers, dims: Dims, depth: int) -> list[Strategy]:

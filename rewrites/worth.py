@@ -95,11 +95,17 @@ def kept(e: Expr, way: str) -> Kept | None:
     return Kept(prod(present, start=1), named("v")) if named("v") in present else None
 
 
+Sides = tuple[tuple[str, ...], tuple[str, ...]]
+
 # The pixels and the channels of the results that a work-group makes.
-GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+GROUPS: dict[str, Sides] = {
     "registers": (("tx", "ty"), ("tr", "v")),
     "blocked": (("ly", "tc"), ("lx", "tr", "v")),
     "io-optimal": (("tx", "ty"), ("lx", "tr", "v")),
+}
+FLIPPED: dict[str, Sides] = {
+    "registers": (("tr", "v", "ty"), ("tx",)),
+    "blocked": (("lx", "tr", "v"), ("ly", "tc")),
 }
 
 
@@ -107,11 +113,11 @@ def grouped(e: Expr, way: str, flipped: bool) -> tuple[Size, Size] | None:
     """(pixels, channels) of a work-group's block of results, where a family makes one."""
     if way == "lift":
         return _lifted(e)
-    free = size_names(e)
-    if way not in GROUPS:
+    free, sides = size_names(e), (FLIPPED if flipped else GROUPS).get(way)
+    if sides is None:
         return None
-    sides = [prod((named(p) for p in side if p in free), start=1) for side in GROUPS[way]]
-    return (sides[1], sides[0]) if flipped else (sides[0], sides[1])
+    pixels, channels = (prod((named(p) for p in side if p in free), start=1) for side in sides)
+    return pixels, channels
 
 
 def _lifted(e: Expr) -> tuple[Size, Size] | None:
