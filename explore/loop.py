@@ -64,7 +64,7 @@ class Loop:
         while self.round:
             self._build()
             if self._late():
-                self._drain()
+                self._stop()
                 return False
             if self.overlap:
                 self._begin(self._next())
@@ -117,6 +117,14 @@ class Loop:
     def _drain(self) -> None:
         while self.running:
             self._pump()
+
+    def _stop(self) -> None:
+        """End what is being measured, one result at least; what waits is left to a resumed run."""
+        while self.running and not self.outcomes:
+            self._pump()
+        for task in self.device.withdraw() if self.device else ():
+            del self.waiting[self.running.pop(task.number).key]
+        self._drain()
 
     def _pump(self) -> None:
         """Take in what the workers have done."""

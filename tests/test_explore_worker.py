@@ -79,6 +79,17 @@ def test_every_task_comes_back_once() -> None:
     assert sorted((d.task, d.result) for d in done) == [(n, 2 * n) for n in range(50)]
 
 
+def test_what_no_worker_has_begun_can_be_taken_back() -> None:
+    with Pool(nap) as pool:
+        for seconds in (0.5, 0.1, 0.2):
+            pool.submit(seconds)
+        while pool.free or len(pool._running) == 0:
+            pool.results(0.05)
+        assert pool.withdraw() == [0.1, 0.2]
+        assert [d.task for d in pool.results()] == [0.5]
+        assert pool.pending == 0
+
+
 def test_two_workers_work_at_the_same_time() -> None:
     with Pool(nap, workers=2) as pool:
         assert len({d.result for d in pool.map([0.3, 0.3])}) == 2
