@@ -272,9 +272,9 @@ def heading(given: argparse.Namespace) -> str:
     return f"{device.name}, {device.platform} {device.driver}, {date}.\n\n"
 
 
-def arguments(argv: Sequence[str]) -> argparse.Namespace:
+def arguments(argv: Sequence[str], help: str | None = __doc__) -> argparse.Namespace:
     options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=help, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("layers", nargs="+", metavar="LAYER")
     options.add_argument("--device")

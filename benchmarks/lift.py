@@ -40,7 +40,7 @@ def in_turns(run: Run, layer: str) -> dict[str, list[float]]:
 
 
 def main(argv: list[str]) -> None:
-    given = arguments([*argv, "--families", ",".join(FAMILIES)])
+    given = arguments([*argv, "--families", ",".join(FAMILIES)], __doc__)
     lines = ["| layer | naive | fastest lift | naive / lift |", "|---|---|---|---|"]
     for layer in layers(given.layers, given.batch):
         folder: Path = given.out / f"lift-{layer.name.replace(' × ', '-n')}"
