@@ -1,161 +1,236 @@
 """Legal points, sampled: does every one compile, take what was inferred, prove, and run right?
 
     python benchmarks/points.py [--count 1000] [--families naive,lift,…] [--jobs 2] [--seed 0]
-                                [--device D | --profile h200] [--run] [LAYER …]
+                                [--device D | --profile h200] [--run] [--out POINTS.jsonl]
+                                [--time-limit 9m] [--point-limit 1m] [LAYER …]
 
-`--count` points a family, spread over its forms (over some, if there are more). Without `--run`
-they are compiled and proved; with it they also run on the device, and the output must be what the
-interpreter's is. Layers are names in examples/layers.toml, and `small`: 5 channels of 13 × 13.
-A line for every point that is not right, and one for each family.
+`--count` points a family and layer, dealt out over its forms. Without `--run` they are compiled
+and proved; with it they also run on the device, with guards around their buffers, and the output
+must be what the interpreter's is. Layers are names in examples/layers.toml, `small` (5 channels of
+13 × 13) and `product` (a matrix product).
+
+Each of `--jobs` workers is a process that runs on one core and takes the next point when it has
+done one: a crash or `--point-limit` costs a point. Families and layers take turns, so that when
+`--time-limit` ends the run all have come as far. `--out` gets a line of JSON for every point;
+started again with the same file, those are not tried again. What is not right is printed as it is
+found; at the end a table says how far the points of each family and layer came.
 """
 
 import argparse
 import json
+import os
+import tempfile
 import time
-import tomllib
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
-from functools import cache
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from random import Random
+from typing import Any, TextIO, TypeVar
 
-import numpy as np
+from trial import RIGHT, Derive, Form, Refer, Tried, Try, Without, program, setup_for, work
 
-from codegen.compile import Generated, generate
-from codegen.devices import Device
-from codegen.prove import prove
-from codegen.results import BuildFailed
-from codegen.runtime import Session, choose, open_device
+from codegen.runtime import choose
 from constraints.devices import Profile, profile
-from constraints.quantities import Quantities, quantities
-from explore.agreement import disagreements
-from explore.lowering import bound
-from explore.measure import EPSILON
-from explore.reference import relative_error
-from explore.space import lowered, points
+from explore.records import Failed
 from explore.target import profile_of
-from ir.errors import Unsupported, UserError
-from ir.inputs import random_inputs
-from ir.interpret import evaluate
-from ir.nodes import Program
-from ir.parse import parse_file
-from rewrites.dims import Refused
-from rewrites.families import FAMILIES, Lowering, forms
-from rewrites.rule import Derivation
+from explore.units import parse_seconds
+from explore.worker import Done, Pool
+from rewrites.families import FAMILIES, forms
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 LAYERS = ("small", "vgg-0", "vgg-7", "vgg-24", "alexnet-conv1", "resnet-conv1", "mec-cv12")
-SMALL = {"file": "vgg.lift", "C": 5, "W": 13, "M": 24}
-RIGHT = "right"
+ONE_CORE = {  # what runtimes and libraries look at
+    "DPCPP_CPU_NUM_CUS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+SPARE = 4  # as many times its share does a form draw, for forms that have few points
+LATE, CRASH = "late", "crash"
+STAGES = ("emit", "constrain", "prove", "build", CRASH, LATE, "verify")
+EVERY = 15.0  # seconds between lines of progress
+
+Cell = tuple[str, str]  # layer, family
+T = TypeVar("T")
 
 
-@cache
-def program(layer: str) -> Program:
-    table = tomllib.loads((EXAMPLES / "layers.toml").read_text())
-    found = dict(SMALL if layer == "small" else table[layer])
-    file = EXAMPLES / found.pop("file")
-    if "W" in found:
-        found.setdefault("H", found["W"])
-    return parse_file(file, set=found)
+@dataclass(slots=True)
+class Row:
+    """What became of the points of a family on a layer."""
+
+    forms: int = 0
+    sampled: int = 0
+    said: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    reasons: Counter[str] = field(default_factory=Counter)  # of forms without points
+
+    @property
+    def text(self) -> str:
+        failed = [f"{self.said[s]} {s}" for s in STAGES if self.said[s]]
+        left = self.sampled - self.said.total()
+        return ", ".join([*failed, *[f"{left} not run"] * bool(left)])
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Some points of a form; `device`: where to run them, or nowhere."""
-
-    layer: str
-    lowering: Lowering
-    rounding: float  # machine epsilons that its laws may lose
-    profile: Profile
-    points: int
-    seed: int
-    device: Device | None
+def named(task: Try) -> dict[str, Any]:
+    """What names a point in the file of results."""
+    form = task.form
+    return {
+        "layer": form.layer,
+        "family": form.family,
+        "form": form.form,
+        "point": dict(sorted(task.point.items())),
+    }
 
 
-# ---- in the workers
+def key(line: Mapping[str, Any]) -> str:
+    return json.dumps([line[name] for name in ("layer", "family", "form", "point")])
 
 
-def derive(layer: str, family: str, form: str) -> tuple[Lowering, float] | None:
-    """The form's program, and what its derivation may lose (all of it would be a lot to carry)."""
-    try:
-        found = lowered(program(layer), family, form)
-    except (Refused, UserError, Unsupported):
-        return None
-    known = found.derivation
-    return replace(found, derivation=Derivation(known.start, ())), known.rounding
+# ---- what is to be done
 
 
-def check(task: Task) -> list[tuple[dict[str, int], str]]:
-    """Points of a form, and what became of each: a word, or the stage and reason it failed."""
-    known = quantities(task.lowering.program)
-    _, chosen = points(task.lowering, task.profile, task.points, task.seed)
-    return [(point, _said(task, known, point)) for point in chosen]
+def derivations(
+    layers: Sequence[str], families: Sequence[str], count: int, limits: Profile, seed: int
+) -> Iterator[Derive]:
+    """All forms, or if there are to be fewer points, as many forms."""
+    for layer, family in ((a, b) for a in layers for b in families):
+        every = [form.name for form in forms(program(layer), family)]
+        names = Random(f"{seed} {layer} {family}").sample(every, min(count, len(every)))
+        share = min(count, SPARE * -(-count // len(names)))
+        yield from (Derive(layer, family, name, limits, share, seed) for name in names)
 
 
-def _said(task: Task, known: Quantities, point: dict[str, int]) -> str:
-    try:
-        concrete = bound(task.lowering.program, point)
-        made = generate(concrete, max_work_group=task.profile.group_items)
-    except Unsupported as reason:
-        return f"emit: {reason}"
-    wrong = list(disagreements(known, point, made))
-    if wrong:
-        return f"constrain: {'; '.join(wrong)}"
-    proofs = [prove(kernel) for kernel in made.kernels]
-    if not all(p.ok for p in proofs):
-        return f"prove: {next(p for p in proofs if not p.ok).summary()}"
-    return RIGHT if task.device is None else _ran(_session(task.device), task, made)
+def dealt(found: Iterable[Form], count: int, folder: Path) -> Iterator[list[Try]]:
+    """For each family and layer `count` points, one of each form in turn."""
+    cells: dict[Cell, list[Form]] = defaultdict(list)
+    for form in sorted(found, key=lambda f: (f.layer, f.family, f.form)):
+        cells[form.layer, form.family].append(form)
+    for several in cells.values():
+        rounds = in_turn([Try(f, p, reference(folder, f.layer)) for p in f.points] for f in several)
+        yield list(islice(rounds, count))
 
 
-def _ran(session: Session, task: Task, made: Generated) -> str:
-    inputs, reference = _expected(task.layer)
-    try:
-        result = session.build(made.plan)(inputs)
-    except BuildFailed as error:
-        return f"build: {error.log.strip()[:200]}"
-    allowed = task.rounding * EPSILON
-    return RIGHT if relative_error(result, reference) <= allowed else "run: WRONG"
+def in_turn(lists: Iterable[Sequence[T]]) -> Iterator[T]:
+    """The first of each, then the second of each, …"""
+    return (x for x in chain.from_iterable(zip_longest(*lists)) if x is not None)
 
 
-@cache
-def _session(device: Device) -> Session:
-    return open_device(device)
+def reference(folder: Path, layer: str) -> Path:
+    return folder / f"{layer}.npy"
 
 
-@cache
-def _expected(layer: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    inputs = random_inputs(program(layer), 1)
-    arrays = {name: np.asarray(x) for name, x in inputs.items()}
-    return arrays, np.asarray(evaluate(program(layer), inputs))
+# ---- doing it
 
 
-# ---- outside
+class Report:
+    """Rows of a table, lines of a file, and progress."""
+
+    def __init__(self, out: TextIO | None) -> None:
+        self.rows: dict[Cell, Row] = defaultdict(Row)
+        self.undone = 0  # forms that there was no time for
+        self._out, self._begun = out, time.monotonic()
+        self._shown = self._begun
+
+    def derived(self, done: Done[Derive, Any]) -> Iterator[Form]:
+        row = self.rows[done.task.layer, done.task.family]
+        row.seconds += done.seconds
+        match done.result:
+            case Form() as form:
+                row.forms += 1
+                yield form
+            case Without() as none:
+                row.reasons[none.reason] += 1
+            case Failed() as failed:
+                row.reasons[f"FAILED: {failed.reason}"] += 1
+                print(failed.detail, done.task, failed.reason, flush=True)
+
+    def tried(self, done: Done[Try, Any]) -> None:
+        task, result = done.task, done.result
+        if isinstance(result, Failed):
+            result = Tried(LATE if result.timed_out else CRASH, result.reason)
+        line = named(task) | {
+            "said": result.said,
+            "reason": result.reason,
+            "seconds": result.seconds,
+            "wall": round(done.seconds, 3),
+        }
+        self.read(line)
+        if self._out:
+            print(json.dumps(line), file=self._out, flush=True)
+        if result.said != RIGHT:
+            print(json.dumps(line), flush=True)
+
+    def read(self, line: Mapping[str, Any]) -> None:
+        """A line of the file, new or old."""
+        row = self.rows[line["layer"], line["family"]]
+        row.said[line["said"]] += 1
+        row.seconds += line["wall"]
+
+    def progress(self, left: int) -> None:
+        now = time.monotonic()
+        if now - self._shown > EVERY:
+            self._shown = now
+            done = sum((row.said for row in self.rows.values()), Counter())
+            print(f"{now - self._begun:.0f} s: {dict(done)}, {left} left", flush=True)
+
+    def table(self) -> None:
+        print("| layer | family | forms | points | right | not right | core-seconds |")
+        print("|---|---|---|---|---|---|---|")
+        for (layer, family), row in self.rows.items():
+            numbers = f"{row.forms} | {row.sampled} | {row.said[RIGHT]} | {row.text}"
+            print(f"| {layer} | {family} | {numbers} | {row.seconds:.0f} |")
+        if self.undone:
+            print(f"{self.undone} forms were not derived")
+        for (layer, family), row in self.rows.items():
+            for reason, n in row.reasons.most_common():
+                print(f"{layer} {family}: {n} forms without points: {reason}")
 
 
-def lowerings(
-    pool: ProcessPoolExecutor, layer: str, family: str, count: int, random: Random
-) -> list[tuple[Lowering, float]]:
-    """The forms that apply, of as many as there are to be points."""
-    every = [form.name for form in forms(program(layer), family)]
-    names = random.sample(every, min(count, len(every)))
-    n = len(names)
-    found = pool.map(derive, [layer] * n, [family] * n, names)
-    return [one for one in found if one is not None]
+def sweep(pool: Pool[Any, Any], tasks: Sequence[Any], until: float) -> Iterator[Done[Any, Any]]:
+    """Tasks as they are done, the next given out when a worker is free, until the time is over."""
+    waiting = iter(tasks)
+    while time.monotonic() < until:
+        for task in islice(waiting, pool.free):
+            pool.submit(task)
+        if not pool.pending:
+            return
+        yield from pool.results(1.0)
 
 
-def results(
-    pool: ProcessPoolExecutor, tasks: list[Task]
-) -> Iterator[tuple[Task, dict[str, int], str]]:
-    running = {pool.submit(check, task): task for task in tasks}
-    for done in as_completed(running):
-        task = running[done]
-        error = done.exception()
-        if error is not None:
-            yield task, {}, f"bug: {type(error).__name__}: {error}"
-        else:
-            yield from ((task, point, said) for point, said in done.result())
+def earlier(file: Path | None) -> list[dict[str, Any]]:
+    """The points that were tried before."""
+    if file is None or not file.exists():
+        return []
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def run(given: argparse.Namespace, pool: Pool[Any, Any], limits: Profile, folder: Path) -> Report:
+    """Derive, deal, try, and tell."""
+    until = time.monotonic() + given.time_limit
+    with (given.out or Path(os.devnull)).open("a") as out:
+        report = Report(out)
+        refer = [Refer(x, reference(folder, x)) for x in given.layers] if given.run else []
+        families = given.families.split(",")
+        todo = list(derivations(given.layers, families, given.count, limits, given.seed))
+        found: list[Form] = []
+        for done in sweep(pool, [*refer, *todo], until):
+            if isinstance(done.task, Derive):
+                found += report.derived(done)
+            elif isinstance(done.result, Failed):
+                raise SystemExit(f"no reference of {done.task.layer}: {done.result.reason}")
+        report.undone = len(todo) - sum(r.forms + r.reasons.total() for r in report.rows.values())
+        known = {key(line): line for line in earlier(given.out)}
+        new = []
+        for task in in_turn(dealt(found, given.count, folder)):
+            report.rows[task.form.layer, task.form.family].sampled += 1
+            if line := known.get(key(named(task))):
+                report.read(line)
+            else:
+                new.append(task)
+        for number, done in enumerate(sweep(pool, new, until), 1):
+            report.tried(done)
+            report.progress(len(new) - number)
+    return report
 
 
 def main() -> None:
@@ -170,26 +245,21 @@ def main() -> None:
     options.add_argument("--device")
     options.add_argument("--profile")
     options.add_argument("--run", action="store_true")
+    options.add_argument("--out", type=Path)
+    options.add_argument("--time-limit", type=parse_seconds, default=float("inf"))
+    options.add_argument("--point-limit", type=parse_seconds, default=60.0)
     given = options.parse_args()
     device = None if given.profile else choose(given.device)
     limits = profile_of(device) if device else profile(given.profile)
-    with ProcessPoolExecutor(given.jobs) as pool:
-        for layer in given.layers:
-            for family in given.families.split(","):
-                begun = time.monotonic()
-                random = Random(f"{given.seed} {layer} {family}")
-                found = lowerings(pool, layer, family, given.count, random)
-                share = -(-given.count // max(1, len(found)))
-                where = device if given.run else None
-                tasks = [Task(layer, *one, limits, share, given.seed, where) for one in found]
-                outcome: Counter[str] = Counter()
-                for task, point, said in results(pool, tasks):
-                    outcome[said.split(":")[0]] += 1
-                    if said != RIGHT:
-                        form = task.lowering.form
-                        print(json.dumps([layer, family, form, point, said]), flush=True)
-                seconds = f"{time.monotonic() - begun:.0f} s"
-                print(layer, family, f"{len(found)} forms", dict(outcome), seconds, flush=True)
+    pool: Pool[Any, Any] = Pool(
+        work,
+        workers=given.jobs,
+        timeout=given.point_limit,
+        setup=setup_for(device if given.run else None, limits.group_items),
+        env=ONE_CORE,
+    )
+    with pool, tempfile.TemporaryDirectory() as folder:
+        run(given, pool, limits, Path(folder)).table()
 
 
 if __name__ == "__main__":

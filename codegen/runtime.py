@@ -160,15 +160,16 @@ def _trial_error(session: "Session") -> str | None:
     return None if np.array_equal(out, expected) else "a small kernel computed a wrong result"
 
 
-def open_device(device: Device) -> "Session":
-    """A session on a device that `devices()` listed, here or in a parent process."""
+def open_device(device: Device, cached: bool = True) -> "Session":
+    """A session on a device that `devices()` listed, here or in a parent process; `cached` keeps
+    what it builds on disk."""
     wanted = (device.name, device.platform, device.version, device.driver)
     handles = _handles({device.library} | known_libraries())
     same = [handle for handle in handles if _identity(handle) == wanted]
     if device.ordinal >= len(same):
         raise UserError(f"device '{device.name}' ({device.platform}) is not here any more")
     with _driver("opening the device"):
-        return Session(device, same[device.ordinal])
+        return Session(device, same[device.ordinal], cached)
 
 
 @contextlib.contextmanager

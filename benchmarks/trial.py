@@ -1,0 +1,235 @@
+"""What the workers of benchmarks/points.py do: references, forms with their points, and points.
+
+Every stage of a point is kept apart: its code is made, its amounts compared with what was
+inferred, its kernels proved, built for the device, run with guards around its buffers, and its
+output compared with the interpreter's. Inputs are whole numbers, so sums are exact; where laws
+round, the derivation says how much.
+"""
+
+import pickle
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from codegen.compile import Generated, generate
+from codegen.devices import Device
+from codegen.prove import prove
+from codegen.results import BuildFailed, GuardViolated, PoisonFound
+from codegen.runtime import Session, open_device
+from constraints.devices import Profile
+from constraints.explain import explain
+from constraints.quantities import Quantities, quantities
+from constraints.solver import Solver
+from explore.agreement import disagreements
+from explore.lowering import bound
+from explore.measure import EPSILON
+from explore.reference import Array, inputs_of, relative_error
+from explore.space import constraints, lowered, points
+from ir.errors import Unsupported, UserError
+from ir.interpret import evaluate
+from ir.nodes import Program
+from ir.parse import parse_file
+from rewrites.dims import Refused
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+MADE_HERE = {
+    "small": {"file": "vgg.lift", "C": 5, "W": 13, "M": 24},
+    "product": {"file": "matmul.lift", "M": 192, "N": 320, "K": 256},
+}
+RIGHT = "right"
+
+
+@cache
+def program(layer: str) -> Program:
+    """A layer of examples/layers.toml, or one that is made here."""
+    table = tomllib.loads((EXAMPLES / "layers.toml").read_text()) | MADE_HERE
+    if layer not in table:
+        raise UserError(f"no layer {layer}: expected one of {', '.join(table)}")
+    found = dict(table[layer])
+    file = EXAMPLES / found.pop("file")
+    if "W" in found:
+        found.setdefault("H", found["W"])
+    return parse_file(file, set=found)
+
+
+@dataclass(frozen=True, slots=True)
+class Refer:
+    """The interpreter's output for a layer is to be computed and kept in a file."""
+
+    layer: str
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Derive:
+    """A form is to be derived, and points of it drawn."""
+
+    layer: str
+    family: str
+    form: str
+    profile: Profile
+    points: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form, derived: what trials of its points share."""
+
+    layer: str
+    family: str
+    form: str
+    known: bytes  # pickled: the program, and what was inferred of it
+    rounding: float  # machine epsilons that its laws may lose
+    points: tuple[dict[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A form that has no points, and why."""
+
+    layer: str
+    family: str
+    form: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A point of a form."""
+
+    form: Form
+    point: dict[str, int]
+    reference: Path
+
+
+@dataclass(slots=True)
+class Tried:
+    """How far a point came: `right`, or the stage that it failed at; and the seconds of each."""
+
+    said: str = RIGHT
+    reason: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a worker keeps; without a session nothing is built or run."""
+
+    session: Session | None
+    max_work_group: int
+
+
+def bench(device: Device | None, max_work_group: int) -> Bench:
+    """Runs once in each worker. Nothing is built twice, so no build is kept."""
+    return Bench(device and open_device(device, cached=False), max_work_group)
+
+
+def setup_for(device: Device | None, max_work_group: int) -> "partial[Bench]":
+    """`bench` with its arguments, as a worker takes it."""
+    return partial(bench, device, max_work_group)
+
+
+def work(state: Bench, task: Refer | Derive | Try) -> Path | Form | Without | Tried:
+    """What a worker does with a task."""
+    match task:
+        case Refer(layer, file):
+            inputs = inputs_of(program(layer), 1, integers=True)
+            np.save(file, np.asarray(evaluate(program(layer), inputs)))
+            return file
+        case Derive():
+            return derive(task)
+        case Try():
+            return attempt(state, task)
+
+
+def derive(task: Derive) -> Form | Without:
+    """The form's program with its sampled points, or why there are none."""
+    where = (task.layer, task.family, task.form)
+    try:
+        found = lowered(program(task.layer), task.family, task.form)
+        _, chosen = points(found, task.profile, task.points, task.seed)
+    except (Refused, UserError, Unsupported) as refused:
+        return Without(*where, f"{type(refused).__name__}: {refused}")
+    if not chosen:
+        system = constraints(found, task.profile)
+        verdict = Solver(system).feasible()
+        reason = explain(verdict.core, system.parameters) if verdict.core else verdict.answer.value
+        return Without(*where, reason)
+    known = pickle.dumps((found.program, quantities(found.program)))
+    return Form(*where, known, found.derivation.rounding, tuple(chosen))
+
+
+@lru_cache(maxsize=64)
+def _known(pickled: bytes) -> tuple[Program, Quantities]:
+    source, inferred = pickle.loads(pickled)
+    return source, inferred
+
+
+@lru_cache(maxsize=2)
+def _inputs(layer: str) -> dict[str, Array]:
+    return inputs_of(program(layer), 1, integers=True)
+
+
+def attempt(state: Bench, task: Try) -> Tried:
+    """Every stage of a point, in turn, until one fails."""
+    tried = Tried()
+    for stage, reason in _stages(state, task, tried.seconds):
+        if reason:
+            tried.said, tried.reason = stage, reason
+            break
+    return tried
+
+
+def _stages(state: Bench, task: Try, seconds: dict[str, float]) -> Iterator[tuple[str, str]]:
+    """Each stage and why it failed, or nothing."""
+    source, known = _known(task.form.known)
+    with _timed("emit", seconds):
+        try:
+            made = generate(bound(source, task.point), max_work_group=state.max_work_group)
+        except Unsupported as reason:
+            yield "emit", str(reason)
+            return
+    yield "constrain", "; ".join(disagreements(known, task.point, made))
+    with _timed("prove", seconds):
+        proofs = [prove(kernel) for kernel in made.kernels]
+    yield "prove", next((p.summary() for p in proofs if not p.ok), "")
+    if state.session is not None:
+        yield from _ran(state.session, task, made, seconds)
+
+
+def _ran(
+    session: Session, task: Try, made: Generated, seconds: dict[str, float]
+) -> Iterator[tuple[str, str]]:
+    with _timed("build", seconds):
+        try:
+            built = session.build(made.plan, checking=True)
+        except BuildFailed as error:
+            yield "build", error.log.strip()[:400]
+            return
+    try:
+        with _timed("run", seconds):
+            output = built(_inputs(task.form.layer))
+    except (GuardViolated, PoisonFound) as error:
+        yield "verify", str(error)
+        return
+    finally:
+        built.release()
+    error = relative_error(output, np.load(task.reference))
+    allowed = task.form.rounding * EPSILON
+    yield "verify", "" if error <= allowed else f"error {error:.3g}, at most {allowed:.3g} is known"
+
+
+@contextmanager
+def _timed(stage: str, seconds: dict[str, float]) -> Iterator[None]:
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[stage] = round(time.perf_counter() - begun, 4)
