@@ -1,4 +1,4 @@
-"""Does the benchmark that tries sampled points count every one, and take up where it was stopped?"""
+"""Does the benchmark of sampled points count every one, and take up where it was stopped?"""
 
 import json
 import subprocess
