@@ -84,7 +84,7 @@ def outcomes(
     """What became of some forms of a family: right, refused, or the failure."""
     source = program(shape)
     first, *others = forms(source, family)
-    for form in (first, *random.sample(others, wanted - 1)):
+    for form in (first, *random.sample(others, min(wanted - 1, len(others)))):
         try:
             lowering = lower(source, family, form)
             _, chosen = points(

@@ -76,9 +76,14 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
         dims = Dims((*dims.batch, *dims.columns[:-1]), dims.rows, dims.columns[-1:])
     if form.flipped:
         dims = Dims(dims.batch, dims.columns, dims.rows)
+    return in_tiles(params, form, dims)(e)
+
+
+def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
+    """A kernel whose rows and columns are these."""
     if not dims.rows or not dims.columns:
         raise Refused("no operand is shared between results: nothing to stage in local memory")
-    return seq(*_steps(params, form, dims))(e)
+    return seq(*_steps(params, form, dims))
 
 
 def _steps(params: frozenset[str], form: Blocked, dims: Dims) -> list[Strategy]:

@@ -20,6 +20,7 @@ from rewrites.registers import Registers, registers
 from rewrites.rule import Derivation, Strategy
 from rewrites.strassen import Strassen, strassen
 from rewrites.strategy import seq
+from rewrites.toeplitz import Toeplitz, toeplitz
 from rewrites.winograd import Winograd, winograd
 from rewrites.worth import Choice, Kept, Requirement, asked, grouped, kept, tried
 
@@ -157,6 +158,22 @@ def _fft(p: Program) -> Iterator[Form]:
     yield Form("registers", fgfft(parameters(p), Fine(products, regular=True)), "fgfft")
 
 
+def _toeplitz(p: Program) -> Iterator[Form]:
+    panel = named("tr") * named("v")
+    for windows in (Windows.NONE, Windows.PADDED, Windows.PLANES):
+        choices = Choices(windows, panel=panel)
+        ways: dict[str, Registers | Blocked] = {
+            "registers": Registers(choices),
+            "registers items": Registers(choices, Level.GLOBAL),
+            "blocked": Blocked(choices),
+            "blocked ahead": Blocked(choices, ahead=True),
+        }
+        for words, products in ways.items():
+            name = f"{words} {windows.value}".strip()
+            way = words.split()[0]
+            yield Form(name, toeplitz(parameters(p), Toeplitz(products)), way)
+
+
 def _storing(views: Views) -> Family:
     """The forms of `blocked` and `registers`, of programs with windows, that store these views."""
     said = views[0][0].value
@@ -189,9 +206,11 @@ STORING: dict[str, Family] = {
 BILINEAR: dict[str, Family] = {"winograd": _winograd, "strassen": _strassen}
 # And by Fourier transforms, of programs with windows.
 SPECTRAL: dict[str, Family] = {"fgfft": _fgfft, "fft": _fft}
+# Constants replicated: as many times the memory and the products as there are windows in a row.
+REPLICATED: dict[str, Family] = {"toeplitz": _toeplitz}
 # What is explored unless families are asked for: no form twice.
 DISTINCT: dict[str, Family] = LOWERING | BILINEAR | SPECTRAL
-FAMILIES: dict[str, Family] = DISTINCT | STORING
+FAMILIES: dict[str, Family] = DISTINCT | STORING | REPLICATED
 
 
 def forms(p: Program, family: str) -> tuple[Form, ...]:

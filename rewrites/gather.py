@@ -4,16 +4,17 @@
 
 from collections.abc import Callable, Iterator
 
-from ir.nodes import Expr, Lam, Map, Zip
+from ir.nodes import Expr, Lam, Map, Store, Zip
 from ir.terms import children, free
 from ir.types import Array
 from ir.typing import type_of
 from ir.views import is_view
 from rewrites.laws_map import fission
+from rewrites.laws_pad import fission_zip
 from rewrites.rule import Place, Rewritten, Strategy, get
 from rewrites.shape import bound
 from rewrites.spine import body, inside
-from rewrites.strategy import at, attempt, seq
+from rewrites.strategy import at, attempt, choice, seq
 
 Layout = Callable[[int], Strategy]  # how to store what so many maps make an element of
 
@@ -49,15 +50,25 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
         rest = place[len(around) + 2 :]
         if not rest:
             return run(e, around, batch + 1)
-        done = at(around, fission(place=rest))(e)
+        done = at(around, choice(fission_zip(place=rest), fission(place=rest)))(e)
         if done is None:
             return None
-        m = get(done[0], around)
-        assert isinstance(m, Map)
-        more = run(done[0], (*around, *((1, 1) if isinstance(m.xs, Zip) else (1,))), batch + 1)
+        more = run(done[0], (*around, *_made(get(done[0], around), view)), batch + 1)
         return None if more is None else (more[0], done[1] + more[1])
 
     return run
+
+
+def _made(m: Expr, view: Expr) -> Place:
+    """Where in a map the views of its elements are made: they come last, or in their part."""
+    assert isinstance(m, Map)
+    if not isinstance(m.xs, Zip):
+        return (1,)
+    return (1, max(i for i, part in enumerate(m.xs.parts) if _makes(part, view)))
+
+
+def _makes(part: Expr, view: Expr) -> bool:
+    return isinstance(part, Map) and part.f.body == view
 
 
 def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
@@ -71,11 +82,14 @@ def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
 
 
 def views(e: Expr, params: frozenset[str]) -> Iterator[Place]:
-    """The arrays of a term that are views and depend on parameters and maps' variables alone."""
+    """The arrays of a term that are views and depend on parameters and maps' variables alone, and
+    are not stored already."""
     return _views(e, params, ())
 
 
 def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
+    if isinstance(e, Store) and is_view(e.e):
+        return
     reachable = not isinstance(e, Lam) and is_view(e) and free(e) <= known
     if reachable and isinstance(type_of(e), Array):
         yield place

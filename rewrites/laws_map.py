@@ -6,10 +6,12 @@ from ir.nat import Size, round_up
 from ir.nodes import (
     Edge,
     Expr,
+    Generate,
     Get,
     Join,
     Lam,
     Let,
+    Lit,
     MakeTuple,
     Map,
     PadEdge,
@@ -74,7 +76,7 @@ def fuse_zip(e: Expr) -> Expr | None:
     match e:
         case Map(f, Zip(parts)) if any(isinstance(p, Map) for p in parts):
             sources = tuple(p.xs if isinstance(p, Map) else p for p in parts)
-            t = Tuple(tuple(elem_of(s) for s in sources))
+            t, f = Tuple(tuple(elem_of(s) for s in sources)), tidy(f)
 
             def body(x: Expr) -> Expr:
                 fields = [
@@ -84,6 +86,33 @@ def fuse_zip(e: Expr) -> Expr | None:
                 return call(f, MakeTuple(tuple(fields)))
 
             return Map(tidy(lam("x", t, body)), Zip(sources))
+    return None
+
+
+@rule("map f . zip(…, generate n c, …)  =  map (f . (…, c, …)) . zip(…)")
+def constant_part(e: Expr) -> Expr | None:
+    """A part that is the same for all elements need not be zipped."""
+    match e:
+        case Map(f, Zip(parts)):
+            values = [_constant(part) for part in parts]
+            rest = tuple(p for p, c in zip(parts, values, strict=True) if c is None)
+            if len(rest) in (0, len(parts)):
+                return None
+            xs = Zip(rest) if len(rest) > 1 else rest[0]
+
+            def body(x: Expr) -> Expr:
+                left = iter([Get(i, x) for i in range(len(rest))] if len(rest) > 1 else [x])
+                return apply(f, MakeTuple(tuple(next(left) if c is None else c for c in values)))
+
+            return Map(tidy(lam("x", elem_of(xs), body)), xs)
+    return None
+
+
+def _constant(xs: Expr) -> Expr | None:
+    """What every element of an array is, if that is known."""
+    match xs:
+        case Generate(_, Lam(_, Lit() as c)):
+            return c
     return None
 
 

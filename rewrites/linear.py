@@ -71,11 +71,19 @@ def zero_of(t: Type) -> Expr | None:
 
 def bilinear(e: Expr, x: Var, h: Var) -> bool:
     """Whether e is linear in x and linear in h, everything else held fixed."""
+    return _is(Degree(1, 1), e, {x.name: Degree(1, 0), h.name: Degree(0, 1)})
+
+
+def linear(e: Expr, h: Var) -> bool:
+    """Whether e is linear in h, everything else held fixed."""
+    return _is(Degree(0, 1), e, {h.name: Degree(0, 1)})
+
+
+def _is(wanted: Degree, e: Expr, env: "Env") -> bool:
     try:
-        found = _degree(e, {x.name: Degree(1, 0), h.name: Degree(0, 1)})
+        return _degree(e, env) in (None, wanted)
     except NotLinear:
         return False
-    return found is None or found == Degree(1, 1)
 
 
 Env = Mapping[str, "Degrees"]

@@ -58,7 +58,12 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
 def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
     """One kernel, its rows and columns found by what reaches its operands."""
     dims = _flipped(e) if form.flipped else classify(e)
-    return seq(*_steps(params, form, dims, len(nest(e))))(e)
+    return in_blocks(params, form, dims)(e)
+
+
+def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
+    """A kernel whose rows and columns are these."""
+    return lambda e: seq(*_steps(params, form, dims, len(nest(e))))(e)
 
 
 def _flipped(e: Expr) -> Dims:

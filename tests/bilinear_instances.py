@@ -10,6 +10,7 @@ from terms import OPERATORS, Terms
 from ir.nodes import (
     Binary,
     Expr,
+    Generate,
     Get,
     Lit,
     MakeArray,
@@ -22,12 +23,14 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import lam, lam2, substitute
-from ir.types import FLOAT, Array, Type
+from ir.terms import apply, lam, lam2, substitute
+from ir.types import FLOAT, INT, Array, Tuple, Type
 from ir.typing import elem_of
 from rewrites import laws_bilinear as bilinear
+from rewrites import laws_map as maps
 from rewrites import laws_reduce as folds
 from rewrites import laws_slide as slides
+from rewrites import laws_toeplitz as matrices
 from rewrites import laws_view as views
 from rewrites.laws_bilinear import dot
 from rewrites.laws_view import swapped
@@ -123,6 +126,36 @@ def _two(g: Terms, elem: Type, down: tuple[int, int], across: tuple[int, int]) -
     return Map(lam("rows", elem_of(windows), body), windows)
 
 
+def replicate_taps(g: Terms) -> Expr:
+    """Sums over windows of any step, of numbers or of rows, linear in the taps or in both."""
+    elem: Type = Array(FLOAT, g.size()) if g.rng.random() < 0.3 else FLOAT
+    n, s = _window(g)
+    windows = Slide(n, s, g.xs(elem, n + g.size(0, 5)))
+    taps, flip, z = g.xs(elem, n), g.one_of(True, False), g.value(FLOAT)
+    if isinstance(elem, Array) or g.rng.random() < 0.5:
+        return Map(lam("w", elem_of(windows), lambda w: _sum(z, w, taps, flip)), windows)
+    weigh = g.function(FLOAT, FLOAT)
+
+    def step(acc: Expr, p: Expr) -> Expr:
+        return Binary("+", Binary("*", apply(weigh, Get(1 - flip, p)), Get(flip, p)), acc)
+
+    def body(w: Expr) -> Expr:
+        pairs = Zip((w, taps) if flip else (taps, w))
+        return Reduce(z, lam2(("acc", "p"), (FLOAT, elem_of(pairs)), step), pairs)
+
+    return Map(lam("w", elem_of(windows), body), windows)
+
+
+def constant_part(g: Terms) -> Expr:
+    n = g.size()
+    scalar = g.scalar()
+    parts = [g.xs(n=n) for _ in range(g.size(1, 2))]
+    same = Generate(n, lam("i", INT, lambda _: g.literal(scalar)))
+    parts.insert(g.rng.randrange(len(parts) + 1), same)
+    t = Tuple(tuple(map(elem_of, parts)))
+    return Map(g.function(t, g.type()), Zip(tuple(parts)))
+
+
 def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
     """z + Σ of all products"""
     pairs = Zip((taps, w) if flip else (w, taps))
@@ -168,6 +201,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     slides.pad_twice: plain(pad_twice),
     slides.windows_across: plain(windows_across),
     slides.windows_down: plain(windows_down),
+    maps.constant_part: plain(constant_part),
+    matrices.replicate_taps: plain(replicate_taps),
     bilinear.fewer_products: fewer_products,
     bilinear.spell_rows: plain(spell_rows),
     bilinear.fewer_blocks: plain(fewer_blocks),

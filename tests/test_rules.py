@@ -34,6 +34,7 @@ from rewrites import laws_plane as planes
 from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
+from rewrites import laws_toeplitz as matrices
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites.check import same_data
@@ -118,6 +119,7 @@ SUM = "reduce({}, (acc, x) -> acc + x, {})"
 ZS = "xs : [(float, float)]4"
 ROWS_ADDED = "reduce(generate(3, i -> {}), (acc, row) -> map(x -> x.0 + x.1, zip(acc, {})), xss)"
 FIRST_DROPPED = "pad_any(-1, 0, pad(1, 0, 0.0, row))"
+OVER = "map(w -> reduce(0.0, (a, (x, h)) -> a + {}, zip(w, {})), slide(2, 1, {}))"
 PAD_PLUS = "map(w -> map(r -> map(x -> x + 1.0, r), w), slide(2, 1, pad(1, 1, 0.0, xss)))"
 
 
@@ -142,6 +144,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     # maps
     (maps.fuse_maps, {}, XS, "map(x -> -x, join(split(2, xs)))"),
     (maps.fuse_zip, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
+    (maps.constant_part, {}, XS, "map((x, i) -> x * i, zip(xs, generate(6, i -> i * 1.0)))"),
+    (maps.constant_part, {}, XS, "map(x -> -x, generate(6, i -> 1.0))"),
     (maps.fission, {"place": (0,)}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (maps.fission, {"place": (0, 0)}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (maps.split_map, {"k": 4}, XS, "map(x -> -x, xs)"),
@@ -362,6 +366,16 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     ),
     (bilinear.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
     (bilinear.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
+    # taps replicated: not linear in the taps, what is no number, taps of each window
+    (matrices.replicate_taps, {}, f"{XS}, g : [float]2", OVER.format("x + h", "g", "xs")),
+    (matrices.replicate_taps, {}, f"{XS}, g : [float]2", OVER.format("x * h * h", "g", "xs")),
+    (matrices.replicate_taps, {}, f"{XS}, g : [float]2", OVER.format("x * abs(h)", "g", "xs")),
+    (
+        matrices.replicate_taps, {}, f"{XS}, g : [float]2",
+        OVER.format("x * h", "g", "pad_any(0, 1, xs)"),
+    ),
+    (matrices.replicate_taps, {}, XS, OVER.format("x * h", "map(x -> x * at(0, w), w)", "xs")),
+    (matrices.replicate_taps, {}, XS, "map(w -> reduce(0.0, (a, x) -> a + x, w), slide(2, 1, xs))"),
     # rows
     (over_rows.by_rows, {}, XSS, "map(row -> reduce(0.0, (a, x) -> a + x * x, row), xss)"),
     (over_rows.by_rows, {}, XS, "map(w -> reduce(0.0, (a, x) -> a + x, w), slide(2, 1, xs))"),

@@ -105,3 +105,27 @@ def test_a_family_stores_what_its_paper_says_and_computes_the_program(
             assert sum(b.bytes for b in temporary) == made.workspace_bytes == 4 * stored, form.name
         result = session.build(made)({name: np.asarray(x) for name, x in inputs.items()})
         assert np.array_equal(result, np.asarray(evaluate(p, inputs))), form.name
+
+
+def replicated(shape: dict[str, int]) -> int:
+    """The elements of Toeplitz matrices: a row of windows each, of every row of every kernel."""
+    n, step = shape["R"], shape["S"]
+    windows = (shape["W"] + 2 * shape["P"] - n) // step + 1
+    dense = windows - 1 + -(-n // step)  # of each `step`-th element, those that are in a window
+    return shape["M"] * n * shape["C"] * step * windows * dense
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: " ".join(f"{k}{v}" for k, v in s.items()))
+def test_toeplitz_matrices_are_stored_once_for_the_weights(
+    shape: dict[str, int], session: Session
+) -> None:
+    p = program(shape)
+    inputs = random_inputs(p, 1)
+    for form in some_forms(p, "toeplitz"):
+        if shape["P"] == 0 and {"padded", "planes"} & set(form.name.split()):
+            continue
+        made = plan(p, "toeplitz", form)
+        packed = [b for b in made.buffers if b.role is Role.PACKED]
+        assert [b.bytes for b in packed] == [4 * replicated(shape)], form.name
+        result = session.build(made)({name: np.asarray(x) for name, x in inputs.items()})
+        assert np.array_equal(result, np.asarray(evaluate(p, inputs))), form.name
