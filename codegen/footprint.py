@@ -168,14 +168,13 @@ class _Walker:
         return self.seen[key]
 
     def condition(self, c: Condition, where: Where, text: str) -> Condition:
-        """What a part assumes may rest on the parts that assume nothing: `&&` needs both."""
+        """What a part assumes may rest on the parts that assume less: `&&` needs all of them."""
         if self.found.respelled:
             c = substitute_in(c, self.found.respelled)
-        plain = tuple([part for part in c.parts if "[" not in part.key])
-        inside = (
-            replace(where, given=(*where.given, *plain)) if len(plain) < len(c.parts) else where
-        )
-        for part in c.parts:
+        assumed = [_assumptions(part) for part in c.parts]
+        for part, mine in zip(c.parts, assumed, strict=True):
+            less = [q for q, theirs in zip(c.parts, assumed, strict=True) if theirs < mine]
+            inside = replace(where, given=(*where.given, *less)) if less else where
             self._look_into(part, inside, text)
         return c
 
@@ -198,6 +197,10 @@ class _Walker:
             self.found.strangers.append(f"{name} is no loop variable and no id here")
         elif (lo is not None and lo > 0) or (hi is not None and hi < count - 1):
             self.found.strangers.append(f"{name} is taken for {lo} … {hi}, is 0 … {count - 1}")
+
+
+def _assumptions(part: Index) -> frozenset[str]:
+    return frozenset(atom.key for atom in inner_atoms(part) if isinstance(atom, Assume))
 
 
 def _without(where: Where, c: Condition) -> Where:

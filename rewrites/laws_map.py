@@ -1,4 +1,4 @@
-"""Laws of maps: fusion and fission, splitting, rounding, interchange, collapse."""
+"""Laws of maps: fusion and fission, splitting, rounding, views out of them."""
 
 # key: f g functions, xs ys arrays, k size, x y elements
 
@@ -15,9 +15,7 @@ from ir.nodes import (
     MakeTuple,
     Map,
     PadEdge,
-    Pattern,
     Split,
-    Transpose,
     Var,
     Zip,
 )
@@ -30,7 +28,6 @@ from ir.terms import (
     lam,
     lam2,
     let,
-    pattern_value,
     rebuild,
     substitute,
     variables,
@@ -53,6 +50,7 @@ def call(f: Lam, e: Expr) -> Expr:
     once = all(uses(f.body, v.name) <= 1 for v in variables(f.pattern))
     if is_view(e) or (once and isinstance(f.pattern, Var)):
         return apply(f, e)
+    f = tidy(f) if isinstance(e, MakeTuple) else f
     if isinstance(e, MakeTuple) and isinstance(f.pattern, tuple):
         f = apart(f, free(e))
         assert isinstance(f.pattern, tuple)
@@ -203,97 +201,6 @@ def extend_map(e: Expr, r: Size) -> Expr | None:
     match e:
         case Map(f, xs) if r != 0 and at_most(0, r):
             return PadEdge(Edge.ANY, 0, -r, Map(f, PadEdge(Edge.ANY, 0, r, xs)))
-    return None
-
-
-@rule("map (x -> map (y -> e) ys) xs  =  transpose (map (y -> map (x -> e) xs) ys),  x not in ys")
-def interchange(e: Expr) -> Expr | None:
-    match e:
-        case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(ys):
-            f = apart(f, free(xs) | bound(Lam(p, ys)))
-            return Transpose(Map(Lam(f.pattern, Map(Lam(p, f.body), xs)), ys))
-    return None
-
-
-@rule("map (map f)  =  transpose . map (map f) . transpose")
-def interchange_rows(e: Expr) -> Expr | None:
-    match e:
-        case Map(Lam(Var(x, _), Map(f, Var(y, _))), xs) if x == y and x not in free(f):
-            columns = Transpose(xs)
-            return Transpose(Map(lam("column", elem_of(columns), lambda c: Map(f, c)), columns))
-    return None
-
-
-@rule("map (x -> map f (zip ys zs(x)))  =  transpose . map ((y, c) -> map f (y, c)) . zip ys zs'")
-def interchange_zip(e: Expr) -> Expr | None:
-    """Parts of a zip that do not depend on x stay one for all x."""
-    match e:
-        case Map(Lam(p, Map(f, Zip(parts))), xs):
-            mine = [bool(bound(Lam(p, parts[0])) & free(part)) for part in parts]
-            if all(mine):
-                return None
-            columns = Zip(
-                tuple(
-                    Transpose(Map(Lam(p, part), xs)) if m else part
-                    for m, part in zip(mine, parts, strict=True)
-                )
-            )
-            outer = lam("t", elem_of(columns), lambda t: _inner_columns(p, f, xs, mine, t))
-            return Transpose(Map(tidy(outer), columns))
-    return None
-
-
-def _inner_columns(p: Pattern, f: Lam, xs: Expr, mine: list[bool], t: Expr) -> Expr:
-    own = [i for i, m in enumerate(mine) if m]
-    pairs = Zip((xs, *(Get(i, t) for i in own)))
-
-    def body(u: Expr) -> Expr:
-        fields = tuple(Get(1 + own.index(i), u) if m else Get(i, t) for i, m in enumerate(mine))
-        return apply(Lam(p, apply(f, MakeTuple(fields))), Get(0, u))
-
-    return Map(tidy(lam("u", elem_of(pairs), body)), pairs)
-
-
-@rule("map (map f . g)  =  transpose . map (map f) . transpose . map g")
-def interchange_mapped(e: Expr) -> Expr | None:
-    match e:
-        case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(f):
-            columns = Transpose(Map(Lam(p, ys), xs))
-            return Transpose(Map(lam("column", elem_of(columns), lambda c: Map(f, c)), columns))
-    return None
-
-
-@rule("map (x -> map (y -> e) ys(x)) xs  =  map (ps -> map ((x, y) -> e) ps) (pairs of x, y)")
-def pair(e: Expr) -> Expr | None:
-    """Makes an inner map whose array depends on x go over pairs (x, y): a map of rows."""
-    match e:
-        case Map(Lam(p, Map(g, ys)), xs) if not (isinstance(p, Var) and ys == p):
-            rows = Map(Lam(p, _paired(p, ys)), xs)
-            g = apart(g, bound(Lam(p, ys)))
-            f = Lam((p, g.pattern), g.body)
-            return Map(lam("row", elem_of(rows), lambda r: Map(f, r)), rows)
-    return None
-
-
-def _paired(p: Pattern, ys: Expr) -> Expr:
-    outer = pattern_value(p)
-    return Map(lam("y", elem_of(ys), lambda y: MakeTuple((outer, y))), ys)
-
-
-@rule(
-    "map (x -> map (y -> e) ys) xs  =  split n (map ((x, y) -> e) (join (map (x -> (x, ys)) xs)))"
-)
-def collapse(e: Expr) -> Expr | None:
-    """Two nested maps become one; where e does not use x, the pairs are just the ys."""
-    match e:
-        case Map(Lam(p, Map(f, ys)), xs):
-            n = size_of(ys)
-            if not bound(Lam(p, ys)) & free(f):
-                plain = Join(xs) if isinstance(p, Var) and ys == p else Join(Map(Lam(p, ys), xs))
-                return Split(n, Map(f, plain))
-            f = apart(f, bound(Lam(p, ys)))
-            pairs = Join(Map(Lam(p, _paired(p, ys)), xs))
-            return Split(n, Map(Lam((p, f.pattern), f.body), pairs))
     return None
 
 

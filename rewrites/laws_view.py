@@ -15,6 +15,8 @@ from ir.nodes import (
     Map,
     Pad,
     PadEdge,
+    Pattern,
+    Reduce,
     Reorder,
     Split,
     Transpose,
@@ -86,20 +88,40 @@ def scalar_vector(e: Expr) -> Expr | None:
     return None
 
 
-@rule("map (x -> f x.i) (zip xs …)  =  map f of the i-th of xs …")
+@rule("map (x -> f x.i x.j) (zip xs …)  =  map f (zip of the i-th and j-th of xs …)")
 def unzip(e: Expr) -> Expr | None:
-    """A function that looks at one part of a zip goes over that part alone."""
+    """A function that looks at some parts of a zip goes over those alone."""
     match e:
         case Map(f, Zip(parts)):
-            g = tidy(f)
-            if not isinstance(g.pattern, tuple):
-                return None
-            used = [bool({v.name for v in variables(p)} & free(g.body)) for p in g.pattern]
-            if sum(used) != 1:
-                return None
-            i = used.index(True)
-            return Map(Lam(g.pattern[i], g.body), parts[i])
+            used = _used_of(tidy(f), parts)
+            return None if used is None else Map(*used)
     return None
+
+
+@rule("reduce z (acc, x -> f acc x.i x.j) (zip xs …)  =  reduce z f (zip of the i-th and j-th)")
+def unzip_reduce(e: Expr) -> Expr | None:
+    match e:
+        case Reduce(z, Lam((acc, p), body), Zip(parts)):
+            used = _used_of(tidy(Lam(p, body)), parts)
+            return None if used is None else Reduce(z, _after(acc, used[0]), used[1])
+    return None
+
+
+def _after(acc: Pattern, f: Lam) -> Lam:
+    return Lam((acc, f.pattern), f.body)
+
+
+def _used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
+    """A function of the parts that are used, and the zip of those, if some are not."""
+    if not isinstance(f.pattern, tuple):
+        return None
+    pairs = list(zip(f.pattern, parts, strict=True))
+    used = [(p, xs) for p, xs in pairs if {v.name for v in variables(p)} & free(f.body)]
+    if not used or len(used) == len(pairs):
+        return None
+    if len(used) == 1:
+        return Lam(used[0][0], f.body), used[0][1]
+    return Lam(tuple(p for p, _ in used), f.body), Zip(tuple(xs for _, xs in used))
 
 
 @rule("map id  =  id")
@@ -254,6 +276,7 @@ SIMPLER: tuple[Rule, ...] = (
     get_tuple,
     scalar_vector,
     unzip,
+    unzip_reduce,
     map_identity,
     pad_cropped,
     reorder_nothing,

@@ -6,11 +6,12 @@ in the program that it came from.
 
 # key: e term, s strategy
 
-from ir.nodes import Expr, Let, Map, Reduce, Slide
+from ir.nodes import Expr, Let, Map, Reduce, Slide, Transpose
 from ir.terms import children, subterms
 from ir.types import Array
 from ir.typing import type_of
 from ir.views import is_view
+from rewrites.laws_interchange import interchange, interchange_beside, interchange_rows
 from rewrites.laws_let import inline_once
 from rewrites.laws_map import fuse_maps, fuse_zip, inline_view, pull_view
 from rewrites.laws_reduce import (
@@ -21,12 +22,22 @@ from rewrites.laws_reduce import (
     unjoin_reduce,
     zip_joins,
 )
-from rewrites.laws_view import SIMPLER
+from rewrites.laws_view import SIMPLER, transpose_twice
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction, is_out_view
 from rewrites.strategy import child, choice, exhaust, repeat, seq, when
 
 simplify: Strategy = exhaust(choice(*(r() for r in SIMPLER)))
+
+_columns = seq(
+    child(0, choice(interchange(), interchange_rows(), interchange_beside())), transpose_twice()
+)
+
+
+def _turns(e: Expr) -> bool:
+    """Whether e is a transpose of sums, which may be made in the other order as well."""
+    return isinstance(e, Transpose) and isinstance(e.xs, Map) and has_reduction(e.xs)
+
 
 _fuse = choice(
     *(r() for r in SIMPLER),
@@ -36,6 +47,7 @@ _fuse = choice(
     flatten_fold(),
     interchange_reduce_map(),
     absorb_init(),
+    when(_turns, _columns),
 )
 
 _fused: Strategy = exhaust(_fuse)

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 from ir.nat import Size
 from ir.nodes import Expr, Map, PadEdge, Zip
-from rewrites.laws_map import (
+from rewrites.laws_interchange import (
     collapse,
     interchange,
     interchange_mapped,
     interchange_rows,
     interchange_zip,
     pair,
-    round_map,
-    split_map,
 )
+from rewrites.laws_map import round_map, split_map
 from rewrites.laws_view import pad_zip
 from rewrites.normal import perfect, simplify
 from rewrites.rule import Rewritten, Strategy

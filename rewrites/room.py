@@ -10,8 +10,9 @@ has room for the rounded-up tiles, and nothing is left to clamp.
 from ir.nodes import Edge, Expr, Lam, Map, PadEdge, Store, Transpose, Var, Zip
 from ir.terms import children, free, variables
 from ir.views import is_view
+from rewrites.laws_interchange import interchange_rows
 from rewrites.laws_lower import store
-from rewrites.laws_map import fission, fuse_maps, interchange_rows, tidy
+from rewrites.laws_map import fission, fuse_maps, tidy
 from rewrites.laws_pad import (
     fission_zip,
     map_join,

@@ -40,6 +40,7 @@ from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type
 from ir.typing import elem_of, size_of, type_of
 from rewrites import laws_fourier as fourier
 from rewrites import laws_hoist as out
+from rewrites import laws_interchange as nests
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
@@ -372,12 +373,30 @@ def partial_reduce_vector(g: Terms) -> Instance:
 
 
 def unzip(g: Terms) -> Expr:
-    n, count = g.size(), g.size(2, 3)
-    parts = tuple(g.xs(n=n) for _ in range(count))
-    i = g.rng.randrange(count)
-    f = g.function(elem_of(parts[i]), g.type())
+    """map f (zip …), some parts of which f does not look at"""
+    parts, used = _some_parts(g)
+    f = g.function(Tuple(tuple(elem_of(parts[i]) for i in used)), g.type())
     t = Tuple(tuple(map(elem_of, parts)))
-    return Map(lam("x", t, lambda x: apply(f, Get(i, x))), Zip(parts))
+    return Map(lam("x", t, lambda x: apply(f, _of(x, used))), Zip(parts))
+
+
+def unzip_reduce(g: Terms) -> Expr:
+    parts, used = _some_parts(g)
+    acc = g.scalar()
+    f = g.fold(acc, Tuple(tuple(elem_of(parts[i]) for i in used)), g.one_of(*OPERATORS))
+    t = Tuple(tuple(map(elem_of, parts)))
+    step = lam2(("a", "x"), (acc, t), lambda a, x: apply(f, MakeTuple((a, _of(x, used)))))
+    return Reduce(g.value(acc, depth=1), step, Zip(parts))
+
+
+def _some_parts(g: Terms) -> tuple[tuple[Expr, ...], list[int]]:
+    n, count = g.size(), g.size(2, 4)
+    used = sorted(g.rng.sample(range(count), g.rng.randrange(1, count)))
+    return tuple(g.xs(n=n) for _ in range(count)), used
+
+
+def _of(x: Expr, used: list[int]) -> Expr:
+    return MakeTuple(tuple(Get(i, x) for i in used))
 
 
 def map_identity(g: Terms) -> Expr:
@@ -791,12 +810,13 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     maps.split_map: split_map,
     maps.round_map: round_map,
     maps.extend_map: lambda g: (a_map(g), {"r": g.size()}),
-    maps.interchange: plain(lambda g: nested_maps(g, outer_rows)),
-    maps.interchange_rows: plain(map_of_rows),
-    maps.interchange_zip: plain(zip_inside),
-    maps.interchange_mapped: plain(mapped_inside),
-    maps.pair: plain(lambda g: nested_maps(g, own_rows)),
-    maps.collapse: plain(lambda g: nested_maps(g, g.one_of(own_rows, outer_rows))),
+    nests.interchange: plain(lambda g: nested_maps(g, outer_rows)),
+    nests.interchange_rows: plain(map_of_rows),
+    nests.interchange_zip: plain(zip_inside),
+    nests.interchange_mapped: plain(mapped_inside),
+    nests.interchange_beside: plain(lambda g: nested_maps(g, own_rows)),
+    nests.pair: plain(lambda g: nested_maps(g, own_rows)),
+    nests.collapse: plain(lambda g: nested_maps(g, g.one_of(own_rows, outer_rows))),
     maps.pull_view: plain(pull_view),
     maps.inline_view: plain(lambda g: let_of(g, a_view_of_params(g))),
     folds.split_reduce: split_reduce,
@@ -826,6 +846,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     views.get_tuple: plain(get_tuple),
     views.scalar_vector: plain(lambda g: AsScalar(AsVector(2, g.xs(n=2 * g.size())))),
     views.unzip: plain(unzip),
+    views.unzip_reduce: plain(unzip_reduce),
     views.map_identity: plain(map_identity),
     views.pad_cropped: plain(pad_cropped),
     views.pad_zip: plain(lambda g: PadEdge(g.edge(), 1, 2, g.zipped(g.size(2, 4), g.size(2, 3)))),

@@ -26,6 +26,7 @@ from ir.typing import type_of
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_fourier as fourier
 from rewrites import laws_hoist as out
+from rewrites import laws_interchange as nests
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
@@ -152,12 +153,13 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (maps.split_map, {"k": 0}, XS, "map(x -> -x, xs)"),
     (maps.round_map, {"k": 3}, XS, "map(x -> -x, xs)"),
     (maps.extend_map, {"r": -1}, XS, "map(x -> -x, xs)"),
-    (maps.interchange, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
-    (maps.interchange_rows, {}, XSS, "map(row -> map(x -> x + at(0, row), row), xss)"),
-    (maps.interchange_zip, {}, XSS, "map(row -> map((x, y) -> x + y, zip(row, row)), xss)"),
-    (maps.interchange_mapped, {}, XSS, "map(row -> map(x -> x + at(0, row), row), xss)"),
-    (maps.pair, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
-    (maps.collapse, {}, XSS, "map(row -> at(0, row), xss)"),
+    (nests.interchange, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
+    (nests.interchange_rows, {}, XSS, "map(row -> map(x -> x + at(0, row), row), xss)"),
+    (nests.interchange_zip, {}, XSS, "map(row -> map((x, y) -> x + y, zip(row, row)), xss)"),
+    (nests.interchange_mapped, {}, XSS, "map(row -> map(x -> x + at(0, row), row), xss)"),
+    (nests.interchange_beside, {}, XSS, "map(row -> at(0, row), xss)"),
+    (nests.pair, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
+    (nests.collapse, {}, XSS, "map(row -> at(0, row), xss)"),
     (maps.pull_view, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (maps.pull_view, {}, XSS, "map(row -> pad(1, 0, 0.0, row), xss)"),
     (maps.pull_view, {}, XSS, "map(row -> pad(-1, 0, at(0, row), map(x -> -x, row)), xss)"),
@@ -238,6 +240,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (views.scalar_vector, {}, "xs : [float<2>]6", "asScalar(xs)"),
     (views.unzip, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
     (views.unzip, {}, BOTH, "map((x, y) -> 1.0, zip(xs, ys))"),
+    (views.unzip_reduce, {}, BOTH, "reduce(0.0, (acc, (x, y)) -> acc + x * y, zip(xs, ys))"),
+    (views.unzip_reduce, {}, BOTH, "reduce(0.0, (acc, (x, y)) -> acc + 1.0, zip(xs, ys))"),
     (views.map_identity, {}, BOTH, "map((x, y) -> (y, x), zip(xs, ys))"),
     (views.pad_cropped, {}, XS, "pad_any(0, 2, pad_any(0, -1, xs))"),
     (views.pad_cropped, {}, XS, "pad_clamp(0, 1, pad_any(0, -1, xs))"),

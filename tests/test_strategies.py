@@ -255,6 +255,19 @@ conv(const weights : [[[[float]K]K]M]C, image : [[[float]W]H]C) =
           zip(acc, slide2d(K, 1, plane))), zip(sums, kernels)),
     zip(image, weights))
 {SIZES}""",
+    "planes of one channel each, summed pixel by pixel": f"""
+conv(const weights : [[[[float]K]K]C]M, image : [[[float]W]H]C) =
+  map(kernel -> map(rows -> map(column -> sum(column), transpose(rows)),
+    transpose(map((plane, taps) -> map2d(window -> dot(flatten(window), flatten(taps)),
+      slide2d(K, 1, pad2d(1, 0.0, plane))), zip(image, kernel)))), weights)
+{SIZES}""",
+    "planes of one channel each, summed plane by plane": f"""
+conv(const weights : [[[[float]K]K]C]M, image : [[[float]W]H]C) =
+  map(kernel -> reduce(generate2d(H, W, (i, j) -> 0.0), (sums, plane) ->
+      map2d((s, x) -> s + x, zip2d(sums, plane)),
+    map((plane, taps) -> map2d(window -> dot(flatten(window), flatten(taps)),
+      slide2d(K, 1, pad2d(1, 0.0, plane))), zip(image, kernel))), weights)
+{SIZES}""",
     "a batch inside": f"""
 conv({WEIGHTS}, images : [[[[float]C]W]H]N) =
   map(kernel -> map(image -> map2d(window -> dot(flatten(window), flatten(kernel)),

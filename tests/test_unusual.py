@@ -200,6 +200,15 @@ PROGRAMS: dict[str, tuple[str, Callable[..., Any]]] = {
         """,
         lambda w, x: np.correlate(np.pad(np.kron(x, [1, 0]), (2, 1)), w, "valid"),
     ),
+    "windows of upsampled rows": (
+        """
+        f(xs : [[float]6]3) = transpose(map(x -> slide(3, 1, pad(2, 1, 0.0, join(map(v -> pad(0, 1,
+          0.0, v), split(1, x))))), xs))
+        """,
+        lambda xs: sliding_window_view(
+            np.pad(np.kron(xs, [1, 0]), ((0, 0), (2, 1))), 3, axis=1
+        ).transpose(1, 0, 2),
+    ),
     "upsample 2d": (
         """
         f(x : [[float]3]2) = join(map(r -> pad_clamp(0, 1, r), split(1, map(r -> join(map(v ->
