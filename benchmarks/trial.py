@@ -128,7 +128,8 @@ class Bench:
 
 def bench(device: Device | None, max_work_group: int) -> Bench:
     """Runs once in each worker. Nothing is built twice, so no build is kept."""
-    return Bench(device and open_device(device, cached=False), max_work_group)
+    session = None if device is None else open_device(device, cached=False)
+    return Bench(session, max_work_group)
 
 
 def setup_for(device: Device | None, max_work_group: int) -> "partial[Bench]":
@@ -221,9 +222,9 @@ def _ran(
         return
     finally:
         built.release()
-    error = relative_error(output, np.load(task.reference))
+    off = relative_error(output, np.load(task.reference))
     allowed = task.form.rounding * EPSILON
-    yield "verify", "" if error <= allowed else f"error {error:.3g}, at most {allowed:.3g} is known"
+    yield "verify", "" if off <= allowed else f"error {off:.3g}, at most {allowed:.3g} is known"
 
 
 @contextmanager

@@ -23,6 +23,7 @@ class Profile:
     memory_bytes: int
     buffer_bytes: int  # of one allocation
     code: int = 1 << 14  # operations of a kernel once its loops are unrolled
+    quick_code: int = 1 << 14  # as many compile quickly; more is tried only where it must be
     vector_widths: tuple[int, ...] = (2, 3, 4, 8, 16)
     vector: int = 4  # floats in a register or the widest load
     # Results that a work-item should keep: at least as many as hide the latency of a multiply-add
@@ -107,4 +108,4 @@ def with_overrides(base: Profile, overrides: Mapping[str, int]) -> Profile:
     return replace(base, **new)  # type: ignore[arg-type]
 
 
-_STRUCTURED = ("dedicated_local", "group_dims", "groups", "vector_widths")
+_STRUCTURED = ("dedicated_local", "group_dims", "groups", "results", "vector_widths")

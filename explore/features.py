@@ -12,6 +12,11 @@ def memory_at(known: Quantities, point: Mapping[str, int]) -> int:
     return peak_at(known.memory_bytes, point)
 
 
+def code_at(known: Quantities, point: Mapping[str, int]) -> int:
+    """Operations of the longest kernel, once unrolled."""
+    return max(peak_at((k.code,), point) for k in known.kernels)
+
+
 def features_at(known: Quantities, point: Mapping[str, int]) -> dict[str, float]:
     """Of the whole program, and of its main kernel: the one with most code."""
     runs = [k for k in known.kernels if not k.prepack]

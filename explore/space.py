@@ -14,13 +14,13 @@ from itertools import islice
 from random import Random
 
 from constraints.devices import Profile
-from constraints.enumerate import Space
+from constraints.enumerate import Point, Space
 from constraints.enumerate import space as enumerated
 from constraints.infer import infer
 from constraints.quantities import Quantities, quantities
 from constraints.terms import AtMost, Constraint, Divides, OneOf, System
 from explore.domain import narrowed
-from explore.features import features_at, memory_at
+from explore.features import code_at, features_at, memory_at
 from explore.records import Step, Variant, variant_id
 from ir.errors import Unsupported
 from ir.nat import Size, named
@@ -32,6 +32,8 @@ from rewrites.families import DISTINCT, Lowering, forms, lower
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
+LEAST = 4  # points of a form
+SELDOM = 8  # of the points of a form that takes long to compile, one in so many
 STORES = frozenset(
     {"padded", "planes", "room", "im2win", "mec", "im2col", "split", "relaid"}
 )  # words that store
@@ -103,7 +105,7 @@ def tasks(
         chosen = _chosen(names, share, seed, family)
         points = -(-share // len(chosen))
         found += [
-            Derive(program, family, n, profile, max(4, points), seed, max_memory, domain)
+            Derive(program, family, n, profile, max(LEAST, points), seed, max_memory, domain)
             for n in chosen
         ]
     return found
@@ -126,8 +128,9 @@ def derive(task: Derive) -> Derived | Inapplicable:
         found = points(lowering, task.profile, task.points, task.seed, task.max_memory)
     except (Refused, Unsupported) as refused:
         return Inapplicable(task.family, task.form, str(refused))
-    space, sample = found
+    space, drawn = found
     known = quantities(lowering.program)
+    sample = afforded(drawn, known, task.profile)
     variants = tuple(_variant(task, point, known) for point in sample)
     return Derived(
         task.family,
@@ -149,16 +152,19 @@ def lowered(program: Program, family: str, name: str) -> Lowering:
 
 def points(
     lowering: Lowering, profile: Profile, count: int, seed: int, max_memory: int | None = None
-) -> tuple[Space, list[dict[str, int]]]:
-    """All legal points on the ladder, and a sample of them."""
-    system = constraints(lowering, profile, max_memory)
+) -> tuple[Space, list[Point]]:
+    """All legal points on the ladder that are worth trying, and a sample of them. Where there are
+    none: those that do not keep the device busy, then those that take long to compile."""
     random = Random(f"{seed} {lowering.family} {lowering.form}")
-    free = _off_divisors(system)
+    quick = constraints(lowering, replace(profile, code=profile.quick_code), max_memory)
+    free = _off_divisors(quick)
     rungs = {p: _rungs(random, len(free)) for p in free}
-    asked = (*system.constraints, *busy(lowering, profile))
-    space = _on_rungs(replace(system, constraints=asked), rungs)
+    asked = (*quick.constraints, *busy(lowering, profile))
+    space = _on_rungs(replace(quick, constraints=asked), rungs)
     if not space.count:
-        space = _on_rungs(system, rungs)
+        space = _on_rungs(quick, rungs)
+    if not space.count and profile.quick_code < profile.code:
+        space = _on_rungs(constraints(lowering, profile, max_memory), rungs)
     return space, space.sample(count, random)
 
 
@@ -171,6 +177,12 @@ def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
     except Unsupported:
         space = enumerated(on_ladder(system, dict.fromkeys(rungs, COARSE)), most_edges=_EDGES)
     return space
+
+
+def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[Point]:
+    """All points, or some, where each takes seconds to compile."""
+    long = [p for p in sample if code_at(known, p) > profile.quick_code]
+    return sample[: max(LEAST, len(sample) // SELDOM)] if long else sample
 
 
 def busy(lowering: Lowering, profile: Profile) -> tuple[Constraint, ...]:

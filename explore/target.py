@@ -5,8 +5,8 @@ from dataclasses import replace
 from codegen.devices import Device
 from constraints.devices import CPU, H200, Profile, results_of_cpu
 
-# Operations of a kernel once unrolled: more takes compilers seconds, and has not paid.
-CODE = {"gpu": 1 << 11, "cpu": 1 << 9}
+# Operations of a kernel once unrolled: more takes compilers seconds, and seldom pays.
+QUICK_CODE = {"gpu": 1 << 11, "cpu": 1 << 9}
 MOST_ITEMS = 1024  # of a group: CPU runtimes allow more, and run them one after the other
 
 
@@ -27,5 +27,5 @@ def profile_of(device: Device) -> Profile:
         buffer_bytes=device.max_alloc_bytes,
         vector=vector,
         results=results_of_cpu(vector) if device.kind == "cpu" else base.results,
-        code=CODE.get(device.kind, CODE["cpu"]),
+        quick_code=QUICK_CODE.get(device.kind, QUICK_CODE["cpu"]),
     )

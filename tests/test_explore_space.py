@@ -1,13 +1,16 @@
 """Which points are worth trying, beyond what is legal."""
 
+from dataclasses import replace
+from functools import partial
 from math import prod
 from pathlib import Path
 
 import pytest
 
 from constraints.devices import CPU, H200, Profile
+from constraints.quantities import peak_at, quantities
 from explore.lowering import lowering
-from explore.space import points
+from explore.space import Derive, Derived, derive, points
 from ir.parse import parse_file
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -38,3 +41,30 @@ def test_a_layer_too_small_to_keep_a_cpu_busy_still_has_points() -> None:
     found = blocks(CPU, "relaid", C=3, W=4, H=4, M=4)
     assert found
     assert all(results < 8 * 16 for results, _ in found)
+
+
+def test_a_form_that_is_long_however_unrolled_still_has_points() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift", {"C": 5, "W": 13, "H": 13, "M": 24})
+    low = lowering(program, "winograd", "F6 registers")
+    hurried = replace(CPU, quick_code=512)
+    assert points(low, hurried, COUNT, seed=0)[1]
+    assert not points(low, replace(hurried, code=512), COUNT, seed=0)[1]
+
+
+def test_where_short_kernels_do_long_ones_are_not_tried() -> None:
+    low = lowering(parse_file(EXAMPLES / "vgg.lift"), "registers", "relaid")
+    quantity = quantities(low.program).kernels[-1].code
+    _, found = points(low, replace(CPU, quick_code=512), COUNT, seed=0)
+    assert max(peak_at((quantity,), point) for point in found) <= 512
+    _, found = points(low, CPU, COUNT, seed=0)
+    assert max(peak_at((quantity,), point) for point in found) > 512
+
+
+def test_few_points_are_drawn_of_a_form_that_takes_long_to_compile() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift", {"C": 5, "W": 13, "H": 13, "M": 24})
+    form = partial(Derive, program, "winograd", points=COUNT, seed=0)
+    drawn = derive(form(form="F6 registers", profile=CPU))
+    hurried = derive(form(form="F6 registers", profile=replace(CPU, quick_code=512)))
+    assert isinstance(drawn, Derived)
+    assert isinstance(hurried, Derived)
+    assert 0 < len(hurried.variants) < len(drawn.variants) == COUNT
