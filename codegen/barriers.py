@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from codegen.atoms import Rem
 from codegen.axes import bare
-from codegen.index import Index, var
+from codegen.condition import Condition, bounds
+from codegen.index import Index, as_index, var
 from codegen.injective import impossible
 from codegen.substitute import substitute
 from codegen.tree import (
@@ -35,7 +36,8 @@ from codegen.tree import (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Shared memory is read or written, inside these loops (name, trip count)."""
+    """Shared memory is read or written, inside these loops (name, trip count), by work-items whose
+    ids are under these bounds."""
 
     memory: Memory
     writes: bool
@@ -43,6 +45,7 @@ class Access:
     half: Index | None
     width: int
     loops: tuple[tuple[str, int], ...]
+    ids: tuple[tuple[str, int], ...]
 
 
 Pending = tuple[Access, ...]  # since the last barrier
@@ -89,7 +92,7 @@ class _Placer:
                 inner = (*loops, (name, count))
                 return [replace(s, body=self.cycle(body, name, inner))]
             case If(_, body):
-                new, _ = self.block(body, loops, ())
+                new, _ = self.block(body, self.passing(s, loops), ())
                 s = replace(s, body=new)
                 return self.pushed(s) if _has_barrier(new) else [s]
         return [s]
@@ -142,7 +145,7 @@ class _Placer:
             case For(name, count, body, _):
                 return self.reach(body, (*loops, (name, count)))
             case If(_, body):
-                return self.reach(body, loops)
+                return self.reach(body, self.passing(s, loops))
         return (), False
 
     def after(self, s: Statement, loops: tuple[tuple[str, int], ...], pending: Pending) -> Pending:
@@ -161,19 +164,28 @@ class _Placer:
             case For(name, count, body, _):
                 return self.after(body, (*loops, (name, count)), pending)
             case If(_, body):
-                return self.after(body, loops, pending)
+                return self.after(body, self.passing(s, loops), pending)
         return pending
 
     def accesses(self, s: Store, loops: tuple[tuple[str, int], ...]) -> Pending:
+        limits = dict(self.items) | dict(loops)
+        ids = tuple([(name, limits[name]) for name, _ in self.items])
+        around = tuple([loop for loop in loops if loop[0] not in dict(ids)])
         found = [
-            Access(load.memory, False, load.index, load.half, load.width, loops)
+            Access(load.memory, False, load.index, load.half, load.width, around, ids)
             for load in loads(s.value)
             if self.is_shared(load.memory)
         ]
         if self.is_shared(s.memory):
             width = kind_of(s.value).width
-            found.append(Access(s.memory, True, s.index, s.half, width, loops))
+            found.append(Access(s.memory, True, s.index, s.half, width, around, ids))
         return tuple(found)
+
+    def passing(self, s: If, loops: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+        """The loops, and the bounds of the ids of those work-items that pass a guard."""
+        limits = dict(self.items) | dict(loops)
+        passed = [(name, _under(s.condition, name, limits[name])) for name, _ in self.items]
+        return (*loops, *[each for each in passed if each[1] < limits[each[0]]])
 
     def is_quiet(self, s: Statement) -> bool:
         """Whether nothing in s is a barrier or touches shared memory."""
@@ -209,11 +221,11 @@ class _Placer:
         """Whether the two can only touch one cell if one work-item makes both accesses."""
         if p.width != a.width or not (_on_grain(p) and _on_grain(a)):
             return False
-        items = [i for i in self.items if i[1] > 1]
-        inner = [loop for loop in a.loops if loop not in p.loops]
-        other = {name: var(f"{name}_other", 0, n - 1) for name, n in (*items, *inner)}
-        meeting = bare(p.index) - substitute(bare(a.index), other)
-        return impossible([meeting], [var(name, 0, n - 1) - other[name] for name, n in items])
+        mine = {name: _below(name, n) for name, n in p.ids}
+        other = {name: _below(f"{name}_other", n) for name, n in a.ids}
+        inner = {x: _below(f"{x}_other", n) for x, n in a.loops if (x, n) not in p.loops}
+        meeting = substitute(bare(p.index), mine) - substitute(bare(a.index), other | inner)
+        return impossible([meeting], [mine[name] - other[name] for name in mine])
 
     # ---- guards
 
@@ -241,6 +253,16 @@ class _Placer:
             case If(_, body):
                 return [replace(inner, body=block(self.pushed(If(s.condition, body))))]
         return [inner]
+
+
+def _below(name: str, n: int) -> Index:
+    return var(name, 0, n - 1) if n > 1 else as_index(0)
+
+
+def _under(condition: Condition, name: str, n: int) -> int:
+    """An id that is under n, is under this where the condition holds."""
+    _, high = bounds(condition, var(name, 0, n - 1))
+    return n if high is None else max(1, min(n, high + 1))
 
 
 def _on_grain(a: Access) -> bool:

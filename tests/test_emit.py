@@ -306,6 +306,15 @@ def test_what_each_work_item_keeps_to_itself_needs_no_barrier() -> None:
     assert barriers(f"f(xs : [[float]8]4) = {own}") == 0
 
 
+def test_stores_that_a_guard_leaves_to_one_work_item_need_no_barrier_between_them() -> None:
+    program = """
+        f(xs : [[[float]2]4]6) = mapWorkgroup(0)(t ->
+          let kept = toLocal(mapLocal(1)(row ->
+              mapLocal(0)(x -> unrolled mapSeq(y -> y * 2, x), split(2, row)), t))
+          mapLocal(1)(row -> mapLocal(0)(x -> x + 1, join(row)), kept), xs)"""
+    assert barriers(program) == 1
+
+
 def test_a_group_of_one_needs_no_barrier() -> None:
     assert barriers(PROGRAMS["group alone"]) == 0
 
