@@ -3,7 +3,7 @@
 # key: p program, e term
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from ir.nat import Size, named
@@ -120,7 +120,8 @@ def _lift(p: Program) -> Iterator[Form]:
     ):
         words = ["stored-sums"] * stored + ["vectors"] * vectors + ["unrolled"] * unrolled
         words += ["coalesced"] * coalesced
-        form = Lift(choices, stored, vectors, unrolled, coalesced)
+        lanes = named("v") if vectors else 1
+        form = Lift(replace(choices, lanes=lanes), stored, vectors, unrolled, coalesced)
         yield Form(" ".join([*text.split(), *words]), lift(parameters(p), form), "lift")
 
 

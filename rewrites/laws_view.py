@@ -2,6 +2,8 @@
 
 # key: xs array, n k sizes, f function
 
+from collections.abc import Callable
+
 from ir.nat import Size, round_up, same
 from ir.nodes import (
     AsScalar,
@@ -24,7 +26,7 @@ from ir.nodes import (
     Zip,
 )
 from ir.terms import free, lam, pattern_value, variables
-from ir.types import Array, Scalar, leaves
+from ir.types import Array, Scalar, Type, leaves
 from ir.typing import elem_of, type_of
 from rewrites.laws_map import tidy
 from rewrites.rule import Rule, rule
@@ -157,6 +159,30 @@ def split_open(e: Expr, k: Size) -> Expr | None:
     return Join(Split(k, e)) if isinstance(t, Array) and divides(k, t.size) else None
 
 
+@rule("id  =  map^level join . map^level (split k)")
+def split_inner(e: Expr, k: Size, level: Size) -> Expr | None:
+    """The rows of rows … of e split, and joined again."""
+    assert isinstance(level, int)
+    row = _row(type_of(e), level)
+    if row is None or not divides(k, row.size):
+        return None
+    return beneath_maps(level, Join, beneath_maps(level, lambda r: Split(k, r), e))
+
+
+def beneath_maps(level: int, f: Callable[[Expr], Expr], e: Expr) -> Expr:
+    """map^level f e"""
+    if level == 0:
+        return f(e)
+    return Map(lam("r", elem_of(e), lambda r: beneath_maps(level - 1, f, r)), e)
+
+
+def _row(t: Type, level: int) -> Array | None:
+    """The type of the arrays that stand `level` dimensions inside."""
+    if not isinstance(t, Array):
+        return None
+    return t if level == 0 else _row(t.elem, level - 1)
+
+
 @rule("id  =  split n . join,  rows of n")
 def join_open(e: Expr) -> Expr | None:
     t = type_of(e)
@@ -191,9 +217,7 @@ def transpose_inner(e: Expr, level: Size) -> Expr | None:
 
 def swapped(e: Expr, level: int) -> Expr:
     """map^level transpose e"""
-    if level == 0:
-        return Transpose(e)
-    return Map(lam("r", elem_of(e), lambda r: swapped(r, level - 1)), e)
+    return beneath_maps(level, Transpose, e)
 
 
 @rule("transposes of dimensions  =  the fewest that arrange them so")

@@ -15,7 +15,7 @@ from rewrites.dims import Refused, classify
 from rewrites.gather import Layout, gathered, stored_at, views
 from rewrites.laws_lower import store
 from rewrites.laws_slide import slide_map
-from rewrites.laws_view import round_open, split_open, transpose_inner
+from rewrites.laws_view import round_open, split_inner, split_open, transpose_inner
 from rewrites.rule import Place, Rewritten, Strategy, get
 from rewrites.shape import depth, has_reduction
 from rewrites.spine import nested
@@ -36,12 +36,14 @@ class Windows(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is stored, and which parameters are constant (so that they may be relaid)."""
+    """What is stored, and which parameters are constant (so that they may be relaid): a panel of
+    rows at a time, of each in turn as many elements as a vector has lanes."""
 
     windows: Windows = Windows.NONE
     room: bool = False  # what is stored has room for tiles that are rounded up
     relaid: frozenset[str] = frozenset()
     panel: Size = 1
+    lanes: Size = 1
 
 
 def prepare(params: frozenset[str], choices: Choices) -> Strategy:
@@ -214,16 +216,18 @@ def _relay(choices: Choices) -> Strategy:
         constant = free(xs) and free(xs) <= choices.relaid and is_view(xs)
         if not constant or depth(type_of(xs)) < 2:
             return None
-        return panels(depth(type_of(xs)), choices.panel)(xs)
+        return panels(depth(type_of(xs)), choices.panel, choices.lanes)(xs)
 
     return run
 
 
-def panels(dims: int, width: Size, made: Strategy = skip) -> Strategy:
-    """id = undo . store . (rows in panels of `width`, a panel's rows innermost); `made` on what is
-    stored"""
+def panels(dims: int, width: Size, lanes: Size = 1, made: Strategy = skip) -> Strategy:
+    """id = undo . store . (rows in panels of `width`, a panel's rows innermost but for `lanes`
+    elements of each); `made` on what is stored"""
     opened: Strategy = seq(store(), child(0, made))
     for level in reversed(range(1, dims)):
         opened = seq(transpose_inner(level=level), child(1, opened))
+    if lanes != 1:
+        opened = seq(split_inner(k=lanes, level=dims), child(1, opened))
     steps = seq(split_open(k=width), child(0, opened))
     return choice(seq(round_open(k=width), child(1, steps)), steps)

@@ -75,7 +75,7 @@ def _kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewri
 def _stored(form: Winograd, outer: int, d: int) -> Strategy:
     """Each stage a kernel of its own, the points of the transform outermost in what is stored."""
     points = range(outer + 1, outer + 1 + d)
-    taps = panels(d + 2, form.products.choices.panel, beneath(transform_kernel(2, None)))
+    taps = panels(d + 2, form.products.choices.panel, made=beneath(transform_kernel(2, None)))
     product = [
         child(1, stored_as(outward(outer, d), transform_kernel(outer + 1, named("vi")))),
         nested(outer, child(1, taps)),

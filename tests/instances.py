@@ -432,6 +432,14 @@ def split_open(g: Terms) -> Instance:
     return g.xs(n=n), {"k": divisor(g, n)}
 
 
+def split_inner(g: Terms) -> Instance:
+    n, level = g.size(1, 6), g.rng.randrange(3)
+    t = Array(g.type(), n)
+    for _ in range(level):
+        t = Array(t, g.size())
+    return g.value(t, depth=1), {"k": divisor(g, n), "level": level}
+
+
 def split_zip(g: Terms) -> Expr:
     n = g.size(1, 6)
     return Split(divisor(g, n), g.zipped(n, g.size(2, 3)))
@@ -851,6 +859,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     views.pad_cropped: plain(pad_cropped),
     views.pad_zip: plain(lambda g: PadEdge(g.edge(), 1, 2, g.zipped(g.size(2, 4), g.size(2, 3)))),
     views.split_open: split_open,
+    views.split_inner: split_inner,
     views.join_open: plain(rows),
     views.round_open: round_open,
     views.transpose_open: plain(rows),

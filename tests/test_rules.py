@@ -247,6 +247,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (views.pad_cropped, {}, XS, "pad_clamp(0, 1, pad_any(0, -1, xs))"),
     (views.pad_zip, {}, XS, "pad_clamp(0, 1, xs)"),
     (views.split_open, {"k": 4}, XS, "xs"),
+    (views.split_inner, {"k": 4, "level": 1}, XSS, "xss"),
+    (views.split_inner, {"k": 1, "level": 1}, XS, "xs"),
     (views.join_open, {}, XS, "xs"),
     (views.round_open, {"k": 3}, XS, "xs"),
     (views.round_open, {"k": 4}, "xs : [(float, int)]6", "xs"),
