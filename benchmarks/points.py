@@ -166,7 +166,7 @@ class Report:
         row.said[line["said"]] += 1
         row.seconds += line["wall"]
 
-    def progress(self, left: int) -> None:
+    def progress(self, left: str) -> None:
         now = time.monotonic()
         if now - self._shown > EVERY:
             self._shown = now
@@ -213,7 +213,8 @@ def run(given: argparse.Namespace, pool: Pool[Any, Any], limits: Profile, folder
         families = given.families.split(",")
         todo = list(derivations(given.layers, families, given.count, limits, given.seed))
         found: list[Form] = []
-        for done in sweep(pool, [*refer, *todo], until):
+        for number, done in enumerate(sweep(pool, [*refer, *todo], until), 1):
+            report.progress(f"{len(refer) + len(todo) - number} forms")
             if isinstance(done.task, Derive):
                 found += report.derived(done)
             elif isinstance(done.result, Failed):
@@ -229,7 +230,7 @@ def run(given: argparse.Namespace, pool: Pool[Any, Any], limits: Profile, folder
                 new.append(task)
         for number, done in enumerate(sweep(pool, new, until), 1):
             report.tried(done)
-            report.progress(len(new) - number)
+            report.progress(f"{len(new) - number} points")
     return report
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
-from codegen.atoms import Assume, Atom, Rem, Var
+from codegen.atoms import Assume, Atom, Quot, Rem, Var, rem
 from codegen.digits import digits, plus
-from codegen.index import Index, Term, constant, from_atom, summed
+from codegen.index import Index, Term, constant, from_atom, shifted, summed
 from codegen.substitute import substitute
 
 STEPS = 1000  # never nearly reached
@@ -26,11 +26,12 @@ class Contradiction(Exception):
 
 @dataclass(slots=True)
 class Equations:
-    """Equations being solved: `same` atoms by key, `values` of variables, and what resists."""
+    """Equations being solved: `same` as an atom, by its key; `values` of variables; what resists."""
 
     pending: list[Index]
-    same: dict[str, Atom] = field(default_factory=dict)
+    same: dict[str, Index] = field(default_factory=dict)
     pairs: list[tuple[Atom, Atom]] = field(default_factory=list)
+    quotients: list[Index] = field(default_factory=list)  # less what they are known to be
     values: dict[str, Index] = field(default_factory=dict)
     rest: list[Index] = field(default_factory=list)
 
@@ -62,7 +63,7 @@ def known(state: Equations, x: Index) -> Index:
     while any(atom.key in state.same for atom, _ in x.terms):
         for atom, k in x.terms:
             if atom.key in state.same:
-                x = plus(plus(x, from_atom(atom), -k), from_atom(state.same[atom.key]), k)
+                x = plus(plus(x, from_atom(atom), -k), state.same[atom.key], k)
     return x
 
 
@@ -132,6 +133,8 @@ def _learn(state: Equations, x: Index) -> None:
     match x.terms:
         case ((Var(key=name), k),) if k in (1, -1):
             _place(state, name, constant(-k * x.constant))
+        case ((Quot() as quotient, k),) if k in (1, -1):
+            _digit(state, quotient, -k * x.constant)
         case ((a, 1), (b, -1)) | ((a, -1), (b, 1)) if x.constant == 0:
             _equal(state, a, b)
         case _:
@@ -148,9 +151,20 @@ def _equal(state: Equations, a: Atom, b: Atom) -> None:
             state.pending.append(x - y)
         case _:
             _not_congruent(a, b)
-            state.same[b.key] = a
+            state.same[b.key] = from_atom(a)
             state.pairs.append((a, b))
             _again(state)
+
+
+def _digit(state: Equations, quotient: Quot, m: int) -> None:
+    """x // d = m  ⇒  x % d = x − d·m, whose range may be less than that of a remainder"""
+    x, d = quotient.index, quotient.divisor
+    state.same[quotient.key] = constant(m)
+    remainder, less = rem(x, d), known(state, shifted(x, -d * m))
+    if all(atom.key != remainder.key for atom, _ in less.terms):
+        state.same[remainder.key] = less
+    state.quotients.append(shifted(from_atom(quotient), -m))
+    _again(state)
 
 
 def _place(state: Equations, name: str, x: Index) -> None:
@@ -160,8 +174,9 @@ def _place(state: Equations, name: str, x: Index) -> None:
     values = {name: x}
     state.values = {key: substitute(old, values) for key, old in state.values.items()}
     state.values[name] = x
-    pairs, state.pairs, state.same = state.pairs, [], {}
-    state.pending.extend(from_atom(a) - from_atom(b) for a, b in pairs)
+    known_same = [from_atom(a) - from_atom(b) for a, b in state.pairs] + state.quotients
+    state.pairs, state.quotients, state.same = [], [], {}
+    state.pending.extend(known_same)
     _again(state)
 
 
