@@ -26,7 +26,7 @@ class Contradiction(Exception):
 
 @dataclass(slots=True)
 class Equations:
-    """Equations being solved: `same` as an atom, by its key; `values` of variables; what resists."""
+    """Equations being solved: `same` as an atom by key, `values` of variables, and what resists."""
 
     pending: list[Index]
     same: dict[str, Index] = field(default_factory=dict)
