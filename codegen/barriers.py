@@ -214,7 +214,8 @@ class _Placer:
         if p.memory is not a.memory or not (p.writes or a.writes):
             return False
         if (p, a) not in self.answers:
-            self.answers[p, a] = not _other_half(p.half, a.half) and not self.own(p, a)
+            apart = _beside(p, a) or _other_half(p.half, a.half)
+            self.answers[p, a] = not apart and not self.own(p, a)
         return self.answers[p, a]
 
     def own(self, p: Access, a: Access) -> bool:
@@ -288,6 +289,17 @@ def _earlier(p: Access, name: str, distance: int) -> Access:
     if half is not None:
         half = substitute(half, {name: var(name, None, None) - distance})
     return replace(p, index=substitute(p.index, before), half=half, loops=(*p.loops[:at], *renamed))
+
+
+def _beside(p: Access, a: Access) -> bool:
+    """Whether one lies below the other, as buffers that share a memory do."""
+    if p.half is not None or a.half is not None:
+        return False
+    return _ends_before(p, a) or _ends_before(a, p)
+
+
+def _ends_before(p: Access, a: Access) -> bool:
+    return p.index.hi is not None and a.index.lo is not None and p.index.hi + p.width <= a.index.lo
 
 
 def _other_half(p: Index | None, a: Index | None) -> bool:

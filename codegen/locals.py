@@ -1,20 +1,24 @@
 """Local memory: buffers whose lives do not overlap share their storage."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from codegen.inplace import retargeted
 from codegen.tree import (
     Block,
     Declare,
     For,
     If,
     Kernel,
+    Load,
     Memory,
     Space,
     Statement,
     Store,
+    Value,
     block,
     loads,
+    rewrite,
 )
 from ir.types import BYTES
 
@@ -28,15 +32,23 @@ class _Life:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Lies:
+    """Where a buffer lies: in a memory, from a cell on."""
+
+    within: Memory
+    start: int
+
+
 def with_shared_locals(kernel: Kernel) -> Kernel:
     """The kernel with its local buffers shared, all declared at its beginning."""
     lives: dict[Memory, _Life] = {}
     _walk(kernel.body, (), [0], lives)
     if not lives:
         return kernel
-    instead = _shared(lives)
-    kept = dict.fromkeys(instead.get(m, m) for m in lives)
-    body = retargeted(_undeclared(kernel.body), instead)
+    lies = _lying(lives)
+    kept = dict.fromkeys(lies[m].within for m in lives)
+    body = _moved(_undeclared(kernel.body), lies)
     return replace(kernel, body=block([*map(Declare, kept), *body.statements]))
 
 
@@ -46,25 +58,80 @@ def local_bytes(kernel: Kernel) -> int:
     return sum(m.elements * m.halves * BYTES[m.scalar] for m in found if m.space is Space.LOCAL)
 
 
-def _shared(lives: dict[Memory, _Life]) -> dict[Memory, Memory]:
-    """Which memory stands in for which, larger ones for smaller ones."""
-    hosts: dict[Memory, list[Memory]] = {}
-    instead: dict[Memory, Memory] = {}
-    for m in sorted(lives, key=lambda m: (-m.elements, lives[m].first)):
-        fits = [h for h, guests in hosts.items() if _may_share(m, h, guests, lives)]
-        if fits:
-            host = min(fits, key=lambda h: h.elements)
-            hosts[host].append(m)
-            instead[m] = host
-        else:
-            hosts[m] = [m]
-    return instead
+def _lying(lives: dict[Memory, _Life]) -> dict[Memory, _Lies]:
+    """Where each buffer lies; halves that take turns lie alone."""
+    found = {m: _Lies(m, 0) for m in lives if m.halves > 1}
+    for scalar in sorted({m.scalar for m in lives}):
+        pool = {m: life for m, life in lives.items() if m.scalar == scalar and m.halves == 1}
+        starts = _starts(pool)
+        for group in _apart(starts):
+            first = min(group, key=lambda m: lives[m].first)
+            base, end = starts[group[0]], max(starts[m] + m.elements for m in group)
+            whole = replace(first, elements=end - base) if len(group) > 1 else first
+            found |= {m: _Lies(whole, starts[m] - base) for m in group}
+    return found
 
 
-def _may_share(m: Memory, host: Memory, guests: list[Memory], lives: dict[Memory, _Life]) -> bool:
-    if m.scalar != host.scalar or m.halves != 1 or host.halves != 1:
-        return False
-    return all(lives[m].last < lives[g].first or lives[g].last < lives[m].first for g in guests)
+def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
+    """Each buffer as low as it can lie: above those that live when it does."""
+    starts: dict[Memory, int] = {}
+    for m in sorted(lives, key=lambda m: (-_alignment(m), -m.elements, lives[m].first)):
+        start = 0
+        for other in sorted(starts, key=lambda o: starts[o]):
+            if _together(lives[m], lives[other]) and starts[other] < start + m.elements:
+                start = max(start, starts[other] + other.elements)
+        starts[m] = start
+    return starts
+
+
+def _together(a: _Life, b: _Life) -> bool:
+    return a.first <= b.last and b.first <= a.last
+
+
+def _alignment(m: Memory) -> int:
+    """The widest vectors that what lies behind m may begin with."""
+    return math.gcd(m.elements, 16)
+
+
+def _apart(starts: dict[Memory, int]) -> Iterator[list[Memory]]:
+    """Groups of buffers with storage in common, lowest first."""
+    group: list[Memory] = []
+    end = 0
+    for m in sorted(starts, key=lambda m: (starts[m], -m.elements)):
+        if group and starts[m] >= end:
+            yield group
+            group = []
+        group.append(m)
+        end = max(end, starts[m] + m.elements)
+    if group:
+        yield group
+
+
+def _moved(body: Block, lies: dict[Memory, _Lies]) -> Block:
+    """The same statements on what the buffers lie in."""
+
+    def in_value(e: Value) -> Value:
+        match e:
+            case Load(memory, index) if memory in lies:
+                at = lies[memory]
+                return replace(e, memory=at.within, index=index + at.start)
+        return e
+
+    def in_statement(s: Statement) -> Statement:
+        match s:
+            case Block(inner):
+                return Block(tuple([in_statement(each) for each in inner]))
+            case For(_, _, inner, _) | If(_, inner):
+                return replace(s, body=_moved(inner, lies))
+            case Store(memory, index, value, _):
+                value = rewrite(value, in_value)
+                if memory not in lies:
+                    return replace(s, value=value)
+                at = lies[memory]
+                return replace(s, memory=at.within, index=index + at.start, value=value)
+        return s
+
+    return Block(tuple([in_statement(each) for each in body.statements]))
 
 
 def _walk(

@@ -70,6 +70,7 @@ class Buffer:
     space: Space
     bytes: Size
     origin: str
+    alone: bool = False  # its storage serves nothing else
 
 
 Live = frozenset[Buffer]
@@ -123,8 +124,8 @@ class _Walk:
     made: list[Buffer] = field(default_factory=list)
     ahead: list[ToLocal] = field(default_factory=list)  # what loops load ahead, in two halves
 
-    def buffer(self, space: Space, size: Size, e: Expr) -> Live:
-        b = Buffer(len(self.made), space, size, brief(e))
+    def buffer(self, space: Space, size: Size, e: Expr, alone: bool = False) -> Live:
+        b = Buffer(len(self.made), space, size, brief(e), alone)
         self.made.append(b)
         return frozenset({b})
 
@@ -138,9 +139,10 @@ class _Walk:
             case Let(p, value, body):
                 return self.let(p, value, body, env, to, items)
             case ToLocal(a):
-                halves = 2 if any(e is tile for tile in self.ahead) else 1
-                size = bytes_of(type_of(a)) * items * halves
-                return self.real(self.buffer(Space.LOCAL, size, e), a, env, Place.MEMORY, items)
+                ahead = any(e is tile for tile in self.ahead)
+                size = bytes_of(type_of(a)) * items * (2 if ahead else 1)
+                own = self.buffer(Space.LOCAL, size, e, alone=ahead)
+                return self.real(own, a, env, Place.MEMORY, items)
             case ToPrivate(a) if to is Place.PRIVATE:
                 return self.use(a, env, to, items)
             case ToPrivate(a):

@@ -101,7 +101,8 @@ def _lengths(k: Kernel, level: Level) -> Dims:
 
 
 def _bytes(sets: Iterable[Live], space: Space) -> Peak:
-    own = {frozenset(b for b in live if b.space is space) for live in sets}
+    alone = frozenset(b for live in sets for b in live if b.space is space and b.alone)
+    own = {alone.union(b for b in live if b.space is space) for live in sets}
     ordered = sorted(sorted((b.number, b) for b in live) for live in own) if own else []
     sums = (_sum([Amount(b.bytes, b.origin) for _, b in live]) for live in ordered)
     return tuple(a for a in _peak(sums) if a.size != 0)

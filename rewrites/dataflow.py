@@ -14,10 +14,9 @@ from ir.nat import Size, named
 from ir.nodes import Expr, Level, Reduce, Zip
 from ir.typing import type_of
 from rewrites.block import on_reduction, parallel, split_innermost, trips
-from rewrites.blocked import flattened, has_vectors, in_rounds, staging, work_group
 from rewrites.dims import Dims, Refused, classify, reduction, shared_by_groups
+from rewrites.group import copied, has_vectors, staging, work_group
 from rewrites.hoist import block
-from rewrites.laws_lower import copy, to_local
 from rewrites.laws_map import split_map
 from rewrites.laws_plane import fuse_reduce_zip, planes
 from rewrites.laws_reduce import interchange_reduce
@@ -85,7 +84,7 @@ def _steps(ahead: bool, dims: Dims, sums: int, channel: int) -> list[Strategy]:
     ]
     steps += [merge(0) for _ in range(c + 1 - 3)]
     groups = min(3, c + 1)
-    steps.append(parallel(groups, Level.GROUP, work_group(partial(_stage, ahead))))
+    steps.append(parallel(groups, Level.GROUP, work_group(2, partial(_stage, ahead))))
     return steps
 
 
@@ -112,5 +111,5 @@ def _by_planes(e: Expr) -> Rewritten | None:
 def _stage(ahead: bool, t: Expr) -> Strategy:
     """A patch as it lies, weights with a work-item's own innermost."""
     if has_vectors(t):
-        return staging(ahead, along=False)
-    return flattened(depth(type_of(t)), seq(copy(), in_rounds, to_local(ahead=ahead)))
+        return staging((LX, LY), ahead)
+    return copied((LX, LY), depth(type_of(t)), ahead)

@@ -97,13 +97,19 @@ def _registers(p: Program, views: Views = ALL) -> Iterator[Form]:
 
 def _blocked(p: Program, views: Views = ALL) -> Iterator[Form]:
     panel = named("lx") * named("tr") * named("v")
-    for (text, choices), split, ahead, flipped, along in product(
-        _choices(p, panel, views), (False, True), (False, True), (False, True), (False, True)
+    for (text, choices), parts, ahead, flipped, along in product(
+        _choices(p, panel, views),
+        ("", "split", "sliced"),
+        (False, True),
+        (False, True),
+        (False, True),
     ):
-        words = ["split"] * split + ["ahead"] * ahead + ["flipped"] * flipped + ["along"] * along
+        split, sliced = parts == "split", parts == "sliced"
+        words = [parts] * bool(parts) + ["ahead"] * ahead + ["flipped"] * flipped
         by_rows = choices.windows is Windows.MEC
-        form = Blocked(choices, split, ahead, flipped, along, by_rows)
-        yield Form(" ".join([*text.split(), *words]), blocked(parameters(p), form), "blocked")
+        form = Blocked(choices, split, ahead, sliced, flipped, along, by_rows)
+        name = " ".join([*text.split(), *words, *["along"] * along])
+        yield Form(name, blocked(parameters(p), form), "blocked")
 
 
 def _io_optimal(p: Program) -> Iterator[Form]:

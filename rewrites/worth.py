@@ -12,6 +12,7 @@ from ir.terms import size_names, subterms
 from ir.typing import size_of
 from rewrites.laws_map import extend_map, round_map
 from rewrites.rule import Step
+from rewrites.slices import COUNTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ MOST_SIDE = 256
 FEW = 16  # work-items: the smallest group, which may be idle in part while it copies a small tile
 SPARE, COPIED = 12, 4 * FEW
 THREADS = named("lx") * named("ly")
+SLICED = THREADS * named("p")
+COPYING = (THREADS, SLICED)  # what is copied in a round
 
 TRIED: dict[str, dict[str, tuple[int, ...]]] = {
     "registers": {
@@ -58,6 +61,7 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
         "tr": (1, 2, 4),
         "tc": (1, 2, 4, 8, 16),
         "k": (*SMALL, 9, 11, 12, 16, 32),
+        "p": COUNTS,
         "v": (2, 4, 8),
         "vi": (2, 4, 8, 16),
         "vo": (2, 4, 8, 16),
@@ -137,23 +141,24 @@ def tried(e: Expr, way: str) -> tuple[Choice, ...]:
 
 def asked(e: Expr, steps: Sequence[Step], way: str) -> tuple[Requirement, ...]:
     """What a family asks of a program's parameters."""
-    return (*_rounding(steps), *(_enough(steps) if way == "blocked" else ()))
+    return (*_rounding(steps), *(_enough(e, steps) if way == "blocked" else ()))
 
 
-def _enough(steps: Sequence[Step]) -> Iterator[Requirement]:
+def _enough(e: Expr, steps: Sequence[Step]) -> Iterator[Requirement]:
     """Groups that keep a device busy, unless a quarter of a kernel's results are fewer."""
     rows, columns = (list(_rounded(steps, name)) for name in ("lx", "ly"))
     tiles = [n * m for n, m in zip(rows, columns, strict=False)]
     if tiles:
         few = min(FEW, max(1, min(tiles) // 4))
-        yield Requirement(few, THREADS, f"a group of at least {few} work-items")
+        items = SLICED if "p" in size_names(e) else THREADS
+        yield Requirement(few, items, f"a group of at least {few} work-items")
 
 
 def _rounded(steps: Sequence[Step], name: str) -> Iterator[int]:
     """The dimensions that are rounded up to a multiple of a parameter."""
     for step in steps:
         k = dict(step.arguments).get("k")
-        if step.rule == round_map and isinstance(k, Nat) and k != THREADS and name in names(k):
+        if step.rule == round_map and isinstance(k, Nat) and k not in COPYING and name in names(k):
             n = size_of(step.term)
             if isinstance(n, int):
                 yield n
@@ -177,7 +182,8 @@ def _rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
             more = -step.term.right
             if names(more) and more not in seen:
                 seen.add(more)
-                spare = COPIED if ("k", THREADS) in step.arguments else SPARE
+                copied = dict(step.arguments).get("k") in COPYING
+                spare = COPIED if copied else SPARE
                 yield _worthwhile(more, size_of(step.term), spare)
 
 

@@ -40,6 +40,7 @@ FORMS = (
     ("registers", "relaid tall taps"),
     ("blocked", "ahead flipped"),
     ("blocked", "padded relaid split ahead"),
+    ("blocked", "relaid sliced ahead along"),
     ("mec", "blocked along"),
     ("lift", "vectors unrolled"),
     ("lift", "padded relaid stored-sums coalesced"),
