@@ -1,16 +1,17 @@
 """Convolutions of odd shapes: every family equals the interpreter, or says why it refuses.
 
-    python benchmarks/odd_shapes.py [--count 60] [--points 1] [--device D] [--families im2col,…]
+    python benchmarks/odd_shapes.py [--count N] [--points 1] [--device D] [--families im2col,…]
 
-Shapes are drawn from the product of those below (`--count 0`: all of them); of each family some
-forms are tried at sampled legal points. Inputs are whole numbers, so that sums are exact;
-families that round (their laws say how much) may differ by that.
+Shapes are from the product of those below: a few that hold every pair of values of two sizes, or
+`--count` random ones (0: all of them). Of each family some forms are tried at sampled legal
+points. Inputs are whole numbers, so that sums are exact; families that round (their laws say how
+much) may differ by that.
 """
 
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from itertools import product
+from itertools import combinations, product
 from random import Random
 
 import numpy as np
@@ -54,6 +55,20 @@ def shapes() -> list[Shape]:
     every = product(BATCH, SIDE, KERNEL, PAD, STRIDE, CHANNELS)
     named = [dict(zip("NWKPSC", values, strict=True)) | {"M": FEATURES} for values in every]
     return [s for s in named if s["W"] + 2 * s["P"] >= s["K"]]
+
+
+def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
+    """A few of the shapes that hold every pair of values that any holds, the best one first."""
+    left = {pair for shape in every for pair in pairs(shape)}
+    while left:
+        best = max(random.sample(every, len(every)), key=lambda shape: len(pairs(shape) & left))
+        left -= pairs(best)
+        yield best
+
+
+def pairs(shape: Shape) -> set[tuple[tuple[str, int], ...]]:
+    """Two sizes and their values."""
+    return set(combinations(shape.items(), 2))
 
 
 def program(shape: Shape) -> Program:
@@ -102,7 +117,7 @@ def outcomes(
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--count", type=int, default=60)
+    options.add_argument("--count", type=int)
     options.add_argument("--forms", type=int, default=2)
     options.add_argument("--points", type=int, default=1)
     options.add_argument("--device")
@@ -112,7 +127,9 @@ def main() -> None:
     session = open_device(choose(given.device))
     random = Random(given.seed)
     every = shapes()
-    drawn = random.sample(every, given.count) if given.count else every
+    drawn = list(covering(every, random))
+    if given.count is not None:
+        drawn = random.sample(every, given.count) if given.count else every
     total: Counter[str] = Counter()
     for shape in drawn:
         for family in given.families.split(","):
