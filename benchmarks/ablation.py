@@ -1,0 +1,140 @@
+"""What each part of the fastest variant is worth: it is made again without that part, and timed.
+
+Nothing is searched for: family, form and parameters are those of the variant but for what is
+removed. All are checked like any variant, then timed in turns.
+"""
+
+import json
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from layers import device_here
+
+from codegen.compile import generate
+from codegen.plan import Plan
+from codegen.prove import demand_proofs
+from constraints.devices import Profile
+from constraints.infer import infer
+from explore.front import usable
+from explore.lowering import bound, lowering
+from explore.measure import Again, Measure
+from explore.options import Options
+from explore.point import settled
+from explore.records import Failed, Record
+from explore.run import Run, Source, device_pool
+from explore.target import profile_of
+from explore.worker import Pool
+from ir.errors import Unsupported, UserError
+from ir.nodes import Program
+
+Point = tuple[str, dict[str, int]]  # a form and its parameters
+Worker = Pool[Any, Any]
+
+
+def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:
+    def change(form: str, point: Mapping[str, int]) -> Point:
+        return " ".join(word for word in form.split() if word not in removed), dict(point)
+
+    return change
+
+
+def _one_result(form: str, point: Mapping[str, int]) -> Point:
+    """One vector of results a work-item: nothing that it loads is used twice."""
+    sides = ("tr", "tc", "tx", "ty")
+    return form, {name: 1 if name in sides else n for name, n in point.items()}
+
+
+# What the paper on im2win calls its optimizations, and what ours without them is.
+PARTS: dict[str, Callable[[str, Mapping[str, int]], Point]] = {
+    "micro-kernel": _one_result,
+    "vector loads": _without_words("relaid", "along"),
+    "prefetch": _without_words("ahead"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How many times longer the variant takes without a part, or why that is not known."""
+
+    part: str
+    times: float | None
+    note: str = ""
+
+
+def has(part: str, record: Record) -> bool:
+    """Whether removing a part changes anything."""
+    v = record.variant
+    return PARTS[part](v.form, dict(v.parameters)) != (v.form, dict(v.parameters))
+
+
+def whole(records: Sequence[Record]) -> Record:
+    """The fastest of those with the most parts."""
+    found = usable(records)
+    if not found:
+        raise UserError("no variant ran to the end")
+    most = max(sum(has(part, r) for part in PARTS) for r in found)
+    full = [r for r in found if sum(has(part, r) for part in PARTS) == most]
+    return min(full, key=lambda r: r.time_ns or float("inf"))
+
+
+def ablation(run: Run) -> tuple[Record, list[Cost]]:
+    """The fastest variant with all parts, and what each costs it; kept beside the run."""
+    record, file = whole(run.records), run.folder / "ablation.json"
+    if file.is_file():
+        return record, [Cost(**cost) for cost in json.loads(file.read_text())]
+    costs = list(_measured(run, record))
+    kept = [{"part": c.part, "times": c.times, "note": c.note} for c in costs]
+    file.write_text(json.dumps(kept))
+    return record, costs
+
+
+def _measured(run: Run, record: Record) -> Iterator[Cost]:
+    environment = run.environment
+    options = Options.from_json(environment.options)
+    program = Source(environment.program, environment.name).program(options)
+    device = device_here(environment)
+    made = {part: _made(program, record, part, profile_of(device)) for part in PARTS}
+    with ExitStack() as stack:
+        worker = device_pool(stack, run.folder, program, options, device)
+        checked = {part: _checked(worker, plan) for part, plan in made.items()}
+        yield from (Cost(part, None, why) for part, why in checked.items() if why)
+        plans = {part: p for part, p in made.items() if isinstance(p, Plan) and not checked[part]}
+        yield from _in_turns(worker, record, plans)
+
+
+def _made(program: Program, record: Record, part: str, profile: Profile) -> Plan | str:
+    """The variant without a part, or why there is none: only what is not legal is refused."""
+    if not has(part, record):
+        return "it has none"
+    form, point = PARTS[part](record.variant.form, dict(record.variant.parameters))
+    try:
+        low = lowering(program, record.variant.family, form)
+        settled(infer(low.program, profile), point, record.variant.family)
+        made = generate(bound(low.program, point), max_work_group=profile.group_items)
+        demand_proofs(made.kernels)
+    except (UserError, Unsupported) as reason:
+        return str(reason)
+    return made.plan
+
+
+def _checked(worker: Worker, plan: Plan | str) -> str:
+    """Why a variant cannot be timed: nothing, if it is right."""
+    if isinstance(plan, str):
+        return plan
+    worker.submit(Measure(0, plan))
+    (done,) = islice(worker.results(), 1)
+    return done.result.reason if isinstance(done.result, Failed) else ""
+
+
+def _in_turns(worker: Worker, record: Record, plans: Mapping[str, Plan]) -> Iterator[Cost]:
+    assert record.variant.plan is not None
+    worker.submit(Again((record.variant.plan, *plans.values())))
+    (done,) = islice(worker.results(), 1)
+    if not isinstance(done.result, list):
+        raise UserError(f"{record.variant.id} could not be timed again")
+    best, *others = [statistics.median(times) for times in done.result]
+    yield from (Cost(part, time / best) for part, time in zip(plans, others, strict=True))
