@@ -19,9 +19,12 @@ import numpy as np
 from codegen.compile import generate
 from codegen.prove import prove
 from codegen.runtime import Session, choose, open_device
+from constraints.devices import Profile
+from constraints.explain import explain
+from constraints.solver import Solver
 from explore.lowering import bound
 from explore.reference import relative_error
-from explore.space import points
+from explore.space import constraints, points
 from explore.target import profile_of
 from ir.errors import Unsupported, UserError
 from ir.inputs import random_inputs
@@ -100,19 +103,25 @@ def outcomes(
     source = program(shape)
     first, *others = forms(source, family)
     for form in (first, *random.sample(others, min(wanted - 1, len(others)))):
+        device = profile_of(session.device)
         try:
             lowering = lower(source, family, form)
-            _, chosen = points(
-                lowering, profile_of(session.device), most, random.randrange(1 << 30)
-            )
+            _, chosen = points(lowering, device, most, random.randrange(1 << 30))
         except (Refused, Unsupported, UserError) as refused:
             yield f"refused: {refused}"
             continue
         if not chosen:
-            yield "refused: no legal point"
+            yield f"refused: {impossible(lowering, device)}"
         for point in chosen:
             said = check(session, source, lowering, point)
             yield said if said == "right" else f"{form.name} {point}: {said}"
+
+
+def impossible(lowering: Lowering, device: Profile) -> str:
+    """Why a form has no legal point."""
+    system = constraints(lowering, device)
+    core = Solver(system).feasible().core
+    return explain(core, system.parameters) if core else "no point on the ladder"
 
 
 def main() -> None:
