@@ -114,7 +114,9 @@ def remainder(a: Size, b: Size) -> Size:
 
 
 def ceil_div(a: Size, b: Size) -> Size:
-    """ceil(a / b)"""
+    """ceil(a / b), where b is positive or a number"""
+    if isinstance(b, int) and b < 0:
+        return ceil_div(-a, -b)
     return floor_div(a + b - 1, b)
 
 
@@ -326,10 +328,45 @@ def _show_poly(p: Poly) -> str:
 
 
 def _show_term(m: Monomial, k: int) -> str:
-    factors = [_show_atom(atom) for atom, n in m for _ in range(n)]
+    powers, factors = dict(m), []
+    for atom in powers:
+        rounded = _rounded_up(atom, powers, k)
+        if rounded is not None:
+            text, powers, k = rounded
+            factors.append(text)
+    factors = [_show_atom(atom) for atom, n in powers.items() for _ in range(n)] + factors
     if k == -1 and factors:
         return "-" + " * ".join(factors)
     return " * ".join(([str(k)] if k != 1 or not factors else []) + factors)
+
+
+def _rounded_up(
+    atom: Atom, powers: Mapping[Atom, int], k: int
+) -> tuple[str, dict[Atom, int], int] | None:
+    """ceil(n, b) * b is round_up(n, b): its text, and what is left of a term once it is out."""
+    n = _ceiling_of(atom)
+    if not isinstance(atom, Floor) or n is None or not powers[atom]:
+        return None
+    multiple = _nat(atom.b)
+    (factors, c), *more = multiple.num
+    left = {a: power - dict(factors).get(a, 0) for a, power in powers.items()}
+    left[atom] -= 1
+    held = all(a in left for a, _ in factors) and min(left.values()) >= 0
+    if more or multiple.den != ONE or k % c or not held:
+        return None
+    return f"round_up({show_size(n)}, {show_size(atom.b)})", left, k // c
+
+
+def _ceiling_of(atom: Atom) -> Size | None:
+    """The n of which floor(n + b - 1, b) is ceil(n, b), where it is the simpler to read."""
+    if not isinstance(atom, Floor):
+        return None
+    n = atom.a - atom.b + 1
+    return n if _terms(n) < _terms(atom.a) else None
+
+
+def _terms(a: Size) -> int:
+    return len(_nat(a).num)
 
 
 def _show_atom(atom: Atom) -> str:
@@ -337,6 +374,8 @@ def _show_atom(atom: Atom) -> str:
         case Name(name):
             return name
         case Floor(a, b):
-            return f"floor({show_size(a)}, {show_size(b)})"
+            n = _ceiling_of(atom)
+            word, over = ("floor", a) if n is None else ("ceil", n)
+            return f"{word}({show_size(over)}, {show_size(b)})"
         case Mod(a, b):
             return f"(({show_size(a)}) % ({show_size(b)}))"

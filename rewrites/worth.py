@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ir.nat import Nat, Size, bind, named, names
+from ir.nat import Nat, Size, bind, named, names, show_size
 from ir.nodes import Expr, PadEdge, Split
 from ir.terms import size_names, subterms
 from ir.typing import size_of
@@ -191,4 +191,5 @@ def _worthwhile(more: Size, n: Size, spare: int) -> Requirement:
     """Rounding up wastes at most a quarter and a little; padding that is a parameter, a half."""
     if more in {named(name) for name in names(more)}:
         return Requirement(more, n, "padding at most doubles a dimension")
-    return Requirement(4 * more, n + spare, "rounding up adds at most a quarter")
+    rounded = f"{show_size(n)} to {show_size(n + more)}"
+    return Requirement(4 * more, n + spare, f"rounding {rounded} adds at most a quarter")

@@ -67,8 +67,8 @@ def test_what_is_needed_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> No
     vgg = str(Path(EXAMPLE).parent / "vgg.lift")
     assert main([vgg, *options, *layer]) == 1
     told = " ".join(capsys.readouterr().out.split())
-    assert "65535 work-groups along dimension 1 < floor(ly * tc + 16777215, ly * tc)" in told
-    assert "; rounding up adds at most a quarter at family blocked;" in told
+    assert "65535 work-groups along dimension 1 < ceil(16777216, ly * tc)" in told
+    assert "to round_up(k * lx * tr, lx * ly) adds at most a quarter at family blocked;" in told
 
 
 def test_memory_may_be_limited(tiled: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ from ir.nat import (
 from ir.parse import parse
 
 NAMES = ("k", "m", "n")
+X, Y = named("x"), named("y")
 
 Term = tuple[str, "Term", "Term"] | str | int
 
@@ -31,7 +32,7 @@ Term = tuple[str, "Term", "Term"] | str | int
 def terms() -> st.SearchStrategy[Term]:
     """Arithmetic as a tree, evaluated both as a size and as a number."""
     leaf = st.one_of(st.integers(-4, 9), st.sampled_from(NAMES))
-    return st.recursive(leaf, lambda t: st.tuples(st.sampled_from("+-*/fm"), t, t), max_leaves=7)
+    return st.recursive(leaf, lambda t: st.tuples(st.sampled_from("+-*/fmc"), t, t), max_leaves=7)
 
 
 def size(t: Term) -> Size:
@@ -49,6 +50,8 @@ def size(t: Term) -> Size:
             return exact(a, b)
         case "f":
             return floor_div(a, b)
+        case "c":
+            return round_up(a, b)
     return remainder(a, b)
 
 
@@ -65,6 +68,8 @@ def value(t: Term, values: dict[str, int]) -> Fraction:
             return a * b
         case "/":
             return a / b
+        case "c":
+            return -(-a // b) * b
     quotient = a // b
     return Fraction(quotient if op == "f" else a - b * quotient)
 
@@ -76,7 +81,8 @@ def whole(t: Term, values: dict[str, int]) -> bool:
     return (
         whole(t[1], values)
         and whole(t[2], values)
-        and (t[0] not in "/fm" or value(t[2], values) != 0)
+        and (t[0] not in "/fmc" or value(t[2], values) != 0)
+        and (t[0] != "c" or isinstance(t[2], int) or value(t[2], values) > 0)
         and value(t, values).denominator == 1
     )
 
@@ -176,3 +182,18 @@ def test_a_shown_size_parses_back(t: Term) -> None:
     assume(denominator(a) == 1 or not isinstance(denominator(a), int))
     text = f"f() = size({show_size(a)}) where k = ?, m = ?, n = ?"
     assert parse(text).body.size == a  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (round_up(128, X * Y), "round_up(128, x * y)"),
+        (2 * round_up(3 * X, 4) - 5, "2 * round_up(3 * x, 4) - 5"),
+        (ceil_div(X, 4) * 6, "6 * ceil(x, 4)"),
+        (round_up(7, X) * X * Y, "x * y * round_up(7, x)"),
+        (ceil_div(X, Y + 2), "ceil(x, y + 2)"),
+        (floor_div(X + 5, 4), "floor(x + 5, 4)"),
+    ],
+)
+def test_sizes_that_are_rounded_up_say_so(size: Size, text: str) -> None:
+    assert show_size(size) == text
