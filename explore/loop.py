@@ -60,28 +60,26 @@ class Loop:
         self.begun = self.clock()
         self.earlier_s = max((r.elapsed_s for r in self.before.values()), default=0.0)
         self.left = self.options.variants
-        self._begin(self._next())
-        while self.round:
+        chosen = self._next()
+        while chosen:
+            self._begin(chosen)
             self._build()
-            if self._late():
-                self._stop()
-                return False
-            if self.overlap:
-                self._begin(self._next())
-            else:
-                self._drain()
-                self._begin(self._next())
-        self._drain()
-        return True
+            if not self.overlap:
+                self._settled()
+            chosen = None if self._late() else self._next()
+        return self._settled() and chosen is not None
 
     # ---- rounds
 
-    def _next(self) -> list[int]:
-        """The next round, once what it depends on is known; at most what is left of the budget."""
+    def _next(self) -> list[int] | None:
+        """The next round, once what it depends on is known; at most what is left of the budget.
+        None if the time is up before."""
         if self.left - len(self.running) <= 0:
             return []
         chosen = self.search.next_round()
         while chosen is None:
+            if self._late():
+                return None
             self._pump()
             chosen = self.search.next_round()
         return chosen[: max(0, self.left - len(self.running))]
@@ -114,17 +112,17 @@ class Loop:
             else:
                 self._remember(n, known)
 
-    def _drain(self) -> None:
+    def _settled(self) -> bool:
+        """Take in what is built: all of it or, when the time is up, what is being measured, one
+        result at least. Whether nothing was left to a resumed run."""
+        while self.running and not (self._late() and self.outcomes):
+            self._pump()
+        left = self.device.withdraw() if self.device else []
+        for task in left:
+            del self.waiting[self.running.pop(task.number).key]
         while self.running:
             self._pump()
-
-    def _stop(self) -> None:
-        """End what is being measured, one result at least; what waits is left to a resumed run."""
-        while self.running and not self.outcomes:
-            self._pump()
-        for task in self.device.withdraw() if self.device else ():
-            del self.waiting[self.running.pop(task.number).key]
-        self._drain()
+        return not left
 
     def _pump(self) -> None:
         """Take in what the workers have done."""
