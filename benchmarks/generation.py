@@ -10,7 +10,6 @@ proved, and all are taken to need as long. `--calls` writes a profile for pstats
 
 import argparse
 import cProfile
-import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from points import program
 from codegen.devices import choose
 from constraints.devices import Profile, profile
 from explore.candidates import Candidates, gathered
-from explore.child import COLLECT_EVERY, collect_between_tasks
+from explore.child import COLLECT_EVERY, collect, collect_between_tasks
 from explore.options import POOL, Options
 from explore.space import Derived, derive, tasks
 from explore.target import profile_of
@@ -80,7 +79,7 @@ def as_a_worker(function: Callable[..., R], *task: object) -> R:
     """Garbage is collected between tasks, now and then."""
     done = function(*task)
     if time.monotonic() - _collected[0] > COLLECT_EVERY:
-        gc.collect()
+        collect()
         _collected[0] = time.monotonic()
     return done
 

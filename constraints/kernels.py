@@ -102,7 +102,8 @@ class _Walk:
 
 def here(e: Expr) -> Iterator[Expr]:
     """e and what is inside it, but for other kernels."""
-    yield e
-    for c in children(e):
-        if not isinstance(c, Store):
-            yield from here(c)
+    left = [e]
+    while left:
+        inner = left.pop()
+        yield inner
+        left.extend(c for c in reversed(children(inner)) if not isinstance(c, Store))

@@ -54,11 +54,18 @@ def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
         yield from of_type(type_of(t), brief(t), positive)
 
 
-def _inside_out(e: Expr) -> Iterator[Expr]:
+def _inside_out(e: Expr) -> list[Expr]:
     """What is given before the function that it is given to."""
-    for c in sorted(children(e), key=lambda c: isinstance(c, Lam)):
-        yield from _inside_out(c)
-    yield e
+    found, left = [], [e]
+    while left:
+        inner = left.pop()
+        found.append(inner)
+        left.extend(sorted(children(inner), key=_is_function))
+    return found[::-1]
+
+
+def _is_function(e: Expr) -> bool:
+    return isinstance(e, Lam)
 
 
 def positives(constraints: Iterable[Constraint]) -> frozenset[Size]:

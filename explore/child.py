@@ -12,7 +12,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-COLLECT_EVERY = 1.0  # seconds, at least: going through what lives takes some 20 ms
+COLLECT_EVERY = 1.0  # seconds, at least
 
 
 def main(pipe: int, lifeline: int) -> None:
@@ -37,15 +37,20 @@ def main(pipe: int, lifeline: int) -> None:
             return
         connection.send_bytes(_answer(function, request))
         if time.monotonic() - collected > COLLECT_EVERY:
-            gc.collect()
+            collect()
             collected = time.monotonic()
 
 
 def collect_between_tasks() -> None:
-    """No pauses within a task, where most of what lives is needed; what lives now is for good."""
+    """No pauses within a task, where most of what lives is needed."""
+    collect()
+    gc.disable()
+
+
+def collect() -> None:
+    """What survives is kept by a cache, and is not gone through again."""
     gc.collect()
     gc.freeze()
-    gc.disable()
 
 
 def _made(recipe: bytes) -> Callable[[Any], Any]:

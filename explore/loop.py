@@ -22,7 +22,7 @@ from explore.store import Store
 from explore.variant import Made, Task
 from explore.worker import Pool, wait_any
 
-HOPELESS = 3.0  # times slower than the best known for its memory: not worth more runs
+HOPELESS = 2.0  # times slower than the best known for its memory: not worth more runs
 
 Judge = Callable[[Variant], Predicted]
 

@@ -17,13 +17,15 @@ from ir.types import Scalar, Type
 
 class Expr:
     """A term. The slots hold what is derived from it, found once: its children, free variables,
-    hash and type, and the strategies that are known to succeed nowhere inside it."""
+    hash and type, the strategies that are known to succeed nowhere inside it, and what functions
+    say of it (`ir.terms.once`)."""
 
-    __slots__ = ("_barren", "_children", "_free", "_hash", "_type")
+    __slots__ = ("_barren", "_children", "_free", "_hash", "_said", "_type")
     _barren: set[object]
     _children: tuple["Expr", ...]
     _free: frozenset[str]
     _hash: int
+    _said: dict[object, object]
     _type: Type
 
 

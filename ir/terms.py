@@ -3,11 +3,34 @@
 # key: e term, p pattern, f function on terms
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from itertools import count
+from typing import TypeVar, cast
 
 from ir.nat import Nat, Size, bind, names
 from ir.nodes import Expr, Get, Lam, Let, MakeTuple, Pattern, Var
 from ir.types import Array, Tuple, Type, Vector
+
+R = TypeVar("R")
+
+
+def once(f: Callable[[Expr], R]) -> Callable[[Expr], R]:
+    """f, asked once about each term: terms are shared from step to step of a derivation."""
+
+    @wraps(f)
+    def remembered(e: Expr) -> R:
+        try:
+            said = e._said
+        except AttributeError:
+            said = {}
+            object.__setattr__(e, "_said", said)
+        try:
+            return cast(R, said[f])
+        except KeyError:
+            said[f] = found = f(e)
+            return found
+
+    return remembered
 
 
 def _fields(e: Expr) -> tuple[str, ...]:
@@ -62,9 +85,11 @@ def over(f: Callable[[Expr], Expr], e: Expr) -> Expr:
 
 def subterms(e: Expr) -> Iterator[Expr]:
     """e and everything inside it, outermost first."""
-    yield e
-    for child in children(e):
-        yield from subterms(child)
+    left = [e]
+    while left:
+        inner = left.pop()
+        yield inner
+        left.extend(reversed(children(inner)))
 
 
 def variables(p: Pattern) -> tuple[Var, ...]:
@@ -181,13 +206,11 @@ def let(hint: str, value: Expr, t: Type, body: Callable[[Expr], Expr]) -> Let:
     return Let(f.pattern, value, f.body)
 
 
+@once
 def bound_names(e: Expr) -> frozenset[str]:
     """Names bound anywhere inside e."""
-    found: set[str] = set()
-    for sub in subterms(e):
-        if isinstance(sub, Lam | Let):
-            found |= {v.name for v in variables(sub.pattern)}
-    return frozenset(found)
+    own = [v.name for v in variables(e.pattern)] if isinstance(e, Lam | Let) else []
+    return frozenset(own).union(*map(bound_names, children(e)))
 
 
 def apply(f: Lam, argument: Expr) -> Expr:
@@ -269,12 +292,8 @@ def identity(t: Type) -> Lam:
     return Lam(Var("x", t), Var("x", t))
 
 
+@once
 def size_names(e: Expr) -> frozenset[str]:
     """The tuning parameters that occur in the sizes of e."""
-    found: set[str] = set()
-    for sub in subterms(e):
-        for name in _fields(sub):
-            value = getattr(sub, name)
-            if isinstance(value, Nat):
-                found |= names(value)
-    return frozenset(found)
+    sizes = (value for name in _fields(e) if isinstance(value := getattr(e, name), Nat))
+    return frozenset().union(*map(names, sizes), *map(size_names, children(e)))

@@ -2,6 +2,8 @@
 
 # key: e term
 
+from collections.abc import Callable
+
 from ir.nodes import (
     AsScalar,
     AsVector,
@@ -27,7 +29,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import children
+from ir.terms import children, once
 
 LAYOUT = (
     Join, Split, Slide, Pad, PadEdge, Transpose, Reorder, Zip, Concat, At, AsVector, AsScalar,
@@ -35,31 +37,31 @@ LAYOUT = (
 )  # fmt: skip
 
 
+@once
 def is_view(e: Expr) -> bool:
     """Only variables, numbers, what is stored, and layout: it costs nothing to read it twice."""
-    return _is_view(e, stored=True)
+    return isinstance(e, Store) or _is_view(e, is_view)
 
 
+@once
 def is_plain_view(e: Expr) -> bool:
     """A view in which nothing is stored: it costs nothing to write it twice."""
-    return _is_view(e, stored=False)
+    return _is_view(e, is_plain_view)
 
 
-def _is_view(e: Expr, stored: bool) -> bool:
+def _is_view(e: Expr, is_part: Callable[[Expr], bool]) -> bool:
     match e:
         case Var() | Lit() | SizeOf():
             return True
-        case Store():
-            return stored
         case Map(f, xs):
-            return _is_view(f.body, stored) and _is_view(xs, stored)
+            return is_part(f.body) and is_part(xs)
         case Let(_, value, body):
-            return _is_view(value, stored) and _is_view(body, stored)
+            return is_part(value) and is_part(body)
         case Generate(_, f):
-            return _is_view(f.body, stored)
+            return is_part(f.body)
         case Reorder(_, xs):
-            return _is_view(xs, stored)
-    return isinstance(e, LAYOUT) and all(_is_view(child, stored) for child in children(e))
+            return is_part(xs)
+    return isinstance(e, LAYOUT) and all(map(is_part, children(e)))
 
 
 def is_layout(e: Expr) -> bool:

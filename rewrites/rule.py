@@ -46,6 +46,10 @@ class Step:
     place: Place
     term: Expr
 
+    def under(self, i: int) -> "Step":
+        """The step, seen from the term whose i-th child it is in."""
+        return Step(self.rule, self.arguments, (i, *self.place), self.term)
+
     @property
     def rounding(self) -> float:
         """By how many machine epsilons this use may change what floats come to."""

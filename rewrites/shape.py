@@ -26,7 +26,7 @@ from ir.nodes import (
     Transpose,
     Var,
 )
-from ir.terms import children, free, over, rename, substitute, variables
+from ir.terms import children, free, once, over, rename, substitute, variables
 from ir.types import INT, Array, Scalar, Type, Vector
 from ir.views import is_view
 
@@ -38,6 +38,7 @@ def is_out_view(e: Expr) -> bool:
     return _invertible(e) and not (isinstance(e, Map) and is_view(e.xs))
 
 
+@once
 def _invertible(e: Expr) -> bool:
     match e:
         case Join() | Split() | Transpose() | AsScalar() | Reorder():
@@ -147,6 +148,7 @@ def number(value: float, scalar: Scalar) -> Lit:
     return Lit(int(value) if scalar == INT else float(value), scalar)
 
 
+@once
 def has_reduction(e: Expr) -> bool:
     """Whether e contains a reduction; what is stored is made by another kernel."""
     if isinstance(e, Store):

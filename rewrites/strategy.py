@@ -3,7 +3,6 @@
 # key: s strategy, e term
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ir.nodes import Expr, Lam
 from ir.terms import children, rebuild
@@ -35,7 +34,11 @@ def choice(*strategies: Strategy) -> Strategy:
     """The first that succeeds."""
 
     def run(e: Expr) -> Rewritten | None:
-        return next((done for s in strategies if (done := s(e)) is not None), None)
+        for s in strategies:
+            done = s(e)
+            if done is not None:
+                return done
+        return None
 
     return run
 
@@ -77,8 +80,7 @@ def child(i: int, s: Strategy) -> Strategy:
         if done is None:
             return None
         inside[i], steps = done
-        moved = tuple(replace(step, place=(i, *step.place)) for step in steps)
-        return rebuild(e, tuple(inside)), moved
+        return rebuild(e, tuple(inside)), tuple(step.under(i) for step in steps)
 
     return run
 
