@@ -34,7 +34,7 @@ from ir.parse import parse
 from rewrites.dims import Refused
 from rewrites.families import FAMILIES, Lowering, forms, lower
 
-BATCH, SIDE, KERNEL = (1, 5), (1, 13, 27), (1, 2, 3, 5, 7, 11)
+BATCH, SIDE, KERNEL = (1, 5), (1, 13, 27), (1, 2, 3, 5, 7, 9, 11)
 PAD, STRIDE, CHANNELS = (0, 1, 2, 3), (1, 2, 4), (1, 3, 5, 64)
 FEATURES = 6
 EPSILON = 2.0**-24

@@ -168,12 +168,12 @@ def _fft(p: Program) -> Iterator[Form]:
 def _toeplitz(p: Program) -> Iterator[Form]:
     panel = named("tr") * named("v")
     for windows in (Windows.NONE, Windows.PADDED, Windows.PLANES):
-        choices = Choices(windows, panel=panel)
+        one, group = Choices(windows, panel=panel), Choices(windows, panel=named("lx") * panel)
         ways: dict[str, Registers | Blocked] = {
-            "registers": Registers(choices),
-            "registers items": Registers(choices, Level.GLOBAL),
-            "blocked": Blocked(choices),
-            "blocked ahead": Blocked(choices, ahead=True),
+            "registers": Registers(one),
+            "registers items": Registers(one, Level.GLOBAL),
+            "blocked": Blocked(group),
+            "blocked ahead": Blocked(group, ahead=True),
         }
         for words, products in ways.items():
             name = f"{words} {windows.value}".strip()

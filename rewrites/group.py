@@ -105,22 +105,22 @@ def _of(level: int) -> int:
 
 def copied(items: Items, dims: int, ahead: bool) -> Strategy:
     """Copied in the order of the tile."""
-    return _flattened(dims, seq(copy(), _in_rounds(items), to_local(ahead=ahead)))
+    return flattened(dims, seq(copy(), _in_rounds(items), to_local(ahead=ahead)))
 
 
 def _copied_along(items: Items, dims: int, ahead: bool, vector: Size) -> Strategy:
     """Copied in vectors along the innermost dimension, and so written across the tile."""
     level = dims - 2
     vectors = seq(copy(), vectorize_map(v=vector), inside(_in_rounds(items)))
-    inner = seq(child(_of(level), _flattened(dims, vectors)), to_local(ahead=ahead))
+    inner = seq(child(_of(level), flattened(dims, vectors)), to_local(ahead=ahead))
     return seq(transpose_inner(level=level), child(_of(level), inner))
 
 
-def _flattened(dims: int, s: Strategy) -> Strategy:
+def flattened(dims: int, s: Strategy) -> Strategy:
     """s on the array seen as one dimension."""
     if dims == 1:
         return s
-    return seq(join_open(), child(0, _flattened(dims - 1, s)))
+    return seq(join_open(), child(0, flattened(dims - 1, s)))
 
 
 def _in_rounds(items: Items) -> Strategy:

@@ -25,7 +25,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import free, lam, pattern_value, variables
+from ir.terms import apply, free, lam, pattern_value, variables
 from ir.types import Array, Scalar, Type, leaves
 from ir.typing import elem_of, type_of
 from rewrites.laws_map import tidy
@@ -97,6 +97,25 @@ def unzip(e: Expr) -> Expr | None:
         case Map(f, Zip(parts)):
             used = _used_of(tidy(f), parts)
             return None if used is None else Map(*used)
+    return None
+
+
+@rule("map f . zip(…, zip(ys, zs), …)  =  map (f . (…, (y, z), …)) . zip(…, ys, zs, …)")
+def flat_zip(e: Expr) -> Expr | None:
+    """The parts of parts side by side, so that those may be left out that nobody looks at."""
+    match e:
+        case Map(f, Zip(parts)) if any(isinstance(p, Zip) for p in parts):
+            rows = [p.parts if isinstance(p, Zip) else (p,) for p in parts]
+            xs = Zip(tuple(part for row in rows for part in row))
+
+            def body(x: Expr) -> Expr:
+                fields = iter([Get(i, x) for i in range(len(xs.parts))])
+                taken = [tuple(next(fields) for _ in row) for row in rows]
+                pairs = zip(taken, parts, strict=True)
+                whole = tuple(MakeTuple(t) if isinstance(p, Zip) else t[0] for t, p in pairs)
+                return apply(f, MakeTuple(whole))
+
+            return Map(tidy(lam("x", elem_of(xs), body)), xs)
     return None
 
 

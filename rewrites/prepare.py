@@ -17,7 +17,7 @@ from rewrites.laws_lower import store
 from rewrites.laws_slide import slide_map
 from rewrites.laws_view import round_open, split_inner, split_open, transpose_inner
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import depth, has_reduction
+from rewrites.shape import crops, depth, has_reduction
 from rewrites.spine import nested
 from rewrites.strategy import at, attempt, child, choice, seq, skip, when
 
@@ -162,7 +162,7 @@ def _opened(levels: Sequence[int]) -> Strategy:
 
 
 def _is_pad(e: Expr) -> bool:
-    return isinstance(e, Pad | PadEdge)
+    return isinstance(e, Pad | PadEdge) and not crops(e.left, e.right)
 
 
 def has_windows(e: Expr) -> bool:

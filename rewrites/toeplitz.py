@@ -7,24 +7,30 @@ what is left is a product of the rows with those matrices: no windows in that di
 
 # key: e term, s strategy
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ir.nat import Size
 from ir.nodes import Expr, Map, Zip
+from ir.terms import subterms
+from ir.types import leaves
 from ir.typing import type_of
 from rewrites.blocked import Blocked, in_tiles
-from rewrites.dims import Dims, Refused, classify
-from rewrites.gather import Layout, stored_at
+from rewrites.dims import Dims, Refused, classify, depends, operands, reduction
+from rewrites.gather import stored_at, views
+from rewrites.group import flattened
 from rewrites.laws_hoist import store_as
 from rewrites.laws_map import constant_part, fuse_zip, inline_view
 from rewrites.laws_reduce import absorb_init, interchange_reduce_map
-from rewrites.laws_toeplitz import replicate_taps
+from rewrites.laws_toeplitz import is_toeplitz, replicate_taps
+from rewrites.laws_view import flat_zip
 from rewrites.matrices import tidied
 from rewrites.naive import wherever
 from rewrites.normal import normalise
-from rewrites.prepare import prepare
+from rewrites.prepare import panels, prepare
 from rewrites.registers import Registers, in_blocks
-from rewrites.rule import Rewritten, Strategy
+from rewrites.rule import Rewritten, Strategy, get
 from rewrites.shape import depth
 from rewrites.spectral import rows
 from rewrites.spine import nest, store_operands
@@ -34,7 +40,6 @@ from rewrites.strategy import (
     choice,
     everywhere,
     outermost,
-    place_where,
     repeat,
     seq,
     when,
@@ -52,7 +57,7 @@ def toeplitz(params: frozenset[str], form: Toeplitz) -> Strategy:
     """Lower a program this way."""
     return seq(
         replicated(params),
-        partial(_stored, params),
+        partial(_stored, params, form.products.choices.panel),
         tidied,
         prepare(params, form.products.choices),
         wherever(partial(_kernel, params, form.products)),
@@ -69,14 +74,19 @@ def replicated(params: frozenset[str]) -> Strategy:
         store_operands(params),
         rows,
         repeat(outermost(inline_view())),
-        choice(outermost(replicate_taps()), _refuse),
+        choice(outermost(replicate_taps()), lambda _: _refuse(NOT_LINEAR)),
         each_result,
         normalise,
+        repeat(outermost(flat_zip())),
+        tidied,
     )
 
 
-def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("the sums over windows are not linear in what the windows are multiplied with")
+NOT_LINEAR = "the sums over windows are not linear in what the windows are multiplied with"
+
+
+def _refuse(why: str) -> Rewritten | None:
+    raise Refused(why)
 
 
 def _is_sum(e: Expr) -> bool:
@@ -95,35 +105,55 @@ each_result: Strategy = everywhere(
 
 
 def oriented(e: Expr) -> Dims:
-    """Rows are the dimensions of the matrices: windows, which the innermost map goes over, first,
-    since kernels are innermost in most results."""
-    dims = classify(e)
-    last = len(nest(e)) - 1
-    found = next((group for group in (dims.columns, dims.rows) if last in group), None)
-    if found is None:
-        raise Refused("the windows' matrices do not reach one operand alone")
-    others = dims.rows if found == dims.columns else dims.columns
-    return Dims(dims.batch, (last, *found[:-1]), others)
+    """Rows are the dimensions of the matrices: windows and kernels, in the order of the nest."""
+    dims, first = classify(e), _first(e)
+    if first in dims.batch:
+        raise Refused("each result has a matrix of its own")
+    return Dims(dims.batch, dims.columns, dims.rows) if first in dims.columns else dims
 
 
-def _stored(params: frozenset[str], e: Expr) -> Rewritten | None:
-    """Matrices with what is summed outermost, then their rows: neighbours lie side by side."""
-    dims, matrix = oriented(e), nest(e)[-1].xs
-    place = place_where(e, lambda t: t is matrix)
-    assert place is not None
-    return stored_at(params, place, _laid(len(dims.rows) - 1))(e)
+def _first(e: Expr) -> int | None:
+    """The outermost map over matrices."""
+    return next((n for n, m in enumerate(nest(e)) if _of_matrices(m.xs)), None)
 
 
-def _laid(kernels: int) -> Layout:
-    def laid(outer: int) -> Strategy:
-        def run(e: Expr) -> Rewritten | None:
-            summed = range(outer + 1, depth(type_of(e)))
-            batch = range(outer - kernels)
-            return store_as(order=(*batch, *summed, outer, *range(len(batch), outer)))(e)
+def _of_matrices(e: Expr) -> bool:
+    return any(map(is_toeplitz, subterms(e)))
 
-        return run
 
-    return laid
+def _stored(params: frozenset[str], panel: Size, e: Expr) -> Rewritten | None:
+    """Matrices in panels of their rows; where there are several kinds, what is summed outermost."""
+    dims, first = oriented(e), _first(e)
+    reached = (depends(nest(e), part) for part in operands(reduction(e)))
+    over = next((sorted(dims_of) for dims_of in reached if first in dims_of), [])
+    batch = [n for n, d in enumerate(over) if d in dims.batch]
+    laid = _together(batch, len(over)) if batch else _in_panels(len(over), panel)
+    places = (place for place in views(e, params) if _is_matrices(get(e, place)))
+    done = next((stored_at(params, place, lambda _: laid)(e) for place in places), None)
+    return done or _refuse("the matrices depend on more than the maps around them")
+
+
+def _is_matrices(e: Expr) -> bool:
+    return _of_matrices(e) and len(list(leaves(type_of(e)))) == 1
+
+
+def _in_panels(rows: int, panel: Size) -> Strategy:
+    """Windows and kernels as one dimension, in panels."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return flattened(rows, panels(depth(type_of(e)) - rows + 1, panel))(e)
+
+    return run
+
+
+def _together(batch: Sequence[int], around: int) -> Strategy:
+    """What is summed between the kinds of matrices and their rows."""
+
+    def run(e: Expr) -> Rewritten | None:
+        rows = [n for n in range(around) if n not in batch]
+        return store_as(order=(*batch, *range(around, depth(type_of(e))), *rows))(e)
+
+    return run
 
 
 def _kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:

@@ -380,6 +380,12 @@ def unzip(g: Terms) -> Expr:
     return Map(lam("x", t, lambda x: apply(f, _of(x, used))), Zip(parts))
 
 
+def flat_zip(g: Terms) -> Expr:
+    n = g.size()
+    parts = [g.zipped(n) if g.rng.random() < 0.5 else g.xs(n=n) for _ in range(g.size(1, 2))]
+    return a_map(g, Zip((g.zipped(n), *parts)))
+
+
 def unzip_reduce(g: Terms) -> Expr:
     parts, used = _some_parts(g)
     acc = g.scalar()
@@ -854,6 +860,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     views.get_tuple: plain(get_tuple),
     views.scalar_vector: plain(lambda g: AsScalar(AsVector(2, g.xs(n=2 * g.size())))),
     views.unzip: plain(unzip),
+    views.flat_zip: plain(flat_zip),
     views.unzip_reduce: plain(unzip_reduce),
     views.map_identity: plain(map_identity),
     views.pad_cropped: plain(pad_cropped),

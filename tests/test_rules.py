@@ -238,6 +238,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (views.pad_nothing, {}, XS, "pad(1, 0, 0.0, xs)"),
     (views.get_tuple, {}, "x : (float, float)", "x.0"),
     (views.scalar_vector, {}, "xs : [float<2>]6", "asScalar(xs)"),
+    (views.flat_zip, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
     (views.unzip, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
     (views.unzip, {}, BOTH, "map((x, y) -> 1.0, zip(xs, ys))"),
     (views.unzip_reduce, {}, BOTH, "reduce(0.0, (acc, (x, y)) -> acc + x * y, zip(xs, ys))"),
