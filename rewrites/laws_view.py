@@ -209,6 +209,17 @@ def join_open(e: Expr) -> Expr | None:
     return Split(rows.size, Join(e)) if isinstance(rows, Array) and rows is not t else None
 
 
+@rule("id  =  map^level (split n) . map^level join,  rows of n")
+def join_inner(e: Expr, level: Size) -> Expr | None:
+    """The rows of rows … of e joined, and split again."""
+    assert isinstance(level, int)
+    row = _row(type_of(e), level)
+    if row is None or not isinstance(row.elem, Array):
+        return None
+    n = row.elem.size
+    return beneath_maps(level, lambda r: Split(n, r), beneath_maps(level, Join, e))
+
+
 @rule("id  =  crop . pad (0, round_up(n, k) - n) 0")
 def round_open(e: Expr, k: Size) -> Expr | None:
     t = type_of(e)

@@ -15,7 +15,7 @@ from rewrites.dims import Refused, classify
 from rewrites.gather import Layout, gathered, stored_at, views
 from rewrites.laws_lower import store
 from rewrites.laws_slide import slide_map
-from rewrites.laws_view import round_open, split_inner, split_open, transpose_inner
+from rewrites.laws_view import join_inner, round_open, split_inner, split_open, transpose_inner
 from rewrites.rule import Place, Rewritten, Strategy, get
 from rewrites.shape import crops, depth, has_reduction
 from rewrites.spine import nested
@@ -224,10 +224,13 @@ def _relay(choices: Choices) -> Strategy:
 def panels(dims: int, width: Size, lanes: Size = 1, made: Strategy = skip) -> Strategy:
     """id = undo . store . (rows in panels of `width`, a panel's rows innermost but for `lanes`
     elements of each); `made` on what is stored"""
+    flat = dims if lanes == 1 else 2  # lanes may go from one row of a row to the next
     opened: Strategy = seq(store(), child(0, made))
-    for level in reversed(range(1, dims)):
+    for level in reversed(range(1, flat)):
         opened = seq(transpose_inner(level=level), child(1, opened))
     if lanes != 1:
-        opened = seq(split_inner(k=lanes, level=dims), child(1, opened))
+        opened = seq(split_inner(k=lanes, level=2), child(1, opened))
+    for _ in range(flat, dims):
+        opened = seq(join_inner(level=2), child(1, opened))
     steps = seq(split_open(k=width), child(0, opened))
     return choice(seq(round_open(k=width), child(1, steps)), steps)

@@ -446,6 +446,14 @@ def split_inner(g: Terms) -> Instance:
     return g.value(t, depth=1), {"k": divisor(g, n), "level": level}
 
 
+def join_inner(g: Terms) -> Instance:
+    level = g.rng.randrange(3)
+    t: Type = g.type()
+    for _ in range(level + 2):
+        t = Array(t, g.size())
+    return g.value(t, depth=1), {"level": level}
+
+
 def split_zip(g: Terms) -> Expr:
     n = g.size(1, 6)
     return Split(divisor(g, n), g.zipped(n, g.size(2, 3)))
@@ -867,6 +875,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     views.pad_zip: plain(lambda g: PadEdge(g.edge(), 1, 2, g.zipped(g.size(2, 4), g.size(2, 3)))),
     views.split_open: split_open,
     views.split_inner: split_inner,
+    views.join_inner: join_inner,
     views.join_open: plain(rows),
     views.round_open: round_open,
     views.transpose_open: plain(rows),

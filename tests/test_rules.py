@@ -251,6 +251,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (views.split_inner, {"k": 4, "level": 1}, XSS, "xss"),
     (views.split_inner, {"k": 1, "level": 1}, XS, "xs"),
     (views.join_open, {}, XS, "xs"),
+    (views.join_inner, {"level": 1}, XSS, "xss"),
     (views.round_open, {"k": 3}, XS, "xs"),
     (views.round_open, {"k": 4}, "xs : [(float, int)]6", "xs"),
     (views.transpose_open, {}, XS, "xs"),
