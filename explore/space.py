@@ -159,13 +159,19 @@ def points(
     quick = constraints(lowering, replace(profile, code=profile.quick_code), max_memory)
     free = _off_divisors(quick)
     rungs = {p: _rungs(random, len(free)) for p in free}
-    asked = (*quick.constraints, *busy(lowering, profile))
-    space = _on_rungs(replace(quick, constraints=asked), rungs)
-    if not space.count:
-        space = _on_rungs(quick, rungs)
+    wanted = busy(lowering, profile)
+    space = _where_busy(quick, wanted, rungs)
     if not space.count and profile.quick_code < profile.code:
-        space = _on_rungs(constraints(lowering, profile, max_memory), rungs)
+        space = _where_busy(constraints(lowering, profile, max_memory), wanted, rungs)
     return space, space.sample(count, random)
+
+
+def _where_busy(
+    system: System, wanted: tuple[Constraint, ...], rungs: Mapping[str, tuple[int, ...]]
+) -> Space:
+    """What keeps the device busy too, where there is any of it."""
+    space = _on_rungs(replace(system, constraints=(*system.constraints, *wanted)), rungs)
+    return space if space.count or not wanted else _on_rungs(system, rungs)
 
 
 def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:

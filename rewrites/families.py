@@ -146,11 +146,19 @@ def _winograd(p: Program) -> Iterator[Form]:
 
 def _fgfft(p: Program) -> Iterator[Form]:
     yield Form("", fgfft(parameters(p), Fine()), "fgfft")
-    panel = named("tr") * named("v")
-    for level, tall in product((Level.GROUP, Level.GLOBAL), (False, True)):
-        products = Registers(Choices(panel=panel), level, tall)
-        words = ["registers"] + ["items"] * (level is Level.GLOBAL) + ["tall"] * tall
-        yield Form(" ".join(words), fgfft(parameters(p), Fine(products)), "fgfft")
+    for name, products in _spectral_products().items():
+        yield Form(name, fgfft(parameters(p), Fine(products)), "fgfft")
+
+
+def _spectral_products() -> dict[str, Registers | Blocked]:
+    """How the sums of products of spectra are made."""
+    choices = Choices(panel=named("tr") * named("v"))
+    return {
+        "registers": Registers(choices),
+        "registers items": Registers(choices, Level.GLOBAL),
+        "blocked": Blocked(choices),
+        "blocked ahead": Blocked(choices, ahead=True),
+    }
 
 
 def _strassen(p: Program) -> Iterator[Form]:
@@ -161,8 +169,8 @@ def _strassen(p: Program) -> Iterator[Form]:
 
 
 def _fft(p: Program) -> Iterator[Form]:
-    products = Registers(Choices(panel=named("tr") * named("v")))
-    yield Form("registers", fgfft(parameters(p), Fine(products, regular=True)), "fgfft")
+    for name, products in _spectral_products().items():
+        yield Form(name, fgfft(parameters(p), Fine(products, regular=True)), "fgfft")
 
 
 def _toeplitz(p: Program) -> Iterator[Form]:

@@ -7,6 +7,7 @@ channels and a kernel's rows, and what is left is transformed back, a row at a t
 
 # key: e term, s strategy
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,9 +17,10 @@ from ir.terms import children, subterms
 from ir.types import Array
 from ir.typing import size_of, type_of
 from ir.views import is_view
-from rewrites.access import NoAccess
+from rewrites.access import Index, NoAccess
 from rewrites.block import unrolled_spine
-from rewrites.dims import Refused
+from rewrites.blocked import Blocked, in_tiles
+from rewrites.dims import Dims, Refused
 from rewrites.fast import divided, in_registers
 from rewrites.gather import stored_at
 from rewrites.laws_fourier import REAL, TO_REAL, source
@@ -26,10 +28,9 @@ from rewrites.laws_hoist import store_as
 from rewrites.laws_lower import copy_deep, share, to_parallel, to_private, to_reduce_seq, to_seq
 from rewrites.laws_map import fuse_maps, inline_view
 from rewrites.naive import plain
-from rewrites.normal import normalise, simplify
+from rewrites.normal import nested_reductions, normalise, perfect, simplify
 from rewrites.products import others, products, rows_of
-from rewrites.registers import Registers
-from rewrites.registers import kernel as registers_kernel
+from rewrites.registers import Registers, in_blocks
 from rewrites.reshape import merge, sort, tile
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
@@ -55,7 +56,9 @@ Order = tuple[int, ...]
 class Fine:
     """What distinguishes the lowered forms of the family."""
 
-    products: Registers | None = None  # sums of products of spectra are stored, and made this way
+    products: Registers | Blocked | None = (
+        None  # sums of products of spectra are stored, and made this way
+    )
     regular: bool = False  # rows of spectra are transformed again, along every dimension of windows
 
 
@@ -103,6 +106,7 @@ def _orders(e: Expr) -> tuple[Order, Order]:
     """How the spectra of rows, and those of the kernel's rows, lie in memory.
 
     Innermost is what neighbouring work-items take: the rows' last dimension, and the kernels.
+    Outermost in both is what both have: each product is of rows that lie together.
     """
     try:
         p = products(e)
@@ -112,9 +116,11 @@ def _orders(e: Expr) -> tuple[Order, Order]:
     x, g = others(r.x, r.along), others(r.g, r.across)
     phase = [len(x)] * (r.step > 1), [len(g)] * (r.step > 1)
     summed = [n for n, c in enumerate(g) if any(i in r.sums for i, _ in c.terms)]
-    kept = [n for n in range(len(g)) if n not in summed]
+    theirs = {i for c in x for i, _ in c.terms}
+    both = [n for n, c in enumerate(g) if n not in summed and theirs & {i for i, _ in c.terms}]
+    kept = [n for n in range(len(g)) if n not in (*summed, *both)]
     rows_of_x = list(range(len(x)))
-    return (*rows_of_x[:-1], *phase[0], *rows_of_x[-1:]), (*summed, *phase[1], *kept)
+    return (*rows_of_x[:-1], *phase[0], *rows_of_x[-1:]), (*both, *summed, *phase[1], *kept)
 
 
 def _stored(x: Order, g: Order, real: bool) -> Strategy:
@@ -147,7 +153,11 @@ def _kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     if not _transforms(e):
         if form.products is None or not has_reduction(e):
             return plain(e)
-        return seq(normalise, partial(_products, params, form))(e)
+        return seq(perfect, nested_reductions, simplify, partial(_products, params, form))(e)
+    return seq(perfect, simplify, _rows)(e)
+
+
+def _rows(e: Expr) -> Rewritten | None:
     n = _outer(e)
     dims = min(n, 2)
     merged = [merge(0) for _ in range(n - 2)]
@@ -157,9 +167,17 @@ def _kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
 def _products(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     """Sums of products: transformed along the windows that are left, or a matrix product."""
     assert form.products is not None
-    matrices = seq(_parts_outside, partial(registers_kernel, params, form.products))
-    again = seq(partial(_lowered, params, form), partial(_kernel, params, form))
+    matrices = partial(_matrices, params, form.products)
+    again = seq(_as_stored, partial(_lowered, params, form), partial(_kernel, params, form))
     return choice(_unless_refused(again), matrices)(e) if form.regular else matrices(e)
+
+
+def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
+    """A matrix product for each frequency."""
+    dims = _laid(e)
+    if isinstance(form, Blocked):
+        return in_tiles(params, form, dims)(e)
+    return in_blocks(params, form, dims)(e)
 
 
 def _unless_refused(s: Strategy) -> Strategy:
@@ -174,11 +192,25 @@ def _unless_refused(s: Strategy) -> Strategy:
     return run
 
 
-def _parts_outside(e: Expr) -> Rewritten | None:
-    """The parts of complex numbers and the kernels as one dimension, which vectors are made of."""
-    n = len(nest(e))
-    order = (n - 2, n - 3, *range(n - 3), n - 1)
-    return seq(sort(order), merge(0))(e) if n > 2 else skip(e)
+def _laid(e: Expr) -> Dims:
+    """What both operands have, rows, and kernels, each in the order in which spectra are stored."""
+    try:
+        p = products(e)
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+    x, g = ({i: n for n, c in enumerate(a.coordinates) for i, _ in c.terms} for a in p.operands)
+
+    def among(chosen: Iterable[Index]) -> tuple[int, ...]:
+        return tuple(p.maps.index(m) for m in sorted(chosen, key=lambda m: g.get(m, x.get(m, 0))))
+
+    own = [{*p.maps} & {*one} - {*other} for one, other in ((x, g), (g, x))]
+    both = {*p.maps} - own[0] - own[1]
+    return Dims(among(both), columns=among(own[0]), rows=among(own[1]))
+
+
+def _as_stored(e: Expr) -> Rewritten | None:
+    dims = _laid(e)
+    return sort((*dims.batch, *dims.columns, *dims.rows))(e)
 
 
 def _transforms(e: Expr) -> bool:

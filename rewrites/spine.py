@@ -122,19 +122,17 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
 
 
 def kernels(s: Strategy) -> Strategy:
-    """s on the program's result and on everything stored for it, outside first."""
+    """s on the program's result and on everything stored for it, outside first; on all or none."""
+
+    known: dict[Expr, Rewritten | None] = {}  # what is read in two places is made once
 
     def run(e: Expr) -> Rewritten | None:
-        return seq(s, stored)(e)
+        if e not in known:
+            known[e] = seq(s, stored)(e)
+        return known[e]
 
-    def stored(e: Expr) -> Rewritten:
-        steps: tuple[Step, ...] = ()
-        for i in range(len(children(e))):
-            done = child(i, run if isinstance(e, Store) else stored)(e)
-            if done is not None:
-                e, more = done
-                steps += more
-        return e, steps
+    def stored(e: Expr) -> Rewritten | None:
+        return each(run if isinstance(e, Store) else stored)(e)
 
     return run
 

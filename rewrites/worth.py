@@ -71,6 +71,7 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
         "num_blocks": tuple(2**n for n in range(13)),
     },
 }
+TRIED["fgfft"] |= TRIED["blocked"] | TRIED["registers"]  # of what makes the sums of products
 TRIED["io-optimal"] = {
     **{name: TRIED["blocked"][name] for name in ("lx", "ly", "tr", "v")},
     "tx": (*SMALL, 10, 12, 14, 16, 28, 32),
@@ -83,6 +84,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "registers": ("tr", "tx", "ty", "v"),
     "lift": ("kappa", "sigma", "v"),
 }
+BLOCKS["fgfft"] = BLOCKS["registers"]
 
 
 @dataclass(frozen=True, slots=True)

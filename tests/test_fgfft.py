@@ -2,6 +2,7 @@
 
 # key: n batch, c channels, m output channels, h image side, k kernel side, s step, p padding
 
+from dataclasses import replace
 from math import prod
 from random import Random
 
@@ -12,6 +13,8 @@ from codegen.compile import Generated, generate
 from codegen.plan import Role
 from codegen.prove import prove
 from codegen.runtime import Session
+from constraints.devices import PROFILES
+from explore.space import points
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Program
@@ -100,3 +103,34 @@ def test_a_matrix_product_has_no_rows_that_windows_slide_along() -> None:
     p = parse("mm(a : [[float]8]8, b : [[float]8]8) = map(r -> map(c -> dot(r, c), b), a)")
     with pytest.raises(Refused, match="no windows that slide"):
         first(p, "fgfft")
+
+
+@pytest.mark.parametrize("family", ["fgfft", "fft"])
+def test_every_transform_is_a_fast_one(family: str) -> None:
+    """No root of unity is computed on a device, prepared kernels' rows included."""
+    p = parse(CONV.format(n=2, c=4, m=4, h=13, k=3, s=1, p=1))
+    kept = "", "registers"
+    for form in (f for f in forms(p, family) if f.name in kept):
+        found = lower(p, family, form)
+        values = small_values([found.program.body], Random(1))
+        assert values is not None
+        source = generated(found, **{**values, "v": 2}).plan.source
+        assert "cospi" not in source
+
+
+def test_the_sums_of_fft_are_loaded_in_vectors() -> None:
+    """Kernels are innermost in what is stored, whichever dimension was transformed last."""
+    p = parse(CONV.format(n=1, c=4, m=8, h=6, k=3, s=1, p=1))
+    found = next(lower(p, "fft", f) for f in forms(p, "fft") if f.name == "registers")
+    values = small_values([found.program.body], Random(1))
+    assert values is not None
+    source = generated(found, **{**values, "tr": 1, "v": 8}).plan.source
+    assert "(const __global float8 *)" in source
+
+
+def test_there_are_points_for_a_device_that_wants_little_code() -> None:
+    """No parameter makes a transform of 32 shorter, so that no point would be left."""
+    p = parse(CONV.format(n=1, c=4, m=8, h=26, k=3, s=1, p=1))
+    profile = replace(PROFILES["cpu"], quick_code=256)
+    for form in forms(p, "fgfft"):
+        assert points(lower(p, "fgfft", form), profile, 1, 0)[1], form.name
