@@ -3,7 +3,7 @@
 from ir.errors import Span, UserError
 from ir.types import Array, Tuple, Type, show_type
 
-ELEMENTS = 2**40
+ELEMENTS = 2**48
 LEAVES = 256
 
 
@@ -13,7 +13,7 @@ def check_type(t: Type, span: Span) -> None:
     if leaves > LEAVES:
         raise UserError(f"a type of {leaves} components; expected at most {LEAVES}", span)
     if count > ELEMENTS:
-        raise UserError(f"{show_type(t)} has {count:,} elements; expected at most 2^40", span)
+        raise UserError(f"{show_type(t)} has {count:,} elements; expected at most 2^48", span)
 
 
 def _measure(t: Type, span: Span) -> tuple[int, int]:

@@ -71,6 +71,16 @@ def test_what_is_needed_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> No
     assert "to round_up(k * lx * tr, lx * ly) adds at most a quarter at family blocked;" in told
 
 
+def test_a_layer_of_terabytes_has_its_points_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    layer = ["--set", "C=100000", "--set", "W=4096", "--set", "H=4096", "--set", "M=1024"]
+    roomy = ["--limit", f"memory_bytes={10**15}", "--limit", f"buffer_bytes={10**15}"]
+    vgg = str(Path(EXAMPLE).parent / "vgg.lift")
+    assert main([vgg, "--family", "mec", "--profile", "h200", *layer, *roomy]) == 0
+    assert "valid points" in capsys.readouterr().out
+    assert main([vgg, "--family", "mec", "--profile", "h200", *layer]) == 1
+    assert f"{4 * 100000 * 4096 * 4096} B needed by image" in capsys.readouterr().out
+
+
 def test_memory_may_be_limited(tiled: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([tiled, "--max-memory", "100B"]) == 1
     assert "the allowed global memory 100 B < 192 B" in capsys.readouterr().out
