@@ -113,12 +113,13 @@ def _epilogue_source(e: Expr) -> Rewritten | None:
     return child(1, attempt(on_reduction(loop_nest)))(e)
 
 
-def loop_nest(e: Expr, unrolled: bool = True) -> Rewritten | None:
+def loop_nest(e: Expr, unrolled: bool = True, block: Strategy = unrolled_spine) -> Rewritten | None:
     """A nest of reductions as loops around an unrolled block, its operands in registers."""
     if not isinstance(e, Reduce):
         return None
     deeper = isinstance(e.f.body, Reduce)
-    step = partial(loop_nest, unrolled=unrolled) if deeper else held
+    loops = partial(loop_nest, unrolled=unrolled, block=block)
+    step = loops if deeper else partial(held, block=block)
     return seq(
         child(0, unrolled_spine),
         child(1, child(0, step)),
@@ -126,10 +127,10 @@ def loop_nest(e: Expr, unrolled: bool = True) -> Rewritten | None:
     )(e)
 
 
-def held(e: Expr) -> Rewritten | None:
+def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
     """The innermost step: array operands are loaded once, results are unrolled."""
     terms = [t for t in operand_terms(e) if isinstance(type_of(t), Array)]
-    step: Strategy = unrolled_spine
+    step: Strategy = block
     for t in reversed(terms):
         step = seq(
             share(term=t, name="r"),

@@ -13,6 +13,7 @@ from rewrites.blocked import Blocked, blocked
 from rewrites.dataflow import dataflow
 from rewrites.dims import Refused
 from rewrites.fgfft import Fine, fgfft
+from rewrites.fused import Fused
 from rewrites.lift import Lift, lift
 from rewrites.naive import naive
 from rewrites.prepare import Choices, Windows, windowed
@@ -142,6 +143,15 @@ def _winograd(p: Program) -> Iterator[Form]:
             words = [f"F{m}", "blocked", *["ahead"] * ahead]
             form = Winograd(m, Blocked(Choices(panel=named("lx") * panel), ahead=ahead))
             yield Form(" ".join(words), winograd(parameters(p), form), "blocked")
+    yield from _winograd_fused(p)
+
+
+def _winograd_fused(p: Program) -> Iterator[Form]:
+    """In one kernel all sums of a tile are in registers: as many as fit."""
+    for m, whole in product((2, 4), (False, True)):
+        form = Winograd(m, Fused(named("tr") * named("v"), whole=whole))
+        name = f"F{m} fused" + " whole" * whole
+        yield Form(name, winograd(parameters(p), form), "registers")
 
 
 def _fgfft(p: Program) -> Iterator[Form]:

@@ -51,7 +51,7 @@ def in_registers(e: Expr) -> Rewritten | None:
         return _loaded(e)
     stage = in_registers if is_view(_made(e.xs)) else spell_rows()
     body = child(0, child(0, choice(stage, in_registers, skip)))
-    return seq(attempt(child(1, _source)), body, to_seq(unrolled=True))(e)
+    return seq(attempt(child(1, source)), body, to_seq(unrolled=True))(e)
 
 
 def _made(e: Expr) -> Expr:
@@ -61,10 +61,10 @@ def _made(e: Expr) -> Expr:
     return e
 
 
-def _source(e: Expr) -> Rewritten | None:
-    """The stage before, made real."""
+def source(e: Expr) -> Rewritten | None:
+    """A transform below transposes, its results kept in registers."""
     if isinstance(e, Transpose):
-        return child(0, _source)(e)
+        return child(0, source)(e)
     return None if is_view(e) else seq(in_registers, to_private())(e)
 
 

@@ -95,12 +95,12 @@ def _steps(params: frozenset[str], form: Registers, dims: Dims, depth: int) -> l
         )
     if form.choices.room:
         steps.append(room(params))
-    placed = _placed(n, [p for p, _ in tiles])
+    in_order = placed(n, [p for p, _ in tiles])
     steps += [
-        sort(placed),
+        sort(in_order),
         on_reduction(longest_outside if form.taps_inside else longest_inside),
         split_innermost(named("k")),
-        block(n, len(placed) - 1),
+        block(n, len(in_order) - 1),
     ]
     steps += [merge(0) for _ in range(n - 3)]
     steps.append(parallel(min(3, n), form.level, unrolled_spine))
@@ -120,7 +120,7 @@ def _tiles(form: Registers, dims: Dims, n: int) -> list[tuple[int, str]]:
     return sorted(tiles)
 
 
-def _placed(n: int, tiled: list[int]) -> list[int]:
+def placed(n: int, tiled: list[int]) -> list[int]:
     """The order that brings all chunk maps outside and all maps within chunks inside."""
     outside, inside_, at = [], [], 0
     for position in range(n):

@@ -26,7 +26,7 @@ from rewrites.reshape import swap
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nest
 from rewrites.strategy import at, child, seq
-from rewrites.winograd import products, stored_as
+from rewrites.transforms import products, stored_as
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ir.nodes import (
     Expr,
     Generate,
     Get,
+    Lam,
     Lit,
     MakeArray,
     MakeTuple,
@@ -32,6 +33,7 @@ from rewrites import laws_reduce as folds
 from rewrites import laws_slide as slides
 from rewrites import laws_toeplitz as matrices
 from rewrites import laws_view as views
+from rewrites import laws_zip as zips
 from rewrites.laws_bilinear import dot
 from rewrites.laws_view import swapped
 from rewrites.rule import Rule
@@ -156,6 +158,17 @@ def constant_part(g: Terms) -> Expr:
     return Map(g.function(t, g.type()), Zip(tuple(parts)))
 
 
+def unused_part(g: Terms) -> Expr:
+    """Of two or three parts one is read, or none."""
+    n = g.size()
+    parts = [g.xs(n=n) for _ in range(g.size(2, 3))]
+    read = g.rng.randrange(len(parts) + 1)
+    types = [elem_of(part) for part in parts]
+    xs = [Var(f"x{i}", t) for i, t in enumerate(types)]
+    body = g.value(FLOAT) if read == len(parts) else apply(g.function(types[read], FLOAT), xs[read])
+    return Map(Lam(tuple(xs), body), Zip(tuple(parts)))
+
+
 def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
     """z + Σ of all products"""
     pairs = Zip((taps, w) if flip else (w, taps))
@@ -202,6 +215,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     slides.windows_across: plain(windows_across),
     slides.windows_down: plain(windows_down),
     maps.constant_part: plain(constant_part),
+    zips.unused_part: plain(unused_part),
     matrices.replicate_taps: plain(replicate_taps),
     bilinear.fewer_products: fewer_products,
     bilinear.spell_rows: plain(spell_rows),

@@ -38,6 +38,7 @@ from rewrites import laws_slide as slides
 from rewrites import laws_toeplitz as matrices
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
+from rewrites import laws_zip as zips
 from rewrites.check import same_data
 from rewrites.rule import Argument, Rule, Unsound, apply_rule
 from rewrites.spectra import COMPLEX, dft, irdft, rdft
@@ -146,6 +147,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (maps.fuse_maps, {}, XS, "map(x -> -x, join(split(2, xs)))"),
     (maps.fuse_zip, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
     (maps.constant_part, {}, XS, "map((x, i) -> x * i, zip(xs, generate(6, i -> i * 1.0)))"),
+    (zips.unused_part, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
     (maps.constant_part, {}, XS, "map(x -> -x, generate(6, i -> 1.0))"),
     (maps.fission, {"place": (0,)}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (maps.fission, {"place": (0, 0)}, XSS, "map(row -> map(x -> -x, row), xss)"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
+from codegen.plan import Role
 from codegen.prove import prove
 from codegen.runtime import Session
 from constraints.devices import profile
@@ -131,3 +132,41 @@ def test_products_are_fewer_by_what_is_said(m: int, fewer: float) -> None:
     by_five = 0 if m == 2 else 2 * 6 * 2  # a tile and channel: F(4, 3) has two 5s in a row's matrix
     assert {kernels[0] for kernels in counts} == {by_five * (8 // m) ** 2 * 16}
     assert {kernels[-1] for kernels in counts} == {0}
+
+
+# ---- stages fused
+
+
+@pytest.mark.parametrize(("m", "fewer"), [(2, 2.25), (4, 4.0)])
+@pytest.mark.parametrize("whole", [False, True])
+def test_fused_stages_store_less_and_multiply_no_more(
+    m: int, fewer: float, whole: bool, session: Session
+) -> None:
+    """Products and results in one kernel, which makes what is multiplied too if it is whole."""
+    p = conv(s=8, r=3, p=1, c=16, m=8)
+    name = f"F{m} fused" + " whole" * whole
+    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
+    expected = np.asarray(evaluate(p, inputs))
+    sizes = {"k": 2, "tr": 1, "tx": 2, "v": 8, **({} if whole else {"vi": 4})}
+    made = generate(bound(lowering.program, sizes))
+    assert all(prove(kernel).ok for kernel in made.kernels)
+    tiles, points = (8 // m) ** 2, (m + 2) ** 2
+    stored = [b.bytes for b in made.plan.buffers if b.role is Role.TEMPORARY]
+    assert stored == ([] if whole else [4 * tiles * points * 16])
+    transforms = tiles * 16 * 24 if whole and m == 4 else 0  # F(4, 3) has two 5s in a row's matrix
+    assert multiplications(made.kernels[-1:]) == 8 * 8 * 9 * 16 * 8 / fewer + transforms
+    out = session.build(made.plan, checking=True)(inputs)
+    assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+
+
+@pytest.mark.parametrize("n", range(len(SOME)))
+def test_fused_programs_of_all_kinds_agree_with_the_interpreter(n: int, session: Session) -> None:
+    p = SOME[n]
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
+    expected = np.asarray(evaluate(p, inputs))
+    fused = [f for f in forms(p, "winograd") if "fused" in f.name]
+    lowering = lower(p, "winograd", fused[n % len(fused)])
+    for made in drawn(lowering, 1):
+        out = session.build(made.plan, checking=True)(inputs)
+        assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON

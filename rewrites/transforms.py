@@ -1,0 +1,263 @@
+"""Windows in tiles and the law of fewer products used on each; what it leaves, taken apart.
+
+From maps over windows and kernels to maps over tiles and kernels, in which results are transformed
+products of transformed data and transformed kernels.
+"""
+
+# key: e term, s strategy, m results a side, d dimensions of windows
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.nodes import Expr, Map, Pad, Reduce, Slide, Zip
+from ir.terms import children, subterms
+from ir.views import is_table
+from rewrites.dims import Dims, Refused, classify
+from rewrites.hoist import place_of_reduction
+from rewrites.laws_bilinear import fewer_products
+from rewrites.laws_lower import store
+from rewrites.laws_map import fission
+from rewrites.laws_pad import fission_zip
+from rewrites.laws_reduce import release_init
+from rewrites.laws_view import transpose_inner
+from rewrites.normal import simplify
+from rewrites.reshape import merge, sort
+from rewrites.rule import Place, Rewritten, Strategy, get
+from rewrites.shape import is_out_view
+from rewrites.spine import nest, nested
+from rewrites.strategy import at, attempt, child, choice, place_where, seq
+from rewrites.tiles import tiles
+
+# ---- in memory
+
+
+def beneath(s: Strategy) -> Strategy:
+    """s below the views that a result is seen through, padding among them."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if is_out_view(e) or isinstance(e, Pad):
+            return child(len(children(e)) - 1, run)(e)
+        return s(e)
+
+    return run
+
+
+def outward(outer: int, d: int) -> list[int]:
+    """The transposes that bring d dimensions inside `outer` others to the outside."""
+    return [level for j in range(d) for level in reversed(range(j, outer + j))]
+
+
+def stored_as(levels: Sequence[int], s: Strategy) -> Strategy:
+    """id = undo . store . transposes, and s on what is stored"""
+    opened = seq(store(), child(0, s))
+    for level in reversed(levels):
+        opened = seq(transpose_inner(level=level), child(1 if level else 0, opened))
+    return opened
+
+
+# ---- the law, and its stages apart
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """The nest of a program over windows: what is outside windows and kernels, and inside."""
+
+    dims: Dims
+    batch: int  # maps outside the first over windows
+    d: int  # maps over windows
+
+    @property
+    def outer(self) -> int:
+        """How many maps are outside that over kernels."""
+        return self.batch + self.d
+
+
+def windowed(e: Expr) -> Windowed:
+    """Refused where there are no windows along one dimension or two, or only one kernel."""
+    dims = _oriented(classify(e), e)
+    lead = _lead(dims.columns, e)
+    d = len(dims.columns) - lead
+    if d not in (1, 2) or not dims.rows:
+        raise Refused("expected windows along one or two dimensions, and several kernels")
+    return Windowed(dims, len(dims.batch) + lead, d)
+
+
+def _oriented(dims: Dims, e: Expr) -> Dims:
+    """Columns are what goes over windows."""
+    maps = nest(e)
+
+    def slides(group: tuple[int, ...]) -> bool:
+        return any(isinstance(maps[i].xs, Slide) for i in group)
+
+    if slides(dims.rows) and not slides(dims.columns):
+        return Dims(dims.batch, dims.columns, dims.rows)
+    return dims
+
+
+def _lead(columns: tuple[int, ...], e: Expr) -> int:
+    """How many columns stand before the first that goes over windows: images of a batch."""
+    maps = nest(e)
+    slides = [n for n, i in enumerate(columns) if isinstance(maps[i].xs, Slide)]
+    if not slides:
+        raise Refused("expected windows: maps over what slides along an array")
+    return slides[0]
+
+
+def transformed_tiles(m: int, w: Windowed) -> Strategy:
+    """Tile, bring the kernels' map outside a tile's windows, transform."""
+    dims, rows, d = w.dims, w.outer, w.d
+    return seq(
+        sort([*dims.batch, *dims.columns, *dims.rows]),
+        *(merge(rows) for _ in dims.rows[1:]),
+        tiles(w.batch, (m,) * d),
+        sort([*range(rows), rows + d, *range(rows, rows + d)]),
+        nested(rows + 1, summed(d)),
+        nested(rows + 1, on_sum(m, d)),
+    )
+
+
+def three_stages(rows: int) -> Strategy:
+    """map results . map products . map transform, each a nest of its own"""
+    inner = (nested(i, stages_apart(i == rows - 1)) for i in reversed(range(rows)))
+    return seq(nested(rows, kernels_apart), *inner, simplify)
+
+
+def two_stages(rows: int) -> Strategy:
+    """map (results . products) . map transform"""
+    around = (nested(i, fission(place=(1,))) for i in reversed(range(rows - 1)))
+    return seq(nested(rows - 1, data_apart), *around, simplify)
+
+
+def one_stage(rows: int) -> Strategy:
+    """map (results . products . transform)"""
+    return seq(nested(rows, weights_apart), simplify)
+
+
+def weights_apart(e: Expr) -> Rewritten | None:
+    """Kernels are transformed before the map over them."""
+    assert isinstance(e, Map)
+    return before((*products(e.f.body), 1, 1))(e)
+
+
+def data_apart(e: Expr) -> Rewritten | None:
+    """Kernels and data are transformed before the maps over both."""
+    assert isinstance(e, Map)
+    inner = e.f.body
+    assert isinstance(inner, Map)
+    place = products(inner.f.body)
+    kernels = child(0, child(0, before((*place, 1, 1))))
+    return seq(kernels, fission(place=(0, 0, *place, 1, 0)))(e)
+
+
+def summed(dims: int) -> Strategy:
+    """map^dims (f . reduce)  becomes  map^dims f . map^dims (reduce from 0)"""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Map):
+            return None
+        if dims > 1:
+            deeper = seq(child(0, child(0, summed(dims - 1))), simplify)
+            return seq(deeper, attempt(_sums_apart))(e)
+        place = place_of_reduction(e.f.body)
+        if place is None:
+            raise Refused("expected a sum for each window and kernel")
+        return seq(attempt(at((0, 0, *place), release_init())), attempt(_sums_apart))(e)
+
+    return run
+
+
+def _sums_apart(e: Expr) -> Rewritten | None:
+    """The map of sums leaves the map of what is done to each."""
+    assert isinstance(e, Map)
+    body = e.f.body
+    if isinstance(body, Map):
+        epilogue = isinstance(body.xs, Map) and place_of_reduction(body.f) is None
+        return fission(place=(1,))(e) if epilogue else None
+    place = place_of_reduction(body)
+    return fission(place=place)(e) if place else None
+
+
+def on_sum(m: int, dims: int) -> Strategy:
+    """The law, at the map of sums alone."""
+
+    def run(e: Expr) -> Rewritten | None:
+        law = fewer_products(m=(m,) * dims, r=window_sizes(e))
+        return law(e)
+
+    return choice(run, child(1, run))
+
+
+def window_sizes(e: Expr) -> tuple[int, ...]:
+    """The sizes of the windows that a nest of maps goes over."""
+    if not isinstance(e, Map):
+        return ()
+    own = [s.size for s in (e.xs, *subterms(e.xs)) if isinstance(s, Slide)][:1]
+    return (*(n for n in own if isinstance(n, int)), *window_sizes(e.f.body))
+
+
+def products(e: Expr) -> Place:
+    """Where two transforms meet: their products."""
+    found = place_where(e, _is_products)
+    if found is None:
+        raise Refused(
+            "the windows and kernels are not summed in a way that a transform is known for"
+        )
+    return found
+
+
+def _is_products(e: Expr) -> bool:
+    return isinstance(e, Map) and isinstance(e.xs, Zip) and all(map(has_table, e.xs.parts))
+
+
+def has_table(e: Expr) -> bool:
+    return any(map(is_table, subterms(e)))
+
+
+def transformed_part(e: Expr) -> Place | None:
+    """Where in e something is zipped that a matrix is used on."""
+    zipped = place_where(e, lambda t: isinstance(t, Zip) and any(map(has_table, t.parts)))
+    if zipped is None:
+        return None
+    pairs = get(e, zipped)
+    assert isinstance(pairs, Zip)
+    return (*zipped, next(i for i, part in enumerate(pairs.parts) if has_table(part)))
+
+
+def sums(e: Expr, points: int) -> bool:
+    """Whether e is so many maps over points, the first of data and kernels, of sums."""
+    if not isinstance(e, Map):
+        return False
+    inner = e.f.body
+    done = isinstance(inner, Reduce) if points == 1 else sums(inner, points - 1)
+    return done and isinstance(e.xs, Zip)
+
+
+def kernels_apart(e: Expr) -> Rewritten | None:
+    """Kernels are transformed before the map over them, and their products made before results."""
+    assert isinstance(e, Map)
+    place = products(e.f.body)
+    return seq(before((*place, 1, 1)), before(place))(e)
+
+
+def before(place: Place) -> Strategy:
+    """What stands at a place in a map's body is made by a map of its own, before."""
+    return choice(fission_zip(place=place), fission(place=place))
+
+
+def stages_apart(innermost: bool) -> Strategy:
+    """map (results . products . transform)  becomes  map results . map products . map transform"""
+
+    def run(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        if not innermost:
+            return seq(fission(place=(1,)), child(1, fission(place=(1,))))(e)
+        place = made(e.f.body)
+        return seq(fission(place=(*place, 0, 0, 1, 0)), fission(place=place))(e)
+
+    return run
+
+
+def made(e: Expr) -> Place:
+    """Where the map of products stands, that a map of results reads."""
+    assert isinstance(e, Map)
+    return (1, 0) if isinstance(e.xs, Zip) else (1,)
