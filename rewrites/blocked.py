@@ -15,7 +15,7 @@ from ir.nodes import Expr, Level
 from rewrites.apart import in_parts, made_apart
 from rewrites.block import longest_inside, on_reduction, parallel, split_innermost
 from rewrites.dims import Dims, Refused, classify, shared_by_groups
-from rewrites.group import Items, has_vectors, staging, work_group
+from rewrites.group import has_vectors, side_by_side, staging, work_group
 from rewrites.hoist import block, share_chunks
 from rewrites.laws_map import split_map
 from rewrites.laws_reduce import partial_reduce
@@ -86,11 +86,11 @@ def _steps(params: frozenset[str], form: Blocked, dims: Dims) -> list[Strategy]:
         on_map(c + 1, split_map(k=LX * TR)),
         on_map(c + 2, split_map(k=LX)),
         on_map(c, seq(rounded(LY * TC), inside(split_map(k=LY * TC)))),
-        on_map(c + 1, split_map(k=LY)),
+        on_map(c + 1, split_map(k=TC)),
     ]
     if form.choices.room:
         steps.append(room(params))
-    # batch…, column tile, column block, column item, row tile, row block, row item
+    # batch…, column tile, column item, column block, row tile, row block, row item
     steps.append(sort([*range(c), c, c + 3, *(c + i for i in (SLICED if form.sliced else WHOLE))]))
     if form.sliced:
         steps.append(made_apart(c + 6, c + 2, in_slices(P)))
@@ -106,13 +106,11 @@ def _steps(params: frozenset[str], form: Blocked, dims: Dims) -> list[Strategy]:
 
 # What follows the tiles: column item, row item, column block, row block; the column block first
 # where sums are completed one of its columns at a time.
-WHOLE, SLICED = (2, 5, 1, 4), (1, 2, 5, 4)
+WHOLE, SLICED = (1, 5, 2, 4), (2, 1, 5, 4)
 
 
 def _stage(form: Blocked, t: Expr) -> Strategy:
-    along = V if form.along and not has_vectors(t) else None
-    return staging(_items(form), form.ahead, along)
-
-
-def _items(form: Blocked) -> Items:
-    return (LX, LY, P) if form.sliced else (LX, LY)
+    items = (LX, LY, P) if form.sliced else (LX, LY)
+    if has_vectors(t):
+        return staging(items, form.ahead)
+    return side_by_side(items, form.ahead, V if form.along else None)

@@ -2,7 +2,7 @@
 
 # key: e term, s strategy, t operand
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 
 from ir.nat import Size
@@ -71,49 +71,60 @@ def _vectors(t: Type) -> bool:
     return any(isinstance(leaf, Vector) for leaf in leaves(t))
 
 
-def staging(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
+def staging(items: Items, ahead: bool) -> Strategy:
     """view  =  views . toLocal . (copied by all work-items of the group) . views
 
-    The item's own dimensions, outermost in the operand, go innermost, so that neighbours in the
-    group read neighbours in the tile. `vector`: read in vectors along the reduction.
+    The items' own dimensions, outermost in the operand, go innermost, so that neighbours in the
+    group read neighbours in the tile.
+    """
+
+    def run(e: Expr) -> Rewritten | None:
+        dims = depth(type_of(e))
+        step = copied(items, dims, ahead)
+        for _ in items[1:]:
+            step = _inwards(dims - 1, step)
+        return step(e)
+
+    return run
+
+
+def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
+    """The same, but the reduction goes outermost: what an item reads at a step is side by side.
+
+    `vector`: copied in vectors along the reduction, and so written across the tile.
     """
 
     def run(e: Expr) -> Rewritten | None:
         dims = depth(type_of(e))
         if vector is None:
-            step = copied(items, dims, ahead)
-        else:
-            step = _copied_along(items, dims, ahead, vector)
-        for _ in items[1:]:
-            step = _inwards(dims - 1 - (vector is not None), step)
-        return step(e)
+            return _outwards(dims - 1, copied(items, dims, ahead))(e)
+        vectors = seq(copy(), vectorize_map(v=vector), inside(_in_rounds(items)))
+        across = _inwards(dims - 1, flattened(dims, vectors))
+        return _outwards(dims - 1, seq(across, to_local(ahead=ahead)))(e)
 
     return run
 
 
 def _inwards(levels: int, s: Strategy) -> Strategy:
     """s where the outermost dimension comes after the next `levels`."""
-    for level in reversed(range(levels)):
-        s = seq(transpose_inner(level=level), child(_of(level), s))
+    return rearranged(range(levels), s)
+
+
+def _outwards(levels: int, s: Strategy) -> Strategy:
+    """s where the innermost dimension comes before the `levels` around it."""
+    return rearranged(reversed(range(levels)), s)
+
+
+def rearranged(exchanges: Iterable[int], s: Strategy) -> Strategy:
+    """s where neighbouring dimensions have been exchanged, at these levels one after the other."""
+    for level in reversed([*exchanges]):
+        s = seq(transpose_inner(level=level), child(1 if level else 0, s))
     return s
-
-
-def _of(level: int) -> int:
-    """Which child a transposition at a level is of."""
-    return 1 if level else 0
 
 
 def copied(items: Items, dims: int, ahead: bool) -> Strategy:
     """Copied in the order of the tile."""
     return flattened(dims, seq(copy(), _in_rounds(items), to_local(ahead=ahead)))
-
-
-def _copied_along(items: Items, dims: int, ahead: bool, vector: Size) -> Strategy:
-    """Copied in vectors along the innermost dimension, and so written across the tile."""
-    level = dims - 2
-    vectors = seq(copy(), vectorize_map(v=vector), inside(_in_rounds(items)))
-    inner = seq(child(_of(level), flattened(dims, vectors)), to_local(ahead=ahead))
-    return seq(transpose_inner(level=level), child(_of(level), inner))
 
 
 def flattened(dims: int, s: Strategy) -> Strategy:

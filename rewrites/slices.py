@@ -8,12 +8,11 @@ from ir.typing import size_of
 from rewrites.apart import on_parts
 from rewrites.block import longest_inside, loop_nest, on_reduction, split_innermost
 from rewrites.dims import Refused
-from rewrites.group import Staging, levels, work_group
+from rewrites.group import Staging, levels, rearranged, work_group
 from rewrites.hoist import block, share_chunks
 from rewrites.laws_let import let_view
 from rewrites.laws_lower import copy_deep, share, to_local, to_seq
 from rewrites.laws_reduce import partial_reduce
-from rewrites.laws_view import transpose_inner
 from rewrites.normal import perfect, simplify
 from rewrites.reshape import sort
 from rewrites.rule import Rewritten, Strategy
@@ -61,7 +60,5 @@ def _together(e: Expr) -> Rewritten | None:
     """The parts of a column go to local memory, where each item finds those of its results."""
     rows = nest(e)[0].xs
     parts = rows.parts[-1] if isinstance(rows, Zip) else rows
-    made = seq(copy_deep(), spread(PARTS, skip), to_local())
-    for level in reversed(INTO_PARTS):
-        made = seq(transpose_inner(level=level), child(1 if level else 0, made))
+    made = rearranged(INTO_PARTS, seq(copy_deep(), spread(PARTS, skip), to_local()))
     return seq(share(term=parts, name="parts"), child(0, made), attempt(let_view()))(e)

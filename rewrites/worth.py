@@ -59,7 +59,7 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
         "lx": POWERS,
         "ly": POWERS,
         "tr": (1, 2, 4),
-        "tc": (1, 2, 4, 8, 16),
+        "tc": (1, 2, 4, 7, 8, 14, 16),
         "k": (*SMALL, 9, 11, 12, 16, 32),
         "p": COUNTS,
         "v": (2, 4, 8),
