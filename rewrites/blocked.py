@@ -43,7 +43,7 @@ class Blocked:
     sliced: bool = False  # the reduction in parts, one for each slice of a work-group
     flipped: bool = False  # rows and columns change roles
     along: bool = False  # columns are loaded along the reduction, in vectors
-    by_rows: bool = False  # a product of its own for each index of the outer columns
+    own: int = 0  # so many outer columns (-1: all but the last) have products of their own
 
 
 def blocked(params: frozenset[str], form: Blocked) -> Strategy:
@@ -61,8 +61,12 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
 def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
     """One kernel, its rows and columns found by what reaches its operands."""
     dims = classify(e)
-    if form.by_rows:
-        dims = Dims((*dims.batch, *dims.columns[:-1]), dims.rows, dims.columns[-1:])
+    if form.own and len(dims.columns) < 2:
+        raise Refused(
+            "results have one column: no outer ones that could have products of their own"
+        )
+    outer, columns = dims.columns[: form.own], dims.columns[form.own :]
+    dims = Dims((*dims.batch, *outer), dims.rows, columns)
     if form.flipped:
         dims = Dims(dims.batch, dims.columns, dims.rows)
     return in_tiles(params, form, dims)(e)

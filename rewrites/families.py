@@ -107,10 +107,15 @@ def _blocked(p: Program, views: Views = ALL) -> Iterator[Form]:
     ):
         split, sliced = parts == "split", parts == "sliced"
         words = [parts] * bool(parts) + ["ahead"] * ahead + ["flipped"] * flipped
-        by_rows = choices.windows is Windows.MEC
-        form = Blocked(choices, split, ahead, sliced, flipped, along, by_rows)
-        name = " ".join([*text.split(), *words, *["along"] * along])
-        yield Form(name, blocked(parameters(p), form), "blocked")
+        for each, own in OWN.get(choices.windows, (("", 0),)):
+            form = Blocked(choices, split, ahead, sliced, flipped, along, own)
+            name = " ".join([*text.split(), *[each] * bool(each), *words, *["along"] * along])
+            yield Form(name, blocked(parameters(p), form), "blocked")
+
+
+# Which outer columns have products of their own: of MEC all but the last, so that each row of
+# results does; of im2col the outermost may, images for example.
+OWN = {Windows.MEC: (("", -1),), Windows.IM2COL: (("", 0), ("each", 1))}
 
 
 def _io_optimal(p: Program) -> Iterator[Form]:

@@ -137,3 +137,17 @@ def test_toeplitz_matrices_are_stored_once_for_the_weights(
         assert "weights" not in {b for k in made.kernels if not k.prepack for b in k.arguments}
         result = session.build(made)({name: np.asarray(x) for name, x in inputs.items()})
         assert np.array_equal(result, np.asarray(evaluate(p, inputs))), form.name
+
+
+def test_im2col_multiplies_the_windows_of_all_images_at_once_or_of_each(session: Session) -> None:
+    p = program({"N": 3, "H": 4, "W": 5, "P": 0, "R": 2, "S": 1, "C": 4, "M": 8})
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
+    point = {"lx": 2, "ly": 2, "tr": 1, "tc": 4, "v": 4, "k": 2}  # 8 windows of 12 an image
+    groups = {}
+    for form in forms(p, "im2col"):
+        if form.name in ("blocked", "blocked each"):
+            made = generate(bound(lower(p, "im2col", form).program, point)).plan
+            launch = made.kernels[-1]
+            groups[form.name] = prod(launch.global_size) // prod(launch.local_size)
+            assert np.array_equal(session.build(made)(inputs), np.asarray(evaluate(p, inputs)))
+    assert groups == {"blocked": 5, "blocked each": 6}
