@@ -12,6 +12,7 @@ from functools import partial
 
 from ir.nat import named
 from ir.nodes import Expr, Level
+from rewrites.alone import one_each
 from rewrites.apart import in_parts, made_apart
 from rewrites.block import longest_inside, on_reduction, parallel, split_innermost
 from rewrites.dims import Dims, Refused, classify, shared_by_groups
@@ -27,7 +28,7 @@ from rewrites.reshape import merge, on_map, rounded, sort
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
 from rewrites.slices import in_slices, slices
-from rewrites.spine import inside, store_operands
+from rewrites.spine import inside
 from rewrites.strategy import seq, skip
 
 LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", "p"))
@@ -41,7 +42,6 @@ class Blocked:
     split: bool = False  # the reduction in parts, summed by a second kernel
     ahead: bool = False  # the next chunk is loaded while this one is used
     sliced: bool = False  # the reduction in parts, one for each slice of a work-group
-    flipped: bool = False  # rows and columns change roles
     along: bool = False  # columns are loaded along the reduction, in vectors
     own: int = 0  # so many outer columns (-1: all but the last) have products of their own
 
@@ -49,8 +49,7 @@ class Blocked:
 def blocked(params: frozenset[str], form: Blocked) -> Strategy:
     """Lower every kernel of a program this way."""
     return seq(
-        normalise,
-        store_operands(params),
+        one_each(params, normalise),
         prepare(params, form.choices),
         in_parts(partial_reduce(k=S)) if form.split else skip,
         wherever(partial(kernel, params, form)),
@@ -67,7 +66,7 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
         )
     outer, columns = dims.columns[: form.own], dims.columns[form.own :]
     dims = Dims((*dims.batch, *outer), dims.rows, columns)
-    if form.flipped:
+    if form.choices.flipped:
         dims = Dims(dims.batch, dims.columns, dims.rows)
     return in_tiles(params, form, dims)(e)
 

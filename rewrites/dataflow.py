@@ -13,6 +13,7 @@ from functools import partial
 from ir.nat import Size, named
 from ir.nodes import Expr, Level, Reduce, Zip
 from ir.typing import type_of
+from rewrites.alone import one_each
 from rewrites.block import on_reduction, parallel, split_innermost, trips
 from rewrites.dims import Dims, Refused, classify, reduction, shared_by_groups
 from rewrites.group import copied, has_vectors, staging, work_group
@@ -28,7 +29,7 @@ from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, rounded, sort
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth, has_reduction
-from rewrites.spine import inside, kernels, store_operands
+from rewrites.spine import inside, kernels
 from rewrites.strategy import at, attempt, child, choice, seq
 
 LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
@@ -37,8 +38,7 @@ LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
 def dataflow(params: frozenset[str], choices: Choices, ahead: bool) -> Strategy:
     """Lower every kernel of a program this way."""
     return seq(
-        normalise,
-        store_operands(params),
+        one_each(params, normalise),
         prepare(params, choices),
         kernels(partial(_kernel, ahead)),
         shared_by_groups,

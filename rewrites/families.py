@@ -78,38 +78,40 @@ ALL: Views = (
 )
 
 
-def _choices(p: Program, panel: Size, views: Views) -> Iterator[tuple[str, Choices]]:
+def _choices(
+    p: Program, views: Views, panel: Size, block: Size = 1
+) -> Iterator[tuple[str, Choices]]:
+    """What is stored and relaid, and its name; all twice where a block's sides may change roles."""
     relaid = [frozenset[str](), constants(p)] if constants(p) else [frozenset[str]()]
-    for (windows, room), names_ in product(views, relaid):
+    flips = (False,) if block == 1 else (False, True)
+    for flipped, (windows, room), names_ in product(flips, views, relaid):
         words = [windows.value, "room" * room, "relaid" * bool(names_)]
-        yield " ".join(filter(None, words)), Choices(windows, room, names_, panel)
+        choices = Choices(windows, room, names_, panel, block=block, flipped=flipped)
+        yield " ".join(filter(None, words)), choices
 
 
 def _registers(p: Program, views: Views = ALL) -> Iterator[Form]:
-    for flipped, panel in ((False, named("tr") * named("v")), (True, named("tx"))):
-        for (text, choices), level, tall, taps in product(
-            _choices(p, panel, views), (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
-        ):
-            words = ["items"] * (level is Level.GLOBAL) + ["tall"] * tall + ["taps"] * taps
-            form = Registers(choices, level, tall, taps, flipped)
-            name = " ".join([*text.split(), *words, *["flipped"] * flipped])
-            yield Form(name, registers(parameters(p), form), "registers")
+    choices_ = _choices(p, views, named("tr") * named("v"), named("tx"))
+    for (text, choices), level, tall, taps in product(
+        choices_, (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
+    ):
+        words = ["items"] * (level is Level.GLOBAL) + ["tall"] * tall + ["taps"] * taps
+        words += ["flipped"] * choices.flipped
+        form = Registers(choices, level, tall, taps)
+        yield Form(" ".join([*text.split(), *words]), registers(parameters(p), form), "registers")
 
 
 def _blocked(p: Program, views: Views = ALL) -> Iterator[Form]:
-    panel = named("lx") * named("tr") * named("v")
-    for (text, choices), parts, ahead, flipped, along in product(
-        _choices(p, panel, views),
-        ("", "split", "sliced"),
-        (False, True),
-        (False, True),
-        (False, True),
+    panel, block = named("lx") * named("tr") * named("v"), named("ly") * named("tc")
+    for (text, choices), parts, ahead, along in product(
+        _choices(p, views, panel, block), ("", "split", "sliced"), (False, True), (False, True)
     ):
         split, sliced = parts == "split", parts == "sliced"
-        words = [parts] * bool(parts) + ["ahead"] * ahead + ["flipped"] * flipped
+        words = [parts] * bool(parts) + ["ahead"] * ahead
+        words += ["flipped"] * choices.flipped + ["along"] * along
         for each, own in OWN.get(choices.windows, (("", 0),)):
-            form = Blocked(choices, split, ahead, sliced, flipped, along, own)
-            name = " ".join([*text.split(), *[each] * bool(each), *words, *["along"] * along])
+            form = Blocked(choices, split, ahead, sliced, along, own)
+            name = " ".join([*text.split(), *[each] * bool(each), *words])
             yield Form(name, blocked(parameters(p), form), "blocked")
 
 
@@ -121,14 +123,14 @@ OWN = {Windows.MEC: (("", -1),), Windows.IM2COL: (("", 0), ("each", 1))}
 def _io_optimal(p: Program) -> Iterator[Form]:
     panel = named("lx") * named("tr") * named("v")
     views = ((Windows.NONE, False), (Windows.PADDED, False), (Windows.PLANES, False))
-    for (text, choices), ahead in product(_choices(p, panel, views), (False, True)):
+    for (text, choices), ahead in product(_choices(p, views, panel), (False, True)):
         name = " ".join([*text.split(), *["ahead"] * ahead])
         yield Form(name, dataflow(parameters(p), choices, ahead), "io-optimal")
 
 
 def _lift(p: Program) -> Iterator[Form]:
     for (text, choices), stored, vectors, unrolled, coalesced in product(
-        _choices(p, named("kappa"), ALL), (False, True), (True, False), (True, False), (False, True)
+        _choices(p, ALL, named("kappa")), (False, True), (True, False), (True, False), (False, True)
     ):
         words = ["stored-sums"] * stored + ["vectors"] * vectors + ["unrolled"] * unrolled
         words += ["coalesced"] * coalesced

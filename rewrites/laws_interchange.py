@@ -2,7 +2,20 @@
 
 # key: f g functions, xs ys arrays, x y elements
 
-from ir.nodes import Expr, Get, Join, Lam, MakeTuple, Map, Pattern, Split, Transpose, Var, Zip
+from ir.nodes import (
+    Concat,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    MakeTuple,
+    Map,
+    Pattern,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
 from ir.terms import apply, free, lam, pattern_value
 from ir.typing import elem_of, size_of
 from rewrites.laws_map import tidy
@@ -128,3 +141,19 @@ def collapse(e: Expr) -> Expr | None:
             pairs = Join(Map(Lam(p, _paired(p, ys)), xs))
             return Split(n, Map(Lam((p, f.pattern), f.body), pairs))
     return None
+
+
+@rule(
+    "map (x -> concat (f x) (g x))  =  transpose (concat (transpose (map f)) (transpose (map g)))"
+)
+def concat_outside(e: Expr) -> Expr | None:
+    match e:
+        case Map(Lam(p, Concat() as both), xs):
+            return Transpose(_concat_of(p, both, xs))
+    return None
+
+
+def _concat_of(p: Pattern, part: Expr, xs: Expr) -> Expr:
+    if isinstance(part, Concat):
+        return Concat(_concat_of(p, part.a, xs), _concat_of(p, part.b, xs))
+    return Transpose(Map(Lam(p, part), xs))

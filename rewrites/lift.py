@@ -15,6 +15,7 @@ from ir.nat import Size, exact, named
 from ir.nodes import Expr, Level, Map, Slide
 from ir.terms import subterms
 from ir.typing import size_of
+from rewrites.alone import one_each
 from rewrites.apart import in_parts, made_apart, on_parts
 from rewrites.block import loop_nest, parallel
 from rewrites.dims import Dims, Refused, classify, shared_by_groups
@@ -30,7 +31,7 @@ from rewrites.prepare import Choices, Windows, prepare
 from rewrites.reshape import merge, on_map, sort, tile
 from rewrites.room import room, sunk
 from rewrites.rule import Rewritten, Strategy
-from rewrites.spine import inside, nest, store_operands
+from rewrites.spine import inside, nest
 from rewrites.spread import spread
 from rewrites.strategy import seq, skip
 
@@ -54,8 +55,7 @@ def lift(params: frozenset[str], form: Lift) -> Strategy:
     if form.coalesced:
         sums = seq(sums, stride_parts())
     return seq(
-        flat,
-        store_operands(params),
+        one_each(params, flat),
         prepare(params, form.choices),
         in_parts(sums) if form.stored_sums else skip,
         wherever(partial(_kernel, params, form, sums)),

@@ -37,7 +37,7 @@ def wherever(s: Strategy) -> Strategy:
             if not has_reduction(k):
                 return plain(k)
             try:
-                done = s(k)
+                done = _done(s, k)
             except Refused as why:
                 refused.append(why)
                 return plain(k)
@@ -50,6 +50,13 @@ def wherever(s: Strategy) -> Strategy:
         return done
 
     return run
+
+
+def _done(s: Strategy, e: Expr) -> Rewritten:
+    done = s(e)
+    if done is None:
+        raise Refused("what is summed up is neither split nor arranged by the laws that this needs")
+    return done
 
 
 def plain(e: Expr) -> Rewritten | None:

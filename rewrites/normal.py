@@ -11,7 +11,12 @@ from ir.terms import children, subterms
 from ir.types import Array
 from ir.typing import type_of
 from ir.views import is_view
-from rewrites.laws_interchange import interchange, interchange_beside, interchange_rows
+from rewrites.laws_interchange import (
+    concat_outside,
+    interchange,
+    interchange_beside,
+    interchange_rows,
+)
 from rewrites.laws_let import inline_once
 from rewrites.laws_map import fuse_maps, fuse_zip, inline_view, pull_view
 from rewrites.laws_reduce import (
@@ -39,10 +44,15 @@ def _turns(e: Expr) -> bool:
     return isinstance(e, Transpose) and isinstance(e.xs, Map) and has_reduction(e.xs)
 
 
+def _joins(e: Expr) -> bool:
+    """Whether e does more than look at an array: windows of sums would make them once for each."""
+    return isinstance(e, Map) and not is_view(e) and not (is_view(e.f.body) and has_reduction(e.xs))
+
+
 _fuse = choice(
     *(r() for r in SIMPLER),
     inline_view(),
-    when(lambda e: isinstance(e, Map) and not is_view(e), choice(fuse_maps(), fuse_zip())),
+    when(_joins, choice(fuse_maps(), fuse_zip())),
     fuse_reduce(),
     flatten_fold(),
     interchange_reduce_map(),
@@ -80,8 +90,9 @@ def pulled(e: Expr) -> Rewritten | None:
         return child(1, pulled)(e)
     if is_out_view(e):
         return child(len(children(e)) - 1, pulled)(e)
-    if isinstance(e, Map):
-        return choice(child(0, child(0, pulled)), pull_view())(e)
+    if isinstance(e, Map) and not is_view(e.f.body):
+        apart = when(has_reduction, concat_outside())
+        return choice(child(0, child(0, pulled)), pull_view(), apart)(e)
     return None
 
 

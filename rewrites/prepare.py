@@ -10,16 +10,15 @@ from ir.nat import Size
 from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Store, Zip
 from ir.terms import children, free
 from ir.typing import type_of
-from ir.views import is_view
-from rewrites.dims import Refused, classify
+from rewrites.dims import Refused
 from rewrites.gather import Layout, gathered, stored_at, views
 from rewrites.laws_lower import store
 from rewrites.laws_slide import slide_map
-from rewrites.laws_view import join_inner, round_open, split_inner, split_open, transpose_inner
+from rewrites.laws_view import transpose_inner
+from rewrites.relaid import relay
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import crops, depth, has_reduction
-from rewrites.spine import nested
-from rewrites.strategy import at, attempt, child, choice, seq, skip, when
+from rewrites.shape import crops, depth
+from rewrites.strategy import at, child, choice, seq, skip
 
 
 class Windows(Enum):
@@ -44,11 +43,14 @@ class Choices:
     relaid: frozenset[str] = frozenset()
     panel: Size = 1
     lanes: Size = 1
+    block: Size = 1  # the panels of what vectors do not go over
+    flipped: bool = False  # rows and columns change roles: vectors go over columns
 
 
 def prepare(params: frozenset[str], choices: Choices) -> Strategy:
     """Store what is to be stored; lay constants out in panels of the rows' block."""
-    return seq(_windows(params, choices), _relay(choices))
+    constants = relay(choices.relaid, choices.flipped, choices.panel, choices.block, choices.lanes)
+    return seq(_windows(params, choices), constants if choices.relaid else skip)
 
 
 def _windows(params: frozenset[str], choices: Choices) -> Strategy:
@@ -188,49 +190,3 @@ def _is_rows(e: Expr) -> bool:
 
 def _is_windows(e: Expr) -> bool:
     return has_windows(e) and not isinstance(e, Zip)
-
-
-def _relay(choices: Choices) -> Strategy:
-    """Where the rows' map goes over a constant, make that constant's rows innermost."""
-
-    def run(e: Expr) -> Rewritten | None:
-        if not choices.relaid:
-            return skip(e)
-        if not has_reduction(e):
-            raise Refused("the last kernel has no reduction whose constants could be relaid")
-        rows = classify(e).rows
-        if not rows:
-            return skip(e)
-        return nested(rows[0], when(lambda m: isinstance(m, Map), child(1, parts)))(e)
-
-    def parts(xs: Expr) -> Rewritten | None:
-        count = len(xs.parts) if isinstance(xs, Zip) else 1
-        each = (
-            [child(i, attempt(panel)) for i in range(count)]
-            if isinstance(xs, Zip)
-            else [attempt(panel)]
-        )
-        return seq(*each)(xs)
-
-    def panel(xs: Expr) -> Rewritten | None:
-        constant = free(xs) and free(xs) <= choices.relaid and is_view(xs)
-        if not constant or depth(type_of(xs)) < 2:
-            return None
-        return panels(depth(type_of(xs)), choices.panel, choices.lanes)(xs)
-
-    return run
-
-
-def panels(dims: int, width: Size, lanes: Size = 1, made: Strategy = skip) -> Strategy:
-    """id = undo . store . (rows in panels of `width`, a panel's rows innermost but for `lanes`
-    elements of each); `made` on what is stored"""
-    flat = dims if lanes == 1 else 2  # lanes may go from one row of a row to the next
-    opened: Strategy = seq(store(), child(0, made))
-    for level in reversed(range(1, flat)):
-        opened = seq(transpose_inner(level=level), child(1, opened))
-    if lanes != 1:
-        opened = seq(split_inner(k=lanes, level=2), child(1, opened))
-    for _ in range(flat, dims):
-        opened = seq(join_inner(level=2), child(1, opened))
-    steps = seq(split_open(k=width), child(0, opened))
-    return choice(seq(round_open(k=width), child(1, steps)), steps)

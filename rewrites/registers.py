@@ -12,6 +12,7 @@ from functools import partial
 
 from ir.nat import named
 from ir.nodes import Expr, Level
+from rewrites.alone import one_each
 from rewrites.block import (
     longest_inside,
     longest_outside,
@@ -30,7 +31,7 @@ from rewrites.prepare import Choices, has_windows, prepare
 from rewrites.reshape import merge, on_map, rounded, sort, tile
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
-from rewrites.spine import inside, nest, store_operands
+from rewrites.spine import inside, nest
 from rewrites.strategy import seq
 
 
@@ -42,14 +43,12 @@ class Registers:
     level: Level = Level.GROUP
     tall: bool = False  # also a block over the second-innermost columns
     taps_inside: bool = False  # the longest reduction is the outermost loop
-    flipped: bool = False  # vectors over columns (pixels), blocks of rows (channels)
 
 
 def registers(params: frozenset[str], form: Registers) -> Strategy:
     """Lower every kernel of a program this way."""
     return seq(
-        normalise,
-        store_operands(params),
+        one_each(params, normalise),
         prepare(params, form.choices),
         wherever(partial(kernel, params, form)),
     )
@@ -57,7 +56,7 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
 
 def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
     """One kernel, its rows and columns found by what reaches its operands."""
-    dims = _flipped(e) if form.flipped else classify(e)
+    dims = _flipped(e) if form.choices.flipped else classify(e)
     return in_blocks(params, form, dims)(e)
 
 
@@ -67,10 +66,15 @@ def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
 
 
 def _flipped(e: Expr) -> Dims:
-    """Rows and columns change roles; of windows only a row of them, as the next one is apart."""
+    """Rows and columns change roles; of windows only a row of them, as the next one is apart.
+
+    Where no operand is the same for all columns, the innermost batch (channels) becomes rows.
+    """
     dims = classify(e)
-    if not dims.rows or not dims.columns:
-        raise Refused("no operand is shared between results: rows and columns cannot change roles")
+    if not dims.columns or not dims.rows + dims.batch:
+        raise Refused("all dimensions reach the one operand: vectors have no other side to go over")
+    if not dims.rows:
+        return Dims(dims.batch[:-1], dims.batch[-1:], dims.columns)
     apart = len(dims.columns) - 1 if has_windows(e) else 0
     return Dims(dims.batch, dims.columns[apart:], (*dims.columns[:apart], *dims.rows))
 

@@ -95,15 +95,25 @@ class Fold:
 
 
 def fold_of(f: Lam) -> Fold | None:
-    """acc + g(x), acc * g(x), max(acc, g(x)) or min(acc, g(x)), either way round."""
+    """acc + g(x), acc * g(x), max(acc, g(x)) or min(acc, g(x)), either way round, in any order."""
     if not isinstance(f.pattern, tuple) or not isinstance(f.pattern[0], Var):
         return None
-    acc = f.pattern[0].name
-    match f.body:
-        case Binary(("+" | "*" | "max" | "min") as op, Var(name, _), term) if name == acc:
-            return Fold(op, term) if acc not in free(term) else None
-        case Binary(("+" | "*" | "max" | "min") as op, term, Var(name, _)) if name == acc:
-            return Fold(op, term) if acc not in free(term) else None
+    return _folded(f.body, f.pattern[0].name)
+
+
+def _folded(e: Expr, acc: str) -> Fold | None:
+    match e:
+        case Let(p, value, body) if acc not in free(value):
+            inner = _folded(body, acc)
+            return inner and Fold(inner.op, Let(p, value, inner.term))
+        case Binary("+" | "*" | "max" | "min" as op, a, b):
+            mine, term = (a, b) if acc in free(a) else (b, a)
+            if acc in free(term):
+                return None
+            if isinstance(mine, Var):
+                return Fold(op, term) if mine.name == acc else None
+            inner = _folded(mine, acc)
+            return Fold(op, Binary(op, inner.term, term)) if inner and inner.op == op else None
     return None
 
 

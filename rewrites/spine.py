@@ -80,6 +80,11 @@ def computed(e: Expr) -> Rewritten | None:
     return skip(e)
 
 
+def is_computed(e: Expr) -> bool:
+    """Whether e is a reduction, or a map that does more than rearrange its elements."""
+    return isinstance(e, Reduce) or (isinstance(e, Map) and not is_view(e.f.body))
+
+
 def is_beside(e: Expr) -> bool:
     """Whether e is several results side by side, something being computed for one of them."""
     return isinstance(e, MakeTuple | Concat | Zip) and not is_view(e)
@@ -114,7 +119,7 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
     def operand(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):
             return child(0, on_spine)(e)
-        if isinstance(e, Map | Reduce) and free(e) <= params and has_reduction(e):
+        if is_computed(e) and free(e) <= params and has_reduction(e):
             return seq(store(), child(0, on_spine))(e)
         return each(operand)(e)
 

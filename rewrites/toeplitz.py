@@ -28,8 +28,9 @@ from rewrites.laws_view import flat_zip
 from rewrites.matrices import tidied
 from rewrites.naive import wherever
 from rewrites.normal import normalise
-from rewrites.prepare import panels, prepare
+from rewrites.prepare import prepare
 from rewrites.registers import Registers, in_blocks
+from rewrites.relaid import panels
 from rewrites.rule import Rewritten, Strategy, get
 from rewrites.shape import depth
 from rewrites.spectral import rows

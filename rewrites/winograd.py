@@ -18,9 +18,9 @@ from rewrites.fused import Fused, in_one_kernel, kernels_of
 from rewrites.matrices import tidied, transform_kernel
 from rewrites.naive import wherever
 from rewrites.normal import normalise
-from rewrites.prepare import panels
 from rewrites.registers import Registers
 from rewrites.registers import kernel as registers_kernel
+from rewrites.relaid import panels
 from rewrites.reshape import merge, sort, swap
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nested

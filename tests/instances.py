@@ -3,6 +3,7 @@
 # key: g source of terms, n m k sizes, t u types
 
 from collections.abc import Callable
+from functools import reduce
 
 from terms import OPERATORS, Terms, inside
 
@@ -11,6 +12,7 @@ from ir.nodes import (
     AsScalar,
     AsVector,
     Binary,
+    Concat,
     Edge,
     Expr,
     Get,
@@ -38,6 +40,7 @@ from ir.parse import parse
 from ir.terms import apply, children, free, identity, lam, lam2, pattern_value, subterms, variables
 from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type
 from ir.typing import elem_of, size_of, type_of
+from rewrites import laws_capture as captures
 from rewrites import laws_fourier as fourier
 from rewrites import laws_hoist as out
 from rewrites import laws_interchange as nests
@@ -241,6 +244,24 @@ def mapped_inside(g: Terms) -> Expr:
     ys = own_rows(g, Lam(p, g.literal(FLOAT)))
     f = g.function(elem_of(ys), g.type())
     return Map(Lam(p, Map(f, ys)), xs)
+
+
+def map_of_concat(g: Terms) -> Expr:
+    """map (x -> concat (f x) (g x)) xs"""
+    xs, t = g.xs(), g.type()
+    p = g.pattern(elem_of(xs))
+    scope = inside(None, p)
+    first, *others = (g.value(Array(t, g.size()), scope) for _ in range(g.size(2, 3)))
+    return Map(Lam(p, reduce(Concat, others, first)), xs)
+
+
+def captured(g: Terms) -> Instance:
+    """A reduction whose function looks at x."""
+    e = a_reduce(g, g.one_of(g.xs, g.zipped)(n=g.size()))
+    x = g.param(FLOAT)
+    assert isinstance(e.f.pattern, tuple)
+    own = Binary("+", e.f.body, x) if type_of(e.f.body) == FLOAT else e.f.body
+    return Reduce(e.init, Lam(e.f.pattern, own), e.xs), {"x": x}
 
 
 def pull_view(g: Terms) -> Expr:
@@ -836,6 +857,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     nests.interchange_rows: plain(map_of_rows),
     nests.interchange_zip: plain(zip_inside),
     nests.interchange_mapped: plain(mapped_inside),
+    nests.concat_outside: plain(map_of_concat),
+    captures.carry: captured,
     nests.interchange_beside: plain(lambda g: nested_maps(g, own_rows)),
     nests.pair: plain(lambda g: nested_maps(g, own_rows)),
     nests.collapse: plain(lambda g: nested_maps(g, g.one_of(own_rows, outer_rows))),

@@ -92,7 +92,35 @@ def test_either_side_of_a_product_may_be_the_vectors(session: Session, form: str
     assert runs_right(session, program, plan)
 
 
+DEPTHWISE = """
+conv(const weights : [[[float]C]K]K, image : [[[float]C]W]H) =
+  map2d(window -> map((channel, taps) -> dot(channel, taps),
+      zip(transpose(join(window)), transpose(join(weights)))), slide2d(K, 1, image))
+where C = 8, W = 6, H = 5, K = 3
+"""
+FULLY_CONNECTED = """
+fc(const weights : [[float]N]M, xs : [float]N) = map(row -> dot(row, xs), weights)
+where M = 8, N = 6
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "names"),
+    [
+        (DEPTHWISE, "flipped", ("tr", "tx", "v")),  # vectors of channels
+        (FULLY_CONNECTED, "relaid", ("k", "tr", "v")),  # each row of weights is another vector's
+        (PROJECTED, "relaid flipped", ("k", "tr", "tx", "v")),  # the constant has the vectors
+    ],
+)
+def test_whichever_dimension_vectors_go_over_may_be_contiguous(
+    session: Session, text: str, form: str, names: tuple[str, ...]
+) -> None:
+    program, plan = made(text, form, {"k": 1} | {name: POINT[name] for name in names})
+    assert gathers(plan.source) == []
+    assert runs_right(session, program, plan)
+
+
 def test_what_has_one_operand_has_no_sides_to_exchange() -> None:
     pooling = parse("f(xs : [[float]4]6) = map(row -> maximum(row), xs)")
-    with pytest.raises(UserError, match="rows and columns cannot change roles"):
+    with pytest.raises(UserError, match="no other side"):
         lowering(pooling, "registers", "flipped")

@@ -24,6 +24,7 @@ from ir.terms import free, subterms
 from ir.types import FLOAT, Array, equal
 from ir.typing import type_of
 from rewrites import laws_bilinear as bilinear
+from rewrites import laws_capture as captures
 from rewrites import laws_fourier as fourier
 from rewrites import laws_hoist as out
 from rewrites import laws_interchange as nests
@@ -159,6 +160,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (nests.interchange_rows, {}, XSS, "map(row -> map(x -> x + at(0, row), row), xss)"),
     (nests.interchange_zip, {}, XSS, "map(row -> map((x, y) -> x + y, zip(row, row)), xss)"),
     (nests.interchange_mapped, {}, XSS, "map(row -> map(x -> x + at(0, row), row), xss)"),
+    (nests.concat_outside, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (nests.interchange_beside, {}, XSS, "map(row -> at(0, row), xss)"),
     (nests.pair, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (nests.collapse, {}, XSS, "map(row -> at(0, row), xss)"),
@@ -184,6 +186,10 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (
         folds.interchange_reduce, {}, XSS,
         "reduce(0.0, (acc, row) -> reduce(acc, (a, x) -> a + x * at(0, row), row), xss)",
+    ),
+    (
+        captures.carry, {"x": Var("b", FLOAT)}, f"{XS}, b : float",
+        "reduce(b, (acc, x) -> acc + x, xs)",
     ),
     (folds.fuse_reduce, {}, XS, SUM.format(0.0, "xs")),
     (

@@ -1,0 +1,81 @@
+"""Constants laid out anew: in panels of the block that a work-item or a group makes of them."""
+
+# key: e term, s strategy, n position in the nest
+
+from ir.nat import Size
+from ir.nodes import Expr, Map, Zip
+from ir.terms import free
+from ir.typing import type_of
+from ir.views import is_view
+from rewrites.dims import Dims, Refused, classify
+from rewrites.laws_lower import store
+from rewrites.laws_view import join_inner, round_open, split_inner, split_open, transpose_inner
+from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import depth
+from rewrites.spine import kernels, nested
+from rewrites.strategy import attempt, child, choice, seq, skip, when
+
+Side = tuple[int, ...]  # the position of a map, or none
+
+
+def relay(
+    constants: frozenset[str], flipped: bool, vectors: Size, others: Size, lanes: Size
+) -> Strategy:
+    """In each kernel the constants that vectors go over in panels of them, the others in theirs."""
+
+    def run(e: Expr) -> Rewritten | None:
+        done = kernels(each)(e)
+        if done is None or not done[1]:
+            raise Refused("no kernel goes over a constant that could be laid out for it")
+        return done
+
+    def each(e: Expr) -> Rewritten | None:
+        try:
+            first, second = sides(classify(e), flipped)
+        except Refused:
+            return skip(e)
+        over = [_over(constants, n, vectors, lanes) for n in first]
+        over += [_over(constants, n, others, 1) for n in second if others != 1]
+        return seq(*over)(e)
+
+    return run
+
+
+def sides(dims: Dims, flipped: bool) -> tuple[Side, Side]:
+    """The maps that are made of vectors, and those that are not: the innermost of each."""
+    rows, columns, batch = dims.rows[:1], dims.columns[-1:], dims.batch[-1:]
+    if not rows:
+        return (batch, columns) if flipped else (columns, ())
+    return (columns, rows) if flipped else (rows, columns)
+
+
+def _over(constants: frozenset[str], n: int, width: Size, lanes: Size) -> Strategy:
+    """The constants that the map at a position goes over in panels of so many."""
+
+    def panel(xs: Expr) -> Rewritten | None:
+        constant = free(xs) and free(xs) <= constants and is_view(xs)
+        if not constant or depth(type_of(xs)) < 2:
+            return None
+        return panels(depth(type_of(xs)), width, lanes)(xs)
+
+    def parts(xs: Expr) -> Rewritten | None:
+        if not isinstance(xs, Zip):
+            return attempt(panel)(xs)
+        return seq(*(child(i, attempt(panel)) for i in range(len(xs.parts))))(xs)
+
+    return attempt(nested(n, when(lambda m: isinstance(m, Map), child(1, parts))))
+
+
+def panels(dims: int, width: Size, lanes: Size = 1, made: Strategy = skip) -> Strategy:
+    """id = undo . store . (rows in panels of `width`, a panel's rows innermost but for `lanes`
+    elements of each); `made` on what is stored"""
+    flat = dims if lanes == 1 else 2  # lanes may go from one row of a row to the next
+    opened: Strategy = seq(store(), child(0, made))
+    for level in reversed(range(1, flat)):
+        opened = seq(transpose_inner(level=level), child(1, opened))
+    if lanes != 1:
+        opened = seq(split_inner(k=lanes, level=2), child(1, opened))
+    for _ in range(flat, dims):
+        opened = seq(join_inner(level=2), child(1, opened))
+    steps = seq(split_open(k=width), child(0, opened))
+    return choice(seq(round_open(k=width), child(1, steps)), steps)
