@@ -18,6 +18,7 @@ from codegen.devices import Device
 from explore.layers import Layer, layers
 from explore.reference import inputs_of, load_reference, relative_error
 from explore.rival import COPIES, Rival, Way, absent, on_host_clock
+from explore.torch_memory import scratch_bytes
 from ir.nodes import Program
 
 SAME = 1e-9
@@ -41,7 +42,9 @@ def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival
         found = recognised(program, seed, reference)
         if found is None:
             return absent("the program is no convolution or linear layer that torch has")
-        ways = {name: _way(found, name, gpu) for name in _formats(found)}
+        names = _formats(found)
+        scratch = {} if gpu else scratch_bytes(found, names, torch.get_num_threads())
+        ways = {name: _way(found, name, gpu, scratch.get(name, 0)) for name in names}
     threads = "" if gpu else f", {torch.get_num_threads()} threads"
     return Rival(found.words, ways, f"torch {torch.__version__}{threads}")
 
@@ -79,19 +82,23 @@ def _formats(layer: Layer) -> tuple[str, ...]:
     return ("row major",) if layer.geometry is None else ("channels first", "channels last")
 
 
-def _way(layer: Layer, name: str, gpu: bool) -> Way:
+def operands(layer: Layer, name: str, device: str) -> tuple[Any, Any, Any]:
+    """Input, weights and biases (or None) in a memory format."""
     import torch
 
     order = torch.channels_last if name == "channels last" else torch.contiguous_format
-    device = "cuda" if gpu else "cpu"
     x, w = (
         torch.from_numpy(a).float().to(device).contiguous(memory_format=order)
         for a in (layer.x, layer.w)
     )
-    b = None if layer.b is None else torch.from_numpy(layer.b).float().to(device)
+    return x, w, None if layer.b is None else torch.from_numpy(layer.b).float().to(device)
+
+
+def _way(layer: Layer, name: str, gpu: bool, scratch: int) -> Way:
+    x, w, b = operands(layer, name, "cuda" if gpu else "cpu")
     xs = [x.clone() for _ in range(COPIES)]
     run = forward(layer)
-    held = _bytes(run, xs[0], w, b, gpu)
+    held = _bytes(run, xs[0], w, b, gpu) + scratch
     if gpu:
         return Way(_replayed(run, xs, w, b), held)
     return Way(_hosted(run, xs, w, b), held)

@@ -1,6 +1,8 @@
 """Peers: which programs have one, and is it measured and kept?"""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from explore.peers import KNOWN, one_pass
 from explore.records import Failed
 from explore.reference import stored_reference
 from explore.rival import Timed
+from explore.torch_memory import GIVEN_BACK, PAGES, PEAK_RESET, scratch_bytes
 from explore.torch_peer import recognised
 from ir.parse import parse, parse_file
 
@@ -69,6 +72,33 @@ def test_a_peer_is_timed_in_each_of_its_ways(
     assert isinstance(passed, Timed), passed
     assert set(passed.ns) == ways
     assert set(passed.bytes.values()) == {4 * (2 * 12 * 12 * 4 + 12 * 12 * 28 + 32 * 36 + 32)}
+
+
+def test_growth_of_a_process_is_what_it_allocates() -> None:
+    if not os.access(PEAK_RESET, os.W_OK):
+        pytest.skip("this system does not say by how much a process grows")
+    wanted = 20 << 20
+    code = (
+        "import numpy; from explore.torch_memory import grows_by\n"
+        f"print(grows_by(lambda: numpy.ones({wanted}, numpy.uint8)), grows_by(lambda: None))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=os.environ | GIVEN_BACK, stdout=subprocess.PIPE, check=True)
+    grown, idle = map(int, done.stdout.split())
+    assert wanted <= grown < wanted + (1 << 20)
+    assert idle < PAGES
+
+
+def test_scratch_of_a_layer_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    if not os.access(PEAK_RESET, os.W_OK):
+        pytest.skip("this system does not say by how much a process grows")
+    program = parse_file(EXAMPLES / "vgg.lift", {"C": 64, "W": 14, "M": 64})
+    layer = recognised(program, 0, stored_reference(program, 0, tmp_path))
+    assert layer is not None
+    found = scratch_bytes(layer, ("channels last",), 1)
+    assert set(found) == {"channels last"}
+    assert 0 <= found["channels last"] < 8 << 20
 
 
 @pytest.mark.parametrize("peer", sorted(KNOWN))
