@@ -179,10 +179,13 @@ def _spectral_products() -> dict[str, Registers | Blocked]:
 
 
 def _strassen(p: Program) -> Iterator[Form]:
-    for levels, level in product((1, 2), (Level.GROUP, Level.GLOBAL)):
-        form = Strassen(levels, Registers(Choices(), level))
-        words = [("once", "twice")[levels - 1], *["items"] * (level is Level.GLOBAL)]
-        yield Form(" ".join(words), strassen(parameters(p), form), "registers")
+    ways: dict[str, Registers | Blocked] = {
+        "registers": Registers(Choices(), Level.GLOBAL),
+        "blocked": Blocked(Choices()),
+    }
+    for (levels, often), (way, products) in product(((1, "once"), (2, "twice")), ways.items()):
+        form = Strassen(levels, products)
+        yield Form(f"{often} {way}", strassen(parameters(p), form), way)
 
 
 def _fft(p: Program) -> Iterator[Form]:

@@ -28,10 +28,10 @@ from rewrites.matrices import in_registers, source, tidied
 from rewrites.normal import perfect, simplify
 from rewrites.registers import placed, vectors
 from rewrites.reshape import merge, on_map, sort, tile
-from rewrites.rule import Place, Rewritten, Strategy, get
+from rewrites.rule import Rewritten, Strategy, get
 from rewrites.spine import body, inside, nested
 from rewrites.strategy import at, attempt, child, everywhere, place_where, seq
-from rewrites.transforms import has_table, sums, transformed_part
+from rewrites.transforms import divided, has_table, sums, transformed_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,9 @@ def _sums_apart(points: int) -> Strategy:
 
     def outer(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
-        return fission(place=_source(e.f.body))(e)
+        return fission(place=divided(e.f.body))(e)
 
     return seq(body(inner), outer, simplify)
-
-
-def _source(e: Expr) -> Place:
-    """Where in a map what it was divided from stands: last."""
-    assert isinstance(e, Map)
-    return (1, len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else (1,)
 
 
 def _in_registers(points: int) -> Strategy:
@@ -98,7 +92,7 @@ def _in_registers(points: int) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         results = body(inside(seq(body(inside(attempt(in_registers))), to_seq(unrolled=True))))
-        return seq(at(_source(e), _sums(points)), results, to_seq(unrolled=True))(e)
+        return seq(at(divided(e), _sums(points)), results, to_seq(unrolled=True))(e)
 
     return run
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from ir.nat import Size, exact
+from ir.nat import Size
 from ir.nodes import (
     At,
     Binary,
     Expr,
     Get,
-    Join,
     Lam,
     Lit,
     MakeArray,
@@ -21,7 +20,6 @@ from ir.nodes import (
     Map,
     Reduce,
     Slide,
-    Split,
     Transpose,
     Unary,
     Var,
@@ -29,16 +27,14 @@ from ir.nodes import (
 )
 from ir.terms import apply, free, fresh, lam, lam2, let
 from ir.types import FLOAT, Array, Tuple, Type
-from ir.typing import array_of, elem_of, size_of, type_of
+from ir.typing import elem_of, type_of
 from ir.views import is_table
 from rewrites.bilinear import (
     Matrix,
-    block_product,
     complex_product,
     cook_toom,
     correlation,
     gauss,
-    strassen,
 )
 from rewrites.laws_view import swapped
 from rewrites.linear import added, bilinear
@@ -97,7 +93,7 @@ def _one(e: Expr) -> Correlation | None:
     match e:
         case Map(Lam(Var(w, _), Reduce(z, f, Zip((_, _) as parts))), Slide(int(r), 1, d)):
             ordered = _ordered(parts, w)
-            if ordered is None or not _is_zero(z):
+            if ordered is None or not is_zero(z):
                 return None
             product = _product(f, ordered)
             taps = parts[1 - ordered]
@@ -118,14 +114,14 @@ def _two(e: Expr) -> Correlation | None:
             Slide(int(r), 1, d),
         ) if rows == v and x == y:
             ordered = _ordered(parts, w)
-            if ordered is None or not _is_zero(z) or rows in free(parts[1 - ordered]):
+            if ordered is None or not is_zero(z) or rows in free(parts[1 - ordered]):
                 return None
             product = _inner(f, ordered)
             return Correlation(d, parts[1 - ordered], (r, s), product) if product else None
     return None
 
 
-def _is_zero(z: Expr) -> bool:
+def is_zero(z: Expr) -> bool:
     return isinstance(z, Lit) and z.value == 0
 
 
@@ -191,60 +187,7 @@ def _products(f: Lam, data: Expr, taps: Expr, dims: int) -> Expr:
     return Map(step, pairs)
 
 
-# ---- products of matrices and of complex numbers
-
-
-@rule(
-    "map (x -> map (y -> reduce 0 (+ *) (zip x y)) ys) xs  =  blocks joined . A [(G xs') ⊗ (B ys')]"
-    ",  xs' and ys' in 2 × 2 blocks, ⊗ the product of matrices",
-    rounding=2 * strassen().amplification(),
-)
-def fewer_blocks(e: Expr) -> Expr | None:
-    """Strassen's seven products of blocks, where every side is even."""
-    match e:
-        case Map(Lam(Var(x, _), Map(Lam(Var(y, _), Reduce(z, f, Zip(parts))), ys)), xs):
-            sides = size_of(xs), size_of(ys), size_of(parts[0])
-            if any(not isinstance(n, int) or n % 2 for n in sides) or x in free(ys):
-                return None
-            names = [p.name for p in parts if isinstance(p, Var)]
-            if sorted(names) != sorted((x, y)) or not _is_zero(z) or not _sums_products(f):
-                return None
-            return _by_blocks(xs, ys)
-    return None
-
-
-def _by_blocks(xs: Expr, ys: Expr) -> Expr:
-    algorithm = strassen()
-    assert algorithm.computes(block_product)
-    left = transformed([algorithm.g], _blocks(xs))
-    right = transformed([algorithm.b], _blocks(ys))
-    t, u = elem_of(left), elem_of(right)
-    step = lam2(("xs", "ys"), (t, u), matrix_product)
-    results = transformed([algorithm.a], Map(step, Zip((left, right))))
-    rows = swapped(Split(2, results), 1)
-    whole = lam("rows", elem_of(rows), lambda r: Map(lam("row", elem_of(r), Join), r))
-    return Join(Map(whole, rows))
-
-
-def matrix_product(xs: Expr, ys: Expr) -> Expr:
-    """Every row of xs with every row of ys."""
-    row = lam("x", elem_of(xs), lambda x: Map(lam("y", elem_of(ys), lambda y: dot(x, y)), ys))
-    return Map(row, xs)
-
-
-def _blocks(xs: Expr) -> Expr:
-    """[[T]k]n -> [[[T](k/2)](n/2)]4"""
-    rows, columns = size_of(xs), array_of(Var("_", elem_of(xs))).size
-    halves = Split(exact(rows, 2), xs)
-    cut = Map(
-        lam(
-            "half",
-            elem_of(halves),
-            lambda h: Map(lam("row", elem_of(h), lambda r: Split(exact(columns, 2), r)), h),
-        ),
-        halves,
-    )
-    return Join(swapped(cut, 1))
+# ---- products of complex numbers
 
 
 @rule(
@@ -332,13 +275,13 @@ def spell_rows(e: Expr) -> Expr | None:
         case Map(
             Lam(Var(row, _), Reduce(z, f, Zip((Var(other, _), xs)))), MakeArray() as table
         ) if row == other and row not in free(xs) and is_table(table):
-            if not _is_zero(z) or not _sums_products(f):
+            if not is_zero(z) or not sums_products(f):
                 return None
             return MakeArray(tuple(_spelled(_numbers(r), xs) for r in table.parts))
     return None
 
 
-def _sums_products(f: Lam) -> bool:
+def sums_products(f: Lam) -> bool:
     """(acc, (c, x)) -> acc + c * x"""
     opened = _opened(f, 0)
     if opened is None:

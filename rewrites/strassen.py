@@ -1,7 +1,8 @@
 """The family `strassen`: a matrix product by seven products of half its size, or of each of these.
 
-What is added of the blocks of an operand is stored, the products are matrix products in a batch,
-and what is added of them is the result.
+Rows and columns are those of the reduction's operands, whatever nest of maps goes over them: the
+pixels and channels of a convolution too. What is added of the blocks of an operand is stored, the
+products are matrix products in a batch, and what is added of them is the result.
 """
 
 # key: e term, s strategy, level how often the law was used around
@@ -10,23 +11,29 @@ from dataclasses import dataclass
 from functools import partial
 
 from ir.nat import named
-from ir.nodes import Expr, Map
-from ir.typing import size_of
+from ir.nodes import Expr, Map, Var, Zip
+from ir.terms import free
 from rewrites.block import trips
-from rewrites.dims import Refused, reduction
-from rewrites.laws_bilinear import fewer_blocks
+from rewrites.blocked import Blocked
+from rewrites.dims import Dims, Refused, classify, reduction
+from rewrites.hoist import place_of_reduction
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission
 from rewrites.laws_pad import fission_zip
+from rewrites.laws_product import fewer_blocks, round_product
+from rewrites.laws_reduce import release_init
+from rewrites.laws_zip import unused_part
 from rewrites.matrices import tidied, transform_kernel
 from rewrites.naive import wherever
 from rewrites.normal import flat, perfect
-from rewrites.registers import Registers, kernel
-from rewrites.reshape import swap
-from rewrites.rule import Rewritten, Strategy
-from rewrites.spine import inside, nest
-from rewrites.strategy import at, child, seq
-from rewrites.transforms import products, stored_as
+from rewrites.registers import Registers
+from rewrites.reshape import merge, sort, swap
+from rewrites.rule import Place, Rewritten, Strategy, get
+from rewrites.shape import bound, has_reduction
+from rewrites.spine import inside, nested
+from rewrites.strategy import at, attempt, child, everywhere, seq, skip
+from rewrites.transforms import before, products, stored_as
+from rewrites.winograd import product_kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +41,125 @@ class Strassen:
     """What distinguishes the lowered forms of the family; numbers are parameters instead."""
 
     levels: int  # how often a product becomes seven
-    products: Registers  # how these are made
+    products: Registers | Blocked  # how these are made
 
 
 def strassen(params: frozenset[str], form: Strassen) -> Strategy:
     """Lower a program this way."""
 
     def run(e: Expr) -> Rewritten | None:
-        _refuse(e, form.levels)
-        place = products(_cut(e)[0])
-        return seq(_cut, at(place, _stages(form.levels, 1)), transform_kernel(2, VO))(e)
+        dims = classify(e)
+        if not dims.rows or not dims.columns or len(trips(reduction(e))) != 1:
+            raise Refused("expected a matrix product: rows, columns, and one sum for each pair")
+        batch = min(1, len(dims.batch))
+        return seq(_matrices(dims), inside(_lowered(form.levels, batch)))(e)
 
-    return seq(flat, run, wherever(partial(kernel, params, form.products)))
+    return seq(flat, run, wherever(partial(product_kernel, params, form.products)))
 
 
-def _refuse(e: Expr, levels: int) -> None:
-    maps, sums = nest(e), trips(reduction(e))
-    if len(maps) != 2 or len(sums) != 1 or maps[1].f.body != reduction(e):
-        raise Refused("expected a matrix product: a map of a map of sums of products")
-    parts = 2**levels
-    sides = [*(size_of(m.xs) for m in maps), *sums]
-    if any(not isinstance(n, int) or n % parts for n in sides):
-        raise Refused(f"expected every side to be a multiple of {parts}, to be cut in halves")
+def _matrices(dims: Dims) -> Strategy:
+    """One map over each: batch, columns, rows."""
+    steps = [sort([*dims.batch, *dims.columns, *dims.rows])]
+    for n, group in enumerate(group for group in (dims.batch, dims.columns, dims.rows) if group):
+        steps += [merge(n) for _ in group[1:]]
+    return seq(*steps)
+
+
+def _lowered(levels: int, batch: int) -> Strategy:
+    """A product, or each of a batch; what is done to its results is done to what is stored."""
+    made = seq(_matrix_product(batch, 2**levels), inside(_by_seven(levels, batch)))
+    results = seq(made, transform_kernel(batch + 2, VO))
+
+    def run(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        if has_reduction(e.f.body):
+            return results(e)
+        return at(_sums_of(e), seq(store(), child(0, results)))(e)
+
+    return seq(_sums_apart(batch), run)
+
+
+def _sums_apart(batch: int) -> Strategy:
+    """map^n (f . reduce)  becomes  map^n f . map^n (reduce from 0)"""
+
+    def innermost(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        place = place_of_reduction(e.f.body)
+        return None if place is None else attempt(at((0, 0, *place), release_init()))(e)
+
+    def apart(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        place = place_of_reduction(e.f.body)
+        return skip(e) if place in (None, ()) else before(place)(e)
+
+    def around(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        inner = e.f.body
+        done = isinstance(inner, Map) and not has_reduction(inner.f.body)
+        return before(_sums_of(inner))(e) if done else skip(e)
+
+    n = batch + 1
+    return seq(nested(n, seq(innermost, apart)), *(nested(i, around) for i in reversed(range(n))))
+
+
+def _sums_of(e: Expr) -> Place:
+    """Where in a map the sums stand that it was divided from."""
+    assert isinstance(e, Map)
+    if not isinstance(e.xs, Zip):
+        return (1,)
+    return (1, next(i for i, part in enumerate(e.xs.parts) if has_reduction(part)))
+
+
+def _matrix_product(batch: int, parts: int) -> Strategy:
+    """Every row with every row: operands whole, and every side a multiple of `parts`."""
+    rounded = attempt(round_product(k=parts))
+    return seq(everywhere(unused_part()), nested(batch, seq(_operands_apart, rounded)), perfect)
+
+
+def _operands_apart(e: Expr) -> Rewritten | None:
+    """What is multiplied is rows of two arrays."""
+    steps = [attempt(on_part(i)) for i in (0, 1)]
+    return seq(*steps)(e)
+
+
+def on_part(i: int) -> Strategy:
+    """The i-th of what a sum goes over is made before the maps around it."""
+    inner, outer = ((2, i), (0, 0, 2, i))
+
+    def run(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        part = get(e.f.body, (0, 0, 2, i))
+        if isinstance(part, Var):
+            return skip(e)
+        if free(part) & bound(e.f):
+            return fission(place=outer)(e)
+        return child(0, child(0, fission(place=inner)))(e)
+
+    return run
+
+
+def _by_seven(levels: int, batch: int) -> Strategy:
+    """Seven products of blocks for one, or for each of a batch."""
+    if batch:
+        return seq(_cut_each(1), child(1, _stages(levels, 2)))
+
+    def run(e: Expr) -> Rewritten | None:
+        return seq(_cut, lambda e: at(products(e), _stages(levels, 1))(e))(e)
+
+    return run
+
+
+def _cut_each(maps: int) -> Strategy:
+    """The same for each product that so many maps make; operands and results leave them."""
+
+    def apart(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        place = products(e.f.body)
+        parts = [fission_zip(place=(*place, 1, i)) for i in (0, 1)]
+        return seq(*parts, fission(place=place))(e)
+
+    inner: Strategy = _cut if maps == 1 else _cut_each(maps - 1)
+    return seq(child(0, child(0, inner)), apart)
 
 
 def _cut(e: Expr) -> Rewritten:
@@ -77,22 +181,5 @@ def _stages(levels: int, deep: int) -> Strategy:
     operands = child(1, seq(child(0, left), child(1, stored_as([deep], across))))
     if levels == 1:
         return seq(operands, tidied, swap(deep), inside(stored_as([deep], tidied)))
-    return seq(operands, _nested(levels, deep))
-
-
-def _nested(levels: int, deep: int) -> Strategy:
-    """Each product by seven smaller ones, and what is added of these stored."""
-
-    def apart(e: Expr) -> Rewritten | None:
-        assert isinstance(e, Map)
-        place = products(e.f.body)
-        parts = [fission_zip(place=(*place, 1, i)) for i in (0, 1)]
-        return seq(*parts, fission(place=place))(e)
-
-    return seq(
-        child(0, child(0, _cut)),
-        apart,
-        child(1, _stages(levels - 1, deep + 1)),
-        store(),
-        child(0, transform_kernel(deep + 2, VO)),
-    )
+    nested_products = seq(_cut_each(deep), child(1, _stages(levels - 1, deep + 1)))
+    return seq(operands, nested_products, store(), child(0, transform_kernel(deep + 2, VO)))

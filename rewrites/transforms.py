@@ -261,3 +261,9 @@ def made(e: Expr) -> Place:
     """Where the map of products stands, that a map of results reads."""
     assert isinstance(e, Map)
     return (1, 0) if isinstance(e.xs, Zip) else (1,)
+
+
+def divided(e: Expr) -> Place:
+    """Where in a map what it was divided from stands: last."""
+    assert isinstance(e, Map)
+    return (1, len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else (1,)

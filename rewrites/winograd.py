@@ -60,10 +60,10 @@ def _stages(params: frozenset[str], form: Registers | Blocked | Fused, w: Window
     """The transforms and the products between them, lowered."""
     if isinstance(form, Fused):
         return _fused(form, w)
-    return seq(_stored(form.choices.panel, w), wherever(partial(_kernel, params, form)))
+    return seq(_stored(form.choices.panel, w), wherever(partial(product_kernel, params, form)))
 
 
-def _kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
+def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
     """What is not a transform, and so not lowered yet."""
     if isinstance(form, Registers):
         return registers_kernel(params, form, e)

@@ -29,6 +29,7 @@ from ir.types import FLOAT, INT, Array, Tuple, Type
 from ir.typing import elem_of
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_map as maps
+from rewrites import laws_product as products
 from rewrites import laws_reduce as folds
 from rewrites import laws_slide as slides
 from rewrites import laws_toeplitz as matrices
@@ -198,7 +199,13 @@ def spell_rows(g: Terms) -> Expr:
 def fewer_blocks(g: Terms) -> Expr:
     m, n, k = (2 * g.size(1, 2) for _ in range(3))
     xs, ys = g.xs(Array(FLOAT, k), m), g.xs(Array(FLOAT, k), n)
-    return bilinear.matrix_product(xs, ys)
+    return products.matrix_product(xs, ys)
+
+
+def round_product(g: Terms) -> Instance:
+    m, n, k = (g.size() for _ in range(3))
+    xs, ys = g.xs(Array(FLOAT, k), m), g.xs(Array(FLOAT, k), n)
+    return products.matrix_product(xs, ys), {"k": next(p for p in (2, 4, 3, 5, 7, 8) if m % p)}
 
 
 def three_products(g: Terms) -> Expr:
@@ -219,6 +226,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     matrices.replicate_taps: plain(replicate_taps),
     bilinear.fewer_products: fewer_products,
     bilinear.spell_rows: plain(spell_rows),
-    bilinear.fewer_blocks: plain(fewer_blocks),
+    products.fewer_blocks: plain(fewer_blocks),
+    products.round_product: round_product,
     bilinear.three_products: plain(three_products),
 }

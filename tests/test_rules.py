@@ -33,6 +33,7 @@ from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
 from rewrites import laws_pad as pads
 from rewrites import laws_plane as planes
+from rewrites import laws_product as products
 from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
@@ -369,12 +370,16 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         "map(w -> dot(w, g), slide(3, 1, xs))",
     ),
     (
-        bilinear.fewer_blocks, {}, "xss : [[float]4]3, yss : [[float]4]2",
+        products.fewer_blocks, {}, "xss : [[float]4]3, yss : [[float]4]2",
         "map(x -> map(y -> dot(x, y), yss), xss)",
     ),
     (
-        bilinear.fewer_blocks, {}, "xss : [[float]4]2, yss : [[float]4]2",
+        products.fewer_blocks, {}, "xss : [[float]4]2, yss : [[float]4]2",
         "map(x -> map(y -> reduce(1.0, (acc, (a, b)) -> acc + a * b, zip(x, y)), yss), xss)",
+    ),
+    (
+        products.round_product, {"k": 2}, "xss : [[float]4]2, yss : [[float]4]6",
+        "map(x -> map(y -> dot(x, y), yss), xss)",
     ),
     (
         bilinear.three_products, {}, "a : float, b : float, c : float, d : float",

@@ -14,6 +14,7 @@ from explore.reference import relative_error
 from explore.space import points
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
+from ir.nodes import Program
 from ir.parse import parse
 from rewrites.bilinear import Bilinear, block_product, complex_product, gauss, strassen
 from rewrites.dims import Refused
@@ -26,30 +27,74 @@ where M = {m}, N = {n}, K = {k}
 """
 
 
+CONV1X1 = """
+conv1x1(const weights : [[float]C]M, const biases : [float]M, image : [[[float]C]W]H) =
+  map2d(pixel -> map((kernel, bias) ->
+      relu(reduce(bias, (acc, (x, w)) -> acc + x * w, zip(pixel, kernel))), zip(weights, biases)),
+    image)
+where C = 5, W = 7, H = 3, M = 6
+"""
+BATCHED = """
+batched(a : [[[float]K]M]B, b : [[[float]N]K]B) =
+  map((x, y) -> map(row -> map(column -> dot(row, column), transpose(y)), x), zip(a, b))
+where B = 3, M = 6, N = 10, K = 7
+"""
+GROUPED = """
+grouped(const weights : [[[[[float](C / G)]K]K](M / G)]G, image : [[[float]C]W]H) =
+  map2d(window ->
+      join(map((part, kernels) -> map(kernel -> dot(flatten(part), flatten(kernel)), kernels),
+        zip(transpose(map(pixel -> split(C / G, pixel), join(window))), weights))),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+where C = 6, W = 5, H = 4, K = 3, M = 9, G = 3
+"""
+SUMS = "sums(xs : [[float]K]M) = map(row -> sum(row), xs) where K = 8, M = 8"
+
+
 @pytest.mark.parametrize(("form", "left"), [("once", 7 / 8), ("twice", 49 / 64)])
-@pytest.mark.parametrize(("m", "n", "k"), [(32, 64, 16), (64, 32, 8)])
+@pytest.mark.parametrize(
+    ("way", "m", "n", "k"), [("registers", 32, 64, 16), ("blocked", 64, 32, 8)]
+)
 def test_products_are_seven_eighths_a_level(
-    form: str, left: float, m: int, n: int, k: int, session: Session
+    form: str, left: float, way: str, m: int, n: int, k: int, session: Session
 ) -> None:
     p = parse(MATMUL.format(m=m, n=n, k=k))
+    counts = right_everywhere(p, f"{form} {way}", 8, session)
+    assert min(counts) == m * n * k * left
+
+
+def right_everywhere(p: Program, form: str, count: int, session: Session) -> list[int]:
+    """Some points of a form are proved and right; how many products each makes."""
     lowering = lower(p, "strassen", next(f for f in forms(p, "strassen") if f.name == form))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     expected = np.asarray(evaluate(p, inputs))
     counts = []
-    for point in points(lowering, profile("cpu"), 8, 1)[1]:
+    for point in points(lowering, profile("cpu"), count, 1)[1]:
         made = generate(bound(lowering.program, point))
         assert all(prove(kernel).ok for kernel in made.kernels)
         out = session.build(made.plan, checking=True)(inputs)
         assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
         counts.append(multiplications(made.kernels))
-    assert min(counts) == m * n * k * left
+    assert counts
+    return counts
 
 
-def test_odd_sides_are_refused_with_a_reason() -> None:
-    for sizes, form in (({"m": 9, "n": 8, "k": 8}, 0), ({"m": 6, "n": 8, "k": 8}, 2)):
-        p = parse(MATMUL.format(**sizes))
-        with pytest.raises(Refused, match="every side to be a multiple of"):
-            lower(p, "strassen", forms(p, "strassen")[form])
+@pytest.mark.parametrize("form", ["once registers", "twice registers", "once blocked"])
+@pytest.mark.parametrize(
+    "text",
+    [MATMUL.format(m=13, n=7, k=9), MATMUL.format(m=1, n=2, k=1), CONV1X1, BATCHED, GROUPED],
+    ids=["odd", "small", "conv1x1", "batched", "grouped"],
+)
+def test_any_sides_batches_and_convolutions_are_products(
+    text: str, form: str, session: Session
+) -> None:
+    right_everywhere(parse(text), form, 1, session)
+
+
+def test_what_is_no_matrix_product_is_refused_with_a_reason() -> None:
+    p = parse(SUMS)
+    for form in forms(p, "strassen"):
+        with pytest.raises(Refused, match="expected a matrix product"):
+            lower(p, "strassen", form)
 
 
 def test_the_algorithms_are_proved_and_a_wrong_one_is_not() -> None:
