@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ir.nat import Size, exact, named
-from ir.nodes import Expr, Level, Map, Slide
+from ir.nodes import Expr, Level, Map, Reduce, Slide
 from ir.terms import subterms
 from ir.typing import size_of
 from rewrites.alone import one_each
@@ -23,17 +23,19 @@ from rewrites.hoist import block
 from rewrites.laws_lower import to_local, to_parallel, to_seq
 from rewrites.laws_map import extend_map, split_map
 from rewrites.laws_reduce import partial_reduce, stride_parts
+from rewrites.laws_units import round_fold
 from rewrites.laws_vector import partial_reduce_vector
 from rewrites.naive import wherever
 from rewrites.normal import flat, perfect, simplify
 from rewrites.patches import patches
 from rewrites.prepare import Choices, Windows, prepare
+from rewrites.relaid import has_width
 from rewrites.reshape import merge, on_map, sort, tile
 from rewrites.room import room, sunk
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nest
 from rewrites.spread import spread
-from rewrites.strategy import seq, skip
+from rewrites.strategy import attempt, seq, skip
 
 KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 
@@ -51,7 +53,8 @@ class Lift:
 
 def lift(params: frozenset[str], form: Lift) -> Strategy:
     """Lower every kernel of a program this way."""
-    sums = partial_reduce_vector(k=OMEGA, v=V) if form.vectors else partial_reduce(k=OMEGA)
+    vectors = seq(even, partial_reduce_vector(k=OMEGA, v=V))
+    sums = vectors if form.vectors else partial_reduce(k=OMEGA)
     if form.coalesced:
         sums = seq(sums, stride_parts())
     return seq(
@@ -61,6 +64,12 @@ def lift(params: frozenset[str], form: Lift) -> Strategy:
         wherever(partial(_kernel, params, form, sums)),
         shared_by_groups,
     )
+
+
+def even(e: Expr) -> Rewritten | None:
+    """A sum with as many steps that some vectors divide them."""
+    some = not isinstance(e, Reduce) or has_width(size_of(e.xs))
+    return skip(e) if some else attempt(round_fold(k=4))(e)
 
 
 def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:

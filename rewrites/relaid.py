@@ -2,10 +2,13 @@
 
 # key: e term, s strategy, n position in the nest
 
+from math import gcd, prod
+
 from ir.nat import Size
 from ir.nodes import Expr, Map, Zip
 from ir.terms import free
-from ir.typing import type_of
+from ir.types import Array, Type
+from ir.typing import elem_of, type_of
 from ir.views import is_view
 from rewrites.dims import Dims, Refused, classify
 from rewrites.laws_lower import store
@@ -56,7 +59,8 @@ def _over(constants: frozenset[str], n: int, width: Size, lanes: Size) -> Strate
         constant = free(xs) and free(xs) <= constants and is_view(xs)
         if not constant or depth(type_of(xs)) < 2:
             return None
-        return panels(depth(type_of(xs)), width, lanes)(xs)
+        inner = prod(shape(elem_of(xs)), start=1)
+        return panels(depth(type_of(xs)), width, lanes if has_width(inner) else 1)(xs)
 
     def parts(xs: Expr) -> Rewritten | None:
         if not isinstance(xs, Zip):
@@ -64,6 +68,16 @@ def _over(constants: frozenset[str], n: int, width: Size, lanes: Size) -> Strate
         return seq(*(child(i, attempt(panel)) for i in range(len(xs.parts))))(xs)
 
     return attempt(nested(n, when(lambda m: isinstance(m, Map), child(1, parts))))
+
+
+def has_width(n: Size) -> bool:
+    """Whether vectors of some width may divide n."""
+    return not isinstance(n, int) or gcd(n, 2 * 3) > 1
+
+
+def shape(t: Type) -> list[Size]:
+    """The sizes of an array's dimensions."""
+    return [t.size, *shape(t.elem)] if isinstance(t, Array) else []
 
 
 def panels(dims: int, width: Size, lanes: Size = 1, made: Strategy = skip) -> Strategy:

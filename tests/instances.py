@@ -52,6 +52,7 @@ from rewrites import laws_plane as planes
 from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
+from rewrites import laws_units as units
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites.cells import at_level
@@ -262,6 +263,26 @@ def captured(g: Terms) -> Instance:
     assert isinstance(e.f.pattern, tuple)
     own = Binary("+", e.f.body, x) if type_of(e.f.body) == FLOAT else e.f.body
     return Reduce(e.init, Lam(e.f.pattern, own), e.xs), {"x": x}
+
+
+def sum_of_products(g: Terms) -> Instance:
+    """reduce z (⊕ x y …), of as many elements as k does not divide"""
+    op, inner = g.one_of(("+", "*"), ("max", "+"), ("min", "+"), ("*", "*"))
+    n, count = g.size(1, 7), g.size(1, 3)
+    parts = tuple(g.xs(FLOAT, n) for _ in range(count))
+    xs = Zip(parts) if count > 1 else parts[0]
+    step = lam2(
+        ("a", "x"),
+        (FLOAT, elem_of(xs)),
+        lambda a, x: Binary(op, a, _product(inner, x, count)),
+    )
+    k = g.rng.choice([k for k in range(2, 9) if n % k])
+    return Reduce(g.value(FLOAT, depth=1), step, xs), {"k": k}
+
+
+def _product(op: str, x: Expr, count: int) -> Expr:
+    fields = [Get(i, x) for i in range(count)] if count > 1 else [x]
+    return reduce(lambda a, b: Binary(op, a, b), fields)
 
 
 def pull_view(g: Terms) -> Expr:
@@ -859,6 +880,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     nests.interchange_mapped: plain(mapped_inside),
     nests.concat_outside: plain(map_of_concat),
     captures.carry: captured,
+    units.round_fold: sum_of_products,
     nests.interchange_beside: plain(lambda g: nested_maps(g, own_rows)),
     nests.pair: plain(lambda g: nested_maps(g, own_rows)),
     nests.collapse: plain(lambda g: nested_maps(g, g.one_of(own_rows, outer_rows))),

@@ -9,7 +9,9 @@ import pytest
 from codegen.compile import generate
 from codegen.prove import prove
 from codegen.runtime import Session
+from constraints.devices import profile
 from explore.lowering import bound, lowering
+from explore.space import points
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Program
@@ -46,3 +48,18 @@ def test_the_point_of_table_4_computes_the_layer(form: str, session: Session) ->
     inputs = {k: np.asarray(v) for k, v in random_inputs(program, 7).items()}
     result = session.build(generate(lowered).plan, checking=True)(inputs)
     assert np.array_equal(result, np.asarray(evaluate(program, inputs)))
+
+
+@pytest.mark.parametrize("form", ["vectors unrolled", "relaid stored-sums vectors coalesced"])
+def test_a_sum_that_no_vector_divides_goes_on_over_zeros(form: str, session: Session) -> None:
+    program = parse("""
+conv(const weights : [[float]13]5, image : [[[float]13]6]6) =
+  map2d(pixel -> map(kernel -> relu(dot(pixel, kernel)), weights), image)""")
+    made = lowering(program, "lift", form)
+    space, (point, *_) = points(made, profile("cpu"), 1, 0)
+    assert space.count > 0
+    kernels = generate(bound(made.program, point))
+    assert all(prove(k).ok for k in kernels.kernels)
+    inputs = {k: np.asarray(v) for k, v in random_inputs(program, 0).items()}
+    out = session.build(kernels.plan, checking=True)(inputs)
+    assert np.array_equal(out, np.asarray(evaluate(program, inputs)))

@@ -38,6 +38,7 @@ from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
 from rewrites import laws_toeplitz as matrices
+from rewrites import laws_units as units
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites import laws_zip as zips
@@ -230,6 +231,11 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (folds.stride_parts, {}, XS, PARTS.format("+", 1.0, "a + x", "c")),
     (folds.stride_parts, {}, XS, PARTS.format("+", 0.0, "max(a, x)", "c")),
     (folds.stride_parts, {}, XS, PARTS.format("+", 0.0, "a + x", "pad(-1, 0, 0.0, c)")),
+    (units.round_fold, {"k": 3}, XS, SUM.format(0.0, "xs")),
+    (units.round_fold, {"k": 4}, XS, "reduce(0.0, (acc, x) -> acc + exp(x), xs)"),
+    (units.round_fold, {"k": 4}, XS, "reduce(0.0, (acc, x) -> max(acc, x * x), xs)"),
+    (units.round_fold, {"k": 4}, XS, "reduce(0.0, (acc, x) -> x - acc, xs)"),
+    (units.round_fold, {"k": 4}, f"{XS}, b : float", "reduce(0.0, (acc, x) -> acc + x * b, xs)"),
     # vectors
     (vectors.vectorize_map, {"v": 4}, XS, "map(x -> -x, xs)"),
     (vectors.vectorize_map, {"v": 2}, XS, "map(x -> 1.0, xs)"),
