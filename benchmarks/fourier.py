@@ -1,11 +1,11 @@
 """Convolution by Fourier transforms of rows, by im2col, and by regular transforms.
 
-    python benchmarks/fourier.py [--sides 3,4,…,9] [--channels 32] [--image 26] [--variants 16]
-                                 [--families fgfft,fft,im2col] [--device D]
+    python benchmarks/fourier.py [--sides 3,4,…,9] [--channels 32] [--image 26] [--batch 1]
+                                 [--variants 40] [--families fgfft,fft,im2col] [--device D]
 
-For each side, each family's fastest of some variants is measured by `explore`; all are compared
+For each side, each family's fastest of as many variants is measured by `explore`; all are compared
 with the last one. Beside our ratio of times stands Zhang's (2019, table 4.5), measured on another
-device and other images: compare the trend.
+device and other images, whose sizes we do not know: compare the trend.
 """
 
 import argparse
@@ -18,17 +18,19 @@ from ir.errors import UserError
 
 ZHANG = {3: 1.74, 4: 1.60, 5: 1.34, 6: 1.19, 7: 1.14, 8: 1.02, 9: 0.96}
 CONV = """
-conv(const weights : [[[[float]C]K]K]C, image : [[[float]C]W]W) =
-  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
-    slide2d(K, 1, pad2d(K / 2, 0.0, image)))
-where C = {channels}, W = {image}, K = {side}
+conv(const weights : [[[[float]C]K]K]C, images : [[[[float]C]W]W]N) =
+  map(image ->
+      map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+        slide2d(K, 1, pad2d(P, 0.0, image))),
+    images)
+where C = {channels}, W = {image}, N = {batch}, K = {side}, P = {pad}
 """
 
 
 def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float, str]:
     """(nanoseconds, form) of a family's best variant."""
-    text = CONV.format(channels=options.channels, image=options.image, side=side)
-    text = text.replace("K / 2", str(side // 2))
+    sizes = {name: getattr(options, name) for name in ("channels", "image", "batch")}
+    text = CONV.format(side=side, pad=side // 2, **sizes)
     with TemporaryDirectory() as folder:
         run = explore(
             text,
@@ -63,7 +65,8 @@ def main() -> None:
     options.add_argument("--sides", default=",".join(map(str, ZHANG)))
     options.add_argument("--channels", type=int, default=32)
     options.add_argument("--image", type=int, default=26)
-    options.add_argument("--variants", type=int, default=16)
+    options.add_argument("--batch", type=int, default=1)
+    options.add_argument("--variants", type=int, default=40)
     options.add_argument("--families", default="fgfft,fft,im2col")
     options.add_argument("--device", default=None)
     options.add_argument("--jobs", type=int, default=None)

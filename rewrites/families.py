@@ -163,19 +163,21 @@ def _winograd_fused(p: Program) -> Iterator[Form]:
 
 def _fgfft(p: Program) -> Iterator[Form]:
     yield Form("", fgfft(parameters(p), Fine()), "fgfft")
-    for name, products in _spectral_products().items():
-        yield Form(name, fgfft(parameters(p), Fine(products)), "fgfft")
+    for name, form in _spectral():
+        yield Form(name, fgfft(parameters(p), form), "fgfft")
 
 
-def _spectral_products() -> dict[str, Registers | Blocked]:
-    """How the sums of products of spectra are made."""
+def _spectral(regular: bool = False) -> Iterator[tuple[str, Fine]]:
+    """How the sums of products of spectra are made, and transforms of long rows."""
     choices = Choices(panel=named("tr") * named("v"))
-    return {
-        "registers": Registers(choices),
-        "registers items": Registers(choices, Level.GLOBAL),
-        "blocked": Blocked(choices),
-        "blocked ahead": Blocked(choices, ahead=True),
-    }
+    items = Registers(choices, Level.GLOBAL)
+    ahead = Blocked(choices, ahead=True)
+    yield "registers", Fine(Registers(choices), regular=regular)
+    yield "registers items", Fine(items, regular=regular)
+    yield "blocked", Fine(Blocked(choices), regular=regular)
+    yield "blocked ahead", Fine(ahead, regular=regular)
+    yield "registers items shared", Fine(items, shared=True, regular=regular)
+    yield "blocked ahead shared", Fine(ahead, shared=True, regular=regular)
 
 
 def _strassen(p: Program) -> Iterator[Form]:
@@ -189,8 +191,8 @@ def _strassen(p: Program) -> Iterator[Form]:
 
 
 def _fft(p: Program) -> Iterator[Form]:
-    for name, products in _spectral_products().items():
-        yield Form(name, fgfft(parameters(p), Fine(products, regular=True)), "fgfft")
+    for name, form in _spectral(regular=True):
+        yield Form(name, fgfft(parameters(p), form), "fgfft")
 
 
 def _toeplitz(p: Program) -> Iterator[Form]:

@@ -3,6 +3,8 @@
 # key: e term
 
 from ir.nodes import Expr, Let, ToPrivate
+from ir.types import Array
+from ir.typing import type_of
 from ir.views import is_view
 from rewrites.block import unrolled_spine
 from rewrites.laws_fourier import (
@@ -13,9 +15,10 @@ from rewrites.laws_fourier import (
     split_irdft,
     split_rdft,
 )
-from rewrites.laws_lower import to_private
+from rewrites.laws_lower import copy_deep, to_private
 from rewrites.rule import Rewritten, Strategy
-from rewrites.strategy import child, choice, everywhere, exhaust, seq, when
+from rewrites.spine import inside, strip
+from rewrites.strategy import attempt, child, choice, everywhere, exhaust, seq, when
 
 divided: Strategy = exhaust(
     choice(
@@ -37,3 +40,14 @@ def in_registers(e: Expr) -> Rewritten | None:
 
 def _computes(e: Expr) -> bool:
     return isinstance(e, Let) and not isinstance(e.value, ToPrivate) and not is_view(e.value)
+
+
+def spelled(e: Expr) -> Rewritten | None:
+    """A short transform, and what is made of it element by element, by one work-item."""
+    return seq(divided, in_registers, made)(e)
+
+
+def made(e: Expr) -> Rewritten | None:
+    """What a row comes to, element by element."""
+    copied = when(lambda t: isinstance(type_of(t), Array) and is_view(strip(t)), copy_deep())
+    return seq(inside(attempt(copied)), unrolled_spine)(e)

@@ -14,18 +14,17 @@ from functools import partial
 from ir.nat import ceil_div, named
 from ir.nodes import Expr, Generate, Let, Level, Map, Reduce, Store
 from ir.terms import children, subterms
-from ir.types import Array
-from ir.typing import size_of, type_of
+from ir.typing import size_of
 from ir.views import is_view
 from rewrites.access import Index, NoAccess
 from rewrites.block import unrolled_spine
 from rewrites.blocked import Blocked, in_tiles
 from rewrites.dims import Dims, Refused
-from rewrites.fast import divided, in_registers
+from rewrites.fast import divided, in_registers, made
 from rewrites.gather import stored_at
 from rewrites.laws_fourier import REAL, TO_REAL, source
 from rewrites.laws_hoist import store_as
-from rewrites.laws_lower import copy_deep, share, to_parallel, to_private, to_reduce_seq, to_seq
+from rewrites.laws_lower import share, to_parallel, to_private, to_reduce_seq, to_seq
 from rewrites.laws_map import fuse_maps, inline_view
 from rewrites.naive import plain
 from rewrites.normal import nested_reductions, normalise, perfect, simplify
@@ -34,9 +33,10 @@ from rewrites.registers import Registers, in_blocks
 from rewrites.reshape import merge, sort, tile
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
+from rewrites.shared import in_stages, staged, worth_sharing
 from rewrites.spectra import planes_of
 from rewrites.spectral import rows, spectra
-from rewrites.spine import body, inside, kernels, nest, nested, store_operands, strip
+from rewrites.spine import body, inside, kernels, nest, nested, store_operands
 from rewrites.strategy import (
     attempt,
     child,
@@ -59,6 +59,7 @@ class Fine:
     products: Registers | Blocked | None = (
         None  # sums of products of spectra are stored, and made this way
     )
+    shared: bool = False  # a row's transforms are made by several work-items
     regular: bool = False  # rows of spectra are transformed again, along every dimension of windows
 
 
@@ -154,14 +155,22 @@ def _kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         if form.products is None or not has_reduction(e):
             return plain(e)
         return seq(perfect, nested_reductions, simplify, partial(_products, params, form))(e)
-    return seq(perfect, simplify, _rows)(e)
+    return seq(perfect, simplify, partial(_rows, form.shared))(e)
 
 
-def _rows(e: Expr) -> Rewritten | None:
+def _rows(shared: bool, e: Expr) -> Rewritten | None:
     n = _outer(e)
     dims = min(n, 2)
     merged = [merge(0) for _ in range(n - 2)]
-    return seq(*merged, nested(dims, _row), _blocks(dims))(e)
+    if not shared:
+        lanes = inside(_parallel(Level.LOCAL, 0))
+        return seq(*merged, nested(dims, _row), _blocks(dims, lanes))(e)
+    items = worth_sharing(e)
+    if not dims or items is None:
+        raise Refused("rows are short, or there is one: a work-item transforms it by itself")
+    row = seq(_row_named, staged)
+    lanes = inside(in_stages(items))
+    return seq(*merged, nested(dims, row), _blocks(dims, lanes, turns=False))(e)
 
 
 def _products(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
@@ -254,7 +263,7 @@ def _in_registers(e: Expr) -> Rewritten | None:
     return seq(
         attempt(outermost(when(_is_sums, child(0, seq(_summed, to_private()))))),
         in_registers,
-        _made,
+        made,
     )(e)
 
 
@@ -269,30 +278,25 @@ def _summed(e: Expr) -> Rewritten | None:
     return seq(child(0, unrolled_spine), child(1, child(0, _summed)), to_reduce_seq())(e)
 
 
-def _made(e: Expr) -> Rewritten | None:
-    """What a row comes to, element by element."""
-    copied = when(lambda t: isinstance(type_of(t), Array) and is_view(strip(t)), copy_deep())
-    return seq(inside(attempt(copied)), unrolled_spine)(e)
-
-
-def _blocks(dims: int) -> Strategy:
-    """Groups of block_size work-items along the last dimension, num_blocks along the others."""
+def _blocks(dims: int, lanes: Strategy, turns: bool = True) -> Strategy:
+    """Groups of block_size rows along the last dimension, which `lanes` hands to work-items;
+    num_blocks along the others, each in turns, or one for each."""
     size, blocks = named("block_size"), named("num_blocks")
 
     def run(e: Expr) -> Rewritten | None:
         if dims == 0:
             return skip(e)
-        lanes = seq(
-            inside(body(inside(_parallel(Level.LOCAL, 0)))), inside(_parallel(Level.GROUP, 0))
-        )
-        if dims == 1:
-            return seq(tile(0, size), lanes)(e)
-        turns = ceil_div(size_of(nest(e)[0].xs), blocks)
-        loops = inside(seq(body(inside(_parallel(Level.LOCAL, 0))), to_seq()))
+        if dims == 1 or not turns:
+            groups = inside(seq(body(lanes), _parallel(Level.GROUP, 0)))
+            if dims > 1:
+                groups = inside(seq(body(groups), _parallel(Level.GROUP, 1)))
+            return seq(tile(dims - 1, size), groups)(e)
+        share = ceil_div(size_of(nest(e)[0].xs), blocks)
+        loops = inside(seq(body(lanes), to_seq()))
         groups = seq(
             body(inside(seq(body(loops), _parallel(Level.GROUP, 0)))), _parallel(Level.GROUP, 1)
         )
-        return seq(tile(1, size), tile(0, turns), sort((0, 2, 1, 3)), inside(groups))(e)
+        return seq(tile(1, size), tile(0, share), sort((0, 2, 1, 3)), inside(groups))(e)
 
     return run
 

@@ -149,7 +149,7 @@ def _joined(halves: Expr, n: int) -> Expr:
 
     def both(t: Expr) -> Expr:
         below = each(lambda z, w: conjugate(minus(z, w)), _first(even, 1), _first(t, 1))
-        return Concat(each(plus, even, t), _mirrored(below))
+        return Concat(each(plus, even, t), mirrored(below))
 
     return let("t", turned, type_of(turned), both)
 
@@ -159,7 +159,7 @@ def _first(xs: Expr, fewer: int) -> Expr:
     return PadEdge(Edge.ANY, 0, -fewer, xs)
 
 
-def _mirrored(xs: Expr) -> Expr:
+def mirrored(xs: Expr) -> Expr:
     last = size_of(xs) - 1
     assert isinstance(last, int)
     return Reorder(lam("i", INT, lambda i: Binary("-", Lit(last, INT), i)), xs)
@@ -183,7 +183,7 @@ def split_irdft(e: Expr) -> Expr | None:
     if found is None or found[1] % 4:
         return None
     zs, n = found
-    low, high = _first(zs, n // 4), _first(_mirrored(zs), n // 4)
+    low, high = _first(zs, n // 4), _first(mirrored(zs), n // 4)
     even = each(lambda z, m: plus(z, conjugate(m)), low, high)
     turned = each(
         lambda z, m, k: times(root(n, k, 1), minus(z, conjugate(m))), low, high, indices(n // 4 + 1)

@@ -2,12 +2,27 @@
 
 # key: e term, f h functions, x y elements
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ir.inputs import Data, shape_of
 from ir.interpret import evaluate
 from ir.nat import Size
-from ir.nodes import Expr, Lam, Let, MakeTuple, Map, Param, Program, Reduce, Store, Var, Zip
+from ir.nodes import (
+    Expr,
+    Lam,
+    Let,
+    MakeTuple,
+    Map,
+    Param,
+    Program,
+    Reduce,
+    Store,
+    ToLocal,
+    Var,
+    Zip,
+)
 from ir.terms import apply, bound_names, free, fresh, let
 from ir.types import FLOAT, Type, leaves
 from ir.typing import elem_of, pattern_type, type_of
@@ -136,7 +151,17 @@ def let_made(e: Expr, term: Expr) -> Expr | None:
 @rule("e  =  undo . store . the dimensions of e in another order")
 def store_as(e: Expr, order: Place) -> Expr | None:
     """order[n] is the dimension of e that comes to place n in memory."""
-    if isinstance(e, Store) or sorted(order) != list(range(depth(type_of(e)))):
+    return None if isinstance(e, Store) else _laid(e, order, Store)
+
+
+@rule("e  =  undo . toLocal . the dimensions of e in another order")
+def local_as(e: Expr, order: Place) -> Expr | None:
+    """order[n] is the dimension of e that comes to place n in memory."""
+    return None if isinstance(e, ToLocal) else _laid(e, order, ToLocal)
+
+
+def _laid(e: Expr, order: Place, made: Callable[[Expr], Expr]) -> Expr | None:
+    if sorted(order) != list(range(depth(type_of(e)))):
         return None
-    stored = Store(permuted(e, [order.index(n) for n in range(len(order))]))
-    return permuted(stored, list(order))
+    inside = made(permuted(e, [order.index(n) for n in range(len(order))]))
+    return permuted(inside, list(order))

@@ -18,6 +18,7 @@ from ir.nodes import (
     ToPrivate,
     Transpose,
     Var,
+    Zip,
 )
 from ir.terms import apply, children, free, let, rebuild
 from ir.typing import type_of
@@ -50,6 +51,18 @@ def let_out_of_map(e: Expr) -> Expr | None:
         case Map(Lam(q, Let(p, value, body)), xs) if not bound(Lam(q, body)) & free(value):
             f = apart(Lam(p, body), free(xs) | bound(Lam(q, body)))
             return Let(f.pattern, value, Map(Lam(q, f.body), xs))
+    return None
+
+
+@rule("map (y -> let x = v in e) ys  =  let xs = map (y -> v) ys in map ((y, x) -> e) (zip ys xs)")
+def let_beside(e: Expr) -> Expr | None:
+    """What each element names is made for all of them before any is used."""
+    match e:
+        case Map(Lam(q, Let(Var(x, t), value, body)), ys):
+            made = Map(Lam(q, value), ys)
+            f = apart(Lam(Var(x, t), body), bound(Lam(q, body)))
+            pairs = Lam((q, f.pattern), f.body)
+            return let(x, made, type_of(made), lambda xs: Map(pairs, Zip((ys, xs))))
     return None
 
 

