@@ -14,7 +14,7 @@ from ir.terms import children, subterms
 from ir.views import is_table
 from rewrites.dims import Dims, Refused, classify
 from rewrites.hoist import place_of_reduction
-from rewrites.laws_bilinear import fewer_products
+from rewrites.laws_bilinear import fewer_products, growth
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission
 from rewrites.laws_pad import fission_zip
@@ -78,7 +78,7 @@ def windowed(e: Expr) -> Windowed:
     lead = _lead(dims.columns, e)
     d = len(dims.columns) - lead
     if d not in (1, 2) or not dims.rows:
-        raise Refused("expected windows along one or two dimensions, and several kernels")
+        raise Refused("expected windows along one or two dimensions, several kernels for each")
     return Windowed(dims, len(dims.batch) + lead, d)
 
 
@@ -181,10 +181,20 @@ def on_sum(m: int, dims: int) -> Strategy:
     """The law, at the map of sums alone."""
 
     def run(e: Expr) -> Rewritten | None:
-        law = fewer_products(m=(m,) * dims, r=window_sizes(e))
-        return law(e)
+        sizes, r = (m,) * dims, window_sizes(e)
+        if len(r) == dims and growth(sizes, r) > MOST_GROWTH:
+            raise Refused(f"F({m}, {max(r)}) loses nearly all digits that a float has")
+        return fewer_products(m=sizes, r=r)(e)
 
-    return choice(run, child(1, run))
+    return choice(run, child(1, run), _refuse)
+
+
+MOST_GROWTH = 2.0**17
+"""In machine epsilons: results are known to less than one in a hundred beyond it."""
+
+
+def _refuse(_: Expr) -> Rewritten | None:
+    raise Refused("the windows and kernels are not summed in a way that a transform is known for")
 
 
 def window_sizes(e: Expr) -> tuple[int, ...]:
@@ -199,9 +209,7 @@ def products(e: Expr) -> Place:
     """Where two transforms meet: their products."""
     found = place_where(e, _is_products)
     if found is None:
-        raise Refused(
-            "the windows and kernels are not summed in a way that a transform is known for"
-        )
+        raise Refused("expected the products of transformed data and transformed kernels")
     return found
 
 

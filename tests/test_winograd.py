@@ -69,6 +69,10 @@ def test_shapes_are_right_or_refused_with_a_reason(shape: dict[str, int]) -> Non
         with pytest.raises(Refused, match=r"apart|windows of one element"):
             lower(p, "winograd", form)
         return
+    if int(form.name[1]) + shape["r"] > 13:  # more points than a float has digits for, in 2-D
+        with pytest.raises(Refused, match="digits"):
+            lower(p, "winograd", form)
+        return
     lowering = lower(p, "winograd", form)
     end = lowering.derivation.end
     values = small_values([end], Random(1))
@@ -119,19 +123,66 @@ def test_matrices_are_proved_in_exact_arithmetic() -> None:
     assert not wrong.computes(correlation)
 
 
-@pytest.mark.parametrize(("m", "fewer"), [(2, 2.25), (4, 4.0)])
-def test_products_are_fewer_by_what_is_said(m: int, fewer: float) -> None:
-    """F(2 × 2, 3 × 3) and F(4 × 4, 3 × 3), on a layer whose sides they divide, where no block of
-    results is rounded up."""
-    p = conv(s=8, r=3, p=1, c=16, m=32)
+@pytest.mark.parametrize(("m", "r", "fewer"), [(2, 3, 2.25), (4, 3, 4.0), (2, 5, 100 / 36)])
+def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float) -> None:
+    """F(2 × 2, 3 × 3) and others, on a layer whose sides they divide, where no block of results is
+    rounded up."""
+    p = conv(s=8, r=r, p=r // 2, c=16, m=32)
     form = next(f for f in forms(p, "winograd") if f.name == f"F{m} registers")
     made = drawn(lower(p, "winograd", form), 12)
-    direct = 8 * 8 * 9 * 16 * 32
+    direct = 8 * 8 * r * r * 16 * 32
     counts = [[multiplications([k]) for k in one.kernels] for one in made]
-    assert min(kernels[-2] for kernels in counts) == direct / fewer
-    by_five = 0 if m == 2 else 2 * 6 * 2  # a tile and channel: F(4, 3) has two 5s in a row's matrix
+    assert min(kernels[-2] for kernels in counts) == round(direct / fewer)
+    by_five = 2 * 6 * 2 if m + r == 7 else 0  # a tile and channel: two 5s in a row's matrix
     assert {kernels[0] for kernels in counts} == {by_five * (8 // m) ** 2 * 16}
     assert {kernels[-1] for kernels in counts} == {0}
+
+
+def names(p: Program, m: int) -> list[str]:
+    return [f.name for f in forms(p, "winograd") if f.name.startswith(f"F{m} ")]
+
+
+@pytest.mark.parametrize("r", range(2, 12))
+@pytest.mark.parametrize("m", [2, 4, 6])
+def test_rows_of_all_kernel_sizes_are_within_their_known_error(m: int, r: int) -> None:
+    p = parse(ROW.format(s=17, r=r, p=1, c=2, m=3))
+    form = next(f for f in forms(p, "winograd") if f.name == names(p, m)[r % len(names(p, m))])
+    lowering = lower(p, "winograd", form)
+    values = small_values([lowering.derivation.end], Random(r))
+    assert values is not None
+    assert lowering.derivation.rounding * EPSILON < 1e-3
+    assert means_the_same(p, lowering.derivation.end, values, 1, lowering.derivation.rounding)
+
+
+def test_what_a_transform_would_lose_its_digits_in_is_refused() -> None:
+    p = conv(s=13, r=9, p=2, c=1, m=2)
+    form = next(f for f in forms(p, "winograd") if f.name == "F6 registers")
+    with pytest.raises(Refused, match="loses nearly all digits"):
+        lower(p, "winograd", form)
+
+
+DILATED = """
+dilated(const weights : [[[[float]2]3]3]4, image : [[[float]2]9]9) =
+  map2d(window -> map(kernel -> dot(flatten(dilate2d((2, 2), window)), flatten(kernel)), weights),
+    slide2d(5, 1, image))
+"""
+DEPTHWISE = """
+depthwise(const weights : [[[float]3]3]4, image : [[[float]4]9]9) =
+  map2d(window -> map((channel, kernel) -> dot(channel, flatten(kernel)),
+      zip(transpose(join(window)), weights)),
+    slide2d(3, 1, image))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [(DILATED, "a transform is known for"), (DEPTHWISE, "several kernels for each")],
+)
+def test_what_it_does_not_cover_is_refused_with_a_reason(text: str, reason: str) -> None:
+    p = parse(text)
+    for form in forms(p, "winograd"):
+        with pytest.raises(Refused, match=reason):
+            lower(p, "winograd", form)
 
 
 # ---- stages fused
