@@ -34,7 +34,7 @@ from rewrites.access import Affine, Index, NoAccess, index
 from rewrites.cells import at_level, gather, permuted, widened
 from rewrites.laws_fourier import STAGE, TO_REAL, source
 from rewrites.laws_map import tidy
-from rewrites.laws_view import swapped
+from rewrites.laws_view import swapped, used_of
 from rewrites.products import Products, Rows, length, others, products, rows_of, windows
 from rewrites.rule import put, rule
 from rewrites.shape import alike, bound, depth, number
@@ -123,31 +123,19 @@ def _carried(
     if not isinstance(e, Map):
         raise NoAccess("expected maps directly inside each other")
     f, has = e.f, [maps[0] in one for one in own]
-    pairs = Zip((e.xs, *(part for part, mine in zip((x, g), has, strict=True) if mine)))
+    parts = e.xs.parts if isinstance(e.xs, Zip) else (e.xs,)
+    pairs = Zip((*parts, *(part for part, mine in zip((x, g), has, strict=True) if mine)))
 
     def body(t: Expr) -> Expr:
-        inner_x = component(1, t) if has[0] else x
-        inner_g = component(1 + has[0], t) if has[1] else g
-        return _carried(apply(f, component(0, t)), maps[1:], inner_x, inner_g, own, sums)
+        n = len(parts)
+        whole = tuple(component(i, t) for i in range(n))
+        inner_x = component(n, t) if has[0] else x
+        inner_g = component(n + has[0], t) if has[1] else g
+        arg = MakeTuple(whole) if isinstance(e.xs, Zip) else whole[0]
+        return _carried(apply(f, arg), maps[1:], inner_x, inner_g, own, sums)
 
-    return _used(Map(tidy(lam("t", elem_of(pairs), body)), pairs))
-
-
-def _used(e: Map) -> Expr:
-    """A map over a zip without its first part, where nobody looks at that."""
-    p, xs = e.f.pattern, e.xs
-    assert isinstance(xs, Zip)
-    if not isinstance(p, tuple):
-        return e
-    first, *rest = p
-    parts = xs.parts[1:]
-    if not rest:
-        return Map(Lam(first, e.f.body), xs.parts[0])
-    if bound(Lam(first, ZERO)) & free(e.f.body):
-        return e
-    if len(rest) == 1:
-        return Map(Lam(rest[0], e.f.body), parts[0])
-    return Map(Lam(tuple(rest), e.f.body), Zip(parts))
+    f_t = tidy(lam("t", elem_of(pairs), body))
+    return Map(*(used_of(f_t, pairs.parts) or (f_t, pairs)))
 
 
 def slid(x: Expr, g: Expr) -> Expr:

@@ -95,7 +95,7 @@ def unzip(e: Expr) -> Expr | None:
     """A function that looks at some parts of a zip goes over those alone."""
     match e:
         case Map(f, Zip(parts)):
-            used = _used_of(tidy(f), parts)
+            used = used_of(tidy(f), parts)
             return None if used is None else Map(*used)
     return None
 
@@ -123,7 +123,7 @@ def flat_zip(e: Expr) -> Expr | None:
 def unzip_reduce(e: Expr) -> Expr | None:
     match e:
         case Reduce(z, Lam((acc, p), body), Zip(parts)):
-            used = _used_of(tidy(Lam(p, body)), parts)
+            used = used_of(tidy(Lam(p, body)), parts)
             return None if used is None else Reduce(z, _after(acc, used[0]), used[1])
     return None
 
@@ -132,17 +132,25 @@ def _after(acc: Pattern, f: Lam) -> Lam:
     return Lam((acc, f.pattern), f.body)
 
 
-def _used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
+def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
     """A function of the parts that are used, and the zip of those, if some are not."""
     if not isinstance(f.pattern, tuple):
         return None
-    pairs = list(zip(f.pattern, parts, strict=True))
-    used = [(p, xs) for p, xs in pairs if {v.name for v in variables(p)} & free(f.body)]
-    if not used or len(used) == len(pairs):
+    used = _used(f.pattern, Zip(parts), free(f.body))
+    if used is None or used[1] == Zip(parts):
         return None
-    if len(used) == 1:
-        return Lam(used[0][0], f.body), used[0][1]
-    return Lam(tuple(p for p, _ in used), f.body), Zip(tuple(xs for _, xs in used))
+    return Lam(used[0], f.body), used[1]
+
+
+def _used(p: Pattern, xs: Expr, names: frozenset[str]) -> tuple[Pattern, Expr] | None:
+    """What is named of a zip, and of the zips in it."""
+    if not isinstance(p, tuple) or not isinstance(xs, Zip):
+        return (p, xs) if {v.name for v in variables(p)} & names else None
+    pairs = zip(p, xs.parts, strict=True)
+    used = [found for q, part in pairs if (found := _used(q, part, names))]
+    if len(used) < 2:
+        return used[0] if used else None
+    return tuple(q for q, _ in used), Zip(tuple(part for _, part in used))
 
 
 @rule("map id  =  id")

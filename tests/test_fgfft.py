@@ -2,6 +2,7 @@
 
 # key: n batch, c channels, m output channels, h image side, k kernel side, s step, p padding
 
+import re
 from dataclasses import replace
 from math import prod
 from random import Random
@@ -91,6 +92,31 @@ def test_each_row_is_transformed_once() -> None:
     rows = {b.role: prod(b.shape) // (2 * 17) for b in made.plan.buffers}  # 32 numbers have 17
     assert rows[Role.TEMPORARY] == n * c * h
     assert rows[Role.PACKED] == m * c * k
+
+
+def test_each_row_of_results_is_transformed_back_once() -> None:
+    """N M Q sums of products, Q rows of results, and one kernel that transforms them."""
+    n, m, h, k = 2, 4, 13, 5
+    p = parse(CONV.format(n=n, c=3, m=m, h=h, k=k, s=1, p=2))
+    found = next(lower(p, "fgfft", f) for f in forms(p, "fgfft") if f.name == "registers")
+    made = generated(found, block_size=1, num_blocks=1, k=1, tr=1, tx=1, v=2)
+    sums = [b for b in made.plan.buffers if b.role is Role.TEMPORARY][-1]
+    assert prod(sums.shape) == 2 * 17 * n * m * h
+    backwards = [s for s in found.derivation.steps if s.rule.law.startswith("irdft n")]
+    assert len(backwards) == 4  # 32, 16, 8 and 4: one transform, in one kernel
+
+
+def test_a_kernel_takes_only_what_it_reads_or_writes() -> None:
+    """The kernel that transforms back reads biases and spectra: the weights are not kept for it."""
+    p = parse(CONV.format(n=1, c=3, m=4, h=13, k=3, s=1, p=1))
+    for family, form in (("fgfft", ""), ("fgfft", "registers")):
+        found = next(lower(p, family, f) for f in forms(p, family) if f.name == form)
+        values = small_values([found.program.body], Random(1))
+        assert values is not None
+        source = generated(found, **{**values, "v": 2}).plan.source
+        for kernel in source.split("__kernel void ")[1:]:
+            head, _, text = kernel.partition("{")
+            assert all(name in text for name in re.findall(r"restrict (\w+)", head))
 
 
 def test_a_row_is_as_long_as_it_must_be() -> None:
