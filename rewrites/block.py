@@ -18,12 +18,12 @@ from rewrites.laws_lower import (
     to_reduce_seq,
     to_seq,
 )
-from rewrites.laws_reduce import fuse_reduce, interchange_reduce, split_reduce
+from rewrites.laws_reduce import fuse_reduce, interchange_reduce, join_reduce, split_reduce
 from rewrites.laws_view import split_zip
 from rewrites.normal import nested_reductions, simplify
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import body, inside
-from rewrites.strategy import attempt, child, choice, outermost, seq, skip, when
+from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, skip, when
 
 SHORT = 16  # reductions up to here are unrolled whole
 
@@ -57,6 +57,12 @@ def trips(e: Expr) -> list[Size]:
 def weight(n: Size) -> int:
     """How long a loop is: a chunk of unknown size counts as the longest."""
     return n if isinstance(n, int) else sys.maxsize
+
+
+def as_one(*moves: int) -> Strategy:
+    """A nest of reductions as one, the levels from each of `moves` on exchanged first."""
+    exchanged = (attempt(seq(_deep(n, interchange_reduce()), simplify)) for n in moves)
+    return seq(*exchanged, repeat(seq(join_reduce(), simplify)))
 
 
 def longest_outside(e: Expr) -> Rewritten | None:

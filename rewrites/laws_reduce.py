@@ -61,13 +61,15 @@ def _nest(z: Expr, f: Lam, xss: Expr) -> Expr:
     return Reduce(z, rows, xss)
 
 
-@rule("reduce z (reduce f)  =  reduce z f . join")
+@rule("reduce z (x -> reduce f s)  =  reduce z f . join . map (x -> s)")
 def join_reduce(e: Expr) -> Expr | None:
     match e:
-        case Reduce(z, Lam((Var(acc, _), Var(row, _)), Reduce(Var(a, _), f, Var(r, _))), xss) if (
-            acc == a and row == r and not {acc, row} & free(f)
+        case Reduce(z, Lam((Var(acc, _), p), Reduce(Var(a, _), f, s)), xs) if (
+            acc == a and not bound(Lam(p, z)) & free(f) and acc not in free(f) | free(s)
         ):
-            return Reduce(z, f, Join(xss))
+            if not isinstance(s, Zip):
+                return Reduce(z, f, Join(Map(Lam(p, s), xs)))
+            return Reduce(z, f, Zip(tuple(Join(Map(Lam(p, part), xs)) for part in s.parts)))
     return None
 
 

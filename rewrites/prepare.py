@@ -12,6 +12,7 @@ from ir.terms import children, free
 from ir.typing import type_of
 from rewrites.dims import Refused
 from rewrites.gather import Layout, gathered, stored_at, views
+from rewrites.in_order import in_order
 from rewrites.laws_lower import store
 from rewrites.laws_slide import slide_map
 from rewrites.laws_view import transpose_inner
@@ -49,8 +50,21 @@ class Choices:
 
 def prepare(params: frozenset[str], choices: Choices) -> Strategy:
     """Store what is to be stored; lay constants out in panels of the rows' block."""
+    stored = _windows(params, choices)
+    if choices.windows in IN_ORDER:
+        stored = seq(stored, in_order(params, IN_ORDER[choices.windows]))
     constants = relay(choices.relaid, choices.flipped, choices.panel, choices.block, choices.lanes)
-    return seq(_windows(params, choices), constants if choices.relaid else skip)
+    return seq(stored, constants if choices.relaid else skip)
+
+
+# What lies side by side in stored windows is summed in that order: which levels of the nest of
+# sums (that over rows of a window outermost) change places with the next, in turn.
+IN_ORDER: dict[Windows, tuple[int, ...]] = {
+    Windows.IM2COL: (),
+    Windows.MEC: (),
+    Windows.IM2WIN: (0,),
+    Windows.IM2WIN_PLANES: (0, 1, 0),
+}
 
 
 def _windows(params: frozenset[str], choices: Choices) -> Strategy:

@@ -898,7 +898,9 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     maps.inline_view: plain(lambda g: let_of(g, a_view_of_params(g))),
     folds.split_reduce: split_reduce,
     folds.unjoin_reduce: plain(lambda g: a_reduce(g, Join(rows(g)))),
-    folds.join_reduce: plain(lambda g: a_nest(g, rows(g))),
+    folds.join_reduce: plain(
+        lambda g: interchange_reduce(g) if g.rng.random() < 0.5 else a_nest(g, rows(g))
+    ),
     folds.interchange_reduce: plain(interchange_reduce),
     folds.fuse_reduce: plain(lambda g: a_reduce(g, a_map(g))),
     folds.flatten_fold: plain(flatten_fold),
