@@ -56,6 +56,7 @@ class Program:
         self.checking = checking
         self.code_bytes = code_bytes
         self.prepack_ns = 0.0
+        self.checked_ns = 0.0  # device time of the last call in checking mode
         self._launches = list(zip(plan.kernels, kernels, strict=True))
         self._buffers = {buffer.name: buffer for buffer in plan.buffers}
         self._inputs = arrays.names(plan, Role.INPUT)
@@ -74,7 +75,9 @@ class Program:
         self._prepare()
         for name, array in given.items():
             self.session.write(self._cell(name).view, array)
-        self._run({}, self.checking)
+        events = self._run({}, self.checking)
+        if self.checking:
+            self.checked_ns = float(sum(self.session.device_ns(events)))
         results = tuple(map(self._result, self._outputs))
         return results[0] if len(results) == 1 else results
 

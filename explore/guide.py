@@ -14,7 +14,7 @@ def search_over(
     seed: int,
     budget: int,
 ) -> Search:
-    """A quarter of the budget goes to strata in turn, then a dozen rounds or more are guided."""
+    """At most a quarter of the budget goes to strata in turn; then rounds are guided."""
     places = strata(variants, memory)
     families_and_levels = len({place[:2] for place in places})
     return Search(
@@ -23,6 +23,6 @@ def search_over(
         memory,
         strategy=strategy,
         seed=seed,
-        first=max(families_and_levels, 16, min(256, budget // 4)),
+        first=max(families_and_levels, 16, min(128, budget // 4)),
         batch=max(8, min(32, budget // 12)),
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explore.candidates import Candidates
-from explore.measure import Measure
+from explore.measure import RUN_LIMIT, Measure
 from explore.options import Options
 from explore.progress import Watch
 from explore.records import Failed, Measured, Outcome, Predicted, Record, Variant, latest
@@ -171,7 +171,8 @@ class Loop:
             assert made.plan is not None
             self.running[n] = variant
             self.waiting[variant.key] = []
-            self.device.submit(self._measure(n, variant, made))
+            task = self._measure(n, variant, made)
+            self.device.submit(task, _patience(task.ceiling_ns))
 
     def _measure(self, n: int, variant: Variant, made: Made) -> Measure:
         assert made.plan is not None
@@ -210,6 +211,12 @@ class Loop:
         memory = variant.plan.memory_bytes
         times = [t for t, m in self.best if m <= memory]
         return HOPELESS * min(times) if times else None
+
+
+def _patience(ceiling_ns: float | None) -> float:
+    """Seconds until a variant that may not be slower than this is ended: it is right or wrong, but
+    it is not on the front."""
+    return RUN_LIMIT if ceiling_ns is None else min(RUN_LIMIT, 5.0 + 100 * ceiling_ns / 1e9)
 
 
 def first_round(records: "list[Record]") -> dict[str, Record]:

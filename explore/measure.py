@@ -20,6 +20,8 @@ from ir.nodes import Program
 EPSILON = float(np.finfo(np.float32).eps)
 ROTATED = 64 << 20  # bytes of inputs to go through before one comes again: more than most caches
 COPIES = 8
+RUN_LIMIT = 60.0  # seconds a variant, checks included
+COLD = 4.0  # times slower than it may be: so slow that a cold start cannot be the reason
 WARMUP, RUNS, LIMIT = 2, 15, 0.6  # runs, runs, seconds a variant
 PASSES, PASS_RUNS, PASS_LIMIT = 5, 11, 0.8  # of measuring the front again
 
@@ -92,14 +94,13 @@ def measure(state: Meter, task: Measure | Again) -> Measured | Failed | list[lis
 
 def _measured(state: Meter, task: Measure) -> Measured | Failed:
     checked = state.session.build(task.plan, checking=True)
-    if failed := _wrong(state, checked, task.rounding):
+    try:
+        error = _checked(state, checked, task)
+    finally:
         checked.release()
-        return failed
-    error = relative_error(checked(state.inputs), state.reference.output)
-    checked.release()
-    if not error <= state.max_error:
-        return Failed("verify", f"error {error:.2g} is over {state.max_error:.2g}", error=error)
-    timing = _timed(state, task.plan, task.ceiling_ns)
+    if isinstance(error, Failed):
+        return error
+    timing = _timed(state, checked, task)
     return Measured(
         time_ns=timing.median_ns,
         spread=_spread(timing),
@@ -112,7 +113,24 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
     )
 
 
-def _wrong(state: Meter, built: Built, rounding: float) -> Failed | None:
+def _checked(state: Meter, built: Built, task: Measure) -> float | Failed:
+    """The error of a right result, on numbers in -1 … 1; a variant that is hopeless when it has
+    shown that it is right, on whole numbers, is not run again."""
+    error = _whole(state, built, task.rounding)
+    if isinstance(error, Failed) or (error is not None and _hopeless(built, task)):
+        return error
+    error = relative_error(built(state.inputs), state.reference.output)
+    if not error <= state.max_error:
+        return Failed("verify", f"error {error:.2g} is over {state.max_error:.2g}", error=error)
+    return error
+
+
+def _hopeless(checked: Built, task: Measure) -> bool:
+    """Whether the run that was checked was so slow that no other is worth its time."""
+    return task.ceiling_ns is not None and checked.checked_ns > COLD * task.ceiling_ns
+
+
+def _whole(state: Meter, built: Built, rounding: float) -> float | Failed | None:
     """Whole numbers must come out exactly, where they can: no cell may differ; where laws that
     round were used, not by more in norm than these may lose."""
     exact = state.reference.exact
@@ -122,7 +140,7 @@ def _wrong(state: Meter, built: Built, rounding: float) -> Failed | None:
     wrong = np.asarray(out, np.float64) != exact
     error = relative_error(out, exact)
     if error <= rounding * EPSILON and np.isfinite(error):
-        return None
+        return error
     first = [int(i) for i in np.argwhere(wrong)[0]]
     return Failed(
         "verify",
@@ -132,10 +150,13 @@ def _wrong(state: Meter, built: Built, rounding: float) -> Failed | None:
     )
 
 
-def _timed(state: Meter, plan: Plan, ceiling_ns: float | None) -> Timing:
-    built = state.session.build(plan)
+def _timed(state: Meter, checked: Built, task: Measure) -> Timing:
+    if _hopeless(checked, task):
+        once = checked.checked_ns
+        return Timing(once, once, once, 1, (), checked.prepack_ns, gave_up=True)
+    built = state.session.build(task.plan)
     try:
-        return built.time(state.inputs, RUNS, WARMUP, state.rotate, ceiling_ns, LIMIT)
+        return built.time(state.inputs, RUNS, WARMUP, state.rotate, task.ceiling_ns, LIMIT)
     finally:
         built.release()
 

@@ -29,6 +29,7 @@ from ir.show import show
 from ir.terms import subterms
 from rewrites.dims import Refused
 from rewrites.families import DISTINCT, Lowering, forms, lower
+from rewrites.worth import weight
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -112,11 +113,13 @@ def tasks(
 
 
 def _chosen(names: list[str], share: int, seed: int, family: str) -> list[str]:
-    """All forms, or with a small budget some: each is worth a few points."""
+    """All forms, or with a small budget some, by their weights: each is worth a few points."""
     most = max(4, share // 40)
     if len(names) <= most:
         return names
-    kept = set(Random(f"{seed} {family}").sample(names[1:], most - 1))
+    random = Random(f"{seed} {family}")
+    drawn = {n: random.random() ** (1 / weight(n)) for n in names[1:]}  # Efraimidis, Spirakis 2006
+    kept = set(sorted(drawn, key=drawn.__getitem__, reverse=True)[: most - 1])
     return [n for i, n in enumerate(names) if i == 0 or n in kept]
 
 
@@ -159,7 +162,7 @@ def points(
     quick = constraints(lowering, replace(profile, code=profile.quick_code), max_memory)
     free = _off_divisors(quick)
     rungs = {p: _rungs(random, len(free)) for p in free}
-    wanted = busy(lowering, profile)
+    wanted = tuple(busy(lowering, profile))
     space = _where_busy(quick, wanted, rungs)
     if not space.count and profile.quick_code < profile.code:
         space = _where_busy(constraints(lowering, profile, max_memory), wanted, rungs)
@@ -167,11 +170,14 @@ def points(
 
 
 def _where_busy(
-    system: System, wanted: tuple[Constraint, ...], rungs: Mapping[str, tuple[int, ...]]
+    system: System, wanted: Sequence[tuple[Constraint, ...]], rungs: Mapping[str, tuple[int, ...]]
 ) -> Space:
-    """What keeps the device busy too, where there is any of it."""
-    space = _on_rungs(replace(system, constraints=(*system.constraints, *wanted)), rungs)
-    return space if space.count or not wanted else _on_rungs(system, rungs)
+    """What satisfies the first of the wishes too that leaves something, or none of them."""
+    for wish in wanted:
+        space = _on_rungs(replace(system, constraints=(*system.constraints, *wish)), rungs)
+        if space.count:
+            return space
+    return _on_rungs(system, rungs)
 
 
 def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
@@ -191,16 +197,17 @@ def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[P
     return sample[: max(LEAST, len(sample) // SELDOM)] if long else sample
 
 
-def busy(lowering: Lowering, profile: Profile) -> tuple[Constraint, ...]:
-    """Results enough to keep a device's arithmetic busy, and no more than its registers hold."""
+def busy(lowering: Lowering, profile: Profile) -> Iterator[tuple[Constraint, ...]]:
+    """Results enough to keep a device's arithmetic busy, and no more than its registers hold. Where
+    nothing else hides a latency, in vectors that fill a register, or else half of one."""
     if lowering.kept is None:
-        return ()
+        return
     (least, most), results = profile.results, lowering.kept.results
     why, origin = f"{least} to {most} results keep {profile.name} busy", "what is worth trying"
-    asked = [AtMost(least, results), AtMost(results, most)]
-    if least > 1:
-        asked.append(AtMost(profile.vector, 2 * lowering.kept.vector))
-    return tuple(Constraint(relation, why, origin) for relation in asked)
+    for part in (1, 2) if least > 1 else (profile.vector,):
+        filled = AtMost(profile.vector, part * lowering.kept.vector)
+        asked = (AtMost(least, results), AtMost(results, most), filled)
+        yield tuple(Constraint(relation, why, origin) for relation in asked)
 
 
 def _rungs(random: Random, parameters: int) -> tuple[int, ...]:

@@ -88,6 +88,23 @@ def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
     assert isinstance(second, Measured)
 
 
+def test_a_variant_that_is_hopeless_when_it_is_checked_is_run_once_and_still_checked(
+    device: Device, worker: Pool[Measure, object]
+) -> None:
+    derived = derive(Derive(parse(TEXT), "naive", "", profile_of(device), 1, 0))
+    assert isinstance(derived, Derived)
+    made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
+    assert made.plan is not None
+    wrong = replace(made.plan, source=made.plan.source.replace(" + ", " - "))
+    worker.submit(Measure(0, made.plan, ceiling_ns=1.0))
+    worker.submit(Measure(1, wrong, ceiling_ns=1.0))
+    slow, failed = (done.result for done in worker.map([]))
+    assert isinstance(slow, Measured)
+    assert slow.stopped_early
+    assert len(set(slow.runs_ns)) == 1
+    assert isinstance(failed, Failed)
+
+
 def test_a_full_disk_ends_a_run_in_words_and_keeps_what_was_stored(
     device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

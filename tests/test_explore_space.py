@@ -10,7 +10,7 @@ import pytest
 from constraints.devices import CPU, H200, Profile
 from constraints.quantities import peak_at, quantities
 from explore.lowering import lowering
-from explore.space import Derive, Derived, derive, points
+from explore.space import Derive, Derived, all_forms, derive, points, tasks
 from ir.parse import parse_file
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -30,7 +30,21 @@ def test_on_a_cpu_a_work_item_keeps_results_enough_and_no_more_than_fit(form: st
     found = blocks(CPU, form)
     assert len(found) == COUNT
     assert all(8 * 16 <= results <= 28 * 16 for results, _ in found)
-    assert all(v >= 8 for _, v in found)
+    assert all(v == 16 for _, v in found)
+
+
+def test_where_no_vector_fills_a_register_one_fills_half() -> None:
+    assert {v for _, v in blocks(CPU, "relaid", M=8)} == {8}
+
+
+def test_most_forms_that_are_tried_keep_constants_in_the_order_in_which_they_are_read() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift")
+    todo = tasks(program, CPU, families=["registers"], budget=2000, seed=0)
+    chosen = [task.form.split() for task in todo]
+    assert [] in chosen  # the plain form is always there
+    assert len(chosen) < len(list(all_forms(program, ["registers"])))
+    assert 2 * sum("relaid" in words for words in chosen) > len(chosen)
+    assert any("relaid" not in words for words in chosen[1:])
 
 
 def test_on_a_gpu_other_work_items_hide_latencies() -> None:
