@@ -103,7 +103,7 @@ function draw(id, traces, shape) {
 
 const hover = v => `<b>${plain(v.id)}</b><br>${time(v.time_ns)} · ${bytes(v.memory_bytes)}` +
   (known(rate(v)) ? ` · ${gflops(v)} GFLOP/s` : "") + (v.stopped_early ? "<br>stopped early" : "") +
-  `<br>${plain(v.parameters)}` + (v.stored ? `<br>stored: ${plain(v.stored)}` : "");
+  `<br>${plain(v.parameters)}` + (v.form ? `<br>${plain(v.form)}` : "");
 
 function dots(family, variants, x, y, size, opacity) {
   const { colour, marker } = run.families[family];
@@ -141,7 +141,7 @@ function drawPlane() {
     text: plain(p.name), font: { size: 12, color: css("--ink") }, bgcolor: css("--card"), borderpad: 1, opacity: 0.9 });
   if (known(run.bounds.floor_ns)) level(run.bounds.floor_ns / 1e6, "roofline", "dash");
   for (const p of run.peers.filter(p => !known(p.memory_bytes))) level(ms(p), plain(p.name), "dot");
-  draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations }));
+  draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations, margin: { l: 58, r: 14, t: 56, b: 44 } })); // the buttons are above the legend
 }
 
 function drawProgress() {
@@ -178,9 +178,12 @@ const table = (heads, rows) => make("table", {},
   make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))),
   make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map((cell, i) => make("td", { class: heads[i][1] || "" }, cell))))));
 
+const between = d => d.buffers.filter(b => !["input", "const", "output"].includes(b.role))
+  .map(b => `${b.name} (${b.role}, ${bytes(b.bytes)})`).join(", ");
+
 const TABS = {
   parameters: (v, d) => make("div", {}, table([["parameter"], ["value", "n"]], Object.entries(d.parameters).map(([n, x]) => [n, String(x)])),
-    make("p", { class: "hint" }, `stored in global memory: ${v.stored || "nothing"}`)),
+    make("p", { class: "hint" }, `form: ${v.form || "plain"}; beside inputs and output, global memory holds ${between(d) || "nothing"}`)),
   derivation: (v, d, derivations) => make("div", {}, ...derivations[d.derivation].map((s, i) => make("div", { class: "step" },
     make("b", { class: "mono" }, `${i + 1}. ${s.law}`), make("i", {}, s.place), make("pre", {}, s.term)))),
   memory: (v, d) => make("div", {}, table([["buffer", "mono"], ["role"], ["elements"], ["bytes", "n"], ["slot", "n"]],
@@ -235,11 +238,11 @@ function tiles() {
 
 function frontTable() {
   const heads = [["id"], ["time", "n"], ["±", "n"], ["GFLOP/s", "n"], ["roofline", "n"], ["I/O bound", "n"], ["memory", "n"], ["workspace", "n"],
-    ["prepack", "n"], ["error", "n"], ["stored"], ["parameters"]];
+    ["prepack", "n"], ["error", "n"], ["form"], ["parameters"]];
   at("front").append(make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))));
   at("front").append(make("tbody", {}, ...run.front.map(id => byId.get(id)).map(v => {
     const cells = [v.id, time(v.time_ns), percent(v.spread), gflops(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
-      bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.stored || "–", v.parameters];
+      bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.form || "–", v.parameters];
     const row = make("tr", { "data-id": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } });
     row.append(...cells.map((cell, i) => make("td", { class: heads[i][1] || (i === 0 || i === 11 ? "mono" : "") }, cell)));
     row.firstChild.prepend(make("span", { class: "dot", colour: run.families[v.family].colour }), " ");

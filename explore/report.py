@@ -137,7 +137,7 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
     return {
         **short,
         "parameters": parameters,
-        "stored": ", ".join(fields["stored"]),
+        "form": record.variant.form,
         "least_traffic": least_traffic(record.variant, bounds),
     }
 

@@ -40,7 +40,7 @@ from ir.errors import UserError
 from ir.nodes import Program
 from ir.parse import parse
 
-BUILD_LIMIT = 20.0  # seconds a variant
+BUILD_LIMIT = 10.0  # seconds a variant
 BUILD_MEMORY = 6 << 30  # bytes a build worker may take
 
 

@@ -70,9 +70,9 @@ def first_rounds(folder: Path) -> list[Record]:
     return [r for r in Run(folder).records if r.round == 0]
 
 
-def running(file: Path, out: Path, device: Device) -> "subprocess.Popen[str]":
+def running(file: Path, out: Path, device: Device, *more: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "explore", *arguments(file, out, device)],
+        [sys.executable, "-m", "explore", *arguments(file, out, device), *more],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -213,7 +213,7 @@ def test_a_killed_run_goes_on_without_repeats(
 
 def test_an_interrupted_run_says_how_to_go_on(file: Path, device: Device, tmp_path: Path) -> None:
     out = tmp_path / "stopped"
-    process = running(file, out, device)
+    process = running(file, out, device, "--variants", "300")  # it is not over when we interrupt
     wait_for(lambda: outcomes(out) >= 2)
     os.kill(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
