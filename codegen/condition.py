@@ -1,6 +1,6 @@
 """Conditions on indices: conjunctions of comparisons, decided by ranges where those suffice."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -43,6 +43,24 @@ def both(*conditions: Condition) -> Condition:
     return _all_positive([part for condition in conditions for part in condition.parts])
 
 
+def shared(conditions: Sequence[Condition]) -> Condition:
+    """What is asked in each of them, as strictly as in any."""
+    asked = [{_linear(part) for part in condition.parts} for condition in conditions]
+    every = frozenset.intersection(*map(frozenset, asked)) if asked else frozenset()
+    return Condition(tuple(part for part in both(*conditions).parts if _linear(part) in every))
+
+
+def beyond(condition: Condition, known: Condition) -> Condition:
+    """What a condition asks where another is known to hold."""
+    least = {_linear(part): part.constant for part in known.parts}
+
+    def follows(part: Index) -> bool:
+        known_constant = least.get(_linear(part))
+        return known_constant is not None and known_constant <= part.constant
+
+    return Condition(tuple(part for part in condition.parts if not follows(part)))
+
+
 def decide(condition: Condition) -> bool | None:
     """True: it holds for all values of the variables; False: for none; None: not known."""
     if not condition.parts:
@@ -77,10 +95,15 @@ def _all_positive(parts: Iterable[Index]) -> Condition:
             return NEVER
         if part.lo is not None and part.lo >= 0:
             continue
-        linear = summed(part.terms, 0).key
+        linear = _linear(part)
         if linear not in tightest or part.constant < tightest[linear].constant:
             tightest[linear] = part
     return Condition(tuple(tightest[key] for key in sorted(tightest)))
+
+
+def _linear(x: Index) -> str:
+    """x without its constant."""
+    return summed(x.terms, 0).key
 
 
 def _reduced(x: Index) -> Index:

@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codegen.condition import ALWAYS, NEVER, Condition, substitute_in
+from codegen.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
 from codegen.expand import InMemory, Layout, Registers, is_aligned
 from codegen.index import Index
 from codegen.index_text import condition_to_c, needs_64
@@ -31,6 +31,12 @@ CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds toge
 FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
 
 
+def is_plain(e: Load) -> bool:
+    """A number of global memory: where it is not wanted, another cell may be loaded instead. Loads
+    and products that no branch divides need few registers."""
+    return e.memory.space is Space.GLOBAL and e.width == 1 and e.memory.scalar == "float"
+
+
 @dataclass(slots=True)
 class Expressions:
     """How the values of one kernel are spelled."""
@@ -39,8 +45,9 @@ class Expressions:
     registers: Mapping[Memory, list[str]]
     naming: Naming
     values: dict[str, int] = field(default_factory=dict)  # of the spelled-out loops around
-    within: bool = False  # whether all guards here are known to hold
-    denied: Condition | None = None  # what is known not to hold here
+    known: Condition = ALWAYS  # what holds here
+    denied: Condition = NEVER  # what does not hold here
+    steady: bool = False  # whether guards are the same in the whole loop here
     division: set[tuple[str, int]] = field(default_factory=set)
 
     # ---- memory
@@ -134,12 +141,15 @@ class Expressions:
         return f"(int)({text})" if needs_64(i) else text
 
     def choice(self, condition: Condition, a: Value, b: Value) -> tuple[str, int]:
-        here = substitute_in(condition, self.values)
-        if here in (NEVER, self.denied):
+        here = beyond(substitute_in(condition, self.values), self.known)
+        if {*self.denied.parts} <= {*here.parts} or here == NEVER:
             return self.value(b)
-        if here == ALWAYS or self.within:
+        if here == ALWAYS:
             return self.value(a)
         test = self.condition(here)
+        if self.steady and isinstance(a, Load) and is_plain(a):
+            at = self.address(a.memory, a.index, a.half)
+            return f"select({self.text(b)}, {a.memory.name}[{test} ? {at} : 0], {test})", PRIMARY
         return f"({test} ? {self.operand(a, SUM)} : {self.operand(b, SUM)})", PRIMARY
 
     def condition(self, condition: Condition) -> str:

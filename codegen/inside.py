@@ -1,7 +1,8 @@
 """Guards that a whole loop has in common: tested once, before it.
 
 Where the loads of a loop are guarded (a padded image) and no guard varies inside, the loop is
-spelled twice: without guards where all of them hold, which is nearly everywhere, and else as it
+spelled more than once: without guards where all of them hold, which is nearly everywhere; where
+what guards every load holds (a row of the image), with what guards some (its ends); and else as it
 is. Only guards that all work-items of a group decide alike are taken out, so that none waits for
 another.
 """
@@ -11,7 +12,7 @@ another.
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from codegen.condition import ALWAYS, NEVER, Condition, both, substitute_in
+from codegen.condition import NEVER, Condition, both, shared, substitute_in
 from codegen.tree import (
     Barrier,
     Block,
@@ -33,21 +34,23 @@ def told_apart(kernel: Kernel) -> frozenset[str]:
     )
 
 
-def common_guard(
+def common_guards(
     loop: For, spelled: frozenset[str], values: Mapping[str, int], apart: frozenset[str]
-) -> Condition:
-    """All guards of the loads in a loop, if it can be tested before the loop; else ALWAYS."""
+) -> tuple[Condition, ...]:
+    """All guards of the loads in a loop, then the part that each has; none to be tested before it:
+    nothing."""
     inside = list(statements(loop))
     if any(isinstance(s, Barrier) for s in inside):
-        return ALWAYS
+        return ()
     loops = {s.var: s.count for s in inside if isinstance(s, For)}
     varying = (loops.keys() - spelled) | apart
     found: list[Condition] = []
     for guard in dict.fromkeys(_guards(loop)):
         if guard.names & varying:
-            return ALWAYS
+            return ()
         found += _copies(guard, {n: loops[n] for n in sorted(guard.names & loops.keys())}, values)
-    return both(*found)
+    whole, each = both(*found), shared(found)
+    return tuple(c for c in dict.fromkeys((whole, each)) if c.parts)
 
 
 def _guards(s: Statement) -> Iterator[Condition]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from codegen.condition import ALWAYS, NEVER, Condition, substitute_in
+from codegen.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
 from codegen.constant import folded
 from codegen.expand import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.expressions import Expressions, type_text
 from codegen.index_text import counter
-from codegen.inside import common_guard, told_apart
+from codegen.inside import common_guards, told_apart
 from codegen.naming import naming
 from codegen.registers import names_in, register_names
 from codegen.substitute import evaluate
@@ -97,8 +97,8 @@ class Writer:
                 self.fill(*fill, depth)
             case For(var, count, body, _) if var in self.spelled:
                 self.expanded(var, count, body, depth)
-            case For() if not self.settled and (guard := self.guard(s)).parts:
-                self.twice(s, guard, depth)
+            case For() if not self.settled and (guards := self.guards(s)):
+                self.apart_by(guards, s, depth)
             case For():
                 self.loop(s, depth)
             case If(condition, body):
@@ -120,20 +120,23 @@ class Writer:
         self.block(s.body, depth + 1)
         self.line(depth, "}")
 
-    def guard(self, s: For) -> Condition:
-        return common_guard(s, self.spelled, self.spell.values, self.apart)
+    def guards(self, s: For) -> tuple[Condition, ...]:
+        return common_guards(s, self.spelled, self.spell.values, self.apart)
 
-    def twice(self, s: For, guard: Condition, depth: int) -> None:
-        """A loop without its guards where all of them hold, and else with them."""
+    def apart_by(self, guards: tuple[Condition, ...], s: For, depth: int) -> None:
+        """A loop without its guards where all of them hold, and else with what is left of them."""
         self.settled = True
-        self.line(depth, f"if ({self.spell.condition(guard)}) {{")
-        self.spell.within = True
-        self.loop(s, depth + 1)
-        self.spell.within, self.spell.denied = False, guard
+        start, failed = "if", NEVER
+        for guard in guards:
+            self.line(depth, f"{start} ({self.spell.condition(guard)}) {{")
+            self.spell.known, self.spell.denied = guard, beyond(failed, guard)
+            self.loop(s, depth + 1)
+            start, failed, self.spell.steady = "} else if", guard, True
+        self.spell.known, self.spell.denied = ALWAYS, failed
         self.line(depth, "} else {")
         self.loop(s, depth + 1)
         self.line(depth, "}")
-        self.spell.denied = None
+        self.spell.denied, self.spell.steady = NEVER, False
         self.settled = False
 
     def definitions(self, loop: str | None, depth: int) -> None:

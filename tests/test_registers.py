@@ -124,3 +124,14 @@ def test_what_has_one_operand_has_no_sides_to_exchange() -> None:
     pooling = parse("f(xs : [[float]4]6) = map(row -> maximum(row), xs)")
     with pytest.raises(UserError, match="no other side"):
         lowering(pooling, "registers", "flipped")
+
+
+def test_the_ends_of_rows_take_no_branch(session: Session) -> None:
+    """Where a row of the image is inside, what is loaded beyond its ends is not used."""
+    program, plan = made(CHANNELS_LAST, "relaid", POINT | {"tx": 7})
+    inside, row, outside = re.split(r"\} else[^\n]*\{\n", plan.source)
+    assert "?" not in inside.split("for (int i_x1", 1)[1]
+    assert 0 < row.count("select(0.0f, image[") < 3
+    assert row.count("?") == row.count("select(0.0f, image[")
+    assert "image[" not in outside
+    assert runs_right(session, program, plan)
