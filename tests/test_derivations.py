@@ -259,6 +259,27 @@ def test_the_command_says_why_a_family_refuses(
     assert "registers refuses dotted: the reduction does not depend" in capsys.readouterr().err
 
 
+CHECKED = [
+    ("blur", "naive", ""),
+    ("conv1d", "lift", "vectors unrolled"),
+    ("conv1x1", "blocked", ""),
+    ("depthwise", "registers", "flipped"),
+    ("fully_connected", "registers", "relaid"),
+    ("matmul", "strassen", "once registers"),
+    ("batched", "toeplitz", "registers"),
+    ("maxpool", "registers", ""),
+]
+
+
+@pytest.mark.parametrize(("example", "family", "form"), CHECKED)
+def test_a_derivation_of_an_example_is_checked_law_by_law(
+    example: str, family: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(GOLDEN.parents[1] / "examples" / f"{example}.lift")
+    assert main([file, "--family", family, "--form", form, "--check"]) == 0
+    assert "steps mean the same" in capsys.readouterr().out
+
+
 if __name__ == "__main__":
     for text, family in TOLD:
         (GOLDEN / f"{family}_derivation.txt").write_text(told(text, family), encoding="utf-8")
