@@ -163,21 +163,19 @@ def _winograd_fused(p: Program) -> Iterator[Form]:
 
 def _fgfft(p: Program) -> Iterator[Form]:
     yield Form("", fgfft(parameters(p), Fine()), "fgfft")
-    for name, form in _spectral():
-        yield Form(name, fgfft(parameters(p), form), "fgfft")
-
-
-def _spectral(regular: bool = False) -> Iterator[tuple[str, Fine]]:
-    """How the sums of products of spectra are made, and transforms of long rows."""
     choices = Choices(panel=named("tr") * named("v"))
     items = Registers(choices, Level.GLOBAL)
     ahead = Blocked(choices, ahead=True)
-    yield "registers", Fine(Registers(choices), regular=regular)
-    yield "registers items", Fine(items, regular=regular)
-    yield "blocked", Fine(Blocked(choices), regular=regular)
-    yield "blocked ahead", Fine(ahead, regular=regular)
-    yield "registers items shared", Fine(items, shared=True, regular=regular)
-    yield "blocked ahead shared", Fine(ahead, shared=True, regular=regular)
+    yield _spectral(p, "registers", Fine(Registers(choices)))
+    yield _spectral(p, "registers items", Fine(items))
+    yield _spectral(p, "blocked", Fine(Blocked(choices)))
+    yield _spectral(p, "blocked ahead", Fine(ahead))
+    yield _spectral(p, "registers items shared", Fine(items, shared=True))
+    yield _spectral(p, "blocked ahead shared", Fine(ahead, shared=True))
+
+
+def _spectral(p: Program, name: str, form: Fine) -> Form:
+    return Form(name, fgfft(parameters(p), form), "fgfft")
 
 
 def _strassen(p: Program) -> Iterator[Form]:
@@ -191,8 +189,12 @@ def _strassen(p: Program) -> Iterator[Form]:
 
 
 def _fft(p: Program) -> Iterator[Form]:
-    for name, form in _spectral(regular=True):
-        yield Form(name, fgfft(parameters(p), form), "fgfft")
+    choices = Choices(panel=named("tr") * named("v"))
+    products = Registers(choices)
+    ahead = Blocked(choices, ahead=True)
+    yield _spectral(p, "registers", Fine(products, regular=True))
+    yield _spectral(p, "blocked ahead", Fine(ahead, regular=True))
+    yield _spectral(p, "registers shared", Fine(products, shared=True, regular=True))
 
 
 def _toeplitz(p: Program) -> Iterator[Form]:

@@ -28,12 +28,12 @@ from rewrites.laws_lower import share, to_parallel, to_private, to_reduce_seq, t
 from rewrites.laws_map import fuse_maps, inline_view
 from rewrites.naive import plain
 from rewrites.normal import nested_reductions, normalise, perfect, simplify
-from rewrites.products import others, products, rows_of
+from rewrites.products import Rows, length, others, products, rows_of
 from rewrites.registers import Registers, in_blocks
 from rewrites.reshape import merge, sort, tile
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
-from rewrites.shared import in_stages, staged, worth_sharing
+from rewrites.shared import SHORT, in_stages, staged, worth_sharing
 from rewrites.spectra import planes_of
 from rewrites.spectral import rows, spectra
 from rewrites.spine import body, inside, kernels, nest, nested, store_operands
@@ -75,7 +75,10 @@ def fgfft(params: frozenset[str], form: Fine) -> Strategy:
 
 def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     real = form.products is not None
-    orders = _orders(e)
+    r = _row_of(e)
+    if form.shared and length(r.row) < 2 * SHORT:
+        raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
+    orders = _orders(r)
     return seq(
         rows,
         spectra(real),
@@ -103,17 +106,19 @@ def _is_let(e: Expr) -> bool:
     return isinstance(e, Let)
 
 
-def _orders(e: Expr) -> tuple[Order, Order]:
+def _row_of(e: Expr) -> Rows:
+    try:
+        return rows_of(products(e))
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+
+
+def _orders(r: Rows) -> tuple[Order, Order]:
     """How the spectra of rows, and those of the kernel's rows, lie in memory.
 
     Innermost is what neighbouring work-items take: the rows' last dimension, and the kernels.
     Outermost in both is what both have: each product is of rows that lie together.
     """
-    try:
-        p = products(e)
-        r = rows_of(p)
-    except NoAccess as why:
-        raise Refused(str(why)) from None
     x, g = others(r.x, r.along), others(r.g, r.across)
     phase = [len(x)] * (r.step > 1), [len(g)] * (r.step > 1)
     summed = [n for n, c in enumerate(g) if any(i in r.sums for i, _ in c.terms)]
@@ -167,7 +172,7 @@ def _rows(shared: bool, e: Expr) -> Rewritten | None:
         return seq(*merged, nested(dims, _row), _blocks(dims, lanes))(e)
     items = worth_sharing(e)
     if not dims or items is None:
-        raise Refused("rows are short, or there is one: a work-item transforms it by itself")
+        raise Refused("rows are short, or there is one: a work-item transforms one by itself")
     row = seq(_row_named, staged)
     lanes = inside(in_stages(items))
     return seq(*merged, nested(dims, row), _blocks(dims, lanes, turns=False))(e)

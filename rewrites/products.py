@@ -99,9 +99,14 @@ class Rows:
         """The places of a dense row of the kernel."""
         return -(-(self.gap * (self.v.size - 1) + 1) // self.step)
 
+    @property
+    def row(self) -> int:
+        """The places of a dense row."""
+        return self.w.size - 1 + self.taps
+
     def dense(self, xs: Expr) -> Expr:
         """A row of x: what windows reach of it, one row for each remainder of their step."""
-        n = self.step * (self.w.size - 1 + self.taps)
+        n = self.step * self.row
         return self._phases(widened(xs, -self.first, self.first + n - size_of(xs)))
 
     def kernel(self, gs: Expr) -> Expr:

@@ -189,5 +189,5 @@ def test_work_items_share_the_transform_of_a_long_row(
 
 def test_short_rows_are_not_shared() -> None:
     p = parse(CONV.format(n=1, c=2, m=2, h=13, k=3, s=1, p=1))
-    with pytest.raises(Refused, match="a work-item transforms it by itself"):
+    with pytest.raises(Refused, match="a work-item transforms one by itself"):
         lower(p, "fgfft", {f.name: f for f in forms(p, "fgfft")}["registers items shared"])
