@@ -52,8 +52,13 @@ def sizes_in(t: Type) -> Iterator[Size]:
 
 
 def sizes_of(e: Expr) -> set[Size]:
-    """The sizes of everything inside a term."""
-    return {n for s in subterms(e) if not isinstance(s, Lam) for n in sizes_in(type_of(s))}
+    """The sizes of everything inside a term, parts first: a whole's type is made of theirs."""
+    return {n for t in types_of(e) for n in sizes_in(t)}
+
+
+def types_of(e: Expr) -> list[Type]:
+    inside = reversed([s for s in subterms(e) if not isinstance(s, Lam)])
+    return [type_of(s) for s in inside]
 
 
 def small_values(terms: list[Expr], rng: Random) -> Values | None:
@@ -92,7 +97,7 @@ def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: flo
     inputs = random_inputs(p, seed)
     try:
         bound = bind_sizes(e, values)
-        type_of(bound)
+        types_of(bound)
         found = evaluate(Program(p.name, p.params, bound), inputs)
     except IllTyped:
         return False

@@ -2,6 +2,9 @@
 
 # key: e term, s strategy, n depth
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from ir.nodes import (
     Concat,
     Expr,
@@ -20,7 +23,7 @@ from ir.types import Array
 from ir.typing import type_of
 from ir.views import is_view
 from rewrites.laws_lower import copy_deep, store, to_reduce_seq, to_seq
-from rewrites.rule import Rewritten, Step, Strategy
+from rewrites.rule import Place, Rewritten, Step, Strategy, get, put
 from rewrites.shape import has_reduction, is_out_view
 from rewrites.strategy import attempt, child, choice, seq, skip
 
@@ -137,9 +140,25 @@ def kernels(s: Strategy) -> Strategy:
         return known[e]
 
     def stored(e: Expr) -> Rewritten | None:
-        return each(run if isinstance(e, Store) else stored)(e)
+        steps: tuple[Step, ...] = ()
+        for place in list(_stored(e)):
+            done = run(get(e, place))
+            if done is None:
+                return None
+            e = put(e, place, done[0])
+            steps += tuple(replace(step, place=(*place, *step.place)) for step in done[1])
+        return e, steps
 
     return run
+
+
+def _stored(e: Expr, place: Place = ()) -> Iterator[Place]:
+    """Where what is stored stands, if not inside of what is."""
+    for i, c in enumerate(children(e)):
+        if isinstance(e, Store):
+            yield (*place, i)
+        else:
+            yield from _stored(c, (*place, i))
 
 
 def loops(e: Expr) -> Rewritten:
