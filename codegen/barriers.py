@@ -1,4 +1,4 @@
-"""Barriers, where one work-item's access to shared memory meets another's and one of them writes.
+"""Barriers, where what one work-item reads in shared memory may be what another writes.
 
 A barrier goes as far out as the two accesses allow: between the statements of the innermost block
 that holds both. What a loop's end leaves open meets its beginning again, one iteration later. No
@@ -211,7 +211,9 @@ class _Placer:
         return memory.space is Space.LOCAL or memory in self.globals
 
     def conflict(self, p: Access, a: Access) -> bool:
-        if p.memory is not a.memory or not (p.writes or a.writes):
+        """Whether one work-item may read what another writes. What two write is not the same cell,
+        or is read in between; the proof of races holds that."""
+        if p.memory is not a.memory or p.writes == a.writes:
             return False
         if (p, a) not in self.answers:
             apart = _beside(p, a) or _other_half(p.half, a.half)

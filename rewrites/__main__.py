@@ -116,14 +116,18 @@ def _check(file: Path, sizes: Mapping[str, int], lowering: Lowering) -> int:
     p, small, used = _small(file, sizes, lowering)
     values = small_values(list(small.derivation.terms()), Random(0))
     if values is None:
-        raise UserError(f"no small parameters were found for {_show(used)}: choose sizes by --set")
+        raise UserError(
+            f"no small values of the parameters were found at {_show(used) or 'these sizes'}:"
+            " name sizes in `where` and choose others by --set"
+        )
     found = check(p, small.derivation, values)
     print("\n" + _verdict(found, used))
     return 0 if found.wrong is None else 1
 
 
 def _verdict(found: Checked, sizes: Mapping[str, int]) -> str:
-    at = f"at {_show(sizes)}" + (f" with {_show(found.values)}" if found.values else "")
+    at = f"at {_show(sizes) or 'its sizes'}"
+    at += f" with {_show(found.values)}" if found.values else ""
     if found.wrong is None:
         return f"checked {at}: the terms after all {found.steps} steps mean the same"
     return f"WRONG {at}: the term after step {found.wrong} means something else"

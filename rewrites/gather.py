@@ -53,18 +53,22 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
         done = at(around, choice(fission_zip(place=rest), fission(place=rest)))(e)
         if done is None:
             return None
-        more = run(done[0], (*around, *_made(get(done[0], around), view)), batch + 1)
+        made = _made(get(done[0], around), view)
+        if made is None:
+            return None
+        more = run(done[0], (*around, *made), batch + 1)
         return None if more is None else (more[0], done[1] + more[1])
 
     return run
 
 
-def _made(m: Expr, view: Expr) -> Place:
+def _made(m: Expr, view: Expr) -> Place | None:
     """Where in a map the views of its elements are made: they come last, or in their part."""
     assert isinstance(m, Map)
     if not isinstance(m.xs, Zip):
         return (1,)
-    return (1, max(i for i, part in enumerate(m.xs.parts) if _makes(part, view)))
+    parts = [i for i, part in enumerate(m.xs.parts) if _makes(part, view)]
+    return (1, parts[-1]) if parts else None
 
 
 def _makes(part: Expr, view: Expr) -> bool:

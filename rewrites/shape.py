@@ -30,6 +30,7 @@ from ir.terms import children, free, once, over, rename, substitute, variables
 from ir.types import INT, Array, Scalar, Type, Vector
 from ir.views import is_view
 
+LEAST = {"float": -float("inf"), "half": -float("inf"), "int": -(2**31)}
 LARGEST = {"float": float("inf"), "half": float("inf"), "int": 2**31 - 1}
 
 
@@ -103,7 +104,7 @@ def fold_of(f: Lam) -> Fold | None:
 
 def _folded(e: Expr, acc: str) -> Fold | None:
     match e:
-        case Let(p, value, body) if acc not in free(value):
+        case Let(p, value, body) if acc not in free(value) | {v.name for v in variables(p)}:
             inner = _folded(body, acc)
             return inner and Fold(inner.op, Let(p, value, inner.term))
         case Binary("+" | "*" | "max" | "min" as op, a, b):
@@ -147,7 +148,7 @@ def unit(op: str, t: Type) -> Expr | None:
         case "*":
             return number(1, scalar)
         case "max":
-            return number(-LARGEST[scalar.name], scalar)
+            return number(LEAST[scalar.name], scalar)
         case "min":
             return number(LARGEST[scalar.name], scalar)
     return None

@@ -121,6 +121,7 @@ def test_a_rule_keeps_type_and_meaning(rule: Rule) -> None:
 XS, YS, XSS = "xs : [float]6", "ys : [float]6", "xss : [[float]3]2"
 BOTH = f"{XS}, {YS}"
 ROW_PAD = "map(row -> pad(1, 1, {}, row), xss)"
+HIDDEN = "reduce(0.0, (acc, x) -> (let acc = x * x  acc + 1.0), xs)"
 SUM = "reduce({}, (acc, x) -> acc + x, {})"
 ZS = "xs : [(float, float)]4"
 ROWS_ADDED = "reduce(generate(3, i -> {}), (acc, row) -> map(x -> x.0 + x.1, zip(acc, {})), xss)"
@@ -221,11 +222,13 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     ),
     (folds.partial_reduce, {"k": 4}, XS, SUM.format(0.0, "xs")),
     (folds.partial_reduce, {"k": 2}, XS, "reduce(0.0, (acc, x) -> acc - x, xs)"),
+    (folds.partial_reduce, {"k": 2}, XS, HIDDEN),
     (
         folds.partial_reduce, {"k": 1}, XSS,
         "reduce(0.0, (acc, row) -> reduce(0.0, (a, x) -> a + x, row), xss)",
     ),
     (folds.reorder_fold, {"s": 2}, XS, "reduce(0.0, (acc, x) -> x - acc, xs)"),
+    (folds.reorder_fold, {"s": 2}, XS, HIDDEN),
     (folds.reorder_fold, {"s": 4}, XS, SUM.format(0.0, "xs")),
     (folds.stride_parts, {}, XS, SUM.format(0.0, "map(c -> at(0, c), split(2, xs))")),
     (folds.stride_parts, {}, XS, PARTS.format("-", 0.0, "a + x", "c")),

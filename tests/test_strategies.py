@@ -6,18 +6,21 @@ from contextlib import suppress
 from functools import cache
 from random import Random
 
+import numpy as np
 import pytest
 
 from constraints.devices import PROFILES
 from explore.space import points
-from ir.nodes import Expr, Generate, Program, Store, ToLocal
+from ir.nodes import Expr, Generate, Lit, Program, Store, ToLocal
 from ir.parse import parse
 from ir.show import show
 from ir.terms import children
+from ir.types import INT
 from rewrites.check import means_the_same, small_values
 from rewrites.dims import Refused
 from rewrites.families import FAMILIES, LOWERING, Lowering, forms, lower
 from rewrites.room import adds
+from rewrites.shape import unit
 from rewrites.slices import COUNTS
 
 DEVICE = PROFILES["cpu"]
@@ -438,3 +441,17 @@ conv(const weights : [[[[float]3]11]11]96, image : [[[float]3]227]227) =
     )
     sides = next(c for c in lower(p, "lift", forms(p, "lift")[0]).choices if c.parameter == "theta")
     assert sides.values[:4] == (11, 15, 19, 23)
+
+
+def test_every_form_that_stores_windows_lowers_or_is_refused() -> None:
+    """Where windows are summed outside of products, the views to store lie in unusual places."""
+    p = program("a sum of shifted 1 x 1 convolutions")
+    for form in forms(p, "im2col"):
+        with suppress(Refused):
+            assert lower(p, "im2col", form).derivation.steps
+
+
+def test_the_unit_of_a_maximum_is_the_least_number() -> None:
+    least = unit("max", INT)
+    assert isinstance(least, Lit)
+    assert least.value == np.iinfo(np.int32).min

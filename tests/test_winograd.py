@@ -129,7 +129,7 @@ def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float) -> Non
     rounded up."""
     p = conv(s=8, r=r, p=r // 2, c=16, m=32)
     form = next(f for f in forms(p, "winograd") if f.name == f"F{m} registers")
-    made = drawn(lower(p, "winograd", form), 12)
+    made = drawn(lower(p, "winograd", form), 40)
     direct = 8 * 8 * r * r * 16 * 32
     counts = [[multiplications([k]) for k in one.kernels] for one in made]
     assert min(kernels[-2] for kernels in counts) == round(direct / fewer)
