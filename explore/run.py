@@ -23,6 +23,7 @@ from explore.measure import setup_for as meter_setup
 from explore.options import Options
 from explore.peers import measure_peers
 from explore.progress import Watch
+from explore.reads import moved_bytes
 from explore.records import Bounds, Peer, Record
 from explore.reference import FILE as REFERENCE
 from explore.reference import demand_arrays, stored_reference
@@ -34,7 +35,7 @@ from explore.units import parse_bytes, parse_seconds
 from explore.variant import make
 from explore.variant import setup_for as builder_setup
 from explore.version import version
-from explore.work import least_bytes, operations
+from explore.work import operations
 from explore.worker import Pool
 from ir.errors import UserError
 from ir.nodes import Program
@@ -150,7 +151,7 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
             "profile": None if target.device else target.profile.name,
         },
         bounds=Bounds(
-            flops=operations(program), io_bytes=least_bytes(program), products=products(program)
+            flops=operations(program), io_bytes=moved_bytes(program), products=products(program)
         ),
         machine={
             "host": platform.node(),

@@ -78,6 +78,8 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     r = _row_of(e)
     if form.shared and length(r.row) < 2 * SHORT:
         raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
+    if not r.sums and r.step == 1:
+        raise Refused("nothing is summed up besides the taps of a row, such as channels")
     orders = _orders(r)
     return seq(
         rows,
