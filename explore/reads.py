@@ -9,7 +9,8 @@ this part of the elements of e is asked for, whichever they are.
 from collections.abc import Mapping
 from fractions import Fraction
 
-from ir.inputs import cells_of, known, scalar_of
+from explore.work import bytes_of
+from ir.inputs import known
 from ir.nodes import (
     At,
     Concat,
@@ -29,8 +30,7 @@ from ir.nodes import (
     Zip,
 )
 from ir.terms import children, variables
-from ir.types import BYTES
-from ir.typing import size_of, type_of
+from ir.typing import size_of
 
 Shares = Mapping[str, Fraction]
 NOTHING = Fraction(0)
@@ -39,12 +39,8 @@ NOTHING = Fraction(0)
 def moved_bytes(program: Program) -> int:
     """Each input element that matters read once and the output written once."""
     parts = shares(program.body, Fraction(1))
-    read = sum(parts.get(p.var.name, NOTHING) * _bytes(p.var) for p in program.params)
-    return int(read) + _bytes(program.body)
-
-
-def _bytes(e: Expr) -> int:
-    return cells_of(type_of(e)) * BYTES[scalar_of(type_of(e)).name]
+    read = sum(parts.get(p.var.name, NOTHING) * bytes_of(p.var) for p in program.params)
+    return int(read) + bytes_of(program.body)
 
 
 def shares(e: Expr, asked: Fraction) -> Shares:

@@ -30,8 +30,12 @@ def operations(program: Program) -> int:
 
 def least_bytes(program: Program) -> int:
     """Each input read once and the output written once: no schedule moves less."""
-    types = [p.var.type for p in program.params] + [type_of(program.body)]
-    return sum(cells_of(t) * BYTES[scalar_of(t).name] for t in types)
+    return sum(map(bytes_of, (*(p.var for p in program.params), program.body)))
+
+
+def bytes_of(e: Expr) -> int:
+    """Of all its elements."""
+    return cells_of(type_of(e)) * BYTES[scalar_of(type_of(e)).name]
 
 
 def _cost(e: Expr) -> int:

@@ -87,28 +87,38 @@ def source(e: Expr, t: Transform) -> tuple[Expr, int] | None:
 )
 def split_dft(e: Expr, r: Size) -> Expr | None:
     """The r phases transformed alone, turned by roots of unity, then across (radix r)."""
-    for s, transform in ((-1, FORWARD), (1, BACKWARD)):
-        found = source(e, transform)
-        if found is not None:
-            return _split(*found, r, s)
-    return None
+    return in_phases(e, r, _turned)
 
 
-def _split(zs: Expr, n: int, r: Size, s: int) -> Expr | None:
+def in_phases(e: Expr, r: Size, turned: Callable[[Expr, int, int, int], Expr]) -> Expr | None:
+    """A transform by its r phases; `turned(phases, n, r, s)` are their transforms, turned."""
+    forward = source(e, FORWARD)
+    found = forward or source(e, BACKWARD)
+    if found is None:
+        return None
+    (zs, n), s = found, -1 if forward else 1
     if not isinstance(r, int) or not 1 < r < n or n % r:
         return None
     phases = Transpose(Split(r, zs))
     short = Map(lam("phase", elem_of(phases), lambda p: dft(p, n // r, s)), phases)
-    return let("y", short, type_of(short), lambda y: _across(y, n, r, s))
+
+    def across(y: Expr) -> Expr:
+        columns = Transpose(turned(y, n, r, s))
+        return Join(
+            Transpose(Map(lam("column", elem_of(columns), lambda c: dft(c, r, s)), columns))
+        )
+
+    return let("y", short, type_of(short), across)
 
 
-def _across(phases: Expr, n: int, r: int, s: int) -> Expr:
+def _turned(phases: Expr, n: int, r: int, s: int) -> Expr:
+    """Element k of phase p times root p k."""
+
     def turn(row: Expr, p: Expr) -> Expr:
         ks = indices(n // r)
         return each(lambda z, k: times(root(n, Binary("*", p, k), s), z), row, ks)
 
-    columns = Transpose(each(turn, phases, indices(r)))
-    return Join(Transpose(Map(lam("column", elem_of(columns), lambda c: dft(c, r, s)), columns)))
+    return each(turn, phases, indices(r))
 
 
 @rule("dft 2 [x, y]  =  [x + y, x - y]")

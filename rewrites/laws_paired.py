@@ -16,22 +16,20 @@ from ir.nodes import (
     Join,
     Lit,
     MakeArray,
-    Map,
     PadEdge,
     Split,
     Transpose,
     Zip,
 )
-from ir.terms import component, lam, let
+from ir.terms import component, let
 from ir.types import FLOAT, INT
-from ir.typing import elem_of, type_of
+from ir.typing import type_of
 from rewrites.laws_fourier import (
-    BACKWARD,
-    FORWARD,
     REAL,
     STAGE,
     TO_REAL,
     Transform,
+    in_phases,
     mirrored,
     source,
 )
@@ -112,30 +110,18 @@ def _turn(w: Expr, a: Expr, b: Expr) -> Expr:
 )
 def split_dft_tabled(e: Expr, r: Size) -> Expr | None:
     """As split_dft, the roots of unity from a table."""
-    for s, transform in ((-1, FORWARD), (1, BACKWARD)):
-        found = source(e, transform)
-        if found is not None:
-            return _split(*found, r, s)
-    return None
+    return in_phases(e, r, _turned)
 
 
-def _split(zs: Expr, n: int, r: Size, s: int) -> Expr | None:
-    if not isinstance(r, int) or not 1 < r < n or n % r:
-        return None
-    phases = Transpose(Split(r, zs))
-    short = Map(lam("phase", elem_of(phases), lambda p: dft(p, n // r, s)), phases)
+def _turned(phases: Expr, n: int, r: int, s: int) -> Expr:
+    """Element k of phase p times root p k, all of them constants."""
     ws = [_table(_roots(n, [p * k for k in range(n // r)], s)) for p in range(r)]
     turns = Zip(tuple(MakeArray(tuple(w.parts[i] for w in ws)) for i in (0, 1)))
 
     def turn(row: Expr, re: Expr, im: Expr) -> Expr:
         return each(times, Zip((re, im)), row)
 
-    def across(y: Expr) -> Expr:
-        columns = Transpose(each(turn, y, *turns.parts))
-        done = Map(lam("column", elem_of(columns), lambda c: dft(c, r, s)), columns)
-        return Join(Transpose(done))
-
-    return let("y", short, type_of(short), across)
+    return each(turn, phases, *turns.parts)
 
 
 def _table(ws: Sequence[complex]) -> Zip:
