@@ -3,12 +3,12 @@
 Key: k l coefficients, x y indices.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from codegen.atoms import Assume, Bound, Var
+from codegen.atoms import Assume, Atom, Bound, Quot, Rem, Var, quot, rem
 from codegen.axes import bare
 from codegen.digits import plus, times_in
-from codegen.index import Index, assume, summed
+from codegen.index import Index, assume, from_atom, summed
 
 Range = tuple[int, int]
 Ranges = Mapping[str, Range]
@@ -138,10 +138,24 @@ def _length(sum_: tuple[Index, Bound, Bound]) -> int:
     return len(sum_[0].terms)
 
 
-def _put_in(x: Index, known: Iterable[tuple[Index, Index]]) -> Index:
-    """x with each sum in it replaced by what it is known to be"""
+def _put_in(x: Index, known: Sequence[tuple[Index, Index]]) -> Index:
+    """x with each sum in it, or in a dividend in it, replaced by what it is known to be"""
+    for atom, k in x.terms:
+        narrower = _divided(atom, known)
+        if narrower is not atom:
+            x = plus(plus(x, from_atom(atom), -k), from_atom(narrower), k)
     for y, within in known:
         l = times_in(y, x)
         if l:
             x = plus(plus(x, y, -l), within, l)
     return x
+
+
+def _divided(atom: Atom, known: Sequence[tuple[Index, Index]]) -> Atom:
+    """A quotient or remainder of a sum, with what is known of it"""
+    if not isinstance(atom, Quot | Rem):
+        return atom
+    x = _put_in(atom.index, known)
+    if x is atom.index:
+        return atom
+    return quot(x, atom.divisor) if isinstance(atom, Quot) else rem(x, atom.divisor)

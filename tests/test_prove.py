@@ -443,6 +443,28 @@ def test_what_fills_up_the_last_panel_is_apart_from_its_columns():
     assert_refuted(panels_filled(442399), About.RACE)
 
 
+def rows_in_threes(most):
+    """Rows three at a time, the last three cut off; row q in place q // 14 of panel q % 14."""
+    out, item = a_global("out", 14 * 1024 + 64), var("gid0", 0, 298)
+
+    def turn(r):
+        q = item * 3 + r
+
+        def lane(x):
+            store = Store(out, (q % 14) * 1024 + x * 64 + q // 14, ZERO)
+            return [If(less(q, constant(most)), block([store]))]
+
+        return [loop("x", 16, lane)]
+
+    return kernel(loop("r", 3, turn), groups=(299, 1, 1), whole=True)
+
+
+def test_guard_on_a_dividend_bounds_its_quotient():
+    proof = assert_proved(rows_in_threes(14 * 64))
+    assert {v.by for v in about(proof, About.RACE)} == {"guards"}
+    assert not prove(rows_in_threes(14 * 64 + 1)).ok
+
+
 def test_unlimited_work_is_not_done():
     """What ranges do not settle stays open without time for the solver."""
     out, item = a_global("out", 1 << 20), var("gid0", 0, (1 << 20) - 1)
