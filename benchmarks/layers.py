@@ -1,11 +1,12 @@
 """Named layers explored on a device, each beside its peers: a table of times, ratios and memory.
 
     python benchmarks/layers.py vgg [--device D] [--variants 300] [--families registers,blocked]
-        [--batch N] [--time-limit 2m] [--jobs N] [--against torch] [--out runs/vgg]
+        [--batch N] [--tight] [--time-limit 2m] [--jobs N] [--against torch] [--out runs/vgg]
         [--table FILE] [LAYER …]
 
 A layer is a name in examples/layers.toml, or the beginning of several: vgg, alexnet, mec. Each has
-a run of its own under --out; what is finished there is not done again. Our fastest
+a run of its own under --out; what is finished there is not done again. With --tight only variants
+are tried that need no memory beside input, constants and output. Our fastest
 variants, and those without workspace, take turns with every peer; ratio = the peer's time / ours.
 """
 
@@ -19,7 +20,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from explore.reference import stored_reference
 from explore.run import Run, Source, Target, device_of, device_pool, resume, start
 from explore.target import profile_of
 from explore.units import parse_seconds, show_bytes, show_time
+from explore.work import least_bytes
 from ir.errors import UserError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -129,6 +131,8 @@ def explored(layer: Layer, folder: Path, given: argparse.Namespace) -> Run:
         sizes=layer.sizes,
     )
     source = Source(layer.file.read_text(), str(layer.file))
+    if given.tight:
+        options = replace(options, max_memory=least_bytes(source.program(options)))
     return start(source, options, Target(profile_of(device), device), folder)[0]
 
 
@@ -281,6 +285,7 @@ def arguments(argv: Sequence[str], help: str | None = __doc__) -> argparse.Names
     options.add_argument("--variants", type=int, default=300)
     options.add_argument("--families", help="all, if none are named")
     options.add_argument("--batch", type=int, help="images, where the program knows batches")
+    options.add_argument("--tight", action="store_true", help="no memory but the program's arrays")
     options.add_argument("--time-limit", help="of a layer's search, such as 2m")
     options.add_argument("--jobs", type=int)
     options.add_argument("--seed", type=int, default=0)
