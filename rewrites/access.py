@@ -186,7 +186,7 @@ def _layout(e: Expr, env: Env) -> Read:
 
 
 def _chunk(xs: View, m: int, i: Affine) -> Read:
-    return View(m, lambda j: xs.at(i.times(m).plus(j)))
+    return View(m, lambda j: xs.at(i.times(m).plus(_inside(j))))
 
 
 def _column(rows: View, i: Affine) -> Read:
@@ -204,10 +204,17 @@ def _joined(rows: View, n: int) -> Read:
 def _windows(xs: View, n: int, step: int) -> Read:
     def window(i: Affine) -> Read:
         if i.loose:
-            raise NoAccess("padding around windows")
-        return View(n, lambda j: xs.at(i.times(step).plus(j)))
+            raise NoAccess("padding around windows, not around what they are of")
+        return View(n, lambda j: xs.at(i.times(step).plus(_inside(j))))
 
     return View((xs.size - n) // step + 1, window)
+
+
+def _inside(j: Affine) -> Affine:
+    """An index of a chunk or a window: beside one there are zeros, but in the array the next."""
+    if j.loose:
+        raise NoAccess("padding around chunks or windows of an array, not around the array")
+    return j
 
 
 def _padded(xs: View, l: int, r: int) -> Read:

@@ -64,7 +64,7 @@ def _nested(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
     if not rest:
         return xs if k == 1 else Join(Slide(1, k, xs))
     windows = Slide(1 + sum(k * (i.size - 1) for i, k in rest), k, xs)
-    if rest[0][1] == 1:
+    if [k for _, k in rest] == [1]:
         return windows
     return Map(lam("window", elem_of(windows), lambda w: _nested(w, rest)), windows)
 

@@ -188,18 +188,18 @@ def bound(f: Lam) -> frozenset[str]:
 
 def alike(a: Expr, b: Expr) -> bool:
     """Whether two terms differ in nothing but the names that they bind."""
-    return a == b or (type(a) is type(b) and _numbered(a) == _numbered(b))
+    return a == b or (type(a) is type(b) and numbered(a) == numbered(b))
 
 
-def _numbered(e: Expr, depth: int = 0) -> Expr:
+def numbered(e: Expr, depth: int = 0) -> Expr:
     """e, its binders named by how deep they are."""
     match e:
         case Lam(p, body):
             return Lam(*_number(p, body, depth))
         case Let(p, value, body):
             q, inner = _number(p, body, depth)
-            return Let(q, _numbered(value, depth), inner)
-    return over(lambda c: _numbered(c, depth), e)
+            return Let(q, numbered(value, depth), inner)
+    return over(lambda c: numbered(c, depth), e)
 
 
 def _number(p: Pattern, body: Expr, depth: int) -> tuple[Pattern, Expr]:
@@ -208,4 +208,4 @@ def _number(p: Pattern, body: Expr, depth: int) -> tuple[Pattern, Expr]:
     def named(q: Pattern) -> Pattern:
         return marks[q.name] if isinstance(q, Var) else tuple(map(named, q))
 
-    return named(p), _numbered(substitute(body, marks), depth + len(marks))
+    return named(p), numbered(substitute(body, marks), depth + len(marks))

@@ -33,6 +33,7 @@ from ir.nodes import (
     ToLocal,
     ToPrivate,
     Transpose,
+    Unary,
     Var,
     Zip,
 )
@@ -61,7 +62,7 @@ from rewrites.laws_rows import added, adding, of_planes, slid, zeros
 from rewrites.normal import normalise
 from rewrites.reshape import sort
 from rewrites.rule import Argument, Place, Rule
-from rewrites.shape import unit
+from rewrites.shape import depth, unit
 from rewrites.spectra import COMPLEX, dft, irdft, rdft
 from rewrites.spine import strip
 from rewrites.strategy import seq
@@ -752,12 +753,29 @@ def sum_of_linear(g: Terms) -> Expr:
 
 
 def spectra_sum(g: Terms) -> Expr:
-    """reduce 0 (acc + z conj w), over one dimension or two"""
+    """reduce 0 (acc + z conj w), over one dimension or two, of arrays or of views of them"""
     n, sums = g.size(), g.size(1, 2)
     t: Type = Array(Array(FLOAT, n), 2)
     for _ in range(sums):
         t = Array(t, g.size())
-    return adding(zeros(Array(COMPLEX, n)), g.param(t), g.param(t), sums, of_planes)
+    zs, ws = (g.one_of(plainly, turned_over, cut_out)(g, t) for _ in range(2))
+    return adding(zeros(Array(COMPLEX, n)), zs, ws, sums, of_planes)
+
+
+def plainly(g: Terms, t: Array) -> Expr:
+    return g.param(t)
+
+
+def turned_over(g: Terms, t: Array) -> Expr:
+    """A t that is a transposed parameter."""
+    assert isinstance(t.elem, Array)
+    return Transpose(g.param(Array(Array(t.elem.elem, t.size), t.elem.size)))
+
+
+def cut_out(g: Terms, t: Array) -> Expr:
+    """A t that is a part of a parameter."""
+    l, r = g.rng.randrange(3), g.rng.randrange(3)
+    return PadEdge(Edge.ANY, -l, -r, g.param(Array(t.elem, t.size + l + r)))
 
 
 def hoist(g: Terms) -> Instance:
@@ -771,24 +789,58 @@ def hoist(g: Terms) -> Instance:
 
 
 def before_view(g: Terms) -> Instance:
-    xss = g.param(Array(Array(Array(FLOAT, 2), g.size(3, 4)), g.size(3, 4)))
-    f = g.one_of(
-        lambda r: Map(lam("x", FLOAT, lambda x: Binary("*", x, x)), r),
-        lambda r: Join(Split(1, r)),
-    )
-    view = g.one_of(
-        Transpose(xss),
-        Slide(2, 1, Pad(1, 1, Lit(0.0, FLOAT), xss)),
-        Map(lam("r", elem_of(xss), lambda r: Pad(0, 1, Lit(0.0, FLOAT), r)), xss),
-        Transpose(Slide(2, 1, xss)),
-    )
-    levels = (
-        3
-        if isinstance(elem_of(Var("_", elem_of(view))), Array)
-        and isinstance(elem_of(Var("_", elem_of(Var("_", elem_of(view))))), Array)
-        else 2
-    )
-    return at_level(levels, view, f), {"levels": levels}
+    """What is done to rows, or to tables, of views of an array of two to four dimensions."""
+    whole = g.one_of(2, 3, 3, 4)  # dimensions
+    inner = g.rng.randrange(min(whole, 3))  # of what is looked at whole
+    t: Type = FLOAT
+    for _ in range(whole):
+        t = Array(t, g.size(2, 4))
+    view = g.param(t)
+    for _ in range(g.size(1, 3)):
+        view = whole_rows(g, view, inner)
+    levels = depth(type_of(view)) - inner
+    return at_level(levels, view, keeping_zero(g)), {"levels": levels}
+
+
+def whole_rows(g: Terms, e: Expr, inner: int) -> Expr:
+    """A view that takes the inner dimensions of e as they are, on some level above them."""
+    levels = depth(type_of(e)) - inner
+    if levels == 0 or levels + inner > 4:
+        return e
+    level = g.rng.randrange(levels)
+    kinds = ["pad", "crop", "slide"] + ["transpose"] * 2 * (level + 1 < levels)
+    kind, (l, r) = g.rng.choice(kinds), g.one_of((0, 1), (1, 0), (1, 2))
+
+    def view(xs: Expr) -> Expr:
+        n = length(xs)
+        match kind:
+            case "transpose":
+                return Transpose(xs)
+            case "pad":
+                return Pad(l, r, Lit(0.0, FLOAT), xs)
+            case "slide" if n > 1:
+                return Slide(min(n, 1 + r), 1 + l, xs)
+            case "crop" if n > l + r:
+                return PadEdge(Edge.ANY, -l, -r, xs)
+        return Split(1, xs)
+
+    return at_level(level, e, view)
+
+
+def keeping_zero(g: Terms) -> Callable[[Expr], Expr]:
+    """A function of anything that makes 0 of 0."""
+    c, kind = Lit(float(g.rng.randint(-3, 3)), FLOAT), g.rng.randrange(4)
+
+    def number(x: Expr) -> Expr:
+        return (Binary("*", x, x), Binary("*", c, x), Binary("max", x, Unary("neg", x)), x)[kind]
+
+    def go(x: Expr) -> Expr:
+        if type_of(x) == FLOAT:
+            return number(x)
+        done = Map(lam("x", elem_of(x), go), x)
+        return Join(Split(1, done)) if kind == 3 else done
+
+    return go
 
 
 def let_made(g: Terms) -> Instance:
@@ -801,12 +853,12 @@ def let_made(g: Terms) -> Instance:
 
 def store_as(g: Terms) -> Instance:
     n = g.size(1, 3)
-    t: Type = FLOAT
+    t: Type = g.one_of(FLOAT, INT, Tuple((FLOAT, INT)))
     for _ in range(n):
         t = Array(t, g.size())
     order = list(range(n))
     g.rng.shuffle(order)
-    return g.param(t), {"order": tuple(order)}
+    return g.value(t), {"order": tuple(order)}
 
 
 def an_irdft(g: Terms) -> Expr:

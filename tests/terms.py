@@ -37,6 +37,7 @@ from ir.nodes import (
 from ir.terms import children, free, variables
 from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type, equal
 from ir.typing import type_of
+from rewrites.shape import numbered
 
 NAMES = ("x", "y", "acc", "r", "v", "t", "row", "chunk", "p", "f", "tile", "a", "b")  # as rules use
 OPERATORS = ("+", "*", "max", "min")
@@ -61,7 +62,8 @@ class Terms:
     def scalar(self) -> Scalar:
         return self.one_of(FLOAT, FLOAT, FLOAT, INT)
 
-    def type(self, depth: int = 1) -> Type:
+    def type(self, depth: int | None = None) -> Type:
+        depth = self.one_of(1, 1, 1, 2) if depth is None else depth
         kind = self.one_of("scalar", "scalar", "array", "tuple") if depth else "scalar"
         match kind:
             case "array":
@@ -235,6 +237,11 @@ def free_variables(e: Expr) -> list[Var]:
 
     go(e, {})
     return [Var(name, t) for name, t in found.items()]
+
+
+def nameless(e: Expr) -> Expr:
+    """What a term has in common with all that differ from it in names alone."""
+    return numbered(Lam(tuple(free_variables(e)), e))
 
 
 def well_formed(e: Expr) -> bool:
