@@ -170,6 +170,13 @@ def _fgfft(p: Program) -> Iterator[Form]:
     yield _spectral(p, "registers items", Fine(items))
     yield _spectral(p, "blocked", Fine(Blocked(choices)))
     yield _spectral(p, "blocked ahead", Fine(ahead))
+    ways: dict[str, Registers | Blocked] = {
+        "registers": Registers(choices),
+        "registers items": items,
+        "blocked ahead": ahead,
+    }
+    for way, products in ways.items():
+        yield _spectral(p, f"{way} gauss", Fine(products, three=True))
     yield _spectral(p, "registers items shared", Fine(items, shared=True))
     yield _spectral(p, "blocked ahead shared", Fine(ahead, shared=True))
 

@@ -26,6 +26,7 @@ from rewrites.laws_fourier import REAL, TO_REAL, source
 from rewrites.laws_hoist import store_as
 from rewrites.laws_lower import share, to_parallel, to_private, to_reduce_seq, to_seq
 from rewrites.laws_map import fuse_maps, inline_view
+from rewrites.laws_spectra import is_sums, real_sums, three_sums
 from rewrites.naive import plain
 from rewrites.normal import nested_reductions, normalise, perfect, simplify
 from rewrites.products import Rows, length, others, products, rows_of
@@ -34,7 +35,6 @@ from rewrites.reshape import merge, sort, tile
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
 from rewrites.shared import SHORT, in_stages, staged, worth_sharing
-from rewrites.spectra import planes_of
 from rewrites.spectral import rows, spectra
 from rewrites.spine import body, inside, kernels, nest, nested, store_operands
 from rewrites.strategy import (
@@ -60,6 +60,7 @@ class Fine:
         None  # sums of products of spectra are stored, and made this way
     )
     shared: bool = False  # a row's transforms are made by several work-items
+    three: bool = False  # products of complex numbers are three real ones, not four (Gauss)
     regular: bool = False  # rows of spectra are transformed again, along every dimension of windows
 
 
@@ -81,25 +82,28 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     if not r.sums and r.step == 1:
         raise Refused("nothing is summed up besides the taps of a row, such as channels")
     orders = _orders(r)
+    law = three_sums() if form.three else real_sums()
     return seq(
         rows,
-        spectra(real),
-        outermost(when(_is_let, _stored(*orders, real))),
+        spectra(law if real else None),
+        outermost(when(_is_let, _stored(*orders, form))),
         simplify,
-        partial(_sums_stored, params) if real else skip,
+        partial(_sums_stored, params, form.three) if real else skip,
     )(e)
 
 
-def _sums_stored(params: frozenset[str], e: Expr) -> Rewritten | None:
+def _sums_stored(params: frozenset[str], three: bool, e: Expr) -> Rewritten | None:
     """The sums of products of spectra leave the maps of rows, and are stored."""
-    place = place_where(e, lambda t: isinstance(t, Let) and planes_of(t) is not None)
+    place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
         raise Refused("there is one row, and no sum of its products")
-    return stored_at(params, (*place, 0), _sums_laid)(e)
+    return stored_at(params, (*place, 0), partial(_sums_laid, three))(e)
 
 
-def _sums_laid(dims: int) -> Strategy:
+def _sums_laid(three: bool, dims: int) -> Strategy:
     """Frequencies outermost; the last dimension, which neighbouring work-items take, innermost."""
+    if three:
+        return store_as(order=(dims + 1, dims, *range(dims)))
     order = (dims + 1, *range(dims - 1), dims, *range(max(dims - 1, 0), dims))
     return store_as(order=order)
 
@@ -131,11 +135,16 @@ def _orders(r: Rows) -> tuple[Order, Order]:
     return (*rows_of_x[:-1], *phase[0], *rows_of_x[-1:]), (*both, *summed, *phase[1], *kept)
 
 
-def _stored(x: Order, g: Order, real: bool) -> Strategy:
+def _stored(x: Order, g: Order, form: Fine) -> Strategy:
     """Both lets, of rows' spectra and of kernels' spectra, are stored."""
-    second = seq(child(0, _products_stored(g, 2) if real else _spectra_stored(g)), inline_view())
-    first = child(0, _products_stored(x, 1) if real else _spectra_stored(x))
-    return seq(first, child(1, outermost(when(_is_let, second))), inline_view())
+    if form.products is None:
+        data, taps = _spectra_stored(x), _spectra_stored(g)
+    elif form.three:
+        data, taps = _thirds_stored(x), _thirds_stored(g)
+    else:
+        data, taps = _products_stored(x, 1), _products_stored(g, 2)
+    second = seq(child(0, taps), inline_view())
+    return seq(child(0, data), child(1, outermost(when(_is_let, second))), inline_view())
 
 
 def _spectra_stored(order: Order) -> Strategy:
@@ -148,7 +157,16 @@ def _products_stored(order: Order, parts: int) -> Strategy:
     """Rows in this order; frequencies outermost, parts outside of the last dimension."""
     n = len(order)
     inner = reversed(range(n, n + parts))
-    laid = (n + parts, *range(n - 1), *inner, *range(n - 1, n))
+    return _rows_laid(order, (n + parts, *range(n - 1), *inner, *range(n - 1, n)))
+
+
+def _thirds_stored(order: Order) -> Strategy:
+    """Rows in this order, for each frequency and each of the three products."""
+    n = len(order)
+    return _rows_laid(order, (n + 1, n, *range(n)))
+
+
+def _rows_laid(order: Order, laid: Order) -> Strategy:
     fused = repeat(outermost(fuse_maps()))
     return seq(fused, sort(order), inside(store_as(order=laid)))
 

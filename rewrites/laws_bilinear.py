@@ -25,16 +25,14 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import apply, free, fresh, lam, lam2, let
-from ir.types import FLOAT, Array, Tuple, Type
+from ir.terms import apply, free, fresh, lam, lam2
+from ir.types import FLOAT, Array, Type
 from ir.typing import elem_of, type_of
 from ir.views import is_table
 from rewrites.bilinear import (
     Matrix,
-    complex_product,
     cook_toom,
     correlation,
-    gauss,
 )
 from rewrites.laws_view import swapped
 from rewrites.linear import added, bilinear
@@ -187,45 +185,6 @@ def _products(f: Lam, data: Expr, taps: Expr, dims: int) -> Expr:
     return Map(step, pairs)
 
 
-# ---- products of complex numbers
-
-
-@rule(
-    "(a c - b d, a d + b c)  =  A [(G (a, b)) ⊙ (B (c, d))]",
-    rounding=2 * gauss().amplification(),
-)
-def three_products(e: Expr) -> Expr | None:
-    """Gauss's product of complex numbers."""
-    match e:
-        case MakeTuple(
-            (
-                Binary("-", Binary("*", a, c), Binary("*", b, d)),
-                Binary("+", Binary("*", a2, d2), Binary("*", b2, c2)),
-            )
-        ) if (a, b, c, d) == (a2, b2, c2, d2) and type_of(e) == Tuple((FLOAT, FLOAT)):
-            algorithm = gauss()
-            assert algorithm.computes(complex_product)
-            left, right = MakeArray((a, b)), MakeArray((c, d))
-            sums = zip(algorithm.g, algorithm.b, strict=True)
-            products = MakeArray(
-                tuple(
-                    Binary("*", _spelled(_floats(g), left), _spelled(_floats(h), right))
-                    for g, h in sums
-                )
-            )
-            return let(
-                "p",
-                products,
-                type_of(products),
-                lambda p: MakeTuple(tuple(_spelled(_floats(row), p) for row in algorithm.a)),
-            )
-    return None
-
-
-def _floats(row: Sequence[Fraction]) -> list[float]:
-    return [float(x) for x in row]
-
-
 # ---- constant matrices
 
 
@@ -295,17 +254,26 @@ def _numbers(row: Expr) -> list[float]:
     return [part.value for part in row.parts if isinstance(part, Lit)]
 
 
-def _spelled(row: list[float], xs: Expr) -> Expr:
+def _spelled(row: Sequence[float], xs: Expr) -> Expr:
+    """Σ c x of an array's elements"""
+    return spelled(row, [At(k, xs) for k in range(len(row))])
+
+
+def spelled(row: Sequence[float | Fraction], xs: Sequence[Expr]) -> Expr:
     """Σ c x, beginning with what needs no sign."""
-    terms = [(c, At(k, xs)) for k, c in enumerate(row) if c]
+    terms = [(c, x) for c, x in zip(row, xs, strict=True) if c]
     if not terms:
         return Lit(0.0, FLOAT)
     terms.sort(key=lambda term: (term[0] != 1, abs(term[0]) == 1))
     c, x = terms[0]
-    total: Expr = x if c == 1 else Unary("neg", x) if c == -1 else Binary("*", Lit(c, FLOAT), x)
+    total = x if c == 1 else Unary("neg", x) if c == -1 else _times(c, x)
     for c, x in terms[1:]:
         if abs(c) == 1:
             total = Binary("+" if c == 1 else "-", total, x)
         else:
-            total = Binary("+", total, Binary("*", Lit(c, FLOAT), x))
+            total = Binary("+", total, _times(c, x))
     return total
+
+
+def _times(c: float | Fraction, x: Expr) -> Expr:
+    return Binary("*", Lit(float(c), FLOAT), x)

@@ -5,14 +5,11 @@
 from collections.abc import Callable, Sequence
 
 from ir.nodes import (
-    At,
     Binary,
-    Concat,
     Edge,
     Expr,
     Generate,
     Get,
-    Join,
     Lam,
     Let,
     Lit,
@@ -21,17 +18,14 @@ from ir.nodes import (
     PadEdge,
     Reduce,
     Slide,
-    Split,
-    Unary,
     Var,
     Zip,
 )
 from ir.terms import apply, component, free, lam, lam2, substitute
 from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type
 from ir.typing import elem_of, size_of, type_of
-from ir.views import is_view
 from rewrites.access import Affine, Index, NoAccess, index
-from rewrites.cells import at_level, gather, permuted, widened
+from rewrites.cells import at_level, gather, widened
 from rewrites.laws_fourier import STAGE, TO_REAL, source
 from rewrites.laws_map import tidy
 from rewrites.laws_view import swapped, used_of
@@ -304,50 +298,3 @@ def correlate(e: Expr) -> Expr | None:
             sums = irdft(product(a, b), l)
             return PadEdge(Edge.ANY, 0, n - v + 1 - l, sums) if n - v + 1 < l else sums
     return None
-
-
-@rule("reduce 0 (acc + z conj w)  =  complexes (map (map (reduce … (reduce (z w')))) rows)")
-def real_sums(e: Expr) -> Expr | None:
-    """Sums of products of complex numbers as sums of real products, as a matrix product has.
-
-    The rows of a number w are (re w, im w) and (-im w, re w).
-    """
-    match e:
-        case Reduce(z, _, Zip((zs, ws))):
-            n = depth(type_of(zs)) - 2  # sums
-            plain = n > 0 and depth(type_of(ws)) == n + 2 and is_view(Zip((zs, ws)))
-            if not plain or not alike(e, adding(z, zs, ws, n, of_planes)):
-                return None
-            if not alike(z, zeros(type_of(z))):
-                return None
-            rows = permuted(at_level(n, ws, turned), [*range(2, n + 2), 0, n + 2, 1])
-            columns = permuted(zs, [*range(1, n + 1), n + 1, 0])
-
-            def part(row: Expr) -> Expr:
-                return each(lambda x, y: _nested(ZERO, x, y, n), columns, row)
-
-            return complexes(Map(lam("row", elem_of(rows), part), rows))
-    return None
-
-
-def of_planes(a: Expr, b: Expr) -> Expr:
-    return product(complexes(a), complexes(b))
-
-
-def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
-    """acc + the sum of the products of all numbers of two arrays."""
-    pairs = Zip((x, y))
-
-    def step(a: Expr, t: Expr) -> Expr:
-        if deeper:
-            return _nested(a, Get(0, t), Get(1, t), deeper - 1)
-        return Binary("+", a, Binary("*", Get(0, t), Get(1, t)))
-
-    return Reduce(acc, lam2(("acc", "t"), (FLOAT, elem_of(pairs)), step), pairs)
-
-
-def turned(b: Expr) -> Expr:
-    """[[re]n, [im]n] -> the planes of the rows (re, im) and (-im, re): [[[float]n]2]2"""
-    n = size_of(At(0, b))
-    negative = each(lambda y: Unary("neg", y), At(1, b))
-    return Split(2, Split(n, Concat(Join(b), Concat(negative, At(0, b)))))

@@ -2,7 +2,7 @@
 
 # key: e term, s strategy
 
-from ir.nodes import Concat, Expr, Join, Lam, Let, Map, Reduce, Split, Var
+from ir.nodes import Expr, Lam, Let, Map, Reduce, Split, Var
 from ir.terms import free, subterms
 from ir.views import is_view
 from rewrites.access import NoAccess
@@ -13,7 +13,8 @@ from rewrites.laws_fourier import REAL, source
 from rewrites.laws_hoist import before_view, hoist, let_made
 from rewrites.laws_map import fission, inline_view
 from rewrites.laws_reduce import release_init
-from rewrites.laws_rows import by_rows, correlate, linear_sum, real_sums
+from rewrites.laws_rows import by_rows, correlate, linear_sum
+from rewrites.laws_spectra import combines
 from rewrites.products import products, rows_of
 from rewrites.reshape import sort
 from rewrites.rule import Rewritten, Strategy
@@ -61,8 +62,8 @@ def is_made(e: Expr) -> bool:
     match e:
         case Map(Lam(Var(), body), xs) if is_view(xs):
             return is_made(body)
-        case Split(2, Split(_, Concat(Join(b), Concat()))):
-            return is_view(b)
+        case Split():
+            return combines(e)
         case Let(_, z, Split()):
             return source(z, REAL) is not None
     return False
@@ -96,17 +97,18 @@ def transformed(e: Expr) -> Rewritten | None:
     return None
 
 
-def spectra(real: bool) -> Strategy:
+def spectra(sums: Strategy | None) -> Strategy:
     """Sums of rows that slide as sums of products of spectra, which are made before.
 
-    `real`: products of complex numbers are sums of real ones, as a matrix product has.
+    `sums`: a law that makes sums of products of complex numbers sums of real ones, as a matrix
+    product has.
     """
     made = seq(hoisted, outermost(transformed))
     return seq(
         outermost(correlate()),
         repeat(outermost(linear_sum())),
         made,
-        seq(outermost(real_sums()), made) if real else skip,
+        seq(outermost(sums), made) if sums else skip,
     )
 
 

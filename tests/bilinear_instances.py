@@ -15,7 +15,6 @@ from ir.nodes import (
     Lam,
     Lit,
     MakeArray,
-    MakeTuple,
     Map,
     Pad,
     Reduce,
@@ -208,12 +207,6 @@ def round_product(g: Terms) -> Instance:
     return products.matrix_product(xs, ys), {"k": next(p for p in (2, 4, 3, 5, 7, 8) if m % p)}
 
 
-def three_products(g: Terms) -> Expr:
-    a, b, c, d = (g.value(FLOAT) for _ in range(4))
-    re = Binary("-", Binary("*", a, c), Binary("*", b, d))
-    return MakeTuple((re, Binary("+", Binary("*", a, d), Binary("*", b, c))))
-
-
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.release_init: plain(release_init),
     views.fewest_transposes: plain(fewest_transposes),
@@ -228,5 +221,4 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     bilinear.spell_rows: plain(spell_rows),
     products.fewer_blocks: plain(fewer_blocks),
     products.round_product: round_product,
-    bilinear.three_products: plain(three_products),
 }

@@ -54,11 +54,13 @@ from rewrites import laws_plane as planes
 from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
+from rewrites import laws_spectra as spectra
 from rewrites import laws_units as units
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites.cells import at_level
-from rewrites.laws_rows import added, adding, of_planes, slid, zeros
+from rewrites.laws_rows import added, adding, slid, zeros
+from rewrites.laws_spectra import of_planes
 from rewrites.normal import normalise
 from rewrites.reshape import sort
 from rewrites.rule import Argument, Place, Rule
@@ -1032,7 +1034,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     over_rows.by_rows: plain(windows_of_rows),
     over_rows.linear_sum: plain(sum_of_linear),
     over_rows.correlate: plain(slid_row),
-    over_rows.real_sums: plain(spectra_sum),
+    spectra.real_sums: plain(spectra_sum),
+    spectra.three_sums: plain(spectra_sum),
     out.hoist: hoist,
     out.before_view: before_view,
     out.let_made: let_made,

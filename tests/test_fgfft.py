@@ -16,6 +16,7 @@ from codegen.prove import prove
 from codegen.runtime import Session
 from constraints.devices import PROFILES
 from constraints.quantities import quantities
+from explore.facts import multiplications
 from explore.space import points
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
@@ -68,11 +69,14 @@ def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, i
     assert np.linalg.norm(out - expected) <= known * np.linalg.norm(expected)
 
 
-@pytest.mark.parametrize(("family", "stored"), [("fgfft", 2), ("fft", 4)])
-def test_stored_sums_are_right_too(session: Session, family: str, stored: int) -> None:
+@pytest.mark.parametrize(
+    ("family", "form", "stored"),
+    [("fgfft", "registers", 2), ("fgfft", "registers items gauss", 2), ("fft", "registers", 4)],
+)
+def test_stored_sums_are_right_too(session: Session, family: str, form: str, stored: int) -> None:
     """Spectra and sums of their products; `fft` has both for rows and then for columns."""
     p = parse(CONV.format(n=1, c=4, m=4, h=13, k=3, s=2, p=1))
-    found = next(lower(p, family, f) for f in forms(p, family) if f.name == "registers")
+    found = next(lower(p, family, f) for f in forms(p, family) if f.name == form)
     values = small_values([found.program.body], Random(1))
     assert values is not None
     made = generated(found, **{**values, "v": 2})
@@ -104,6 +108,21 @@ def test_each_row_of_results_is_transformed_back_once() -> None:
     assert prod(sums.shape) == 2 * 17 * n * m * h
     backwards = [s for s in found.derivation.steps if s.rule.law.startswith("irdft n")]
     assert len(backwards) == 4  # 32, 16, 8 and 4: one transform, in one kernel
+
+
+def made_in_blocks_of_one(p: Program, family: str, form: str) -> Generated:
+    """No tile is rounded up, so that nothing is computed twice or for nothing."""
+    found = lower(p, family, {f.name: f for f in forms(p, family)}[form])
+    return generated(found, block_size=1, num_blocks=1, k=1, tr=1, tx=1, v=2)
+
+
+@pytest.mark.parametrize(("form", "real"), [("registers", 4), ("registers gauss", 3)])
+def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real: int) -> None:
+    """Of each of 9 frequencies of 16 numbers, for each row of results, channel and kernel's row."""
+    m, c, h, k = 4, 3, 13, 3
+    p = parse(CONV.format(n=1, c=c, m=m, h=h, k=k, s=1, p=1))
+    sums = made_in_blocks_of_one(p, "fgfft", form).kernels[2]
+    assert multiplications([sums]) == 9 * real * h * m * c * k
 
 
 def test_a_kernel_takes_only_what_it_reads_or_writes() -> None:

@@ -38,6 +38,7 @@ from rewrites import laws_product as products
 from rewrites import laws_reduce as folds
 from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
+from rewrites import laws_spectra as spectra
 from rewrites import laws_toeplitz as matrices
 from rewrites import laws_units as units
 from rewrites import laws_vector as vectors
@@ -400,10 +401,6 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         products.round_product, {"k": 2}, "xss : [[float]4]2, yss : [[float]4]6",
         "map(x -> map(y -> dot(x, y), yss), xss)",
     ),
-    (
-        bilinear.three_products, {}, "a : float, b : float, c : float, d : float",
-        "(a * c + b * d, a * d + b * c)",
-    ),
     (bilinear.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
     (bilinear.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
     # taps replicated: not linear in the taps, what is no number, taps of each window
@@ -439,8 +436,10 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         "map(window -> reduce(0.0, (acc, t) -> acc + t.0 * t.1, zip(window, window)), "
         "slide(2, 1, xs))",
     ),
-    (over_rows.real_sums, {}, XSS, SUM.format("0.0", "at(0, xss)")),
-    (over_rows.real_sums, {}, XSS, ROWS_ADDED.format("0.0", "row")),
+    (spectra.real_sums, {}, XSS, SUM.format("0.0", "at(0, xss)")),
+    (spectra.real_sums, {}, XSS, ROWS_ADDED.format("0.0", "row")),
+    (spectra.three_sums, {}, XSS, SUM.format("0.0", "at(0, xss)")),
+    (spectra.three_sums, {}, XSS, ROWS_ADDED.format("0.0", "row")),
     (out.hoist, {"term": Var("q", FLOAT)}, XS, "map(x -> -x, xs)"),
     (out.before_view, {"levels": 2}, XSS, PAD_PLUS),
     (out.before_view, {"levels": 2}, XSS, "map(row -> map(x -> -x, row), xss)"),
