@@ -194,13 +194,25 @@ def split_slide(e: Expr) -> Expr | None:
     return None
 
 
-@rule("slide n s . map (slide m t)  =  map transpose . transpose . map (slide n s . transpose) . "
-      "slide m t . transpose")  # fmt: skip
+@rule("slide n s . map f  =  slide n n . map f . join . slide n s,  n < s")
+def close_gaps(e: Expr) -> Expr | None:
+    """Windows that leave gaps are chunks of an array without what lies in the gaps."""
+    match e:
+        case Slide(n, s, xs, strict) if isinstance(n, int) and isinstance(s, int) and n < s:
+            array = xs.xs if isinstance(xs, Map) else xs
+            read = Join(Slide(n, s, array, strict))
+            return Slide(n, n, Map(xs.f, read) if isinstance(xs, Map) else read, strict=True)
+    return None
+
+
+@rule("slide n s . map (slide m t . f)  =  map transpose . transpose . map (slide n s . transpose) "
+      ". slide m t . transpose . map f")  # fmt: skip
 def slide_slide(e: Expr) -> Expr | None:
     """Windows of rows of windows, taken along the rows first."""
     match e:
-        case Slide(n, s, Map(Lam(Var(x, _), Slide(m, t, Var(y, _), inner)), xs), outer) if x == y:
-            columns = Slide(m, t, Transpose(xs), inner)
+        case Slide(n, s, Map(Lam(Var() as row, Slide(m, t, ys, inner)), xs), outer):
+            rows = xs if ys == row else Map(Lam(row, ys), xs)
+            columns = Slide(m, t, Transpose(rows), inner)
             windows = lam("column", elem_of(columns), lambda c: Slide(n, s, Transpose(c), outer))
             rows = Transpose(Map(windows, columns))
             return Map(lam("row", elem_of(rows), Transpose), rows)

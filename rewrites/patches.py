@@ -14,14 +14,14 @@ from ir.nodes import Expr, Map, Slide
 from ir.views import is_view
 from rewrites.laws_map import fuse_maps, fuse_zip
 from rewrites.laws_pad import pad_slide
-from rewrites.laws_slide import pad_map, slide_map, slide_slide, split_slide
+from rewrites.laws_slide import close_gaps, pad_map, slide_map, slide_slide, split_slide
 from rewrites.laws_view import SIMPLER
 from rewrites.normal import perfect, simplify
 from rewrites.reshape import swap
 from rewrites.room import adds
 from rewrites.rule import Strategy
 from rewrites.spine import nested
-from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, when
+from rewrites.strategy import attempt, child, choice, everywhere, outermost, repeat, seq, when
 
 
 def patches(n: int, chunks: Sequence[Strategy]) -> list[Strategy]:
@@ -29,11 +29,12 @@ def patches(n: int, chunks: Sequence[Strategy]) -> list[Strategy]:
 
     chunks: for each dimension, what makes the map over it one over chunks.
     """
+    dense = [nested(i, attempt(child(1, everywhere(close_gaps())))) for i in range(n, n + len(chunks))]
     if len(chunks) == 1:
-        return [_tile(n, chunks[0])]
+        return [*dense, _tile(n, chunks[0])]
     down, across = chunks
     turned = seq(nested(n + 1, attempt(child(1, slide_slide()))), _fused, perfect, simplify)
-    return [_tile(n, down), turned, swap(n + 1), _fused, perfect, simplify, _tile(n + 1, across)]
+    return [*dense, _tile(n, down), turned, swap(n + 1), _fused, perfect, simplify, _tile(n + 1, across)]
 
 
 def _tile(n: int, chunks: Strategy) -> Strategy:

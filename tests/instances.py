@@ -596,10 +596,22 @@ def split_slide(g: Terms) -> Expr:
     return Split(per, Slide(n, s, g.xs(n=n + s * (per * chunks - 1)), g.one_of(True, False)))
 
 
+def close_gaps(g: Terms) -> Expr:
+    n, more, windows, rest = g.size(1, 3), g.size(1, 2), g.size(1, 3), g.size(0, 1)
+    count = (n + more) * (windows - 1) + n + rest
+    xs = g.one_of(g.xs(n=count), a_map(g, g.xs(n=count)))
+    return Slide(n, n + more, xs, strict=rest == 0 and g.one_of(True, False))
+
+
 def slide_slide(g: Terms) -> Expr:
     row = a_slide(g)
     t = type_of(row.xs)
-    f = lam("row", t, lambda x: Slide(row.size, row.step, x, row.strict))
+    split = g.one_of(True, False)
+
+    def windows(x: Expr) -> Expr:
+        return Slide(row.size, row.step, Join(Split(1, x)) if split else x, row.strict)
+
+    f = lam("row", t, windows)
     return a_slide(g, lambda n: Map(f, g.xs(t, n)))
 
 
@@ -1007,6 +1019,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     slides.slide_rows: plain(slide_rows),
     slides.split_slide: plain(split_slide),
     slides.slide_slide: plain(slide_slide),
+    slides.close_gaps: plain(close_gaps),
     planes.planes: plain(lambda g: g.one_of(columns_of_windows, rows_of_windows)(g)),
     planes.fuse_reduce_zip: plain(fuse_reduce_zip),
     pads.pad_slide: plain(pad_slide),

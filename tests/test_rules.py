@@ -300,6 +300,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (slides.slide_rows, {}, XSS, "transpose(map(row -> split(1, row), xss))"),
     (slides.split_slide, {}, "xs : [float]8", "split(1, slide(3, 2, xs))"),
     (slides.slide_slide, {}, XSS, "slide(1, 1, map(row -> split(1, row), xss))"),
+    (slides.close_gaps, {}, XS, "slide(2, 2, xs)"),
     (planes.planes, {}, XS, "slide(2, 1, xs)"),
     (planes.planes, {}, XSS, "map(row -> split(1, row), xss)"),
     (planes.planes, {}, BOTH, "zip(xs, ys)"),
