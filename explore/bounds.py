@@ -8,17 +8,13 @@ other. Where windows overlap an input is used for `reuse` of them. docs/explore.
 # key: r side of a window, m side of a tile of results
 
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import sqrt
 
-from ir.inputs import cells_of, known
-from ir.nodes import Expr, Program, Reduce, Slide, Store
-from ir.terms import subterms
-from ir.typing import size_of, type_of
-from rewrites.dims import Refused, classify, reduction
+from ir.inputs import cells_of
+from ir.nodes import Program
+from ir.typing import type_of
+from rewrites.amounts import amounts
 from rewrites.families import parameters
-from rewrites.normal import normalise
-from rewrites.spine import nest, store_operands
-from rewrites.strategy import seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +23,7 @@ class Products:
 
     count: int  # multiplications
     results: int
-    reuse: float  # windows that an input is in: the product of size / step over slides
+    reuse: float  # windows that an input is in: size / step over slides, of as many as there are
     windows: tuple[tuple[int, int], ...] = ()  # size and step of each slide
 
     def direct(self, chip: float) -> float:
@@ -50,26 +46,8 @@ class Products:
 
 def products(program: Program) -> Products | None:
     """Those of a program that is one nest around one reduction, of two shared operands."""
-    done = seq(normalise, store_operands(parameters(program)))(program.body)
-    e = program.body if done is None else done[0]
-    if any(isinstance(sub, Store) for sub in subterms(e)):
+    known = amounts(program.body, parameters(program))
+    if known is None:
         return None
-    try:
-        dims = classify(e)
-    except Refused:
-        return None
-    if not dims.rows or not dims.columns:
-        return None
-    maps = nest(e)
-    windows = [_window(s) for m in maps for s in subterms(m.xs) if isinstance(s, Slide)]
-    count = prod(known(size_of(m.xs)) for m in maps) * _trips(reduction(e))
-    reuse = prod(max(1.0, size / step) for size, step in windows)
-    return Products(count, cells_of(type_of(e)), reuse, tuple(windows))
-
-
-def _window(s: Slide) -> tuple[int, int]:
-    return known(s.size), known(s.step)
-
-
-def _trips(e: Expr) -> int:
-    return known(size_of(e.xs)) * _trips(e.f.body) if isinstance(e, Reduce) else 1
+    windows = tuple((w.size, w.step) for w in known.windows)
+    return Products(known.products, cells_of(type_of(program.body)), float(known.reuse), windows)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from ir.nat import Size, named
-from ir.nodes import Level, Program
+from ir.nodes import Expr, Level, Program
 from ir.terms import size_names
+from rewrites.amounts import amounts
 from rewrites.blocked import Blocked, blocked
 from rewrites.dataflow import dataflow
 from rewrites.dims import Refused
@@ -22,6 +23,7 @@ from rewrites.rule import Derivation, Strategy
 from rewrites.strassen import Strassen, strassen
 from rewrites.strategy import seq
 from rewrites.toeplitz import Toeplitz, toeplitz
+from rewrites.volume import balanced, near_volume
 from rewrites.winograd import Winograd, winograd
 from rewrites.worth import Choice, Kept, Requirement, asked, grouped, kept, tried
 
@@ -274,7 +276,17 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
     proof = Derivation(p.body, steps)
     made = grouped(e, form.way, "flipped" in form.name.split())
     required, chosen = asked(e, steps, form.way), tried(e, form.way)
+    if form.way == "io-optimal" and made:
+        required += tuple(_as_the_dataflow(p, e, made))
     return Lowering(family, form.name, program, proof, required, chosen, kept(e, form.way), made)
+
+
+def _as_the_dataflow(p: Program, e: Expr, block: tuple[Size, Size]) -> Iterator[Requirement]:
+    """What the family `io-optimal` is named for, where that is defined: of one sum of products."""
+    known = amounts(p.body, parameters(p))
+    if known is not None:
+        yield from balanced(block, known)
+        yield near_volume(e, constants(p), block, known)
 
 
 def first(p: Program, family: str) -> Lowering:

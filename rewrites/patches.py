@@ -29,12 +29,23 @@ def patches(n: int, chunks: Sequence[Strategy]) -> list[Strategy]:
 
     chunks: for each dimension, what makes the map over it one over chunks.
     """
-    dense = [nested(i, attempt(child(1, everywhere(close_gaps())))) for i in range(n, n + len(chunks))]
+    dense = [
+        nested(i, attempt(child(1, everywhere(close_gaps())))) for i in range(n, n + len(chunks))
+    ]
     if len(chunks) == 1:
         return [*dense, _tile(n, chunks[0])]
     down, across = chunks
     turned = seq(nested(n + 1, attempt(child(1, slide_slide()))), _fused, perfect, simplify)
-    return [*dense, _tile(n, down), turned, swap(n + 1), _fused, perfect, simplify, _tile(n + 1, across)]
+    return [
+        *dense,
+        _tile(n, down),
+        turned,
+        swap(n + 1),
+        _fused,
+        perfect,
+        simplify,
+        _tile(n + 1, across),
+    ]
 
 
 def _tile(n: int, chunks: Strategy) -> Strategy:

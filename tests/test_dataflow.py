@@ -1,16 +1,22 @@
 """Does the family `io-optimal` move as little as its dataflow says, and compute the program?"""
 
+from math import prod
+
 import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
 from codegen.prove import prove
 from codegen.runtime import Session
+from constraints.devices import H200
 from explore.bounds import products
 from explore.lowering import bound
+from explore.space import points
 from explore.traffic import traffic_bytes
 from ir.inputs import cells_of, random_inputs
+from ir.inputs import known as known_size
 from ir.interpret import evaluate
+from ir.nat import bind
 from ir.nodes import Program, ToLocal
 from ir.parse import parse
 from ir.terms import bind_sizes, subterms
@@ -61,6 +67,51 @@ def test_a_variant_moves_at_most_twice_what_the_dataflow_does(
     copied = 0 if form != "padded" else 4 * 2 * 30 * 30 * 16
     moved = traffic_bytes(made(p, form, **point)) - copied
     assert 4 * known.direct(xy * z) <= moved <= 2 * 4 * known.volume(xy * z)
+
+
+SHAPES = (  # images, their side, padding, kernel's side, step, channels in and out
+    (1, 28, 1, 3, 1, 16, 64),
+    (1, 27, 2, 5, 1, 48, 32),
+    (1, 55, 2, 11, 4, 3, 64),
+    (1, 56, 3, 7, 2, 3, 64),
+    (1, 24, 0, 5, 1, 96, 64),
+    (5, 13, 0, 1, 1, 16, 6),
+    (1, 13, 0, 1, 4, 16, 6),
+    (1, 13, 1, 2, 4, 5, 6),
+    (1, 13, 1, 2, 1, 5, 6),
+    (5, 27, 2, 11, 4, 3, 6),
+    (1, 27, 0, 3, 4, 64, 64),
+    (5, 1, 0, 1, 1, 64, 6),
+    (1, 1, 1, 3, 1, 64, 6),
+    (1, 7, 0, 3, 1, 64, 64),
+)
+
+
+@pytest.mark.parametrize("form", ["", "padded relaid"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_what_it_offers_moves_at_most_twice_the_volume(shape: tuple[int, ...], form: str) -> None:
+    """Copies, tiles that reach beyond the image, and windows with gaps between them included."""
+    p = parse(CONV.format(**dict(zip("nwprscm", shape, strict=True))))
+    known, chosen = products(p), next(f for f in forms(p, "io-optimal") if f.name == form)
+    assert known is not None
+    try:
+        low = lower(p, "io-optimal", chosen)
+    except Refused:
+        assert (bool(form), shape[2]) == (True, 0)
+        return
+    space, drawn = points(low, H200, 3, 0)
+    assert space.count or form  # copies may take too much
+    for point in drawn:
+        block = bind(prod(low.block or (), start=1), point)
+        moved = traffic_bytes(generate(bound(low.program, point)))
+        assert moved <= 2 * 4 * known.volume(known_size(block)), point
+
+
+def test_no_work_group_reads_what_lies_between_windows() -> None:
+    """Of a plane of 13 × 13, four of each sixteen elements are in a window of 2 × 2, step 4."""
+    p = parse(CONV.format(n=1, w=13, p=0, r=2, s=4, c=5, m=4))
+    whole = made(p, tx=3, ty=3, lx=1, ly=3, tr=1, v=4)
+    assert traffic_bytes(whole) == 4 * (5 * 6 * 6 + 4 * 5 * 4 + 3 * 3 * 4)
 
 
 def test_what_is_staged_is_one_channel_of_a_patch_and_its_weights() -> None:

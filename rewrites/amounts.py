@@ -1,0 +1,76 @@
+"""How many products a program makes, and in how many windows an element of its input is."""
+
+# key: e term, w window
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from ir.nat import Size
+from ir.nodes import Expr, Reduce, Slide, Store
+from ir.terms import subterms
+from ir.typing import size_of
+from rewrites.dims import Refused, classify, reduction
+from rewrites.normal import normalise
+from rewrites.spine import nest, store_operands
+from rewrites.strategy import seq
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A slide's windows: their size and step, and how many there are."""
+
+    size: int
+    step: int
+    count: int
+
+    @property
+    def reuse(self) -> Fraction:
+        """In how many of them an element is that is in any."""
+        return min(max(Fraction(1), Fraction(self.size, self.step)), Fraction(self.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Of one sum of products of two operands, each shared by results that the other is not."""
+
+    products: int
+    results: int
+    windows: tuple[Window, ...]
+
+    @property
+    def reuse(self) -> Fraction:
+        """R of Zhang et al. (PPoPP 2021): in how many windows an element of the input is."""
+        return prod((w.reuse for w in self.windows), start=Fraction(1))
+
+
+def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
+    """Those of a program that is one nest around one such sum, all its sizes known."""
+    done = seq(normalise, store_operands(params))(e)
+    e = e if done is None else done[0]
+    if any(isinstance(sub, Store) for sub in subterms(e)):
+        return None
+    try:
+        dims = classify(e)
+    except Refused:
+        return None
+    if not dims.rows or not dims.columns:
+        return None
+    maps = nest(e)
+    results = [size_of(m.xs) for m in maps]
+    slides = [s for m in maps for s in subterms(m.xs) if isinstance(s, Slide)]
+    sizes = _known([*results, *_trips(reduction(e))])
+    windows = [_known([s.size, s.step, size_of(s)]) for s in slides]
+    if sizes is None or None in windows:
+        return None
+    made = tuple(Window(*w) for w in windows if w is not None)
+    return Amounts(prod(sizes), prod(sizes[: len(results)]), made)
+
+
+def _known(sizes: list[Size]) -> list[int] | None:
+    found = [n for n in sizes if isinstance(n, int)]
+    return found if len(found) == len(sizes) else None
+
+
+def _trips(e: Expr) -> list[Size]:
+    return [size_of(e.xs), *_trips(e.f.body)] if isinstance(e, Reduce) else []
