@@ -1,16 +1,22 @@
 """All candidates of a run, derived in parallel, and what is needed to build each."""
 
 import pickle
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from constraints.devices import Profile
+from constraints.enumerate import Point
+from constraints.quantities import Quantities
+from constraints.terms import System
+from explore.features import memory_at
 from explore.guide import search_over
+from explore.near import Ladders, allowed, ladders, moves
 from explore.options import POOL, Options
 from explore.records import Failed, Step, Variant
 from explore.search import Search
-from explore.space import Derive, Derived, Inapplicable, derive, tasks
+from explore.space import Derive, Derived, Inapplicable, derive, tasks, variant_at
 from explore.units import show_bytes
 from explore.variant import Task
 from explore.work import least_bytes
@@ -25,21 +31,35 @@ DERIVE_LIMIT = 60.0  # seconds a form
 class Form:
     """What the variants of one form share."""
 
+    family: str
+    name: str
     program: bytes  # pickled
     steps: tuple[Step, ...]
-    rounding: float = 0.0  # machine epsilons that these may lose
+    rounding: float  # machine epsilons that these may lose
+    system: System
+    known: Quantities
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidates:
-    """Variants without plans, in a fixed order, each with the form it comes from."""
+    """Variants without plans, in a fixed order, each with the form it comes from. A search adds
+    those that are near good ones."""
 
-    variants: tuple[Variant, ...]
-    memory: tuple[int, ...]
-    form_of: tuple[int, ...]
+    variants: list[Variant]
+    memory: list[int]
+    form_of: list[int]
     forms: tuple[Form, ...]
     legal: int  # points that the sample was drawn from
     skipped: tuple[tuple[str, str], ...]  # forms that do not apply, and why
+    ids: set[str] = field(init=False)
+    along: Mapping[str, Ladders] = field(init=False)  # by family
+
+    def __post_init__(self) -> None:
+        points = defaultdict[str, list[Point]](list)
+        for variant in self.variants:
+            points[variant.family].append(dict(variant.parameters))
+        self.ids = {variant.id for variant in self.variants}
+        self.along = {family: ladders(several) for family, several in points.items()}
 
     def task(self, number: int) -> Task:
         """What a build worker needs."""
@@ -49,8 +69,38 @@ class Candidates:
     def search(self, options: Options) -> Search:
         """The order in which to try them."""
         return search_over(
-            self.variants, self.memory, options.strategy, options.seed, options.variants
+            tuple(self.variants),
+            tuple(self.memory),
+            options.strategy,
+            options.seed,
+            options.variants,
+            self.near,
         )
+
+    def near(self, numbers: Sequence[int]) -> tuple[list[Variant], list[float]]:
+        """Adds what is near some of them and new."""
+        before = len(self.variants)
+        for number in numbers:
+            for n, point in self._around(number):
+                form = self.forms[n]
+                variant = variant_at(form.family, form.name, point, form.known)
+                if variant.id not in self.ids:
+                    self.ids.add(variant.id)
+                    self.variants.append(variant)
+                    self.memory.append(memory_at(form.known, point))
+                    self.form_of.append(n)
+        return self.variants[before:], [float(m) for m in self.memory[before:]]
+
+    def _around(self, number: int) -> Iterator[tuple[int, Point]]:
+        """Points of the same form, and the same point of the family's other forms."""
+        mine, point = self.form_of[number], dict(self.variants[number].parameters)
+        form = self.forms[mine]
+        for other in moves(point, self.along[form.family]):
+            if allowed(form.system, other):
+                yield mine, other
+        for n, sibling in enumerate(self.forms):
+            if n != mine and sibling.family == form.family and allowed(sibling.system, point):
+                yield n, point
 
 
 def candidates(program: Program, profile: Profile, options: Options) -> Candidates:
@@ -99,13 +149,18 @@ def gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Ca
             variants.setdefault(variant.id, (variant, memory, n))
     listed = list(variants.values())
     return Candidates(
-        tuple(v for v, _, _ in listed),
-        tuple(m for _, m, _ in listed),
-        tuple(n for _, _, n in listed),
-        tuple(Form(pickle.dumps(d.program), d.steps, d.rounding) for d in found),
+        [v for v, _, _ in listed],
+        [m for _, m, _ in listed],
+        [n for _, _, n in listed],
+        tuple(map(_form, found)),
         sum(d.count for d in found),
         tuple(skipped),
     )
+
+
+def _form(d: Derived) -> Form:
+    program = pickle.dumps(d.program)
+    return Form(d.family, d.form, program, d.steps, d.rounding, d.system, d.known)
 
 
 def _nothing(program: Program, options: Options, skipped: Sequence[tuple[str, str]]) -> str:

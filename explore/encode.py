@@ -16,10 +16,15 @@ def matrix(variants: Sequence[Variant]) -> tuple[list[str], Floats]:
 
     A parameter that a variant does not have is -1, which trees split off.
     """
-    rows = [_row(variant) for variant in variants]
-    names = sorted({name for row in rows for name in row})
-    values = [[row.get(name, 0.0 if _is_flag(name) else -1.0) for name in names] for row in rows]
-    return names, _tame(np.array(values, dtype=np.float64).reshape(len(rows), len(names)))
+    names = sorted({name for variant in variants for name in _row(variant)})
+    return names, rows(names, variants)
+
+
+def rows(names: Sequence[str], variants: Sequence[Variant]) -> Floats:
+    """Variants as rows with these columns."""
+    found = [_row(variant) for variant in variants]
+    values = [[row.get(name, 0.0 if _is_flag(name) else -1.0) for name in names] for row in found]
+    return _tame(np.array(values, dtype=np.float64).reshape(len(found), len(names)))
 
 
 def strata(

@@ -18,7 +18,10 @@ from explore.model import Model, expected_improvement
 
 Strategy = Literal["guided", "random"]
 Floats = NDArray[np.float64]
+Grow = Callable[[Sequence[int]], tuple[Floats, Floats]]  # features and memory of more candidates
 
+NEAR = 12  # of the fastest, so many are looked around
+AT_ONCE = 6  # in one round
 _STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
 
 
@@ -32,7 +35,8 @@ class Shares:
 
 
 class Search:
-    """Hands out candidates `0 .. n-1` in rounds, each once."""
+    """Hands out candidates `0 .. n-1` in rounds, each once. Guided by what is known, it asks `grow`
+    for more that are near the best: they get the next numbers."""
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class Search:
         batch: int = 16,
         lag: int = 1,
         shares: Shares | None = None,
+        grow: Grow | None = None,
     ) -> None:
         self._features = features
         self._memory = np.zeros(len(features)) if memory is None else np.asarray(memory, float)
@@ -59,6 +64,8 @@ class Search:
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()
         self._times: dict[int, float | None] = {}
+        self._grow = grow
+        self._looked: set[int] = set()  # around these
 
     @property
     def left(self) -> int:
@@ -90,14 +97,16 @@ class Search:
         return sorted(i for i in self._times if i not in recent)
 
     def _from_order(self, count: int) -> list[int]:
-        fresh = [i for i in self._order if i not in self._taken]
+        added = range(len(self._order), len(self._features))
+        fresh = [i for i in (*self._order, *added) if i not in self._taken]
         return fresh[:count]
 
     def _guided(self, known: list[int]) -> list[int]:
         """Bigger rounds as more is known, so that the model is fitted rarely."""
         count = max(self._batch, len(known) // 12)
-        fresh = np.array(sorted(set(range(len(self._features))) - self._taken), dtype=np.intp)
         good = [i for i in known if self._times[i] is not None]
+        self._look_around(good)
+        fresh = np.array(sorted(set(range(len(self._features))) - self._taken), dtype=np.intp)
         if len(good) < 8 or len(fresh) <= count:
             return self._from_order(count)
         logs = np.array([_coarse_log(self._times[i]) for i in good])
@@ -114,6 +123,21 @@ class Search:
         for share, score in wishes:
             chosen += _top(fresh, score, chosen, max(1, round(share * count)))
         return chosen[:count]
+
+    def _look_around(self, good: list[int]) -> None:
+        """Adds candidates near the fastest, and near those on the front."""
+        if self._grow is None:
+            return
+        ranked = sorted(good, key=lambda i: (self._times[i], i))
+        lean = np.minimum.accumulate([self._memory[i] for i in ranked]) if ranked else ()
+        on_front = [i for n, i in enumerate(ranked) if n == 0 or self._memory[i] < lean[n - 1]]
+        parents = [i for i in dict.fromkeys([*ranked[:NEAR], *on_front]) if i not in self._looked]
+        parents = parents[:AT_ONCE]
+        self._looked.update(parents)
+        features, memory = self._grow(parents)
+        if len(features):
+            self._features = np.concatenate([self._features, features])
+            self._memory = np.concatenate([self._memory, memory])
 
 
 def stratified(strata: Sequence[tuple[Hashable, ...]], random: np.random.Generator) -> list[int]:

@@ -69,6 +69,8 @@ class Derived:
     count: int  # of points on the ladder
     variants: tuple[Variant, ...]  # without plan
     memory: tuple[int, ...]
+    system: System  # what further points must satisfy
+    known: Quantities
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,14 @@ def derive(task: Derive) -> Derived | Inapplicable:
     try:
         lowering = lowered(task.program, task.family, task.form)
         lowering = narrowed(lowering, task.program, task.profile, task.domain)
-        found = points(lowering, task.profile, task.points, task.seed, task.max_memory)
+        random = Random(f"{task.seed} {lowering.family} {lowering.form}")
+        system, space = worth_trying(lowering, task.profile, random, task.max_memory)
     except (Refused, Unsupported) as refused:
         return Inapplicable(task.family, task.form, str(refused))
-    space, drawn = found
+    drawn = space.sample(task.points, random)
     known = quantities(lowering.program)
     sample = afforded(drawn, known, task.profile)
-    variants = tuple(_variant(task, point, known) for point in sample)
+    variants = tuple(variant_at(task.family, task.form, point, known) for point in sample)
     return Derived(
         task.family,
         task.form,
@@ -144,6 +147,8 @@ def derive(task: Derive) -> Derived | Inapplicable:
         space.count,
         variants,
         tuple(memory_at(known, point) for point in sample),
+        system,
+        known,
     )
 
 
@@ -156,28 +161,38 @@ def lowered(program: Program, family: str, name: str) -> Lowering:
 def points(
     lowering: Lowering, profile: Profile, count: int, seed: int, max_memory: int | None = None
 ) -> tuple[Space, list[Point]]:
-    """All legal points on the ladder that are worth trying, and a sample of them. Where there are
-    none: those that do not keep the device busy, then those that take long to compile."""
+    """All legal points on the ladder that are worth trying, and a sample of them."""
     random = Random(f"{seed} {lowering.family} {lowering.form}")
+    _, space = worth_trying(lowering, profile, random, max_memory)
+    return space, space.sample(count, random)
+
+
+def worth_trying(
+    lowering: Lowering, profile: Profile, random: Random, max_memory: int | None = None
+) -> tuple[System, Space]:
+    """The constraints of a form with what makes a point worth trying, and all points on the ladder.
+    Where there are none: those that do not keep the device busy, then those that take long to
+    compile."""
     quick = constraints(lowering, replace(profile, code=profile.quick_code), max_memory)
     free = _off_divisors(quick)
     rungs = {p: _rungs(random, len(free)) for p in free}
     wanted = tuple(busy(lowering, profile))
-    space = _where_busy(quick, wanted, rungs)
-    if not space.count and profile.quick_code < profile.code:
-        space = _where_busy(constraints(lowering, profile, max_memory), wanted, rungs)
-    return space, space.sample(count, random)
+    found = _where_busy(quick, wanted, rungs)
+    if not found[1].count and profile.quick_code < profile.code:
+        found = _where_busy(constraints(lowering, profile, max_memory), wanted, rungs)
+    return found
 
 
 def _where_busy(
     system: System, wanted: Sequence[tuple[Constraint, ...]], rungs: Mapping[str, tuple[int, ...]]
-) -> Space:
+) -> tuple[System, Space]:
     """What satisfies the first of the wishes too that leaves something, or none of them."""
     for wish in wanted:
-        space = _on_rungs(replace(system, constraints=(*system.constraints, *wish)), rungs)
+        more = replace(system, constraints=(*system.constraints, *wish))
+        space = _on_rungs(more, rungs)
         if space.count:
-            return space
-    return _on_rungs(system, rungs)
+            return more, space
+    return system, _on_rungs(system, rungs)
 
 
 def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
@@ -258,15 +273,16 @@ def _off_divisors(system: System) -> list[str]:
     return [p for p in system.parameters if p not in dividing | listed]
 
 
-def _variant(task: Derive, point: Mapping[str, int], known: Quantities) -> Variant:
+def variant_at(family: str, form: str, point: Mapping[str, int], known: Quantities) -> Variant:
+    """A point of a form, with what is known of it before it is built."""
     parameters = tuple(sorted(point.items()))
-    words = task.form.split()
+    words = form.split()
     return Variant(
-        id=variant_id(task.family, parameters, words),
-        family=task.family,
+        id=variant_id(family, parameters, words),
+        family=family,
         parameters=parameters,
-        stored=tuple(word for word in (task.family, *words) if word in STORES),
-        form=task.form,
+        stored=tuple(word for word in (family, *words) if word in STORES),
+        form=form,
         features=tuple(sorted(features_at(known, point).items())),
     )
 

@@ -9,6 +9,7 @@ import pytest
 
 from explore.encode import matrix, strata
 from explore.guide import search_over
+from explore.near import ladders, moves
 from explore.records import Variant, variant_id
 from explore.search import Search, front_at, run, stratified
 
@@ -55,6 +56,31 @@ def landscape(seed: int, most: int = 5000) -> Landscape:
     return Landscape(variants, matrix(variants)[1], memory, times)
 
 
+def pooled(here: Landscape, seed: int, near: bool) -> float:
+    """The best that 200 evaluations find from a pool of 400, which may grow around what is good."""
+    listed = [
+        int(i) for i in np.random.default_rng(seed).choice(len(here.times), 400, replace=False)
+    ]
+    where = {v.id: i for i, v in enumerate(here.variants)}
+    along = ladders(dict(v.parameters) for v in here.variants)
+    pool = [here.variants[i] for i in listed]
+
+    def grow(parents):
+        before = len(listed)
+        for parent in (here.variants[listed[n]] for n in parents):
+            for point in moves(dict(parent.parameters), along):
+                names = tuple((name, point[name]) for name, _ in parent.parameters)
+                i = where.get(variant_id(parent.family, names, parent.stored))
+                if i is not None and i not in listed:
+                    listed.append(i)
+        more = listed[before:]
+        return [here.variants[i] for i in more], [here.memory[i] for i in more]
+
+    memory = [here.memory[i] for i in listed]
+    search = search_over(pool, memory, "guided", seed, 200, grow if near else None)
+    return best(run(search, lambda n: here.times[listed[n]], 200))
+
+
 def best(trace: list[tuple[int, float | None]]) -> float:
     return min(t for _, t in trace if t is not None)
 
@@ -69,6 +95,14 @@ def test_guided_beats_random_at_200() -> None:
         }
         ratios.append(found["random"] / found["guided"])
     assert np.median(ratios) > 1.0, ratios
+
+
+def test_what_the_pool_lacks_is_found_near_what_is_good_in_it() -> None:
+    ratios = []
+    for seed in range(3):
+        here = landscape(seed)
+        ratios.append(pooled(here, seed, near=False) / pooled(here, seed, near=True))
+    assert np.median(ratios) > 1.02, ratios
 
 
 def test_at_1000_the_best_is_within_a_tenth_of_all_and_the_search_took_seconds() -> None:
