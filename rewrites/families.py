@@ -13,7 +13,8 @@ from rewrites.amounts import amounts
 from rewrites.blocked import Blocked, blocked
 from rewrites.dataflow import dataflow
 from rewrites.dims import Refused
-from rewrites.fgfft import Fine, fgfft
+from rewrites.fgfft import fgfft
+from rewrites.fourier_kernels import Fine
 from rewrites.fused import Fused
 from rewrites.lift import Lift, lift
 from rewrites.naive import naive

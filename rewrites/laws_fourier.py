@@ -90,8 +90,12 @@ def split_dft(e: Expr, r: Size) -> Expr | None:
     return in_phases(e, r, _turned)
 
 
-def in_phases(e: Expr, r: Size, turned: Callable[[Expr, int, int, int], Expr]) -> Expr | None:
-    """A transform by its r phases; `turned(phases, n, r, s)` are their transforms, turned."""
+Turned = Callable[[Callable[[Expr], Expr], Expr, int, int, int], Expr]
+
+
+def in_phases(e: Expr, r: Size, turned: Turned) -> Expr | None:
+    """A transform by its r phases; `turned(f, columns, n, r, s)` is f of each of the columns of
+    their transforms, turned."""
     forward = source(e, FORWARD)
     found = forward or source(e, BACKWARD)
     if found is None:
@@ -102,23 +106,22 @@ def in_phases(e: Expr, r: Size, turned: Callable[[Expr, int, int, int], Expr]) -
     phases = Transpose(Split(r, zs))
     short = Map(lam("phase", elem_of(phases), lambda p: dft(p, n // r, s)), phases)
 
-    def across(y: Expr) -> Expr:
-        columns = Transpose(turned(y, n, r, s))
-        return Join(
-            Transpose(Map(lam("column", elem_of(columns), lambda c: dft(c, r, s)), columns))
-        )
+    def across(column: Expr) -> Expr:
+        return let("t", column, type_of(column), lambda t: dft(t, r, s))
 
-    return let("y", short, type_of(short), across)
+    return let(
+        "y", short, type_of(short), lambda y: Join(Transpose(turned(across, Transpose(y), n, r, s)))
+    )
 
 
-def _turned(phases: Expr, n: int, r: int, s: int) -> Expr:
-    """Element k of phase p times root p k."""
+def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
+    """Element p of column k times root p k."""
 
-    def turn(row: Expr, p: Expr) -> Expr:
-        ks = indices(n // r)
-        return each(lambda z, k: times(root(n, Binary("*", p, k), s), z), row, ks)
+    def turn(column: Expr, k: Expr) -> Expr:
+        ps = indices(r)
+        return f(each(lambda z, p: times(root(n, Binary("*", p, k), s), z), column, ps))
 
-    return each(turn, phases, indices(r))
+    return each(turn, columns, indices(n // r))
 
 
 @rule("dft 2 [x, y]  =  [x + y, x - y]")

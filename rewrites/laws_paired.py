@@ -113,15 +113,11 @@ def split_dft_tabled(e: Expr, r: Size) -> Expr | None:
     return in_phases(e, r, _turned)
 
 
-def _turned(phases: Expr, n: int, r: int, s: int) -> Expr:
-    """Element k of phase p times root p k, all of them constants."""
-    ws = [_table(_roots(n, [p * k for k in range(n // r)], s)) for p in range(r)]
-    turns = Zip(tuple(MakeArray(tuple(w.parts[i] for w in ws)) for i in (0, 1)))
-
-    def turn(row: Expr, re: Expr, im: Expr) -> Expr:
-        return each(times, Zip((re, im)), row)
-
-    return each(turn, phases, *turns.parts)
+def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
+    """Element p of column k times root p k, all of them constants."""
+    ws = [_table(_roots(n, [p * k for p in range(r)], s)) for k in range(n // r)]
+    turns = (MakeArray(tuple(w.parts[i] for w in ws)) for i in (0, 1))
+    return each(lambda z, re, im: f(each(times, Zip((re, im)), z)), columns, *turns)
 
 
 def _table(ws: Sequence[complex]) -> Zip:

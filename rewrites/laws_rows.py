@@ -1,4 +1,4 @@
-"""Laws of sums of products over windows: row by row, and rows by their spectra."""
+"""A law of sums of products over windows: row by row."""
 
 # key: e term, x a row, g a kernel's row, acc an accumulator, z its first value, l length
 
@@ -6,40 +6,32 @@ from collections.abc import Callable, Sequence
 
 from ir.nodes import (
     Binary,
-    Edge,
     Expr,
     Generate,
     Get,
     Lam,
     Let,
-    Lit,
     MakeTuple,
     Map,
-    PadEdge,
     Reduce,
     Slide,
     Var,
     Zip,
 )
-from ir.terms import apply, component, free, lam, lam2, substitute
-from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type
+from ir.terms import apply, component, free, lam, lam2
+from ir.types import INT, Array, Scalar, Tuple, Type
 from ir.typing import elem_of, size_of, type_of
-from rewrites.access import Affine, Index, NoAccess, index
-from rewrites.cells import at_level, gather, widened
-from rewrites.laws_fourier import STAGE, TO_REAL, source
+from rewrites.access import Access, Affine, Index, NoAccess, index
+from rewrites.cells import at_level, gather
 from rewrites.laws_map import tidy
 from rewrites.laws_view import swapped, used_of
-from rewrites.products import Products, Rows, length, others, products, rows_of, windows
+from rewrites.products import Products, Rows, others, products, rows_of, windows
 from rewrites.rule import put, rule
-from rewrites.shape import alike, bound, depth, number
+from rewrites.shape import number
 from rewrites.spectra import (
-    ZERO,
-    complexes,
+    COMPLEX,
     conjugate,
     each,
-    irdft,
-    planes,
-    rdft,
     times,
 )
 
@@ -66,15 +58,10 @@ def _closed(r: Rows, e: Expr) -> bool:
 
 
 def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
-    sums = r.sums
-    x, g = others(r.x, r.along), others(r.g, r.across)
-    if r.step > 1:
-        phase = Index("phase", r.step)
-        sums, x, g = (*sums, phase), (*x, index(phase)), (*g, index(phase))
-    in_x, in_g = _in(x), _in(g)
+    sums, x, g = summed(r)
+    in_x, in_g = uses(x), uses(g)
     if not set(sums) <= in_x & in_g:
         return None
-    rows_x, rows_g = _rows(r.x.base, r.along, r.dense), _rows(r.g.base, r.across, r.kernel)
     maps = p.maps[:-1]
 
     def body(xs: Expr, gs: Expr) -> Expr:
@@ -82,19 +69,34 @@ def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
         view_x, view_g = gather(xs, x, (*own[0], *sums)), gather(gs, g, (*own[1], *sums))
         return _carried(e, maps, view_x, view_g, (set(own[0]), set(own[1])), len(sums))
 
+    return let_rows(at_rows(r.x, r.along, r.dense), at_rows(r.g, r.across, r.kernel), body)
+
+
+def summed(r: Rows) -> tuple[tuple[Index, ...], tuple[Affine, ...], tuple[Affine, ...]]:
+    """What is summed up besides the places of rows, and where rows of x and of g are."""
+    x, g = others(r.x, r.along), others(r.g, r.across)
+    if not r.phased:
+        return r.sums, x, g
+    phase = Index("phase", r.step)
+    return (*r.sums, phase), (*x, index(phase)), (*g, index(phase))
+
+
+def let_rows(rows_x: Expr, rows_g: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+    """let xs = rows_x; let gs = rows_g; body(xs, gs)"""
     f = lam2(("xs", "gs"), (type_of(rows_x), type_of(rows_g)), body)
     assert isinstance(f.pattern, tuple)
     first, second = f.pattern
     return Let(first, rows_x, Let(second, rows_g, f.body))
 
 
-def _in(coordinates: Sequence[Affine]) -> set[Index]:
+def uses(coordinates: Sequence[Affine]) -> set[Index]:
+    """The indices in coordinates."""
     return {i for c in coordinates for i, _ in c.terms}
 
 
-def _rows(base: Expr, along: int, row: Callable[[Expr], Expr]) -> Expr:
-    """base, the dimension `along` innermost, each of its rows made dense."""
-    last = depth(type_of(base)) - 1
+def at_rows(a: Access, along: int, row: Callable[[Expr], Expr]) -> Expr:
+    """What an access reads, the dimension `along` innermost, with `row` of each of its rows."""
+    base, last = a.base, len(a.coordinates) - 1
     for level in range(along, last):
         base = swapped(base, level)
     return at_level(last, base, row)
@@ -113,7 +115,7 @@ def _carried(
         place = windows(e)
         if place is None:
             raise NoAccess("expected sums that start from 0")
-        return put(e, place, _sum(x, g, sums))
+        return put(e, place, sum_of_rows(x, g, sums))
     if not isinstance(e, Map):
         raise NoAccess("expected maps directly inside each other")
     f, has = e.f, [maps[0] in one for one in own]
@@ -133,28 +135,33 @@ def _carried(
 
 
 def slid(x: Expr, g: Expr) -> Expr:
-    """map (w -> reduce 0 (acc + a b) (zip w g)) (slide v 1 x)"""
+    """map (w -> reduce 0 (acc + a b) (zip w g)) (slide v 1 x); of complex numbers, a conj b"""
     windows = Slide(size_of(g), 1, x)
     return Map(lam("window", elem_of(windows), lambda w: _dot(w, g)), windows)
 
 
 def _dot(xs: Expr, ys: Expr) -> Expr:
-    pairs = Zip((xs, ys))
+    pairs, number = Zip((xs, ys)), elem_of(xs)
 
-    def step(acc: Expr, t: Expr) -> Expr:
-        return Binary("+", acc, Binary("*", Get(0, t), Get(1, t)))
+    def term(x: Expr, y: Expr) -> Expr:
+        return times(conjugate(y), x) if number == COMPLEX else Binary("*", x, y)
 
-    return Reduce(ZERO, lam2(("acc", "t"), (FLOAT, elem_of(pairs)), step), pairs)
+    step = lam2(
+        ("acc", "t"),
+        (number, elem_of(pairs)),
+        lambda acc, t: added(acc, term(Get(0, t), Get(1, t))),
+    )
+    return Reduce(zeros(number), step, pairs)
 
 
-def _sum(x: Expr, g: Expr, sums: int) -> Expr:
+def sum_of_rows(x: Expr, g: Expr, sums: int, term: Callable[[Expr, Expr], Expr] = slid) -> Expr:
     """The sum over pairs of rows of how one slides along the other."""
     if not sums:
-        return slid(x, g)
+        return term(x, g)
     row, kernel = x, g
     for _ in range(sums):
         row, kernel = Var("_", elem_of(row)), Var("_", elem_of(kernel))
-    return adding(zeros(type_of(slid(row, kernel))), x, g, sums)
+    return adding(zeros(type_of(term(row, kernel))), x, g, sums, term)
 
 
 def adding(
@@ -198,103 +205,3 @@ def added(x: Expr, y: Expr) -> Expr:
             fields = range(len(parts))
             return MakeTuple(tuple(added(component(i, x), component(i, y)) for i in fields))
     return Binary("+", x, y)
-
-
-@rule(
-    "reduce 0 (acc + f x)  =  f (reduce 0 (acc + x)),  f a crop or irdft",
-    rounding=STAGE,
-)
-def linear_sum(e: Expr) -> Expr | None:
-    """What is linear is done to the sum, once; through all reductions of a nest."""
-    match e:
-        case Reduce(z, f, xs) if alike(z, zeros(type_of(z))):
-            linear = _linear_term(f)
-            if linear is None:
-                return None
-            inner = _source(linear)
-            assert inner is not None
-            return _again(linear, _without(zeros(type_of(inner)), f, xs))
-    return None
-
-
-def _linear_term(f: Lam) -> Expr | None:
-    """The f x of a nest that adds it up."""
-    match f:
-        case Lam((Var(acc, _), p), Reduce(Var(a, _), g, xs)) if a == acc:
-            mine = bound(Lam(p, xs)) | {acc}
-            found = _linear_term(g) if acc not in free(g) | free(xs) else None
-            return found if found is not None and mine else None
-        case Lam((Var(acc, _) as a, _), Map(_, Zip((Var(b, _), term))) as body) if a.name == b:
-            inner = _source(term)
-            plain = acc not in free(term) and alike(body, added(a, term))
-            return term if inner is not None and plain else None
-    return None
-
-
-def _source(e: Expr) -> Expr | None:
-    """The x of f x, for an f that is linear."""
-    match e:
-        case PadEdge(Edge.ANY, int() as l, int() as r, xs) if max(l, r) <= 0:
-            return xs
-    found = source(e, TO_REAL)
-    return found[0] if found else None
-
-
-def _again(f: Expr, x: Expr) -> Expr:
-    """f x, for another x."""
-    match f:
-        case PadEdge(edge, l, r, _):
-            return PadEdge(edge, l, r, x)
-    n = size_of(f)
-    assert isinstance(n, int)
-    return irdft(x, n)
-
-
-def _without(acc: Expr, f: Lam, xs: Expr) -> Expr:
-    """The nest that adds up the x of f x."""
-    assert isinstance(f.pattern, tuple)
-    _, p = f.pattern
-
-    def step(a: Expr, x: Expr) -> Expr:
-        match f.body:
-            case Reduce(_, g, inner):
-                rest = Lam(p, _without(Var("?acc", type_of(acc)), g, inner))
-            case Map(_, Zip((_, term))):
-                found = _source(term)
-                assert found is not None
-                rest = Lam(p, added(Var("?acc", type_of(acc)), found))
-            case other:
-                raise AssertionError(f"not a nest that adds: {type(other).__name__}")
-        return substitute(apply(rest, x), {"?acc": a})
-
-    return Reduce(acc, lam2(("acc", "t"), (type_of(acc), elem_of(xs)), step), xs)
-
-
-# ---- rows by their spectra
-
-
-def product(zs: Expr, ws: Expr) -> Expr:
-    """z conj w, element by element"""
-    return each(lambda z, w: times(conjugate(w), z), zs, ws)
-
-
-@rule(
-    "map (w -> reduce (w g)) (slide v 1 x)  =  crop . irdft (rdft (pad x) conj rdft (pad g / l))",
-    rounding=16.0,
-)
-def correlate(e: Expr) -> Expr | None:
-    """The convolution theorem. l, a power of two, is no less than the row: nothing wraps around."""
-    match e:
-        case Map(Lam(_, Reduce(_, _, Zip((_, g)))), Slide(_, 1, x)) if alike(e, slid(x, g)):
-            n, v = size_of(x), size_of(g)
-            if not isinstance(n, int) or not isinstance(v, int):
-                return None
-            l = length(n)
-            scaled = each(lambda y: Binary("*", y, Lit(1 / l, FLOAT)), g)
-            a, b = (
-                complexes(planes(rdft(widened(row, 0, l - size), l)))
-                for row, size in ((x, n), (scaled, v))
-            )
-            sums = irdft(product(a, b), l)
-            return PadEdge(Edge.ANY, 0, n - v + 1 - l, sums) if n - v + 1 < l else sums
-    return None

@@ -13,6 +13,7 @@ from ir.nodes import (
     Expr,
     Get,
     Lam,
+    Let,
     Map,
     Reduce,
     Split,
@@ -25,10 +26,11 @@ from ir.views import is_view
 from rewrites.bilinear import Matrix, complex_product, gauss
 from rewrites.cells import at_level, permuted
 from rewrites.laws_bilinear import spelled
-from rewrites.laws_rows import adding, product, zeros
+from rewrites.laws_correlate import product
+from rewrites.laws_rows import adding, zeros
 from rewrites.rule import rule
 from rewrites.shape import alike, depth
-from rewrites.spectra import ZERO, complexes, each, pair
+from rewrites.spectra import ZERO, complexes, each, pair, planes
 
 
 def _conjugate(matrix: Matrix) -> Matrix:
@@ -47,7 +49,7 @@ def of_planes(a: Expr, b: Expr) -> Expr:
     return product(complexes(a), complexes(b))
 
 
-def _summed(e: Expr) -> tuple[Expr, Expr, int] | None:
+def summed_spectra(e: Expr) -> tuple[Expr, Expr, int] | None:
     """(zs, ws, n) where e is the sum over n dimensions of z conj w."""
     match e:
         case Reduce(z, _, Zip((zs, ws))):
@@ -64,7 +66,7 @@ def real_sums(e: Expr) -> Expr | None:
 
     The rows of a number w are (re w, im w) and (-im w, re w).
     """
-    found = _summed(e)
+    found = summed_spectra(e)
     if found is None:
         return None
     zs, ws, n = found
@@ -88,7 +90,7 @@ def three_sums(e: Expr) -> Expr | None:
     G w' are 3 numbers for each w' = conj w, B z are 3 for each z; A makes a complex number of the
     3 sums of their products.
     """
-    found, algorithm = _summed(e), gauss()
+    found, algorithm = summed_spectra(e), gauss()
     if found is None or not algorithm.computes(complex_product):
         return None
     zs, ws, n = found
@@ -142,8 +144,17 @@ def combines(e: Expr) -> bool:
 
 
 def is_sums(e: Expr) -> bool:
-    """Whether e is sums of real products, as these laws leave them: for each row and frequency."""
+    """Whether e is sums as these laws leave them: real ones for each row and frequency, or planes
+    of complex ones."""
     match e:
         case Map(Lam(_, Map(Lam(_, Reduce(z, _, Zip((_, _)))), _)), _):
             return z == ZERO
+        case Let(_, Reduce(), Split()):
+            return True
     return False
+
+
+@rule("reduce 0 (acc + z conj w)  =  complexes (planes (reduce 0 (acc + z conj w)))")
+def sums_in_planes(e: Expr) -> Expr | None:
+    """As memory holds complex numbers."""
+    return complexes(planes(e)) if summed_spectra(e) else None

@@ -95,6 +95,12 @@ class Rows:
     sums: tuple[Index, ...]  # the others
 
     @property
+    def phased(self) -> bool:
+        """Whether a row is in phases, one for each remainder of the step, which are summed up; if
+        nothing else is, one phase will do."""
+        return self.step > 1 or not self.sums
+
+    @property
     def taps(self) -> int:
         """The places of a dense row of the kernel."""
         return -(-(self.gap * (self.v.size - 1) + 1) // self.step)
@@ -118,15 +124,24 @@ class Rows:
         return self._phases(widened(gs, 0, self.step * self.taps - size_of(gs)))
 
     def _phases(self, xs: Expr) -> Expr:
-        return Transpose(Split(self.step, xs)) if self.step > 1 else xs
+        return Transpose(Split(self.step, xs)) if self.phased else xs
 
 
 def rows_of(p: Products) -> Rows:
-    """The innermost rows that windows slide along; NoAccess where there are none."""
+    """The innermost rows that windows slide along, of more than one place if there are such;
+    NoAccess where there are none."""
     found = [r for x, g in (p.operands, p.operands[::-1]) for r in _rows(p, x, g)]
     if not found:
         raise NoAccess("no windows that slide along an operand, with a kernel for all of them")
-    return max(found, key=lambda r: r.along)
+    return max(found, key=lambda r: (r.v.size > 1, r.along))
+
+
+def slides_again(p: Products, r: Rows) -> bool:
+    """Whether windows of more than one place slide along another dimension, too."""
+    x, g = (Access(a.base, others(a, n)) for a, n in ((r.x, r.along), (r.g, r.across)))
+    maps, sums = (tuple(i for i in ids if i not in (r.w, r.v)) for ids in (p.maps, p.sums))
+    rest = Products(maps, sums, (x, g))
+    return any(again.v.size > 1 for again in (*_rows(rest, x, g), *_rows(rest, g, x)))
 
 
 def _rows(p: Products, x: Access, g: Access) -> Iterator[Rows]:

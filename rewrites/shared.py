@@ -29,7 +29,7 @@ SHORT = 32  # rows of twice as many numbers, and longer ones, are worth several 
 
 def staged(e: Expr) -> Rewritten | None:
     """A row's transform as two stages of short ones, each with a name."""
-    halved = outermost(choice(pair_rdft(), pair_irdft()))
+    halved = attempt(outermost(choice(pair_rdft(), pair_irdft())))
     return seq(halved, outermost(_two_stages), repeat(outermost(let_out())), _views_seen)(e)
 
 
@@ -48,9 +48,16 @@ def factor(m: int) -> int:
 
 def worth_sharing(e: Expr) -> int | None:
     """How many work-items a row that e transforms is for; None where it is short."""
-    found = (s[1] for t in subterms(e) if (s := source(t, REAL) or source(t, TO_REAL)))
-    m = max(found, default=0) // 2
+    m = max(map(_complex_length, subterms(e)), default=0)
     return m // factor(m) if m >= SHORT else None
+
+
+def _complex_length(e: Expr) -> int:
+    """The complex numbers that e transforms; 0 if it is no transform."""
+    if real := source(e, REAL) or source(e, TO_REAL):
+        return real[1] // 2
+    found = source(e, FORWARD) or source(e, BACKWARD)
+    return found[1] if found else 0
 
 
 def in_stages(items: int) -> Strategy:

@@ -9,11 +9,12 @@ from rewrites.access import NoAccess
 from rewrites.block import on_reduction
 from rewrites.dims import Refused
 from rewrites.hoist import place_of_reduction
-from rewrites.laws_fourier import REAL, source
+from rewrites.laws_correlate import correlate, linear_sum
+from rewrites.laws_fourier import FORWARD, REAL, source
 from rewrites.laws_hoist import before_view, hoist, let_made
 from rewrites.laws_map import fission, inline_view
 from rewrites.laws_reduce import release_init
-from rewrites.laws_rows import by_rows, correlate, linear_sum
+from rewrites.laws_rows import by_rows
 from rewrites.laws_spectra import combines
 from rewrites.products import products, rows_of
 from rewrites.reshape import sort
@@ -65,7 +66,7 @@ def is_made(e: Expr) -> bool:
         case Split():
             return combines(e)
         case Let(_, z, Split()):
-            return source(z, REAL) is not None
+            return bool(source(z, REAL) or source(z, FORWARD))
     return False
 
 

@@ -37,7 +37,6 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.parse import parse
 from ir.terms import apply, children, free, identity, lam, lam2, pattern_value, subterms, variables
 from ir.types import FLOAT, INT, Array, Scalar, Tuple, Type
 from ir.typing import elem_of, size_of, type_of
@@ -52,22 +51,14 @@ from rewrites import laws_pad as pads
 from rewrites import laws_paired as paired
 from rewrites import laws_plane as planes
 from rewrites import laws_reduce as folds
-from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
-from rewrites import laws_spectra as spectra
 from rewrites import laws_units as units
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites.cells import at_level
-from rewrites.laws_rows import added, adding, slid, zeros
-from rewrites.laws_spectra import of_planes
-from rewrites.normal import normalise
-from rewrites.reshape import sort
 from rewrites.rule import Argument, Place, Rule
 from rewrites.shape import depth, unit
 from rewrites.spectra import COMPLEX, dft, irdft, rdft
-from rewrites.spine import strip
-from rewrites.strategy import seq
 
 Instance = tuple[Expr, dict[str, Argument]]
 
@@ -727,71 +718,6 @@ def an_rdft(g: Terms) -> Expr:
     return rdft(g.xs(FLOAT, n), n)
 
 
-def windows_of_rows(g: Terms) -> Expr:
-    """A sum of products over windows in one dimension or two, with a step, a gap, and padding."""
-    k, s, d, p, c = g.size(1, 3), g.size(1, 3), g.size(1, 2), g.size(0, 2), g.size(1, 2)
-    w, n = d * (k - 1) + 1 + g.size(0, 4), g.size(1, 2)
-    channels = parse(
-        "f(weights : [[[[float]C]K]K]M, image : [[[float]C]W]W) = "
-        "map(rows -> map(window -> map(kernel -> "
-        "reduce(0.0, (a, (r, t)) -> reduce(a, (b, (x, y)) -> reduce(b, (e, (u, v)) -> e + u * v, "
-        "zip(x, y)), zip(r, t)), zip(dilate2d(D, window), kernel)), weights), rows), "
-        "slide2d(D * (K - 1) + 1, S, pad2d(P, 0.0, image))) "
-        f"where C = {c}, K = {k}, M = {n}, W = {w}, S = {s}, D = {d}, P = {p}"
-    )
-    done = seq(normalise, sort((0, 2, 1)))(channels.body)
-    assert done is not None
-    for param in channels.params:
-        g.params[param.var.name] = param.var.type
-    return strip(done[0])
-
-
-def slid_row(g: Terms) -> Expr:
-    v = g.size(1, 3)
-    return slid(g.xs(FLOAT, v + g.size(0, 4)), g.xs(FLOAT, v))
-
-
-def sum_of_linear(g: Terms) -> Expr:
-    """reduce 0 (acc + f x) xs"""
-    n, m = g.size(1, 3), 2 * g.size(1, 3)
-    kind = g.one_of("crop", "irdft")
-    elem = Array(FLOAT, m) if kind == "crop" else Array(COMPLEX, m // 2 + 1)
-    xs = g.xs(elem, n)
-
-    def linear(x: Expr) -> Expr:
-        return PadEdge(Edge.ANY, -1, 0, x) if kind == "crop" else irdft(x, m)
-
-    t = type_of(linear(Var("_", elem)))
-    step = lam2(("acc", "x"), (t, elem), lambda acc, x: added(acc, linear(x)))
-    return Reduce(zeros(t), step, xs)
-
-
-def spectra_sum(g: Terms) -> Expr:
-    """reduce 0 (acc + z conj w), over one dimension or two, of arrays or of views of them"""
-    n, sums = g.size(), g.size(1, 2)
-    t: Type = Array(Array(FLOAT, n), 2)
-    for _ in range(sums):
-        t = Array(t, g.size())
-    zs, ws = (g.one_of(plainly, turned_over, cut_out)(g, t) for _ in range(2))
-    return adding(zeros(Array(COMPLEX, n)), zs, ws, sums, of_planes)
-
-
-def plainly(g: Terms, t: Array) -> Expr:
-    return g.param(t)
-
-
-def turned_over(g: Terms, t: Array) -> Expr:
-    """A t that is a transposed parameter."""
-    assert isinstance(t.elem, Array)
-    return Transpose(g.param(Array(Array(t.elem.elem, t.size), t.elem.size)))
-
-
-def cut_out(g: Terms, t: Array) -> Expr:
-    """A t that is a part of a parameter."""
-    l, r = g.rng.randrange(3), g.rng.randrange(3)
-    return PadEdge(Edge.ANY, -l, -r, g.param(Array(t.elem, t.size + l + r)))
-
-
 def hoist(g: Terms) -> Instance:
     n = g.size()
     xs = g.one_of(g.xs(FLOAT, n), Zip((g.xs(FLOAT, n), g.xs(n=n))))
@@ -1044,11 +970,6 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     fourier.split_rdft: plain(an_rdft),
     fourier.rdft_of_two: plain(lambda g: rdft(g.xs(FLOAT, 2), 2)),
     fourier.split_irdft: plain(an_irdft),
-    over_rows.by_rows: plain(windows_of_rows),
-    over_rows.linear_sum: plain(sum_of_linear),
-    over_rows.correlate: plain(slid_row),
-    spectra.real_sums: plain(spectra_sum),
-    spectra.three_sums: plain(spectra_sum),
     out.hoist: hoist,
     out.before_view: before_view,
     out.let_made: let_made,

@@ -125,6 +125,28 @@ def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real
     assert multiplications([sums]) == 9 * real * h * m * c * k
 
 
+def test_the_second_transform_of_fft_is_a_complex_one() -> None:
+    """Half spectra of rows, 9 of 16 numbers, and whole ones of their columns: the products of an
+    FFT in two dimensions of real numbers, four for each root that is no power of i.
+
+    A real transform of 16 has 5 such roots: 3, and 1 in each of the two transforms of 8. A complex
+    one has 8 between its 4 phases.
+    """
+    m, c, h = 4, 3, 13
+    real, turned, half, l = 5 * 4, 8 * 4, 9, 16
+    p = parse(CONV.format(n=1, c=c, m=m, h=h, k=3, s=1, p=1))
+    made = made_in_blocks_of_one(p, "fft", "registers")
+    packed = [b.name for b in made.plan.buffers if b.role is Role.PACKED]
+    kernels = [k for k in made.kernels if not any(name in k.name for name in packed)]
+    assert [multiplications([k]) for k in kernels] == [
+        c * h * real,
+        c * half * turned,
+        half * l * c * m * 4,
+        m * half * turned,
+        m * h * real,
+    ]
+
+
 def test_a_kernel_takes_only_what_it_reads_or_writes() -> None:
     """The kernel that transforms back reads biases and spectra: the weights are not kept for it."""
     p = parse(CONV.format(n=1, c=3, m=4, h=13, k=3, s=1, p=1))
@@ -149,6 +171,59 @@ def test_a_matrix_product_has_no_rows_that_windows_slide_along() -> None:
     p = parse("mm(a : [[float]8]8, b : [[float]8]8) = map(r -> map(c -> dot(r, c), b), a)")
     with pytest.raises(Refused, match="no windows that slide"):
         first(p, "fgfft")
+
+
+KERNELS = """
+blurs(const gs : [[[float]3]3]4, image : [[float]9]11) =
+  map2d(w -> map(g -> dot(flatten(w), flatten(g)), gs), slide2d(3, 1, pad2d(1, 0.0, image)))
+"""
+STENCIL = """
+blur(const g : [[float]3]3, image : [[float]9]11) =
+  map2d(w -> dot(flatten(w), flatten(g)), slide2d(3, 1, pad2d(1, 0.0, image)))
+"""
+SIGNAL = """
+signal(const gs : [[float]5]4, xs : [float]40) =
+  map(w -> map(g -> dot(w, g), gs), slide(5, 1, xs))
+"""
+TALL = """
+tall(const gs : [[[[float]2]1]3]4, image : [[[float]2]9]11) =
+  map2d(w -> map(g -> dot(flatten(w), flatten(g)), gs), slide2d((3, 1), (1, 1), image))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "form"),
+    [
+        (KERNELS, "fgfft", ""),
+        (KERNELS, "fgfft", "blocked ahead gauss"),
+        (KERNELS, "fft", "registers"),
+        (STENCIL, "fgfft", "registers"),
+        (STENCIL, "fft", "registers"),
+        (SIGNAL, "fgfft", ""),
+        (SIGNAL, "fgfft", "registers gauss"),
+        (TALL, "fgfft", "registers"),
+    ],
+    ids=lambda text: text.split("(")[0].strip(),
+)
+def test_channels_and_windows_along_both_dimensions_may_be_missing(
+    session: Session, text: str, family: str, form: str
+) -> None:
+    p = parse(text)
+    found = lower(p, family, {f.name: f for f in forms(p, family)}[form])
+    values = small_values([found.program.body], Random(1))
+    assert values is not None
+    made = generated(found, **{**values, "v": 2})
+    assert not any(prove(k).failures for k in made.kernels)
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    expected = np.asarray(evaluate(p, inputs))
+    assert np.linalg.norm(out - expected) <= 1e-6 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("text", [SIGNAL, TALL])
+def test_one_dimension_of_windows_is_left_to_fgfft(text: str) -> None:
+    with pytest.raises(Refused, match="windows slide along one dimension"):
+        first(parse(text), "fft")
 
 
 @pytest.mark.parametrize("family", ["fgfft", "fft"])
@@ -183,18 +258,21 @@ def test_there_are_points_for_a_device_that_wants_little_code() -> None:
 
 
 LONG = [
-    {"n": 2, "c": 3, "m": 5, "h": 61, "k": 4, "s": 1, "p": 2},
-    {"n": 1, "c": 2, "m": 3, "h": 130, "k": 3, "s": 1, "p": 1},
+    ("fgfft", "registers items", {"n": 2, "c": 3, "m": 5, "h": 61, "k": 4, "s": 1, "p": 2}),
+    ("fgfft", "registers items", {"n": 1, "c": 2, "m": 3, "h": 130, "k": 3, "s": 1, "p": 1}),
+    ("fft", "registers", {"n": 1, "c": 2, "m": 3, "h": 61, "k": 3, "s": 1, "p": 1}),
 ]
 
 
-@pytest.mark.parametrize("sizes", LONG, ids=("rows of 128", "rows of 256"))
+@pytest.mark.parametrize(
+    ("family", "form", "sizes"), LONG, ids=("rows of 128", "rows of 256", "rows and columns")
+)
 def test_work_items_share_the_transform_of_a_long_row(
-    session: Session, sizes: dict[str, int]
+    session: Session, family: str, form: str, sizes: dict[str, int]
 ) -> None:
     """In local memory, whose roots of unity are tables, and in few registers."""
     p = parse(CONV.format(**sizes))
-    found = lower(p, "fgfft", {f.name: f for f in forms(p, "fgfft")}["registers items shared"])
+    found = lower(p, family, {f.name: f for f in forms(p, family)}[f"{form} shared"])
     made = generated(found, block_size=4, k=1, tr=1, tx=2, v=2)
     assert not any(prove(k).failures for k in made.kernels)
     assert "cospi" not in made.plan.source

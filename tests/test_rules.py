@@ -11,6 +11,7 @@ import bilinear_instances
 import instances
 import numpy as np
 import pytest
+import spectral_instances
 from terms import Terms, nameless, well_formed
 
 import rewrites
@@ -25,6 +26,7 @@ from ir.types import FLOAT, Array, equal
 from ir.typing import type_of
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_capture as captures
+from rewrites import laws_correlate as by_spectra
 from rewrites import laws_fourier as fourier
 from rewrites import laws_hoist as out
 from rewrites import laws_interchange as nests
@@ -45,6 +47,7 @@ from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites import laws_zip as zips
 from rewrites.check import same_data
+from rewrites.laws_columns import by_columns
 from rewrites.rule import Argument, Rule, Unsound, apply_rule
 from rewrites.spectra import COMPLEX, dft, irdft, rdft
 from rewrites.strategy import seq
@@ -52,7 +55,11 @@ from rewrites.strategy import seq
 ENOUGH = 100
 DRAWS = 10  # of which one makes a new term
 POISON = -(2**31)  # what pad_any adds to an array of int; to one of float it adds NaN
-INSTANCES = {**instances.INSTANCES, **bilinear_instances.INSTANCES}
+INSTANCES = {
+    **instances.INSTANCES,
+    **bilinear_instances.INSTANCES,
+    **spectral_instances.INSTANCES,
+}
 
 
 def all_rules() -> list[tuple[str, Rule]]:
@@ -426,19 +433,23 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         "map((w, g) -> reduce(0.0, (a, (x, y)) -> a + x * y, zip(w, g)), "
         "zip(slide(2, 1, xs), gs))",
     ),
-    (over_rows.linear_sum, {}, XSS, ROWS_ADDED.format("0.0", "row")),
-    (over_rows.linear_sum, {}, XSS, ROWS_ADDED.format("1.0", FIRST_DROPPED)),
+    (by_spectra.linear_sum, {}, XSS, ROWS_ADDED.format("0.0", "row")),
+    (by_spectra.linear_sum, {}, XSS, ROWS_ADDED.format("1.0", FIRST_DROPPED)),
     (
-        over_rows.correlate, {}, f"{XS}, g : [float]2",
+        by_spectra.correlate, {}, f"{XS}, g : [float]2",
         "map(window -> reduce(0.0, (acc, t) -> acc + t.0 * t.1, zip(window, g)), slide(2, 2, xs))",
     ),
     (
-        over_rows.correlate, {}, XS,
+        by_spectra.correlate, {}, XS,
         "map(window -> reduce(0.0, (acc, t) -> acc + t.0 * t.1, zip(window, window)), "
         "slide(2, 1, xs))",
     ),
     (spectra.real_sums, {}, XSS, SUM.format("0.0", "at(0, xss)")),
     (spectra.real_sums, {}, XSS, ROWS_ADDED.format("0.0", "row")),
+    (by_columns, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
+    (by_columns, {}, XSS, ROWS_ADDED.format("0.0", "row")),
+    (spectra.sums_in_planes, {}, XSS, SUM.format("0.0", "at(0, xss)")),
+    (spectra.sums_in_planes, {}, XSS, ROWS_ADDED.format("0.0", "row")),
     (spectra.three_sums, {}, XSS, SUM.format("0.0", "at(0, xss)")),
     (spectra.three_sums, {}, XSS, ROWS_ADDED.format("0.0", "row")),
     (out.hoist, {"term": Var("q", FLOAT)}, XS, "map(x -> -x, xs)"),

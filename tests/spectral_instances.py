@@ -1,0 +1,126 @@
+"""For the laws of rows and their spectra, random terms that they apply to."""
+
+# key: g source of terms, n m v sizes, z w complex numbers
+
+from collections.abc import Callable
+
+from instances import Instance, plain
+from terms import Terms
+
+from ir.nodes import Edge, Expr, Lit, Map, Pad, PadEdge, Reduce, Slide, Transpose, Var, Zip
+from ir.parse import parse
+from ir.terms import lam, lam2
+from ir.types import FLOAT, Array, Type
+from ir.typing import elem_of, type_of
+from rewrites import laws_correlate as by_spectra
+from rewrites import laws_rows as over_rows
+from rewrites import laws_spectra as spectra
+from rewrites.laws_columns import by_columns
+from rewrites.laws_rows import added, adding, slid, zeros
+from rewrites.laws_spectra import of_planes
+from rewrites.normal import normalise
+from rewrites.reshape import sort
+from rewrites.rule import Rule
+from rewrites.spectra import COMPLEX, dft, irdft, planes
+from rewrites.spine import strip
+from rewrites.strategy import seq
+
+
+def windows_of_rows(g: Terms) -> Expr:
+    """A sum of products over windows in one dimension or two, with a step, a gap, and padding."""
+    k, s, d, p, c = g.size(1, 3), g.size(1, 3), g.size(1, 2), g.size(0, 2), g.size(1, 2)
+    w, n = d * (k - 1) + 1 + g.size(0, 4), g.size(1, 2)
+    channels = parse(
+        "f(weights : [[[[float]C]K]K]M, image : [[[float]C]W]W) = "
+        "map(rows -> map(window -> map(kernel -> "
+        "reduce(0.0, (a, (r, t)) -> reduce(a, (b, (x, y)) -> reduce(b, (e, (u, v)) -> e + u * v, "
+        "zip(x, y)), zip(r, t)), zip(dilate2d(D, window), kernel)), weights), rows), "
+        "slide2d(D * (K - 1) + 1, S, pad2d(P, 0.0, image))) "
+        f"where C = {c}, K = {k}, M = {n}, W = {w}, S = {s}, D = {d}, P = {p}"
+    )
+    done = seq(normalise, sort((0, 2, 1)))(channels.body)
+    assert done is not None
+    for param in channels.params:
+        g.params[param.var.name] = param.var.type
+    return strip(done[0])
+
+
+def slid_row(g: Terms) -> Expr:
+    """Of real numbers, or of complex ones in two arrays."""
+    v, n = g.size(1, 3), g.size(0, 4)
+    if g.one_of(True, False):
+        return slid(g.xs(FLOAT, v + n), g.xs(FLOAT, v))
+    x, taps = (Zip((g.xs(FLOAT, size), g.xs(FLOAT, size))) for size in (v + n, v))
+    return slid(x, taps)
+
+
+def sum_of_linear(g: Terms) -> Expr:
+    """reduce 0 (acc + f x) xs"""
+    n, m = g.size(1, 3), 2 * g.size(1, 3)
+    kind = g.one_of("crop", "irdft", "idft")
+    elem = Array(FLOAT, m) if kind == "crop" else Array(COMPLEX, m // 2 + 1)
+    xs = g.xs(elem, n)
+
+    def linear(x: Expr) -> Expr:
+        if kind == "crop":
+            return PadEdge(Edge.ANY, -1, 0, x)
+        return irdft(x, m) if kind == "irdft" else dft(x, m // 2 + 1, 1)
+
+    t = type_of(linear(Var("_", elem)))
+    step = lam2(("acc", "x"), (t, elem), lambda acc, x: added(acc, linear(x)))
+    return Reduce(zeros(t), step, xs)
+
+
+def spectra_sum(g: Terms) -> Expr:
+    """reduce 0 (acc + z conj w), over one dimension or two, of arrays or of views of them"""
+    n, sums = g.size(), g.size(1, 2)
+    t: Type = Array(Array(FLOAT, n), 2)
+    for _ in range(sums):
+        t = Array(t, g.size())
+    zs, ws = (g.one_of(plainly, turned_over, cut_out)(g, t) for _ in range(2))
+    return adding(zeros(Array(COMPLEX, n)), zs, ws, sums, of_planes)
+
+
+def plainly(g: Terms, t: Array) -> Expr:
+    return g.param(t)
+
+
+def turned_over(g: Terms, t: Array) -> Expr:
+    """A t that is a transposed parameter."""
+    assert isinstance(t.elem, Array)
+    return Transpose(g.param(Array(Array(t.elem.elem, t.size), t.elem.size)))
+
+
+def cut_out(g: Terms, t: Array) -> Expr:
+    """A t that is a part of a parameter."""
+    l, r = g.rng.randrange(3), g.rng.randrange(3)
+    return PadEdge(Edge.ANY, -l, -r, g.param(Array(t.elem, t.size + l + r)))
+
+
+def columns_of_spectra(g: Terms) -> Expr:
+    """Sums of products of spectra in windows of rows, with a step and padding."""
+    v, c, n, step = g.size(1, 3), g.size(1, 2), g.size(1, 3), g.size(1, 2)
+    number: Type = Array(Array(Array(FLOAT, n), 2), c)
+    rows = g.param(Array(number, v + g.size(0, 3)))
+    kernels = g.param(Array(Array(number, v), g.size(1, 2)))
+    p = g.size(0, 1)
+    windows = Slide(v, step, Pad(p, p, Lit(0.0, FLOAT), rows) if p else rows)
+
+    def sums(window: Expr, kernel: Expr) -> Expr:
+        return planes(adding(zeros(Array(COMPLEX, n)), window, kernel, 2, of_planes))
+
+    def results(window: Expr) -> Expr:
+        return Map(lam("kernel", elem_of(kernels), lambda k: sums(window, k)), kernels)
+
+    return Map(lam("window", elem_of(windows), results), windows)
+
+
+INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
+    over_rows.by_rows: plain(windows_of_rows),
+    by_spectra.linear_sum: plain(sum_of_linear),
+    by_spectra.correlate: plain(slid_row),
+    by_columns: plain(columns_of_spectra),
+    spectra.real_sums: plain(spectra_sum),
+    spectra.three_sums: plain(spectra_sum),
+    spectra.sums_in_planes: plain(spectra_sum),
+}
