@@ -37,6 +37,7 @@ from rewrites.bilinear import (
 from rewrites.laws_view import swapped
 from rewrites.linear import added, bilinear
 from rewrites.rule import rule
+from rewrites.shape import adds_anything
 
 Sides = tuple[int, ...]  # along each dimension
 
@@ -64,10 +65,11 @@ def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
     """m results of windows of r, in one dimension or two; ⊗ is any bilinear map of what windows
     and taps hold.
 
-    F(m, r) is proved to be the correlation of m + r - 1 numbers with r taps before it is used.
+    F(m, r) is proved to be the correlation of m + r - 1 numbers with r taps before it is used. It
+    mixes all data of a tile, so all must be numbers.
     """
     found = _one(e) or _two(e)
-    if found is None or type_of(found.product.body) != FLOAT:
+    if found is None or type_of(found.product.body) != FLOAT or adds_anything(found.data):
         return None
     if found.sizes != r or _sizes(type_of(e), len(r)) != m or min(*m, *r) < 2:
         return None

@@ -26,7 +26,7 @@ from rewrites.laws_fourier import BACKWARD, STAGE, TO_REAL, source
 from rewrites.laws_rows import added, slid, zeros
 from rewrites.products import length
 from rewrites.rule import rule
-from rewrites.shape import alike, bound
+from rewrites.shape import adds_anything, alike, bound
 from rewrites.spectra import (
     COMPLEX,
     complexes,
@@ -69,7 +69,9 @@ def correlate(e: Expr) -> Expr | None:
 
 
 def _numbers(x: Expr, g: Expr) -> bool:
-    return elem_of(x) == elem_of(g) and elem_of(x) in (FLOAT, COMPLEX)
+    """Whether rows are of numbers, none of them left to chance: a transform mixes all of a row."""
+    same = elem_of(x) == elem_of(g) and elem_of(x) in (FLOAT, COMPLEX)
+    return same and not adds_anything(Zip((x, g)))
 
 
 def _parts(xs: Expr) -> Sequence[Expr]:

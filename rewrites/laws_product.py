@@ -13,6 +13,7 @@ from rewrites.bilinear import block_product, strassen
 from rewrites.laws_bilinear import dot, is_zero, sums_products, transformed
 from rewrites.laws_view import swapped
 from rewrites.rule import rule
+from rewrites.shape import adds_anything
 
 
 @rule(
@@ -21,9 +22,11 @@ from rewrites.rule import rule
     rounding=2 * strassen().amplification(),
 )
 def fewer_blocks(e: Expr) -> Expr | None:
-    """Strassen's seven products of blocks, where every side is even."""
+    """Strassen's seven products of blocks of numbers, where every side is even."""
     found = _operands(e)
     if found is None or any(not isinstance(n, int) or n % 2 for n in _sides(*found)):
+        return None
+    if any(map(adds_anything, found)):
         return None
     return _by_blocks(*found)
 

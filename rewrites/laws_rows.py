@@ -27,7 +27,7 @@ from rewrites.laws_map import tidy
 from rewrites.laws_view import swapped, used_of
 from rewrites.products import Products, Rows, others, products, rows_of, windows
 from rewrites.rule import put, rule
-from rewrites.shape import number
+from rewrites.shape import adds_anything, number
 from rewrites.spectra import (
     COMPLEX,
     conjugate,
@@ -54,7 +54,8 @@ def by_rows(e: Expr) -> Expr | None:
 
 
 def _closed(r: Rows, e: Expr) -> bool:
-    return free(r.x.base) | free(r.g.base) <= free(e)
+    """Whether what gets a name is the same for all of e, and all of it numbers."""
+    return free(r.x.base) | free(r.g.base) <= free(e) and not adds_anything(r.x.base)
 
 
 def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:

@@ -8,7 +8,7 @@ from ir.terms import apply, free, lam
 from ir.types import Scalar, equal, leaves
 from ir.typing import elem_of, size_of, type_of
 from rewrites.rule import rule
-from rewrites.shape import at_most, crops, divides, number
+from rewrites.shape import at_most, crops, divides, extends, number
 
 
 @rule("slide n s  =  join . map (slide n s) . slide_strict u v,  v = u - n + s,  s divides u - n")
@@ -136,9 +136,7 @@ def _padded(more: Size, scalar: Scalar, xs: Expr) -> Expr:
 @rule("pad l r c . pad l' r' c  =  pad (l + l') (r + r') c,  none a crop")
 def pad_twice(e: Expr) -> Expr | None:
     match e:
-        case Pad(l1, r1, c, Pad(l2, r2, d, xs)) if c == d and not any(
-            isinstance(n, int) and n < 0 for n in (l1, r1, l2, r2)
-        ):
+        case Pad(l1, r1, c, Pad(l2, r2, d, xs)) if c == d and extends(l1, r1) and extends(l2, r2):
             return Pad(l1 + l2, r1 + r2, c, xs)
     return None
 

@@ -5,26 +5,24 @@
 from ir.nat import Size
 from ir.nodes import (
     Binary,
-    Edge,
     Expr,
     Lam,
     Lit,
     MakeTuple,
     Map,
     Pad,
-    PadEdge,
     Reduce,
     Reorder,
     Slide,
     Var,
     Zip,
 )
-from ir.terms import apply, free, lam, subterms
+from ir.terms import apply, free, lam
 from ir.types import INT, Scalar, Tuple, leaves
 from ir.typing import elem_of, pattern_type, size_of, type_of
 from rewrites.linear import added, linear
 from rewrites.rule import rule
-from rewrites.shape import crops, number
+from rewrites.shape import adds_anything, number
 
 
 @rule(
@@ -36,7 +34,7 @@ def replicate_taps(e: Expr) -> Expr | None:
     match e:
         case Map(Lam(Var(w, _), Reduce(z, f, Zip((_, _) as parts))), Slide(int(), int(s), x, _)):
             windows = [isinstance(part, Var) and part.name == w for part in parts]
-            if windows.count(True) != 1 or _adds_anything(x):
+            if windows.count(True) != 1 or adds_anything(x):
                 return None
             i = windows.index(True)
             g = parts[1 - i]
@@ -77,11 +75,3 @@ def _linear(f: Lam, taps: int) -> bool:
     x, h = (Var(f"?{i}", t.parts[i]) for i in (1 - taps, taps))
     term = added(apply(f, MakeTuple((acc, MakeTuple((x, h) if taps else (h, x))))), acc.name)
     return term is not None and linear(term, h)
-
-
-def _adds_anything(x: Expr) -> bool:
-    """Whether x may hold what is not a number: what pad_any adds."""
-    return any(
-        isinstance(sub, PadEdge) and sub.edge is Edge.ANY and not crops(sub.left, sub.right)
-        for sub in subterms(x)
-    )

@@ -18,8 +18,8 @@ from rewrites.laws_slide import close_gaps, pad_map, slide_map, slide_slide, spl
 from rewrites.laws_view import SIMPLER
 from rewrites.normal import perfect, simplify
 from rewrites.reshape import swap
-from rewrites.room import adds
 from rewrites.rule import Strategy
+from rewrites.shape import adds
 from rewrites.spine import nested
 from rewrites.strategy import attempt, child, choice, everywhere, outermost, repeat, seq, when
 

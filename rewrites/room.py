@@ -7,7 +7,7 @@ has room for the rounded-up tiles, and nothing is left to clamp.
 
 # key: e term, s strategy
 
-from ir.nodes import Edge, Expr, Lam, Map, PadEdge, Store, Transpose, Var, Zip
+from ir.nodes import Expr, Lam, Map, Store, Transpose, Var, Zip
 from ir.terms import children, free, variables
 from ir.views import is_view
 from rewrites.laws_interchange import interchange_rows
@@ -30,18 +30,13 @@ from rewrites.laws_pad import (
 from rewrites.laws_slide import map_slide, pad_map
 from rewrites.laws_view import SIMPLER, pad_zip
 from rewrites.rule import Place, Rewritten, Strategy
-from rewrites.shape import crops, uses
+from rewrites.shape import adds, uses
 from rewrites.strategy import attempt, child, choice, exhaust, repeat, seq, when
 
 
 def room(params: frozenset[str]) -> Strategy:
     """Moves room inside; an array that has none to spare, and is not stored, is copied with it."""
     return seq(sunk, _copies(params))
-
-
-def adds(e: Expr) -> bool:
-    """Elements added for tiles to fit, which nobody looks at."""
-    return isinstance(e, PadEdge) and e.edge is Edge.ANY and not crops(e.left, e.right)
 
 
 def adds_to(e: Expr, x: str) -> bool:

@@ -9,6 +9,7 @@ from ir.nat import Size, bind, names
 from ir.nodes import (
     AsScalar,
     Binary,
+    Edge,
     Expr,
     Join,
     Lam,
@@ -26,7 +27,7 @@ from ir.nodes import (
     Transpose,
     Var,
 )
-from ir.terms import children, free, once, over, rename, substitute, variables
+from ir.terms import children, free, once, over, rename, substitute, subterms, variables
 from ir.types import INT, Array, Scalar, Type, Vector
 from ir.views import is_view
 
@@ -54,6 +55,21 @@ def _invertible(e: Expr) -> bool:
 def crops(left: Size, right: Size) -> bool:
     """Amounts that only take away, whatever value the parameters have."""
     return all(_non_positive(n) for n in (left, right))
+
+
+def extends(left: Size, right: Size) -> bool:
+    """Amounts that never take away, whatever value the parameters have."""
+    return crops(-left, -right)
+
+
+def adds(e: Expr) -> bool:
+    """Elements added for tiles to fit, which nobody looks at."""
+    return isinstance(e, PadEdge) and e.edge is Edge.ANY and not crops(e.left, e.right)
+
+
+def adds_anything(e: Expr) -> bool:
+    """Whether e may hold what is not a number, so that 0 times it is not 0: what pad_any adds."""
+    return any(map(adds, subterms(e)))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -129,7 +145,9 @@ def operator(f: Lam) -> str | None:
 
 def divides(k: Size, n: Size) -> bool:
     """Whether k may divide n: certain where both are numbers, else an obligation of the type."""
-    return n % k == 0 if isinstance(n, int) and isinstance(k, int) and k > 0 else k != 0
+    if not isinstance(k, int):
+        return True
+    return k > 0 and (n % k == 0 if isinstance(n, int) else True)
 
 
 def at_most(a: Size, b: Size) -> bool:

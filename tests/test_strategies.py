@@ -19,8 +19,7 @@ from ir.types import INT
 from rewrites.check import means_the_same, small_values
 from rewrites.dims import Refused
 from rewrites.families import FAMILIES, LOWERING, Lowering, forms, lower
-from rewrites.room import adds
-from rewrites.shape import unit
+from rewrites.shape import adds, unit
 from rewrites.slices import COUNTS
 
 DEVICE = PROFILES["cpu"]
