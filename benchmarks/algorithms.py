@@ -6,10 +6,11 @@
 
 `vgg`: the nine layers of VGG-16 (Mogers et al. 2022, Table 3), fastest and smallest, and the front
 of layer 2 as a figure. `im2win`: the twelve layers of Lu et al. 2023 by each way to store windows,
-what each stores, and the fastest im2win without each of its parts (`ablation.py`). `alexnet`: the
-four layers of Zhang et al. 2021 with and without the domain io-optimal: points that are left, and
-after how many variants the best was near. Runs are kept in --out: what is finished is not done
-again, what was stopped goes on. Their numbers are of their devices; of ours, ratios compare.
+what each stores in its plainest form and in the form that was timed, and the fastest im2win
+without each of its parts (`ablation.py`). `alexnet`: the four layers of Zhang et al. 2021 with and
+without the domain io-optimal: points that are left, and after how many variants the best was near.
+Runs are kept in --out: what is finished is not done again, what was stopped goes on. Their numbers
+are of their devices; of ours, ratios compare.
 """
 
 import argparse
@@ -29,10 +30,11 @@ from constraints.quantities import peak_at, quantities
 from explore.domain import narrowed
 from explore.front import pick
 from explore.lowering import lowering
+from explore.moved import least_traffic
 from explore.options import Options
 from explore.plot import plot_front
 from explore.point import lowered_at
-from explore.records import Measured, Record, least_traffic
+from explore.records import Measured, Record
 from explore.run import Run, Source, Target, resume, start
 from explore.space import points
 from explore.target import profile_of
@@ -93,7 +95,9 @@ def vgg(layer: Layer, given: argparse.Namespace) -> Row:
     fastest, smallest = (pick(run.records, which) for which in ("fastest", "smallest"))
     bounds = run.environment.bounds
     if layer.name == "vgg-2":
-        plot_front(run.records, given.out / "vgg-2.pdf", title=layer.name, bounds=bounds)
+        for suffix in ("pdf", "png", "svg"):
+            file = given.out / f"vgg-2.{suffix}"
+            plot_front(run.records, file, title=layer.name, bounds=bounds, peers=run.peers)
     rate = 1e9 * (bounds.flops or 0) / time_of(fastest)
     share = rate / bounds.peak_flops if bounds.peak_flops else 0.0
     memory, lean = ((r.memory_bytes or 0) for r in (fastest, smallest))
@@ -130,7 +134,7 @@ def im2win(layer: Layer, given: argparse.Namespace) -> Row:
     runs = {m: explored(layer, given, m, families=(m,)) for m in METHODS}
     best = {method: pick(run.records) for method, run in runs.items()}
     needs = {method: plainest(program_of(layer), method, given) for method in METHODS}
-    cells = [f"{_time(best[m])}, {show_bytes(stored)}" for m, (_, stored) in needs.items()]
+    cells = [_stored(best[m], stored) for m, (_, stored) in needs.items()]
     less, faster = (
         1 - needs["im2win"][0] / needs["im2col"][0],
         time_of(best["im2col"]) / time_of(best["im2win"]),
@@ -140,6 +144,11 @@ def im2win(layer: Layer, given: argparse.Namespace) -> Row:
     cells += [f"{less:.1%}", f"{faster:.2f}", f"{base.variant.form} ({behind:.2f})"]
     cells += [f"{c.times:.2f}" if c.times else c.note for c in sorted_by_part(costs)]
     return Row(tuple(cells), (less, faster))
+
+
+def _stored(timed: Record, plain: int) -> str:
+    """A variant's time, what its way stores at the least, and what this variant stores."""
+    return f"{_time(timed)}, {show_bytes(plain)}, {show_bytes(timed.workspace_bytes)}"
 
 
 def sorted_by_part(costs: Sequence[Cost]) -> list[Cost]:
@@ -213,8 +222,9 @@ TABLES = {
     ),
     "im2win": Table(
         "mec",
-        (*(f"{m}, stored" for m in METHODS), "less memory than im2col", "im2col / im2win",
-         "with all parts (behind the best)", *(f"without {part}" for part in PARTS)),
+        (*(f"{m}, it stores, this variant" for m in METHODS), "less memory than im2col",
+         "im2col / im2win", "with all parts (behind the best)",
+         *(f"without {part}" for part in PARTS)),
         im2win,
         ("less memory than im2col", "im2col's time over im2win's"),
         "Lu et al. 2023: 23.1 % less memory than im2col with cuBLAS at 3.5 times its rate; of the "

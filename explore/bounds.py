@@ -36,12 +36,21 @@ class Products:
 
     def winograd(self, m: int, chip: float) -> float | None:
         """No schedule of F(m × m, r × r) moves less; None where windows are not r × r, step 1."""
+        spread = self._spread(m)
+        return None if spread is None else spread / (2 * sqrt(2 * chip)) - chip
+
+    def winograd_volume(self, m: int, chip: float) -> float | None:
+        """What its dataflow moves with `chip` sums, all transformed, on chip."""
+        spread = self._spread(m)
+        return None if spread is None else 2 * spread / sqrt(chip) + self.results
+
+    def _spread(self, m: int) -> float | None:
+        """Ho Wo Co Ci (m + r - 1) r / m of windows of r × r, step 1."""
         sizes = {size for size, _ in self.windows}
         if len(self.windows) != 2 or len(sizes) != 1 or any(s != 1 for _, s in self.windows):
             return None
         (r,) = sizes
-        spread = (m + r - 1) * r / m
-        return self.count / r**2 * spread / (2 * sqrt(2 * chip)) - chip
+        return self.count / r * (m + r - 1) / m
 
 
 def products(program: Program) -> Products | None:

@@ -10,6 +10,7 @@ from constraints.devices import Profile
 from constraints.enumerate import Point
 from constraints.quantities import Quantities
 from constraints.terms import System
+from explore.domain import Narrowed, shares
 from explore.features import memory_at
 from explore.guide import search_over
 from explore.near import Ladders, allowed, ladders, moves
@@ -22,6 +23,7 @@ from explore.variant import Task
 from explore.work import least_bytes
 from explore.worker import Pool
 from ir.errors import UserError
+from ir.nat import Size
 from ir.nodes import Program
 
 DERIVE_LIMIT = 60.0  # seconds a form
@@ -38,6 +40,7 @@ class Form:
     rounding: float  # machine epsilons that these may lose
     system: System
     known: Quantities
+    block: Size | None  # the results of a work-group
 
 
 @dataclass(slots=True)
@@ -51,6 +54,7 @@ class Candidates:
     forms: tuple[Form, ...]
     legal: int  # points that the sample was drawn from
     skipped: tuple[tuple[str, str], ...]  # forms that do not apply, and why
+    left: tuple[Narrowed, ...] = ()  # of each family's points, by the domain asked for
     ids: set[str] = field(init=False)
     along: Mapping[str, Ladders] = field(init=False)  # by family
 
@@ -83,7 +87,7 @@ class Candidates:
         for number in numbers:
             for n, point in self._around(number):
                 form = self.forms[n]
-                variant = variant_at(form.family, form.name, point, form.known)
+                variant = variant_at(form.family, form.name, form.block, point, form.known)
                 if variant.id not in self.ids:
                     self.ids.add(variant.id)
                     self.variants.append(variant)
@@ -155,12 +159,13 @@ def gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Ca
         tuple(map(_form, found)),
         sum(d.count for d in found),
         tuple(skipped),
+        shares((d.family, d.count, d.outside) for d in found),
     )
 
 
 def _form(d: Derived) -> Form:
     program = pickle.dumps(d.program)
-    return Form(d.family, d.form, program, d.steps, d.rounding, d.system, d.known)
+    return Form(d.family, d.form, program, d.steps, d.rounding, d.system, d.known, d.block)
 
 
 def _nothing(program: Program, options: Options, skipped: Sequence[tuple[str, str]]) -> str:

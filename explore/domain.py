@@ -2,8 +2,8 @@
 
 # key: z channels of a block, xy pixels of a block
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from constraints.devices import Profile
 from ir.errors import UserError
@@ -15,6 +15,35 @@ from rewrites.worth import Requirement
 
 DOMAINS = ("io-optimal",)
 WORD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """The legal points of a family's forms, and how many there are without the domain asked for."""
+
+    family: str
+    left: int
+    whole: int | None  # None where the domain asks nothing of the family
+
+
+def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]:
+    """Family by family, from each form's: its points, and those without the domain."""
+    found: dict[str, Narrowed] = {}
+    for family, left, whole in forms:
+        old = found.get(family, Narrowed(family, 0, None))
+        every = old.whole if whole is None else (old.whole or 0) + whole
+        found[family] = Narrowed(family, old.left + left, every)
+    return tuple(found.values())
+
+
+def narrowing(domain: str, families: Iterable[Narrowed]) -> str:
+    """What a domain leaves of each family, and of which it asks nothing."""
+    families = tuple(families)
+    some = [f"{f.left / f.whole:.0%} of {f.family}" for f in families if f.whole]
+    free = [f.family for f in families if f.whole is None]
+    said = f"the domain {domain} leaves of all points {', '.join(some)}" if some else ""
+    rest = f"{', '.join(free)}: no blocks, left whole" if free else ""
+    return "; ".join(filter(None, (said, rest)))
 
 
 def narrows(lowering: Lowering, domain: str | None) -> bool:

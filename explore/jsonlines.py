@@ -83,6 +83,7 @@ def _variant_json(variant: Variant) -> Json:
         "flops": variant.flops,
         "traffic_bytes": variant.traffic_bytes,
         "chip_bytes": variant.chip_bytes,
+        "block": variant.block,
         "features": {name: _finite(value) for name, value in variant.features},
     }
 
@@ -99,6 +100,7 @@ def _variant_from(fields: Mapping[str, Any]) -> Variant:
         flops=fields["flops"],
         traffic_bytes=fields["traffic_bytes"],
         chip_bytes=fields.get("chip_bytes"),
+        block=fields.get("block"),
         features=tuple((n, math.nan if v is None else v) for n, v in fields["features"].items()),
     )
 

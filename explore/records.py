@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import ceil
 from typing import Literal, NamedTuple, TypeAlias
 
 from codegen.plan import Plan
@@ -37,6 +36,9 @@ class Variant:
     flops: int | None = None  # operations it executes, redundant ones too
     traffic_bytes: int | None = None  # global bytes it moves, counted on its accesses
     chip_bytes: int | None = None  # the most that a work-group holds in local memory and registers
+    block: int | None = (
+        None  # the results that a work-group makes at once, where a family has blocks
+    )
     features: tuple[tuple[str, float], ...] = ()  # what the search learns from
 
     @property
@@ -139,18 +141,6 @@ class Bounds:
         memory = _ratio(self.io_bytes, self.bandwidth)
         known = [t * 1e9 for t in (compute, memory) if t is not None]
         return max(known, default=None)
-
-
-def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
-    """The global bytes that a variant must move, holding no more on chip than it does.
-
-    One that multiplies less often than the program is another algorithm, to which only the size of
-    inputs and output applies.
-    """
-    known, chip = bounds.products, variant.chip_bytes
-    if known is None or bounds.io_bytes is None or not chip or (variant.flops or 0) < known.count:
-        return bounds.io_bytes
-    return max(bounds.io_bytes, ceil(WORD * known.direct(chip / WORD)))
 
 
 def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequence[str] = ()) -> str:

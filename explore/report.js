@@ -43,7 +43,9 @@ const rate = v => known(run.bounds.flops) && v.time_ns ? run.bounds.flops / v.ti
 const gflops = v => known(rate(v)) ? three(rate(v)) : "–";
 const sci = x => known(x) ? x.toExponential(1) : "–";
 const roof = v => known(run.bounds.floor_ns) && v.time_ns ? run.bounds.floor_ns / v.time_ns : null;
-const surplus = v => known(v.least_traffic) && known(v.traffic_bytes) ? v.traffic_bytes / v.least_traffic : null;
+const over = (v, least) => known(least) && known(v.traffic_bytes) ? v.traffic_bytes / least : null;
+const surplus = v => over(v, v.least_traffic);
+const beside = (v, bytes_) => known(over(v, bytes_)) ? `${times(over(v, bytes_))} of ${bytes(bytes_)}` : "–";
 const ran = run.variants.filter(v => known(v.time_ns));
 const predicted = ran.length > 0 && ran.every(v => v.status === "predicted");
 const groups = Object.keys(run.families).map(f => [f, ran.filter(v => v.family === f)]).filter(g => g[1].length);
@@ -102,7 +104,7 @@ function draw(id, traces, shape) {
 }
 
 const hover = v => `<b>${plain(v.id)}</b><br>${time(v.time_ns)} · ${bytes(v.memory_bytes)}` +
-  (known(rate(v)) ? ` · ${gflops(v)} GFLOP/s` : "") + (v.stopped_early ? "<br>stopped early" : "") +
+  (known(rate(v)) ? ` · ${gflops(v)} GFLOP/s` : "") + (known(v.error) ? ` · error ${sci(v.error)}` : "") + (v.stopped_early ? "<br>stopped early" : "") +
   `<br>${plain(v.parameters)}` + (v.form ? `<br>${plain(v.form)}` : "");
 
 function dots(family, variants, x, y, size, opacity) {
@@ -114,9 +116,39 @@ function dots(family, variants, x, y, size, opacity) {
 
 const MiB = v => v.memory_bytes / 2 ** 20, ms = v => v.time_ns / 1e6;
 
+const digits = v => v.error > 0 ? Math.log10(v.error) : -99; // an exact result has no logarithm, and is drawn as the least
+const COLOURED = {
+  family: { ringed: "front", hint: "the front is of time and memory" },
+  error: { ringed: "front_with_error", hint: "the marked front is of time, memory and error" },
+};
+let coloured = "family", marked = null; // the variant that is looked at, if it ran
+
+function byError() {
+  const shown = ran.filter(v => known(v.error)), tints = shown.map(digits);
+  const low = Math.floor(Math.min(0, ...tints.filter(t => t > -99))), high = Math.max(low + 1, Math.ceil(Math.max(...tints)));
+  const decades = Array.from({ length: high - low + 1 }, (_, i) => low + i);
+  const scale = { cmin: low, cmax: high, colorscale: "Viridis", reversescale: true };
+  const bar = { title: { text: "error", side: "right" }, thickness: 10, outlinewidth: 0, tickvals: decades,
+    ticktext: decades.map(d => `${d === low ? "≤ " : ""}1e${d}`) };
+  const marker = { color: tints, size: 7, symbol: shown.map(v => v.stopped_early ? "circle-open" : "circle"), ...scale, colorbar: bar };
+  const points = { type: "scatter", mode: "markers", showlegend: false, x: shown.map(MiB), y: shown.map(ms), customdata: shown.map(v => v.id),
+    text: shown.map(hover), hovertemplate: "%{text}<extra></extra>", marker };
+  return { traces: [points], fill: vs => ({ color: vs.map(digits), ...scale }) };
+}
+
+const byFamily = () => ({ traces: groups.map(([f, vs]) => dots(f, vs, MiB, ms, 7, css("--faint"))),
+  fill: vs => ({ color: vs.map(v => run.families[v.family].colour) }) });
+
+function colouring() {
+  if (!ran.some(v => known(v.error))) return;
+  at("colouring").replaceChildren(...Object.entries(COLOURED).map(([name, { hint }]) => make("button",
+    { role: "tab", title: hint, "aria-selected": String(name === coloured), onclick: () => { coloured = name; drawPlane(); } }, `by ${name}`)));
+}
+
 function drawPlane() {
-  const traces = groups.map(([f, vs]) => dots(f, vs, MiB, ms, 7, css("--faint")));
-  const front = run.front.map(id => byId.get(id)).reverse();
+  colouring();
+  const { traces, fill } = coloured === "error" ? byError() : byFamily();
+  const front = run.front.map(id => byId.get(id)).reverse(), ringed = run[COLOURED[coloured].ringed].map(id => byId.get(id));
   const peers = run.peers.filter(p => known(p.memory_bytes));
   const xs = [...ran.map(MiB), ...peers.map(MiB)], ys = [...ran.map(ms), ...run.peers.map(ms)];
   if (known(run.bounds.floor_ns)) ys.push(run.bounds.floor_ns / 1e6);
@@ -124,13 +156,13 @@ function drawPlane() {
   const edge = 10 ** xaxis.range[1];
   traces.push({ type: "scatter", mode: "lines", showlegend: false, hoverinfo: "skip", line: { shape: "hv", color: css("--ink"), width: 1.6 },
     x: [...front.map(MiB), edge], y: [...front.map(ms), ms(front[front.length - 1])] });
-  traces.push({ type: "scatter", mode: "markers", name: "front", x: front.map(MiB), y: front.map(ms),
-    customdata: front.map(v => v.id), text: front.map(hover), hovertemplate: "%{text}<extra></extra>",
-    marker: { size: 11, color: front.map(v => run.families[v.family].colour), line: { color: css("--ink"), width: 1.8 } } });
+  traces.push({ type: "scatter", mode: "markers", name: coloured === "error" ? "front of time, memory and error" : "front",
+    x: ringed.map(MiB), y: ringed.map(ms), customdata: ringed.map(v => v.id), text: ringed.map(hover), hovertemplate: "%{text}<extra></extra>",
+    marker: { size: 11, ...fill(ringed), line: { color: css("--ink"), width: 1.8 } } });
   if (peers.length) traces.push({ type: "scatter", mode: "markers", name: "peers", x: peers.map(MiB), y: peers.map(ms),
     customdata: peers.map(p => plain(`${p.name}: ${time(p.time_ns)}, ${bytes(p.memory_bytes)}${p.note ? " (" + p.note + ")" : ""}`)),
     hovertemplate: "%{customdata}<extra></extra>", marker: { symbol: "star", size: 16, color: css("--ink") } });
-  traces.push({ type: "scatter", mode: "markers", name: "chosen", showlegend: false, hoverinfo: "skip", x: [], y: [],
+  traces.push({ type: "scatter", mode: "markers", name: "chosen", showlegend: false, hoverinfo: "skip", x: marked ? [MiB(marked)] : [], y: marked ? [ms(marked)] : [],
     marker: { symbol: "circle-open", size: 20, color: css("--accent"), line: { width: 2.5 } } });
   const shapes = [], annotations = [];
   const level = (y, text, dash) => {
@@ -198,7 +230,8 @@ const TABS = {
 function figures(v) {
   const cells = v.status === "failed" ? [["failed at", v.stage], ["memory", bytes(v.memory_bytes)]] :
     [["time", time(v.time_ns)], ["memory", bytes(v.memory_bytes)], ["GFLOP/s", gflops(v)], ["of the roofline", percent(roof(v))],
-      ["traffic / I/O bound", times(surplus(v))], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
+      ["traffic", bytes(v.traffic_bytes)], ["its I/O bound", beside(v, v.least_traffic)],
+      ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
       ["prepack", time(v.prepack_ns)], ["spread", percent(v.spread)]];
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
 }
@@ -218,7 +251,8 @@ async function select(id) {
     make("div", { class: "body", tabindex: "0" }, TABS[tab](v, d, derivations))].filter(known));
   for (const row of document.querySelectorAll("tr[data-id]")) row.classList.toggle("on", row.dataset.id === id);
   const plane = at("plane");
-  if (plane.data) Plotly.restyle(plane, { x: [known(v.time_ns) ? [MiB(v)] : []], y: [known(v.time_ns) ? [ms(v)] : []] }, [plane.data.length - 1]);
+  marked = known(v.time_ns) ? v : null;
+  if (plane.data) Plotly.restyle(plane, { x: [marked ? [MiB(v)] : []], y: [marked ? [ms(v)] : []] }, [plane.data.length - 1]);
   history.replaceState(null, "", "#" + encodeURIComponent(id));
 }
 

@@ -19,6 +19,7 @@ from explore.environment import Environment
 from explore.files import write_whole
 from explore.front import front
 from explore.jsonlines import to_json
+from explore.moved import dataflow_traffic, least_traffic
 from explore.palette import colours, markers
 from explore.records import (
     STAGES,
@@ -29,7 +30,6 @@ from explore.records import (
     Stage,
     Step,
     latest,
-    least_traffic,
 )
 
 _DETAILS = ("parameters", "buffers", "kernels", "source", "detail")
@@ -106,6 +106,7 @@ def _run(
         "families": {f: {"colour": c, "marker": marks[f]} for f, c in colours(families).items()},
         "variants": [_summary(record, bounds) for record in found],
         "front": [record.variant.id for record in front(records)],
+        "front_with_error": [r.variant.id for r in front(records, ("time", "memory", "error"))],
         "curve": [
             {"id": r.variant.id, "elapsed_s": r.elapsed_s, "time_ns": r.time_ns}
             for r in best_so_far(records)
@@ -139,6 +140,7 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
         "parameters": parameters,
         "form": record.variant.form,
         "least_traffic": least_traffic(record.variant, bounds),
+        "dataflow_traffic": dataflow_traffic(record.variant, bounds),
     }
 
 

@@ -14,6 +14,7 @@ from explore.again import measure_again
 from explore.bounds import products
 from explore.candidates import candidates
 from explore.cost import judge_for
+from explore.domain import narrowing
 from explore.environment import Environment
 from explore.export import kernel_text
 from explore.front import Limits, by_id, front, pick
@@ -238,6 +239,8 @@ def _through(
             f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
             f"in {len(found.forms)} forms; results in {store.folder}"
         )
+        if options.domain:
+            watch.note(narrowing(options.domain, found.left))
         builders: Pool[Any, Any] = stack.enter_context(
             Pool(
                 make,

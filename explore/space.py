@@ -11,6 +11,7 @@ is drawn without listing them.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import prod
 from random import Random
 
 from constraints.devices import Profile
@@ -19,11 +20,11 @@ from constraints.enumerate import space as enumerated
 from constraints.infer import infer
 from constraints.quantities import Quantities, quantities
 from constraints.terms import AtMost, Constraint, Divides, OneOf, System
-from explore.domain import narrowed
+from explore.domain import narrowed, narrows
 from explore.features import code_at, features_at, memory_at
 from explore.records import Step, Variant, variant_id
 from ir.errors import Unsupported
-from ir.nat import Size, named
+from ir.nat import Size, bind, named
 from ir.nodes import Expr, Program
 from ir.show import show
 from ir.terms import subterms
@@ -71,6 +72,8 @@ class Derived:
     memory: tuple[int, ...]
     system: System  # what further points must satisfy
     known: Quantities
+    block: Size | None  # the results of a work-group
+    outside: int | None = None  # points that it has without the domain, if that narrows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +131,16 @@ def _chosen(names: list[str], share: int, seed: int, family: str) -> list[str]:
 def derive(task: Derive) -> Derived | Inapplicable:
     """The form lowered and its points drawn."""
     try:
-        lowering = lowered(task.program, task.family, task.form)
-        lowering = narrowed(lowering, task.program, task.profile, task.domain)
-        random = Random(f"{task.seed} {lowering.family} {lowering.form}")
+        lowering, outside = _within(task, lowered(task.program, task.family, task.form))
+        random = _random(task.seed, lowering)
         system, space = worth_trying(lowering, task.profile, random, task.max_memory)
     except (Refused, Unsupported) as refused:
         return Inapplicable(task.family, task.form, str(refused))
     drawn = space.sample(task.points, random)
     known = quantities(lowering.program)
     sample = afforded(drawn, known, task.profile)
-    variants = tuple(variant_at(task.family, task.form, point, known) for point in sample)
+    block = prod(lowering.block, start=1) if lowering.block else None
+    variants = tuple(variant_at(task.family, task.form, block, p, known) for p in sample)
     return Derived(
         task.family,
         task.form,
@@ -149,7 +152,22 @@ def derive(task: Derive) -> Derived | Inapplicable:
         tuple(memory_at(known, point) for point in sample),
         system,
         known,
+        block,
+        outside,
     )
+
+
+def _within(task: Derive, lowering: Lowering) -> tuple[Lowering, int | None]:
+    """The lowering in the domain asked for, and how many points it has without."""
+    if not narrows(lowering, task.domain):
+        return lowering, None
+    near = narrowed(lowering, task.program, task.profile, task.domain)
+    random = _random(task.seed, lowering)
+    return near, worth_trying(lowering, task.profile, random, task.max_memory)[1].count
+
+
+def _random(seed: int, lowering: Lowering) -> Random:
+    return Random(f"{seed} {lowering.family} {lowering.form}")
 
 
 def lowered(program: Program, family: str, name: str) -> Lowering:
@@ -162,7 +180,7 @@ def points(
     lowering: Lowering, profile: Profile, count: int, seed: int, max_memory: int | None = None
 ) -> tuple[Space, list[Point]]:
     """All legal points on the ladder that are worth trying, and a sample of them."""
-    random = Random(f"{seed} {lowering.family} {lowering.form}")
+    random = _random(seed, lowering)
     _, space = worth_trying(lowering, profile, random, max_memory)
     return space, space.sample(count, random)
 
@@ -273,16 +291,20 @@ def _off_divisors(system: System) -> list[str]:
     return [p for p in system.parameters if p not in dividing | listed]
 
 
-def variant_at(family: str, form: str, point: Mapping[str, int], known: Quantities) -> Variant:
+def variant_at(
+    family: str, form: str, block: Size | None, point: Mapping[str, int], known: Quantities
+) -> Variant:
     """A point of a form, with what is known of it before it is built."""
     parameters = tuple(sorted(point.items()))
     words = form.split()
+    results = None if block is None else bind(block, point)
     return Variant(
         id=variant_id(family, parameters, words),
         family=family,
         parameters=parameters,
         stored=tuple(word for word in (family, *words) if word in STORES),
         form=form,
+        block=results if isinstance(results, int) else None,
         features=tuple(sorted(features_at(known, point).items())),
     )
 

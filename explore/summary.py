@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from explore.records import Bounds, Failed, Measured, Record, least_traffic
+from explore.moved import dataflow_traffic, least_traffic, sums_on_chip
+from explore.records import Bounds, Failed, Measured, Record, Variant
 from explore.units import show_bytes, show_time
 
 
@@ -30,14 +31,23 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _bounds(record: Record, bounds: Bounds) -> Iterator[tuple[str, str]]:
-    variant, least = record.variant, least_traffic(record.variant, bounds)
     if bounds.floor_ns and isinstance(record.outcome, Measured):
         share = bounds.floor_ns / record.outcome.time_ns
         yield "roofline", f"{share:.0%} of what the device can do"
-    if variant.traffic_bytes is not None and least:
-        moved, times = show_bytes(variant.traffic_bytes), variant.traffic_bytes / least
-        held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""
-        yield "traffic", f"{moved}, {times:.3g} times the bound of {show_bytes(least)}{held}"
+    yield from _traffic(record.variant, bounds)
+
+
+def _traffic(variant: Variant, bounds: Bounds) -> Iterator[tuple[str, str]]:
+    moved, least = variant.traffic_bytes, least_traffic(variant, bounds)
+    if moved is None or not least:
+        return
+    held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""
+    times = f"{moved / least:.3g} times the bound of {show_bytes(least)}{held}"
+    yield "traffic", f"{show_bytes(moved)}, {times}"
+    if volume := dataflow_traffic(variant, bounds):
+        kept = f"with {sums_on_chip(variant):,} sums on chip"
+        best = f"{show_bytes(volume)} of the io-optimal dataflow {kept}"
+        yield "dataflow", f"{moved / volume:.3g} times the {best}"
 
 
 def _plan(record: Record) -> Iterator[tuple[str, str]]:

@@ -3,9 +3,9 @@
 import pytest
 
 from constraints.devices import H200
-from explore.domain import narrowed
+from explore.domain import Narrowed, narrowed, narrowing, shares
 from explore.lowering import lowering
-from explore.space import points
+from explore.space import Derive, Derived, derive, points
 from ir.errors import UserError
 from ir.inputs import known
 from ir.nat import bind
@@ -59,6 +59,21 @@ def test_products_of_transforms_have_no_windows() -> None:
     pixels, channels = near.block or (1, 1)
     for point in points(near, H200, 20, 0)[1]:
         assert 1 / 4 <= known(bind(pixels, point)) / known(bind(channels, point)) <= 4
+
+
+def test_a_run_says_what_the_domain_leaves_of_each_family() -> None:
+    p = parse(CONV)
+    tasks = [Derive(p, f, "", H200, 4, 0, domain="io-optimal") for f in ("naive", "blocked")]
+    found = [d for d in map(derive, tasks) if isinstance(d, Derived)]
+    left = shares((d.family, d.count, d.outside) for d in found)
+    naive, blocked = left
+    assert naive == Narrowed("naive", 1, None)
+    assert 0 < blocked.left < (blocked.whole or 0)
+    share = f"{blocked.left / (blocked.whole or 1):.0%}"
+    assert narrowing("io-optimal", left) == (
+        f"the domain io-optimal leaves of all points {share} of blocked; "
+        "naive: no blocks, left whole"
+    )
 
 
 def test_a_domain_says_what_it_is_of() -> None:

@@ -82,6 +82,23 @@ def test_the_page_shows_the_front_the_peer_and_the_failures(browser: str, tmp_pa
     assert f'class="warn">{lost.outcome.reason}' in detail
 
 
+def test_the_plane_is_coloured_by_error_and_marks_the_front_that_counts_it(
+    browser: str, tmp_path: Path
+) -> None:
+    click = (
+        "[...document.querySelectorAll('#colouring button')]"
+        ".find(b => b.textContent === 'by error').click();"
+        "const marked = document.getElementById('plane').data.find(t => /error/.test(t.name));"
+        "document.title = [...marked.customdata].sort().join(' ');"
+    )
+    shown = page(browser, report(RECORDS, ENVIRONMENT), tmp_path, click)
+    title = re.search("<title>(.*?)</title>", shown)
+    assert title is not None
+    wide = front(RECORDS, ALL_THREE)
+    assert title[1].split() == sorted(r.variant.id for r in wide)
+    assert len(wide) > len(front(RECORDS))
+
+
 def test_clicking_a_point_opens_how_it_was_made(browser: str, tmp_path: Path) -> None:
     chosen = next(r for r in RECORDS if isinstance(r.outcome, Measured) and r not in front(RECORDS))
     click = (

@@ -20,6 +20,7 @@ from codegen.devices import Device
 from explore.__main__ import main
 from explore.lock import Lock
 from explore.measure import Measure, measure, meter
+from explore.moved import dataflow_traffic, least_traffic
 from explore.options import Options
 from explore.records import Failed, Measured, Record
 from explore.reference import inputs_of, relative_error, stored_reference
@@ -27,6 +28,7 @@ from explore.run import Run, Source, Target, resume, start
 from explore.space import Derive, Derived, derive
 from explore.store import FILE, Store
 from explore.target import profile_of
+from explore.units import show_bytes
 from explore.variant import Task, builder, make
 from ir.errors import UserError
 from ir.interpret import evaluate
@@ -158,6 +160,19 @@ def test_a_variant_is_shown(
     id = next(r.variant.id for r in Run(finished).records if r.variant.family == "registers")
     assert main(["show", str(finished), id, *option]) == 0
     assert capsys.readouterr().out.strip()
+
+
+def test_traffic_is_shown_beside_its_bound_and_the_dataflows_volume(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(finished)
+    shown = next(r.variant for r in run.records if r.variant.family == "registers")
+    assert main(["show", str(finished), shown.id]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    least = least_traffic(shown, run.environment.bounds)
+    volume = dataflow_traffic(shown, run.environment.bounds)
+    assert any("traffic" in x and f"bound of {show_bytes(least)}" in x for x in lines)
+    assert any(f"{show_bytes(volume)} of the io-optimal dataflow" in x for x in lines)
 
 
 def test_the_front_is_a_table_or_json(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:

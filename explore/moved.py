@@ -1,0 +1,57 @@
+"""What a variant moves, beside the least that it must and what the best known dataflow would."""
+
+# key: m side of a tile of results
+
+from math import ceil
+
+from explore.records import WORD, Bounds, Variant
+
+
+def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
+    """The global bytes that a variant must move, holding no more on chip than it does.
+
+    Its inputs and output once, and what its products ask for: those of the program, or of
+    Winograd's algorithm. One that multiplies less often in another way has no other bound.
+    """
+    known, chip = bounds.products, (variant.chip_bytes or 0) / WORD
+    if known is None or bounds.io_bytes is None or not chip:
+        return bounds.io_bytes
+    m, asked = _tile(variant), None
+    if m is not None:
+        asked = known.winograd(m, chip)
+    elif _makes_all(variant, known.count):
+        asked = known.direct(chip)
+    return max(bounds.io_bytes, ceil(WORD * (asked or 0)))
+
+
+def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
+    """The bytes that the io-optimal dataflow of Zhang et al. moves with as many sums on chip."""
+    known, kept = bounds.products, sums_on_chip(variant)
+    if known is None or not kept:
+        return None
+    m, moved = _tile(variant), None
+    if m is not None:
+        moved = known.winograd_volume(m, kept)
+    elif _makes_all(variant, known.count):
+        moved = known.volume(kept)
+    return None if moved is None else ceil(WORD * moved)
+
+
+def sums_on_chip(variant: Variant) -> int:
+    """The results of a block where the family makes blocks, else all that a group holds; of
+    Winograd's algorithm too, whose sums stay transformed."""
+    chip = (variant.chip_bytes or 0) // WORD
+    return chip if _tile(variant) else min(variant.block or chip, chip)
+
+
+def _makes_all(variant: Variant, products: int) -> bool:
+    """Whether a variant multiplies as often as its program."""
+    return (variant.flops or 0) >= products
+
+
+def _tile(variant: Variant) -> int | None:
+    """The m of F(m × m, r × r), which a form of Winograd's algorithm has in its name."""
+    if variant.family != "winograd":
+        return None
+    words = (word for word in variant.form.split() if word[0] == "F" and word[1:].isdigit())
+    return next((int(word[1:]) for word in words), None)
