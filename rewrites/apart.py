@@ -2,7 +2,7 @@
 
 # key: e term, s strategy, n position in the nest
 
-from ir.nodes import Expr, Map, Zip
+from ir.nodes import Expr, Map, Reduce, Zip
 from rewrites.block import longest_outside, on_reduction
 from rewrites.dims import Refused
 from rewrites.hoist import place_of_reduction
@@ -20,7 +20,7 @@ def in_parts(partial: Strategy) -> Strategy:
         n = len(nest(e))
         done = seq(made_apart(n, 0, partial), on_parts(store()))(e)
         if done is None:
-            raise Refused("the last kernel has no sum inside maps to be taken in parts")
+            raise Refused("the last kernel has no sum to be taken in parts")
         return done
 
     return run
@@ -44,9 +44,12 @@ def apart(e: Expr) -> Rewritten | None:
 
 
 def on_parts(s: Strategy) -> Strategy:
-    """s on the nest that makes the partial results, which the spine's first map goes over."""
+    """s on the nest that makes the partial results, which the spine's first map goes over, or the
+    sum itself where there is no map."""
 
     def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Reduce):
+            return child(2, s)(e)
         if not isinstance(e, Map):
             return None
         return child(1, child(1, s) if isinstance(e.xs, Zip) else s)(e)

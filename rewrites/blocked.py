@@ -10,13 +10,14 @@ registers, chunks of `k` steps of the longest reduction, and `s` steps a part wh
 from dataclasses import dataclass
 from functools import partial
 
-from ir.nat import named
+from ir.nat import Size, named
 from ir.nodes import Expr, Level
+from ir.typing import size_of
 from rewrites.alone import one_each
 from rewrites.apart import in_parts, made_apart
 from rewrites.block import longest_inside, on_reduction, parallel, split_innermost
-from rewrites.dims import Dims, Refused, classify, shared_by_groups
-from rewrites.group import has_vectors, side_by_side, staging, work_group
+from rewrites.dims import Dims, Refused, shared_by_groups, sided
+from rewrites.group import Items, has_vectors, side_by_side, staging, work_group
 from rewrites.hoist import block, share_chunks
 from rewrites.laws_map import split_map
 from rewrites.laws_reduce import partial_reduce
@@ -24,11 +25,11 @@ from rewrites.laws_vector import vectorize_map
 from rewrites.naive import wherever
 from rewrites.normal import normalise
 from rewrites.prepare import Choices, prepare
-from rewrites.reshape import merge, on_map, rounded, sort
+from rewrites.reshape import beside_one, merge, on_map, rounded, sort
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
 from rewrites.slices import in_slices, slices
-from rewrites.spine import inside
+from rewrites.spine import inside, nest
 from rewrites.strategy import seq, skip
 
 LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", "p"))
@@ -59,7 +60,7 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
 
 def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
     """One kernel, its rows and columns found by what reaches its operands."""
-    dims = classify(e)
+    dims = sided(e)
     if form.own and len(dims.columns) < 2:
         raise Refused(
             "results have one column: no outer ones that could have products of their own"
@@ -72,24 +73,50 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
 
 
 def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
-    """A kernel whose rows and columns are these."""
-    if not dims.rows or not dims.columns:
-        raise Refused("no operand is shared between results: nothing to stage in local memory")
-    return seq(*_steps(params, form, dims))
+    """A kernel whose rows and columns are these; a side that is missing has one element."""
+    if dims.rows and dims.columns:
+        return partial(_in_tiles, params, form, dims)
+    return seq(beside_one, partial(_in_tiles, params, form, dims.beside_one()))
 
 
-def _steps(params: frozenset[str], form: Blocked, dims: Dims) -> list[Strategy]:
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a group makes of rows or columns: work-items, vectors an item, lanes of a vector."""
+
+    items: Size
+    each: Size
+    lanes: Size = 1
+
+    @property
+    def all(self) -> Size:
+        """How many rows or columns these are."""
+        return self.items * self.each * self.lanes
+
+
+ROWS, COLUMNS, ONE = Side(LX, TR, V), Side(LY, TC), Side(1, 1)
+
+
+def _in_tiles(params: frozenset[str], form: Blocked, dims: Dims, e: Expr) -> Rewritten | None:
+    lengths = [size_of(m.xs) for m in nest(e)]
+    rows = ROWS if any(lengths[d] != 1 for d in dims.rows) else ONE
+    columns = COLUMNS if any(lengths[d] != 1 for d in dims.columns) else ONE
+    return seq(*_steps(params, form, dims, rows, columns))(e)
+
+
+def _steps(
+    params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns: Side
+) -> list[Strategy]:
     order = [*dims.batch, *dims.columns, *dims.rows]
     c = len(dims.batch)  # the columns' position, then the rows' at c + 1
     steps: list[Strategy] = [sort(order)]
     steps += [merge(c) for _ in dims.columns[1:]]
     steps += [merge(c + 1) for _ in dims.rows[1:]]
     steps += [
-        on_map(c + 1, seq(rounded(LX * TR * V), inside(vectorize_map(v=V)))),
-        on_map(c + 1, split_map(k=LX * TR)),
-        on_map(c + 2, split_map(k=LX)),
-        on_map(c, seq(rounded(LY * TC), inside(split_map(k=LY * TC)))),
-        on_map(c + 1, split_map(k=TC)),
+        on_map(c + 1, _vectors(rows)),
+        on_map(c + 1, split_map(k=rows.items * rows.each)),
+        on_map(c + 2, split_map(k=rows.items)),
+        on_map(c, seq(rounded(columns.all), inside(split_map(k=columns.all)))),
+        on_map(c + 1, split_map(k=columns.each)),
     ]
     if form.choices.room:
         steps.append(room(params))
@@ -101,10 +128,16 @@ def _steps(params: frozenset[str], form: Blocked, dims: Dims) -> list[Strategy]:
         steps += [on_reduction(longest_inside), split_innermost(K)]
         steps += [block(c + 4, c + 5), share_chunks(c + 2, c + 3)]
     steps += [merge(0) for _ in range(c + 2 - 3)]
-    stage = partial(_stage, form)
+    items = (rows.items, columns.items)
+    stage = partial(_stage, form, (*items, P) if form.sliced else items)
     inner = slices(stage, K) if form.sliced else work_group(2, stage)
     steps.append(parallel(min(3, c + 2), Level.GROUP, inner))
     return steps
+
+
+def _vectors(rows: Side) -> Strategy:
+    """Rows in vectors, rounded up to a multiple of a group's."""
+    return seq(rounded(rows.all), skip if rows is ONE else inside(vectorize_map(v=rows.lanes)))
 
 
 # What follows the tiles: column item, row item, column block, row block; the column block first
@@ -112,8 +145,7 @@ def _steps(params: frozenset[str], form: Blocked, dims: Dims) -> list[Strategy]:
 WHOLE, SLICED = (1, 5, 2, 4), (2, 1, 5, 4)
 
 
-def _stage(form: Blocked, t: Expr) -> Strategy:
-    items = (LX, LY, P) if form.sliced else (LX, LY)
+def _stage(form: Blocked, items: Items, t: Expr) -> Strategy:
     if has_vectors(t):
         return staging(items, form.ahead)
     return side_by_side(items, form.ahead, V if form.along else None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ir.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Store, Var, Zip
 from ir.terms import children, free, subterms, variables
+from ir.typing import size_of
 from rewrites.rule import Rewritten
 from rewrites.spine import core, nest
 from rewrites.strategy import skip
@@ -27,6 +28,13 @@ class Dims:
     batch: tuple[int, ...]
     rows: tuple[int, ...]
     columns: tuple[int, ...]
+
+    def beside_one(self) -> "Dims":
+        """The same inside one more dimension, which is the side that is missing."""
+        batch, rows, columns = (
+            tuple(1 + d for d in side) for side in (self.batch, self.rows, self.columns)
+        )
+        return Dims(batch, rows or (0,), columns or (0,))
 
 
 def reduction(e: Expr) -> Reduce:
@@ -104,6 +112,8 @@ def classify(e: Expr) -> Dims:
     maps, r = nest(e), reduction(e)
     reach = sorted({depends(maps, part) for part in operands(r)} - {frozenset()}, key=_size)
     every = frozenset(range(len(maps)))
+    if not maps:
+        raise Refused("there is one result, a sum inside no map: its parts have to be stored first")
     if not reach:
         raise Refused("the reduction does not depend on the maps around it")
     if len(reach) > 2:
@@ -119,12 +129,39 @@ def classify(e: Expr) -> Dims:
     )
 
 
+def parts_of(maps: Sequence[Map]) -> set[int]:
+    """The dimensions that are parts of sums: as many as a parameter says."""
+    return {d for d, m in enumerate(maps) if not isinstance(size_of(m.xs), int)}
+
+
+def sided(e: Expr) -> Dims:
+    """classify e, with rows to go beside columns also where no operand is the same for all columns:
+    the innermost dimension that reaches every operand, else the innermost column.
+
+    Parts of sums, as many as a parameter says, stay in the batch if there is anything else.
+    """
+    dims = classify(e)
+    if dims.rows:
+        return dims
+    parts = tuple(sorted(parts_of(nest(e))))
+    if not parts and not isinstance(size_of(reduction(e).xs), int):
+        raise Refused("what is summed up are parts that another kernel makes")
+    batch, columns = (
+        tuple(d for d in side if d not in parts) for side in (dims.batch, dims.columns)
+    )
+    if batch:
+        return Dims((*batch[:-1], *parts), batch[-1:], columns)
+    if columns:
+        return Dims(parts, columns[-1:], columns[:-1])
+    return Dims((), parts, ())
+
+
 def _size(s: frozenset[int]) -> tuple[int, list[int]]:
     return len(s), sorted(s)
 
 
 def shared_by_groups(e: Expr) -> Rewritten | None:
-    """e if its work-groups share something; a family that lives by that refuses the rest."""
+    """e if work-items of a group make something together; a family does that or refuses."""
     if not any(isinstance(s, MapPar) and s.level is Level.LOCAL for s in subterms(e)):
-        raise Refused("no operand is shared between results: nothing for a work-group to share")
+        raise Refused("nothing is summed up inside maps: there is no sum for a work-group to make")
     return skip(e)

@@ -25,6 +25,7 @@ from ir.terms import (
     children,
     free,
     fresh,
+    identity,
     lam,
     lam2,
     let,
@@ -32,7 +33,7 @@ from ir.terms import (
     substitute,
     variables,
 )
-from ir.types import Tuple
+from ir.types import INT, Array, Tuple
 from ir.typing import elem_of, size_of, type_of
 from ir.views import is_view
 from rewrites.rule import Place, get, put, rule
@@ -182,6 +183,14 @@ def split_map(e: Expr, k: Size) -> Expr | None:
             chunks = Split(k, xs)
             return Join(Map(lam("chunk", elem_of(chunks), lambda c: Map(f, c)), chunks))
     return None
+
+
+@rule("xs  =  join (map (_ -> xs) (generate 1 id))")
+def unit_map(e: Expr) -> Expr | None:
+    """One more dimension, of one element."""
+    if not isinstance(type_of(e), Array):
+        return None
+    return Join(Map(lam("one", INT, lambda _: e), Generate(1, identity(INT))))
 
 
 @rule("map f xs  =  crop . map f . pad_any (0, round_up(n, k) - n) xs")

@@ -8,6 +8,7 @@ where windows slide), `rho` the padding added so that tiles fit.
 
 # key: e term, s strategy, n position in the nest, d dimension
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +19,7 @@ from ir.typing import size_of
 from rewrites.alone import one_each
 from rewrites.apart import in_parts, made_apart, on_parts
 from rewrites.block import loop_nest, parallel
-from rewrites.dims import Dims, Refused, classify, shared_by_groups
+from rewrites.dims import Dims, classify, parts_of, shared_by_groups, sided
 from rewrites.hoist import block
 from rewrites.laws_lower import to_local, to_parallel, to_seq
 from rewrites.laws_map import extend_map, split_map
@@ -30,7 +31,7 @@ from rewrites.normal import flat, perfect, simplify
 from rewrites.patches import patches
 from rewrites.prepare import Choices, Windows, prepare
 from rewrites.relaid import has_width
-from rewrites.reshape import merge, on_map, sort, tile
+from rewrites.reshape import beside_one, merge, on_map, several, sort, tile
 from rewrites.room import room, sunk
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nest
@@ -56,11 +57,11 @@ def lift(params: frozenset[str], form: Lift) -> Strategy:
     vectors = seq(even, partial_reduce_vector(k=OMEGA, v=V))
     sums = vectors if form.vectors else partial_reduce(k=OMEGA)
     if form.coalesced:
-        sums = seq(sums, stride_parts())
+        sums = seq(sums, strideparts_of())
     return seq(
         one_each(params, flat),
         prepare(params, form.choices),
-        in_parts(sums) if form.stored_sums else skip,
+        inparts_of(sums) if form.stored_sums else skip,
         wherever(partial(_kernel, params, form, sums)),
         shared_by_groups,
     )
@@ -73,17 +74,44 @@ def even(e: Expr) -> Rewritten | None:
 
 
 def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:
-    dims = classify(e)
-    if not dims.columns or not dims.rows:
-        raise Refused("no operand is shared between results: nothing for the kernels to share")
-    if form.stored_sums and len(nest(e)) - 1 not in dims.batch:
-        form = replace(form, stored_sums=False)  # only the last reduction is taken in parts
-    return _tiled(params, form, sums, e, dims)(e)
+    dims, parts = _sides(e), parts_of(nest(e))
+    if form.stored_sums and not parts & set(dims.batch):
+        # only the last reduction is taken in parts; where these are all, each is an item's
+        form, sums = replace(form, stored_sums=False), whole if parts else sums
+    if dims.rows and dims.columns:
+        return _tiled(params, form, sums, dims, e)
+    return seq(beside_one, partial(_tiled, params, form, sums, dims.beside_one()))(e)
 
 
-def _tiled(params: frozenset[str], form: Lift, sums: Strategy, e: Expr, dims: Dims) -> Strategy:
+def whole(e: Expr) -> Rewritten | None:
+    """A sum as one part."""
+    return partial_reduce(k=size_of(e.xs))(e) if isinstance(e, Reduce) else None
+
+
+def _sides(e: Expr) -> Dims:
+    """Rows and columns; where nothing is the same for all columns, these are what windows slide
+    along, or parts of a sum."""
+    dims, maps = sided(e), nest(e)
+    tiled = _slid(maps) | parts_of(maps)
+    if classify(e).rows or not tiled & set(dims.rows):
+        return dims
+    both = sorted((*dims.columns, *dims.rows))
+    rows = [d for d in both if d not in tiled][-1:]
+    return Dims(dims.batch, tuple(rows), tuple(d for d in both if d not in rows))
+
+
+def _slid(maps: Sequence[Map]) -> set[int]:
+    """The dimensions along which windows slide: as many from a map on as its array has slides."""
+    counts = enumerate(sum(isinstance(s, Slide) for s in subterms(m.xs)) for m in maps)
+    return {d for first, n in counts for d in range(first, first + n)}
+
+
+def _tiled(
+    params: frozenset[str], form: Lift, sums: Strategy, dims: Dims, e: Expr
+) -> Rewritten | None:
     """Group: tiles × kernels; item: a chunk of the reduction × windows; inside: sigma × kappa."""
-    parts = (len(nest(e)) - 1,) if form.stored_sums else ()
+    lengths = [size_of(m.xs) for m in nest(e)]
+    parts = (len(lengths) - 1,) if form.stored_sums else ()
     batch = [d for d in dims.batch if d not in parts] + list(dims.columns[:-2])
     windows = dims.columns[-2:]
     first = len(batch)  # position of the first dimension of windows
@@ -91,39 +119,37 @@ def _tiled(params: frozenset[str], form: Lift, sums: Strategy, e: Expr, dims: Di
     groups = first + n + 1  # batch…, tiles…, kernels
     steps: list[Strategy] = [sort([*batch, *windows, *dims.rows, *parts])]
     steps += [merge(first + n) for _ in dims.rows[1:]]
-    steps.append(tile(first + n, KAPPA))
-    slides = _slides(nest(e)[windows[0]], n)
-    suffixes = _suffixes(
-        [(size_of(nest(e)[d].xs), s) for d, s in zip(windows, slides, strict=True)]
-    )
-    chunks = [_chunks(*tile) for tile in zip(slides, suffixes, strict=True)]
-    steps += patches(first, chunks)
+    steps.append(tile(first + n, several(KAPPA, [lengths[d] for d in dims.rows])))
+    steps += patches(first, _chunks([lengths[d] for d in windows], _slides(e, windows)))
     if form.choices.room:
         steps.append(room(params))
     elif form.choices.windows is Windows.NONE:
         steps.append(sunk)  # padding that is a view may go on for ever
     steps.append(sort(_order(first, n, len(parts))))
     steps += [merge(groups) for _ in windows[1:]]
-    steps.append(on_map(groups, split_map(k=SIGMA)))
+    steps.append(on_map(groups, split_map(k=several(SIGMA, [lengths[d] for d in windows]))))
     # groups…, windows' chunk, window, kernel (, part)
     inner = _stored_sums(form, groups) if parts else _local_sums(form, sums, groups)
-    return seq(*steps, *inner)
+    return seq(*steps, *inner)(e)
 
 
-def _slides(m: Map, n: int) -> list[Slide | None]:
-    """The slides that made the windows of n nested dimensions, outermost first."""
-    found = [s for s in subterms(m.xs) if isinstance(s, Slide)]
-    return [*found] if len(found) == n else [None] * n
+def _slides(e: Expr, windows: Sequence[int]) -> list[Slide | None]:
+    """The slides that made the windows of nested dimensions, outermost first."""
+    found = [s for s in subterms(nest(e)[windows[0]].xs) if isinstance(s, Slide)]
+    return [*found] if len(found) == len(windows) else [None] * len(windows)
 
 
-def _suffixes(dims: list[tuple[Size, Slide | None]]) -> list[str]:
-    """Names that tell dimensions apart; those of one length and one slide share a tile's side."""
-    shapes = [(n, s and (s.size, s.step)) for n, s in dims]
-    return ["" if shape == shapes[-1] else "_y" for shape in shapes]
+def _chunks(lengths: Sequence[Size], slides: Sequence[Slide | None]) -> list[Strategy]:
+    """Tiles of windows; dimensions of one length and one slide have tiles of one side."""
+    shapes = [(n, s and (s.size, s.step)) for n, s in zip(lengths, slides, strict=True)]
+    suffixes = ["" if shape == shapes[-1] else "_y" for shape in shapes]
+    return [_chunk(*of) for of in zip(lengths, slides, suffixes, strict=True)]
 
 
-def _chunks(slide: Slide | None, suffix: str) -> Strategy:
+def _chunk(n: Size, slide: Slide | None, suffix: str) -> Strategy:
     """Chunks of as many windows as fit into a tile of theta elements of input."""
+    if n == 1:
+        return split_map(k=1)
     theta, rho = named("theta" + suffix), named("rho" + suffix)
     count = exact(theta - slide.size, slide.step) + 1 if slide else theta
     return seq(extend_map(r=rho), inside(split_map(k=count)))
@@ -150,7 +176,7 @@ def _group(form: Lift, e: Expr) -> Rewritten | None:
     """Partial sums into local memory, then each work-item completes its results."""
     parts = seq(perfect, simplify, sort((0, 3, 1, 2)), block(2, 3), _items(form), to_local())
     results = spread((LOCAL[1], LOCAL[0], to_seq(unrolled=True)), loop_nest)
-    return seq(on_parts(parts), results)(e)
+    return seq(onparts_of(parts), results)(e)
 
 
 def _stored_sums(form: Lift, groups: int) -> list[Strategy]:

@@ -21,7 +21,7 @@ from rewrites.block import (
     split_innermost,
     unrolled_spine,
 )
-from rewrites.dims import Dims, Refused, classify
+from rewrites.dims import Dims, Refused, sided
 from rewrites.hoist import block
 from rewrites.laws_map import split_map
 from rewrites.laws_vector import vectorize_map
@@ -56,7 +56,7 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
 
 def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
     """One kernel, its rows and columns found by what reaches its operands."""
-    dims = _flipped(e) if form.choices.flipped else classify(e)
+    dims = _flipped(e) if form.choices.flipped else sided(e)
     return in_blocks(params, form, dims)(e)
 
 
@@ -66,15 +66,10 @@ def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
 
 
 def _flipped(e: Expr) -> Dims:
-    """Rows and columns change roles; of windows only a row of them, as the next one is apart.
-
-    Where no operand is the same for all columns, the innermost batch (channels) becomes rows.
-    """
-    dims = classify(e)
-    if not dims.columns or not dims.rows + dims.batch:
-        raise Refused("all dimensions reach the one operand: vectors have no other side to go over")
-    if not dims.rows:
-        return Dims(dims.batch[:-1], dims.batch[-1:], dims.columns)
+    """Rows and columns change roles; of windows only a row of them, as the next one is apart."""
+    dims = sided(e)
+    if not dims.columns:
+        raise Refused("there is one dimension of results: vectors have no other side to go over")
     apart = len(dims.columns) - 1 if has_windows(e) else 0
     return Dims(dims.batch, dims.columns[apart:], (*dims.columns[:apart], *dims.rows))
 

@@ -10,7 +10,7 @@ from ir.terms import free
 from ir.types import Array, Type
 from ir.typing import elem_of, type_of
 from ir.views import is_view
-from rewrites.dims import Dims, Refused, classify
+from rewrites.dims import Dims, Refused, sided
 from rewrites.laws_lower import store
 from rewrites.laws_view import join_inner, round_open, split_inner, split_open, transpose_inner
 from rewrites.rule import Rewritten, Strategy
@@ -34,7 +34,7 @@ def relay(
 
     def each(e: Expr) -> Rewritten | None:
         try:
-            first, second = sides(classify(e), flipped)
+            first, second = sides(sided(e), flipped)
         except Refused:
             return skip(e)
         over = [_over(constants, n, vectors, lanes) for n in first]
@@ -46,9 +46,7 @@ def relay(
 
 def sides(dims: Dims, flipped: bool) -> tuple[Side, Side]:
     """The maps that are made of vectors, and those that are not: the innermost of each."""
-    rows, columns, batch = dims.rows[:1], dims.columns[-1:], dims.batch[-1:]
-    if not rows:
-        return (batch, columns) if flipped else (columns, ())
+    rows, columns = dims.rows[:1], dims.columns[-1:]
     return (columns, rows) if flipped else (rows, columns)
 
 

@@ -2,7 +2,7 @@
 
 # key: e term, s strategy, n position in the nest, k size
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ir.nat import Size
 from ir.nodes import Expr, Map, PadEdge, Zip
@@ -14,7 +14,7 @@ from rewrites.laws_interchange import (
     interchange_zip,
     pair,
 )
-from rewrites.laws_map import round_map, split_map
+from rewrites.laws_map import round_map, split_map, unit_map
 from rewrites.laws_view import pad_zip
 from rewrites.normal import perfect, simplify
 from rewrites.rule import Rewritten, Strategy
@@ -50,6 +50,15 @@ def sort(order: Sequence[int]) -> Strategy:
                 ranks[n], ranks[n + 1] = ranks[n + 1], ranks[n]
                 moves.append(swap(n))
     return seq(*moves)
+
+
+beside_one: Strategy = seq(inside(unit_map()), perfect, simplify)
+"""One more dimension of results outside the others, of one element."""
+
+
+def several(k: Size, lengths: Iterable[Size]) -> Size:
+    """k of what these are the lengths of; of one element there is one."""
+    return 1 if all(n == 1 for n in lengths) else k
 
 
 def padded_zip(e: Expr) -> Rewritten | None:

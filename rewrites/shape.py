@@ -72,13 +72,15 @@ def adds_anything(e: Expr) -> bool:
     return any(map(adds, subterms(e)))
 
 
+VALUES = (1, 3, 7, 64)  # of parameters
+
+
 @lru_cache(maxsize=1 << 14)
 def _non_positive(n: Size) -> bool:
-    """n <= 0: a number, or a - round_up(a, k) for a number a."""
-    if isinstance(n, int):
-        return n <= 0
-    values = dict.fromkeys(names(n), 3), dict.fromkeys(names(n), 7), dict.fromkeys(names(n), 64)
-    return all(isinstance(v := bind(n, chosen), int) and v <= 0 for chosen in values)
+    """n <= 0: a number, or a - round_up(a, k) for a that is whole for some of the values tried."""
+    found = [n] if isinstance(n, int) else [bind(n, dict.fromkeys(names(n), v)) for v in VALUES]
+    whole = [v for v in found if isinstance(v, int)]
+    return bool(whole) and all(v <= 0 for v in whole)
 
 
 def rearranges(f: Lam) -> bool:

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import prod
 
 from ir.nat import Nat, Size, bind, named, names, show_size
@@ -41,9 +42,7 @@ TILES = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16, 24, 27, 28, 32
 MOST_SIDE = 256
 FEW = 16  # work-items: the smallest group, which may be idle in part while it copies a small tile
 SPARE, COPIED = 12, 4 * FEW
-THREADS = named("lx") * named("ly")
-SLICED = THREADS * named("p")
-COPYING = (THREADS, SLICED)  # what is copied in a round
+ITEMS = frozenset({"lx", "ly", "p"})  # work-items of a group
 
 TRIED: dict[str, dict[str, tuple[int, ...]]] = {
     "registers": {
@@ -158,12 +157,12 @@ def asked(e: Expr, steps: Sequence[Step], way: str) -> tuple[Requirement, ...]:
 
 
 def _enough(e: Expr, steps: Sequence[Step]) -> Iterator[Requirement]:
-    """Groups that keep a device busy, unless a quarter of a kernel's results are fewer."""
+    """Groups that keep a device busy, unless an eighth of a kernel's results are fewer."""
     rows, columns = (list(_rounded(steps, name)) for name in ("lx", "ly"))
-    tiles = [n * m for n, m in zip(rows, columns, strict=False)]
+    tiles = [n * m for n, m in zip_longest(rows, columns, fillvalue=1)]
     if tiles:
-        few = min(FEW, max(1, min(tiles) // 4))
-        items = SLICED if "p" in size_names(e) else THREADS
+        few = min(FEW, max(1, min(tiles) // 8))
+        items = prod(map(named, sorted(ITEMS & size_names(e))), start=1)
         yield Requirement(few, items, f"a group of at least {few} work-items")
 
 
@@ -171,10 +170,15 @@ def _rounded(steps: Sequence[Step], name: str) -> Iterator[int]:
     """The dimensions that are rounded up to a multiple of a parameter."""
     for step in steps:
         k = dict(step.arguments).get("k")
-        if step.rule == round_map and isinstance(k, Nat) and k not in COPYING and name in names(k):
+        if step.rule == round_map and isinstance(k, Nat) and not _copies(k) and name in names(k):
             n = size_of(step.term)
             if isinstance(n, int):
                 yield n
+
+
+def _copies(k: object) -> bool:
+    """Whether so many elements are copied in a round: one for each work-item."""
+    return isinstance(k, Nat) and names(k) <= ITEMS
 
 
 def _sides(e: Expr) -> Iterator[Choice]:
@@ -195,7 +199,7 @@ def _rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
             more = -step.term.right
             if names(more) and more not in seen:
                 seen.add(more)
-                copied = dict(step.arguments).get("k") in COPYING
+                copied = _copies(dict(step.arguments).get("k"))
                 spare = COPIED if copied else SPARE
                 yield _worthwhile(more, size_of(step.term), spare)
 

@@ -874,6 +874,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     maps.fuse_zip: plain(fuse_zip),
     maps.fission: fission,
     maps.split_map: split_map,
+    maps.unit_map: plain(lambda g: g.xs()),
     maps.round_map: round_map,
     maps.extend_map: lambda g: (a_map(g), {"r": g.size()}),
     nests.interchange: plain(lambda g: nested_maps(g, outer_rows)),

@@ -107,7 +107,7 @@ where M = 8, N = 6
 @pytest.mark.parametrize(
     ("text", "form", "names"),
     [
-        (DEPTHWISE, "flipped", ("tr", "tx", "v")),  # vectors of channels
+        (DEPTHWISE, "", ("tr", "tx", "v")),  # vectors of channels
         (FULLY_CONNECTED, "relaid", ("k", "tr", "v")),  # each row of weights is another vector's
         (PROJECTED, "relaid flipped", ("k", "tr", "tx", "v")),  # the constant has the vectors
     ],
@@ -120,7 +120,7 @@ def test_whichever_dimension_vectors_go_over_may_be_contiguous(
     assert runs_right(session, program, plan)
 
 
-def test_what_has_one_operand_has_no_sides_to_exchange() -> None:
+def test_one_dimension_of_results_has_no_sides_to_exchange() -> None:
     pooling = parse("f(xs : [[float]4]6) = map(row -> maximum(row), xs)")
     with pytest.raises(UserError, match="no other side"):
         lowering(pooling, "registers", "flipped")

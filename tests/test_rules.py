@@ -171,6 +171,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (maps.fission, {"place": (0, 0)}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (maps.split_map, {"k": 4}, XS, "map(x -> -x, xs)"),
     (maps.split_map, {"k": 0}, XS, "map(x -> -x, xs)"),
+    (maps.unit_map, {}, XS, "at(0, xs)"),
     (maps.round_map, {"k": 3}, XS, "map(x -> -x, xs)"),
     (maps.extend_map, {"r": -1}, XS, "map(x -> -x, xs)"),
     (nests.interchange, {}, XSS, "map(row -> map(x -> -x, row), xss)"),

@@ -111,12 +111,11 @@ def test_blocks_make_it(session: Session, name: str, family: str) -> None:
             break
 
 
+@pytest.mark.parametrize("family", ["blocked", "lift", "registers"])
 @pytest.mark.parametrize("name", ALONE)
-def test_sums_that_share_nothing_are_made_in_registers(session: Session, name: str) -> None:
+def test_sums_that_share_nothing_are_made_too(session: Session, name: str, family: str) -> None:
     p = parse(ALONE[name], name)
-    assert runs(session, p, "registers", forms(p, "registers")[0])
-    with pytest.raises(Refused, match="no operand is shared"):
-        lower(p, "blocked", forms(p, "blocked")[0])
+    assert runs(session, p, family, forms(p, family)[0])
 
 
 def test_a_sum_is_stored_over_the_dimensions_that_it_depends_on(session: Session) -> None:
