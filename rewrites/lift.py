@@ -57,11 +57,11 @@ def lift(params: frozenset[str], form: Lift) -> Strategy:
     vectors = seq(even, partial_reduce_vector(k=OMEGA, v=V))
     sums = vectors if form.vectors else partial_reduce(k=OMEGA)
     if form.coalesced:
-        sums = seq(sums, strideparts_of())
+        sums = seq(sums, stride_parts())
     return seq(
         one_each(params, flat),
         prepare(params, form.choices),
-        inparts_of(sums) if form.stored_sums else skip,
+        in_parts(sums) if form.stored_sums else skip,
         wherever(partial(_kernel, params, form, sums)),
         shared_by_groups,
     )
@@ -176,7 +176,7 @@ def _group(form: Lift, e: Expr) -> Rewritten | None:
     """Partial sums into local memory, then each work-item completes its results."""
     parts = seq(perfect, simplify, sort((0, 3, 1, 2)), block(2, 3), _items(form), to_local())
     results = spread((LOCAL[1], LOCAL[0], to_seq(unrolled=True)), loop_nest)
-    return seq(onparts_of(parts), results)(e)
+    return seq(on_parts(parts), results)(e)
 
 
 def _stored_sums(form: Lift, groups: int) -> list[Strategy]:
