@@ -9,7 +9,9 @@ from codegen.compile import Generated, generate
 from codegen.locals import local_bytes
 from codegen.prove import prove
 from codegen.runtime import Session
+from constraints.devices import profile
 from explore.lowering import bound, lowering
+from explore.space import points
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Program
@@ -83,8 +85,15 @@ def test_parts_lie_where_the_chunks_were(p: int) -> None:
     assert local_bytes(kernel) == 4 * parts
 
 
-def test_a_sum_of_a_prime_number_of_steps_has_no_slices() -> None:
-    program = parse(PRODUCT, set={"K": 7})
+def test_a_sum_of_a_large_prime_number_of_steps_has_no_slices() -> None:
+    program = parse(PRODUCT, set={"K": 17})
     form = next(f for f in forms(program, "blocked") if f.name == "sliced")
-    with pytest.raises(Refused, match="a sum of 7 steps is not 2 or 3 or 4 or 8 equal parts"):
+    with pytest.raises(Refused, match="a sum of 17 steps is not 2 or 3 or"):
         lower(program, "blocked", form)
+
+
+@pytest.mark.parametrize("steps", [5, 7, 10, 11, 13])
+def test_a_sum_of_few_steps_has_points_in_slices(steps: int) -> None:
+    program = parse(PRODUCT, set={"K": steps})
+    form = next(f for f in forms(program, "blocked") if f.name == "sliced")
+    assert points(lower(program, "blocked", form), profile("cpu"), 1, 0)[0].count > 0
