@@ -72,9 +72,10 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
 }
 TRIED["fgfft"] |= TRIED["blocked"] | TRIED["registers"]  # of what makes the sums of products
 TRIED["io-optimal"] = {
-    **{name: TRIED["blocked"][name] for name in ("lx", "ly", "tr", "v")},
-    "tx": (*SMALL, 10, 12, 14, 16, 28, 32),
-    "ty": (*SMALL, 10, 12, 14, 16, 28, 32),
+    **{name: TRIED["blocked"][name] for name in ("lx", "ly", "v")},
+    "tr": (1, 2, 3, 4),
+    "tx": (*range(1, 17), 24, 27, 28, 32),  # a patch that reaches beyond the image is no bargain
+    "ty": (*range(1, 17), 24, 27, 28, 32),
 }
 
 

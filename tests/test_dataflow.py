@@ -84,6 +84,7 @@ SHAPES = (  # images, their side, padding, kernel's side, step, channels in and 
     (5, 1, 0, 1, 1, 64, 6),
     (1, 1, 1, 3, 1, 64, 6),
     (1, 7, 0, 3, 1, 64, 64),
+    (5, 13, 3, 11, 1, 1, 6),
 )
 
 
