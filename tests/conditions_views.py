@@ -5,6 +5,7 @@
 from condition import Condition as C
 
 from rewrites import laws_pad as pads
+from rewrites import laws_plane as planes
 from rewrites import laws_slide as slides
 from rewrites import laws_view as views
 
@@ -172,4 +173,23 @@ ROOM = [
       "map((x, y) -> (map(q -> x * {}, ws), y), zip(xs, ys))", "2.0", "q", {"place": (0, 0, 0)}),
 ]  # fmt: skip
 
-CONDITIONS = [*VIEWS, *WINDOWS, *ROOM]
+CHUNKS = [
+    *(
+        C(planes.planes, f"the outermost dimension is not {how}", f"{XSS}, {CUBE}", "{}",
+          f"transpose({view})", view)
+        for how, view in (
+            ("padded with a constant", "pad(1, 1, 0.0, xss)"),
+            ("padded with elements", "pad_clamp(1, 1, xss)"),
+            ("joined", "join(cs)"),
+            ("reordered", "reorder(i -> 1 - i, xss)"),
+        )
+    ),
+    C(planes.planes, "it is not a place in a window", XSS,
+      "transpose(map(w -> {}, slide(2, 1, xss)))", "transpose(w)", "w"),
+    C(planes.planes, "nor a place in a chunk", XSS,
+      "transpose(map(w -> {}, split(1, xss)))", "transpose(w)", "w"),
+    C(planes.planes, "there is a view", XSS, "map(row -> {}, transpose(xss))",
+      "reorder(i -> 1 - i, row)", "map(x -> -x, row)"),
+]  # fmt: skip
+
+CONDITIONS = [*VIEWS, *WINDOWS, *ROOM, *CHUNKS]

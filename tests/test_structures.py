@@ -20,11 +20,13 @@ from codegen.runtime import Session
 from constraints.devices import PROFILES
 from explore.lowering import bound
 from explore.space import points
+from rewrites.check import means_the_same, small_values
 from rewrites.dims import Refused
 from rewrites.families import BILINEAR, LOWERING, forms, lower
 
 SEED = os.environ.get("SEED") or secrets.token_hex(4)
 FAMILIES = (*LOWERING, *BILINEAR)  # the others are made of these, or take long to derive
+UNSHARED = ("depthwise", "pooling", "stencil")  # results need not share an operand
 CASES, DRAWS = 2, 40  # of each structure: kernels that are run, and programs drawn for them
 
 
@@ -63,6 +65,20 @@ def test_a_random_way_to_lower_it_is_proved_and_right(session: Session, structur
         assert wrong is None, f"SEED={SEED}: {wrong}"
         tried += 1
     assert tried == CASES, f"SEED={SEED}: hardly any family applies"
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_however_it_is_written_it_reaches(structure: str) -> None:
+    """Loops in any order, channels first or last, windows flattened or not, biases at any place."""
+    reached = ("registers",) if structure in UNSHARED else ("registers", "blocked", "lift")
+    for family in reached:
+        print(f"SEED={SEED}, {family}")
+        r = Random(f"{SEED} {structure} {family}")
+        program = drawn(structure, r)
+        end = lower(program, family, forms(program, family)[0]).program.body
+        values = small_values([end], r)
+        assert values is not None
+        assert means_the_same(program, end, values, 1)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
