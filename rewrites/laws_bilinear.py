@@ -71,7 +71,7 @@ def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
     found = _one(e) or _two(e)
     if found is None or type_of(found.product.body) != FLOAT or adds_anything(found.data):
         return None
-    if found.sizes != r or _sizes(type_of(e), len(r)) != m or min(*m, *r) < 2:
+    if found.sizes != r or _sizes(type_of(e), len(r)) != m or not any(map(_saves, m, r)):
         return None
     algorithms = [cook_toom(*sides) for sides in zip(m, r, strict=True)]
     if not all(w.computes(correlation) for w in algorithms):
@@ -79,6 +79,11 @@ def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
     taps = transformed([w.g for w in algorithms], found.taps)
     data = transformed([w.b for w in algorithms], found.data)
     return transformed([w.a for w in algorithms], _products(found.product, data, taps, len(r)))
+
+
+def _saves(m: Size, r: Size) -> bool:
+    """Whether F(m, r) has fewer than m r products; F(1, 1) stands where windows do not extend."""
+    return isinstance(m, int) and isinstance(r, int) and min(m, r) > 1
 
 
 def _sizes(t: Type, dims: int) -> tuple[Size, ...]:

@@ -3,6 +3,7 @@
 # key: e term, s strategy, m windows a tile, r window size
 
 from ir.nodes import Expr, Map, PadEdge, Slide
+from ir.terms import subterms
 from rewrites.dims import Refused
 from rewrites.laws_map import fuse_maps
 from rewrites.laws_pad import map_join
@@ -35,8 +36,8 @@ def tiled_windows(m: int) -> Strategy:
         slid = slide_of(e)
         if slid.step != 1:
             raise Refused(f"windows {slid.step} apart; expected every window, one apart")
-        if not isinstance(slid.size, int) or slid.size < 2:
-            raise Refused("windows of one element: nothing to save")
+        if not isinstance(slid.size, int):
+            raise Refused("expected windows whose size is a number")
         steps = seq(
             attempt(seq(child(1, round_windows(k=m)), map_pad_edge())),
             inside_crop(
@@ -62,6 +63,11 @@ plain_slide: Strategy = seq(child(1, slide_map()), fuse_maps())
 """map f . slide n s . map g  becomes  map (f . map g) . slide n s"""
 
 
+def _slides_inside(e: Expr) -> bool:
+    """Whether windows are of an array that has windows of its own."""
+    return isinstance(e, Map) and any(isinstance(t, Slide) for t in subterms(slide_of(e).xs))
+
+
 def tiles(depth: int, sizes: tuple[int, ...]) -> Strategy:
     """The windows' maps from position `depth` on in tiles of so many a side: first the maps over
     tiles, then those over the windows of one, rows outside columns."""
@@ -69,7 +75,7 @@ def tiles(depth: int, sizes: tuple[int, ...]) -> Strategy:
         return seq(nested(depth, tiled_windows(sizes[0])), perfect, simplify)
     down, across = sizes
     return seq(
-        nested(depth, seq(repeat(plain_slide), tiled_windows(down))),
+        nested(depth, seq(repeat(when(_slides_inside, plain_slide)), tiled_windows(down))),
         perfect,
         simplify,
         nested(depth + 1, windows_across()),

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ir.nodes import Expr, Map, Pad, Reduce, Slide, Zip
 from ir.terms import children, subterms
 from ir.views import is_table
-from rewrites.dims import Dims, Refused, classify
+from rewrites.dims import Dims, Refused, classify, outermost_reductions
 from rewrites.hoist import place_of_reduction
-from rewrites.laws_bilinear import fewer_products, growth
+from rewrites.laws_bilinear import Sides, fewer_products, growth
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission
 from rewrites.laws_pad import fission_zip
@@ -64,7 +64,16 @@ class Windowed:
 
     dims: Dims
     batch: int  # maps outside the first over windows
-    d: int  # maps over windows
+    sizes: tuple[int, ...]  # of the windows, outermost first
+
+    @property
+    def d(self) -> int:
+        """How many maps go over windows."""
+        return len(self.sizes)
+
+    def sides(self, m: int) -> tuple[int, ...]:
+        """Of a tile of results: m, where windows extend."""
+        return tuple(m if r > 1 else 1 for r in self.sizes)
 
     @property
     def outer(self) -> int:
@@ -74,12 +83,27 @@ class Windowed:
 
 def windowed(e: Expr) -> Windowed:
     """Refused where there are no windows along one dimension or two, or only one kernel."""
-    dims = _oriented(classify(e), e)
+    dims, maps = _oriented(classify(e), e), nest(e)
     lead = _lead(dims.columns, e)
     d = len(dims.columns) - lead
-    if d not in (1, 2) or not dims.rows:
-        raise Refused("expected windows along one or two dimensions, several kernels for each")
-    return Windowed(dims, len(dims.batch) + lead, d)
+    if d not in (1, 2):
+        raise Refused(f"windows along {d} dimensions; expected one or two")
+    if not dims.rows:
+        raise Refused("expected several kernels for each window: products with one are no matrix's")
+    slides = [t for i in dims.columns[lead:] for t in subterms(maps[i].xs) if isinstance(t, Slide)]
+    sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
+    if len(sizes) < d:
+        raise Refused("expected windows along each dimension, of a size that is a number")
+    if max(sizes) == 1:
+        raise Refused("windows of one place: each element is multiplied once for a kernel")
+    if _levels(e) <= d:
+        raise Refused("expected windows of something summed up as well, such as channels")
+    return Windowed(dims, len(dims.batch) + lead, sizes)
+
+
+def _levels(e: Expr) -> int:
+    """How many sums stand inside each other."""
+    return max((1 + _levels(r.f.body) for r in outermost_reductions(e)), default=0)
 
 
 def _oriented(dims: Dims, e: Expr) -> Dims:
@@ -109,10 +133,10 @@ def transformed_tiles(m: int, w: Windowed) -> Strategy:
     return seq(
         sort([*dims.batch, *dims.columns, *dims.rows]),
         *(merge(rows) for _ in dims.rows[1:]),
-        tiles(w.batch, (m,) * d),
+        tiles(w.batch, w.sides(m)),
         sort([*range(rows), rows + d, *range(rows, rows + d)]),
         nested(rows + 1, summed(d)),
-        nested(rows + 1, on_sum(m, d)),
+        nested(rows + 1, on_sum(w.sides(m), w.sizes)),
     )
 
 
@@ -177,14 +201,13 @@ def _sums_apart(e: Expr) -> Rewritten | None:
     return fission(place=place)(e) if place else None
 
 
-def on_sum(m: int, dims: int) -> Strategy:
+def on_sum(m: Sides, r: Sides) -> Strategy:
     """The law, at the map of sums alone."""
 
     def run(e: Expr) -> Rewritten | None:
-        sizes, r = (m,) * dims, window_sizes(e)
-        if len(r) == dims and growth(sizes, r) > MOST_GROWTH:
-            raise Refused(f"F({m}, {max(r)}) loses nearly all digits that a float has")
-        return fewer_products(m=sizes, r=r)(e)
+        if growth(m, r) > MOST_GROWTH:
+            raise Refused(f"F({max(m)}, {max(r)}) loses nearly all digits that a float has")
+        return fewer_products(m=m, r=r)(e)
 
     return choice(run, child(1, run), _refuse)
 
@@ -195,14 +218,6 @@ MOST_GROWTH = 2.0**17
 
 def _refuse(_: Expr) -> Rewritten | None:
     raise Refused("the windows and kernels are not summed in a way that a transform is known for")
-
-
-def window_sizes(e: Expr) -> tuple[int, ...]:
-    """The sizes of the windows that a nest of maps goes over."""
-    if not isinstance(e, Map):
-        return ()
-    own = [s.size for s in (e.xs, *subterms(e.xs)) if isinstance(s, Slide)][:1]
-    return (*(n for n in own if isinstance(n, int)), *window_sizes(e.f.body))
 
 
 def products(e: Expr) -> Place:

@@ -14,7 +14,6 @@ from ir.nat import Size, named
 from ir.nodes import Expr
 from rewrites.blocked import Blocked
 from rewrites.blocked import kernel as blocked_kernel
-from rewrites.dims import Refused
 from rewrites.fused import Fused, in_one_kernel, kernels_of
 from rewrites.matrices import tidied, transform_kernel
 from rewrites.naive import wherever
@@ -52,13 +51,7 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         w = windowed(e)
-        tiles = transformed_tiles(form.m, w)(e)
-        if tiles is None:
-            return None
-        done = _stages(params, form.products, w)(tiles[0])
-        if done is None:
-            raise Refused("expected windows of something summed up as well, such as channels")
-        return done[0], tiles[1] + done[1]
+        return seq(transformed_tiles(form.m, w), _stages(params, form.products, w))(e)
 
     return seq(normalise, run)
 
