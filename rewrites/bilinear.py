@@ -85,12 +85,12 @@ def cook_toom(m: int, r: int) -> Bilinear:
     g, b = [], []
     for i, p in enumerate(points):
         others = points[:i] + points[i + 1 :]
-        whole, scale = _whole(_roots(others))
+        whole, scale = _plain(_roots(others))
         divisor = scale * _product([p - q for q in others])
         sign = -1 if divisor < 0 else 1
         g.append(tuple(sign * x / divisor for x in _powers(p, r)))
         b.append(tuple(sign * x for x in (*whole, Fraction(0))))
-    whole, scale = _whole(_roots(points))
+    whole, scale = _plain(_roots(points))
     g.append(tuple(x / scale for x in _infinity(r)))
     b.append(tuple(whole))
     return Bilinear(tuple(zip(*evaluate_m, strict=True)), tuple(g), tuple(b))
@@ -121,10 +121,19 @@ def _roots(points: Sequence[Fraction]) -> list[Fraction]:
     return found
 
 
-def _whole(xs: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
-    """Whole multiples of xs, and by how much."""
+def _plain(xs: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
+    """Multiples of xs, and by how much: whole, then divided by the least power of two among them.
+
+    So where a number is multiplied by ±2^k, another of the same sum is not multiplied at all.
+    """
     scale = Fraction(lcm(*(x.denominator for x in xs)))
+    powers = [abs(x * scale) for x in xs if _is_power(abs(int(x * scale)))]
+    scale /= min(powers, default=Fraction(1))
     return [x * scale for x in xs], scale
+
+
+def _is_power(n: int) -> bool:
+    return n > 0 and n & (n - 1) == 0
 
 
 def _product(xs: Sequence[Fraction]) -> Fraction:

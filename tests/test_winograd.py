@@ -3,6 +3,7 @@
 # key: n batch, s image side, r kernel side, p padding, t step, c channels, m output channels
 
 from itertools import product
+from math import log2
 from random import Random
 
 import numpy as np
@@ -153,6 +154,18 @@ def test_matrices_are_proved_in_exact_arithmetic() -> None:
     two = cook_toom(2, 3)
     wrong = Bilinear(two.a, two.g, (two.b[1], *two.b[1:]))
     assert not wrong.computes(correlation)
+
+
+@pytest.mark.parametrize("r", range(2, 12))
+@pytest.mark.parametrize("m", [2, 4, 6])
+def test_no_sum_is_of_multiples_of_a_power_of_two_alone(m: int, r: int) -> None:
+    """Scales are in the matrix of taps, which are transformed once: of data, and of products, some
+    number is added as it is where another is multiplied by ±2^k."""
+    found = cook_toom(m, r)
+    assert found.computes(correlation)
+    for row in (*found.a, *found.b):
+        powers = [abs(x) for x in row if x and log2(abs(x)).is_integer()]
+        assert not powers or 1 in powers
 
 
 @pytest.mark.parametrize(("m", "r", "fewer"), [(2, 3, 2.25), (4, 3, 4.0), (2, 5, 100 / 36)])
