@@ -5,11 +5,12 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from math import inf
 
 from rich.console import Console
 from rich.table import Table
 
-from constraints.devices import PROFILES, Profile, profile, with_overrides
+from constraints.devices import PROFILES, Limit, Profile, limit, profile, with_overrides
 from constraints.infer import infer
 from constraints.report import Report, report
 from constraints.terms import Constraint, Equal, System, show_relation
@@ -36,14 +37,16 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--domain", choices=("io-optimal",), help="narrow the family's parameters to a domain"
     )
-    parser.add_argument("--profile", default="cpu", help=f"a device: {', '.join(PROFILES)}")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--profile", default="cpu", help=f"a device: {', '.join(PROFILES)}")
+    where.add_argument("--device", metavar="D", help="one that is here: part of a name, gpu, cpu")
     parser.add_argument(
         "--limit",
         metavar="NAME=N",
-        type=_number,
+        type=_limit,
         action="append",
         default=[],
-        help="a number of the profile, replaced",
+        help="a number of the device, replaced; several as group_dims=256,256,64",
     )
     parser.add_argument(
         "--fix",
@@ -54,7 +57,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         help="a tuning parameter's value",
     )
     parser.add_argument("--max-memory", metavar="SIZE", type=_bytes, help="global memory, as 64MiB")
-    parser.add_argument("--time-limit", metavar="SECONDS", type=float, default=10.0)
+    parser.add_argument("--time-limit", metavar="SECONDS", type=_seconds, default=10.0)
     parser.add_argument("--all", action="store_true", help="show implied constraints too")
     parser.add_argument("--json", action="store_true")
     add_set(parser)
@@ -68,6 +71,23 @@ def _number(text: str) -> tuple[str, int]:
     return name, int(digits)
 
 
+def _limit(text: str) -> Limit:
+    try:
+        return limit(text)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(error.message) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, found {text!r}")
+    return seconds
+
+
 def _bytes(text: str) -> int:
     unit = next((u for u in UNITS if u and text.endswith(u)), "")
     digits = text.removesuffix(unit).strip()
@@ -79,7 +99,7 @@ def _bytes(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Print what is known; 1 if there is no variant."""
     program = parse_file(options.file, sizes_of(options))
-    device = with_overrides(profile(options.profile), dict(options.limit))
+    device = with_overrides(_device(options), options.limit)
     program, required = _lowered(program, options, device)
     extra = [*required, *_fixed(program, options)]
     system = infer(program, device, extra, options.max_memory)
@@ -89,6 +109,15 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(Console(width=None if sys.stdout.isatty() else 160), known, options.all)
     return 1 if known.count == 0 else 0
+
+
+def _device(options: argparse.Namespace) -> Profile:
+    """A named profile, or what a device that is here says of itself."""
+    if options.device is None:
+        return profile(options.profile)
+    found = import_module("codegen.devices").choose(options.device)
+    queried: Profile = import_module("explore.target").profile_of(found)
+    return queried
 
 
 def _lowered(

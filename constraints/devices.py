@@ -1,11 +1,14 @@
 """Devices as plain data, so that one can explore for a device that is not here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ir.errors import UserError
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+Limit = tuple[str, tuple[int, ...]]  # a number of a profile, or several, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +98,41 @@ def profile(name: str) -> Profile:
     return PROFILES[name]
 
 
-def with_overrides(base: Profile, overrides: Mapping[str, int]) -> Profile:
+def limit(text: str) -> Limit:
+    """`local_bytes=65536` or `group_dims=256,256,64`, as a person writes it."""
+    name, equals, values = text.partition("=")
+    numbers = [part.strip() for part in values.split(",")]
+    if not equals or not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers):
+        raise UserError(f"expected NAME=N or NAME=N,N,…, found {text!r}")
+    return name.strip(), tuple(map(int, numbers))
+
+
+def with_overrides(base: Profile, overrides: Iterable[Limit]) -> Profile:
     """A profile with some of its numbers replaced."""
-    numbers = {f.name for f in fields(Profile)} - {"name", *_STRUCTURED}
-    for name, value in overrides.items():
-        if name not in numbers:
-            raise UserError(
-                f"no number {name} in a profile; there are {', '.join(sorted(numbers))}"
-            )
-        if value < 1:
-            raise UserError(f"{name} of a profile must be at least 1, found {value}")
-    new: dict[str, int] = {name: int(value) for name, value in overrides.items()}
-    return replace(base, **new)  # type: ignore[arg-type]
+    known = sorted(f.name for f in fields(Profile) if f.name != "name")
+    for name, values in overrides:
+        if name not in known:
+            raise UserError(f"no number {name} in a profile; there are {', '.join(known)}")
+        base = replace(base, **{name: _like(getattr(base, name), name, values)})
+    return base
 
 
-_STRUCTURED = ("dedicated_local", "group_dims", "groups", "results", "vector_widths")
+def _like(old: Any, name: str, values: tuple[int, ...]) -> Any:
+    """New values for one or several old ones, or for a yes or no (1 or 0)."""
+    if isinstance(old, bool):
+        if values not in ((0,), (1,)):
+            raise UserError(f"{name} of a profile is 0 or 1, found {_spelled(values)}")
+        return values == (1,)
+    if min(values) < 1:
+        raise UserError(f"{name} of a profile must be at least 1, found {_spelled(values)}")
+    if isinstance(old, int):
+        if len(values) > 1:
+            raise UserError(f"{name} of a profile is one number, found {_spelled(values)}")
+        return values[0]
+    if name != "vector_widths" and len(values) != len(old):
+        raise UserError(f"{name} of a profile is {len(old)} numbers, found {_spelled(values)}")
+    return values
+
+
+def _spelled(values: Iterable[int]) -> str:
+    return ",".join(map(str, values))

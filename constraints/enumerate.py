@@ -8,7 +8,9 @@ node, so a graph of thousands of edges stands for millions of points, and counts
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from random import Random
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,15 +82,22 @@ class Stratum:
     count: int
 
 
-def space(system: System, first: Sequence[str] = (), most_edges: int = MOST_EDGES) -> Space:
-    """Enumerate a system, `first` outermost; `Unsupported` where it is too large to be counted."""
+def space(
+    system: System,
+    first: Sequence[str] = (),
+    most_edges: int = MOST_EDGES,
+    seconds: float = inf,
+) -> Space:
+    """Enumerate a system, `first` outermost; `Unsupported` where it is too large to be counted, or
+    takes longer."""
+    until = monotonic() + seconds
     relations = [c.relation for c in system.constraints]
     found = bounds(system.parameters, relations)
     constants = all(holds(r, {}) for r in relations if not scope(r))
     if not constants or not nonempty(found):
         return Space(system.parameters, (), 0)
     steps = choices(system, found, first)
-    layers, count = _counted(list(grow(steps, ceilings(steps), most_edges)))
+    layers, count = _counted(list(grow(steps, ceilings(steps), most_edges, until)))
     return Space(system.parameters, layers, count)
 
 

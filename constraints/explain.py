@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from constraints.bounds import ENDLESS, bounds, least
 from constraints.terms import AtMost, Constraint, Divides, Equal, show_relation, spell
-from ir.nat import Nat, Size
+from ir.nat import Nat, Size, bind, named, names
 
 LEGIBLE = 60  # characters of a relation
 
@@ -27,7 +27,7 @@ def _words(c: Constraint, low: Mapping[str, int], fixed: Mapping[Size, Size]) ->
             unit = " B" if c.why.endswith(" B") else ""
             return f"{c.why} < {_needed(a, low)}{unit} needed by {c.origin}"
         case Divides(m, n) if m in fixed:
-            return f"{_valued(m, fixed)} does not divide {_valued(n, fixed)} of {c.origin}"
+            return f"{_valued(m, fixed)} does not divide {_amount(n, fixed)} of {c.origin}"
         case Divides():
             return f"{c.why}{place}"
         case Equal():
@@ -38,6 +38,13 @@ def _words(c: Constraint, low: Mapping[str, int], fixed: Mapping[Size, Size]) ->
 
 def _valued(a: Size, fixed: Mapping[Size, Size]) -> str:
     return f"{spell(a)} = {spell(fixed[a])}" if a in fixed else spell(a)
+
+
+def _amount(a: Size, fixed: Mapping[Size, Size]) -> str:
+    """A size with the number that it is, once what is fixed is known."""
+    known = {p: n for p in names(a) if isinstance(n := fixed.get(named(p)), int)}
+    number = bind(a, known)
+    return f"{number} = {spell(a)}" if isinstance(number, int) and number != a else spell(a)
 
 
 def _needed(a: Size, low: Mapping[str, int]) -> str:

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +44,14 @@ class Edges:
     targets: Index
 
 
-def grow(steps: Sequence[Choice], ceilings: Mapping[str, int], most: int) -> Iterator[Edges]:
-    """All edges that earlier choices allow (some may lead nowhere)."""
+def grow(
+    steps: Sequence[Choice], ceilings: Mapping[str, int], most: int, until: float
+) -> Iterator[Edges]:
+    """All edges that earlier choices allow (some may lead nowhere), by the clock's `until`."""
     nodes, known, total = 1, dict[str, Column](), 0
     for step in steps:
         tests = [predicate(r, ceilings) for r in step.tests]
-        sources, reached = _edges(step, nodes, known, tests, ceilings, most - total)
+        sources, reached = _edges(step, nodes, known, tests, ceilings, most - total, until)
         total += len(sources)
         targets, firsts = _merge(_seen(step, reached, ceilings), len(sources))
         yield Edges(step.parameter, nodes, sources, reached[step.parameter], targets)
@@ -62,9 +65,13 @@ def _edges(
     tests: Sequence[Test],
     ceilings: Mapping[str, int],
     most: int,
+    until: float,
 ) -> tuple[Index, dict[str, Column]]:
-    found, total = [], 0
+    found: list[tuple[Index, dict[str, Column]]] = []
+    total = 0
     for rows, high in _portions(step, nodes, known, ceilings):
+        if found and monotonic() > until:
+            raise Unsupported(f"the time was up (at parameter {step.parameter})")
         part = _kept(step, rows, high, known, tests)
         total += len(part[0])
         if total > most:

@@ -13,7 +13,7 @@ from constraints.quantities import Quantities, quantities
 from constraints.sizes import of_size, plainly_positive
 from constraints.terms import AtMost, Constraint, Relation, System, distinct, holds, scope, sizes
 from ir.nat import Name, Size, named
-from ir.nodes import Expr, Pad, PadEdge, Program
+from ir.nodes import At, Expr, Pad, PadEdge, Program
 from ir.terms import subterms
 
 
@@ -44,25 +44,30 @@ def _limits(
 
 
 def _floors(program: Program, found: frozenset[Relation]) -> dict[str, int]:
-    """The least value of each parameter: 0 for an amount of padding, 1 for a size."""
-    padding = {p for e in subterms(program.body) for a in _amounts(e) for p in _added(a)}
+    """The least value of each parameter: 0 for what is added, cut off or an index, 1 for a size."""
+    none = {p for e in subterms(program.body) for a in _amounts(e) for p in _alone(a)}
     counted = {p for p in program.free if AtMost(1, named(p)) in found}
-    return {p: 0 if p in padding - counted else 1 for p in program.free}
+    return {p: 0 if p in none - counted else 1 for p in program.free}
 
 
 def _amounts(e: Expr) -> tuple[Size, ...]:
-    return (e.left, e.right) if isinstance(e, Pad | PadEdge) else ()
+    match e:
+        case Pad() | PadEdge():
+            return e.left, e.right
+        case At(k):
+            return (k,)
+    return ()
 
 
-def _added(amount: Size) -> frozenset[str]:
-    """The names that stand in a sum by themselves, and are added."""
+def _alone(amount: Size) -> frozenset[str]:
+    """The names that stand in a sum by themselves."""
     terms = () if isinstance(amount, int) else amount.num
-    alone = [m[0] for m, k in terms if k > 0 and len(m) == 1]
+    alone = [m[0] for m, _ in terms if len(m) == 1]
     return frozenset(a.name for a, power in alone if power == 1 and isinstance(a, Name))
 
 
 def _floor(p: str, low: int) -> Constraint:
-    what = "an amount of padding" if low == 0 else "a size"
+    what = "an amount, or an index" if low == 0 else "a size"
     return Constraint(AtMost(low, named(p)), f"{p} is {what}", p)
 
 

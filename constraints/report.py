@@ -25,8 +25,8 @@ class Report:
 
 
 def report(system: System, seconds: float, everything: bool = False) -> Report:
-    """Both engines' account of a system, the slower one within a time limit."""
-    counted = _counted(system)
+    """Both engines' account of a system, each within a time limit."""
+    counted = _counted(system, seconds)
     solver = Solver(system, seconds)
     shown = system.constraints if everything or _empty(counted) else solver.necessary()
     return Report(
@@ -40,9 +40,9 @@ def report(system: System, seconds: float, everything: bool = False) -> Report:
     )
 
 
-def _counted(system: System) -> Space | str:
+def _counted(system: System, seconds: float) -> Space | str:
     try:
-        return space(system)
+        return space(system, seconds=seconds)
     except Unsupported as reason:
         return str(reason)
 

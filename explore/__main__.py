@@ -9,7 +9,7 @@ explore devices                     what there is to run on
 import argparse
 import difflib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +18,7 @@ from ir.command import add_set, guard, sizes_of
 from ir.errors import UserError
 
 if TYPE_CHECKING:
+    from constraints.devices import Limit
     from explore.front import Objective
     from explore.run import Run, Target
 
@@ -80,6 +81,14 @@ def _start(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     add_set(parser)
     parser.add_argument("--families", metavar="A,B", help="only these")
+    parser.add_argument(
+        "--limit",
+        type=_limit,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="a number of the device, replaced; several as group_dims=256,256,64",
+    )
     parser.add_argument("--domain", choices=("io-optimal",), help="narrow all parameters")
     parser.add_argument("--max-memory", type=_bytes, metavar="64MiB")
     parser.add_argument("--max-error", type=float, default=1e-4, metavar="E")
@@ -106,10 +115,11 @@ def _start(argv: list[str]) -> int:
         strategy=given.strategy,
         against=_peers(given.against),
         sizes=tuple(sorted(sizes_of(given).items())),
+        limits=tuple(sorted(dict(given.limit).items())),
     )
     source = Source(_read(given.program), str(given.program))
     source.program(options)
-    target = _target(given.device, given.profile)
+    target = _target(given.device, given.profile, options.limits)
     folder = given.out or new_folder(given.program.stem)
     return _ran(lambda: start(source, options, target, folder))
 
@@ -135,18 +145,18 @@ def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
     return 0
 
 
-def _target(device: str | None, profile: str | None) -> "Target":
+def _target(device: str | None, profile: str | None, limits: "Iterable[Limit]") -> "Target":
+    from constraints.devices import profile as named
+    from constraints.devices import with_overrides
     from explore.run import Target
 
     if profile is not None:
-        from constraints.devices import profile as named
-
-        return Target(named(profile), None)
+        return Target(with_overrides(named(profile), limits), None)
     from codegen.devices import choose
     from explore.target import profile_of
 
     found = choose(device)
-    return Target(profile_of(found), found)
+    return Target(with_overrides(profile_of(found), limits), found)
 
 
 def _read(file: Path) -> str:
@@ -273,6 +283,12 @@ def _count(text: str) -> int:
 
 def _bytes(text: str) -> int:
     return _told(parse_bytes, text)
+
+
+def _limit(text: str) -> "Limit":
+    from constraints.devices import limit
+
+    return _told(limit, text)
 
 
 def _seconds(text: str) -> float:

@@ -70,6 +70,11 @@ class Candidates:
         form = self.forms[self.form_of[number]]
         return Task(number, form.program, self.variants[number].parameters)
 
+    def certified(self, number: int) -> bool:
+        """Whether a point satisfies every constraint, in whole numbers of any length."""
+        form = self.forms[self.form_of[number]]
+        return allowed(form.system, dict(self.variants[number].parameters))
+
     def search(self, options: Options) -> Search:
         """The order in which to try them."""
         return search_over(

@@ -100,7 +100,6 @@ def _source(record: Record) -> str:
 
 
 def _constraints(run: Run, record: Record) -> list[str]:
-    from constraints.devices import profile
     from explore.domain import narrowed
     from explore.options import Options
     from explore.run import Source, target_again
@@ -109,8 +108,7 @@ def _constraints(run: Run, record: Record) -> list[str]:
     known = run.environment
     options = Options.from_json(known.options)
     program = Source(known.program, str(known.options["file"])).program(options)
-    name = known.options.get("profile")
-    for_what = profile(str(name)) if name else target_again(known).profile
+    for_what = target_again(known, options).profile
     lowering = lowered(program, record.variant.family, record.variant.form)
     lowering = narrowed(lowering, program, for_what, options.domain)
     system = constraints(lowering, for_what, options.max_memory)

@@ -88,8 +88,13 @@ class Loop:
         self.round, self.delivered = chosen, 0
         self.made = {}
         for n in chosen:
-            if self.candidates.variants[n].id not in self.before:
+            if self.candidates.variants[n].id in self.before:
+                continue
+            if self.candidates.certified(n):
                 self.builders.submit(self.candidates.task(n))
+            else:
+                failed = Failed("constrain", "the point does not satisfy its constraints")
+                self.made[n] = Made(None, None, None, None, 0.0, failed)
 
     def _build(self) -> None:
         """Until all of the round is built and handed on."""

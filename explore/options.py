@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from constraints.devices import Limit
 from explore.search import Strategy
 
 POOL = 10  # candidates drawn for each variant to be tried
@@ -25,6 +26,7 @@ class Options:
     strategy: Strategy = "guided"
     against: tuple[str, ...] = ()  # peers to measure in the same run
     sizes: tuple[tuple[str, int], ...] = ()  # --set
+    limits: tuple[Limit, ...] = ()  # --limit: numbers of the device, replaced
 
     @property
     def workers(self) -> int:
@@ -34,7 +36,7 @@ class Options:
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
         plain = asdict(self)
-        return plain | {"sizes": dict(self.sizes)}
+        return plain | {"sizes": dict(self.sizes), "limits": dict(self.limits)}
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Options":
@@ -44,4 +46,6 @@ class Options:
         kept["families"] = tuple(kept["families"])
         kept["against"] = tuple(kept["against"])
         kept["sizes"] = tuple(sorted(kept["sizes"].items()))
+        limits = kept.get("limits", {})
+        kept["limits"] = tuple(sorted((name, tuple(values)) for name, values in limits.items()))
         return Options(**kept)

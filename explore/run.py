@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codegen.devices import Device, choose, devices, working
-from constraints.devices import Profile
+from constraints.devices import Profile, profile, with_overrides
 from explore.again import measure_again
 from explore.bounds import products
 from explore.candidates import candidates
@@ -187,20 +187,18 @@ def resume(folder: Path) -> tuple[Run, bool]:
         stored = store.environment
     options = Options.from_json(stored.options)
     source = Source(stored.program, str(stored.options["file"]))
-    target = target_again(stored)
+    target = target_again(stored, options)
     now = environment_of(source, options, target)
     with Store.resume(folder, now) as store:
         return _explore(store, source.program(options), options, target)
 
 
-def target_again(stored: Environment) -> Target:
+def target_again(stored: Environment, options: Options) -> Target:
     """The device of a stored run, or another if it is not here: then resuming is refused."""
-    from constraints.devices import profile
-
     if name := stored.options.get("profile"):
-        return Target(profile(name), None)
+        return Target(with_overrides(profile(name), options.limits), None)
     device = device_of(stored) or choose(None)
-    return Target(profile_of(device), device)
+    return Target(with_overrides(profile_of(device), options.limits), device)
 
 
 def device_of(stored: Environment) -> Device | None:

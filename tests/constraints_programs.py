@@ -3,10 +3,11 @@
 # key: e term, n size
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
 
 from constraints.bytes import bytes_of
-from constraints.devices import MALI_G72, Profile, with_overrides
+from constraints.devices import MALI_G72, Profile
 from ir.errors import IllTyped
 from ir.nat import Size, named
 from ir.nodes import (
@@ -40,7 +41,7 @@ from ir.typing import elem_of, type_of
 
 ZERO = Lit(0.0, FLOAT)
 R, S, T, V = named("R"), named("S"), named("T"), named("V")
-SMALL = with_overrides(MALI_G72, {"group_items": 12, "local_bytes": 96, "private_words": 8})
+SMALL = replace(MALI_G72, group_items=12, local_bytes=96, private_words=8)
 
 
 def double(t: Type) -> Lam:
@@ -126,6 +127,21 @@ def picked(n: int) -> Program:
     pick = lam("t", Array(FLOAT, S), lambda t: At(T, t))
     body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Map(pick, Split(S, x)))
     return Program("picked", (Param(x),), body, ("S", "T"))
+
+
+def picked_of_four(n: int) -> Program:
+    """Element T of each tile of four: the first has index 0."""
+    x = Var("x", Array(FLOAT, n))
+    pick = lam("t", Array(FLOAT, 4), lambda t: At(T, t))
+    body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Map(pick, Split(4, x)))
+    return Program("picked_of_four", (Param(x),), body, ("T",))
+
+
+def cropped(n: int) -> Program:
+    """All but the last R, of which there may be none."""
+    x = Var("x", Array(FLOAT, n))
+    body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Pad(0, -R, ZERO, x))
+    return Program("cropped", (Param(x),), body, ("R",))
 
 
 # ---- legality, in numbers

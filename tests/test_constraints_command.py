@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from constraints.__main__ import main
-from constraints.devices import MALI_G72, profile, with_overrides
+from constraints.devices import MALI_G72, limit, profile, with_overrides
+from constraints.report import report
+from constraints.terms import AtMost, Constraint, System
 from ir.errors import UserError
+from ir.nat import named
 
 TILED = """
 tiled(x : [float]24) =
@@ -117,6 +120,48 @@ def test_mistakes_end_in_a_message(
 
 def test_profiles_are_data() -> None:
     assert profile("mali-g72").group_items == 384
-    assert with_overrides(MALI_G72, {"cores": 1}).cores == 1
-    with pytest.raises(UserError, match="at least 1"):
-        with_overrides(MALI_G72, {"cores": 0})
+    assert with_overrides(MALI_G72, [limit("cores=1")]).cores == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("group_dims=256,128,64", "group_dims", (256, 128, 64)),
+        ("vector_widths=4", "vector_widths", (4,)),
+        ("dedicated_local=1", "dedicated_local", True),
+        ("results=8,64", "results", (8, 64)),
+    ],
+)
+def test_every_number_of_a_profile_can_be_replaced(text: str, name: str, value: object) -> None:
+    assert getattr(with_overrides(MALI_G72, [limit(text)]), name) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cores=0", "at least 1"),
+        ("cores=1,2", "is one number"),
+        ("group_dims=4", "is 3 numbers, found 4"),
+        ("dedicated_local=2", "is 0 or 1"),
+        ("name=1", "no number name"),
+        ("cores=-1", "expected NAME=N"),
+        ("cores", "expected NAME=N"),
+    ],
+)
+def test_what_is_no_number_of_a_profile_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        with_overrides(MALI_G72, [limit(text)])
+
+
+def test_counting_ends_with_the_time() -> None:
+    """Twenty parameters whose product is bounded, pair by pair: too many to list."""
+    names = [f"p{i}" for i in range(20)]
+    partners = zip(names, [*names[7:], *names[:7]], strict=True)
+    pairs = [AtMost(named(a) * named(b), 4096) for a, b in partners]
+    found = [Constraint(AtMost(1, named(p)), f"{p} is a size", p) for p in names]
+    found += [Constraint(r, "small", "test") for r in pairs]
+    known = report(System(tuple(names), tuple(found)), seconds=0.2)
+    assert known.count is None
+    assert known.at_most is not None
+    assert known.uncounted is not None
+    assert known.uncounted.startswith("the time was up")

@@ -7,30 +7,34 @@ no more than the device has, and if it is worth what its family asks.
 # key: p parameter
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from constraints_programs import types_and_nodes_hold
 
 from codegen.compile import generate
-from constraints.devices import MALI_G72, Profile, with_overrides
+from codegen.prove import demand_proofs
+from codegen.runtime import Session
+from constraints.devices import MALI_G72, Profile
 from constraints.enumerate import space
 from constraints.quantities import peak_at, quantities
 from constraints.solver import Answer, Solver
 from constraints.terms import ratio
 from explore.lowering import bound, lowering
 from explore.space import constraints
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
 from ir.parse import parse_file
 from rewrites.families import Lowering
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = {"C": 4, "M": 6, "H": 7, "W": 7}
 LOCAL, GROUP, MEMORY = 2048, 64, 12_000
-TIGHT = with_overrides(
-    MALI_G72, {"group_items": GROUP, "local_bytes": LOCAL, "private_words": 24, "code": 400}
-)
+TIGHT = replace(MALI_G72, group_items=GROUP, local_bytes=LOCAL, private_words=24, code=400)
 POINTS = 36
 
 Point = dict[str, int]
@@ -100,3 +104,17 @@ def test_a_familys_points_are_the_legal_ones(family: str, form: str) -> None:
     assert min(seen.values()) >= POINTS // 6
     for point in legals[:3]:
         assert solver.certify(point) is Answer.YES
+
+
+@pytest.mark.parametrize(("family", "form"), FORMS)
+def test_legal_points_run_right_on_the_device(family: str, form: str, session: Session) -> None:
+    program = parse_file(EXAMPLES / "vgg.lift", SMALL)
+    low = lowering(program, family, form)
+    inputs = random_inputs(program, seed=Random().randrange(2**31), integers=True)
+    expected = evaluate(program, inputs)
+    for point in space(constraints(low, TIGHT, MEMORY)).sample(2, Random()):
+        made = generate(bound(low.program, point))
+        demand_proofs(made.kernels)
+        built = session.build(made.plan, checking=True)
+        assert np.array_equal(built(inputs), expected), point
+        built.release()

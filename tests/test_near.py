@@ -1,5 +1,6 @@
 """Candidates near a good one: new, legal, and no further than a step or two."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,14 @@ def test_what_is_near_compiles_to_what_was_inferred(several):
         form = next(f for f in several.forms if (f.family, f.name) == (low.family, low.form))
         made = generate(bound(low.program, point), max_work_group=CPU.group_items)
         assert not list(disagreements(form.known, point, made))
+
+
+def test_what_breaks_a_constraint_is_not_certified(several):
+    assert all(several.certified(n) for n in range(0, len(several.variants), 7))
+    variant = several.variants[0]
+    wrong = tuple((p, v + 1000) for p, v in variant.parameters)
+    several.variants[0] = replace(variant, parameters=wrong)
+    assert not several.certified(0)
 
 
 def test_a_search_goes_on_into_what_is_near(several):
