@@ -88,6 +88,7 @@ WINDOWS = [
       "transpose(map(row -> slide(2, 1, {}), xss))", "row", "z"),
     C(slides.split_slide, "every element is in a window", "a : [float]7, b : [float]8",
       "split(1, slide(3, 2, {}))", "a", "b"),
+    C(slides.close_gaps, "windows leave gaps", XS, "slide(2, {}, xs)", "3", "2"),
     C(slides.round_windows, "k does not divide their number", XS, "slide(3, 1, xs)",
       {"k": 3}, {"k": 2}),
     C(slides.round_windows, "windows are one apart", XS, "slide(3, {}, xs)", "1", "2", {"k": 3}),

@@ -4,7 +4,6 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable
 from random import Random
 
 import bilinear_instances
@@ -12,29 +11,28 @@ import instances
 import numpy as np
 import pytest
 import spectral_instances
+from conditions import CONDITIONS
 from terms import Terms, nameless, well_formed
 
 import rewrites
 from ir.inputs import Data, random_inputs
 from ir.interpret import evaluate
 from ir.nat import named
-from ir.nodes import Edge, Expr, Level, Lit, Map, Pad, PadEdge, Program, Var
+from ir.nodes import Edge, Expr, Level, Lit, Pad, PadEdge, Program, Var
 from ir.parse import parse
 from ir.show import show
 from ir.terms import free, subterms
-from ir.types import FLOAT, Array, equal
+from ir.types import FLOAT, equal
 from ir.typing import type_of
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_capture as captures
 from rewrites import laws_correlate as by_spectra
-from rewrites import laws_fourier as fourier
 from rewrites import laws_hoist as out
 from rewrites import laws_interchange as nests
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
 from rewrites import laws_pad as pads
-from rewrites import laws_paired as paired
 from rewrites import laws_plane as planes
 from rewrites import laws_product as products
 from rewrites import laws_reduce as folds
@@ -42,14 +40,11 @@ from rewrites import laws_rows as over_rows
 from rewrites import laws_slide as slides
 from rewrites import laws_spectra as spectra
 from rewrites import laws_toeplitz as matrices
-from rewrites import laws_units as units
 from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
-from rewrites import laws_zip as zips
 from rewrites.check import same_data
 from rewrites.laws_columns import by_columns
 from rewrites.rule import Argument, Rule, Unsound, apply_rule
-from rewrites.spectra import COMPLEX, dft, irdft, rdft
 from rewrites.strategy import seq
 
 ENOUGH = 100
@@ -128,64 +123,31 @@ def test_a_rule_keeps_type_and_meaning(rule: Rule) -> None:
     pytest.fail(f"the rule applied to only {len(seen)} different terms")
 
 
-# ---- twins: where a side condition is violated, the rule must not apply
+# ---- twins: what is not of its pattern, a rule must not apply to (side conditions: conditions.py)
 
 XS, YS, XSS = "xs : [float]6", "ys : [float]6", "xss : [[float]3]2"
 BOTH = f"{XS}, {YS}"
-ROW_PAD = "map(row -> pad(1, 1, {}, row), xss)"
-HIDDEN = "reduce(0.0, (acc, x) -> (let acc = x * x  acc + 1.0), xs)"
 SUM = "reduce({}, (acc, x) -> acc + x, {})"
-ZS = "xs : [(float, float)]4"
 ROWS_ADDED = "reduce(generate(3, i -> {}), (acc, row) -> map(x -> x.0 + x.1, zip(acc, {})), xss)"
 FIRST_DROPPED = "pad_any(-1, 0, pad(1, 0, 0.0, row))"
 OVER = "map(w -> reduce(0.0, (a, (x, h)) -> a + {}, zip(w, {})), slide(2, 1, {}))"
-SQUARES = "map(c -> map(x -> x * x, c), map(c -> pad(0, 1, 0.0, c), {}))"
-PAD_PLUS = "map(w -> map(r -> map(x -> x + 1.0, r), w), slide(2, 1, pad(1, 1, 0.0, xss)))"
-
-
-def show_transform(transform: Callable[[Expr, int], Expr], n: int) -> str:
-    """A transform of length n of xs, as text."""
-    size = n // 2 + 1 if transform is irdft else n
-    elem = FLOAT if transform is rdft else COMPLEX
-    return show(transform(Var("xs", Array(elem, size)), n))
-
-
-PARTS = "reduce(0.0, (acc, x) -> acc {} x, map(c -> reduce({}, (a, x) -> {}, {}), split(2, xs)))"
 
 REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     # lowering
     (lower.to_parallel, {"level": Level.LOCAL, "dim": 0}, XS, "split(2, xs)"),
-    (lower.to_parallel, {"level": Level.LOCAL, "dim": 3}, XS, "map(x -> -x, xs)"),
     (lower.to_seq, {}, XS, "mapSeq(x -> -x, xs)"),
     (lower.to_reduce_seq, {}, XS, "reduceSeq(0.0, (acc, x) -> acc + x, xs)"),
     (lower.copy, {}, "x : float", "-x"),
     (lower.copy_deep, {}, "x : (float, float)", "x"),
-    (lower.store, {}, XS, "store(xs)"),
     # maps
     (maps.fuse_maps, {}, XS, "map(x -> -x, join(split(2, xs)))"),
-    (maps.fuse_zip, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
-    (maps.constant_part, {}, XS, "map((x, i) -> x * i, zip(xs, generate(6, i -> i * 1.0)))"),
-    (zips.unused_part, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
     (maps.constant_part, {}, XS, "map(x -> -x, generate(6, i -> 1.0))"),
-    (maps.fission, {"place": (0,)}, XSS, "map(row -> map(x -> -x, row), xss)"),
-    (maps.fission, {"place": (0, 0)}, XSS, "map(row -> map(x -> -x, row), xss)"),
-    (maps.split_map, {"k": 4}, XS, "map(x -> -x, xs)"),
-    (maps.split_map, {"k": 0}, XS, "map(x -> -x, xs)"),
     (maps.unit_map, {}, XS, "at(0, xs)"),
-    (maps.round_map, {"k": 3}, XS, "map(x -> -x, xs)"),
-    (maps.extend_map, {"r": -1}, XS, "map(x -> -x, xs)"),
     (nests.interchange, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
-    (nests.interchange_rows, {}, XSS, "map(row -> map(x -> x + at(0, row), row), xss)"),
-    (nests.interchange_zip, {}, XSS, "map(row -> map((x, y) -> x + y, zip(row, row)), xss)"),
-    (nests.interchange_mapped, {}, XSS, "map(row -> map(x -> x + at(0, row), row), xss)"),
     (nests.concat_outside, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (nests.interchange_beside, {}, XSS, "map(row -> at(0, row), xss)"),
-    (nests.pair, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (nests.collapse, {}, XSS, "map(row -> at(0, row), xss)"),
     (maps.pull_view, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
-    (maps.pull_view, {}, XSS, "map(row -> pad(1, 0, 0.0, row), xss)"),
-    (maps.pull_view, {}, XSS, "map(row -> pad(-1, 0, at(0, row), map(x -> -x, row)), xss)"),
-    (maps.inline_view, {}, XS, "let! y = map(x -> -x, xs) zip(y, y)"),
     # reductions
     (folds.split_reduce, {"k": 4}, XS, SUM.format(0.0, "xs")),
     (folds.unjoin_reduce, {}, XS, SUM.format(0.0, "xs")),
@@ -194,119 +156,34 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         "reduce(0.0, (acc, row) -> reduce(1.0, (a, x) -> a + x, row), xss)",
     ),
     (
-        folds.join_reduce, {}, XSS,
-        "reduce(0.0, (acc, row) -> reduce(acc, (a, x) -> a + x * at(0, row), row), xss)",
-    ),
-    (
-        folds.interchange_reduce, {}, XSS,
-        "reduce(0.0, (acc, row) -> reduce(acc, (a, x) -> x - a, row), xss)",
-    ),
-    (
-        folds.interchange_reduce, {}, XSS,
-        "reduce(0.0, (acc, row) -> reduce(acc, (a, x) -> a + x * at(0, row), row), xss)",
-    ),
-    (
         captures.carry, {"x": Var("b", FLOAT)}, f"{XS}, b : float",
         "reduce(b, (acc, x) -> acc + x, xs)",
     ),
     (folds.fuse_reduce, {}, XS, SUM.format(0.0, "xs")),
-    (
-        folds.flatten_fold, {}, XSS,
-        "reduce(0.0, (acc, row) -> acc + reduce(1.0, (a, x) -> a + x, row), xss)",
-    ),
-    (
-        folds.flatten_fold, {}, XSS,
-        "reduce(0.0, (acc, row) -> acc + reduce(0.0, (a, x) -> max(a, x), row), xss)",
-    ),
-    (folds.absorb_init, {}, f"{XS}, b : float", SUM.format(1.0, "xs") + " + b"),
-    (folds.absorb_init, {}, f"{XS}, b : float", SUM.format(0.0, "xs") + " * b"),
-    (
-        folds.absorb_init, {}, f"{XSS}, b : float",
-        "reduce(0.0, (acc, row) -> reduce(0.0, (a, x) -> a + x, row), xss) + b",
-    ),
-    (folds.zip_joins, {}, f"{XSS}, zs : [[float]2]3", "zip(join(xss), join(zs))"),
     (folds.interchange_map_reduce, {}, XSS, "map(row -> at(0, row), xss)"),
-    (
-        folds.interchange_map_reduce, {}, XSS,
-        "map(row -> reduce(0.0, (acc, x) -> acc + x * at(0, row), row), xss)",
-    ),
-    (
-        folds.interchange_reduce_map, {}, f"{XSS}, zs : [float]3",
-        "reduce(zs, (acc, row) -> map((a, x) -> a + x * at(0, acc), zip(acc, row)), xss)",
-    ),
-    (folds.partial_reduce, {"k": 4}, XS, SUM.format(0.0, "xs")),
-    (folds.partial_reduce, {"k": 2}, XS, "reduce(0.0, (acc, x) -> acc - x, xs)"),
-    (folds.partial_reduce, {"k": 2}, XS, HIDDEN),
-    (
-        folds.partial_reduce, {"k": 1}, XSS,
-        "reduce(0.0, (acc, row) -> reduce(0.0, (a, x) -> a + x, row), xss)",
-    ),
-    (folds.reorder_fold, {"s": 2}, XS, "reduce(0.0, (acc, x) -> x - acc, xs)"),
-    (folds.reorder_fold, {"s": 2}, XS, HIDDEN),
-    (folds.reorder_fold, {"s": 4}, XS, SUM.format(0.0, "xs")),
     (folds.stride_parts, {}, XS, SUM.format(0.0, "map(c -> at(0, c), split(2, xs))")),
-    (folds.stride_parts, {}, XS, PARTS.format("-", 0.0, "a + x", "c")),
-    (folds.stride_parts, {}, XS, PARTS.format("+", 1.0, "a + x", "c")),
-    (folds.stride_parts, {}, XS, PARTS.format("+", 0.0, "max(a, x)", "c")),
-    (folds.stride_parts, {}, XS, PARTS.format("+", 0.0, "a + x", "pad(-1, 0, 0.0, c)")),
-    (units.round_fold, {"k": 3}, XS, SUM.format(0.0, "xs")),
-    (units.round_fold, {"k": 4}, XS, "reduce(0.0, (acc, x) -> acc + exp(x), xs)"),
-    (units.round_fold, {"k": 4}, XS, "reduce(0.0, (acc, x) -> max(acc, x * x), xs)"),
-    (units.round_fold, {"k": 4}, XS, "reduce(0.0, (acc, x) -> x - acc, xs)"),
-    (units.round_fold, {"k": 4}, f"{XS}, b : float", "reduce(0.0, (acc, x) -> acc + x * b, xs)"),
     # vectors
-    (vectors.vectorize_map, {"v": 4}, XS, "map(x -> -x, xs)"),
-    (vectors.vectorize_map, {"v": 2}, XS, "map(x -> 1.0, xs)"),
-    (vectors.vectorize_map, {"v": 2}, XS, "map(x -> (x, 1.0), xs)"),
     (vectors.vectorize_map, {"v": 2}, XSS, "map(row -> asVector(3, row), xss)"),
-    (vectors.partial_reduce_vector, {"k": 4, "v": 2}, XS, SUM.format(0.0, "xs")),
     (vectors.partial_reduce_vector, {"k": 3, "v": 2}, XS, SUM.format(0.0, "xs")),
-    (vectors.partial_reduce_vector, {"k": 6, "v": 2}, XS, "reduce(0.0, (a, x) -> a + 1.0, xs)"),
-    (vectors.partial_reduce_vector, {"k": 6, "v": 2}, XS, "reduce(0.0, (a, x) -> x - a, xs)"),
     # views
     (views.join_split, {}, XSS, "join(xss)"),
-    (views.split_join, {}, XSS, "split(2, join(xss))"),
     (views.transpose_twice, {}, XSS, "transpose(xss)"),
     (views.map_transpose_twice, {}, "xs : [[[float]2]2]2", "map(x -> transpose(x), xs)"),
-    (views.pad_nothing, {}, XS, "pad(1, 0, 0.0, xs)"),
     (views.get_tuple, {}, "x : (float, float)", "x.0"),
     (views.scalar_vector, {}, "xs : [float<2>]6", "asScalar(xs)"),
     (views.flat_zip, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
-    (views.unzip, {}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
-    (views.unzip, {}, BOTH, "map((x, y) -> 1.0, zip(xs, ys))"),
-    (views.unzip_reduce, {}, BOTH, "reduce(0.0, (acc, (x, y)) -> acc + x * y, zip(xs, ys))"),
-    (views.unzip_reduce, {}, BOTH, "reduce(0.0, (acc, (x, y)) -> acc + 1.0, zip(xs, ys))"),
-    (views.map_identity, {}, BOTH, "map((x, y) -> (y, x), zip(xs, ys))"),
-    (views.pad_cropped, {}, XS, "pad_any(0, 2, pad_any(0, -1, xs))"),
-    (views.pad_cropped, {}, XS, "pad_clamp(0, 1, pad_any(0, -1, xs))"),
     (views.pad_zip, {}, XS, "pad_clamp(0, 1, xs)"),
-    (views.split_open, {"k": 4}, XS, "xs"),
     (views.split_inner, {"k": 4, "level": 1}, XSS, "xss"),
     (views.split_inner, {"k": 1, "level": 1}, XS, "xs"),
-    (views.join_open, {}, XS, "xs"),
-    (views.join_inner, {"level": 1}, XSS, "xss"),
-    (views.round_open, {"k": 3}, XS, "xs"),
     (views.round_open, {"k": 4}, "xs : [(float, int)]6", "xs"),
-    (views.transpose_open, {}, XS, "xs"),
-    (views.transpose_inner, {"level": 1}, XSS, "xss"),
     (views.split_zip, {}, XS, "split(2, xs)"),
-    (views.reorder_nothing, {}, XS, "reorder(i -> 5 - i, xs)"),
     # windows and edges
     (slides.tile_slide, {"u": 4}, XS, "slide(3, 2, xs)"),
-    (slides.tile_slide, {"u": 5}, XS, "slide(3, 1, xs)"),
-    (slides.tile_slide, {"u": 2}, XS, "slide(3, 1, xs)"),
-    (slides.tile_slide, {"u": 8}, XS, "slide(3, 1, xs)"),
-    (slides.tile_slide, {"u": 4}, "xs : [float]7", "slide(3, 2, xs)"),
     (slides.strict_slide, {}, XS, "slide_strict(2, 2, xs)"),
     (slides.slide_map, {}, XS, "slide(2, 2, xs)"),
-    (slides.map_slide, {}, XS, "map(w -> map(x -> x + at(0, w), w), slide(2, 1, xs))"),
     (slides.pad_map, {}, XS, "pad(1, 1, 0.0, map(x -> x + 1.0, xs))"),
     (slides.map_pad_edge, {}, XS, "map(x -> x + 1.0, pad(1, 1, 0.0, xs))"),
-    (slides.map_pad, {}, XSS, "map(row -> at(0, row), pad(1, 1, 0.0, xss))"),
-    (slides.rows_pad, {}, XSS, ROW_PAD.format("at(0, row)")),
-    (slides.pad_rows, {}, f"{XSS}, z : [float]3", "transpose(pad(1, 1, z, xss))"),
     (slides.slide_rows, {}, XSS, "transpose(map(row -> split(1, row), xss))"),
-    (slides.split_slide, {}, "xs : [float]8", "split(1, slide(3, 2, xs))"),
     (slides.slide_slide, {}, XSS, "slide(1, 1, map(row -> split(1, row), xss))"),
     (slides.close_gaps, {}, XS, "slide(2, 2, xs)"),
     (planes.planes, {}, XS, "slide(2, 1, xs)"),
@@ -316,46 +193,16 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (planes.fuse_reduce_zip, {}, BOTH,
      "reduce(0.0, (a, (x, y)) -> a + x * y, zip(xs, ys))"),
     # room
-    (pads.pad_slide, {}, XS, "pad_clamp(0, 2, slide(3, 1, xs))"),
-    (pads.pad_slide, {}, XS, "pad_any(1, 2, slide(3, 1, xs))"),
-    (pads.pad_slide, {}, XS, "pad_any(0, -2, slide(3, 1, xs))"),
     (pads.pad_transpose, {}, XSS, "pad(0, 1, 0.0, transpose(xss))"),
     (pads.rows_pad_edge, {}, "xss : [[[float]2]3]2",
      "map(x -> map(y -> pad_any(0, 1, y), x), transpose(xss))"),
-    (pads.pad_join, {}, XSS, "pad_clamp(0, 1, join(xss))"),
-    (pads.pad_join, {}, XSS, "pad_any(0, -1, join(xss))"),
-    (pads.pad_split, {}, XS, "pad_clamp(0, 1, split(2, xs))"),
-    (pads.pad_pad, {}, XS, "pad_any(0, 1, pad_mirror(1, 1, xs))"),
-    (pads.pad_pad, {}, XS, "pad_clamp(0, 1, pad(1, 1, 0.0, xs))"),
     (pads.pad_pad, {}, XS, "pad_any(1, 0, pad(1, 1, 0.0, xs))"),
-    (pads.rows_pad_pad, {}, f"{XSS}, z : [float]3",
-     "map(row -> pad_any(0, 1, row), pad(1, 1, z, xss))"),
-    (pads.rows_pad_pad, {}, XSS, "map(row -> map(x -> x + 1.0, row), pad(1, 1, 0.0, xss))"),
     (pads.map_join, {}, XSS, "map(row -> at(0, row), split(1, xss))"),
-    (pads.map_split, {}, XS, "map(c -> map(x -> x + at(0, c), c), split(2, xs))"),
-    (pads.view_store, {}, XSS, "map(row -> map(x -> x + 1.0, row), store(xss))"),
-    (pads.view_store, {}, f"{XSS}, i : [float]3", "map(row -> zip(row, i), store(xss))"),
-    (pads.pad_zeros, {}, XS, "pad_clamp(0, 1, xs)"),
     (pads.pad_zeros, {}, "xs : [(float, int)]6", "pad_any(0, 1, xs)"),
     (pads.fission_zip, {"place": (0,)}, BOTH, "map((x, y) -> -x + x * y, zip(xs, ys))"),
     (pads.fission_zip, {"place": ()}, BOTH, "map((x, y) -> x + y, zip(xs, ys))"),
     (pads.fission_zip, {"place": (0, 0)}, f"zs : [[float]3]6, {XS}",
      "map((z, x) -> (map(z -> -z, z), x), zip(zs, xs))"),
-    # transforms
-    (fourier.split_dft, {"r": 3}, ZS, show_transform(dft, 4)),
-    (fourier.split_dft, {"r": 4}, ZS, show_transform(dft, 4)),
-    (paired.split_dft_tabled, {"r": 3}, ZS, show_transform(dft, 4)),
-    (paired.split_dft_tabled, {"r": 4}, ZS, show_transform(dft, 4)),
-    (paired.pair_rdft, {}, "xs : [float]5", show_transform(rdft, 5)),
-    (paired.pair_irdft, {}, "xs : [(float, float)]2", show_transform(irdft, 2)),
-    (fourier.dft_of_two, {}, ZS, show_transform(dft, 4)),
-    (fourier.split_rdft, {}, XS, show_transform(rdft, 6)),
-    (fourier.rdft_of_two, {}, "xs : [float]4", show_transform(rdft, 4)),
-    (fourier.split_irdft, {}, ZS, show_transform(irdft, 6)),
-    (fourier.irdft_of_two, {}, "xs : [(float, float)]3", show_transform(irdft, 4)),
-    (slides.round_windows, {"k": 2}, XS, "slide(3, 1, xs)"),
-    (slides.round_windows, {"k": 3}, XS, "slide(3, 2, xs)"),
-    (slides.pad_twice, {}, XS, "pad(1, 0, 1.0, pad(0, 1, 2.0, xs))"),
     (slides.pad_twice, {}, XS, "pad(1, 0, 1.0, pad(0, -1, 1.0, xs))"),
     (
         slides.windows_across, {}, "xss : [[float]4]3",
@@ -366,37 +213,10 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         slides.windows_down, {}, "xss : [[float]4]3",
         "map(cols -> map(w -> at(0, cols), slide(2, 1, transpose(cols))), slide(2, 1, xss))",
     ),
-    (folds.release_init, {}, XS, SUM.format(0.0, "xs")),
-    (folds.release_init, {}, XS, "reduce(1.0, (acc, x) -> x - acc, xs)"),
-    (views.fewest_transposes, {}, "xs : [[[float]2]2]2", "transpose(map(r -> transpose(r), xs))"),
     # bilinear maps: a window that is no slide by one, not 0 first, not bilinear, not all windows
     (
         bilinear.fewer_products, {"m": (3,), "r": (2,)}, BOTH,
         "map(w -> dot(w, at(0, split(2, ys))), slide(2, 2, xs))",
-    ),
-    (
-        bilinear.fewer_products, {"m": (2,), "r": (3,)}, f"{XS}, g : [float]3",
-        "map(w -> dot(w, g), slide(3, 2, xs))",
-    ),
-    (
-        bilinear.fewer_products, {"m": (4,), "r": (3,)}, f"{XS}, g : [float]3",
-        "map(w -> reduce(1.0, (acc, (x, h)) -> acc + x * h, zip(w, g)), slide(3, 1, xs))",
-    ),
-    (
-        bilinear.fewer_products, {"m": (4,), "r": (3,)}, f"{XS}, g : [float]3",
-        "map(w -> reduce(0.0, (acc, (x, h)) -> acc + x * x * h, zip(w, g)), slide(3, 1, xs))",
-    ),
-    (
-        bilinear.fewer_products, {"m": (4,), "r": (3,)}, f"{XS}, g : [float]3",
-        "map(w -> reduce(0.0, (acc, (x, h)) -> acc + max(x, h), zip(w, g)), slide(3, 1, xs))",
-    ),
-    (
-        bilinear.fewer_products, {"m": (1,), "r": (6,)}, f"{XS}, g : [float]6",
-        "map(w -> dot(w, g), slide(6, 1, xs))",
-    ),
-    (
-        bilinear.fewer_products, {"m": (2,), "r": (3,)}, f"{XS}, g : [float]3",
-        "map(w -> dot(w, g), slide(3, 1, xs))",
     ),
     (
         products.fewer_blocks, {}, "xss : [[float]4]3, yss : [[float]4]2",
@@ -405,10 +225,6 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (
         products.fewer_blocks, {}, "xss : [[float]4]2, yss : [[float]4]2",
         "map(x -> map(y -> reduce(1.0, (acc, (a, b)) -> acc + a * b, zip(x, y)), yss), xss)",
-    ),
-    (
-        products.round_product, {"k": 2}, "xss : [[float]4]2, yss : [[float]4]6",
-        "map(x -> map(y -> dot(x, y), yss), xss)",
     ),
     (bilinear.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
     (bilinear.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
@@ -454,22 +270,13 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (spectra.three_sums, {}, XSS, SUM.format("0.0", "at(0, xss)")),
     (spectra.three_sums, {}, XSS, ROWS_ADDED.format("0.0", "row")),
     (out.hoist, {"term": Var("q", FLOAT)}, XS, "map(x -> -x, xs)"),
-    (out.before_view, {"levels": 2}, XSS, PAD_PLUS),
     (out.before_view, {"levels": 2}, XSS, "map(row -> map(x -> -x, row), xss)"),
-    (out.before_view, {"levels": 2}, XS, SQUARES.format("split(2, xs)")),
-    (out.before_view, {"levels": 2}, XS, SQUARES.format("slide(2, 1, xs)")),
     (out.let_made, {"term": Var("x", FLOAT)}, "x : float", "let! y = -x y + x"),
-    (out.local_as, {"order": (0, 0)}, XSS, "xss"),
-    (out.store_as, {"order": (0, 0)}, XSS, "xss"),
-    (out.store_as, {"order": (0,)}, XSS, "xss"),
     # lets
     (lets.let_out, {}, XSS, "map(row -> (let! y = -(at(0, row)) y), xss)"),
-    (lets.let_out_of_map, {}, XSS, "map(row -> (let! y = -(at(0, row)) y + y), xss)"),
     (lets.let_beside, {}, XSS, "map(row -> map(x -> x + 1.0, row), xss)"),
-    (lets.inline_once, {}, "x : float", "let y = -x y + y"),
     (lets.inline_once, {}, "x : float, xs : [float]2", "let y = -x map(x -> x + y, xs)"),
     (lets.drop_let, {}, "x : float", "let y = -x y + y"),
-    (lets.let_view, {}, XSS, "let! y = transpose(xss) transpose(y)"),
 ]  # fmt: skip
 
 NEVER_REFUSED = {lower.to_private, lower.to_local}
@@ -484,20 +291,14 @@ def term(params: str, body: str) -> Expr:
     REFUSALS,
     ids=[f"{r.rewrite.__name__}: {body}"[:60] for r, _, _, body in REFUSALS],
 )
-def test_a_violated_side_condition_is_refused(
+def test_what_is_not_of_its_pattern_is_refused(
     rule: Rule, arguments: dict[str, Argument], params: str, body: str
 ) -> None:
     assert apply_rule(rule, arguments, term(params, body)) is None
 
 
-def test_what_is_shared_must_mean_the_same_outside() -> None:
-    e = term(XS, "map(x -> -x, xs)")
-    assert isinstance(e, Map)
-    assert apply_rule(lower.share, {"term": e.f.body}, e) is None
-
-
 def test_every_rule_has_a_twin() -> None:
-    twins = {r for r, *_ in REFUSALS} | NEVER_REFUSED | {lower.share}
+    twins = {r for r, *_ in REFUSALS} | NEVER_REFUSED | {c.rule for c in CONDITIONS}
     assert [name for name, r in RULES if r not in twins] == []
 
 

@@ -1,19 +1,12 @@
 """Is each side condition of a rule what it is refused for?"""
 
-import conditions_maps
-import conditions_sums
-import conditions_views
 import pytest
 from condition import Case, Condition
+from conditions import CONDITIONS
 
 from ir.parse import parse
 from rewrites.rule import apply_rule
 
-CONDITIONS = [
-    *conditions_maps.CONDITIONS,
-    *conditions_views.CONDITIONS,
-    *conditions_sums.CONDITIONS,
-]
 NAMES = [f"{c.rule.rewrite.__name__}: {c.says}" for c in CONDITIONS]
 
 
