@@ -78,15 +78,20 @@ def shape(t: Type) -> list[Size]:
     return [t.size, *shape(t.elem)] if isinstance(t, Array) else []
 
 
-def panels(dims: int, width: Size, lanes: Size = 1, made: Strategy = skip) -> Strategy:
+def panels(
+    dims: int, width: Size, lanes: Size = 1, made: Strategy = skip, by_step: bool = False
+) -> Strategy:
     """id = undo . store . (rows in panels of `width`, a panel's rows innermost but for `lanes`
-    elements of each); `made` on what is stored"""
+    elements of each); `made` on what is stored. `by_step`: the last dimension, of which a sum takes
+    one in each step, outside of the others of a panel: what a step reads lies together"""
     flat = dims if lanes == 1 else 2  # lanes may go from one row of a row to the next
     opened: Strategy = seq(store(), child(0, made))
     for level in reversed(range(1, flat)):
         opened = seq(transpose_inner(level=level), child(1, opened))
     if lanes != 1:
         opened = seq(split_inner(k=lanes, level=2), child(1, opened))
+    for level in range(2, dims) if by_step else ():
+        opened = seq(transpose_inner(level=level), child(1, opened))
     for _ in range(flat, dims):
         opened = seq(join_inner(level=2), child(1, opened))
     steps = seq(split_open(k=width), child(0, opened))

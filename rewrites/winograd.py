@@ -70,9 +70,9 @@ def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -
     return blocked_kernel(params, form, e)
 
 
-def _taps(panel: Size, d: int) -> Strategy:
+def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
     """Kernels transformed and stored in panels, once if they are constant."""
-    return panels(d + 2, panel, made=beneath(transform_kernel(2, None)))
+    return panels(d + 2, panel, made=beneath(transform_kernel(2, None)), by_step=by_step)
 
 
 def _stored(panel: Size, w: Windowed) -> Strategy:
@@ -97,5 +97,5 @@ def _fused(form: Fused, w: Windowed) -> Strategy:
     """Products and their results by one kernel; data are transformed there too, or stored."""
     data = stored_as([], transform_kernel(w.outer + 1, named("vi")))
     divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(child(1, data)))
-    kernels = nested(w.outer, kernels_of(_taps(form.panel, w.d)))
+    kernels = nested(w.outer, kernels_of(_taps(form.panel, w.d, by_step=True)))
     return seq(divided, kernels, in_one_kernel(form.level, w.outer, w.d))
