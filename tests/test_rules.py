@@ -315,6 +315,14 @@ def test_tiles_of_windows_are_typed_for_any_tile_size() -> None:
     assert equal(type_of(e), type_of(tiled))
 
 
+def test_pads_by_an_amount_that_may_crop_are_not_added_up() -> None:
+    """What the inner crops, the outer does not bring back: an open amount is of either sign."""
+    zero, t = Lit(0.0, FLOAT), named("t")
+    inside = [Pad(0, amount, zero, term(XS, "xs")) for amount in (t, 4 - t)]
+    added = [slides.pad_twice.rewrite(Pad(0, 2, zero, e)) for e in inside]
+    assert added == [Pad(0, t + 2, zero, term(XS, "xs")), None]
+
+
 def test_vectors_form_before_a_stride_and_lanes_stay_together() -> None:
     """A stride over vectors moves whole vectors: lane j keeps the elements j modulo v."""
     e = term("xs : [float]12", SUM.format(0.0, "xs"))
