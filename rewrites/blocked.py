@@ -12,7 +12,7 @@ from functools import partial
 
 from ir.nat import Size, named
 from ir.nodes import Expr, Level
-from ir.typing import size_of
+from ir.typing import size_of, type_of
 from rewrites.alone import one_each
 from rewrites.apart import in_parts, made_apart
 from rewrites.block import longest_inside, on_reduction, parallel, split_innermost
@@ -25,6 +25,7 @@ from rewrites.laws_vector import vectorize_map
 from rewrites.naive import wherever
 from rewrites.normal import normalise
 from rewrites.prepare import Choices, prepare
+from rewrites.relaid import shape
 from rewrites.reshape import beside_one, merge, on_map, rounded, sort
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
@@ -100,6 +101,8 @@ def _in_tiles(params: frozenset[str], form: Blocked, dims: Dims, e: Expr) -> Rew
     lengths = [size_of(m.xs) for m in nest(e)]
     rows = ROWS if any(lengths[d] != 1 for d in dims.rows) else ONE
     columns = COLUMNS if any(lengths[d] != 1 for d in dims.columns) else ONE
+    if form.along and columns is ONE:
+        raise Refused("there is one column: it is loaded along the reduction as it is")
     return seq(*_steps(params, form, dims, rows, columns))(e)
 
 
@@ -148,4 +151,5 @@ WHOLE, SLICED = (1, 5, 2, 4), (2, 1, 5, 4)
 def _stage(form: Blocked, items: Items, t: Expr) -> Strategy:
     if has_vectors(t):
         return staging(items, form.ahead)
-    return side_by_side(items, form.ahead, V if form.along else None)
+    several_lines = any(n != 1 for n in shape(type_of(t))[:-1])
+    return side_by_side(items, form.ahead, V if form.along and several_lines else None)
