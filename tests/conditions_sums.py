@@ -222,7 +222,7 @@ WINDOWS = [
     C(over_rows.by_rows, "windows are multiplied with taps", TAPS,
       opened(ROWS, PLAIN, "two"), "g", "w"),
     C(over_rows.by_rows, "what windows are of are numbers", TAPS, opened(ROWS, PLAIN, "xs"),
-      "pad(0, 1, 0.0, xs)", "pad_any(0, 1, xs)"),
+      "map(x -> -x, pad(0, 1, 0.0, xs))", "map(x -> -x, pad_any(0, 1, xs))"),
     C(over_rows.by_rows, "the taps are the same for all windows", TAPS,
       "map((w, g) -> reduce(0.0, (a, (x, h)) -> a + x * h, zip(w, {})), zip(slide(3, 1, xs), gs))",
       "at(0, gs)", "g"),
