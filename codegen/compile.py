@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import lru_cache
 from math import prod
 
 from codegen import places
@@ -25,7 +25,7 @@ from codegen.views import View
 from codegen.work import ids, work_of
 from ir.errors import Unsupported
 from ir.inputs import components, scalar_of, shape_of
-from ir.nodes import Program
+from ir.nodes import Expr, Program
 from ir.types import BYTES, Type
 
 NO_PATH: tuple[tuple[Axis, Index], ...] = ()
@@ -78,8 +78,14 @@ def _memories(name: str, t: Type, taken: set[str]) -> Memories:
     found = {}
     for where, part in parts_of(t):
         apart = _apart(safe("_".join([name, *map(str, where)])), taken)
-        found[where] = Memory(apart, Space.GLOBAL, scalar_of(part).name, prod(shape_of(part)))
+        found[where] = _memory(apart, scalar_of(part).name, prod(shape_of(part)))
     return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _memory(name: str, scalar: str, elements: int) -> Memory:
+    """One for all programs, so that they may share kernels."""
+    return Memory(name, Space.GLOBAL, scalar, elements)
 
 
 def _apart(name: str, taken: set[str]) -> str:
@@ -110,22 +116,42 @@ def _place(t: Type, memories: Memories) -> Place:
 def _kernel(
     program: Program, stage: Stage, out: str, known: Globals, max_work_group: int
 ) -> Kernel:
-    work = work_of(stage.body, max_work_group)
-    scope = Scope(work.workers)
-    scope.names |= {m.name for _, parts in known.values() for m in parts.values()}
-    scope.names |= {w.name for w in work.workers.values()}
-    env: dict[str, View] = {name: view_of(_place(*known[name])) for name in sorted(stage.reads)}
-    _, body = scope.capture(
-        lambda: Emitter(scope).emit(stage.body, env, _place(*known[stage.name]))
-    )
     order = [p.var.name for p in program.params] + sorted(stage.reads)
-    read = [known[name][1] for name in dict.fromkeys(order) if name in stage.reads]
     last = stage.name == out
-    name = safe(program.name) if last else f"{safe(program.name)}_{stage.name}"
+    return _emitted(
+        safe(program.name) if last else f"{safe(program.name)}_{stage.name}",
+        stage.body,
+        tuple(_given(name, known) for name in dict.fromkeys(order) if name in stage.reads),
+        _given(stage.name, known),
+        frozenset(m.name for _, parts in known.values() for m in parts.values()),
+        max_work_group,
+    )
+
+
+Given = tuple[str, Type, tuple[tuple[tuple[int, ...], Memory], ...]]
+"""What a name stands for, and where that is."""
+
+
+def _given(name: str, known: Globals) -> Given:
+    t, memories = known[name]
+    return name, t, tuple(memories.items())
+
+
+@lru_cache(maxsize=512)
+def _emitted(
+    name: str, e: Expr, reads: tuple[Given, ...], to: Given, taken: frozenset[str], most: int
+) -> Kernel:
+    """The kernel of a term. Variants of a program often differ in others of their kernels only."""
+    work = work_of(e, most)
+    scope = Scope(work.workers)
+    scope.names |= taken | {w.name for w in work.workers.values()}
+    env: dict[str, View] = {x: view_of(_place(t, dict(memories))) for x, t, memories in reads}
+    _, written, made = to
+    _, body = scope.capture(lambda: Emitter(scope).emit(e, env, _place(written, dict(made))))
     kernel = Kernel(
         name,
-        tuple(chain.from_iterable(memories.values() for memories in read)),
-        tuple(known[stage.name][1].values()),
+        tuple(memory for _, _, memories in reads for _, memory in memories),
+        tuple(memory for _, memory in made),
         ids(work.workers),
         work.local_size,
         work.groups,

@@ -20,6 +20,7 @@ from codegen.tree import (
     Store,
     Value,
     kind_of,
+    remembered,
     subvalues,
 )
 from ir.errors import Unsupported
@@ -46,6 +47,7 @@ class Facts:
     global_bytes: int  # loaded and stored in all, caches left aside
 
 
+@remembered
 def facts(kernel: Kernel) -> Facts:
     """The facts about a kernel."""
     unrolled = unrolled_loops(kernel.body)

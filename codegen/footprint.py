@@ -42,10 +42,12 @@ from codegen.tree import (
     Whole,
     kind_of,
     operands,
+    remembered,
     statements,
 )
 
 
+@remembered
 def footprint(kernel: Kernel) -> Footprint:
     found = _with_ids(kernel)
     walker = _Walker(found, {**found.groups, **found.locals})

@@ -11,15 +11,16 @@ from codegen.tree import (
     Space,
     Store,
     loads,
+    remembered,
     statements,
 )
 
 
 def print_program(kernels: Sequence[Kernel], notes: Sequence[str] = ()) -> str:
     """The text of all kernels; `notes` are its first lines, as comments."""
-    writers = [(kernel, Writer(kernel)) for kernel in kernels]
-    texts = [_kernel(kernel, writer) for kernel, writer in writers]
-    helpers = dict.fromkeys(line for _, writer in writers for line in writer.spell.helpers())
+    spelled = [_kernel(kernel) for kernel in kernels]
+    texts = [text for text, _ in spelled]
+    helpers = dict.fromkeys(line for _, called in spelled for line in called)
     half = any(" half" in text or "(half" in text for text in texts)
     head = [f"// {line}".rstrip() for note in notes for line in note.splitlines()]
     if half:
@@ -33,10 +34,13 @@ def print_kernel(kernel: Kernel) -> str:
     return print_program([kernel])
 
 
-def _kernel(kernel: Kernel, writer: Writer) -> str:
+@remembered
+def _kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
+    """The text of a kernel, and the functions that it calls."""
+    writer = Writer(kernel)
     body = writer.write(kernel.body)
     lines = [*_head(kernel), *_tables(kernel, body), *_locals(kernel), *_ids(kernel), *body, "}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", tuple(writer.spell.helpers())
 
 
 def _head(kernel: Kernel) -> list[str]:

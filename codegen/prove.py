@@ -22,7 +22,7 @@ from codegen.injective import impossible
 from codegen.intervals import Meeting, between_barriers, everywhere, nodes
 from codegen.smt import Found, GaveUp, Impossible, Question, ask, satisfies
 from codegen.substitute import evaluate, substitute
-from codegen.tree import Kernel, Space
+from codegen.tree import Kernel, Space, remembered
 from codegen.trial import never_meet
 from codegen.verdicts import Kind, Obligation, Proof, Proved, Refuted, Unproved, Verdict
 from ir.errors import Unsupported
@@ -31,6 +31,7 @@ RANGES, GUARDS, TRIAL, SOLVER = "ranges", "guards", "trial", "Z3"
 UNCHECKED = "the solver's counterexample does not hold"
 
 
+@remembered
 def prove(kernel: Kernel, limit_ms: int = 2_000, each_ms: int = 300) -> Proof:
     """What can be shown of a kernel when Z3 may work `each_ms` an obligation, `limit_ms` in all."""
     found = footprint(kernel)

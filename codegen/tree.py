@@ -11,6 +11,7 @@ Key: e value, n trip count.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 
 from codegen.condition import Condition
 from codegen.index import Index
@@ -208,9 +209,12 @@ class Id:
     extent: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """One launch. `ids` are those in use; a kernel has global ids, or group and local ones."""
+    """One launch. `ids` are those in use; a kernel has global ids, or group and local ones.
+
+    Programs that differ elsewhere share it: `remembered` asks about each kernel once.
+    """
 
     name: str
     reads: tuple[Memory, ...]
@@ -220,6 +224,8 @@ class Kernel:
     groups: tuple[int, int, int]
     body: Block
 
+
+remembered = lru_cache(maxsize=512)
 
 # ---- looking through trees
 

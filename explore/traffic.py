@@ -19,7 +19,7 @@ from codegen.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
 from codegen.compile import Generated
 from codegen.footprint import footprint
 from codegen.index import Index
-from codegen.tree import Kernel, Space
+from codegen.tree import Kernel, Space, remembered
 from ir.types import BYTES
 
 MOST = 1 << 16  # values of variables that are looked at one by one
@@ -47,6 +47,7 @@ def _running(made: Generated) -> list[Kernel]:
     return [kernel for kernel, launch in launches if not launch.prepack]
 
 
+@remembered
 def kernel_traffic(kernel: Kernel) -> int:
     """Of all work-groups of a kernel."""
     found = footprint(kernel)
