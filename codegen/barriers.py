@@ -34,6 +34,10 @@ from codegen.tree import (
 )
 
 
+Loops = tuple[tuple[str, int], ...]
+"""Names and trip counts; also ids that are under a bound here."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """Shared memory is read or written, inside these loops (name, trip count), by work-items whose
@@ -44,7 +48,7 @@ class Access:
     index: Index
     half: Index | None
     width: int
-    loops: tuple[tuple[str, int], ...]
+    loops: Loops
     ids: tuple[tuple[str, int], ...]
 
 
@@ -68,9 +72,10 @@ class _Placer:
     globals: frozenset[Memory]  # read and written by this kernel
     answers: dict[tuple[Access, Access], bool] = field(default_factory=dict)
     quiet: dict[int, tuple[Statement, bool]] = field(default_factory=dict)  # by identity
+    settled: dict[int, tuple[Statement, Loops]] = field(default_factory=dict)  # by identity
 
     def block(
-        self, body: Block, loops: tuple[tuple[str, int], ...], pending: Pending
+        self, body: Block, loops: Loops, pending: Pending
     ) -> tuple[Block, Pending]:
         """The block with barriers, and what is open after it; `pending` was open before."""
         done: list[Statement] = []
@@ -83,21 +88,24 @@ class _Placer:
                 pending = self.after(part, loops, pending)
         return block(done), pending
 
-    def inside(self, s: Statement, loops: tuple[tuple[str, int], ...]) -> list[Statement]:
+    def inside(self, s: Statement, loops: Loops) -> list[Statement]:
         """s with the barriers it needs within itself."""
         match s:
             case For() | If() if self.is_quiet(s):
                 return [s]
+            case For() if self.settled.get(id(s)) == (s, loops):
+                return [s]
             case For(name, count, body, _):
-                inner = (*loops, (name, count))
-                return [replace(s, body=self.cycle(body, name, inner))]
+                made = replace(s, body=self.cycle(body, name, (*loops, (name, count))))
+                self.settled[id(made)] = made, loops
+                return [made]
             case If(_, body):
                 new, _ = self.block(body, self.passing(s, loops), ())
                 s = replace(s, body=new)
                 return self.pushed(s) if _has_barrier(new) else [s]
         return [s]
 
-    def cycle(self, body: Block, name: str, loops: tuple[tuple[str, int], ...]) -> Block:
+    def cycle(self, body: Block, name: str, loops: Loops) -> Block:
         """A loop's body, where the end of an iteration meets the beginning of the next."""
         body, _ = self.block(body, loops, ())
         for distance in (1, 2):
@@ -107,25 +115,25 @@ class _Placer:
             body, _ = self.block(body, loops, tuple([_earlier(p, name, distance) for p in left]))
         return body
 
-    def meets(self, s: Statement, loops: tuple[tuple[str, int], ...], pending: Pending) -> bool:
+    def meets(self, s: Statement, loops: Loops, pending: Pending) -> bool:
         """Whether s, before any barrier in it, conflicts with what is open."""
         return bool(pending) and any(
             self.conflict(p, a) for a in self.before(s, loops) for p in pending
         )
 
     def spaces(
-        self, s: Statement, loops: tuple[tuple[str, int], ...], pending: Pending
+        self, s: Statement, loops: Loops, pending: Pending
     ) -> frozenset[Space]:
         return frozenset(
             p.memory.space for a in self.before(s, loops) for p in pending if self.conflict(p, a)
         )
 
-    def before(self, s: Statement, loops: tuple[tuple[str, int], ...]) -> Pending:
+    def before(self, s: Statement, loops: Loops) -> Pending:
         """The accesses of s that may come before the first barrier in it."""
         found, _ = self.reach(s, loops)
         return found
 
-    def reach(self, s: Statement, loops: tuple[tuple[str, int], ...]) -> tuple[Pending, bool]:
+    def reach(self, s: Statement, loops: Loops) -> tuple[Pending, bool]:
         """(accesses before the first barrier, whether there is one)"""
         match s:
             case Barrier():
@@ -148,7 +156,7 @@ class _Placer:
                 return self.reach(body, self.passing(s, loops))
         return (), False
 
-    def after(self, s: Statement, loops: tuple[tuple[str, int], ...], pending: Pending) -> Pending:
+    def after(self, s: Statement, loops: Loops, pending: Pending) -> Pending:
         """What is open after s."""
         match s:
             case Barrier():
@@ -167,7 +175,7 @@ class _Placer:
                 return self.after(body, self.passing(s, loops), pending)
         return pending
 
-    def accesses(self, s: Store, loops: tuple[tuple[str, int], ...]) -> Pending:
+    def accesses(self, s: Store, loops: Loops) -> Pending:
         limits = dict(self.items) | dict(loops)
         ids = tuple([(name, limits[name]) for name, _ in self.items])
         around = tuple([loop for loop in loops if loop[0] not in dict(ids)])
@@ -181,7 +189,7 @@ class _Placer:
             found.append(Access(s.memory, True, s.index, s.half, width, around, ids))
         return tuple(found)
 
-    def passing(self, s: If, loops: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    def passing(self, s: If, loops: Loops) -> Loops:
         """The loops, and the bounds of the ids of those work-items that pass a guard."""
         limits = dict(self.items) | dict(loops)
         passed = [(name, _under(s.condition, name, limits[name])) for name, _ in self.items]

@@ -20,7 +20,7 @@ from ir.nodes import (
     Transpose,
     Var,
 )
-from ir.terms import component, free, over, substitute
+from ir.terms import children, component, free, once, over, substitute
 from ir.types import Type
 from ir.typing import type_of
 from ir.views import is_layout
@@ -87,6 +87,8 @@ def _crops(left: object, right: object) -> bool:
 
 def _cut(e: Expr, cut: _Cut, hint: str | None) -> Expr:
     """e with its closed stores made stages of their own."""
+    if not _is_divided(e):
+        return e
     match e:
         case Let(p, value, body):
             given = _cut(value, cut, p.name if isinstance(p, Var) else None)
@@ -96,6 +98,12 @@ def _cut(e: Expr, cut: _Cut, hint: str | None) -> Expr:
         case Store(inner):
             return _stored(_cut(inner, cut, None), cut, hint)
     return over(lambda child: _cut(child, cut, None), e)
+
+
+@once
+def _is_divided(e: Expr) -> bool:
+    """Whether a store or a let occurs in e."""
+    return isinstance(e, Let | Store) or any(map(_is_divided, children(e)))
 
 
 def _stored(e: Expr, cut: _Cut, hint: str | None) -> Expr:

@@ -240,11 +240,12 @@ def pattern_value(p: Pattern) -> Expr:
 def bind_sizes(e: Expr, values: Mapping[str, Size]) -> Expr:
     """Give tuning parameters their values, in sizes and in types."""
     memo: dict[int, Expr] = {}
+    wanted = values.keys()
 
     def go(x: Expr) -> Expr:
         key = id(x)
         if key not in memo:
-            memo[key] = _bind_node(x, values, go)
+            memo[key] = x if wanted.isdisjoint(_names_in(x)) else _bind_node(x, values, go)
         return memo[key]
 
     return go(e)
@@ -285,6 +286,30 @@ def bind_type(t: Type, values: Mapping[str, Size]) -> Type:
         case Tuple(parts):
             return Tuple(tuple(bind_type(p, values) for p in parts))
     return t
+
+
+@once
+def _names_in(e: Expr) -> frozenset[str]:
+    """The tuning parameters that occur in the sizes and the types of e."""
+    own = [variable.type for variable in variables(e.pattern)] if isinstance(e, Lam | Let) else []
+    values = [getattr(e, name) for name in _fields(e) if name != "pattern"]
+    return frozenset().union(
+        *(names(v) for v in values if isinstance(v, Nat)),
+        *(names_of(v) for v in [*own, *values] if isinstance(v, Array | Vector | Tuple)),
+        *map(_names_in, children(e)),
+    )
+
+
+def names_of(t: Type) -> frozenset[str]:
+    """The tuning parameters that occur in a type."""
+    match t:
+        case Array(elem, n):
+            return names_of(elem) | names(n)
+        case Vector(_, n):
+            return names(n)
+        case Tuple(parts):
+            return frozenset().union(*map(names_of, parts))
+    return frozenset()
 
 
 def identity(t: Type) -> Lam:
