@@ -33,7 +33,6 @@ from codegen.tree import (
     statements,
 )
 
-
 Loops = tuple[tuple[str, int], ...]
 """Names and trip counts; also ids that are under a bound here."""
 
@@ -74,9 +73,7 @@ class _Placer:
     quiet: dict[int, tuple[Statement, bool]] = field(default_factory=dict)  # by identity
     settled: dict[int, tuple[Statement, Loops]] = field(default_factory=dict)  # by identity
 
-    def block(
-        self, body: Block, loops: Loops, pending: Pending
-    ) -> tuple[Block, Pending]:
+    def block(self, body: Block, loops: Loops, pending: Pending) -> tuple[Block, Pending]:
         """The block with barriers, and what is open after it; `pending` was open before."""
         done: list[Statement] = []
         for s in body.statements:
@@ -121,9 +118,7 @@ class _Placer:
             self.conflict(p, a) for a in self.before(s, loops) for p in pending
         )
 
-    def spaces(
-        self, s: Statement, loops: Loops, pending: Pending
-    ) -> frozenset[Space]:
+    def spaces(self, s: Statement, loops: Loops, pending: Pending) -> frozenset[Space]:
         return frozenset(
             p.memory.space for a in self.before(s, loops) for p in pending if self.conflict(p, a)
         )

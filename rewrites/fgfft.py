@@ -26,15 +26,7 @@ from rewrites.rule import Rewritten, Strategy
 from rewrites.shared import SHORT
 from rewrites.spectral import rows, spectra
 from rewrites.spine import inside, kernels, store_operands
-from rewrites.strategy import (
-    child,
-    outermost,
-    place_where,
-    repeat,
-    seq,
-    skip,
-    when,
-)
+from rewrites.strategy import child, exhaust, outermost, place_where, seq, skip, when
 
 Order = tuple[int, ...]
 
@@ -163,5 +155,5 @@ def _thirds_stored(order: Order) -> Strategy:
 
 
 def _rows_laid(order: Order, laid: Order) -> Strategy:
-    fused = repeat(outermost(fuse_maps()))
+    fused = exhaust(fuse_maps())
     return seq(fused, sort(order), inside(store_as(order=laid)))

@@ -235,7 +235,7 @@ def dot(row: Expr, xs: Expr) -> Expr:
 
 
 @rule("map (row -> reduce 0 (+ *) (zip row xs)) [[c]]  =  [c · x + …],  without 0 x and 1 x")
-def spell_rows(e: Expr) -> Expr | None:
+def spell_rows(e: Map) -> Expr | None:
     """A constant matrix times an array, element by element: 0 is left out, 1 and -1 only add."""
     match e:
         case Map(

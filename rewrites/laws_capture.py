@@ -12,7 +12,7 @@ from rewrites.shape import bound
 
 
 @rule("reduce z f_x xs  =  reduce z (acc, (x', y) -> f_y acc x') (zip xs (generate n (i -> x)))")
-def carry(e: Expr, x: Expr) -> Expr | None:
+def carry(e: Reduce, x: Expr) -> Expr | None:
     """Makes x, which is the same at every step, one more thing that the steps go over."""
     match e:
         case Reduce(z, Lam((acc, p), body) as f, xs):

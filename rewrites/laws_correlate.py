@@ -49,7 +49,7 @@ def product(zs: Expr, ws: Expr) -> Expr:
     "map (w -> reduce (w conj g)) (slide v 1 x)  =  crop . idft (dft (pad x) conj dft (pad g / l))",
     rounding=16.0,
 )
-def correlate(e: Expr) -> Expr | None:
+def correlate(e: Map) -> Expr | None:
     """The convolution theorem. l, a power of two, is no less than the row: nothing wraps around.
 
     Of real numbers half of a spectrum is enough: rdft, irdft.
@@ -98,7 +98,7 @@ def _spectrum(parts: Sequence[Expr], l: int) -> Expr:
     "reduce 0 (acc + f x)  =  f (reduce 0 (acc + x)),  f a crop or irdft",
     rounding=STAGE,
 )
-def linear_sum(e: Expr) -> Expr | None:
+def linear_sum(e: Reduce) -> Expr | None:
     """What is linear is done to the sum, once; through all reductions of a nest."""
     match e:
         case Reduce(z, f, xs) if alike(z, zeros(type_of(z))):

@@ -85,7 +85,7 @@ def source(e: Expr, t: Transform) -> tuple[Expr, int] | None:
     "dft (r s)  =  join . transpose . map (dft r) . transpose . twiddle . map (dft s) . phases r",
     rounding=STAGE,
 )
-def split_dft(e: Expr, r: Size) -> Expr | None:
+def split_dft(e: Generate, r: Size) -> Expr | None:
     """The r phases transformed alone, turned by roots of unity, then across (radix r)."""
     return in_phases(e, r, _turned)
 
@@ -125,7 +125,7 @@ def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) ->
 
 
 @rule("dft 2 [x, y]  =  [x + y, x - y]")
-def dft_of_two(e: Expr) -> Expr | None:
+def dft_of_two(e: Generate) -> Expr | None:
     found = source(e, FORWARD) or source(e, BACKWARD)
     if found is None or found[1] != 2:
         return None
@@ -145,7 +145,7 @@ def _one(e: Expr) -> Expr:
     "rdft n  =  (e + w o, mirrored conj (e - w o)),  e, o = rdft (n/2) of even and odd",
     rounding=STAGE,
 )
-def split_rdft(e: Expr) -> Expr | None:
+def split_rdft(e: Generate) -> Expr | None:
     """w are roots of unity; what is above the quarter mirrors what is below."""
     found = source(e, REAL)
     if found is None or found[1] % 4:
@@ -179,7 +179,7 @@ def mirrored(xs: Expr) -> Expr:
 
 
 @rule("rdft 2 [x, y]  =  [x + y, x - y]")
-def rdft_of_two(e: Expr) -> Expr | None:
+def rdft_of_two(e: Generate) -> Expr | None:
     found = source(e, REAL)
     if found is None or found[1] != 2:
         return None
@@ -191,7 +191,7 @@ def rdft_of_two(e: Expr) -> Expr | None:
     "irdft n zs  =  even, odd = irdft (n/2) of z + conj m and w (z - conj m),  m = mirrored zs",
     rounding=STAGE,
 )
-def split_irdft(e: Expr) -> Expr | None:
+def split_irdft(e: Generate) -> Expr | None:
     found = source(e, TO_REAL)
     if found is None or found[1] % 4:
         return None
@@ -210,7 +210,7 @@ def split_irdft(e: Expr) -> Expr | None:
 
 
 @rule("irdft 2 [x, y]  =  [re x + re y, re x - re y]")
-def irdft_of_two(e: Expr) -> Expr | None:
+def irdft_of_two(e: Generate) -> Expr | None:
     found = source(e, TO_REAL)
     if found is None or found[1] != 2:
         return None

@@ -35,7 +35,7 @@ from rewrites.shape import bound, depth
 
 
 @rule("map/reduce (x -> f (h x)) xs  =  map/reduce f (map h xs)")
-def hoist(e: Expr, term: Expr) -> Expr | None:
+def hoist(e: Map | Reduce, term: Expr) -> Expr | None:
     """h x is `term`, where x is one part of what e goes over."""
     match e:
         case Map(f, xs):
@@ -138,7 +138,7 @@ def is_zero(a: Data) -> bool:
 
 
 @rule("let x = v in e (f x)  =  let y = f v in e y")
-def let_made(e: Expr, term: Expr) -> Expr | None:
+def let_made(e: Let, term: Expr) -> Expr | None:
     """What is all that is made of a let's value is made there; `term` is f x."""
     match e:
         case Let(Var(x, t), value, body) if x in free(term) and free(term) - {x} <= free(e):

@@ -24,7 +24,7 @@ from rewrites.shape import apart, bound
 
 
 @rule("map (x -> map (y -> e) ys) xs  =  transpose (map (y -> map (x -> e) xs) ys),  x not in ys")
-def interchange(e: Expr) -> Expr | None:
+def interchange(e: Map) -> Expr | None:
     match e:
         case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(ys):
             f = apart(f, free(xs) | bound(Lam(p, ys)))
@@ -33,7 +33,7 @@ def interchange(e: Expr) -> Expr | None:
 
 
 @rule("map (map f)  =  transpose . map (map f) . transpose")
-def interchange_rows(e: Expr) -> Expr | None:
+def interchange_rows(e: Map) -> Expr | None:
     match e:
         case Map(Lam(Var(x, _), Map(f, Var(y, _))), xs) if x == y and x not in free(f):
             columns = Transpose(xs)
@@ -42,7 +42,7 @@ def interchange_rows(e: Expr) -> Expr | None:
 
 
 @rule("map (x -> map f (zip ys zs(x)))  =  transpose . map ((y, c) -> map f (y, c)) . zip ys zs'")
-def interchange_zip(e: Expr) -> Expr | None:
+def interchange_zip(e: Map) -> Expr | None:
     """Parts of a zip that do not depend on x stay one for all x."""
     match e:
         case Map(Lam(p, Map(f, Zip(parts))), xs):
@@ -72,7 +72,7 @@ def _inner_columns(p: Pattern, f: Lam, xs: Expr, mine: list[bool], t: Expr) -> E
 
 
 @rule("map (map f . g)  =  transpose . map (map f) . transpose . map g")
-def interchange_mapped(e: Expr) -> Expr | None:
+def interchange_mapped(e: Map) -> Expr | None:
     match e:
         case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(f):
             columns = Transpose(Map(Lam(p, ys), xs))
@@ -84,7 +84,7 @@ def interchange_mapped(e: Expr) -> Expr | None:
     "map (x -> map f_x ys_x) xs"
     "  =  transpose . map (c -> map ((x, y) -> f_x y) (zip xs c)) . transpose . map (x -> ys_x)"
 )
-def interchange_beside(e: Expr) -> Expr | None:
+def interchange_beside(e: Map) -> Expr | None:
     """Whatever depends on x: each column of inner arrays goes beside the xs."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
@@ -110,7 +110,7 @@ def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
 
 
 @rule("map (x -> map (y -> e) ys(x)) xs  =  map (ps -> map ((x, y) -> e) ps) (pairs of x, y)")
-def pair(e: Expr) -> Expr | None:
+def pair(e: Map) -> Expr | None:
     """Makes an inner map whose array depends on x go over pairs (x, y): a map of rows."""
     match e:
         case Map(Lam(p, Map(g, ys)), xs) if not (isinstance(p, Var) and ys == p):
@@ -129,7 +129,7 @@ def _paired(p: Pattern, ys: Expr) -> Expr:
 @rule(
     "map (x -> map (y -> e) ys) xs  =  split n (map ((x, y) -> e) (join (map (x -> (x, ys)) xs)))"
 )
-def collapse(e: Expr) -> Expr | None:
+def collapse(e: Map) -> Expr | None:
     """Two nested maps become one; where e does not use x, the pairs are just the ys."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
@@ -146,7 +146,7 @@ def collapse(e: Expr) -> Expr | None:
 @rule(
     "map (x -> concat (f x) (g x))  =  transpose (concat (transpose (map f)) (transpose (map g)))"
 )
-def concat_outside(e: Expr) -> Expr | None:
+def concat_outside(e: Map) -> Expr | None:
     match e:
         case Map(Lam(p, Concat() as both), xs):
             return Transpose(_concat_of(p, both, xs))

@@ -45,7 +45,7 @@ def let_out(e: Expr) -> Expr | None:
 
 
 @rule("map (y -> let x = v in e)  =  let x = v in map (y -> e),  y not in v")
-def let_out_of_map(e: Expr) -> Expr | None:
+def let_out_of_map(e: Map) -> Expr | None:
     """What is the same for all elements is computed once: how work-items come to share it."""
     match e:
         case Map(Lam(q, Let(p, value, body)), xs) if not bound(Lam(q, body)) & free(value):
@@ -55,7 +55,7 @@ def let_out_of_map(e: Expr) -> Expr | None:
 
 
 @rule("map (y -> let x = v in e) ys  =  let xs = map (y -> v) ys in map ((y, x) -> e) (zip ys xs)")
-def let_beside(e: Expr) -> Expr | None:
+def let_beside(e: Map) -> Expr | None:
     """What each element names is made for all of them before any is used."""
     match e:
         case Map(Lam(q, Let(Var(x, t), value, body)), ys):
@@ -67,7 +67,7 @@ def let_beside(e: Expr) -> Expr | None:
 
 
 @rule("let x = v in e  =  e[v / x],  x used once")
-def inline_once(e: Expr) -> Expr | None:
+def inline_once(e: Let) -> Expr | None:
     match e:
         case Let(Var(x, t), value, body) if used_once(body, x):
             return apply(Lam(Var(x, t), body), value)
@@ -75,7 +75,7 @@ def inline_once(e: Expr) -> Expr | None:
 
 
 @rule("let x = v in e  =  e,  x not in e")
-def drop_let(e: Expr) -> Expr | None:
+def drop_let(e: Let) -> Expr | None:
     match e:
         case Let(p, _, body) if not bound(Lam(p, body)) & free(body):
             return body
@@ -83,7 +83,7 @@ def drop_let(e: Expr) -> Expr | None:
 
 
 @rule("let x = view v in e  =  let y = v in e[view y / x],  v made real")
-def let_view(e: Expr) -> Expr | None:
+def let_view(e: Let) -> Expr | None:
     """A let names what is made real; the views of it are seen through where it is used."""
     match e:
         case Let(Var(x, t), value, body):

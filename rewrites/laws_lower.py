@@ -25,7 +25,7 @@ from rewrites.rule import rule
 
 
 @rule("map f  =  mapGlobal/mapWorkgroup/mapLocal(d) f")
-def to_parallel(e: Expr, level: Level, dim: Size) -> Expr | None:
+def to_parallel(e: Map, level: Level, dim: Size) -> Expr | None:
     match e:
         case Map(f, xs) if dim in (0, 1, 2):
             assert isinstance(dim, int)
@@ -34,7 +34,7 @@ def to_parallel(e: Expr, level: Level, dim: Size) -> Expr | None:
 
 
 @rule("map f  =  mapSeq f")
-def to_seq(e: Expr, unrolled: bool = False) -> Expr | None:
+def to_seq(e: Map, unrolled: bool = False) -> Expr | None:
     match e:
         case Map(f, xs):
             return MapSeq(f, xs, unrolled)
@@ -42,7 +42,7 @@ def to_seq(e: Expr, unrolled: bool = False) -> Expr | None:
 
 
 @rule("reduce z f  =  reduceSeq z f")
-def to_reduce_seq(e: Expr, unrolled: bool = False) -> Expr | None:
+def to_reduce_seq(e: Reduce, unrolled: bool = False) -> Expr | None:
     match e:
         case Reduce(z, f, xs):
             return ReduceSeq(z, f, xs, unrolled)

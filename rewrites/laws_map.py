@@ -63,7 +63,7 @@ def call(f: Lam, e: Expr) -> Expr:
 
 
 @rule("map f . map g  =  map (f . g)")
-def fuse_maps(e: Expr) -> Expr | None:
+def fuse_maps(e: Map) -> Expr | None:
     match e:
         case Map(f, Map(g, xs)):
             return Map(compose(f, g), xs)
@@ -71,7 +71,7 @@ def fuse_maps(e: Expr) -> Expr | None:
 
 
 @rule("map f . zip(…, map g xs, …)  =  map (f . (…, g, …)) . zip(…, xs, …)")
-def fuse_zip(e: Expr) -> Expr | None:
+def fuse_zip(e: Map) -> Expr | None:
     match e:
         case Map(f, Zip(parts)) if any(isinstance(p, Map) for p in parts):
             sources = tuple(p.xs if isinstance(p, Map) else p for p in parts)
@@ -89,7 +89,7 @@ def fuse_zip(e: Expr) -> Expr | None:
 
 
 @rule("map f . zip(…, generate n c, …)  =  map (f . (…, c, …)) . zip(…)")
-def constant_part(e: Expr) -> Expr | None:
+def constant_part(e: Map) -> Expr | None:
     """A part that is the same for all elements need not be zipped."""
     match e:
         case Map(f, Zip(parts)):
@@ -143,7 +143,7 @@ def only_components(e: Expr, name: str) -> bool:
 
 
 @rule("map (x -> f (g x))  =  map f . map g")
-def fission(e: Expr, place: Place = ()) -> Expr | None:
+def fission(e: Map, place: Place = ()) -> Expr | None:
     """Divides a map's body at the term at `place`, which becomes the inner map."""
     match e:
         case Map(f, xs):
@@ -177,7 +177,7 @@ def bound_above(e: Expr, place: Place) -> frozenset[str]:
 
 
 @rule("map f  =  join . map (map f) . split k")
-def split_map(e: Expr, k: Size) -> Expr | None:
+def split_map(e: Map, k: Size) -> Expr | None:
     match e:
         case Map(f, xs) if divides(k, size_of(xs)):
             chunks = Split(k, xs)
@@ -194,7 +194,7 @@ def unit_map(e: Expr) -> Expr | None:
 
 
 @rule("map f xs  =  crop . map f . pad_any (0, round_up(n, k) - n) xs")
-def round_map(e: Expr, k: Size) -> Expr | None:
+def round_map(e: Map, k: Size) -> Expr | None:
     match e:
         case Map(f, xs):
             n = size_of(xs)
@@ -206,7 +206,7 @@ def round_map(e: Expr, k: Size) -> Expr | None:
 
 
 @rule("map f xs  =  crop . map f . pad_any (0, r) xs")
-def extend_map(e: Expr, r: Size) -> Expr | None:
+def extend_map(e: Map, r: Size) -> Expr | None:
     match e:
         case Map(f, xs) if r != 0 and at_most(0, r):
             return PadEdge(Edge.ANY, 0, -r, Map(f, PadEdge(Edge.ANY, 0, r, xs)))
@@ -214,7 +214,7 @@ def extend_map(e: Expr, r: Size) -> Expr | None:
 
 
 @rule("map (view . f)  =  map view . map f")
-def pull_view(e: Expr) -> Expr | None:
+def pull_view(e: Map) -> Expr | None:
     """Moves a view that a map's result is seen through out of the map."""
     match e:
         case Map(Lam(p, view), xs) if is_out_view(view):
@@ -233,7 +233,7 @@ def names_in_view(view: Expr) -> frozenset[str]:
 
 
 @rule("let x = view in e  =  e[view / x]")
-def inline_view(e: Expr) -> Expr | None:
+def inline_view(e: Let) -> Expr | None:
     match e:
         case Let(p, value, inner) if is_view(value):
             return apply(Lam(p, inner), value)

@@ -32,7 +32,7 @@ from rewrites.shape import at_most, number, uses
 
 
 @rule("pad_any (0, r) . slide n s  =  slide n s . pad_any (0, r s - rest)")
-def pad_slide(e: Expr) -> Expr | None:
+def pad_slide(e: PadEdge) -> Expr | None:
     """More windows need s more elements each, less what the last window left over."""
     match e:
         case PadEdge(Edge.ANY, 0, r, Slide(n, s, xs, strict)) if r != 0 and at_most(0, r):
@@ -42,7 +42,7 @@ def pad_slide(e: Expr) -> Expr | None:
 
 
 @rule("pad_edge l r . transpose  =  transpose . map (pad_edge l r)")
-def pad_transpose(e: Expr) -> Expr | None:
+def pad_transpose(e: PadEdge) -> Expr | None:
     match e:
         case PadEdge(edge, left, right, Transpose(xs)):
             row = lam("row", elem_of(xs), lambda x: PadEdge(edge, left, right, x))
@@ -51,7 +51,7 @@ def pad_transpose(e: Expr) -> Expr | None:
 
 
 @rule("map (pad_edge l r) . transpose  =  transpose . pad_edge l r")
-def rows_pad_edge(e: Expr) -> Expr | None:
+def rows_pad_edge(e: Map) -> Expr | None:
     match e:
         case Map(Lam(Var(x, _), PadEdge(edge, left, right, Var(y, _))), Transpose(xs)) if x == y:
             return Transpose(PadEdge(edge, left, right, xs))
@@ -59,7 +59,7 @@ def rows_pad_edge(e: Expr) -> Expr | None:
 
 
 @rule("pad_any (0, r) . join  =  crop . join . pad_any (0, q),  q rows of n hold r")
-def pad_join(e: Expr) -> Expr | None:
+def pad_join(e: PadEdge) -> Expr | None:
     match e:
         case PadEdge(Edge.ANY, 0, r, Join(xss)) if r != 0 and at_most(0, r):
             n = array_of(Var("_", elem_of(xss))).size
@@ -70,7 +70,7 @@ def pad_join(e: Expr) -> Expr | None:
 
 
 @rule("pad_any (0, r) . split k  =  split k . pad_any (0, r k)")
-def pad_split(e: Expr) -> Expr | None:
+def pad_split(e: PadEdge) -> Expr | None:
     match e:
         case PadEdge(Edge.ANY, 0, r, Split(k, xs)):
             return Split(k, PadEdge(Edge.ANY, 0, r * k, xs))
@@ -78,7 +78,7 @@ def pad_split(e: Expr) -> Expr | None:
 
 
 @rule("pad_any (0, r) . pad l q c  =  pad l (q + r) c")
-def pad_pad(e: Expr) -> Expr | None:
+def pad_pad(e: PadEdge) -> Expr | None:
     """The room is filled like the rest of the padding; clamped padding goes on for ever."""
     match e:
         case PadEdge(Edge.ANY, 0, r, _) if r == 0 or not at_most(0, r):
@@ -91,7 +91,7 @@ def pad_pad(e: Expr) -> Expr | None:
 
 
 @rule("map (pad_edge l r) . pad k q c  =  pad k q c . map (pad_edge l r),  c a number")
-def rows_pad_pad(e: Expr) -> Expr | None:
+def rows_pad_pad(e: Map) -> Expr | None:
     """Rows of nothing but c stay so, however they are padded: at any depth."""
     match e:
         case Map(f, Pad(left, right, c, xs)) if pads(f) and isinstance(type_of(c), Scalar):
@@ -114,7 +114,7 @@ def _padded(e: Expr, name: str) -> bool:
 
 
 @rule("map f . join  =  join . map (map f)")
-def map_join(e: Expr) -> Expr | None:
+def map_join(e: Map) -> Expr | None:
     match e:
         case Map(f, Join(xss)):
             return Join(Map(lam("row", elem_of(xss), lambda row: Map(f, row)), xss))
@@ -122,7 +122,7 @@ def map_join(e: Expr) -> Expr | None:
 
 
 @rule("map (map f) . split k  =  split k . map f")
-def map_split(e: Expr) -> Expr | None:
+def map_split(e: Map) -> Expr | None:
     match e:
         case Map(Lam(Var(x, _), Map(f, Var(y, _))), Split(k, xs)) if x == y and x not in free(f):
             return Split(k, Map(f, xs))
@@ -130,7 +130,7 @@ def map_split(e: Expr) -> Expr | None:
 
 
 @rule("view . store  =  store . view")
-def view_store(e: Expr) -> Expr | None:
+def view_store(e: PadEdge | Map) -> Expr | None:
     """The view is stored instead of what it shows."""
     match e:
         case PadEdge(_, _, _, Store(xs)):
@@ -141,7 +141,7 @@ def view_store(e: Expr) -> Expr | None:
 
 
 @rule("pad_any (0, r)  =  pad (0, r) 0")
-def pad_zeros(e: Expr) -> Expr | None:
+def pad_zeros(e: PadEdge) -> Expr | None:
     match e:
         case PadEdge(Edge.ANY, 0, r, xs):
             scalar, *others = set(leaves(elem_of(xs)))
@@ -152,7 +152,7 @@ def pad_zeros(e: Expr) -> Expr | None:
 
 
 @rule("map (f . (…, g, …)) . zip(…, xs, …)  =  map f . zip(…, map g xs, …)")
-def fission_zip(e: Expr, place: Place = ()) -> Expr | None:
+def fission_zip(e: Map, place: Place = ()) -> Expr | None:
     """What is computed of one part of a zip alone is computed before, in that part."""
     match e:
         case Map(f, Zip(parts)):

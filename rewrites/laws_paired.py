@@ -13,6 +13,7 @@ from ir.nodes import (
     Concat,
     Edge,
     Expr,
+    Generate,
     Join,
     Lit,
     MakeArray,
@@ -38,7 +39,7 @@ from rewrites.spectra import conjugate, dft, each, indices, minus, pair, plus, s
 
 
 @rule("rdft n  =  untangle . dft (n/2) . pairs", rounding=STAGE)
-def pair_rdft(e: Expr) -> Expr | None:
+def pair_rdft(e: Generate) -> Expr | None:
     """X = (Z + conj M) / 2 + w (Z - conj M),  M the mirrored Z;  pairs are (even, odd)"""
     found = _even(e, REAL)
     if found is None:
@@ -62,7 +63,7 @@ def pair_rdft(e: Expr) -> Expr | None:
 
 
 @rule("irdft n  =  interleave . dft (n/2) . tangle", rounding=STAGE)
-def pair_irdft(e: Expr) -> Expr | None:
+def pair_irdft(e: Generate) -> Expr | None:
     """T = (Z + conj M) + i w (Z - conj M),  M the mirrored Z;  results are (even, odd)
 
     The first and the last number of a spectrum are real: their other part is not looked at.
@@ -108,7 +109,7 @@ def _turn(w: Expr, a: Expr, b: Expr) -> Expr:
     "dft (r s)  =  join . transpose . map (dft r) . transpose . table . map (dft s) . phases r",
     rounding=STAGE,
 )
-def split_dft_tabled(e: Expr, r: Size) -> Expr | None:
+def split_dft_tabled(e: Generate, r: Size) -> Expr | None:
     """As split_dft, the roots of unity from a table."""
     return in_phases(e, r, _turned)
 

@@ -110,7 +110,7 @@ def _without(t: Type, d: int) -> Type:
 
 
 @rule("reduce z f . zip(…, map g xs, …)  =  reduce z (acc, x -> f acc (…, g x, …)) . zip(…, xs, …)")
-def fuse_reduce_zip(e: Expr) -> Expr | None:
+def fuse_reduce_zip(e: Reduce) -> Expr | None:
     match e:
         case Reduce(z, f, Zip(parts)) if any(isinstance(p, Map) for p in parts):
             sources = Zip(tuple(p.xs if isinstance(p, Map) else p for p in parts))

@@ -41,7 +41,7 @@ def fold(f: Lam, acc: Expr, x: Expr) -> Expr:
 
 
 @rule("reduce z f  =  reduce z (reduce f) . split k")
-def split_reduce(e: Expr, k: Size) -> Expr | None:
+def split_reduce(e: Reduce, k: Size) -> Expr | None:
     match e:
         case Reduce(z, f, xs) if divides(k, size_of(xs)):
             return _nest(z, f, Split(k, xs))
@@ -49,7 +49,7 @@ def split_reduce(e: Expr, k: Size) -> Expr | None:
 
 
 @rule("reduce z f . join  =  reduce z (reduce f)")
-def unjoin_reduce(e: Expr) -> Expr | None:
+def unjoin_reduce(e: Reduce) -> Expr | None:
     match e:
         case Reduce(z, f, Join(xss)):
             return _nest(z, f, xss)
@@ -62,7 +62,7 @@ def _nest(z: Expr, f: Lam, xss: Expr) -> Expr:
 
 
 @rule("reduce z (x -> reduce f s)  =  reduce z f . join . map (x -> s)")
-def join_reduce(e: Expr) -> Expr | None:
+def join_reduce(e: Reduce) -> Expr | None:
     match e:
         case Reduce(z, Lam((Var(acc, _), p), Reduce(Var(a, _), f, s)), xs) if (
             acc == a and not bound(Lam(p, z)) & free(f) and acc not in free(f) | free(s)
@@ -74,7 +74,7 @@ def join_reduce(e: Expr) -> Expr | None:
 
 
 @rule("reduce z (x -> reduce f s)  =  reduce z (reduce f) . transpose . map (x -> s),  f a fold")
-def interchange_reduce(e: Expr) -> Expr | None:
+def interchange_reduce(e: Reduce) -> Expr | None:
     """Exchanges the two outer levels of a nest of folds."""
     match e:
         case Reduce(z, Lam((Var(acc, _), p), Reduce(Var(a, _), f, s)), xs) if (
@@ -95,7 +95,7 @@ def interchange_reduce(e: Expr) -> Expr | None:
 
 
 @rule("reduce z f . map g  =  reduce z (acc, x -> f acc (g x))")
-def fuse_reduce(e: Expr) -> Expr | None:
+def fuse_reduce(e: Reduce) -> Expr | None:
     match e:
         case Reduce(z, f, Map(g, xs)):
             return Reduce(z, _after(f, g), xs)
@@ -111,7 +111,7 @@ def _after(f: Lam, g: Lam) -> Lam:
 
 
 @rule("reduce z (acc ⊕ reduce 0 ⊕ g)  =  reduce z (reduce g)")
-def flatten_fold(e: Expr) -> Expr | None:
+def flatten_fold(e: Reduce) -> Expr | None:
     """A fold whose term is itself a fold with the same operator, from its unit."""
     match e:
         case Reduce(z, f, xs):
@@ -130,7 +130,7 @@ def flatten_fold(e: Expr) -> Expr | None:
 
 
 @rule("reduce 0 ⊕ g xs ⊕ b  =  reduce b ⊕ g xs")
-def absorb_init(e: Expr) -> Expr | None:
+def absorb_init(e: Binary) -> Expr | None:
     """What is added after a sum may be what the sum starts from."""
     match e:
         case Binary(op, Reduce(z, f, xs), b) | Binary(op, b, Reduce(z, f, xs)):
@@ -142,7 +142,7 @@ def absorb_init(e: Expr) -> Expr | None:
 
 
 @rule("reduce b ⊕ g xs  =  reduce 0 ⊕ g xs ⊕ b")
-def release_init(e: Expr) -> Expr | None:
+def release_init(e: Reduce) -> Expr | None:
     """What a fold starts from may enter after it: the reverse of `absorb_init`."""
     match e:
         case Reduce(z, f, xs):
@@ -155,7 +155,7 @@ def release_init(e: Expr) -> Expr | None:
 
 
 @rule("zip (join xs) (join ys)  =  join (map zip (zip xs ys))")
-def zip_joins(e: Expr) -> Expr | None:
+def zip_joins(e: Zip) -> Expr | None:
     """Where one part is a join, the others are split to match it."""
     match e:
         case Zip(parts) if any(isinstance(p, Join) for p in parts):
@@ -184,7 +184,7 @@ def _fields(r: Expr, n: int) -> tuple[Expr, ...]:
 
 
 @rule("map (x -> reduce z f s) xs  =  reduce (map z xs) (map f . zip) (transpose (map s xs))")
-def interchange_map_reduce(e: Expr) -> Expr | None:
+def interchange_map_reduce(e: Map) -> Expr | None:
     """What s is zipped from without using x stays one for all x: this makes register blocks."""
     match e:
         case Map(Lam(p, Reduce(z, f, s)), xs):
@@ -222,7 +222,7 @@ def _advance(f: Lam, acc: Expr, row: Expr, used: list[bool], zipped: bool) -> Ex
 
 
 @rule("reduce z ⊕ g  =  reduce z ⊕ g . reorder (stride s),  ⊕ associative and commutative")
-def reorder_fold(e: Expr, s: Size) -> Expr | None:
+def reorder_fold(e: Reduce, s: Size) -> Expr | None:
     """The element at i n/s + j is the one at i + j s: a chunk takes every s-th element.
 
     Where elements are to be vectors, form them first: a stride before that would mix the lanes.
@@ -240,7 +240,7 @@ def reorder_fold(e: Expr, s: Size) -> Expr | None:
     "reduce z ⊕ . map (reduce 0 ⊕ g) . split k"
     "  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k . reorder (stride of the parts)"
 )
-def stride_parts(e: Expr) -> Expr | None:
+def stride_parts(e: Reduce) -> Expr | None:
     """Part i takes the elements i, i + n/k, i + 2 n/k, …: what neighbouring parts read is near.
 
     The paper's coalescing. Elements that are vectors already move whole.
@@ -282,7 +282,7 @@ def _sums_up(part: Lam, op: str) -> bool:
 
 
 @rule("reduce zs (map f . zip)  =  map (reduce f) . zip zs . transpose")
-def interchange_reduce_map(e: Expr) -> Expr | None:
+def interchange_reduce_map(e: Reduce) -> Expr | None:
     """The reverse: a reduction of arrays becomes one reduction an element."""
     match e:
         case Reduce(zs, Lam((Var(acc, _), p), Map(f, Zip((Var(a, _), *parts)))), xss) if (
@@ -331,7 +331,7 @@ def _over_used(z: Expr, f: Lam, sources: tuple[Expr, ...]) -> Expr:
 
 
 @rule("reduce z ⊕ g  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k,  ⊕ associative")
-def partial_reduce(e: Expr, k: Size) -> Expr | None:
+def partial_reduce(e: Reduce, k: Size) -> Expr | None:
     match e:
         case Reduce(z, f, xs) if divides(k, size_of(xs)):
             op, t = operator(f), folding(f)

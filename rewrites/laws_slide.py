@@ -12,7 +12,7 @@ from rewrites.shape import at_most, crops, divides, extends, number
 
 
 @rule("slide n s  =  join . map (slide n s) . slide_strict u v,  v = u - n + s,  s divides u - n")
-def tile_slide(e: Expr, u: Size) -> Expr | None:
+def tile_slide(e: Slide, u: Size) -> Expr | None:
     """Windows in overlapping tiles of u elements, where all elements are in a window.
 
     The rule as the LIFT paper prints it steps by u - n, and so computes windows twice.
@@ -31,7 +31,7 @@ def tile_slide(e: Expr, u: Size) -> Expr | None:
 
 
 @rule("slide n s  =  slide_strict n s . crop")
-def strict_slide(e: Expr) -> Expr | None:
+def strict_slide(e: Slide) -> Expr | None:
     """Drops the elements at the end that no window reaches."""
     match e:
         case Slide(n, s, xs, False):
@@ -41,7 +41,7 @@ def strict_slide(e: Expr) -> Expr | None:
 
 
 @rule("slide n s . map f  =  map (map f) . slide n s")
-def slide_map(e: Expr) -> Expr | None:
+def slide_map(e: Slide) -> Expr | None:
     match e:
         case Slide(n, s, Map(f, xs), strict):
             windows = Slide(n, s, xs, strict)
@@ -50,7 +50,7 @@ def slide_map(e: Expr) -> Expr | None:
 
 
 @rule("map (map f) . slide n s  =  slide n s . map f")
-def map_slide(e: Expr) -> Expr | None:
+def map_slide(e: Map) -> Expr | None:
     """What every window computes of its elements is computed once an element."""
     match e:
         case Map(Lam(Var(w, _), Map(f, Var(y, _))), Slide(n, s, xs, strict)):
@@ -59,7 +59,7 @@ def map_slide(e: Expr) -> Expr | None:
 
 
 @rule("pad_edge l r . map f  =  map f . pad_edge l r")
-def pad_map(e: Expr) -> Expr | None:
+def pad_map(e: PadEdge | Pad) -> Expr | None:
     """Clamped, mirrored, wrapped or cropped: what is added is among the elements."""
     match e:
         case PadEdge(edge, left, right, Map(f, xs)):
@@ -70,7 +70,7 @@ def pad_map(e: Expr) -> Expr | None:
 
 
 @rule("map f . pad_edge l r  =  pad_edge l r . map f")
-def map_pad_edge(e: Expr) -> Expr | None:
+def map_pad_edge(e: Map) -> Expr | None:
     match e:
         case Map(f, PadEdge(edge, left, right, xs)):
             return PadEdge(edge, left, right, Map(f, xs))
@@ -78,7 +78,7 @@ def map_pad_edge(e: Expr) -> Expr | None:
 
 
 @rule("map f . pad l r c  =  pad l r (f c) . map f")
-def map_pad(e: Expr) -> Expr | None:
+def map_pad(e: Map) -> Expr | None:
     """The constant must be a whole element, so that f can be applied to it."""
     match e:
         case Map(f, Pad(left, right, c, xs)) if equal(type_of(c), elem_of(xs)):
@@ -87,7 +87,7 @@ def map_pad(e: Expr) -> Expr | None:
 
 
 @rule("map (pad l r c)  =  transpose . pad l r c . transpose,  c a number")
-def rows_pad(e: Expr) -> Expr | None:
+def rows_pad(e: Map) -> Expr | None:
     """Padding every row is padding the array of columns."""
     match e:
         case Map(Lam(p, Pad(left, right, c, Var(x, _))), xs) if isinstance(p, Var) and p.name == x:
@@ -97,7 +97,7 @@ def rows_pad(e: Expr) -> Expr | None:
 
 
 @rule("transpose . pad l r c  =  map (pad l r c) . transpose,  c a number")
-def pad_rows(e: Expr) -> Expr | None:
+def pad_rows(e: Transpose) -> Expr | None:
     match e:
         case Transpose(Pad(left, right, c, xs)) if isinstance(type_of(c), Scalar):
             columns = Transpose(xs)
@@ -106,7 +106,7 @@ def pad_rows(e: Expr) -> Expr | None:
 
 
 @rule("transpose . map (slide n s)  =  map transpose . slide n s . transpose")
-def slide_rows(e: Expr) -> Expr | None:
+def slide_rows(e: Transpose) -> Expr | None:
     """Windows of every row, seen column by column, are windows of rows of columns."""
     match e:
         case Transpose(Map(Lam(Var(x, _), Slide(n, s, Var(y, _), strict)), xs)) if x == y:
@@ -116,7 +116,7 @@ def slide_rows(e: Expr) -> Expr | None:
 
 
 @rule("slide n 1  =  crop . slide n 1 . pad (0, round_up(c, k) - c) 0,  c windows")
-def round_windows(e: Expr, k: Size) -> Expr | None:
+def round_windows(e: Slide, k: Size) -> Expr | None:
     """A multiple of k windows; what they see beyond the array are zeros."""
     match e:
         case Slide(n, 1, xs, strict):
@@ -134,7 +134,7 @@ def _padded(more: Size, scalar: Scalar, xs: Expr) -> Expr:
 
 
 @rule("pad l r c . pad l' r' c  =  pad (l + l') (r + r') c,  none a crop")
-def pad_twice(e: Expr) -> Expr | None:
+def pad_twice(e: Pad) -> Expr | None:
     match e:
         case Pad(l1, r1, c, Pad(l2, r2, d, xs)) if c == d and extends(l1, r1) and extends(l2, r2):
             return Pad(l1 + l2, r1 + r2, c, xs)
@@ -145,7 +145,7 @@ def pad_twice(e: Expr) -> Expr | None:
     "map (map g . transpose . map (slide n s)) . slide m t"
     "  =  transpose . map (map g . slide m t . transpose) . slide n s . transpose"
 )
-def windows_across(e: Expr) -> Expr | None:
+def windows_across(e: Map) -> Expr | None:
     """Windows of columns inside windows of rows: the columns' go outside."""
     match e:
         case Map(
@@ -165,7 +165,7 @@ def windows_across(e: Expr) -> Expr | None:
     "map (map g . slide m t . transpose) . slide n s"
     "  =  transpose . map (map g . transpose . map (slide n s)) . slide m t . transpose"
 )
-def windows_down(e: Expr) -> Expr | None:
+def windows_down(e: Map) -> Expr | None:
     """The same from the other side: the windows of rows go outside."""
     match e:
         case Map(
@@ -182,7 +182,7 @@ def windows_down(e: Expr) -> Expr | None:
 
 
 @rule("split t . slide n s  =  map (slide n s) . slide_strict ((t - 1) s + n) (t s)")
-def split_slide(e: Expr) -> Expr | None:
+def split_slide(e: Split) -> Expr | None:
     """Chunks of windows are windows of tiles that overlap, if every element is in a window."""
     match e:
         case Split(t, Slide(n, s, xs, strict)) if strict or remainder(size_of(xs) - n, s) == 0:
@@ -193,7 +193,7 @@ def split_slide(e: Expr) -> Expr | None:
 
 
 @rule("slide n s . map f  =  slide n n . map f . join . slide n s,  n < s")
-def close_gaps(e: Expr) -> Expr | None:
+def close_gaps(e: Slide) -> Expr | None:
     """Windows that leave gaps are chunks of an array without what lies in the gaps."""
     match e:
         case Slide(n, s, xs, strict) if isinstance(n, int) and isinstance(s, int) and n < s:
@@ -205,7 +205,7 @@ def close_gaps(e: Expr) -> Expr | None:
 
 @rule("slide n s . map (slide m t . f)  =  map transpose . transpose . map (slide n s . transpose) "
       ". slide m t . transpose . map f")  # fmt: skip
-def slide_slide(e: Expr) -> Expr | None:
+def slide_slide(e: Slide) -> Expr | None:
     """Windows of rows of windows, taken along the rows first."""
     match e:
         case Slide(n, s, Map(Lam(Var() as row, Slide(m, t, ys, inner)), xs), outer):

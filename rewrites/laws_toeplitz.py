@@ -29,7 +29,7 @@ from rewrites.shape import adds_anything, number
     "map (w -> reduce z (+ ⊗) (zip w g)) (slide n s x)"
     "  =  map (t -> reduce z (+ ⊗) (zip x t)) (toeplitz g),  ⊗ linear in the taps"
 )
-def replicate_taps(e: Expr) -> Expr | None:
+def replicate_taps(e: Map) -> Expr | None:
     """What is outside of a window is multiplied by 0, so all of x must be numbers."""
     match e:
         case Map(Lam(Var(w, _), Reduce(z, f, Zip((_, _) as parts))), Slide(int(), int(s), x, _)):

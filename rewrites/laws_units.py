@@ -14,7 +14,7 @@ from rewrites.shape import fold_of, unit
 
 
 @rule("reduce z ⊕ g xs  =  reduce z ⊕ g (pad (0, round_up(n, k) - n) u xs),  g u = u, ⊕'s unit")
-def round_fold(e: Expr, k: Size) -> Expr | None:
+def round_fold(e: Reduce, k: Size) -> Expr | None:
     """Sums of products go on over zeros."""
     match e:
         case Reduce(z, f, xs):

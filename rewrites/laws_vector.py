@@ -36,7 +36,7 @@ Types = Mapping[str, Type]
 
 
 @rule("map f  =  asScalar . map (vectorized f) . asVector v")
-def vectorize_map(e: Expr, v: Size) -> Expr | None:
+def vectorize_map(e: Map, v: Size) -> Expr | None:
     match e:
         case Map(f, xs):
             if not scalar_only(f) or not divides(v, size_of(xs)):
@@ -110,7 +110,7 @@ def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types) -> Lam:
     "reduce z ⊕ g  =  reduce z ⊕ . asScalar . map (reduce 0 ⊕ (vectorized g)) . split (k/v)"
     " . asVector v"
 )
-def partial_reduce_vector(e: Expr, k: Size, v: Size) -> Expr | None:
+def partial_reduce_vector(e: Reduce, k: Size, v: Size) -> Expr | None:
     """Partial sums in vectors: each lane sums every v-th element of a chunk."""
     match e:
         case Reduce(z, f, xs) if divides(k, size_of(xs)) and divides(v, k) and scalar_only(f):

@@ -34,7 +34,7 @@ from rewrites.shape import depth, divides, number
 
 
 @rule("join . split k  =  id")
-def join_split(e: Expr) -> Expr | None:
+def join_split(e: Join) -> Expr | None:
     match e:
         case Join(Split(_, xs)):
             return xs
@@ -42,7 +42,7 @@ def join_split(e: Expr) -> Expr | None:
 
 
 @rule("split n . join  =  id,  rows of n")
-def split_join(e: Expr) -> Expr | None:
+def split_join(e: Split) -> Expr | None:
     match e:
         case Split(n, Join(xs)):
             row = elem_of(xs)
@@ -51,7 +51,7 @@ def split_join(e: Expr) -> Expr | None:
 
 
 @rule("transpose . transpose  =  id")
-def transpose_twice(e: Expr) -> Expr | None:
+def transpose_twice(e: Transpose) -> Expr | None:
     match e:
         case Transpose(Transpose(xs)):
             return xs
@@ -59,7 +59,7 @@ def transpose_twice(e: Expr) -> Expr | None:
 
 
 @rule("map transpose . map transpose  =  id")
-def map_transpose_twice(e: Expr) -> Expr | None:
+def map_transpose_twice(e: Map) -> Expr | None:
     match e:
         case Map(Lam(Var(x, _), Transpose(Transpose(Var(y, _)))), xs) if x == y:
             return xs
@@ -67,7 +67,7 @@ def map_transpose_twice(e: Expr) -> Expr | None:
 
 
 @rule("pad 0 0  =  id")
-def pad_nothing(e: Expr) -> Expr | None:
+def pad_nothing(e: Pad | PadEdge) -> Expr | None:
     match e:
         case Pad(0, 0, _, xs) | PadEdge(_, 0, 0, xs):
             return xs
@@ -75,7 +75,7 @@ def pad_nothing(e: Expr) -> Expr | None:
 
 
 @rule("(x, y).i  =  the i-th")
-def get_tuple(e: Expr) -> Expr | None:
+def get_tuple(e: Get) -> Expr | None:
     match e:
         case Get(i, MakeTuple(parts)):
             return parts[i]
@@ -83,7 +83,7 @@ def get_tuple(e: Expr) -> Expr | None:
 
 
 @rule("asScalar . asVector v  =  id")
-def scalar_vector(e: Expr) -> Expr | None:
+def scalar_vector(e: AsScalar) -> Expr | None:
     match e:
         case AsScalar(AsVector(_, xs)):
             return xs
@@ -91,7 +91,7 @@ def scalar_vector(e: Expr) -> Expr | None:
 
 
 @rule("map (x -> f x.i x.j) (zip xs …)  =  map f (zip of the i-th and j-th of xs …)")
-def unzip(e: Expr) -> Expr | None:
+def unzip(e: Map) -> Expr | None:
     """A function that looks at some parts of a zip goes over those alone."""
     match e:
         case Map(f, Zip(parts)):
@@ -101,7 +101,7 @@ def unzip(e: Expr) -> Expr | None:
 
 
 @rule("map f . zip(…, zip(ys, zs), …)  =  map (f . (…, (y, z), …)) . zip(…, ys, zs, …)")
-def flat_zip(e: Expr) -> Expr | None:
+def flat_zip(e: Map) -> Expr | None:
     """The parts of parts side by side, so that those may be left out that nobody looks at."""
     match e:
         case Map(f, Zip(parts)) if any(isinstance(p, Zip) for p in parts):
@@ -120,7 +120,7 @@ def flat_zip(e: Expr) -> Expr | None:
 
 
 @rule("reduce z (acc, x -> f acc x.i x.j) (zip xs …)  =  reduce z f (zip of the i-th and j-th)")
-def unzip_reduce(e: Expr) -> Expr | None:
+def unzip_reduce(e: Reduce) -> Expr | None:
     match e:
         case Reduce(z, Lam((acc, p), body), Zip(parts)):
             used = used_of(tidy(Lam(p, body)), parts)
@@ -154,7 +154,7 @@ def _used(p: Pattern, xs: Expr, names: frozenset[str]) -> tuple[Pattern, Expr] |
 
 
 @rule("map id  =  id")
-def map_identity(e: Expr) -> Expr | None:
+def map_identity(e: Map) -> Expr | None:
     match e:
         case Map(Lam(p, inner), xs) if pattern_value(p) == inner:
             return xs
@@ -162,7 +162,7 @@ def map_identity(e: Expr) -> Expr | None:
 
 
 @rule("pad_any . crop  =  id")
-def pad_cropped(e: Expr) -> Expr | None:
+def pad_cropped(e: PadEdge) -> Expr | None:
     """Nobody looks at what pad_any adds, so it may be what was cropped."""
     match e:
         case PadEdge(Edge.ANY, 0, right, PadEdge(_, 0, left, xs) | Pad(0, left, _, xs)) if same(
@@ -173,7 +173,7 @@ def pad_cropped(e: Expr) -> Expr | None:
 
 
 @rule("pad_any . zip  =  zip . map pad_any")
-def pad_zip(e: Expr) -> Expr | None:
+def pad_zip(e: PadEdge) -> Expr | None:
     match e:
         case PadEdge(edge, left, right, Zip(parts)):
             return Zip(tuple(PadEdge(edge, left, right, p) for p in parts))
@@ -259,7 +259,7 @@ def swapped(e: Expr, level: int) -> Expr:
 
 
 @rule("transposes of dimensions  =  the fewest that arrange them so")
-def fewest_transposes(e: Expr) -> Expr | None:
+def fewest_transposes(e: Map | Transpose) -> Expr | None:
     """A chain of map^level transpose is a permutation of dimensions; this is its shortest chain."""
     levels, inner = _transposes(e)
     if len(levels) < 2:
@@ -308,7 +308,7 @@ def _sorting(order: list[int]) -> list[int]:
 
 
 @rule("split k . zip  =  map zip . zip . map (split k)")
-def split_zip(e: Expr) -> Expr | None:
+def split_zip(e: Split) -> Expr | None:
     match e:
         case Split(k, Zip(parts)):
             rows = Zip(tuple(Split(k, p) for p in parts))
@@ -322,7 +322,7 @@ def split_zip(e: Expr) -> Expr | None:
 
 
 @rule("reorder id  =  id")
-def reorder_nothing(e: Expr) -> Expr | None:
+def reorder_nothing(e: Reorder) -> Expr | None:
     match e:
         case Reorder(Lam(p, inner), xs) if p == inner:
             return xs

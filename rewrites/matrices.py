@@ -15,9 +15,9 @@ from rewrites.normal import perfect
 from rewrites.reshape import merge, on_map
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import nest, nested
-from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, skip
+from rewrites.strategy import attempt, child, choice, exhaust, seq, skip
 
-tidied: Strategy = repeat(outermost(choice(fewest_transposes(), *(r() for r in SIMPLER))))
+tidied: Strategy = exhaust(choice(fewest_transposes(), *(r() for r in SIMPLER)))
 """Views simplified, permutations of dimensions among them."""
 
 

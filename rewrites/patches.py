@@ -21,7 +21,7 @@ from rewrites.reshape import swap
 from rewrites.rule import Strategy
 from rewrites.shape import adds
 from rewrites.spine import nested
-from rewrites.strategy import attempt, child, choice, everywhere, outermost, repeat, seq, when
+from rewrites.strategy import attempt, child, choice, everywhere, exhaust, seq, when
 
 
 def patches(n: int, chunks: Sequence[Strategy]) -> list[Strategy]:
@@ -54,8 +54,8 @@ def _tile(n: int, chunks: Strategy) -> Strategy:
 
 
 _windows_of_tiles = seq(
-    repeat(outermost(choice(when(adds, choice(pad_slide(), pad_map())), split_slide()))),
-    repeat(outermost(when(lambda e: _is_tiles(e), slide_map()))),
+    exhaust(choice(when(adds, choice(pad_slide(), pad_map())), split_slide())),
+    exhaust(when(lambda e: _is_tiles(e), slide_map())),
 )
 
 
@@ -65,4 +65,4 @@ def _is_tiles(e: Expr) -> bool:
 
 
 _computes = when(lambda e: isinstance(e, Map) and not is_view(e), choice(fuse_maps(), fuse_zip()))
-_fused = repeat(outermost(choice(*(r() for r in SIMPLER), _computes)))
+_fused = exhaust(choice(*(r() for r in SIMPLER), _computes))

@@ -2,8 +2,9 @@
 
 # key: e term, s strategy, p place
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import UnionType
 
 from ir.errors import IllTyped
 from ir.nat import Size
@@ -26,15 +27,28 @@ class Rule:
 
     `rounding`: the law holds of numbers, and in floating point its right side may differ by so many
     machine epsilons, relative in norm; it may depend on the rule's arguments.
+    `looks_at`: the nodes at which the law may apply, which is the type of what `rewrite` takes.
     """
 
     law: str
     rewrite: Callable[..., Expr | None]
     rounding: Rounding = 0.0
+    looks_at: type[Expr] | UnionType = Expr
 
-    def __call__(self, **arguments: Argument) -> "Strategy":
+    def __call__(self, **arguments: Argument) -> "Use":
         """The strategy that applies this rule at the root of a term."""
-        return lambda e: apply_rule(self, arguments, e)
+        return Use(self, arguments)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Use:
+    """A rule with its arguments, a strategy."""
+
+    rule: Rule
+    arguments: Mapping[str, Argument]
+
+    def __call__(self, e: Expr) -> "Rewritten | None":
+        return apply_rule(self.rule, self.arguments, e)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +81,13 @@ class Unsound(Exception):
 
 def rule(law: str, rounding: Rounding = 0.0) -> Callable[[Callable[..., Expr | None]], Rule]:
     """Name a rewrite by its law."""
-    return lambda rewrite: Rule(law, rewrite, rounding)
+    return lambda rewrite: Rule(law, rewrite, rounding, rewrite.__annotations__["e"])
 
 
-def apply_rule(r: Rule, arguments: dict[str, Argument], e: Expr) -> Rewritten | None:
+def apply_rule(r: Rule, arguments: Mapping[str, Argument], e: Expr) -> Rewritten | None:
     """e rewritten at its root, its type checked to be what it was."""
+    if not isinstance(e, r.looks_at):
+        return None
     result = r.rewrite(e, **arguments)
     if result is None:
         return None

@@ -30,7 +30,7 @@ SHORT = 32  # rows of twice as many numbers, and longer ones, are worth several 
 def staged(e: Expr) -> Rewritten | None:
     """A row's transform as two stages of short ones, each with a name."""
     halved = attempt(outermost(choice(pair_rdft(), pair_irdft())))
-    return seq(halved, outermost(_two_stages), repeat(outermost(let_out())), _views_seen)(e)
+    return seq(halved, outermost(_two_stages), exhaust(let_out()), _views_seen)(e)
 
 
 _views_seen: Strategy = exhaust(inline_view())

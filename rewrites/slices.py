@@ -51,8 +51,16 @@ def slices(stage: Staging, k: Size) -> Strategy:
 
 LOCAL = levels(3)[:3]
 UNROLLED = to_seq(unrolled=True)
-RESULTS = (UNROLLED, *LOCAL[1:], UNROLLED)  # column block, column item, row item, row block
-PARTS = (LOCAL[0], UNROLLED, *LOCAL[1:])  # part, row block, column item, row item
+RESULTS: tuple[Strategy, ...] = (
+    UNROLLED,
+    *LOCAL[1:],
+    UNROLLED,
+)  # column block, column item, row item, row block
+PARTS: tuple[Strategy, ...] = (
+    LOCAL[0],
+    UNROLLED,
+    *LOCAL[1:],
+)  # part, row block, column item, row item
 INTO_PARTS = (2, 1, 0, 2, 1)  # exchanges of neighbouring dimensions that make it of the results
 
 

@@ -22,7 +22,7 @@ from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import bound
 from rewrites.spectra import planes_of
 from rewrites.spine import inside, nested
-from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, skip, when
+from rewrites.strategy import attempt, child, choice, exhaust, outermost, seq, skip, when
 
 
 def rows(e: Expr) -> Rewritten | None:
@@ -73,7 +73,7 @@ def is_made(e: Expr) -> bool:
 def hoisted(e: Expr) -> Rewritten | None:
     """Spectra are made outside of all loops."""
     seen = when(lambda e: planes_of(e) is not None, inline_view())
-    return repeat(outermost(choice(_hoist_one, seen)))(e)
+    return exhaust(choice(_hoist_one, seen))(e)
 
 
 def _hoist_one(e: Expr) -> Rewritten | None:
@@ -107,7 +107,7 @@ def spectra(sums: Strategy | None) -> Strategy:
     made = seq(hoisted, outermost(transformed))
     return seq(
         outermost(correlate()),
-        repeat(outermost(linear_sum())),
+        exhaust(linear_sum()),
         made,
         seq(outermost(sums), made) if sums else skip,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ir.nodes import Expr, Lam
 from ir.terms import children, rebuild
-from rewrites.rule import Place, Rewritten, Step, Strategy
+from rewrites.rule import Place, Rewritten, Step, Strategy, Use
 
 
 def skip(e: Expr) -> Rewritten:
@@ -31,16 +31,24 @@ def seq(*strategies: Strategy) -> Strategy:
 
 
 def choice(*strategies: Strategy) -> Strategy:
-    """The first that succeeds."""
+    """The first that succeeds; rules that do not look at such a node are not asked."""
+    known: dict[type[Expr], list[Strategy]] = {}
 
     def run(e: Expr) -> Rewritten | None:
-        for s in strategies:
+        node = type(e)
+        if node not in known:
+            known[node] = [s for s in strategies if _looks_at(s, node)]
+        for s in known[node]:
             done = s(e)
             if done is not None:
                 return done
         return None
 
     return run
+
+
+def _looks_at(s: Strategy, node: type[Expr]) -> bool:
+    return not isinstance(s, Use) or issubclass(node, s.rule.looks_at)
 
 
 def attempt(s: Strategy) -> Strategy:

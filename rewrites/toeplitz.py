@@ -35,16 +35,7 @@ from rewrites.rule import Rewritten, Strategy, get
 from rewrites.shape import depth
 from rewrites.spectral import rows
 from rewrites.spine import nest, store_operands
-from rewrites.strategy import (
-    attempt,
-    child,
-    choice,
-    everywhere,
-    outermost,
-    repeat,
-    seq,
-    when,
-)
+from rewrites.strategy import attempt, child, choice, everywhere, exhaust, outermost, seq, when
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +65,11 @@ def replicated(params: frozenset[str]) -> Strategy:
         normalise,
         store_operands(params),
         rows,
-        repeat(outermost(inline_view())),
+        exhaust(inline_view()),
         choice(outermost(replicate_taps()), lambda _: _refuse(NOT_LINEAR)),
         each_result,
         normalise,
-        repeat(outermost(flat_zip())),
+        exhaust(flat_zip()),
         tidied,
     )
 
