@@ -10,6 +10,7 @@ is drawn without listing them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from math import prod
 from random import Random
@@ -131,7 +132,7 @@ def _chosen(names: list[str], share: int, seed: int, family: str) -> list[str]:
 def derive(task: Derive) -> Derived | Inapplicable:
     """The form lowered and its points drawn."""
     try:
-        lowering, outside = _within(task, lowered(task.program, task.family, task.form))
+        lowering, outside = _within(task, lowered(_kept(task.program), task.family, task.form))
         random = _random(task.seed, lowering)
         system, space = worth_trying(lowering, task.profile, random, task.max_memory)
     except (Refused, Unsupported) as refused:
@@ -155,6 +156,12 @@ def derive(task: Derive) -> Derived | Inapplicable:
         block,
         outside,
     )
+
+
+@lru_cache(maxsize=4)
+def _kept(program: Program) -> Program:
+    """The first of equal programs: what is known of its terms serves every form."""
+    return program
 
 
 def _within(task: Derive, lowering: Lowering) -> tuple[Lowering, int | None]:

@@ -8,28 +8,36 @@ Exact division is a true quotient (`k * (n/k) = n`), so its divisibility is an o
 # key: a b sizes, p q polynomials, m monomial, k integer coefficient
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
+from ir.hashed import Hashed, hashed
 
-@dataclass(frozen=True, slots=True)
-class Name:
+
+class Atomic(Hashed):
+    """Keeps the text that atoms are sorted by."""
+
+    __slots__ = ("_key",)
+    _key: str
+
+
+@hashed
+class Name(Atomic):
     """A named size or tuning parameter."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+@hashed
+class Floor(Atomic):
     """floor(a / b)"""
 
     a: "Size"
     b: "Size"
 
 
-@dataclass(frozen=True, slots=True)
-class Mod:
+@hashed
+class Mod(Atomic):
     """a - b * floor(a / b)"""
 
     a: "Size"
@@ -43,8 +51,8 @@ Poly = tuple[tuple[Monomial, int], ...]
 ONE: Poly = (((), 1),)
 
 
-@dataclass(frozen=True, slots=True)
-class Nat:
+@hashed
+class Nat(Hashed):
     """num / den in lowest terms (as far as monomials and exact polynomial division go)."""
 
     num: Poly
@@ -80,6 +88,7 @@ class Nat:
 Size = int | Nat
 
 
+@lru_cache(maxsize=1 << 12)
 def named(name: str) -> Nat:
     """The size called `name`."""
     return Nat(((((Name(name), 1),), 1),), ONE)
@@ -145,8 +154,11 @@ def same(a: Size, b: Size) -> bool:
 
 def names(a: Size) -> frozenset[str]:
     """The names that occur in a size."""
-    if isinstance(a, int):
-        return frozenset()
+    return frozenset() if isinstance(a, int) else _names(a)
+
+
+@lru_cache(maxsize=1 << 14)
+def _names(a: Nat) -> frozenset[str]:
     found: set[str] = set()
     for atom in _atoms(a):
         found |= {atom.name} if isinstance(atom, Name) else names(atom.a) | names(atom.b)
@@ -290,7 +302,7 @@ def _scale_down(p: Poly, k: int) -> Poly:
 
 
 def _monomial(powers: Mapping[Atom, int]) -> Monomial:
-    return tuple(sorted(((a, n) for a, n in powers.items() if n), key=lambda f: str(f[0])))
+    return tuple(sorted(((a, n) for a, n in powers.items() if n), key=lambda f: _key(f[0])))
 
 
 def _poly(terms: Mapping[Monomial, int]) -> Poly:
@@ -299,10 +311,19 @@ def _poly(terms: Mapping[Monomial, int]) -> Poly:
 
 
 def _order(term: tuple[Monomial, int]) -> tuple[int, tuple[str, ...]]:
-    word = tuple(str(a) for a, n in term[0] for _ in range(n))
+    word = tuple([_key(a) for a, n in term[0] for _ in range(n)])
     return len(word), word
 
 
+def _key(a: Atom) -> str:
+    try:
+        return a._key
+    except AttributeError:
+        object.__setattr__(a, "_key", str(a))
+        return a._key
+
+
+@lru_cache(maxsize=1 << 14)
 def show_size(a: Size) -> str:
     """A size in the language's own syntax."""
     if isinstance(a, int):

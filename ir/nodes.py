@@ -6,53 +6,31 @@ so that the type of any term follows from the term alone (`ir.typing.type_of`).
 
 # key: f function, xs arrays, e expression, n size, l r amounts left and right
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar, cast, dataclass_transform
 
+from ir.hashed import Hashed, hashed
 from ir.nat import Size
 from ir.types import Scalar, Type
 
 
-class Expr:
+class Expr(Hashed):
     """A term. The slots hold what is derived from it, found once: its children, free variables,
     hash and type, the strategies that are known to succeed nowhere inside it, and what functions
     say of it (`ir.terms.once`)."""
 
-    __slots__ = ("_barren", "_children", "_free", "_hash", "_said", "_type")
+    __slots__ = ("_barren", "_children", "_free", "_said", "_type")
     _barren: set[object]
     _children: tuple["Expr", ...]
     _free: frozenset[str]
-    _hash: int
     _said: dict[object, object]
     _type: Type
-
-
-N = TypeVar("N", bound=Expr)
-
-
-@dataclass_transform(frozen_default=True)
-def node(cls: type[N]) -> type[N]:
-    """A frozen dataclass whose hash is computed once (terms are deep and hashed often)."""
-    made: type[N] = dataclass(frozen=True, slots=True)(cls)
-    structural = cast(Callable[[Expr], int], made.__hash__)
-
-    def cached_hash(self: Expr) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            object.__setattr__(self, "_hash", structural(self))
-            return self._hash
-
-    setattr(made, "__hash__", cached_hash)  # noqa: B010
-    return made
 
 
 # ---- functions and scalars
 
 
-@node
+@hashed
 class Var(Expr):
     """x : T"""
 
@@ -63,7 +41,7 @@ class Var(Expr):
 Pattern = Var | tuple["Pattern", ...]
 
 
-@node
+@hashed
 class Lam(Expr):
     """pattern -> body; a reduction's takes the pair (acc, x)"""
 
@@ -71,7 +49,7 @@ class Lam(Expr):
     body: Expr
 
 
-@node
+@hashed
 class Lit(Expr):
     """a number : scalar"""
 
@@ -79,14 +57,14 @@ class Lit(Expr):
     scalar: Scalar
 
 
-@node
+@hashed
 class SizeOf(Expr):
     """a size as a value : int"""
 
     size: Size
 
 
-@node
+@hashed
 class Unary(Expr):
     """op : T -> T, op one of neg exp log sqrt tanh cospi sinpi abs, T scalar or vector"""
 
@@ -94,7 +72,7 @@ class Unary(Expr):
     e: Expr
 
 
-@node
+@hashed
 class Binary(Expr):
     """op : T, T -> T, op one of + - * / % max min, T scalar or vector; a scalar meets a vector"""
 
@@ -103,21 +81,21 @@ class Binary(Expr):
     b: Expr
 
 
-@node
+@hashed
 class MakeTuple(Expr):
     """T, U, … -> (T, U, …)"""
 
     parts: tuple[Expr, ...]
 
 
-@node
+@hashed
 class MakeArray(Expr):
     """T, T, … -> [T]n; of numbers, or of rows of numbers, it is a constant table"""
 
     parts: tuple[Expr, ...]
 
 
-@node
+@hashed
 class Get(Expr):
     """(T0, T1, …) -> Ti"""
 
@@ -125,7 +103,7 @@ class Get(Expr):
     e: Expr
 
 
-@node
+@hashed
 class Let(Expr):
     """value : T, pattern : T, body : U -> U; the value is computed once"""
 
@@ -137,7 +115,7 @@ class Let(Expr):
 # ---- algorithms
 
 
-@node
+@hashed
 class Map(Expr):
     """(T -> U), [T]n -> [U]n. In a lowered program: computed on demand, where it is read."""
 
@@ -145,7 +123,7 @@ class Map(Expr):
     xs: Expr
 
 
-@node
+@hashed
 class Reduce(Expr):
     """U, ((U, T) -> U), [T]n -> U, a left fold"""
 
@@ -154,7 +132,7 @@ class Reduce(Expr):
     xs: Expr
 
 
-@node
+@hashed
 class Generate(Expr):
     """n, (int -> T) -> [T]n"""
 
@@ -165,14 +143,14 @@ class Generate(Expr):
 # ---- views
 
 
-@node
+@hashed
 class Zip(Expr):
     """[T]n, [U]n, … -> [(T, U, …)]n"""
 
     parts: tuple[Expr, ...]
 
 
-@node
+@hashed
 class Split(Expr):
     """m, [T]n -> [[T]m](n/m)"""
 
@@ -180,14 +158,14 @@ class Split(Expr):
     xs: Expr
 
 
-@node
+@hashed
 class Join(Expr):
     """[[T]m]n -> [T](n*m)"""
 
     xs: Expr
 
 
-@node
+@hashed
 class Slide(Expr):
     """size, step, [T]n -> [[T]size](floor((n-size)/step)+1); strict: (n-size) % step = 0"""
 
@@ -197,7 +175,7 @@ class Slide(Expr):
     strict: bool = False
 
 
-@node
+@hashed
 class Pad(Expr):
     """l, r, v : T or its scalar, [T]n -> [T](l+n+r); negative amounts crop"""
 
@@ -216,7 +194,7 @@ class Edge(Enum):
     ANY = "any"
 
 
-@node
+@hashed
 class PadEdge(Expr):
     """l, r, [T]n -> [T](l+n+r)"""
 
@@ -226,14 +204,14 @@ class PadEdge(Expr):
     xs: Expr
 
 
-@node
+@hashed
 class Transpose(Expr):
     """[[T]n]m -> [[T]m]n"""
 
     xs: Expr
 
 
-@node
+@hashed
 class Reorder(Expr):
     """(int -> int), [T]n -> [T]n, out[i] = xs[f(i)], f a bijection"""
 
@@ -241,7 +219,7 @@ class Reorder(Expr):
     xs: Expr
 
 
-@node
+@hashed
 class Concat(Expr):
     """[T]n, [T]m -> [T](n+m)"""
 
@@ -249,7 +227,7 @@ class Concat(Expr):
     b: Expr
 
 
-@node
+@hashed
 class At(Expr):
     """k, [T]n -> T, 0 <= k < n"""
 
@@ -257,7 +235,7 @@ class At(Expr):
     xs: Expr
 
 
-@node
+@hashed
 class AsVector(Expr):
     """v, [T]n -> [T<v>](n/v), every scalar of T becoming a vector of v neighbours"""
 
@@ -265,7 +243,7 @@ class AsVector(Expr):
     xs: Expr
 
 
-@node
+@hashed
 class AsScalar(Expr):
     """[T<v>]n -> [T](n*v)"""
 
@@ -283,7 +261,7 @@ class Level(Enum):
     LOCAL = "mapLocal"
 
 
-@node
+@hashed
 class MapPar(Expr):
     """(T -> U), [T]n -> [U]n, one element a work-item (or group) of dimension `dim`"""
 
@@ -293,7 +271,7 @@ class MapPar(Expr):
     xs: Expr
 
 
-@node
+@hashed
 class MapSeq(Expr):
     """(T -> U), [T]n -> [U]n, a loop"""
 
@@ -302,7 +280,7 @@ class MapSeq(Expr):
     unrolled: bool = False
 
 
-@node
+@hashed
 class ReduceSeq(Expr):
     """U, ((U, T) -> U), [T]n -> U, a loop"""
 
@@ -312,7 +290,7 @@ class ReduceSeq(Expr):
     unrolled: bool = False
 
 
-@node
+@hashed
 class ToLocal(Expr):
     """T -> T, made real in local memory; `ahead`: the next iteration's is loaded during this one"""
 
@@ -320,14 +298,14 @@ class ToLocal(Expr):
     ahead: bool = False
 
 
-@node
+@hashed
 class ToPrivate(Expr):
     """T -> T, made real in private memory"""
 
     e: Expr
 
 
-@node
+@hashed
 class Store(Expr):
     """T -> T, made real in global memory by a kernel of its own"""
 

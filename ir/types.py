@@ -3,37 +3,37 @@
 # key: t u types, n size
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ir.errors import IllTyped
+from ir.hashed import Hashed, hashed
 from ir.nat import Size, same, show_size
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+@hashed
+class Scalar(Hashed):
     """float, half or int"""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
+@hashed
+class Vector(Hashed):
     """`width` scalars that move and compute together"""
 
     scalar: Scalar
     width: Size
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+@hashed
+class Array(Hashed):
     """[elem]size"""
 
     elem: "Type"
     size: Size
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple:
+@hashed
+class Tuple(Hashed):
     """(t, u, …)"""
 
     parts: tuple["Type", ...]

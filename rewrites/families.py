@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 from ir.nat import Size, named
@@ -262,6 +263,7 @@ DISTINCT: dict[str, Family] = LOWERING | BILINEAR | SPECTRAL
 FAMILIES: dict[str, Family] = DISTINCT | STORING | REPLICATED
 
 
+@lru_cache(maxsize=64)
 def forms(p: Program, family: str) -> tuple[Form, ...]:
     """The ways in which a family may lower a program."""
     return tuple(FAMILIES[family](p))

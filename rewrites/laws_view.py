@@ -13,6 +13,7 @@ from ir.nodes import (
     Get,
     Join,
     Lam,
+    Let,
     MakeTuple,
     Map,
     Pad,
@@ -25,7 +26,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import apply, free, lam, pattern_value, variables
+from ir.terms import apply, children, free, lam, once, pattern_value, variables
 from ir.types import Array, Scalar, Type, leaves
 from ir.typing import elem_of, type_of
 from rewrites.laws_map import tidy
@@ -94,7 +95,7 @@ def scalar_vector(e: AsScalar) -> Expr | None:
 def unzip(e: Map) -> Expr | None:
     """A function that looks at some parts of a zip goes over those alone."""
     match e:
-        case Map(f, Zip(parts)):
+        case Map(f, Zip(parts)) if not _uses_all(f.pattern, f.body, len(parts)):
             used = used_of(tidy(f), parts)
             return None if used is None else Map(*used)
     return None
@@ -122,7 +123,7 @@ def flat_zip(e: Map) -> Expr | None:
 @rule("reduce z (acc, x -> f acc x.i x.j) (zip xs …)  =  reduce z f (zip of the i-th and j-th)")
 def unzip_reduce(e: Reduce) -> Expr | None:
     match e:
-        case Reduce(z, Lam((acc, p), body), Zip(parts)):
+        case Reduce(z, Lam((acc, p), body), Zip(parts)) if not _uses_all(p, body, len(parts)):
             used = used_of(tidy(Lam(p, body)), parts)
             return None if used is None else Reduce(z, _after(acc, used[0]), used[1])
     return None
@@ -130,6 +131,26 @@ def unzip_reduce(e: Reduce) -> Expr | None:
 
 def _after(acc: Pattern, f: Lam) -> Lam:
     return Lam((acc, f.pattern), f.body)
+
+
+def _uses_all(p: Pattern, body: Expr, n: int) -> bool:
+    """Whether an element's name is used for each of its n components."""
+    return isinstance(p, Var) and len(_components(body).get(p.name, ())) == n
+
+
+@once
+def _components(e: Expr) -> dict[str, frozenset[int]]:
+    """Which components of which variables e looks at."""
+    match e:
+        case Get(i, Var(x, _)):
+            return {x: frozenset({i})}
+    found: dict[str, frozenset[int]] = {}
+    for inner in map(_components, children(e)):
+        for x, some in inner.items():
+            found[x] = found.get(x, frozenset()) | some
+    for v in variables(e.pattern) if isinstance(e, Lam | Let) else ():
+        found.pop(v.name, None)
+    return found
 
 
 def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:

@@ -7,7 +7,7 @@ in the program that it came from.
 # key: e term, s strategy
 
 from ir.nodes import Expr, Let, Map, Reduce, Slide, Transpose
-from ir.terms import children, subterms
+from ir.terms import children, once, subterms
 from ir.types import Array
 from ir.typing import type_of
 from ir.views import is_view
@@ -110,6 +110,6 @@ def _nest_once(e: Expr) -> Rewritten | None:
 
 nested_reductions: Strategy = exhaust(_nest_once)
 
-normalise: Strategy = seq(fused, perfect, nested_reductions, simplify)
+normalise: Strategy = once(seq(fused, perfect, nested_reductions, simplify))
 
-flat: Strategy = seq(fused, perfect, simplify)
+flat: Strategy = once(seq(fused, perfect, simplify))

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from ir.nat import named
-from ir.nodes import Expr, Map, Pad, Slide
+from ir.nodes import Expr, Map, Pad, Slide, Zip
 from ir.parse import parse
 from ir.show import show
 from ir.terms import subterms
@@ -23,13 +23,14 @@ from rewrites.dims import Refused
 from rewrites.families import FAMILIES, LOWERING, Lowering, first, forms, lower
 from rewrites.laws_map import fuse_maps, split_map
 from rewrites.proof import brief, one_line, proof
-from rewrites.rule import Derivation, Rewritten, Step, Unsound, apply_rule
+from rewrites.rule import Derivation, Rewritten, Step, Unsound, apply_rule, rule
 from rewrites.strategy import (
     at,
     attempt,
     child,
     choice,
     everywhere,
+    exhaust,
     outermost,
     repeat,
     seq,
@@ -172,6 +173,21 @@ PLUS = parse("p(xs : [float]6) = map(x -> x + 1.0, map(x -> x * 2.0, map(x -> -x
 def test_seq_needs_all_of_its_parts() -> None:
     assert seq(fuse_maps(), fuse_maps())(PLUS) is not None
     assert seq(fuse_maps(), fuse_maps(), fuse_maps())(PLUS) is None
+
+
+def test_a_rule_is_asked_only_at_the_nodes_that_it_looks_at() -> None:
+    asked: list[Expr] = []
+
+    def rewrite(e: Map | Zip) -> Expr | None:
+        asked.append(e)
+        return None
+
+    search = exhaust(choice(rule("nothing  =  nothing")(rewrite)()))
+    assert search(PLUS) == (PLUS, ())
+    assert {type(e) for e in asked} == {Map}
+    found = len(asked)
+    assert search(PLUS) == (PLUS, ())
+    assert len(asked) == found, "where nothing was found is not searched again"
 
 
 def test_choice_takes_the_first_that_applies_and_attempt_never_fails() -> None:

@@ -258,6 +258,20 @@ def test_equal_stores_are_made_once() -> None:
     assert len(made.kernels) == 2
 
 
+def test_programs_share_the_kernels_that_are_the_same_in_both() -> None:
+    def twice(scale: int, n: int) -> Generated:
+        return compiled(f"""
+            f(xs : [float]{n}) = mapGlobal(0)(y -> y * {scale},
+              let ys = store(mapGlobal(0)(x -> x + 1, xs)) ys)""")
+
+    by_two, by_three, longer = twice(2, 8), twice(3, 8), twice(2, 16)
+    assert by_two.kernels[0] is by_three.kernels[0] is not longer.kernels[0]
+    assert by_two.kernels[1] is not by_three.kernels[1]
+    assert "* 3.0f" in by_three.plan.source
+    assert "* 3.0f" not in by_two.plan.source
+    assert longer.plan.kernels[0].global_size != by_two.plan.kernels[0].global_size
+
+
 def test_what_constants_alone_decide_is_packed_once_and_kept_instead() -> None:
     made = compiled(PROGRAMS["prepack"])
     assert [k.prepack for k in made.plan.kernels] == [True, False]
