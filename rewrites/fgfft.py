@@ -50,7 +50,7 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     if form.shared and length(r.row) < 2 * SHORT:
         raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
     if form.regular and not slides_again(p, r):
-        raise Refused("windows slide along one dimension: fgfft does the same")
+        raise Refused("windows of more than one place along one dimension at most: see fgfft")
     return seq(rows, _rows_transformed(params, form, p, r))(e)
 
 
