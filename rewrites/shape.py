@@ -3,9 +3,8 @@
 # key: e term, f function, op operator, u unit
 
 from dataclasses import dataclass
-from functools import lru_cache
 
-from ir.nat import Size, bind, names
+from ir.nat import Size
 from ir.nodes import (
     AsScalar,
     Binary,
@@ -30,6 +29,7 @@ from ir.nodes import (
 from ir.terms import children, free, once, over, rename, substitute, subterms, variables
 from ir.types import INT, Array, Scalar, Type, Vector
 from ir.views import is_view
+from rewrites.signs import non_negative
 
 LEAST = {"float": -float("inf"), "half": -float("inf"), "int": -(2**31)}
 LARGEST = {"float": float("inf"), "half": float("inf"), "int": 2**31 - 1}
@@ -54,12 +54,12 @@ def _invertible(e: Expr) -> bool:
 
 def crops(left: Size, right: Size) -> bool:
     """Amounts that only take away, whatever value the parameters have."""
-    return all(_non_positive(n) for n in (left, right))
+    return extends(-left, -right)
 
 
 def extends(left: Size, right: Size) -> bool:
     """Amounts that never take away, whatever value the parameters have."""
-    return crops(-left, -right)
+    return non_negative(left) and non_negative(right)
 
 
 def adds(e: Expr) -> bool:
@@ -70,17 +70,6 @@ def adds(e: Expr) -> bool:
 def adds_anything(e: Expr) -> bool:
     """Whether e may hold what is not a number, so that 0 times it is not 0: what pad_any adds."""
     return any(map(adds, subterms(e)))
-
-
-VALUES = (1, 3, 7, 64)  # of parameters
-
-
-@lru_cache(maxsize=1 << 14)
-def _non_positive(n: Size) -> bool:
-    """n <= 0: a number, or a - round_up(a, k) for a that is whole for some of the values tried."""
-    found = [n] if isinstance(n, int) else [bind(n, dict.fromkeys(names(n), v)) for v in VALUES]
-    whole = [v for v in found if isinstance(v, int)]
-    return bool(whole) and all(v <= 0 for v in whole)
 
 
 def rearranges(f: Lam) -> bool:

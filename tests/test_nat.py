@@ -22,6 +22,7 @@ from ir.nat import (
     show_size,
 )
 from ir.parse import parse
+from rewrites.signs import non_negative
 
 NAMES = ("k", "m", "n")
 X, Y = named("x"), named("y")
@@ -111,6 +112,31 @@ def test_equal_sizes_have_equal_values(t: Term, u: Term, values: dict[str, int])
     assume(whole(t, values) and whole(u, values))
     if same(made(t), made(u)):
         assert value(t, values) == value(u, values)
+
+
+def positive(t: Term, values: dict[str, int]) -> bool:
+    """Whether every divisor is positive."""
+    if not isinstance(t, tuple):
+        return True
+    divides = t[0] in "/fmc"
+    parts = positive(t[1], values) and positive(t[2], values)
+    return parts and not (divides and value(t[2], values) <= 0)
+
+
+@settings(max_examples=500, deadline=None)
+@given(terms(), terms(), st.fixed_dictionaries({name: st.integers(0, 12) for name in NAMES}))
+def test_what_is_said_to_be_0_or_more_is(t: Term, u: Term, values: dict[str, int]) -> None:
+    for sized in (("-", t, u), ("-", ("c", t, u), t), ("-", t, ("m", t, u))):
+        if whole(sized, values) and positive(sized, values) and non_negative(made(sized)):
+            assert value(sized, values) >= 0
+
+
+def test_the_signs_of_what_is_rounded() -> None:
+    x, up = X * Y + 7, round_up(X * Y + 7, X * 3)
+    assert all(map(non_negative, (up - x, x - up + 3 * X - 1, up, remainder(x, Y), x * Y)))
+    assert not any(map(non_negative, (x - up, up - x - 1, X - Y, X - 1, 3 - remainder(x, Y))))
+    assert non_negative(Y - 1 - remainder(x, Y))
+    assert non_negative(x - floor_div(x, Y) * Y)
 
 
 @settings(max_examples=150, deadline=None)

@@ -17,7 +17,7 @@ from terms import Terms, nameless, well_formed
 import rewrites
 from ir.inputs import Data, random_inputs
 from ir.interpret import evaluate
-from ir.nat import named
+from ir.nat import Size, named, round_up
 from ir.nodes import Edge, Expr, Level, Lit, Pad, PadEdge, Program, Var
 from ir.parse import parse
 from ir.show import show
@@ -321,6 +321,22 @@ def test_pads_by_an_amount_that_may_crop_are_not_added_up() -> None:
     inside = [Pad(0, amount, zero, term(XS, "xs")) for amount in (t, 4 - t)]
     added = [slides.pad_twice.rewrite(Pad(0, 2, zero, e)) for e in inside]
     assert added == [Pad(0, t + 2, zero, term(XS, "xs")), None]
+
+
+@pytest.mark.parametrize(
+    ("amount", "crops"),
+    [
+        (-named("a"), True),
+        (named("a") - round_up(named("a"), named("b")), True),
+        (named("a") - named("b"), False),  # they may be equal, and either may be the larger
+        (1 - named("a"), False),  # of nothing
+    ],
+    ids=str,
+)
+def test_an_amount_crops_where_no_values_of_its_names_let_it_pad(amount: Size, crops: bool) -> None:
+    """Else a constant would be mapped: pad r c . map f = map f . pad_any r only where r <= 0."""
+    mapped = Pad(0, amount, Lit(1.0, FLOAT), term(XS, "map(x -> x + 1.0, xs)"))
+    assert (slides.pad_map.rewrite(mapped) is not None) == crops
 
 
 def test_vectors_form_before_a_stride_and_lanes_stay_together() -> None:
