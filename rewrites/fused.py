@@ -19,7 +19,8 @@ from rewrites.block import (
     split_innermost,
     unrolled_spine,
 )
-from rewrites.hoist import block
+from rewrites.dims import Refused, outermost_reductions
+from rewrites.hoist import block, place_of_reduction
 from rewrites.laws_lower import share, to_seq
 from rewrites.laws_map import fission, split_map
 from rewrites.laws_plane import fuse_reduce_zip
@@ -30,7 +31,7 @@ from rewrites.registers import placed, vectors
 from rewrites.reshape import merge, on_map, sort, tile
 from rewrites.rule import Rewritten, Strategy, get
 from rewrites.spine import body, inside, nested
-from rewrites.strategy import at, attempt, child, everywhere, place_where, seq
+from rewrites.strategy import at, attempt, child, everywhere, place_where, seq, skip
 from rewrites.transforms import divided, has_table, sums, transformed_part
 
 
@@ -76,15 +77,45 @@ def _sums_apart(points: int) -> Strategy:
 
     def inner(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
-        place = place_where(e.f.body, lambda t: sums(t, points))
-        assert place is not None
-        return fission(place=place)(e)
+        place = place_where(e.f.body, lambda t: _of_sums(t, points))
+        if place is None:
+            raise Refused("each product is expected to be one sum and what is done to it")
+        alone = at((0, 0, *place), _sum_alone(points))
+        done = alone(e)
+        assert done is not None
+        found = place_where(get(done[0], (0, 0)), lambda t: sums(t, points))
+        assert found is not None
+        return seq(alone, fission(place=found))(e)
 
     def outer(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
         return fission(place=divided(e.f.body))(e)
 
     return seq(body(inner), outer, simplify)
+
+
+def _of_sums(e: Expr, points: int) -> bool:
+    """Whether e is so many maps over points, of data and kernels, of what has one sum."""
+    if not isinstance(e, Map) or not isinstance(e.xs, Zip):
+        return False
+    inner = e.f.body
+    return len(outermost_reductions(inner)) == 1 if points == 1 else _of_sums(inner, points - 1)
+
+
+def _sum_alone(points: int) -> Strategy:
+    """map (f . sum)  becomes  map f . map sum, each a nest of maps over points"""
+
+    def run(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        if sums(e, points):
+            return skip(e)
+        if points > 1:
+            return seq(body(_sum_alone(points - 1)), fission(place=(1,)))(e)
+        place = place_of_reduction(e.f.body)
+        assert place is not None
+        return fission(place=place)(e)
+
+    return run
 
 
 def _in_registers(points: int) -> Strategy:

@@ -2,7 +2,7 @@
 
 # key: m results, r taps, d data, g taps' values, w window, z initial value
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -63,7 +63,7 @@ def growth(m: Sides, r: Sides) -> float:
 )
 def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
     """m results of windows of r, in one dimension or two; ⊗ is any bilinear map of what windows
-    and taps hold.
+    and taps hold, the same for all windows and taps.
 
     F(m, r) is proved to be the correlation of m + r - 1 numbers with r taps before it is used. It
     mixes all data of a tile, so all must be numbers.
@@ -101,8 +101,9 @@ def _one(e: Expr) -> Correlation | None:
             if ordered is None or not is_zero(z):
                 return None
             product = _product(f, ordered)
-            taps = parts[1 - ordered]
-            return Correlation(d, taps, (r,), product) if product else None
+            return (
+                _apart(Correlation(d, parts[1 - ordered], (r,), product), {w}) if product else None
+            )
     return None
 
 
@@ -122,8 +123,14 @@ def _two(e: Expr) -> Correlation | None:
             if ordered is None or not is_zero(z) or rows in free(parts[1 - ordered]):
                 return None
             product = _inner(f, ordered)
-            return Correlation(d, parts[1 - ordered], (r, s), product) if product else None
+            taps = parts[1 - ordered]
+            return _apart(Correlation(d, taps, (r, s), product), {rows, w}) if product else None
     return None
+
+
+def _apart(found: Correlation, windows: Set[str]) -> Correlation | None:
+    """A correlation whose product is the same for all windows: it leaves their maps."""
+    return None if free(found.product) & windows else found
 
 
 def is_zero(z: Expr) -> bool:
@@ -177,7 +184,9 @@ def _inner(f: Lam, window: int) -> Lam | None:
     match body:
         case Reduce(Var(name, _), g, Zip((_, _) as parts)) if name == acc.name:
             if parts[window] == x and parts[1 - window] == h:
-                return _product(g, window)
+                product = _product(g, window)
+                outer = {acc.name, x.name, h.name}
+                return None if product is None or free(product) & outer else product
     return None
 
 

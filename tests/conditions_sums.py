@@ -134,6 +134,8 @@ CORRELATIONS = [
     C(F, "it is added", TAPS, opened(CORRELATED, PLAIN, "sum"), "x * h + a", "x * h - a", M4),
     C(F, "the taps are the same for all windows", TAPS, opened(CORRELATED, PLAIN, "two"),
       "g", "map(x -> x + at(0, w), w)", M4),
+    C(F, "products are the same for all windows", f"{TAPS}, w : [float]3",
+      opened(CORRELATED, PLAIN, "sum"), "a + x * h * b", "a + x * h * at(0, w)", M4),
     C(F, "windows are taken as they are", TAPS, opened(CORRELATED, PLAIN, "one"),
       "w", "map(x -> -x, w)", M4),
     C(F, "they are numbers, not what is left to chance", TAPS, opened(CORRELATED, PLAIN, "xs"),
@@ -145,6 +147,12 @@ CORRELATIONS = [
     C(F, "inner sums go over rows of the windows", PLANE, opened(IN_PLANE, PLAIN_PLANE, "one"),
       "xs", "t", M22),
     C(F, "and rows of the taps", PLANE, opened(IN_PLANE, PLAIN_PLANE, "two"), "hs", "t", M22),
+    *(C(F, f"products are the same for all {of}", PLANE, IN_PLANE.format(**PLAIN_PLANE).replace(
+        "x * h", "x * h * {}"), "b", term, M22)
+      for of, term in (
+          ("rows", "at(0, at(0, rows))"), ("planes' windows", "at(0, at(0, w))"),
+          ("rows of windows", "at(0, xs)"), ("rows of taps", "at(0, hs)"), ("sums", "a"),
+      )),
     C(F, "the taps are the same for all rows", PLANE, opened(IN_PLANE, PLAIN_PLANE, "taps"),
       "gs", "map(r -> pad(-1, -1, 0.0, r), rows)", M22),
     C(F, "columns' windows are of the rows", PLANE, opened(IN_PLANE, PLAIN_PLANE, "rows"),

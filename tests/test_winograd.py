@@ -231,11 +231,17 @@ SIGNAL = """
 signal(const gs : [[float]3]4, xs : [float]20) =
   map(window -> map(g -> dot(window, g), gs), slide(3, 1, xs))
 """
+USED_AGAIN = """
+again(const gs : [[[float]2]3]4, xs : [[float]2]20) =
+  map(w -> map(g -> reduce(0.0, (acc, (x, h)) -> acc + dot(x, h) * at(0, at(0, w)), zip(w, g)), gs),
+    slide(3, 1, xs))
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        (USED_AGAIN, "a transform is known for"),
         (DILATED, "a transform is known for"),
         (DEPTHWISE, "several kernels for each"),
         (STENCIL, "several kernels for each"),
@@ -286,3 +292,29 @@ def test_fused_programs_of_all_kinds_agree_with_the_interpreter(n: int, session:
     for made in drawn(lowering, 1):
         out = session.build(made.plan, checking=True)(inputs)
         assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+
+
+SCALED = """
+scaled(const gs : [[[float]2]3]4, xs : [[float]2]20) =
+  map(w -> map(g -> reduce(0.0, (acc, (x, h)) -> acc + 3.0 * dot(x, h), zip(w, g)), gs),
+    slide(3, 1, xs))
+"""
+SCALED_PLANE = """
+scaled(const gs : [[[[float]2]3]3]4, image : [[[float]2]9]9, s : float) =
+  map(rows -> map(w -> map(g -> reduce(0.0, (acc, (r, k)) ->
+        reduce(acc, (a, (x, h)) -> a + s * dot(x, h) * 0.5, zip(r, k)), zip(w, g)), gs),
+      transpose(map(r -> slide(3, 1, r), rows))),
+    slide(3, 1, image))
+"""
+
+
+@pytest.mark.parametrize("text", [SCALED, SCALED_PLANE])
+@pytest.mark.parametrize("name", ["F2 registers", "F2 fused", "F4 fused whole"])
+def test_what_is_done_to_each_sum_of_channels_stays(text: str, name: str, session: Session) -> None:
+    p = parse(text)
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
+    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    (made,) = drawn(lowering, 1)
+    out = session.build(made.plan, checking=True)(inputs)
+    expected = np.asarray(evaluate(p, inputs))
+    assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
