@@ -18,7 +18,7 @@ from rewrites.laws_slide import slide_map
 from rewrites.laws_view import transpose_inner
 from rewrites.relaid import relay
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import crops, depth
+from rewrites.shape import depth, is_crop
 from rewrites.strategy import at, child, choice, seq, skip
 
 
@@ -178,7 +178,7 @@ def _opened(levels: Sequence[int]) -> Strategy:
 
 
 def _is_pad(e: Expr) -> bool:
-    return isinstance(e, Pad | PadEdge) and not crops(e.left, e.right)
+    return isinstance(e, Pad | PadEdge) and not is_crop(e)
 
 
 def has_windows(e: Expr) -> bool:

@@ -28,6 +28,7 @@ from ir.nodes import (
 )
 from ir.terms import children, free, once, over, rename, substitute, subterms, variables
 from ir.types import INT, Array, Scalar, Type, Vector
+from ir.typing import size_of
 from ir.views import is_view
 from rewrites.signs import non_negative
 
@@ -45,8 +46,8 @@ def _invertible(e: Expr) -> bool:
     match e:
         case Join() | Split() | Transpose() | AsScalar() | Reorder():
             return True
-        case Pad(left, right, _, _) | PadEdge(_, left, right, _):
-            return crops(left, right)
+        case Pad() | PadEdge():
+            return is_crop(e)
         case Map(f, _):
             return rearranges(f)
     return False
@@ -62,9 +63,15 @@ def extends(left: Size, right: Size) -> bool:
     return non_negative(left) and non_negative(right)
 
 
+def is_crop(e: Pad | PadEdge) -> bool:
+    """Whether it only takes away: by its amounts, or as one element is left and one there was."""
+    one_side = e.left == 0 or e.right == 0
+    return crops(e.left, e.right) or (one_side and size_of(e) == 1)
+
+
 def adds(e: Expr) -> bool:
     """Elements added for tiles to fit, which nobody looks at."""
-    return isinstance(e, PadEdge) and e.edge is Edge.ANY and not crops(e.left, e.right)
+    return isinstance(e, PadEdge) and e.edge is Edge.ANY and not is_crop(e)
 
 
 def adds_anything(e: Expr) -> bool:

@@ -22,7 +22,7 @@ from ir.nodes import Edge, Expr, Level, Lit, Pad, PadEdge, Program, Var
 from ir.parse import parse
 from ir.show import show
 from ir.terms import free, subterms
-from ir.types import FLOAT, equal
+from ir.types import FLOAT, Array, equal
 from ir.typing import type_of
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_capture as captures
@@ -45,6 +45,7 @@ from rewrites import laws_view as views
 from rewrites.check import same_data
 from rewrites.laws_columns import by_columns
 from rewrites.rule import Argument, Rule, Unsound, apply_rule
+from rewrites.shape import is_crop
 from rewrites.strategy import seq
 
 ENOUGH = 100
@@ -337,6 +338,15 @@ def test_an_amount_crops_where_no_values_of_its_names_let_it_pad(amount: Size, c
     """Else a constant would be mapped: pad r c . map f = map f . pad_any r only where r <= 0."""
     mapped = Pad(0, amount, Lit(1.0, FLOAT), term(XS, "map(x -> x + 1.0, xs)"))
     assert (slides.pad_map.rewrite(mapped) is not None) == crops
+
+
+def test_what_leaves_one_element_crops_at_one_side() -> None:
+    """An array of n has one or more, so n - 1 are taken away; at two sides some may be added."""
+    n = named("n")
+    xs = Var("xs", Array(FLOAT, n))
+    assert is_crop(PadEdge(Edge.ANY, 0, 1 - n, xs))
+    assert not is_crop(PadEdge(Edge.ANY, 1, -n, xs))
+    assert not is_crop(PadEdge(Edge.ANY, 0, 2 - n, xs))
 
 
 def test_vectors_form_before_a_stride_and_lanes_stay_together() -> None:
