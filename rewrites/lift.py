@@ -24,19 +24,18 @@ from rewrites.hoist import block
 from rewrites.laws_lower import to_local, to_parallel, to_seq
 from rewrites.laws_map import extend_map, split_map
 from rewrites.laws_reduce import partial_reduce, stride_parts
-from rewrites.laws_units import round_fold
 from rewrites.laws_vector import partial_reduce_vector
 from rewrites.naive import wherever
 from rewrites.normal import flat, perfect, simplify
 from rewrites.patches import patches
 from rewrites.prepare import Choices, Windows, prepare
-from rewrites.relaid import has_width
 from rewrites.reshape import beside_one, merge, on_map, several, sort, tile
 from rewrites.room import room, sunk
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nest
 from rewrites.spread import spread
-from rewrites.strategy import attempt, seq, skip
+from rewrites.strategy import seq, skip
+from rewrites.widths import common, rounded
 
 KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 
@@ -54,23 +53,19 @@ class Lift:
 
 def lift(params: frozenset[str], form: Lift) -> Strategy:
     """Lower every kernel of a program this way."""
-    vectors = seq(even, partial_reduce_vector(k=OMEGA, v=V))
+    return seq(one_each(params, flat), prepare(params, form.choices), partial(_lower, params, form))
+
+
+def _lower(params: frozenset[str], form: Lift, e: Expr) -> Rewritten | None:
+    vectors = seq(rounded(common(e)), partial_reduce_vector(k=OMEGA, v=V))
     sums = vectors if form.vectors else partial_reduce(k=OMEGA)
     if form.coalesced:
         sums = seq(sums, stride_parts())
     return seq(
-        one_each(params, flat),
-        prepare(params, form.choices),
         in_parts(sums) if form.stored_sums else skip,
         wherever(partial(_kernel, params, form, sums)),
         shared_by_groups,
-    )
-
-
-def even(e: Expr) -> Rewritten | None:
-    """A sum with as many steps that some vectors divide them."""
-    some = not isinstance(e, Reduce) or has_width(size_of(e.xs))
-    return skip(e) if some else attempt(round_fold(k=4))(e)
+    )(e)
 
 
 def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewritten | None:

@@ -2,6 +2,7 @@
 
 # key: e term, s strategy, n position in the nest
 
+from functools import partial
 from math import gcd, prod
 
 from ir.nat import Size
@@ -17,6 +18,7 @@ from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth
 from rewrites.spine import kernels, nested
 from rewrites.strategy import attempt, child, choice, seq, skip, when
+from rewrites.widths import common, has_width
 
 Side = tuple[int, ...]  # the position of a map, or none
 
@@ -27,18 +29,18 @@ def relay(
     """In each kernel the constants that vectors go over in panels of them, the others in theirs."""
 
     def run(e: Expr) -> Rewritten | None:
-        done = kernels(each)(e)
+        done = kernels(partial(each, common(e)))(e)
         if done is None or not done[1]:
             raise Refused("no kernel goes over a constant that could be laid out for it")
         return done
 
-    def each(e: Expr) -> Rewritten | None:
+    def each(widths: int, e: Expr) -> Rewritten | None:
         try:
             first, second = sides(sided(e), flipped)
         except Refused:
             return skip(e)
-        over = [_over(constants, n, vectors, lanes) for n in first]
-        over += [_over(constants, n, others, 1) for n in second if others != 1]
+        over = [_over(constants, n, vectors, lanes, widths) for n in first]
+        over += [_over(constants, n, others) for n in second if others != 1]
         return seq(*over)(e)
 
     return run
@@ -50,15 +52,19 @@ def sides(dims: Dims, flipped: bool) -> tuple[Side, Side]:
     return (columns, rows) if flipped else (rows, columns)
 
 
-def _over(constants: frozenset[str], n: int, width: Size, lanes: Size) -> Strategy:
-    """The constants that the map at a position goes over in panels of so many."""
+def _over(
+    constants: frozenset[str], n: int, width: Size, lanes: Size = 1, widths: int = 0
+) -> Strategy:
+    """The constants that the map at a position goes over in panels of so many; in each of them
+    lanes together, where a width of vectors that the sums may have divides a row."""
 
     def panel(xs: Expr) -> Rewritten | None:
         constant = free(xs) and free(xs) <= constants and is_view(xs)
         if not constant or depth(type_of(xs)) < 2:
             return None
         inner = prod(shape(elem_of(xs)), start=1)
-        return panels(depth(type_of(xs)), width, lanes if has_width(inner) else 1)(xs)
+        fits = not isinstance(inner, int) or has_width(gcd(inner, widths))
+        return panels(depth(type_of(xs)), width, lanes if fits else 1)(xs)
 
     def parts(xs: Expr) -> Rewritten | None:
         if not isinstance(xs, Zip):
@@ -66,11 +72,6 @@ def _over(constants: frozenset[str], n: int, width: Size, lanes: Size) -> Strate
         return seq(*(child(i, attempt(panel)) for i in range(len(xs.parts))))(xs)
 
     return attempt(nested(n, when(lambda m: isinstance(m, Map), child(1, parts))))
-
-
-def has_width(n: Size) -> bool:
-    """Whether vectors of some width may divide n."""
-    return not isinstance(n, int) or gcd(n, 2 * 3) > 1
 
 
 def shape(t: Type) -> list[Size]:

@@ -169,15 +169,19 @@ REDUCTIONS = [
       "reduce(0.0, (acc, x) -> acc + x, map(c -> reduce(0.0, (a, (x, y)) -> a + x * y, "
       "zip(c.0, c.1)), zip(split(2, xs), {})))", "split(2, ys)", "pss"),
     C(units.round_fold, "k does not divide n", XS, SUM.format("acc + x"), {"k": 4}, {"k": 3}),
-    C(units.round_fold, "g makes the unit of units", XS, SUM, "acc + x * x", "acc + exp(x)",
+    C(units.round_fold, "what f adds of units is one", XS, SUM, "acc + x * x", "acc + exp(x)",
       {"k": 4}),
     C(units.round_fold, "which the unit of a maximum need not be", XS, SUM,
       "max(acc, x)", "max(acc, x * x)", {"k": 4}),
     C(units.round_fold, "f is a fold", XS, SUM, "x + acc", "x - acc", {"k": 4}),
-    C(units.round_fold, "g looks at nothing else", WITH_B, SUM, "acc + x * 2.0", "acc + x * b",
+    C(units.round_fold, "f looks at nothing else", WITH_B, SUM, "acc + x * 2.0", "acc + x * b",
       {"k": 4}),
-    C(units.round_fold, "each part has a unit", f"{BOTH}, pss : [[float]2]6",
-      "reduce(0.0, (acc, (x, y)) -> acc + x, zip(xs, {}))", "ys", "pss", {"k": 4}),
+    C(units.round_fold, "each part has a unit", f"{BOTH}, ps : [(float, float)]6",
+      "reduce(0.0, (acc, (x, y)) -> acc + x, zip(xs, {}))", "ys", "ps", {"k": 4}),
+    C(units.round_fold, "rows of units make one", XSS, NEST,
+      "reduce(acc, (a, x) -> a + x * x, row)", "reduce(acc, (a, x) -> a + exp(x), row)", {"k": 4}),
+    C(units.round_fold, "rows go on from what there is", XSS, NEST,
+      "reduce(acc, (a, x) -> a + x, row)", "reduce(0.0, (a, x) -> a + x, row)", {"k": 4}),
 ]  # fmt: skip
 
 VECTORS = [

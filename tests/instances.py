@@ -261,18 +261,23 @@ def captured(g: Terms) -> Instance:
 
 
 def sum_of_products(g: Terms) -> Instance:
-    """reduce z (⊕ x y …), of as many elements as k does not divide"""
+    """reduce z (⊕ x y …), or of rows of these, of as many elements as k does not divide"""
     op, inner = g.one_of(("+", "*"), ("max", "+"), ("min", "+"), ("*", "*"))
-    n, count = g.size(1, 7), g.size(1, 3)
-    parts = tuple(g.xs(FLOAT, n) for _ in range(count))
+    n, count, rows = g.size(1, 7), g.size(1, 3), g.one_of(None, g.size(1, 3))
+    t = FLOAT if rows is None else Array(FLOAT, rows)
+    parts = tuple(g.xs(t, n) for _ in range(count))
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        return Binary(op, acc, _product(inner, x, count))
+
+    def row(acc: Expr, x: Expr) -> Expr:
+        ys = Zip(tuple(Get(i, x) for i in range(count))) if count > 1 else x
+        return Reduce(acc, lam2(("b", "y"), (FLOAT, elem_of(ys)), step), ys)
+
     xs = Zip(parts) if count > 1 else parts[0]
-    step = lam2(
-        ("a", "x"),
-        (FLOAT, elem_of(xs)),
-        lambda a, x: Binary(op, a, _product(inner, x, count)),
-    )
+    f = lam2(("a", "x"), (FLOAT, elem_of(xs)), step if rows is None else row)
     k = g.rng.choice([k for k in range(2, 9) if n % k])
-    return Reduce(g.value(FLOAT, depth=1), step, xs), {"k": k}
+    return Reduce(g.value(FLOAT, depth=1), f, xs), {"k": k}
 
 
 def _product(op: str, x: Expr, count: int) -> Expr:

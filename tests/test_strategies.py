@@ -388,6 +388,26 @@ def test_every_layer_has_points_whatever_its_sizes(family: str, h: int, c: int, 
         assert len(chosen) == 1
 
 
+@pytest.mark.parametrize("c", [5, 7])
+@pytest.mark.parametrize(
+    "name",
+    ["windows not flattened", "sums of sums", "a sum of shifted 1 x 1 convolutions",
+     "pooled after"],
+)  # fmt: skip
+def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
+    """However a sum is nested: its longest loop is rounded up. Those of a program have one width:
+    45 and 63 have 3 as a divisor, and the 4 of a pooling have 2."""
+    p, tried = parse((PROGRAMS | REWRITTEN)[name], set={"C": c}), 0
+    for form in [f for f in forms(p, "lift") if "vectors" in f.name.split()][::15]:
+        with suppress(Refused):
+            made = lower(p, "lift", form)
+            space, chosen = points(made, DEVICE, 1, 0)
+            assert space.count > 0, form.name
+            assert len(chosen) == 1
+            tried += 1
+    assert tried > 0
+
+
 def roomless(e: Expr) -> list[Expr]:
     """What is added for tiles to fit without being stored: reads of it are clamped."""
     if isinstance(e, Store | ToLocal | Generate):
