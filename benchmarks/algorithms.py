@@ -271,7 +271,7 @@ def main() -> None:
     options.add_argument("--jobs", type=int)
     options.add_argument("--out", type=Path, default=Path("runs/algorithms"))
     options.add_argument("--table", type=Path, help="write the table to this file too")
-    given = options.parse_args()
+    given = options.parse_intermixed_args()
     table, rows = TABLES[given.paper], dict[str, Row]()
     given.out.mkdir(parents=True, exist_ok=True)
     for layer in layers(given.layers or [table.layers], given.batch):
