@@ -16,10 +16,12 @@ from test_explore_samples import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, v
 
 from explore.environment import Environment
 from explore.front import Objective, front
+from explore.palette import colours, markers
 from explore.plot import plot_front
 from explore.records import Failed, Measured, Peer, Record, Step
 from explore.report import best_so_far, failures, report, write_report
 from ir.errors import UserError
+from rewrites.families import DISTINCT, FAMILIES
 
 EVIL = "</script><img src=x onerror=\"document.title='OWNED'\"><b>bold</b>&amp;{{plotly}}"
 RECORDS = sample_run(300)
@@ -212,3 +214,9 @@ def test_names_that_are_markup_do_not_break_a_figure(tmp_path: Path) -> None:
     named = [replace(r, variant=replace(r.variant, family="_$\\frac")) for r in records]
     plot_front(named, tmp_path / "front.svg", title="$\\nonsense{", peers=[Peer("$_$", 1e6, 10)])
     assert os.path.getsize(tmp_path / "front.svg") > 1000
+
+
+def test_families_that_are_explored_differ_in_colour_and_all_in_colour_and_marker():
+    assert len(set(colours(DISTINCT).values())) == len(DISTINCT)
+    looks = zip(colours(FAMILIES).values(), markers(FAMILIES).values(), strict=True)
+    assert len(set(looks)) == len(FAMILIES)
