@@ -13,7 +13,9 @@ from codegen.program import Program as Built
 from codegen.prove import demand_proofs
 from codegen.runtime import open_device
 from explore.environment import Environment
+from explore.lowering import family_named
 from explore.options import Options
+from explore.peers import peer_named
 from explore.point import lowered_at
 from explore.records import Record
 from explore.run import Run, Source, Target, device_of, new_folder, start
@@ -108,13 +110,13 @@ def explore(
     options = Options(
         variants=variants,
         seed=seed,
-        families=tuple(families),
+        families=tuple(map(family_named, families)),
         max_memory=parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory,
         max_error=max_error,
         time_limit_s=parse_seconds(time_limit) if isinstance(time_limit, str) else time_limit,
         jobs=jobs,
         strategy=strategy,
-        against=tuple(against),
+        against=tuple(map(peer_named, against)),
     )
     folder = new_folder(core.name) if out is None else Path(out)
     source = Source(show(core), core.name)

@@ -15,7 +15,7 @@ from explore.environment import Environment
 from explore.files import write_whole
 from explore.jsonlines import plan_json
 from explore.options import Options
-from explore.records import Record
+from explore.records import Predicted, Record
 from explore.reference import Array, inputs_of, reference
 from explore.units import show_bytes, show_time
 from ir.errors import UserError
@@ -107,8 +107,7 @@ def _plan(record: Record, environment: Environment, max_error: float) -> Mapping
         "family": record.variant.family,
         "form": record.variant.form,
         "parameters": dict(record.variant.parameters),
-        "device": environment.device,
-        "platform": environment.platform,
+        "made_for": environment.where,
         "time_ns": record.time_ns,
         "max_error": max_error,
     }
@@ -125,8 +124,7 @@ def _header(plan: Plan, environment: Environment, max_error: float) -> str:
     return f"""/* The launch plan: what plan.json says, for host.c. */
 enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)} }};
 #define MAX_ERROR {max_error!r}
-#define DEVICE {_c_text(environment.device)} /* where it was measured */
-#define PLATFORM {_c_text(environment.platform)}
+#define MADE_FOR {_c_text(environment.where)} /* the device, and its platform */
 enum scalar {{ FLOAT, HALF, INT }};
 enum role {{ INPUT, CONST, PACKED, TEMPORARY, OUTPUT }};
 static const struct {{
@@ -175,9 +173,10 @@ def _c_sizes(size: tuple[int, int, int]) -> str:
 
 def _readme(record: Record, environment: Environment) -> str:
     memory, time = show_bytes(record.memory_bytes), show_time(record.time_ns)
+    guess = " (predicted: nothing was run)" if isinstance(record.outcome, Predicted) else ""
     return f"""# {record.variant.id}
 
-A variant of the program below: {time} and {memory} of global memory on
+A variant of the program below: {time}{guess} and {memory} of global memory on
 {environment.where}.
 
     python host.py      (needs numpy and pyopencl)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from explore.jsonlines import to_json
 from explore.records import Record, latest
 
-_FIRST = ("id", "family", "stored", "status", "stage", "reason", "time_ns", "spread")
+_FIRST = ("id", "family", "form", "stored", "status", "stage", "reason", "time_ns", "spread")
 _REST = (
     *("memory_bytes", "workspace_bytes", "prepack_ns", "build_ns", "error", "code_bytes"),
     *("flops", "traffic_bytes", "elapsed_s", "key"),

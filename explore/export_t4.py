@@ -60,6 +60,7 @@ def _result(record: Record) -> dict[str, Any]:
         "timestamp": str(datetime.fromtimestamp(record.unix_s, UTC)),
         "configuration": {
             "family": record.variant.family,
+            "form": record.variant.form,
             "stored": " ".join(record.variant.stored),
             **dict(record.variant.parameters),
         },

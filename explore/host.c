@@ -1,6 +1,6 @@
 /* Runs the exported kernels on their stored inputs and checks the result.
    Built by `make`; run in this folder: ./host [DEVICE], a number or part of a name;
-   by default the device that it was measured on, if that is here. */
+   by default the device that it was made for, if that is here. */
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -83,10 +83,10 @@ static struct device chosen(const char *wanted) {
   if (wanted && *wanted && !*end && number < count) return found[number];
   for (unsigned d = 0; d < count; ++d)
     if (wanted ? strstr(found[d].title, wanted) != NULL
-               : !strcmp(found[d].title, DEVICE " (" PLATFORM ")"))
+               : !strcmp(found[d].title, MADE_FOR))
       return found[d];
   if (!wanted && count) {
-    fprintf(stderr, "measured on %s, which is not here\n", DEVICE " (" PLATFORM ")");
+    fprintf(stderr, "made for %s, which is not here\n", MADE_FOR);
     return found[0];
   }
   fprintf(stderr, "no device %s; there are:\n", wanted ? wanted : "is here");

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 
 # Okabe and Ito's palette without its yellow, which is lost on white; then Paul Tol's darker ones.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195", "#6B7280")
-_COLOURS += ("#882255", "#332288", "#117733", "#999933")
+_COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195", "#6B7280"),
+    *("#882255", "#332288", "#117733", "#999933"),
+)
 _MARKERS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon")
 
 

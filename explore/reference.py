@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +87,13 @@ def _stays_whole(e: Expr) -> bool:
 def stored_reference(program: Program, seed: int, folder: Path) -> Path:
     """The file with the reference, computed if it is not there yet."""
     file = folder / FILE
-    if not file.exists():
+    if not _holds_reference(file):
         found = reference(program, seed)
+        if not np.isfinite(found.output).all():
+            raise UserError(
+                f"{program.name} gives numbers that are not finite for inputs from -1 to 1: "
+                "no variant could be checked against them"
+            )
         part = file.with_name(".part-" + FILE)
         arrays = {"output": found.output} | ({} if found.exact is None else {"exact": found.exact})
         try:
@@ -97,6 +103,15 @@ def stored_reference(program: Program, seed: int, folder: Path) -> Path:
         except OSError as error:
             raise UserError(f"cannot write {file}: {error.strerror}") from error
     return file
+
+
+def _holds_reference(file: Path) -> bool:
+    """Whether it is there and can be read."""
+    try:
+        load_reference(file)
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return False
+    return True
 
 
 def load_reference(file: Path) -> Reference:

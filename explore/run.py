@@ -267,6 +267,8 @@ def _through(
             measure_again(store, device, loop.elapsed, watch.note)
             for note in measure_peers(store, program, options, target.device, device):
                 watch.note(note)
+        elif options.against:
+            watch.note(f"{', '.join(options.against)}: no peer is measured, the device is not here")
     return finished
 
 

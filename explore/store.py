@@ -98,8 +98,13 @@ class Store:
     @property
     def environment(self) -> Environment:
         with _told(self.folder):
-            (text,) = self._connection.execute("SELECT json FROM environment").fetchone()
-            return Environment.load(text)
+            row = self._connection.execute("SELECT json FROM environment").fetchone()
+        try:
+            return Environment.load(*row)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise UserError(
+                f"{self.folder / FILE} is damaged: it does not say what was run"
+            ) from None
 
     def append(self, records: Iterable[Record]) -> None:
         """Durable on return. The same variant and round again replaces what was there."""
@@ -146,6 +151,8 @@ class Store:
 
     def _check(self) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if not version and not (self.folder / FILE).stat().st_size:
+            raise UserError(f"{self.folder / FILE} is empty: it holds no run")
         if version != SCHEMA_VERSION:
             raise UserError(
                 f"{self.folder / FILE} has format {version}, this version reads {SCHEMA_VERSION}"

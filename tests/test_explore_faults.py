@@ -2,14 +2,18 @@
 
 import pickle
 import re
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_explore_run import TEXT, arguments
+from test_explore_samples import ENVIRONMENT
 from test_explore_store import mounted
 
 from codegen.devices import Device
@@ -19,12 +23,14 @@ from explore.__main__ import main
 from explore.measure import Measure, measure, setup_for
 from explore.options import Options
 from explore.records import Failed, Measured
-from explore.reference import stored_reference
+from explore.reference import load_reference, stored_reference
 from explore.run import Run, Source, Target, start
 from explore.space import Derive, Derived, derive
+from explore.store import Store
 from explore.target import profile_of
 from explore.variant import Builder, Made, Task, builder, make
 from explore.worker import Pool
+from ir.errors import UserError
 from ir.parse import parse
 
 
@@ -130,3 +136,29 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(
         subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
         assert main(arguments(file, folder / "run", device)) == 1
     assert re.search(r"cannot write .*[Rr]ead-only", capsys.readouterr().err)
+
+
+def test_a_damaged_reference_is_computed_again(tmp_path: Path) -> None:
+    program = parse("p(xs : [float]n) = map(x -> x + 1.0, xs) where n = 4", "p")
+    file = stored_reference(program, 0, tmp_path)
+    whole = load_reference(file).output
+    file.write_bytes(b"not an archive")
+    assert np.array_equal(load_reference(stored_reference(program, 0, tmp_path)).output, whole)
+
+
+def test_results_that_are_not_finite_are_no_reference(tmp_path: Path) -> None:
+    program = parse("p(xs : [float]n) = map(x -> sqrt(x - 2.0), xs) where n = 4", "p")
+    with pytest.raises(UserError, match="not finite"):
+        stored_reference(program, 0, tmp_path)
+
+
+@pytest.mark.parametrize("row", ["[1]", "{}", "nonsense", None])
+def test_a_run_that_does_not_say_what_it_was_is_damaged(tmp_path: Path, row: str | None) -> None:
+    with Store.create(tmp_path, ENVIRONMENT):
+        pass
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM environment")
+        if row is not None:
+            connection.execute("INSERT INTO environment VALUES (?)", [row])
+    with Store.read(tmp_path) as store, pytest.raises(UserError, match="damaged"):
+        _ = store.environment

@@ -399,15 +399,15 @@ def test_an_export_says_where_it_was_measured_if_that_is_not_here(
     moved = tmp_path / "moved"
     shutil.copytree(exported, moved)
     plan = json.loads((moved / "plan.json").read_text())
-    (moved / "plan.json").write_text(json.dumps(plan | {"platform": "Another runtime"}))
+    (moved / "plan.json").write_text(json.dumps(plan | {"made_for": f"{device.name} (Another)"}))
     header = (moved / "plan.h").read_text()
-    renamed = header.replace("#define PLATFORM ", '#define PLATFORM "Another "')
+    renamed = header.replace(f"{device.name} (", f"{device.name} (Another ")
     (moved / "plan.h").write_text(renamed)
     env = vendors(device, tmp_path)
     for command in hosts(moved):
         ran = subprocess.run(command, cwd=moved, env=env, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stderr
-        assert f"measured on {device.name} (Another" in ran.stderr
+        assert f"made for {device.name} (Another" in ran.stderr
         none = subprocess.run([*command, "Abacus"], cwd=moved, env=env, capture_output=True)
         assert none.returncode == 1
         assert device.platform in none.stderr.decode()
