@@ -4,6 +4,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from random import Random
@@ -16,12 +17,12 @@ from ir.read import read
 from ir.show import show
 from ir.suggest import did_you_mean
 from ir.surface import Number
-from rewrites.check import Checked, check, small_values
+from rewrites.check import Checked, check
 from rewrites.dims import Refused
 from rewrites.families import FAMILIES, Form, Lowering, first, forms, lower
 from rewrites.proof import proof
-
-CAPS = (4, 6, 8, 12, 16, 32)  # what the sizes after `where` are cut down to for --check
+from rewrites.rule import Derivation
+from rewrites.small import LIMITS, Values, alike, cuts, laws_shared, same_steps, telling_values
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     print(_title(lowering))
     print("\n".join(proof(lowering.derivation)))
     print(f"\n{show(lowering.program)}", end="")
-    return _check(options.file, sizes, lowering) if options.check else 0
+    return _check(options.file, sizes, p, lowering) if options.check else 0
 
 
 def _title(lowering: Lowering) -> str:
@@ -112,44 +113,71 @@ def _outcome(p: Program, family: str, form: Form) -> Lowering | Refused:
 # ---- --check
 
 
-def _check(file: Path, sizes: Mapping[str, int], lowering: Lowering) -> int:
-    p, small, used = _small(file, sizes, lowering)
-    values = small_values(list(small.derivation.terms()), Random(0))
-    if values is None:
-        raise UserError(
-            f"no small values of the parameters were found at {_show(used) or 'these sizes'}:"
-            " name sizes in `where` and choose others by --set"
-        )
-    found = check(p, small.derivation, values)
-    print("\n" + _verdict(found, used))
+@dataclass(frozen=True, slots=True)
+class _Small:
+    """A program with its sizes cut down, its derivation, and values for the parameters."""
+
+    sizes: Values
+    program: Program
+    derivation: Derivation
+    values: Values
+
+
+def _check(file: Path, sizes: Values, p: Program, lowering: Lowering) -> int:
+    small = _small(file, sizes, p, lowering)
+    found = check(small.program, small.derivation, small.values)
+    print("\n" + _verdict(found, small.sizes, len(lowering.derivation.steps)))
     return 0 if found.wrong is None else 1
 
 
-def _verdict(found: Checked, sizes: Mapping[str, int]) -> str:
+def _verdict(found: Checked, sizes: Values, printed: int) -> str:
     at = f"at {_show(sizes) or 'its sizes'}"
     at += f" with {_show(found.values)}" if found.values else ""
-    if found.wrong is None:
-        return f"checked {at}: the terms after all {found.steps} steps mean the same"
-    return f"WRONG {at}: the term after step {found.wrong} means something else"
+    if found.wrong is not None:
+        return f"WRONG {at}: the term after step {found.wrong} means something else"
+    fewer = f", which these sizes take instead of {printed}," if found.steps != printed else ""
+    return f"checked {at}: the terms after all {found.steps} steps{fewer} mean the same"
 
 
-def _show(values: Mapping[str, int]) -> str:
+def _show(values: Values) -> str:
     return ", ".join(f"{name} = {n}" for name, n in values.items())
 
 
-def _small(
-    file: Path, sizes: Mapping[str, int], lowering: Lowering
-) -> tuple[Program, Lowering, Mapping[str, int]]:
-    """The same program with its sizes cut down, lowered by the same form."""
-    written = _written(file)
-    for cap in CAPS:
-        used = {name: min(n, cap) for name, n in written.items()} | dict(sizes)
-        try:
-            p = parse_file(file, used)
-            return p, lowered(p, lowering.family, lowering.form), used
-        except (UserError, IllTyped):
-            continue
-    raise UserError("the program cannot be cut down to small sizes: choose some by --set")
+def _small(file: Path, sizes: Values, p: Program, lowering: Lowering) -> _Small:
+    """The smallest sizes that are derived in the same steps, or by most of its laws."""
+    written = {**_written(file), **sizes}
+    free = {name: n for name, n in written.items() if name not in sizes}
+    tried: list[_Small] = []
+    for used in cuts(free):
+        small = _cut_down(file, {**written, **used}, p, lowering)
+        if small and same_steps(small.derivation, lowering.derivation):
+            return small
+        tried += [small] if small else []
+    if not tried:
+        return _as_written(written, p, lowering)
+    return max(tried, key=lambda s: laws_shared(s.derivation, lowering.derivation))
+
+
+def _as_written(sizes: Values, p: Program, lowering: Lowering) -> _Small:
+    values = telling_values(list(lowering.derivation.terms()), Random(0))
+    if values is None:
+        raise UserError(
+            f"no values of the parameters up to {LIMITS[-1]} make every array of the derivation"
+            f" possible at {_show(sizes) or 'these sizes'}: choose other sizes by --set"
+        )
+    return _Small(sizes, p, lowering.derivation, values)
+
+
+def _cut_down(file: Path, used: Values, p: Program, lowering: Lowering) -> _Small | None:
+    try:
+        program = parse_file(file, used)
+        if not alike(p.body, program.body):
+            return None
+        derivation = lowered(program, lowering.family, lowering.form).derivation
+    except (UserError, IllTyped):
+        return None
+    values = telling_values(list(derivation.terms()), Random(0))
+    return None if values is None else _Small(used, program, derivation, values)
 
 
 def _written(file: Path) -> dict[str, int]:

@@ -2,31 +2,28 @@
 
 # key: e term, values of parameters
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from random import Random
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir.errors import IllTyped
-from ir.inputs import Data, random_inputs
+from ir.inputs import Data, known, random_inputs
 from ir.interpret import evaluate
-from ir.nat import Nat, Size, bind
-from ir.nodes import Expr, Lam, Program
-from ir.terms import bind_sizes, size_names, subterms
-from ir.types import Array, Tuple, Type, Vector
-from ir.typing import type_of
+from ir.nodes import Binary, Expr, Lit, Program, Reduce, Unary
+from ir.terms import bind_sizes, children, subterms
+from ir.types import INT
+from ir.typing import size_of, type_of
 from rewrites.rule import Derivation
+from rewrites.small import Values, types_of
 
-Values = Mapping[str, int]
 Floats = NDArray[np.float64]
 EPSILON = float(np.finfo(np.float64).eps)
-TRIES = 20_000
-SMALL = (1, 2, 3, 4, 6, 8)
-SHORT = 1 << 20
-ROUNDED = 1e-9  # of the largest number: what matrices with thirds may lose in double precision
+MOST_WHOLE = 2.0**53  # doubles up to here hold every whole number
+WHOLE = frozenset({"neg", "abs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,70 +35,82 @@ class Checked:
     wrong: int | None
 
 
-def sizes_in(t: Type) -> Iterator[Size]:
-    """The sizes that a type is made of."""
-    match t:
-        case Array(elem, n):
-            yield n
-            yield from sizes_in(elem)
-        case Vector(_, n):
-            yield n
-        case Tuple(parts):
-            for part in parts:
-                yield from sizes_in(part)
-
-
-def sizes_of(e: Expr) -> set[Size]:
-    """The sizes of everything inside a term, parts first: a whole's type is made of theirs."""
-    return {n for t in types_of(e) for n in sizes_in(t)}
-
-
-def types_of(e: Expr) -> list[Type]:
-    inside = reversed([s for s in subterms(e) if not isinstance(s, Lam)])
-    return [type_of(s) for s in inside]
-
-
-def small_values(terms: list[Expr], rng: Random) -> Values | None:
-    """Random small numbers for the parameters of terms that make every array of theirs possible."""
-    names = sorted(set[str]().union(*map(size_names, terms)))
-    sizes = [n for n in set[Size]().union(*map(sizes_of, terms)) if isinstance(n, Nat)]
-    for _ in range(TRIES):
-        values = {name: rng.choice(SMALL) for name in names}
-        if all(_is_size(n, values) for n in sizes):
-            return values
-    return None
-
-
-def _is_size(n: Size, values: Values) -> bool:
-    try:
-        found = bind(n, values)
-    except ZeroDivisionError:
-        return False
-    return isinstance(found, int) and found > 0
-
-
 def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
     """Replay the laws, and interpret every term on the same random whole numbers."""
     d.replay()
-    known = accumulate((step.rounding for step in d.steps), initial=0.0)
+    inputs = random_inputs(p, seed)
+    expected = evaluate(p, inputs)
+    lost = inexact(p, expected)
+    known = accumulate((step.rounding for step in d.steps), initial=lost)
     terms = enumerate(zip(d.terms(), known, strict=True))
-    wrong = (i for i, (e, r) in terms if not means_the_same(p, e, values, seed, r))
+    found = ((i, _meaning(p, e, values, inputs), r) for i, (e, r) in terms)
+    wrong = (i for i, data, r in found if data is None or not same_data(expected, data, r))
     return Checked(values, len(d.steps), next(wrong, None))
 
 
 def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: float = 0.0) -> bool:
     """Whether e computes what the program's own body does, on random whole numbers.
 
-    `rounding` is the known error, in machine epsilons: without one, not a number may differ.
+    `rounding` is the known error, in machine epsilons: without one, and where the program makes
+    whole numbers of whole numbers, not a number may differ.
     """
     inputs = random_inputs(p, seed)
+    expected, found = evaluate(p, inputs), _meaning(p, e, values, inputs)
+    return found is not None and same_data(expected, found, rounding + inexact(p, expected))
+
+
+def _meaning(p: Program, e: Expr, values: Values, inputs: Mapping[str, Data]) -> Data | None:
     try:
         bound = bind_sizes(e, values)
         types_of(bound)
-        found = evaluate(Program(p.name, p.params, bound), inputs)
+        return evaluate(Program(p.name, p.params, bound), inputs)
     except IllTyped:
-        return False
-    return same_data(evaluate(p, inputs), found, rounding)
+        return None
+
+
+# ---- what order may change
+
+
+def inexact(p: Program, result: Data) -> float:
+    """By how many epsilons the order of a program's operations may change its result.
+
+    Sums and products of whole numbers are exact in any order, as long as doubles hold them.
+    """
+    exact = _whole(p.body) and all(_held(_floats(part)) for part in _parts(result))
+    return 0.0 if exact else float(1 + operations(p.body))
+
+
+def _whole(e: Expr) -> bool:
+    """Whether a term makes whole numbers of whole numbers."""
+    return not any(_fractional(s) for s in subterms(e))
+
+
+def _fractional(e: Expr) -> bool:
+    match e:
+        case Lit(value):
+            return isfinite(value) and value != int(value)
+        case Unary(op, _):
+            return op not in WHOLE
+        case Binary("/", _, _):
+            return type_of(e) != INT
+    return False
+
+
+def _held(a: Floats) -> bool:
+    return not np.any(np.abs(a[np.isfinite(a)]) > MOST_WHOLE)
+
+
+def operations(e: Expr) -> int:
+    """How many operations lie behind one number of a term's result, or more."""
+    match e:
+        case Reduce(init, f, xs):
+            return operations(init) + operations(xs) + known(size_of(xs)) * operations(f.body)
+        case Unary() | Binary():
+            return 1 + sum(map(operations, children(e)))
+    return sum(map(operations, children(e)))
+
+
+# ---- comparison
 
 
 def same_data(a: Data, b: Data, rounding: float = 0.0) -> bool:
@@ -110,13 +119,16 @@ def same_data(a: Data, b: Data, rounding: float = 0.0) -> bool:
     if any(x.shape != y.shape for x, y in pairs):
         return False
     if not rounding:
-        return all(np.array_equal(x, y) for x, y in pairs)
-    size, differ = (sum(map(np.sum, map(np.square, found)), 0.0) for found in _sizes(pairs))
+        return all(np.array_equal(x, y, equal_nan=True) for x, y in pairs)
+    size = sum(np.sum(np.square(x[np.isfinite(x)])) for x, _ in pairs)
+    differ = sum(np.sum(np.square(_apart(x, y))) for x, y in pairs)
     return bool(np.sqrt(differ) <= rounding * EPSILON * (1 + np.sqrt(size)))
 
 
-def _sizes(pairs: list[tuple[Floats, Floats]]) -> tuple[list[Floats], list[Floats]]:
-    return [x for x, _ in pairs], [x - y for x, y in pairs]
+def _apart(x: Floats, y: Floats) -> Floats:
+    """The difference; none between infinities that are the same, or two that are no numbers."""
+    with np.errstate(invalid="ignore"):
+        return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, x - y)
 
 
 def _parts(a: Data) -> list[object]:

@@ -12,18 +12,21 @@ from random import Random
 
 import pytest
 
+from ir.inputs import random_inputs
+from ir.interpret import evaluate
 from ir.nat import named
-from ir.nodes import Expr, Map, Pad, Slide, Zip
+from ir.nodes import Expr, MakeTuple, Map, Pad, Slide, Split, Zip
 from ir.parse import parse
 from ir.show import show
 from ir.terms import subterms
 from rewrites.__main__ import main
-from rewrites.check import check, small_values
+from rewrites.check import check, inexact, means_the_same
 from rewrites.dims import Refused
 from rewrites.families import FAMILIES, LOWERING, Lowering, first, forms, lower
 from rewrites.laws_map import fuse_maps, split_map
 from rewrites.proof import brief, one_line, proof
 from rewrites.rule import Derivation, Rewritten, Step, Unsound, apply_rule, rule
+from rewrites.small import cut, cuts, small_values
 from rewrites.strategy import (
     at,
     attempt,
@@ -294,6 +297,72 @@ def test_a_derivation_of_an_example_is_checked_law_by_law(
     file = str(GOLDEN.parents[1] / "examples" / f"{example}.lift")
     assert main([file, "--family", family, "--form", form, "--check"]) == 0
     assert "steps mean the same" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("example", "sizes", "steps"),
+    [
+        ("alexnet", {}, 103),
+        ("alexnet", {"K": 5, "S": 2, "W": 9}, 103),
+        ("alexnet", {"K": 11, "S": 4, "W": 19}, 103),
+        ("resnet", {"K": 7, "W": 13}, 104),
+    ],
+)
+def test_windows_that_step_are_checked_in_the_steps_that_are_printed(
+    example: str, sizes: dict[str, int], steps: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(GOLDEN.parents[1] / "examples" / f"{example}.lift")
+    given = [word for name, n in sizes.items() for word in ("--set", f"{name}={n}")]
+    assert main([file, "--family", "lift", "--check", *given]) == 0
+    out = capsys.readouterr().out
+    assert f": {steps} steps\n" in out
+    assert f"the terms after all {steps} steps mean the same" in out
+
+
+FRACTIONS = {
+    "divided": "sum(map(x -> x / 9.0, xs))",
+    "scaled": "reduce(0.0, (acc, x) -> acc + 0.1 * x, xs)",
+    "by root": "sum(map(x -> sqrt(abs(x)), xs))",
+}
+
+
+@pytest.mark.parametrize("body", FRACTIONS.values(), ids=FRACTIONS)
+def test_sums_of_fractions_may_change_with_their_order_and_by_no_more(body: str) -> None:
+    p = parse(f"p(xs : [float]64) = {body}")
+    turned = parse(f"p(xs : [float]64) = {body.replace('xs', 'reorder(i -> 63 - i, xs)')}").body
+    other = parse(f"p(xs : [float]64) = {body} + 0.000001").body
+    assert means_the_same(p, turned, {}, 1)
+    assert not means_the_same(p, other, {}, 1)
+
+
+@pytest.mark.parametrize("body", ["sum(map(x -> 2.0 * x, xs))", "sum(map(x -> abs(x), xs))"])
+def test_whole_numbers_are_compared_to_the_last_bit(body: str) -> None:
+    p = parse(f"p(xs : [float]64) = {body}")
+    assert inexact(p, evaluate(p, random_inputs(p, 1))) == 0.0
+    assert not means_the_same(p, parse(f"p(xs : [float]64) = {body} + 1.0e-13").body, {}, 1)
+
+
+def test_products_beyond_what_doubles_hold_are_not_whole() -> None:
+    p = parse("p(xs : [float]4) = map(x -> x * 1.0e300, xs)")
+    assert inexact(p, evaluate(p, random_inputs(p, 1))) > 0.0
+
+
+def test_values_are_found_where_one_point_in_many_serves() -> None:
+    """Divisors of 49 and of 143, one of which divides what the other leaves."""
+    e = parse("p(xs : [float]49, ys : [float]143) = (xs, ys)").body
+    assert isinstance(e, MakeTuple)
+    a, b = named("a"), named("b")
+    term = MakeTuple((Split(a, Split(b, e.parts[0])), Split(a + b - 7, e.parts[1])))
+    for seed in range(5):
+        found = small_values([term], Random(seed))
+        assert found is not None
+        assert 49 % (found["a"] * found["b"]) == 0
+        assert 143 % (found["a"] + found["b"] - 7) == 0
+
+
+def test_sizes_that_are_cut_down_leave_the_same_remainders() -> None:
+    assert [cut(n, 4) for n in (3, 7, 8, 35, 227)] == [3, 7, 4, 7, 7]
+    assert [dict(c) for c in cuts({"C": 3, "W": 19})] == [{"C": 3, "W": n} for n in (7, 11)]
 
 
 if __name__ == "__main__":

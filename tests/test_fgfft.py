@@ -23,9 +23,9 @@ from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
 from ir.terms import bind_sizes
-from rewrites.check import small_values
 from rewrites.dims import Refused
 from rewrites.families import Lowering, first, forms, lower
+from rewrites.small import small_values
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, images : [[[[float]C]H]H]N) =

@@ -16,11 +16,12 @@ from ir.parse import parse
 from ir.show import show
 from ir.terms import children
 from ir.types import INT
-from rewrites.check import means_the_same, small_values
+from rewrites.check import means_the_same
 from rewrites.dims import Refused
 from rewrites.families import FAMILIES, LOWERING, Lowering, forms, lower
 from rewrites.shape import adds, unit
 from rewrites.slices import COUNTS
+from rewrites.small import small_values
 
 DEVICE = PROFILES["cpu"]
 FORMS = 5  # how many of a family's forms are tried on each program

@@ -20,9 +20,10 @@ from codegen.runtime import Session
 from constraints.devices import PROFILES
 from explore.lowering import bound
 from explore.space import points
-from rewrites.check import means_the_same, small_values
+from rewrites.check import means_the_same
 from rewrites.dims import Refused
 from rewrites.families import BILINEAR, LOWERING, forms, lower
+from rewrites.small import small_values
 
 SEED = os.environ.get("SEED") or secrets.token_hex(4)
 FAMILIES = (*LOWERING, *BILINEAR)  # the others are made of these, or take long to derive

@@ -16,8 +16,9 @@ from ir.inputs import random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
-from rewrites.check import means_the_same, small_values
+from rewrites.check import means_the_same
 from rewrites.families import Form, Lowering, forms, lower
+from rewrites.small import small_values
 
 MEANS = """
 means(xs : [[[float]N]M]B) = map2d(row -> sum(row) / N, xs)

@@ -24,9 +24,10 @@ from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
 from rewrites.bilinear import Bilinear, cook_toom, correlation
-from rewrites.check import means_the_same, small_values
+from rewrites.check import means_the_same
 from rewrites.dims import Refused
 from rewrites.families import Lowering, forms, lower
+from rewrites.small import small_values
 
 CONV = """
 conv(const weights : [[[[float]C]R]R]M, const biases : [float]M, images : [[[[float]C]S]S]N) =
