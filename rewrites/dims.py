@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ir.nat import denominator
 from ir.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Store, Var, Zip
 from ir.terms import children, free, subterms, variables
 from ir.typing import size_of
@@ -130,8 +131,8 @@ def classify(e: Expr) -> Dims:
 
 
 def parts_of(maps: Sequence[Map]) -> set[int]:
-    """The dimensions that are parts of sums: as many as a parameter says."""
-    return {d for d, m in enumerate(maps) if not isinstance(size_of(m.xs), int)}
+    """The dimensions that are parts of sums: as many as a parameter fits into a number of steps."""
+    return {d for d, m in enumerate(maps) if denominator(size_of(m.xs)) != 1}
 
 
 def sided(e: Expr) -> Dims:

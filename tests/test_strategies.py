@@ -409,6 +409,18 @@ def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
     assert tried > 0
 
 
+def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> None:
+    """What a kernel makes for tiles of the next to fit is rho + 6 elements: tiled as any other."""
+    p, tried = program("depthwise, then 1 x 1"), 0
+    for form in [f for f in forms(p, "lift") if "stored-sums" in f.name.split()][::9]:
+        made = lower(p, "lift", form).program.body
+        values = small_values([made], Random(3))
+        assert values is not None
+        assert means_the_same(p, made, values, 3)
+        tried += 1
+    assert tried > 2
+
+
 def roomless(e: Expr) -> list[Expr]:
     """What is added for tiles to fit without being stored: reads of it are clamped."""
     if isinstance(e, Store | ToLocal | Generate):
