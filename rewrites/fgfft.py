@@ -20,7 +20,7 @@ from rewrites.laws_hoist import store_as
 from rewrites.laws_map import fuse_maps, inline_view
 from rewrites.laws_spectra import is_sums, real_sums, sums_in_planes, three_sums
 from rewrites.normal import normalise, simplify
-from rewrites.products import Products, Rows, length, others, products, rows_of, slides_again
+from rewrites.products import Products, Rows, others, products, rows_of, slides_again
 from rewrites.reshape import sort
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shared import SHORT
@@ -47,7 +47,7 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         r = rows_of(p)
     except NoAccess as why:
         raise Refused(str(why)) from None
-    if form.shared and length(r.row) < 2 * SHORT:
+    if form.shared and r.length < 2 * SHORT:
         raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
     if form.regular and not slides_again(p, r):
         raise Refused("windows of more than one place along one dimension at most: see fgfft")

@@ -3,6 +3,9 @@ they are sums over windows of complex numbers, column by column."""
 
 # key: e term, x spectra, g kernels' spectra, z w complex numbers, f frequency
 
+from collections.abc import Callable
+from functools import partial
+
 from ir.inputs import shape_of
 from ir.nodes import Expr, Let, Map, Reduce, Split, Transpose, Zip
 from ir.terms import component, lam
@@ -84,9 +87,10 @@ def _by_columns(p: Products, r: Rows) -> Expr | None:
         view_x = gather(xs, x, (*(i for i in maps if i in in_x), *sums))
         view_g = gather(gs, g, (*(i for i in maps if i in in_g), *sums))
         own = [(i in in_x, i in in_g) for i in maps]
-        made = (*maps, PART, r.w)
+        made = partial(sum_of_rows, sums=len(sums), term=partial(_slid, shared=r.shared))
+        nested = (*maps, PART, r.w)
         order = (*p.maps[:-1], PART, p.maps[-1])
-        return permuted(_nest(own, view_x, view_g, len(sums)), [order.index(i) for i in made])
+        return permuted(_nest(own, view_x, view_g, made), [order.index(i) for i in nested])
 
     rows_x = at_rows(r.x, r.along, lambda xs: planar(r.dense(xs)))
     rows_g = at_rows(r.g, r.across, lambda gs: planar(r.kernel(gs)))
@@ -100,20 +104,22 @@ def kept(p: Products, r: Rows) -> tuple[Index, ...]:
     return tuple(sorted((i for i in p.maps if i != r.w), key=lambda i: whose[i]))
 
 
-def _nest(own: list[tuple[bool, bool]], x: Expr, g: Expr, sums: int) -> Expr:
-    """Maps over what x or g has, or both, around the planes of sums."""
+def _nest(
+    own: list[tuple[bool, bool]], x: Expr, g: Expr, made: Callable[[Expr, Expr], Expr]
+) -> Expr:
+    """Maps over what x or g has, or both, around the planes of what is made of them."""
     if not own:
-        return planes(sum_of_rows(x, g, sums, _slid))
+        return planes(made(x, g))
     has = [part for part, mine in zip((x, g), own[0], strict=True) if mine]
     pairs = Zip(tuple(has)) if len(has) > 1 else has[0]
 
     def body(t: Expr) -> Expr:
         inner_x = (component(0, t) if own[0][1] else t) if own[0][0] else x
         inner_g = (component(1, t) if own[0][0] else t) if own[0][1] else g
-        return _nest(own[1:], inner_x, inner_g, sums)
+        return _nest(own[1:], inner_x, inner_g, made)
 
     return Map(lam("t", elem_of(pairs), body), pairs)
 
 
-def _slid(x: Expr, g: Expr) -> Expr:
-    return slid(complexes(x), complexes(g))
+def _slid(x: Expr, g: Expr, shared: int) -> Expr:
+    return slid(complexes(x), complexes(g), shared)

@@ -12,6 +12,7 @@ from ir.nodes import (
     Lam,
     Lit,
     Map,
+    Pad,
     PadEdge,
     Reduce,
     Slide,
@@ -52,15 +53,18 @@ def product(zs: Expr, ws: Expr) -> Expr:
 def correlate(e: Map) -> Expr | None:
     """The convolution theorem. l, a power of two, is no less than the row: nothing wraps around.
 
-    Of real numbers half of a spectrum is enough: rdft, irdft.
+    Where the row is padded with zeros, both sides may share them: what is left of it together with
+    the longer side is no longer than l, so only zeros lie where zeros do. Of real numbers half of
+    a spectrum is enough: rdft, irdft.
     """
     match e:
         case Map(Lam(_, Reduce(_, _, Zip((_, g)))), Slide(_, 1, x)) if _numbers(x, g):
             n, v = size_of(x), size_of(g)
             if not isinstance(n, int) or not isinstance(v, int) or not alike(e, slid(x, g)):
                 return None
-            l = length(n)
-            data = _spectrum(_parts(x), l)
+            left, shared, row = _zeros_around(x)
+            l = length(max(n - shared, v, n - v + 1))
+            data = _spectrum(_parts(row), l, left)
             taps = _spectrum([_scaled(part, 1 / l) for part in _parts(g)], l)
             both = product(data, taps)
             sums = irdft(both, l) if elem_of(x) == FLOAT else dft(both, l, 1)
@@ -85,9 +89,17 @@ def _scaled(xs: Expr, by: float) -> Expr:
     return each(lambda y: Binary("*", y, Lit(by, FLOAT)), xs)
 
 
-def _spectrum(parts: Sequence[Expr], l: int) -> Expr:
-    """Of a row with zeros after it, as memory holds it."""
-    long = [widened(part, 0, l - size_of(part)) for part in parts]
+def _zeros_around(x: Expr) -> tuple[int, int, Expr]:
+    """How many zeros a row begins with, and how many at both sides, and the row without those."""
+    match x:
+        case Pad(int() as l, int() as r, c, xs) if min(l, r) > 0 and alike(c, zeros(type_of(c))):
+            return l, min(l, r), xs
+    return 0, 0, x
+
+
+def _spectrum(parts: Sequence[Expr], l: int, left: int = 0) -> Expr:
+    """Of a row with zeros before and after it, as memory holds it."""
+    long = [widened(part, left, l - left - size_of(part)) for part in parts]
     return complexes(planes(rdft(long[0], l) if len(long) == 1 else dft(Zip(tuple(long)), l)))
 
 

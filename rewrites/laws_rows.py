@@ -3,6 +3,7 @@
 # key: e term, x a row, g a kernel's row, acc an accumulator, z its first value, l length
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ir.nodes import (
     Binary,
@@ -13,6 +14,7 @@ from ir.nodes import (
     Let,
     MakeTuple,
     Map,
+    Pad,
     Reduce,
     Slide,
     Var,
@@ -68,7 +70,8 @@ def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
     def body(xs: Expr, gs: Expr) -> Expr:
         own = tuple(i for i in maps if i in in_x), tuple(i for i in maps if i in in_g)
         view_x, view_g = gather(xs, x, (*own[0], *sums)), gather(gs, g, (*own[1], *sums))
-        return _carried(e, maps, view_x, view_g, (set(own[0]), set(own[1])), len(sums))
+        made = partial(sum_of_rows, sums=len(sums), term=partial(slid, shared=r.shared))
+        return _carried(e, maps, view_x, view_g, (set(own[0]), set(own[1])), made)
 
     return let_rows(at_rows(r.x, r.along, r.dense), at_rows(r.g, r.across, r.kernel), body)
 
@@ -109,14 +112,15 @@ def _carried(
     x: Expr,
     g: Expr,
     own: tuple[set[Index], set[Index]],
-    sums: int,
+    made: Callable[[Expr, Expr], Expr],
 ) -> Expr:
-    """e with the rows zipped to what its maps go over, down to the map over windows."""
+    """e with the rows zipped to what its maps go over, down to the map over windows, `made` of
+    them."""
     if not maps:
         place = windows(e)
         if place is None:
             raise NoAccess("expected sums that start from 0")
-        return put(e, place, sum_of_rows(x, g, sums))
+        return put(e, place, made(x, g))
     if not isinstance(e, Map):
         raise NoAccess("expected maps directly inside each other")
     f, has = e.f, [maps[0] in one for one in own]
@@ -129,15 +133,19 @@ def _carried(
         inner_x = component(n, t) if has[0] else x
         inner_g = component(n + has[0], t) if has[1] else g
         arg = MakeTuple(whole) if isinstance(e.xs, Zip) else whole[0]
-        return _carried(apply(f, arg), maps[1:], inner_x, inner_g, own, sums)
+        return _carried(apply(f, arg), maps[1:], inner_x, inner_g, own, made)
 
     f_t = tidy(lam("t", elem_of(pairs), body))
     return Map(*(used_of(f_t, pairs.parts) or (f_t, pairs)))
 
 
-def slid(x: Expr, g: Expr) -> Expr:
-    """map (w -> reduce 0 (acc + a b) (zip w g)) (slide v 1 x); of complex numbers, a conj b"""
-    windows = Slide(size_of(g), 1, x)
+def slid(x: Expr, g: Expr, shared: int = 0) -> Expr:
+    """map (w -> reduce 0 (acc + a b) (zip w g)) (slide v 1 x); of complex numbers, a conj b
+
+    So many zeros are around x that whoever transforms it lets both sides share.
+    """
+    row = Pad(shared, shared, zeros(elem_of(x)), x) if shared else x
+    windows = Slide(size_of(g), 1, row)
     return Map(lam("window", elem_of(windows), lambda w: _dot(w, g)), windows)
 
 

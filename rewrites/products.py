@@ -5,9 +5,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ir.inputs import shape_of
 from ir.nodes import Binary, Expr, Join, Lam, Lit, Map, Reduce, Split, Transpose, Var
 from ir.terms import children, lam
-from ir.typing import elem_of, size_of
+from ir.typing import elem_of, size_of, type_of
 from rewrites.access import Access, Affine, Env, Index, NoAccess, array, bind, index, read
 from rewrites.cells import widened
 from rewrites.dims import outermost_reductions
@@ -110,10 +111,27 @@ class Rows:
         """The places of a dense row."""
         return self.w.size - 1 + self.taps
 
+    @property
+    def length(self) -> int:
+        """Of the transform of a dense row; zeros before it lie where those after it do."""
+        return length(max(self.row - self._zeros, self.taps, self.w.size))
+
+    @property
+    def shared(self) -> int:
+        """The zeros on each side that a dense row is without, to be shared by both sides."""
+        return self._zeros if self.length < length(self.row) else 0
+
+    @property
+    def _zeros(self) -> int:
+        """How many zeros a dense row begins and ends with at least."""
+        right = self.first + self.step * self.row - shape_of(type_of(self.x.base))[self.along]
+        return max(0, min(-self.first, right) // self.step)
+
     def dense(self, xs: Expr) -> Expr:
         """A row of x: what windows reach of it, one row for each remainder of their step."""
-        n = self.step * self.row
-        return self._phases(widened(xs, -self.first, self.first + n - size_of(xs)))
+        n, shared = self.step * self.row, self.step * self.shared
+        left, right = -self.first, self.first + n - size_of(xs)
+        return self._phases(widened(xs, left - shared, right - shared))
 
     def kernel(self, gs: Expr) -> Expr:
         """A row of g: its gaps filled with zeros, one row for each remainder."""

@@ -7,7 +7,20 @@ from collections.abc import Callable
 from instances import Instance, plain
 from terms import Terms
 
-from ir.nodes import Edge, Expr, Lit, Map, Pad, PadEdge, Reduce, Slide, Transpose, Var, Zip
+from ir.nodes import (
+    Edge,
+    Expr,
+    Lit,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Reduce,
+    Slide,
+    Transpose,
+    Var,
+    Zip,
+)
 from ir.parse import parse
 from ir.terms import lam, lam2
 from ir.types import FLOAT, Array, Type
@@ -46,12 +59,17 @@ def windows_of_rows(g: Terms) -> Expr:
 
 
 def slid_row(g: Terms) -> Expr:
-    """Of real numbers, or of complex ones in two arrays."""
-    v, n = g.size(1, 3), g.size(0, 4)
+    """Of real numbers, or of complex ones in two arrays; padded with zeros, or with something."""
+    v, n = g.size(1, 5), g.size(0, 4)
+    left, right = g.size(0, 3), g.size(0, 3)
+    size = max(1, v + n - left - right)
     if g.one_of(True, False):
-        return slid(g.xs(FLOAT, v + n), g.xs(FLOAT, v))
-    x, taps = (Zip((g.xs(FLOAT, size), g.xs(FLOAT, size))) for size in (v + n, v))
-    return slid(x, taps)
+        x, taps = g.xs(FLOAT, size), g.xs(FLOAT, v)
+        value: Expr = Lit(g.one_of(0.0, 0.0, 1.0), FLOAT)
+    else:
+        x, taps = (Zip((g.xs(FLOAT, k), g.xs(FLOAT, k))) for k in (size, v))
+        value = MakeTuple((Lit(0.0, FLOAT), Lit(g.one_of(0.0, 0.0, 1.0), FLOAT)))
+    return slid(Pad(left, right, value, x) if left or right else x, taps)
 
 
 def sum_of_linear(g: Terms) -> Expr:
