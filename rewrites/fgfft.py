@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 
 from ir.nodes import Expr, Let
+from ir.types import FLOAT, leaves
+from ir.typing import type_of
 from rewrites.access import NoAccess
 from rewrites.dims import Refused
 from rewrites.fourier_kernels import Fine, kernel
@@ -47,6 +49,8 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         r = rows_of(p)
     except NoAccess as why:
         raise Refused(str(why)) from None
+    if any(scalar != FLOAT for a in (r.x, r.g) for scalar in leaves(type_of(a.base))):
+        raise Refused("expected products of floats: transforms are of those alone")
     if form.shared and r.length < 2 * SHORT:
         raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
     if form.regular and not slides_again(p, r):

@@ -13,10 +13,13 @@ from functools import partial
 from ir.nat import named
 from ir.nodes import Expr, Map, Var, Zip
 from ir.terms import free
+from ir.types import FLOAT
+from ir.typing import elem_of, type_of
 from rewrites.block import trips
 from rewrites.blocked import Blocked
 from rewrites.dims import Dims, Refused, classify, reduction
 from rewrites.hoist import place_of_reduction
+from rewrites.laws_bilinear import sums_products
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission
 from rewrites.laws_pad import fission_zip
@@ -29,7 +32,7 @@ from rewrites.normal import flat, perfect
 from rewrites.registers import Registers
 from rewrites.reshape import merge, sort, swap
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import bound, has_reduction
+from rewrites.shape import bound, has_reduction, operator
 from rewrites.spine import inside, nested
 from rewrites.strategy import at, attempt, child, everywhere, seq, skip
 from rewrites.transforms import before, products, stored_as
@@ -166,8 +169,21 @@ def _cut(e: Expr) -> Rewritten:
     """The law at a matrix product."""
     done = fewer_blocks()(e)
     if done is None:
-        raise Refused("expected a matrix product whose operands do not depend on each other")
+        raise Refused(_why_not(e))
     return done
+
+
+def _why_not(e: Expr) -> str:
+    """What the law lacks."""
+    sums = reduction(e)
+    parts = sums.xs.parts if isinstance(sums.xs, Zip) else ()
+    if operator(sums.f) != "+":
+        return "expected results that are added up: blocks' products are added and subtracted"
+    if type_of(sums) != FLOAT or any(elem_of(part) != FLOAT for part in parts):
+        return "expected floats: the law's error is known for them alone"
+    if len(parts) != 2 or not sums_products(sums.f):
+        return "expected each sum to be of products of two numbers, and nothing else"
+    return "expected a matrix product whose operands do not depend on each other"
 
 
 VI, VO = named("vi"), named("vo")

@@ -329,3 +329,10 @@ def test_short_rows_are_not_shared() -> None:
     p = parse(CONV.format(n=1, c=2, m=2, h=13, k=3, s=1, p=1))
     with pytest.raises(Refused, match="a work-item transforms one by itself"):
         lower(p, "fgfft", {f.name: f for f in forms(p, "fgfft")}["registers items shared"])
+
+
+def test_numbers_other_than_floats_are_refused() -> None:
+    halves = parse(KERNELS.replace("float", "half"))
+    for family in ("fgfft", "fft"):
+        with pytest.raises(Refused, match="expected products of floats"):
+            first(halves, family)

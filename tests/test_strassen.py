@@ -102,3 +102,23 @@ def test_the_algorithms_are_proved_and_a_wrong_one_is_not() -> None:
     assert gauss().computes(complex_product)
     right = strassen()
     assert not Bilinear(right.a, right.g, (right.b[1], *right.b[1:])).computes(block_product)
+
+
+FOLDED = "f(a : [[{t}]8]8, b : [[{t}]8]8) = map(r -> map(c -> {sum}, b), a)"
+FOLD = "reduce(0.0, (acc, (x, h)) -> {}, zip(r, c))"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (FOLDED.format(t="float", sum=FOLD.format("max(acc, x * h)")), "results that are added up"),
+        (FOLDED.format(t="float", sum=FOLD.format("acc - x * h")), "results that are added up"),
+        (FOLDED.format(t="float", sum=FOLD.format("acc + relu(x * h)")), "products of two numbers"),
+        (FOLDED.format(t="half", sum="dot(r, c)"), "expected floats"),
+    ],
+)
+def test_the_reason_says_what_a_product_of_matrices_lacks(text: str, reason: str) -> None:
+    p = parse(text)
+    for form in forms(p, "strassen"):
+        with pytest.raises(Refused, match=reason):
+            lower(p, "strassen", form)
