@@ -92,10 +92,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_ends_in_a_message_within_seconds(name: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises((UserError, Unsupported)):
         parse(HOSTILE[name], "hostile.lift")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_large_sizes_are_no_mistake() -> None:

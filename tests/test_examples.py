@@ -208,7 +208,7 @@ def test_named_layers_are_programs_of_the_shape_they_name(name: str) -> None:
 @pytest.mark.parametrize("name", ["vgg-0", "vgg-7"])
 def test_a_whole_layer_takes_seconds_and_little_memory(name: str) -> None:
     sizes = {k: v for k, v in LAYERS[name].items() if k != "file"}
-    start = time.perf_counter()
+    start = time.process_time()
     check("vgg.lift", sizes)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20  # KiB

@@ -106,9 +106,9 @@ def test_what_the_pool_lacks_is_found_near_what_is_good_in_it() -> None:
 
 
 def test_at_1000_the_best_is_within_a_tenth_of_all_and_the_search_took_seconds() -> None:
-    here, begun = landscape(7), time.perf_counter()
+    here, begun = landscape(7), time.process_time()
     trace = run(here.search(seed=1), here.times.__getitem__, 1000)
-    assert time.perf_counter() - begun < 15
+    assert time.process_time() - begun < 15
     assert best(trace) <= 1.1 * min(t for t in here.times if t is not None)
 
 

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 import pytest
 from kernel_simulator import faults
@@ -639,9 +639,9 @@ def scattered(n, lanes, apart):
 
 def test_many_writes_that_differ_by_a_constant_are_one_series():
     tree = scattered(64, 256, 16)
-    start = perf_counter()
+    start = process_time()
     proof = assert_proved(tree)
-    assert perf_counter() - start < 1
+    assert process_time() - start < 1
     assert len(about(proof, About.RACE)) == 1
     assert not faults(scattered(16, 8, 4))
     assert_refuted(clashing(), About.RACE)
