@@ -78,8 +78,8 @@ class Candidates:
     def search(self, options: Options) -> Search:
         """The order in which to try them."""
         return search_over(
-            tuple(self.variants),
-            tuple(self.memory),
+            self.variants,
+            self.memory,
             options.strategy,
             options.seed,
             options.variants,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from constraints.devices import Profile
+from explore.records import WORD
 from ir.errors import UserError
 from ir.nodes import Program
 from rewrites.amounts import Amounts, amounts
@@ -14,7 +15,6 @@ from rewrites.volume import balanced
 from rewrites.worth import Requirement
 
 DOMAINS = ("io-optimal",)
-WORD = 4
 
 
 @dataclass(frozen=True, slots=True)
