@@ -11,6 +11,7 @@ from ir.errors import UserError
 
 _SPARSE, _DENSE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks in a decade
 _LEAST_ERROR = 1e-10  # less is drawn as this: an exact result has no logarithm
+_LEGEND = {"ncols": 8, "fontsize": 7, "frameon": False, "columnspacing": 1.4, "handletextpad": 0.3}
 _INK, _GREY, _FAINT = "#1b1f24", "#6b7280", "#e5e7eb"
 
 
@@ -46,6 +47,7 @@ def plot_front(
         if bounds and bounds.floor_ns:
             _roofline(axes, bounds.floor_ns / 1e6)
         _dress(axes, title)
+        figure.legend(loc="outside lower center", **_LEGEND)
         try:
             figure.savefig(file, metadata=_undated(file))
         except OSError as error:
@@ -91,8 +93,9 @@ def _peer(axes: Any, peer: Peer) -> None:
 
 def _roofline(axes: Any, time: float) -> None:
     axes.axhline(time, color=_GREY, ls=(0, (5, 3)), lw=0.9, zorder=1)
-    place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "top"}
-    axes.annotate("roofline", (0.995, time), **place, fontsize=7, color=_GREY)
+    above = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    style = {"fontsize": 7, "color": _GREY, "ha": "right"}
+    axes.annotate("roofline of the program as written", (0.995, time), (0, 2), **above, **style)
 
 
 def _dress(axes: Any, title: str) -> None:
@@ -107,9 +110,7 @@ def _dress(axes: Any, title: str) -> None:
     axes.grid(True, which="major", color=_FAINT, lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
-    axes.set_title(_plain(title), fontsize=9, loc="left", pad=20)
-    place = {"loc": "lower left", "bbox_to_anchor": (-0.01, 0.99), "borderaxespad": 0.2}
-    axes.legend(**place, ncols=8, fontsize=7, frameon=False, columnspacing=1.4, handletextpad=0.3)
+    axes.set_title(_plain(title), fontsize=9, loc="left")
 
 
 def _plane(records: Sequence[Record]) -> tuple[list[float], list[float]]:
