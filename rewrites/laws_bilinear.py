@@ -2,40 +2,31 @@
 
 # key: m results, r taps, d data, g taps' values, w window, z initial value
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 
 from ir.nat import Size
 from ir.nodes import (
-    At,
-    Binary,
     Expr,
-    Get,
     Lam,
-    Lit,
-    MakeArray,
     MakeTuple,
     Map,
     Reduce,
     Slide,
     Transpose,
-    Unary,
     Var,
     Zip,
 )
-from ir.terms import apply, free, fresh, lam, lam2
+from ir.terms import apply, free, lam2
 from ir.types import FLOAT, Array, Type
 from ir.typing import elem_of, type_of
-from ir.views import is_table
 from rewrites.bilinear import (
-    Matrix,
     cook_toom,
     correlation,
 )
-from rewrites.laws_view import swapped
-from rewrites.linear import added, bilinear
+from rewrites.laws_matrix import transformed
+from rewrites.linear import added, bilinear, is_zero, opened
 from rewrites.rule import rule
 from rewrites.shape import adds_anything
 
@@ -133,10 +124,6 @@ def _apart(found: Correlation, windows: Set[str]) -> Correlation | None:
     return None if free(found.product) & windows else found
 
 
-def is_zero(z: Expr) -> bool:
-    return isinstance(z, Lit) and z.value == 0
-
-
 def _ordered(parts: tuple[Expr, ...], w: str) -> int | None:
     """Which of two parts is the window, the other not using it."""
     for i in (0, 1):
@@ -145,42 +132,22 @@ def _ordered(parts: tuple[Expr, ...], w: str) -> int | None:
     return None
 
 
-def _opened(f: Lam, window: int) -> tuple[Var, Var, Var, Expr] | None:
-    """acc, x, h and the body of a folding function, x the window's element."""
-    assert isinstance(f.pattern, tuple)
-    acc, pair = f.pattern
-    if not isinstance(acc, Var):
-        return None
-    if isinstance(pair, tuple):
-        first, second = pair
-        if isinstance(first, Var) and isinstance(second, Var):
-            return acc, (first, second)[window], (first, second)[1 - window], f.body
-        return None
-    t = pair.type
-    names: list[str] = []
-    for hint in ("x", "h"):
-        names.append(fresh(hint, free(f.body) | {acc.name, *names}))
-    x, h = Var(names[0], t.parts[window]), Var(names[1], t.parts[1 - window])  # type: ignore[union-attr]
-    both = (x, h) if window == 0 else (h, x)
-    return acc, x, h, apply(f, MakeTuple((acc, MakeTuple(both))))
-
-
 def _product(f: Lam, window: int) -> Lam | None:
     """(x, h) -> x ⊗ h, for a fold that adds it."""
-    opened = _opened(f, window)
-    if opened is None:
+    found = opened(f, window)
+    if found is None:
         return None
-    acc, x, h, body = opened
+    acc, x, h, body = found
     term = added(body, acc.name)
     return Lam((x, h), term) if term is not None and bilinear(term, x, h) else None
 
 
 def _inner(f: Lam, window: int) -> Lam | None:
     """The same for a fold over rows of windows and rows of taps."""
-    opened = _opened(f, window)
-    if opened is None:
+    found = opened(f, window)
+    if found is None:
         return None
-    acc, x, h, body = opened
+    acc, x, h, body = found
     match body:
         case Reduce(Var(name, _), g, Zip((_, _) as parts)) if name == acc.name:
             if parts[window] == x and parts[1 - window] == h:
@@ -199,97 +166,3 @@ def _products(f: Lam, data: Expr, taps: Expr, dims: int) -> Expr:
     else:
         step = lam2(("x", "h"), (t, u), lambda x, h: _products(f, x, h, dims - 1))
     return Map(step, pairs)
-
-
-# ---- constant matrices
-
-
-def transformed(matrices: Sequence[Matrix], xs: Expr) -> Expr:
-    """One matrix along each outer dimension of xs; whatever the elements hold, each for itself."""
-    dims = len(matrices)
-    inner = type_of(xs)
-    for _ in range(dims):
-        assert isinstance(inner, Array)
-        inner = inner.elem
-    if isinstance(inner, Array):
-        apart = xs
-        for level in reversed(range(dims)):
-            apart = swapped(apart, level)
-        done: Expr = Map(lam("plane", elem_of(apart), lambda c: transformed(matrices, c)), apart)
-        for level in range(dims):
-            done = swapped(done, level)
-        return done
-    if dims == 1:
-        return times(matrices[0], xs)
-    rows = Map(lam("row", elem_of(xs), lambda row: transformed(matrices[1:], row)), xs)
-    columns = Transpose(rows)
-    return Transpose(Map(lam("column", elem_of(columns), lambda c: times(matrices[0], c)), columns))
-
-
-def times(matrix: Matrix, xs: Expr) -> Expr:
-    """map (row -> dot row xs) matrix"""
-    table = MakeArray(tuple(MakeArray(tuple(Lit(float(x), FLOAT) for x in row)) for row in matrix))
-    return Map(lam("row", elem_of(table), lambda row: dot(row, xs)), table)
-
-
-def dot(row: Expr, xs: Expr) -> Expr:
-    """Σ c x over a zip"""
-    pairs = Zip((row, xs))
-    step = lam2(
-        ("acc", "p"),
-        (FLOAT, elem_of(pairs)),
-        lambda acc, p: Binary("+", acc, Binary("*", Get(0, p), Get(1, p))),
-    )
-    return Reduce(Lit(0.0, FLOAT), step, pairs)
-
-
-@rule("map (row -> reduce 0 (+ *) (zip row xs)) [[c]]  =  [c · x + …],  without 0 x and 1 x")
-def spell_rows(e: Map) -> Expr | None:
-    """A constant matrix times an array, element by element: 0 is left out, 1 and -1 only add."""
-    match e:
-        case Map(
-            Lam(Var(row, _), Reduce(z, f, Zip((Var(other, _), xs)))), MakeArray() as table
-        ) if row == other and row not in free(xs) and is_table(table):
-            if not is_zero(z) or not sums_products(f):
-                return None
-            return MakeArray(tuple(_spelled(_numbers(r), xs) for r in table.parts))
-    return None
-
-
-def sums_products(f: Lam) -> bool:
-    """(acc, (c, x)) -> acc + c * x"""
-    opened = _opened(f, 0)
-    if opened is None:
-        return False
-    acc, c, x, body = opened
-    return body == Binary("+", acc, Binary("*", c, x))
-
-
-def _numbers(row: Expr) -> list[float]:
-    assert isinstance(row, MakeArray)
-    return [part.value for part in row.parts if isinstance(part, Lit)]
-
-
-def _spelled(row: Sequence[float], xs: Expr) -> Expr:
-    """Σ c x of an array's elements"""
-    return spelled(row, [At(k, xs) for k in range(len(row))])
-
-
-def spelled(row: Sequence[float | Fraction], xs: Sequence[Expr]) -> Expr:
-    """Σ c x, beginning with what needs no sign."""
-    terms = [(c, x) for c, x in zip(row, xs, strict=True) if c]
-    if not terms:
-        return Lit(0.0, FLOAT)
-    terms.sort(key=lambda term: (term[0] != 1, abs(term[0]) == 1))
-    c, x = terms[0]
-    total = x if c == 1 else Unary("neg", x) if c == -1 else _times(c, x)
-    for c, x in terms[1:]:
-        if abs(c) == 1:
-            total = Binary("+" if c == 1 else "-", total, x)
-        else:
-            total = Binary("+", total, _times(c, x))
-    return total
-
-
-def _times(c: float | Fraction, x: Expr) -> Expr:
-    return Binary("*", Lit(float(c), FLOAT), x)

@@ -10,8 +10,9 @@ from ir.terms import free, lam, lam2
 from ir.types import FLOAT
 from ir.typing import array_of, elem_of, size_of, type_of
 from rewrites.bilinear import block_product, strassen
-from rewrites.laws_bilinear import dot, is_zero, sums_products, transformed
+from rewrites.laws_matrix import dot, sums_products, transformed
 from rewrites.laws_view import swapped
+from rewrites.linear import is_zero
 from rewrites.rule import rule
 from rewrites.shape import adds_anything
 

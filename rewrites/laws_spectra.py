@@ -25,8 +25,8 @@ from ir.typing import elem_of, size_of, type_of
 from ir.views import is_view
 from rewrites.bilinear import Matrix, complex_product, gauss
 from rewrites.cells import at_level, permuted
-from rewrites.laws_bilinear import spelled
 from rewrites.laws_correlate import product
+from rewrites.laws_matrix import spelled
 from rewrites.laws_rows import adding, zeros
 from rewrites.rule import rule
 from rewrites.shape import alike, depth

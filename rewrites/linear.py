@@ -32,7 +32,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import free
+from ir.terms import apply, free, fresh
 from ir.types import Scalar, Type
 from ir.typing import type_of
 from rewrites.shape import fold_of, number, operator
@@ -67,6 +67,30 @@ def added(e: Expr, acc: str) -> Expr | None:
 def zero_of(t: Type) -> Expr | None:
     """0, for scalars."""
     return number(0, t) if isinstance(t, Scalar) else None
+
+
+def is_zero(z: Expr) -> bool:
+    return isinstance(z, Lit) and z.value == 0
+
+
+def opened(f: Lam, window: int) -> tuple[Var, Var, Var, Expr] | None:
+    """acc, x, h and the body of a folding function, x the window's element."""
+    assert isinstance(f.pattern, tuple)
+    acc, pair = f.pattern
+    if not isinstance(acc, Var):
+        return None
+    if isinstance(pair, tuple):
+        first, second = pair
+        if isinstance(first, Var) and isinstance(second, Var):
+            return acc, (first, second)[window], (first, second)[1 - window], f.body
+        return None
+    t = pair.type
+    names: list[str] = []
+    for hint in ("x", "h"):
+        names.append(fresh(hint, free(f.body) | {acc.name, *names}))
+    x, h = Var(names[0], t.parts[window]), Var(names[1], t.parts[1 - window])  # type: ignore[union-attr]
+    both = (x, h) if window == 0 else (h, x)
+    return acc, x, h, apply(f, MakeTuple((acc, MakeTuple(both))))
 
 
 def bilinear(e: Expr, x: Var, h: Var) -> bool:

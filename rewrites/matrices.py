@@ -3,12 +3,12 @@
 # key: e term, s strategy, n maps around a transform
 
 from ir.nat import Size
-from ir.nodes import Expr, Level, Map, Reduce, Transpose, Zip
+from ir.nodes import Expr, Level, Map, Transpose
 from ir.typing import size_of
 from ir.views import is_view
 from rewrites.block import parallel
-from rewrites.laws_bilinear import spell_rows
 from rewrites.laws_lower import copy, share, to_private, to_seq
+from rewrites.laws_matrix import constant_rows, divide_matrix, spell_rows
 from rewrites.laws_vector import vectorize_map
 from rewrites.laws_view import SIMPLER, fewest_transposes
 from rewrites.normal import perfect
@@ -47,9 +47,9 @@ def in_registers(e: Expr) -> Rewritten | None:
     """A transform: what it reads is loaded once, and every stage of it is in registers."""
     if not isinstance(e, Map):
         return None
-    if spell_rows()(e) is not None:
+    if constant_rows(e) is not None:
         return _loaded(e)
-    stage = in_registers if is_view(_made(e.xs)) else spell_rows()
+    stage = in_registers if is_view(_made(e.xs)) else spelled
     body = child(0, child(0, choice(stage, in_registers, skip)))
     return seq(attempt(child(1, source)), body, to_seq(unrolled=True))(e)
 
@@ -70,9 +70,22 @@ def source(e: Expr) -> Rewritten | None:
 
 def _loaded(e: Expr) -> Rewritten | None:
     """A matrix spelled out on what is loaded once."""
-    assert isinstance(e, Map)
-    sums = e.f.body
-    assert isinstance(sums, Reduce)
-    assert isinstance(sums.xs, Zip)
     held = seq(copy(), to_seq(unrolled=True), to_private())
-    return seq(share(term=sums.xs.parts[1], name="r"), child(0, held), child(1, spell_rows()))(e)
+    return seq(_named("r"), child(0, held), child(1, spelled))(e)
+
+
+def spelled(e: Expr) -> Rewritten | None:
+    """A matrix spelled out, as a product of two where that takes fewer additions."""
+    halves = child(0, seq(spell_rows(), to_private()))
+    in_two = seq(divide_matrix(), _named("h"), halves, child(1, spell_rows()))
+    return choice(in_two, spell_rows())(e)
+
+
+def _named(name: str) -> Strategy:
+    """What a matrix is multiplied with gets a name."""
+
+    def run(e: Expr) -> Rewritten | None:
+        found = constant_rows(e)
+        return share(term=found[1], name=name)(e) if found else None
+
+    return run

@@ -19,9 +19,9 @@ from rewrites.block import trips
 from rewrites.blocked import Blocked
 from rewrites.dims import Dims, Refused, classify, reduction
 from rewrites.hoist import place_of_reduction
-from rewrites.laws_bilinear import sums_products
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission
+from rewrites.laws_matrix import sums_products
 from rewrites.laws_pad import fission_zip
 from rewrites.laws_product import fewer_blocks, round_product
 from rewrites.laws_reduce import release_init

@@ -28,13 +28,14 @@ from ir.types import FLOAT, INT, Array, Tuple, Type
 from ir.typing import elem_of
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_map as maps
+from rewrites import laws_matrix as constant
 from rewrites import laws_product as products
 from rewrites import laws_reduce as folds
 from rewrites import laws_slide as slides
 from rewrites import laws_toeplitz as matrices
 from rewrites import laws_view as views
 from rewrites import laws_zip as zips
-from rewrites.laws_bilinear import dot
+from rewrites.laws_matrix import dot
 from rewrites.laws_view import swapped
 from rewrites.rule import Rule
 
@@ -195,6 +196,20 @@ def spell_rows(g: Terms) -> Expr:
     return Map(lam("row", elem_of(table), lambda row: dot(row, xs)), table)
 
 
+def divide_matrix(g: Terms) -> Expr:
+    """Rows that are halves added and subtracted, and others; or columns."""
+    n, halves = g.size(3, 5), [1.0, -1.0, 2.0, -4.0, 0.75]
+    row = [g.one_of(*halves) for _ in range(n)]
+    signs = [1, -1, *(g.one_of(1, -1) for _ in range(n - 2))]
+    pairs = [row, [s * x for s, x in zip(signs, row, strict=True)]]
+    more = [[g.one_of(0.0, *halves) for _ in range(n)] for _ in range(g.size(0, 2))]
+    numbers = g.one_of([*pairs, *more], [*more, *pairs])
+    if g.rng.random() < 0.3:  # columns that differ in signs, in more rows than there are
+        numbers = [[a, g.one_of(a, -a), g.one_of(0.0, *halves)] for a in (row * 2)[:5]]
+    xs = g.xs(FLOAT, len(numbers[0]))
+    return constant.times(numbers, xs)
+
+
 def fewer_blocks(g: Terms) -> Expr:
     m, n, k = (2 * g.size(1, 2) for _ in range(3))
     xs, ys = g.xs(Array(FLOAT, k), m), g.xs(Array(FLOAT, k), n)
@@ -218,7 +233,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     zips.unused_part: plain(unused_part),
     matrices.replicate_taps: plain(replicate_taps),
     bilinear.fewer_products: fewer_products,
-    bilinear.spell_rows: plain(spell_rows),
+    constant.spell_rows: plain(spell_rows),
+    constant.divide_matrix: plain(divide_matrix),
     products.fewer_blocks: plain(fewer_blocks),
     products.round_product: round_product,
 }

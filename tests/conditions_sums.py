@@ -12,6 +12,7 @@ from ir.types import FLOAT, Array
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_correlate as by_spectra
 from rewrites import laws_fourier as fourier
+from rewrites import laws_matrix as constant
 from rewrites import laws_paired as paired
 from rewrites import laws_product as products
 from rewrites import laws_rows as over_rows
@@ -47,6 +48,8 @@ MATRICES = (
 )
 TABLE = "map(row -> reduce({z}, (s, (c, x)) -> {sum}, zip({one}, {two})), [[1.0, {c}], [2.0, 3.0]])"
 PLAIN_TABLE = {"z": "0.0", "sum": "s + c * x", "one": "row", "two": "xs", "c": "4.0"}
+HALVES = TABLE.replace("[1.0, {c}], [2.0, 3.0]", "[1.0, 2.0, {c}], [1.0, -2.0, 3.0]")
+PLAIN_HALVES = PLAIN_TABLE | {"c": "3.0"}
 ADDED = "reduce(generate(3, i -> {z}), (acc, row) -> map(x -> x.0 {op} x.1, zip({acc}, {f})), xss)"
 PLAIN_ADDED = {"z": "0.0", "op": "+", "acc": "acc", "f": "pad_any(-1, 0, row)"}
 WIDE = "xss : [[float]4]2, z : [float]3"
@@ -163,15 +166,25 @@ CORRELATIONS = [
     C(F, "rows' windows are one apart", f"{PLANE}, x4 : [[float]4]4",
       opened(IN_PLANE, PLAIN_PLANE | {"xss": "x4"}, "t"),
       ("1", {"m": (3, 3)}), ("2", {"m": (2, 3)}), {"r": (2, 2)}),
-    C(bilinear.spell_rows, "the matrix is constant", "xs : [float]2, b : float",
+    *(C(constant.divide_matrix, name, "xs : [float]3, ys : [float]3, b : float",
+        opened(HALVES, PLAIN_HALVES, key), good, bad)
+      for name, key, good, bad in (
+          ("the matrix is constant", "c", "3.0", "b"),
+          ("that takes fewer additions", "c", "3.0", "4.0"),
+          ("sums start from 0", "z", "0.0", "1.0"),
+          ("they are of products", "sum", "s + c * x", "s + max(c, x)"),
+          ("of the rows", "one", "row", "ys"),
+          ("with what is the same for all", "two", "xs", "row"),
+      )),
+    C(constant.spell_rows, "the matrix is constant", "xs : [float]2, b : float",
       opened(TABLE, PLAIN_TABLE, "c"), "4.0", "b"),
-    C(bilinear.spell_rows, "sums start from 0", "xs : [float]2, b : float",
+    C(constant.spell_rows, "sums start from 0", "xs : [float]2, b : float",
       opened(TABLE, PLAIN_TABLE, "z"), "0.0", "1.0"),
-    C(bilinear.spell_rows, "they are of products", "xs : [float]2, b : float",
+    C(constant.spell_rows, "they are of products", "xs : [float]2, b : float",
       opened(TABLE, PLAIN_TABLE, "sum"), "s + c * x", "s + max(c, x)"),
-    C(bilinear.spell_rows, "of the rows", "xs : [float]2, ys : [float]2",
+    C(constant.spell_rows, "of the rows", "xs : [float]2, ys : [float]2",
       opened(TABLE, PLAIN_TABLE, "one"), "row", "ys"),
-    C(bilinear.spell_rows, "with what is the same for all", "xs : [float]2",
+    C(constant.spell_rows, "with what is the same for all", "xs : [float]2",
       opened(TABLE, PLAIN_TABLE, "two"), "xs", "row"),
 ]  # fmt: skip
 

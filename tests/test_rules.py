@@ -32,6 +32,7 @@ from rewrites import laws_interchange as nests
 from rewrites import laws_let as lets
 from rewrites import laws_lower as lower
 from rewrites import laws_map as maps
+from rewrites import laws_matrix as constant
 from rewrites import laws_pad as pads
 from rewrites import laws_plane as planes
 from rewrites import laws_product as products
@@ -227,8 +228,9 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         products.fewer_blocks, {}, "xss : [[float]4]2, yss : [[float]4]2",
         "map(x -> map(y -> reduce(1.0, (acc, (a, b)) -> acc + a * b, zip(x, y)), yss), xss)",
     ),
-    (bilinear.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
-    (bilinear.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
+    (constant.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
+    (constant.divide_matrix, {}, XS, "map(row -> dot(row, xs), [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]])"),
+    (constant.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
     # taps replicated: not linear in the taps, what is no number, taps of each window
     (matrices.replicate_taps, {}, f"{XS}, g : [float]2", OVER.format("x + h", "g", "xs")),
     (matrices.replicate_taps, {}, f"{XS}, g : [float]2", OVER.format("x * h * h", "g", "xs")),

@@ -26,6 +26,7 @@ from ir.parse import parse
 from rewrites.bilinear import Bilinear, cook_toom, correlation
 from rewrites.check import means_the_same
 from rewrites.dims import Refused
+from rewrites.factors import additions, divided
 from rewrites.families import Lowering, forms, lower
 from rewrites.small import small_values
 
@@ -169,18 +170,40 @@ def test_no_sum_is_of_multiples_of_a_power_of_two_alone(m: int, r: int) -> None:
         assert not powers or 1 in powers
 
 
-@pytest.mark.parametrize(("m", "r", "fewer"), [(2, 3, 2.25), (4, 3, 4.0), (2, 5, 100 / 36)])
-def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float) -> None:
+@pytest.mark.parametrize(
+    ("m", "r", "before", "after"), [(2, 3, 8, 8), (4, 3, 30, 22), (6, 3, 68, 44), (2, 5, 24, 20)]
+)
+def test_what_rows_or_columns_share_is_added_once(m: int, r: int, before: int, after: int) -> None:
+    """Transforms of data and of results: the matrix is the exact product of its factors."""
+    made = 0
+    for matrix in (cook_toom(m, r).a, cook_toom(m, r).b):
+        rows = tuple(tuple(map(float, row)) for row in matrix)
+        factors = divided(rows) or (rows,)
+        assert len(factors) == 1 or np.array_equal(
+            np.array(factors[0]) @ np.array(factors[1]), rows
+        )
+        before -= additions(rows)
+        made += additions(*factors)
+    assert (before, made) == (0, after)
+
+
+@pytest.mark.parametrize(
+    ("m", "r", "fewer", "others"),
+    [(2, 3, 2.25, 0), (4, 3, 4.0, 2), (6, 3, 324 / 64, 10), (2, 5, 100 / 36, 2)],
+)
+def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float, others: int) -> None:
     """F(2 × 2, 3 × 3) and others, on a layer whose sides they divide, where no block of results is
-    rounded up."""
-    p = conv(s=8, r=r, p=r // 2, c=16, m=32)
+    rounded up. `others`: numbers in the matrix of data that are no powers of two, in the halves
+    that two rows share once."""
+    side = 2 * m
+    p = conv(s=side, r=r, p=r // 2, c=16, m=32)
     form = next(f for f in forms(p, "winograd") if f.name == f"F{m} registers")
     made = drawn(lower(p, "winograd", form), 40)
-    direct = 8 * 8 * r * r * 16 * 32
+    direct = side * side * r * r * 16 * 32
     counts = [[multiplications([k]) for k in one.kernels] for one in made]
     assert min(kernels[-2] for kernels in counts) == round(direct / fewer)
-    by_five = 2 * 6 * 2 if m + r == 7 else 0  # a tile and channel: two 5s in a row's matrix
-    assert {kernels[0] for kernels in counts} == {by_five * (8 // m) ** 2 * 16}
+    transforms = 2 * (m + r - 1) * 2 * 2 * 16  # of rows and columns, of each tile and channel
+    assert {kernels[0] for kernels in counts} == {others * transforms}
     assert {kernels[-1] for kernels in counts} == {0}
 
 

@@ -1,0 +1,80 @@
+"""Constant matrices as products of two that take fewer additions: what rows share is added once.
+
+Where two rows are e + o and e - o (those of points p and -p in F(m, r) are), e and o are made
+first; where two columns are alike but for signs, so are the sum and the difference of what they
+are multiplied with. Numbers of the factors are those of the matrix, and powers of two: exact.
+"""
+
+# key: m matrix, s h its factors, e o halves of rows, i j rows
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+Row = tuple[float, ...]
+Rows = tuple[Row, ...]
+Part = tuple[Row, float]  # a row of the second factor, and how often it counts
+
+
+def divided(m: Rows) -> tuple[Rows, Rows] | None:
+    """(S, H) with S H = M and the fewest additions, if these are fewer than those of M."""
+    h, s = _halved(transposed(m), scaled=False)
+    found = [_halved(m, scaled=True), (transposed(s), transposed(h))]
+    fewer = [f for f in found if additions(*f) < additions(m) and product(*f) == m]
+    return min(fewer, key=lambda f: additions(*f), default=None)
+
+
+def additions(*matrices: Rows) -> int:
+    """How many it takes to multiply an array with one after the other."""
+    return sum(max(0, sum(map(bool, row)) - 1) for m in matrices for row in m)
+
+
+def transposed(m: Rows) -> Rows:
+    return tuple(zip(*m, strict=True))
+
+
+def product(s: Rows, h: Rows) -> Rows:
+    """S H, exactly."""
+    return tuple(tuple(_dot(row, column) for column in transposed(h)) for row in s)
+
+
+def _dot(xs: Row, ys: Row) -> float:
+    terms = (Fraction(x) * Fraction(y) for x, y in zip(xs, ys, strict=True))
+    return float(sum(terms, Fraction(0)))
+
+
+def _halved(m: Rows, scaled: bool) -> tuple[Rows, Rows]:
+    """(S, H): pairs of rows as halves added and subtracted, each row in one pair at most.
+    `scaled`: halves without a ±1 are divided by a power of two among their numbers, if any."""
+    parts: dict[int, list[Part]] = {}
+    for i, j in combinations(range(len(m)), 2):
+        if both := None if {i, j} & set(parts) else _halves(m[i], m[j]):
+            (e, c), (o, d) = (_part(half, scaled) for half in both)
+            parts |= {i: [(e, c), (o, d)], j: [(e, c), (o, -d)]}
+    rows = [parts.get(i, [(row, 1.0)]) for i, row in enumerate(m)]
+    h = tuple(dict.fromkeys(half for row in rows for half, _ in row))
+    return tuple(_counts(row, h) for row in rows), h
+
+
+def _halves(a: Row, b: Row) -> tuple[Row, Row] | None:
+    """(e, o) where a = e + o and b = e - o, no number in both, and both together not short."""
+    if any(abs(x) != abs(y) for x, y in zip(a, b, strict=True)) or sum(map(bool, a)) < 3:
+        return None
+    e = tuple(x if x == y else 0.0 for x, y in zip(a, b, strict=True))
+    o = tuple(x if x != y else 0.0 for x, y in zip(a, b, strict=True))
+    return (e, o) if any(e) and any(o) else None
+
+
+def _part(half: Row, scaled: bool) -> Part:
+    powers = [abs(x) for x in half if x and _is_power(abs(x))]
+    scale = min(powers, default=1.0) if scaled and 1.0 not in powers else 1.0
+    return tuple(x / scale for x in half), scale
+
+
+def _is_power(x: float) -> bool:
+    return all(n & (n - 1) == 0 for n in x.as_integer_ratio())
+
+
+def _counts(parts: Iterable[Part], h: Sequence[Row]) -> Row:
+    counts = dict(parts)
+    return tuple(counts.get(row, 0.0) for row in h)
