@@ -4,10 +4,11 @@ cost no operation.
 As in mathematics, 0 times anything is 0 and x + 0 is x, also where x is infinite or -0.0.
 """
 
-# key: e value, x y operands
+# key: e value, x y z operands, c number
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from functools import lru_cache
+from operator import is_
 
 from codegen.condition import ALWAYS, NEVER, substitute_in
 from codegen.substitute import substitute
@@ -23,114 +24,142 @@ from codegen.tree import (
     Space,
     Value,
     Whole,
-    rewrite,
+    operands,
+    subvalues,
+    with_operands,
 )
 from ir.arithmetic import cospi, sinpi
 
-ROOTS: dict[str, Callable[[float], float]] = {
-    "cospi": lambda x: float(cospi(x)),
-    "sinpi": lambda x: float(sinpi(x)),
-}
+
+def deciding(e: Value) -> frozenset[str]:
+    """The variables that e folded depends on, other than by where it reads."""
+    return frozenset[str]().union(*map(_decides, subvalues(e)))
+
+
+def _decides(e: Value) -> frozenset[str]:
+    match e:
+        case Load(Memory(space=Space.CONSTANT), i, _) | Convert(Whole(i), _):
+            return i.names
+        case Select(condition, _, _):
+            return condition.names
+    return frozenset()
 
 
 def folded(e: Value, values: Mapping[str, int]) -> Value:
     """e where unrolled loops have these values."""
-    return rewrite(e, lambda inner: _known(inner, values))
-
-
-def _known(e: Value, values: Mapping[str, int]) -> Value:
     match e:
-        case Load(Memory(space=Space.CONSTANT) as table, i, 1):
-            at = substitute(i, values)
-            return Number(table.values[at.constant], table.scalar) if at.is_constant else e
-        case Convert(Whole(i), kind) if kind.width == 1:
+        case Load(memory, i, w):
+            if memory.space is Space.CONSTANT and w == 1:
+                at = substitute(i, values)
+                return Number(memory.values[at.constant], memory.scalar) if at.is_constant else e
+            return e
+        case Number():
+            return e
+        case Convert(Whole(i), Kind(scalar, 1)):
             here = substitute(i, values)
-            return Number(float(here.constant), kind.scalar) if here.is_constant else e
+            return Number(float(here.constant), scalar) if here.is_constant else e
         case Select(condition, a, b):
             test = substitute_in(condition, values)
-            return a if test == ALWAYS else b if test == NEVER else e
-        case Apply(_, _, kind) if kind.scalar != "int":
-            return _apply(e)
-    return e
+            if test in (ALWAYS, NEVER):
+                return folded(a if test == ALWAYS else b, values)
+    old = operands(e)
+    new = tuple([folded(inner, values) for inner in old])
+    if isinstance(e, Apply) and e.kind.scalar != "int" and e.op in LAWS:
+        found = LAWS[e.op](e.kind, *new)
+        if found is not None:
+            return found
+    return e if all(map(is_, old, new)) else with_operands(e, new)
 
 
-def _apply(e: Apply) -> Value:
-    match e.op, e.arguments:
-        case ("cospi" | "sinpi") as op, (x,) if (c := number(x)) is not None:
-            return _literal(ROOTS[op](c), e.kind)
-        case "neg", (x,) if (c := number(x)) is not None:
-            return _literal(-c, e.kind)
-        case "*", (x, y):
-            return _product(e, x, y)
-        case "fma", (x, y, z):
-            product = _product(replace(e, op="*", arguments=(x, y)), x, y)
-            return e if _is(product, "*") else _sum(e.kind, product, z)
-        case "+", (x, y):
-            return _sum(e.kind, x, y)
-        case "-", (x, y):
-            return _difference(e, x, y)
-    return e
+# ---- laws: the simpler value, if there is one
 
 
-def _product(e: Apply, x: Value, y: Value) -> Value:
-    for a, b in ((number(x), y), (number(y), x)):
-        if a is not None and (c := number(b)) is not None:
-            return _literal(a * c, e.kind)
-        if a == 0:
-            return _literal(0.0, e.kind)
-        if a == 1:
-            return b
-        if a == -1:
-            return _negative(b, e.kind)
-    return e
+def _product(kind: Kind, x: Value, y: Value) -> Value | None:
+    a, b = number(x), number(y)
+    if a is not None and b is not None:
+        return _literal(a * b, kind)
+    for c, other in ((a, y), (b, x)):
+        if c == 0:
+            return _literal(0.0, kind)
+        if c == 1:
+            return other
+        if c == -1:
+            return _negative(other, kind)
+    return None
 
 
-def _sum(kind: Kind, x: Value, y: Value) -> Value:
+def _fused(kind: Kind, x: Value, y: Value, z: Value) -> Value | None:
+    product = _product(kind, x, y)
+    if product is None:
+        return None
+    return _sum(kind, product, z) or Apply("+", (product, z), kind)
+
+
+def _sum(kind: Kind, x: Value, y: Value) -> Value | None:
     if number(x) == 0:
         return y
     if number(y) == 0:
         return x
-    if _is(y, "neg"):
-        return Apply("-", (x, y.arguments[0]), kind)  # type: ignore[union-attr]
-    if _is(x, "neg"):
-        return Apply("-", (y, x.arguments[0]), kind)  # type: ignore[union-attr]
-    return Apply("+", (x, y), kind)
+    if (positive := _negated(y)) is not None:
+        return Apply("-", (x, positive), kind)
+    if (positive := _negated(x)) is not None:
+        return Apply("-", (y, positive), kind)
+    return None
 
 
-def _difference(e: Apply, x: Value, y: Value) -> Value:
-    if number(y) == 0:
+def _difference(kind: Kind, x: Value, y: Value) -> Value | None:
+    c = number(y)
+    if c == 0:
         return x
     if number(x) == 0:
-        return _negative(y, e.kind)
-    if _is(y, "neg"):
-        return Apply("+", (x, y.arguments[0]), e.kind)  # type: ignore[union-attr]
-    if (c := number(y)) is not None and c < 0:
-        return Apply("+", (x, _literal(-c, e.kind)), e.kind)
-    return e
+        return _negative(y, kind)
+    if (positive := _negated(y)) is not None:
+        return Apply("+", (x, positive), kind)
+    return None if c is None or c > 0 else Apply("+", (x, _literal(-c, kind)), kind)
+
+
+def _opposite(kind: Kind, x: Value) -> Value | None:
+    c = number(x)
+    return None if c is None else _literal(-c, kind)
+
+
+def _root(f: Callable[[float], float]) -> Callable[[Kind, Value], Value | None]:
+    of = lru_cache(maxsize=1 << 12)(f)
+
+    def known(kind: Kind, x: Value) -> Value | None:
+        c = number(x)
+        return None if c is None else _literal(of(c), kind)
+
+    return known
+
+
+LAWS: Mapping[str, Callable[..., Value | None]] = {
+    "*": _product,
+    "fma": _fused,
+    "+": _sum,
+    "-": _difference,
+    "neg": _opposite,
+    "cospi": _root(lambda x: float(cospi(x))),
+    "sinpi": _root(lambda x: float(sinpi(x))),
+}
 
 
 def _negative(e: Value, kind: Kind) -> Value:
-    if (c := number(e)) is not None:
-        return _literal(-c, kind)
-    if isinstance(e, Apply) and e.op == "neg":
-        return e.arguments[0]
-    return Apply("neg", (e,), kind)
+    return _opposite(kind, e) or _negated(e) or Apply("neg", (e,), kind)
+
+
+def _negated(e: Value) -> Value | None:
+    """The x of -x."""
+    return e.arguments[0] if isinstance(e, Apply) and e.op == "neg" else None
 
 
 def number(e: Value) -> float | None:
     """The number that a value is, in each of its lanes."""
-    match e:
-        case Number(value, _):
-            return float(value)
-        case Broadcast(Number(value, _), _):
-            return float(value)
-    return None
+    if isinstance(e, Broadcast):
+        e = e.e
+    return float(e.value) if isinstance(e, Number) else None
 
 
 def _literal(value: float, kind: Kind) -> Value:
     scalar = Number(value + 0.0, kind.scalar)
     return scalar if kind.width == 1 else Broadcast(scalar, kind)
-
-
-def _is(e: Value, op: str) -> bool:
-    return isinstance(e, Apply) and e.op == op

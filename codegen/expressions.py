@@ -2,14 +2,16 @@
 
 # key: e value, i index, w width
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from codegen.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
+from codegen.constant import deciding, folded
 from codegen.expand import InMemory, Layout, Registers, is_aligned
 from codegen.index import Index
 from codegen.index_text import condition_to_c, needs_64
 from codegen.naming import Naming, flat
+from codegen.patterns import Pattern, Varying
 from codegen.substitute import evaluate, substitute
 from codegen.tree import (
     Apply,
@@ -23,8 +25,10 @@ from codegen.tree import (
     Number,
     Select,
     Space,
+    Store,
     Value,
     Whole,
+    kind_of,
 )
 
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
@@ -49,6 +53,48 @@ class Expressions:
     denied: Condition = NEVER  # what does not hold here
     steady: bool = False  # whether guards are the same in the whole loop here
     division: set[tuple[str, int]] = field(default_factory=set)
+    copies: dict[int, Varying[Pattern]] = field(default_factory=dict)  # of stores, by identity
+    holes: dict[object, Varying[str]] = field(default_factory=dict)
+    open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
+
+    def guarded(self, known: Condition, denied: Condition, steady: bool) -> None:
+        """From here on this holds and that does not."""
+        self.known, self.denied, self.steady = known, denied, steady
+        self.copies.clear()
+
+    # ---- copies
+
+    def statement(self, s: Store) -> str:
+        """The text of a store."""
+        copies = self.copies.get(id(s))
+        if copies is None:
+            names = deciding(s.value) & self.values.keys()
+            copies = self.copies[id(s)] = Varying(names, lambda: self.pattern(s))
+        return copies.at(self.values).at(self.values)
+
+    def pattern(self, s: Store) -> Pattern:
+        """The text that a store has wherever the constants folded in it are these."""
+        self.open = []
+        return Pattern(self.assigned(s), tuple(self.open))
+
+    def hole(self, what: object, names: frozenset[str], spell: Callable[[], str]) -> str:
+        """The text of `what`: a hole if it changes with the spelled-out loops around."""
+        names &= self.values.keys()
+        if not names:
+            return spell()
+        if what not in self.holes:
+            self.holes[what] = Varying(names, spell)
+        self.open.append(self.holes[what])
+        return f"{{{len(self.open) - 1}}}"
+
+    def assigned(self, s: Store) -> str:
+        w = kind_of(s.value).width
+        value = self.text(folded(s.value, self.values))
+        cell = self.cell(s.memory, s.index, w, s.half)
+        if cell is None:
+            at = self.address(s.memory, s.index, s.half)
+            return f"vstore{w}({value}, 0, {s.memory.name} + {at});"
+        return f"{cell} = {value};"
 
     # ---- memory
 
@@ -61,13 +107,14 @@ class Expressions:
         whole = flat(memory, i, half)
         if unit > 1:
             whole = whole // unit
-        return self.naming.text(self.place(self.naming.shortened(whole)))
+        short = self.naming.shortened(whole)
+        return self.hole(short, short.names, lambda: self.naming.text(self.place(short)))
 
     def cell(self, memory: Memory, i: Index, w: int, half: Index | None) -> str | None:
         """The text of a place that can be read and assigned; None where it takes a function."""
         layout = self.layouts.get(memory)
         if isinstance(layout, Registers):
-            return self.lanes(memory, layout.width, evaluate(i, self.values), w)
+            return self.lanes(memory, layout.width, i, w)
         if isinstance(layout, InMemory) and layout.width > 1:
             return (
                 f"{memory.name}[{self.address(memory, i, half, w)}]" if w == layout.width else None
@@ -80,12 +127,14 @@ class Expressions:
             return f"*({space} {kind} *)&{memory.name}[{self.address(memory, i, half)}]"
         return None
 
-    def lanes(self, memory: Memory, whole: int, at: int, w: int) -> str:
-        name = self.registers[memory][at // whole]
-        if w == whole:
-            return name
-        first = at % whole
-        return f"{name}.s" + "".join("0123456789abcdef"[l] for l in range(first, first + w))
+    def lanes(self, memory: Memory, whole: int, i: Index, w: int) -> str:
+        names = self.registers[memory]
+
+        def spelled() -> str:
+            at = evaluate(i, self.values)
+            return names[at // whole] + (lanes_text(at % whole, w) if w < whole else "")
+
+        return self.hole((memory, i, w), i.names, spelled)
 
     def load(self, e: Load) -> str:
         cell = self.cell(e.memory, e.index, e.width, e.half)
@@ -108,9 +157,6 @@ class Expressions:
     def value(self, e: Value) -> tuple[str, int]:
         """The text of a value, and how tightly it holds together."""
         match e:
-            case Load(Memory(space=Space.CONSTANT) as table, i, 1) if self.place(i).is_constant:
-                entry = table.values[self.place(i).constant]
-                return self.value(Number(entry, table.scalar))
             case Load():
                 text = self.load(e)
                 return text, UNARY if text.startswith("*") else PRIMARY
@@ -118,11 +164,9 @@ class Expressions:
                 text = number_text(number, scalar)
                 return text, UNARY if text.startswith("-") else PRIMARY
             case Whole(i):
-                return f"({self.whole(self.place(i))})", PRIMARY
+                return self.hole(("whole", i), i.names, lambda: self.whole(self.place(i))), PRIMARY
             case Apply():
                 return self.apply(e)
-            case Convert(Whole(i), kind) if kind.width == 1 and self.place(i).is_constant:
-                return self.value(Number(float(self.place(i).constant), kind.scalar))
             case Convert(inner, kind):
                 if kind.width == 1:
                     return f"({kind.scalar}){self.operand(inner, UNARY)}", UNARY
@@ -138,7 +182,7 @@ class Expressions:
 
     def whole(self, i: Index) -> str:
         text = self.naming.text(i)
-        return f"(int)({text})" if needs_64(i) else text
+        return f"((int)({text}))" if needs_64(i) else f"({text})"
 
     def choice(self, condition: Condition, a: Value, b: Value) -> tuple[str, int]:
         here = beyond(substitute_in(condition, self.values), self.known)
@@ -197,6 +241,10 @@ class Expressions:
     def helpers(self) -> list[str]:
         """Functions that the text calls."""
         return [_rounding(op, w) for op, w in sorted(self.division)]
+
+
+def lanes_text(first: int, w: int) -> str:
+    return ".s" + "".join("0123456789abcdef"[first : first + w])
 
 
 def _rounding(op: str, w: int) -> str:

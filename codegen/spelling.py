@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from codegen.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
-from codegen.constant import folded
 from codegen.expand import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.expressions import Expressions, type_text
 from codegen.index_text import counter
@@ -129,14 +128,14 @@ class Writer:
         start, failed = "if", NEVER
         for guard in guards:
             self.line(depth, f"{start} ({self.spell.condition(guard)}) {{")
-            self.spell.known, self.spell.denied = guard, beyond(failed, guard)
+            self.spell.guarded(guard, beyond(failed, guard), steady=failed != NEVER)
             self.loop(s, depth + 1)
-            start, failed, self.spell.steady = "} else if", guard, True
-        self.spell.known, self.spell.denied = ALWAYS, failed
+            start, failed = "} else if", guard
+        self.spell.guarded(ALWAYS, failed, steady=True)
         self.line(depth, "} else {")
         self.loop(s, depth + 1)
         self.line(depth, "}")
-        self.spell.denied, self.spell.steady = NEVER, False
+        self.spell.guarded(ALWAYS, NEVER, steady=False)
         self.settled = False
 
     def definitions(self, loop: str | None, depth: int) -> None:
@@ -227,15 +226,11 @@ class Writer:
                 self.line(depth, f"{' = '.join(some)} = {literal};")
 
     def store(self, s: Store, depth: int) -> None:
-        w = kind_of(s.value).width
-        value = folded(s.value, self.spell.values)
-        cell = self.spell.cell(s.memory, s.index, w, s.half)
-        if cell is None:
-            at = self.spell.address(s.memory, s.index, s.half)
-            self.line(depth, f"vstore{w}({self.spell.text(value)}, 0, {s.memory.name} + {at});")
-        elif "." in cell and s.memory in self.registers:
-            self.undeclared.pop(cell.split(".")[0], None)
-            self.line(depth, f"{cell} = {self.spell.text(value)};")
-        else:
-            text = self.spell.text(value)
-            self.line(depth, f"{self.declared_by(cell, depth)}{cell} = {text};")
+        text = self.spell.statement(s)
+        if s.memory in self.registers:
+            cell = text[: text.index(" ")]
+            if "." in cell:
+                self.undeclared.pop(cell.split(".")[0], None)
+            else:
+                text = self.declared_by(cell, depth) + text
+        self.line(depth, text)

@@ -2,24 +2,22 @@
 
 # key: s statement, n trip count
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from math import frexp, prod
 
-from codegen.condition import NEVER, substitute_in
-from codegen.constant import folded
+from codegen.condition import NEVER, Condition, substitute_in
+from codegen.constant import deciding, folded
 from codegen.expand import spelled_loops
 from codegen.tree import (
     Apply,
     Block,
     Broadcast,
-    Convert,
     For,
     If,
     Kernel,
-    Load,
     Number,
-    Select,
-    Space,
     Statement,
     Store,
     Value,
@@ -42,44 +40,46 @@ def multiplications(kernels: Sequence[Kernel]) -> int:
 
 def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
     """Every value that a kernel stores, its constants folded as they are spelled; how often."""
-    launches, spelled = prod(k.local_size) * prod(k.groups), spelled_loops(k.body)
-    return ((launches * n, e) for n, e in _values(k.body, spelled, {}))
+    return _values(k.body, _Around(prod(k.local_size) * prod(k.groups), spelled_loops(k.body)))
 
 
-def _values(
-    s: Statement, spelled: frozenset[str], known: Mapping[str, int]
-) -> Iterator[tuple[int, Value]]:
-    """`known`: where the loops that are spelled out are."""
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is around a statement: how often loops that are not spelled out take it, those that
+    are, and the conditions."""
+
+    times: int
+    spelled: frozenset[str]
+    loops: tuple[tuple[str, int], ...] = ()
+    guards: tuple[Condition, ...] = ()
+
+    def inside(self, loop: For) -> "_Around":
+        if loop.var in self.spelled:
+            return replace(self, loops=(*self.loops, (loop.var, loop.count)))
+        return replace(self, times=self.times * loop.count)
+
+    def copies(self, value: Value) -> Iterator[tuple[int, Value]]:
+        """The value in all copies, once for those in which it is the same; how many they are."""
+        differ = deciding(value).union(*(guard.names for guard in self.guards))
+        same = prod(n for var, n in self.loops if var not in differ)
+        names = [var for var, _ in self.loops if var in differ]
+        for choice in product(*(range(n) for var, n in self.loops if var in differ)):
+            here = dict(zip(names, choice, strict=True))
+            if all(substitute_in(guard, here) != NEVER for guard in self.guards):
+                yield self.times * same, folded(value, here)
+
+
+def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
     match s:
         case Block(inner):
             for each in inner:
-                yield from _values(each, spelled, known)
-        case For(var, n, body, _) if var in spelled and _folds(body):
-            for i in range(n):
-                yield from _values(body, spelled, {**known, var: i})
-        case For(_, n, body, _):
-            yield from ((n * times, e) for times, e in _values(body, spelled, known))
+                yield from _values(each, around)
+        case For(_, _, body, _):
+            yield from _values(body, around.inside(s))
         case If(condition, body):
-            if substitute_in(condition, known) != NEVER:
-                yield from _values(body, spelled, known)
+            yield from _values(body, replace(around, guards=(*around.guards, condition)))
         case Store(_, _, value, _):
-            yield 1, folded(value, known)
-
-
-def _folds(s: Statement) -> bool:
-    """Whether values in it depend on what a loop counts, other than by where they are read."""
-    match s:
-        case Block(inner):
-            return any(map(_folds, inner))
-        case For(_, _, body, _) | If(_, body):
-            return _folds(body)
-        case Store(_, _, value, _):
-            return any(isinstance(e, Convert | Select) or _of_table(e) for e in subvalues(value))
-    return False
-
-
-def _of_table(e: Value) -> bool:
-    return isinstance(e, Load) and e.memory.space is Space.CONSTANT
+            yield from around.copies(value)
 
 
 def _products(value: Value) -> int:

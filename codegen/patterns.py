@@ -1,0 +1,47 @@
+"""Texts spelled once for the copies of a statement that spelled-out loops make.
+
+Copies differ in the places that they read and write, and some in the constants that are folded in
+them. So those that agree in the constants share a pattern, whose holes are the places; and a hole
+keeps its texts, of which there are as many as values of the loops that it changes with.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Generic, TypeVar
+
+Values = Mapping[str, int]  # of the spelled-out loops around a place
+T = TypeVar("T")
+
+
+class Varying(Generic[T]):
+    """What changes with some of the loops, made once for each choice of their values."""
+
+    __slots__ = ("_made", "_make", "_values_of")
+
+    def __init__(self, names: Collection[str], make: Callable[[], T]) -> None:
+        self._values_of = itemgetter(*sorted(names)) if names else _nothing
+        self._make = make
+        self._made: dict[object, T] = {}
+
+    def at(self, values: Values) -> T:
+        """What `make` gives here; it reads the values itself."""
+        key = self._values_of(values)
+        if key not in self._made:
+            self._made[key] = self._make()
+        return self._made[key]
+
+
+def _nothing(values: Values) -> None:
+    """No loop matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A text with `{n}` where hole n is."""
+
+    form: str
+    holes: tuple[Varying[str], ...]
+
+    def at(self, values: Values) -> str:
+        return self.form.format(*[hole.at(values) for hole in self.holes])
