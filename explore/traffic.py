@@ -1,29 +1,30 @@
 """Global traffic, counted on a kernel's accesses: what a work-group loads and stores, and holds.
 
 What all work-items of a group ask for together, in one place of the program and one iteration of
-its loops, is moved once an address; what is asked for again later is moved again, since only local
-memory and registers are known to hold it. Guards are looked into where that takes few steps, else
-taken.
+its loops, is moved once an element; what is asked for again later is moved again, since only local
+memory and registers are known to hold it. Where a guard does not hold nothing is moved.
 """
 
-# key: x index, c condition, n how many values a variable takes
+# key: n how many values a variable takes
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from codegen.accesses import Access, Footprint
-from codegen.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
+from codegen.accesses import Access, Footprint, Where
 from codegen.compile import Generated
 from codegen.footprint import footprint
-from codegen.index import Index
+from codegen.index import Index, maximum, var
+from codegen.substitute import substitute
 from codegen.tree import Kernel, Space, remembered
+from explore.alike import Numbers, Parts, Values, classes, in_a_row, values_of
 from ir.types import BYTES
 
-MOST = 1 << 16  # values of variables that are looked at one by one
-Values = Mapping[str, NDArray[np.int64]]
+LANE = "lane"
+NONE = np.iinfo(np.int64).max
 
 
 def traffic_bytes(made: Generated) -> int:
@@ -51,84 +52,63 @@ def _running(made: Generated) -> list[Kernel]:
 def kernel_traffic(kernel: Kernel) -> int:
     """Of all work-groups of a kernel."""
     found = footprint(kernel)
+    ids = _ids(kernel, found)
     touched = (a for a in found.accesses if a.memory.space is Space.GLOBAL)
-    return sum(_moved(found, a) * a.width * BYTES[a.memory.scalar] for a in touched)
+    return sum(_moved(ids, a) * BYTES[a.memory.scalar] for a in touched)
 
 
-def _moved(found: Footprint, a: Access) -> int:
-    """How often an access happens, work-items that ask for one address counted once."""
-    counts = {**found.groups, **dict(a.where.loops)}
-    within, guards = _looked_at(a, counts, found.locals)
-    outer = {name: n for name, n in counts.items() if name in within}
-    inner = {name: n for name, n in found.locals.items() if name in within}
-    times = prod(n for name, n in counts.items() if name not in within)
-    values = _grid(outer, inner)
-    shape = (prod(outer.values()), prod(inner.values()))
-    index = np.broadcast_to(_values(a.index, values), shape)
-    holds = np.ones(shape, dtype=bool)
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Of groups and of their items, with how many there are; what global ids are made of."""
+
+    groups: dict[str, int]
+    items: dict[str, int]
+    spelled: dict[str, Index]
+
+
+def _ids(kernel: Kernel, found: Footprint) -> Ids:
+    """Every global id as that of a group and of an item in it."""
+    ids = Ids(dict(found.groups), dict(found.locals), {})
+    for i in kernel.ids:
+        if i.kind == "global" and i.name not in found.respelled:
+            del ids.groups[i.name]
+            size, count = kernel.local_size[i.dimension], kernel.groups[i.dimension]
+            group, item = f"group_{i.dimension}", f"item_{i.dimension}"
+            ids.groups[group], ids.items[item] = count, size
+            ids.spelled[i.name] = var(group, 0, count - 1) * size + var(item, 0, size - 1)
+    return ids
+
+
+def _moved(ids: Ids, a: Access) -> int:
+    """The elements that an access moves, those that items of a group ask for together once."""
+    apart = all(k % a.width == 0 for _, k in a.index.terms)  # vectors share all elements or none
+    lanes = 1 if apart else a.width
+    items = {**ids.items, LANE: lanes}
+    parts = Parts(frozenset(items))
+    inner, _ = parts.apart(substitute(a.index + var(LANE, 0, lanes - 1), ids.spelled))
+    guards = [parts.undecided(substitute(g, ids.spelled)) for g in _guards(a.where)]
+    choices, times = classes(parts.parameters, {**ids.groups, **dict(a.where.loops)})
+    used = sorted(items.keys() & inner.names.union(*(g.names for g in guards)))
+    values = {**choices, **in_a_row(used, items)}
+    shape = (len(times), prod(items[name] for name in used))
+    return int(_different(inner, guards, values, shape) @ times) * a.width // lanes
+
+
+def _guards(where: Where) -> list[Index]:
+    """What is at least 0 there. A condition is denied where one of its parts is less."""
+    denied = [reduce(maximum, [-part - 1 for part in c.parts]) for c in where.denied]
+    return [*where.given, *denied]
+
+
+def _different(
+    inner: Index, guards: Sequence[Index], values: Values, shape: tuple[int, int]
+) -> Numbers:
+    """How many elements are asked for in each row."""
+    asked, holds = np.broadcast_to(values_of(inner, values), shape), np.ones(shape, dtype=bool)
     for guard in guards:
-        holds = holds & (np.broadcast_to(_values(guard, values), shape) >= 0)
-    return times * _distinct(index, holds)
-
-
-def _looked_at(
-    a: Access, counts: Mapping[str, int], items: Mapping[str, int]
-) -> tuple[frozenset[str], list[Index]]:
-    """The variables that are given values, and the guards that this decides."""
-    within = frozenset(name for name in a.index.names if name in items)
-    guards: list[Index] = []
-    known = {**counts, **items}
-    for guard in sorted(a.where.given, key=lambda g: prod(known[name] for name in g.names)):
-        more = within | guard.names
-        if prod(known[name] for name in more) <= MOST:
-            within, guards = more, [*guards, guard]
-    return within, guards
-
-
-def _grid(outer: Mapping[str, int], inner: Mapping[str, int]) -> Values:
-    """Every choice of the outer variables in a row, every choice of the inner in a column."""
-    rows, columns = tuple(outer.values()), tuple(inner.values())
-    taken = [i.reshape(-1, 1) for i in np.indices(rows, np.int64)]
-    taken += [i.reshape(1, -1) for i in np.indices(columns, np.int64)]
-    return dict(zip([*outer, *inner], taken, strict=True))
-
-
-def _distinct(index: NDArray[np.int64], holds: NDArray[np.bool_]) -> int:
-    """How many addresses there are in each row, where the guards hold."""
-    addresses = np.sort(np.where(holds, index, np.iinfo(np.int64).max), axis=1)
-    fresh = np.ones(addresses.shape, dtype=bool)
-    fresh[:, 1:] = addresses[:, 1:] != addresses[:, :-1]
-    return int(np.count_nonzero(fresh & (addresses != np.iinfo(np.int64).max)))
-
-
-def _values(x: Index, values: Values) -> NDArray[np.int64]:
-    """An index at every choice of its variables; those not looked at are 0."""
-    total = np.full((1, 1), x.constant, np.int64)
-    for atom, k in x.terms:
-        total = total + k * _atom(atom, values)
-    return total
-
-
-def _atom(atom: Atom, values: Values) -> NDArray[np.int64]:
-    match atom:
-        case Var(name):
-            return values.get(name, np.zeros((1, 1), np.int64))
-        case Quot(index=x, divisor=d):
-            return _values(x, values) // d
-        case Rem(index=x, divisor=d):
-            return _values(x, values) % d
-        case Assume(index=x):
-            return _values(x, values)
-        case Min(left=x, right=y):
-            return np.minimum(_values(x, values), _values(y, values))
-        case Max(left=x, right=y):
-            return np.maximum(_values(x, values), _values(y, values))
-        case Product(factors=factors):
-            return _product(_atom(f, values) for f in factors)
-
-
-def _product(factors: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
-    total = np.ones((1, 1), np.int64)
-    for factor in factors:
-        total = total * factor
-    return total
+        holds &= values_of(guard, values) >= 0
+    elements = np.sort(np.where(holds, asked, NONE), axis=1)
+    fresh = elements != NONE
+    fresh[:, 1:] &= elements[:, 1:] != elements[:, :-1]
+    different: Numbers = fresh.sum(axis=1, dtype=np.int64)
+    return different

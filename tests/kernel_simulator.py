@@ -5,6 +5,7 @@ passes, and what breaks on the way. Values are not computed.
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from codegen.accesses import inner_atoms
@@ -27,6 +28,7 @@ from codegen.tree import (
     kind_of,
     operands,
 )
+from ir.types import BYTES
 
 
 @dataclass
@@ -38,20 +40,32 @@ class Item:
     faults: set[str]
     passed: list[tuple[int, ...]] = field(default_factory=list)  # barriers, by place and iteration
     clock: dict[Space, int] = field(default_factory=lambda: dict.fromkeys(Space, 0))
+    taken: tuple[tuple[Condition, bool], ...] = ()  # ways in the selects around a value
+    asked: list[tuple[object, ...]] = field(default_factory=list)  # elements, and by which place
     touched: list[tuple[object, int, int, bool, int]] = field(default_factory=list)
 
 
 def faults(kernel: Kernel) -> set[str]:
     """What is wrong with the kernel: out of "bounds", "race", "barrier", "claim"."""
     found: set[str] = set()
-    items = []
+    _compare(list(_items(kernel, found)), found)
+    return found
+
+
+def _items(kernel: Kernel, found: set[str]) -> Iterator[Item]:
     for group in itertools.product(*map(range, kernel.groups)):
         for local in itertools.product(*map(range, kernel.local_size)):
             item = Item(group, _ids(kernel, group, local), found)
             _run(kernel.body, item, ())
-            items.append(item)
-    _compare(items, found)
-    return found
+            yield item
+
+
+def traffic(kernel: Kernel) -> int:
+    """The bytes of global memory that groups ask for, each once in a place and an iteration."""
+    asked = set()
+    for item in _items(kernel, set()):
+        asked |= {(item.group, *one) for one in item.asked}
+    return sum(BYTES[memory.scalar] for _, memory, *_ in asked)
 
 
 def _ids(kernel, group, local):
@@ -81,21 +95,24 @@ def _run(s, item: Item, place: tuple[int, ...]) -> None:
             for space in spaces:
                 item.clock[space] += 1
         case Store(memory, index, value, half):
-            _value(value, item)
-            _touch(memory, index, kind_of(value).width, half, True, item)
+            _value(value, place, item)
+            _touch(memory, index, kind_of(value).width, half, True, place, item)
 
 
-def _value(e: Value, item: Item) -> None:
+def _value(e: Value, place: tuple[int, ...], item: Item) -> None:
     match e:
         case Load(memory, index, width, half):
-            _touch(memory, index, width, half, False, item)
+            _touch(memory, index, width, half, False, place, item)
         case Whole(index):
             _number(index, item)
         case Select(condition, a, b):
-            _value(a if _true(condition, item) else b, item)
+            way, outside = _true(condition, item), item.taken
+            item.taken = (*outside, (condition, way))
+            _value(a if way else b, place, item)
+            item.taken = outside
         case _:
             for inner in operands(e):
-                _value(inner, item)
+                _value(inner, place, item)
 
 
 def _true(condition: Condition, item: Item) -> bool:
@@ -116,13 +133,16 @@ def _number(index: Index, item: Item) -> int:
     return evaluate(index, item.values)
 
 
-def _touch(memory, index, width, half, writes, item: Item) -> None:
+def _touch(memory, index, width, half, writes, place, item: Item) -> None:
     i, h = _number(index, item), 0 if half is None else _number(half, item)
     if i < 0 or i + width > memory.elements or not 0 <= h < memory.halves:
         item.faults.add("bounds")
     if memory.space is not Space.PRIVATE:
         now = item.clock[memory.space]
         item.touched.extend((memory, h, c, writes, now) for c in range(i, i + width))
+    if memory.space is Space.GLOBAL:
+        words = (place, item.taken, index.key, width, writes)
+        item.asked.extend((memory, c, *words) for c in range(i, i + width))
 
 
 def _compare(items: list[Item], found: set[str]) -> None:
