@@ -163,6 +163,8 @@ def _winograd_fused(p: Program) -> Iterator[Form]:
         form = Winograd(m, Fused(named("tr") * named("v"), whole=whole))
         name = f"F{m} fused" + " whole" * whole
         yield Form(name, winograd(parameters(p), form), "registers")
+    for m in (2, 4, 6):
+        yield Form(f"F{m} elementwise", winograd(parameters(p), Winograd(m, None)), "registers")
 
 
 def _fgfft(p: Program) -> Iterator[Form]:

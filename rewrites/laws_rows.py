@@ -70,8 +70,12 @@ def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
     def body(xs: Expr, gs: Expr) -> Expr:
         own = tuple(i for i in maps if i in in_x), tuple(i for i in maps if i in in_g)
         view_x, view_g = gather(xs, x, (*own[0], *sums)), gather(gs, g, (*own[1], *sums))
-        made = partial(sum_of_rows, sums=len(sums), term=partial(slid, shared=r.shared))
-        return _carried(e, maps, view_x, view_g, (set(own[0]), set(own[1])), made)
+        term = partial(slid, shared=r.shared)
+
+        def made(rest: Expr, x: Expr, g: Expr) -> Expr:
+            return _in_windows(rest, sum_of_rows(x, g, len(sums), term))
+
+        return carried(e, maps, view_x, view_g, (set(own[0]), set(own[1])), made)
 
     return let_rows(at_rows(r.x, r.along, r.dense), at_rows(r.g, r.across, r.kernel), body)
 
@@ -106,21 +110,26 @@ def at_rows(a: Access, along: int, row: Callable[[Expr], Expr]) -> Expr:
     return at_level(last, base, row)
 
 
-def _carried(
+def _in_windows(e: Expr, sums: Expr) -> Expr:
+    """e with these sums for its windows."""
+    place = windows(e)
+    if place is None:
+        raise NoAccess("expected sums that start from 0")
+    return put(e, place, sums)
+
+
+def carried(
     e: Expr,
     maps: tuple[Index, ...],
     x: Expr,
     g: Expr,
     own: tuple[set[Index], set[Index]],
-    made: Callable[[Expr, Expr], Expr],
+    made: Callable[[Expr, Expr, Expr], Expr],
 ) -> Expr:
-    """e with the rows zipped to what its maps go over, down to the map over windows, `made` of
-    them."""
+    """e with the rows zipped to what its maps go over; inside of them what is `made` of the rest
+    and of the rows."""
     if not maps:
-        place = windows(e)
-        if place is None:
-            raise NoAccess("expected sums that start from 0")
-        return put(e, place, made(x, g))
+        return made(e, x, g)
     if not isinstance(e, Map):
         raise NoAccess("expected maps directly inside each other")
     f, has = e.f, [maps[0] in one for one in own]
@@ -133,7 +142,7 @@ def _carried(
         inner_x = component(n, t) if has[0] else x
         inner_g = component(n + has[0], t) if has[1] else g
         arg = MakeTuple(whole) if isinstance(e.xs, Zip) else whole[0]
-        return _carried(apply(f, arg), maps[1:], inner_x, inner_g, own, made)
+        return carried(apply(f, arg), maps[1:], inner_x, inner_g, own, made)
 
     f_t = tidy(lam("t", elem_of(pairs), body))
     return Map(*(used_of(f_t, pairs.parts) or (f_t, pairs)))

@@ -3,7 +3,7 @@
 # key: e term, s strategy, n maps around a transform
 
 from ir.nat import Size
-from ir.nodes import Expr, Level, Map, Transpose
+from ir.nodes import Expr, Level, Map, Transpose, Zip
 from ir.typing import size_of
 from ir.views import is_view
 from rewrites.block import parallel
@@ -62,15 +62,17 @@ def _made(e: Expr) -> Expr:
 
 
 def source(e: Expr) -> Rewritten | None:
-    """A transform below transposes, its results kept in registers."""
+    """A transform below transposes and zips, its results kept in registers."""
     if isinstance(e, Transpose):
         return child(0, source)(e)
+    if isinstance(e, Zip) and not is_view(e):
+        return seq(*(child(i, attempt(source)) for i in range(len(e.parts))))(e)
     return None if is_view(e) else seq(in_registers, to_private())(e)
 
 
 def _loaded(e: Expr) -> Rewritten | None:
     """A matrix spelled out on what is loaded once."""
-    held = seq(copy(), to_seq(unrolled=True), to_private())
+    held = choice(source, seq(copy(), to_seq(unrolled=True), to_private()))
     return seq(_named("r"), child(0, held), child(1, spelled))(e)
 
 

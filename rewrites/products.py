@@ -154,6 +154,12 @@ def rows_of(p: Products) -> Rows:
     return max(found, key=lambda r: (r.v.size > 1, r.along))
 
 
+def slid_along(p: Products) -> list[Rows]:
+    """The rows of an operand in each dimension that windows of several places slide along."""
+    found = ([*_rows(p, x, g)] for x, g in (p.operands, p.operands[::-1]))
+    return max(([r for r in rows if r.v.size > 1] for rows in found), key=len)
+
+
 def slides_again(p: Products, r: Rows) -> bool:
     """Whether windows of more than one place slide along another dimension, too."""
     x, g = (Access(a.base, others(a, n)) for a, n in ((r.x, r.along), (r.g, r.across)))

@@ -89,7 +89,10 @@ def windowed(e: Expr) -> Windowed:
     if d not in (1, 2):
         raise Refused(f"windows along {d} dimensions; expected one or two")
     if not dims.rows:
-        raise Refused("expected several kernels for each window: products with one are no matrix's")
+        raise Refused(
+            "expected several kernels for each window: to transform it takes longer than products"
+            " with one; where nothing else is summed up, see the forms `elementwise`"
+        )
     slides = [t for i in dims.columns[lead:] for t in subterms(maps[i].xs) if isinstance(t, Slide)]
     sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
     if len(sizes) < d:
@@ -97,7 +100,10 @@ def windowed(e: Expr) -> Windowed:
     if max(sizes) == 1:
         raise Refused("windows of one place: each element is multiplied once for a kernel")
     if _levels(e) <= d:
-        raise Refused("expected windows of something summed up as well, such as channels")
+        raise Refused(
+            "expected windows of something summed up as well, such as channels; otherwise see the"
+            " forms `elementwise`"
+        )
     return Windowed(dims, len(dims.batch) + lead, sizes)
 
 

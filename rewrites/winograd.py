@@ -14,6 +14,7 @@ from ir.nat import Size, named
 from ir.nodes import Expr
 from rewrites.blocked import Blocked
 from rewrites.blocked import kernel as blocked_kernel
+from rewrites.elementwise import elementwise
 from rewrites.fused import Fused, in_one_kernel, kernels_of
 from rewrites.matrices import tidied, transform_kernel
 from rewrites.naive import wherever
@@ -43,13 +44,15 @@ class Winograd:
     """What distinguishes the lowered forms of the family; numbers are parameters instead."""
 
     m: int  # results a side of a tile
-    products: Registers | Blocked | Fused  # how the matrix products in between are made
+    products: Registers | Blocked | Fused | None  # of matrices, or element by element
 
 
 def winograd(params: frozenset[str], form: Winograd) -> Strategy:
     """Lower a program this way."""
 
     def run(e: Expr) -> Rewritten | None:
+        if form.products is None:
+            return elementwise(form.m)(e)
         w = windowed(e)
         return seq(transformed_tiles(form.m, w), _stages(params, form.products, w))(e)
 

@@ -18,6 +18,7 @@ from rewrites import laws_product as products
 from rewrites import laws_rows as over_rows
 from rewrites import laws_spectra as spectra
 from rewrites import laws_toeplitz as matrices
+from rewrites.laws_windows import by_windows
 from rewrites.rule import Rule
 from rewrites.spectra import COMPLEX, dft, irdft, rdft
 
@@ -247,6 +248,27 @@ WINDOWS = [
     C(over_rows.by_rows, "the taps are the same for all windows", TAPS,
       "map((w, g) -> reduce(0.0, (a, (x, h)) -> a + x * h, zip(w, {})), zip(slide(3, 1, xs), gs))",
       "at(0, gs)", "g"),
+    *(C(by_windows, *rest) for rest in (
+        ("sums start from 0", TAPS, opened(ROWS, PLAIN, "z"), "0.0", "1.0"),
+        ("they are of products", TAPS, opened(ROWS, PLAIN, "sum"), "a + x * h", "a + max(x, h)"),
+        ("windows are multiplied with taps", TAPS, opened(ROWS, PLAIN, "two"), "g", "w"),
+        ("what windows are of are numbers", TAPS, opened(ROWS, PLAIN, "xs"),
+         "map(x -> -x, pad(0, 1, 0.0, xs))", "map(x -> -x, pad_any(0, 1, xs))"),
+        ("the taps are the same for all windows", TAPS,
+         "map((w, g) -> dot(w, {}), zip(slide(3, 1, xs), gs))", "at(0, gs)", "g"),
+        ("windows are one apart", f"{TAPS}, x8 : [float]8", "map(w -> dot(w, g), slide(3, {}))",
+         "1, xs", "2, x8"),
+        ("taps are one apart", TAPS,
+         "map(w -> dot(join(slide(1, {}, 1, xs))", "1, w)), g), slide(3", "2, w)), g), slide(5"),
+        ("nothing else is summed up", f"{TAPS}, y : [[float]6]2, h : [[float]3]2",
+         "map(w -> {}, slide(3, 1, xs))", "dot(w, g)",
+         "reduce(0.0, (a, (x, k)) -> reduce(a, (b, (c, t)) -> b + c * t, zip(w, k)), zip(y, h))"),
+        ("the maps over windows are innermost", TAPS, "{}",
+         "map(t -> map(w -> dot(w, t), slide(3, 1, xs)), gs)",
+         "map(w -> map(t -> dot(w, t), gs), slide(3, 1, xs))"),
+        ("what is done to sums is the same for all windows", TAPS,
+         "map(w -> dot(w, g) + {}, slide(3, 1, xs))", "b", "at(0, w)"),
+    )),
     C(by_spectra.linear_sum, "sums start from 0", WIDE, opened(ADDED, PLAIN_ADDED, "z"),
       "0.0", "1.0"),
     C(by_spectra.linear_sum, "what is added is a crop or a transform", WIDE,

@@ -31,6 +31,7 @@ from rewrites import laws_spectra as spectra
 from rewrites.laws_columns import by_columns
 from rewrites.laws_rows import added, adding, slid, zeros
 from rewrites.laws_spectra import of_planes
+from rewrites.laws_windows import by_windows
 from rewrites.normal import normalise
 from rewrites.reshape import sort
 from rewrites.rule import Rule
@@ -54,6 +55,28 @@ def windows_of_rows(g: Terms) -> Expr:
     done = seq(normalise, sort((0, 2, 1)))(channels.body)
     assert done is not None
     for param in channels.params:
+        g.params[param.var.name] = param.var.type
+    return strip(done[0])
+
+
+def windows_of_planes(g: Terms) -> Expr:
+    """The same of planes alone, with a bias or without, in each order of the maps."""
+    k, l, p = g.size(1, 3), g.size(1, 3), g.size(0, 2)
+    w, n = max(k, l) + g.size(1, 4), g.size(1, 2)
+    image, order = ("row", (1, 0)) if g.rng.random() < 0.3 else ("plane", (2, 0, 1))
+    texts = {
+        "row": "f(weights : [[float]K]M, b : float, image : [float]W) = "
+        "map(w -> map(t -> dot(w, t) + b, weights), slide(K, 1, pad(P, P, 0.0, image)))",
+        "plane": "f(weights : [[[float]L]K]M, b : float, image : [[float]W]W) = "
+        "map2d(w -> map(t -> max(b, dot(flatten(w), flatten(t))), weights), "
+        "slide2d((K, L), 1, pad2d(P, 0.0, image)))",
+    }
+    k = max(k, 2)
+    text = texts[image].replace("L", str(max(l, 2)))
+    planes = parse(f"{text} where K = {k}, M = {n}, W = {w}, P = {p}")
+    done = seq(normalise, sort(order))(planes.body)
+    assert done is not None
+    for param in planes.params:
         g.params[param.var.name] = param.var.type
     return strip(done[0])
 
@@ -135,6 +158,7 @@ def columns_of_spectra(g: Terms) -> Expr:
 
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     over_rows.by_rows: plain(windows_of_rows),
+    by_windows: plain(windows_of_planes),
     by_spectra.linear_sum: plain(sum_of_linear),
     by_spectra.correlate: plain(slid_row),
     by_columns: plain(columns_of_spectra),

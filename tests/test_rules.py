@@ -45,6 +45,7 @@ from rewrites import laws_vector as vectors
 from rewrites import laws_view as views
 from rewrites.check import same_data
 from rewrites.laws_columns import by_columns
+from rewrites.laws_windows import by_windows
 from rewrites.rule import Argument, Rule, Unsound, apply_rule
 from rewrites.shape import is_crop
 from rewrites.strategy import seq
@@ -253,6 +254,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         "map((w, g) -> reduce(0.0, (a, (x, y)) -> a + x * y, zip(w, g)), "
         "zip(slide(2, 1, xs), gs))",
     ),
+    (by_windows, {}, XSS, "map(row -> reduce(0.0, (a, x) -> a + x * x, row), xss)"),
+    (by_windows, {}, f"{XS}, g : [float]2", "map(w -> dot(w, g), slide(2, 2, xs))"),
     (by_spectra.linear_sum, {}, XSS, ROWS_ADDED.format("0.0", "row")),
     (by_spectra.linear_sum, {}, XSS, ROWS_ADDED.format("1.0", FIRST_DROPPED)),
     (

@@ -1,0 +1,114 @@
+"""Convolutions by transforms where nothing but windows is summed up: several kernels of one plane
+each, a kernel for each channel, or one kernel.
+
+The products between the transforms are then no matrix product: one kernel makes a tile of results,
+in vectors of the kernels, and stores nothing. Taps are transformed when they are packed.
+"""
+
+# key: e term, s strategy, n position in the nest, d dimensions of windows
+
+from dataclasses import dataclass
+
+from ir.nat import named
+from ir.nodes import Expr, Map
+from rewrites.access import NoAccess
+from rewrites.block import on_reduction
+from rewrites.dims import Refused
+from rewrites.fused import kernels_of
+from rewrites.laws_reduce import release_init
+from rewrites.laws_rows import uses
+from rewrites.laws_windows import by_windows
+from rewrites.matrices import transform_kernel
+from rewrites.products import Products, Rows, products, slid_along
+from rewrites.reshape import merge, sort
+from rewrites.rule import Rewritten, Strategy
+from rewrites.spine import inside, nested
+from rewrites.strategy import at, attempt, choice, seq
+from rewrites.tiles import tiles
+from rewrites.transforms import before, on_sum, outward, stored_as, summed
+from rewrites.transforms import products as multiplied
+
+
+@dataclass(frozen=True, slots=True)
+class Planes:
+    """The maps of a nest: those of planes alone, those of kernels, and those of windows."""
+
+    planes: tuple[int, ...]
+    kernels: tuple[int, ...]
+    windows: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def d(self) -> int:
+        """How many dimensions windows slide along."""
+        return len(self.sizes)
+
+
+def elementwise(m: int) -> Strategy:
+    """A nest of sums over windows alone, tiles of m results a side."""
+
+    def run(e: Expr) -> Rewritten | None:
+        p = _planes(e)
+        outer, kernels = len(p.planes), min(1, len(p.kernels))
+        n, sides = outer + kernels, (m,) * p.d
+        return seq(
+            sort([*p.planes, *p.kernels, *p.windows]),
+            *(merge(outer) for _ in p.kernels[1:]),
+            nested(n + p.d, on_reduction(attempt(release_init()))),
+            inside(choice(by_windows(), _refuse)),
+            tiles(n, sides),
+            nested(n + p.d, summed(p.d)),
+            nested(n + p.d, on_sum(sides, p.sizes)),
+            _taps_stored(p),
+            sort([*range(outer), *range(n, n + p.d), *range(outer, n)]),
+            transform_kernel(n + p.d, named("v") if kernels else None),
+        )(e)
+
+    return run
+
+
+def _refuse(_: Expr) -> Rewritten | None:
+    raise Refused("the sums are not of windows of a plane, each with the same taps")
+
+
+def _planes(e: Expr) -> Planes:
+    """Refused where windows are not one apart, or more is summed up than they hold."""
+    try:
+        p = products(e)
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+    found = slid_along(p)
+    if len(found) not in (1, 2):
+        raise Refused(f"windows along {len(found)} dimensions; expected one or two")
+    _check(p, found)
+    windows = tuple(p.maps.index(r.w) for r in found)
+    taps = uses(found[0].g.coordinates)
+    kernels = tuple(n for n, i in enumerate(p.maps) if i in taps)
+    planes = tuple(n for n in range(len(p.maps)) if n not in (*kernels, *windows))
+    return Planes(planes, kernels, windows, tuple(r.v.size for r in found))
+
+
+def _check(p: Products, found: list[Rows]) -> None:
+    for r in found:
+        if r.step > 1:
+            raise Refused(f"windows {r.step} apart; expected every window, one apart")
+        if r.gap > 1:
+            raise Refused(f"taps {r.gap} apart: zeros between them would be transformed too")
+    if {found[0].v, *found[0].sums} != {r.v for r in found}:
+        raise Refused("more is summed up than windows, such as channels: see the other forms")
+
+
+def _taps_stored(p: Planes) -> Strategy:
+    """The taps of all kernels are transformed and stored, their points outermost."""
+
+    def alone(e: Expr) -> Rewritten | None:
+        return at((*multiplied(e), 1, 1), stored_as([], transform_kernel(0, None)))(e)
+
+    def of_each(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        taps = stored_as(outward(1, p.d), transform_kernel(1, None))
+        return seq(before((*multiplied(e.f.body), 1, 1)), kernels_of(taps))(e)
+
+    if p.kernels:
+        return nested(len(p.planes), of_each)
+    return nested(len(p.planes) + p.d, alone)
