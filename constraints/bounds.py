@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from constraints.inequality import Inequality, inequalities, least_values
+from constraints.inequality import Inequality, at_least_one, inequalities
 from constraints.terms import Relation
 from ir.nat import Name, Poly, Size
 
@@ -18,11 +18,14 @@ def bounds(parameters: Iterable[str], relations: Iterable[Relation]) -> Bounds:
     """What each parameter (>= 0) is surely between."""
     found: Bounds = dict.fromkeys(parameters, (0, None))
     every = list(relations)
-    known = inequalities(every, least_values(every))
+    known = [(i, sorted(i.under | i.over)) for i in inequalities(every, at_least_one(every))]
+    seen: list[object] = [None] * len(known)
     for _ in range(ROUNDS):
         before = dict(found)
-        for i in known:
-            _tighten(i, found)
+        for at, (i, own) in enumerate(known):
+            if (now := [found.get(p) for p in own]) != seen[at]:
+                seen[at] = now
+                _tighten(i, found)
         if before == found:
             break
     return found

@@ -21,7 +21,7 @@ from ir.nodes import (
     Transpose,
     Zip,
 )
-from ir.terms import subterms
+from ir.terms import children, once
 from ir.types import BYTES, Array, Scalar, Tuple, Type, Vector
 from ir.typing import size_of, type_of
 
@@ -69,6 +69,7 @@ def share(e: Expr) -> Size:
     return bytes_of(type_of(e))
 
 
+@once
 def _spread(e: Expr) -> bool:
     """Whether work-items share in making e."""
-    return any(isinstance(inner, MapPar) for inner in subterms(e))
+    return isinstance(e, MapPar) or any(map(_spread, children(e)))

@@ -4,10 +4,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from constraints.bounds import ENDLESS, Bounds
 from constraints.divisors import Form, divisor_forms, listed
-from constraints.inequality import Inequality, inequalities, least_values
+from constraints.inequality import Inequality, at_least_one, inequalities
 from constraints.order import ordered
 from constraints.redundant import relevant
 from constraints.terms import Relation, System, scope, show_relation, sizes
@@ -54,10 +55,12 @@ def _choice(i: int, order: Sequence[str], relations: Sequence[Relation], found: 
         high,
         listed(p, relations),
         min(forms, key=lambda f: (len(names(f[0])), str(f))) if forms else None,
-        _caps(p, known, inequalities(tests, least_values(relations))),
+        _caps(p, known, inequalities(tests, at_least_one(relations))),
         tuple(sorted(tests, key=_cost_of_test)),
         tuple(q for q in order[: i + 1] if q in looked_at),
-        tuple(dict.fromkeys(k for r in later for a in sizes(r) for k in _seen(a, chosen))),
+        tuple(
+            dict.fromkeys(k for r in later for a in sizes(r) for k in _seen(a, chosen & names(a)))
+        ),
     )
 
 
@@ -70,8 +73,13 @@ def _cost_of_test(r: Relation) -> int:
     return len(show_relation(r))
 
 
-def _seen(a: Size, known: frozenset[str]) -> Iterator[Size]:
+@lru_cache(maxsize=1 << 14)
+def _seen(a: Size, known: frozenset[str]) -> tuple[Size, ...]:
     """All that a size depends on among what is known: its coefficients of the unknown."""
+    return tuple(_parts_seen(a, known))
+
+
+def _parts_seen(a: Size, known: frozenset[str]) -> Iterator[Size]:
     if isinstance(a, int):
         return
     for p in (a.num, a.den):

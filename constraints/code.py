@@ -4,11 +4,12 @@
 
 from ir.nat import Size
 from ir.nodes import Binary, Expr, Get, MapSeq, ReduceSeq, Store, Unary, Var
-from ir.terms import children
+from ir.terms import children, once
 from ir.types import Scalar, Vector
 from ir.typing import size_of, type_of
 
 
+@once
 def code(e: Expr) -> Size:
     """Arithmetic and accesses, an operation of a vector counting once."""
     match e:

@@ -1,9 +1,14 @@
-"""What a relation implies of sums and products alone: floors replaced by bounds of them."""
+"""What a relation implies of sums and products alone: floors replaced by bounds of them.
 
-# key: a b sizes, p q polynomials, k coefficient, low least value of each parameter
+The relations of one form are asked about often, and most are those of other forms too: what was
+found is kept.
+"""
 
-from collections.abc import Iterable, Iterator, Mapping
+# key: a b sizes, p q polynomials, k coefficient, least what is at least 1
+
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from constraints.terms import (
     AllOf,
@@ -17,7 +22,8 @@ from constraints.terms import (
 )
 from ir.nat import ONE, Floor, Mod, Monomial, Name, Poly, Size, names, quotient
 
-Low = Mapping[str, int]
+Positive = frozenset[str]  # parameters that are at least 1
+KEPT = 1 << 14
 Term = tuple[Monomial, int]
 
 
@@ -37,31 +43,32 @@ class Inequality:
         return _names(self.right)
 
 
+@lru_cache(maxsize=KEPT)
 def _names(p: Poly) -> frozenset[str]:
     return frozenset(atom.name for m, _ in p for atom, _ in m if isinstance(atom, Name))
 
 
-def inequalities(relations: Iterable[Relation], low: Low) -> list[Inequality]:
+def inequalities(relations: Iterable[Relation], least: Positive) -> list[Inequality]:
     """All that are implied by sight, without the empty ones."""
-    found = [i for r in relations for a, b in _orders(r) for i in _relaxed(a, b, low)]
+    found = [i for r in relations for a, b in _orders(r) if (i := _relaxed(a, b, least))]
     return list(dict.fromkeys(i for i in found if i.left))
 
 
-def least_values(relations: Iterable[Relation]) -> dict[str, int]:
+def at_least_one(relations: Iterable[Relation]) -> Positive:
     """Parameters that some relation keeps at 1 or above."""
-    found: dict[str, int] = {}
+    found: set[str] = set()
     for r in relations:
         match r:
             case AtMost(int(k), a) if k >= 1 and not isinstance(a, int):
                 found |= _bare(a)
             case Divides(a, _) if not isinstance(a, int):
                 found |= _bare(a)
-    return found
+    return frozenset(found)
 
 
-def _bare(a: Size) -> dict[str, int]:
+def _bare(a: Size) -> Positive:
     """Every factor of a product that is at least 1 is at least 1."""
-    return dict.fromkeys(names(a), 1) if not isinstance(a, int) and len(a.num) == 1 else {}
+    return names(a) if not isinstance(a, int) and len(a.num) == 1 else frozenset()
 
 
 def _orders(r: Relation) -> Iterator[tuple[Size, Size]]:
@@ -89,6 +96,7 @@ def _starts_positive(n: Size) -> bool:
     return n.den == ONE and all(k > 0 for _, k in n.num) and n.num[0][0] == ()
 
 
+@lru_cache(maxsize=KEPT)
 def gap(a: Size, b: Size) -> Poly | None:
     """The terms of a - b, or of a positive multiple; None if the denominators' sign is unknown."""
     (x, d), (y, e) = fraction(a), fraction(b)
@@ -97,26 +105,29 @@ def gap(a: Size, b: Size) -> Poly | None:
     return _terms(x * e - y * d)
 
 
-def _relaxed(a: Size, b: Size, low: Low) -> Iterator[Inequality]:
-    least: Size = 0
-    most: Size = 0
+@lru_cache(maxsize=KEPT)
+def _relaxed(a: Size, b: Size, least: Positive) -> Inequality | None:
+    below: Size = 0
+    above: Size = 0
     for monomial, k in gap(a, b) or ():
         if k > 0:
-            least = least + _lower((monomial, k), low)
+            below = below + _lower((monomial, k), least)
         elif (bound := _upper((monomial, -k))) is not None:
-            most = most + bound
+            above = above + bound
         else:
-            return
-    rest = _terms(least - most)
+            return None
+    rest = _terms(below - above)
     left = tuple((m, k) for m, k in rest if k > 0)
-    yield Inequality(left, tuple((m, -k) for m, k in rest if k < 0))
+    return Inequality(left, tuple((m, -k) for m, k in rest if k < 0))
 
 
-def floor_of(term: Term, low: Low) -> Poly:
+@lru_cache(maxsize=KEPT)
+def floor_of(term: Term, least: Positive) -> Poly:
     """A lower bound of a positive term, without floors."""
-    return _terms(_lower(term, low))
+    return _terms(_lower(term, least))
 
 
+@lru_cache(maxsize=KEPT)
 def ceiling_of(term: Term) -> Poly | None:
     """An upper bound of a positive term, without floors, if there is one."""
     bound = _upper(term)
@@ -129,7 +140,7 @@ def _terms(a: Size) -> Poly:
     return a.num
 
 
-def _lower(term: Term, low: Low) -> Size:
+def _lower(term: Term, least: Positive) -> Size:
     """A lower bound without floors: floor(a, b) >= 1 where a >= b, else 0."""
     monomial, k = term
     kept: list[tuple[Name, int]] = []
@@ -137,21 +148,21 @@ def _lower(term: Term, low: Low) -> Size:
         match atom:
             case Name():
                 kept.append((atom, power))
-            case Floor(a, b) if _reaches(a, b, low):
+            case Floor(a, b) if _reaches(a, b, least):
                 continue
             case _:
                 return 0
     return quotient(((tuple(kept), k),), ONE)
 
 
-def _reaches(a: Size, b: Size, low: Low) -> bool:
+def _reaches(a: Size, b: Size, least: Positive) -> bool:
     """Whether a >= b by sight: only a number is taken away, and no more than the rest has."""
     total = 0
     for monomial, k in _terms(a - b):
         if k < 0 and monomial:
             return False
-        least = [low.get(x.name, 0) if isinstance(x, Name) else 0 for x, _ in monomial]
-        total += k if k < 0 or all(least) else 0
+        counted = all(isinstance(x, Name) and x.name in least for x, _ in monomial)
+        total += k if k < 0 or counted else 0
     return total >= 0
 
 

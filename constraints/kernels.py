@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ir.nat import Size
 from ir.nodes import (
@@ -13,6 +14,7 @@ from ir.nodes import (
     Join,
     Lam,
     Let,
+    MapPar,
     Pad,
     PadEdge,
     Program,
@@ -21,7 +23,7 @@ from ir.nodes import (
     Transpose,
     Var,
 )
-from ir.terms import children, free, rebuild, variables
+from ir.terms import children, free, once, rebuild, variables
 
 Reads = frozenset[str]
 
@@ -36,6 +38,7 @@ class Kernel:
     prepack: bool  # depends on constants alone
 
 
+@lru_cache(maxsize=4)
 def kernels(program: Program) -> tuple[Kernel, ...]:
     """In launch order; the last one writes the result."""
     walk = _Walk(frozenset(p.var.name for p in program.params if p.const))
@@ -100,8 +103,13 @@ class _Walk:
         return self.named[key]
 
 
-def here(e: Expr) -> Iterator[Expr]:
-    """e and what is inside it, but for other kernels."""
+@once
+def parallel(e: Expr) -> tuple[MapPar, ...]:
+    """The parallel maps of a kernel, without those of other kernels inside."""
+    return tuple(inner for inner in _here(e) if isinstance(inner, MapPar))
+
+
+def _here(e: Expr) -> Iterator[Expr]:
     left = [e]
     while left:
         inner = left.pop()

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterator
 
-from constraints.kernels import here
+from constraints.kernels import parallel
 from constraints.place import brief
 from constraints.terms import NEVER, Constraint
 from ir.nodes import Expr, Level, MapPar, Store, ToLocal
@@ -55,7 +55,7 @@ def _name(level: Level, dim: int) -> str:
 
 def mixed(kernel: Expr) -> Iterator[Constraint]:
     """A kernel has global items, or groups of local ones."""
-    maps = [e for e in here(kernel) if isinstance(e, MapPar)]
+    maps = parallel(kernel)
     of_all = [e for e in maps if e.level is Level.GLOBAL]
     if of_all and len(of_all) < len(maps):
         other = next(e for e in maps if e.level is not Level.GLOBAL)

@@ -28,7 +28,7 @@ from ir.nodes import (
     Var,
 )
 from ir.terms import children
-from ir.types import show_type
+from ir.types import Type, show_type
 from ir.typing import size_of, type_of
 
 
@@ -36,7 +36,7 @@ def parameters(program: Program) -> Iterator[Constraint]:
     """Of the types that a program is given."""
     for param in program.params:
         origin = f"{param.var.name} : {show_type(param.var.type)}"
-        yield from of_type(param.var.type, origin, frozenset())
+        yield from of_type(param.var.type, origin, frozenset(), set())
 
 
 def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
@@ -47,21 +47,22 @@ def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
     terms = [t for t in _inside_out(e) if not isinstance(t, Lam | Var)]
     own = [[Constraint(r, why, brief(t)) for r, why in _own(t, widths)] for t in terms]
     positive = positives(c for group in own for c in group)
+    types = set[Type]()
     for t, group in zip(terms, own, strict=True):
         yield from group
         for n in _sizes(t):
             yield from of_size(n, brief(t), positive)
-        yield from of_type(type_of(t), brief(t), positive)
+        yield from of_type(type_of(t), brief(t), positive, types)
 
 
-def _inside_out(e: Expr) -> list[Expr]:
-    """What is given before the function that it is given to."""
+def _inside_out(e: Expr) -> Iterable[Expr]:
+    """Each once, what is given before the function that it is given to."""
     found, left = [], [e]
     while left:
         inner = left.pop()
         found.append(inner)
         left.extend(sorted(children(inner), key=_is_function))
-    return found[::-1]
+    return dict.fromkeys(reversed(found))
 
 
 def _is_function(e: Expr) -> bool:

@@ -13,7 +13,7 @@ from operator import or_
 
 from constraints.bounds import Bounds
 from constraints.divisors import divisor_forms, divisors, listed
-from constraints.inequality import inequalities, least_values
+from constraints.inequality import at_least_one, inequalities
 from constraints.terms import Relation, scope
 from ir.nat import Name, names
 
@@ -98,7 +98,7 @@ def _each(bits: int) -> list[int]:
 def _products(relations: Sequence[Relation]) -> list[tuple[frozenset[str], float]]:
     """Products of parameters that have a bound: the parameters, and the bound."""
     found: dict[frozenset[str], float] = {}
-    for i in inequalities(relations, least_values(relations)):
+    for i in inequalities(relations, at_least_one(relations)):
         if not i.over:
             limit = sum(k for _, k in i.right)
             for monomial, k in i.left:

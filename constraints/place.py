@@ -34,14 +34,21 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import variables
+from ir.terms import once, variables
 
 EDGES = {Edge.CLAMP: "pad_clamp", Edge.MIRROR: "pad_mirror", Edge.WRAP: "pad_wrap"}
 
 
 def brief(e: Expr, depth: int = 2) -> str:
     """A node on one line, cut off below `depth`."""
+    if depth == 2:
+        return _whole(e)
     return "…" if depth < 0 else _brief(e, depth - 1)
+
+
+@once
+def _whole(e: Expr) -> str:
+    return _brief(e, 1)
 
 
 def _brief(e: Expr, depth: int) -> str:

@@ -7,16 +7,18 @@ peak is a limit on each of its amounts.
 # key: e term, b buffer
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from constraints.bytes import bytes_of
 from constraints.code import code
-from constraints.kernels import Kernel, here, kernels
+from constraints.kernels import Kernel, kernels, parallel
 from constraints.lives import Live, Space, live_sets
 from constraints.place import brief
 from constraints.terms import value_at
 from ir.nat import Size
-from ir.nodes import Level, MapPar, Program
+from ir.nodes import Expr, Level, Program
+from ir.terms import once
 from ir.typing import size_of, type_of
 
 
@@ -56,6 +58,7 @@ class Quantities:
     workspace_bytes: Peak
 
 
+@lru_cache(maxsize=4)
 def quantities(program: Program) -> Quantities:
     """What a lowered program takes, symbolic in its free parameters."""
     launches = kernels(program)
@@ -76,25 +79,31 @@ def peak_at(peak: Peak, values: Mapping[str, int]) -> int:
 
 
 def _of_kernel(k: Kernel) -> KernelQuantities:
-    items = _lengths(k, Level.LOCAL)
+    return replace(_of_term(k.term), output=k.output, prepack=k.prepack)
+
+
+@once
+def _of_term(term: Expr) -> KernelQuantities:
+    """Of a kernel, whatever it is called: other forms have it too."""
+    items = _lengths(term, Level.LOCAL)
     counts = {dim: peak[0].size for dim, peak in enumerate(items) if len(peak) == 1}
-    sets = live_sets(k.term, counts)
+    sets = live_sets(term, counts)
     return KernelQuantities(
-        k.output,
-        k.prepack,
+        "",
+        False,
         items,
-        _lengths(k, Level.GROUP),
-        _lengths(k, Level.GLOBAL),
+        _lengths(term, Level.GROUP),
+        _lengths(term, Level.GLOBAL),
         _bytes(sets, Space.LOCAL),
         _bytes(sets, Space.PRIVATE),
-        Amount(code(k.term), brief(k.term)),
+        Amount(code(term), brief(term)),
     )
 
 
-def _lengths(k: Kernel, level: Level) -> Dims:
+def _lengths(term: Expr, level: Level) -> Dims:
     found: tuple[list[Amount], list[Amount], list[Amount]] = ([], [], [])
-    for e in here(k.term):
-        if isinstance(e, MapPar) and e.level is level:
+    for e in parallel(term):
+        if e.level is level:
             found[e.dim].append(Amount(size_of(e.xs), brief(e)))
     x, y, z = map(_peak, found)
     return x, y, z

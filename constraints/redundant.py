@@ -5,7 +5,7 @@
 from collections.abc import Iterable, Sequence
 
 from constraints.bounds import Bounds, extreme
-from constraints.inequality import ceiling_of, floor_of, gap, least_values
+from constraints.inequality import Positive, at_least_one, ceiling_of, floor_of, gap
 from constraints.terms import AtMost, Divides, Relation
 from ir.nat import Size, denominator, exact
 
@@ -13,9 +13,9 @@ from ir.nat import Size, denominator, exact
 def relevant(relations: Iterable[Relation], found: Bounds) -> list[Relation]:
     """The relations that still tell points within the bounds apart."""
     every = list(dict.fromkeys(relations))
-    low = {p: least for p, (least, _) in found.items()} | least_values(every)
+    positive = at_least_one(every) | {p for p, (low, _) in found.items() if low > 0}
     divided = _divided(every)
-    return [r for r in every if not _guaranteed(r, found, low, divided)]
+    return [r for r in every if not _guaranteed(r, found, positive, divided)]
 
 
 Divided = dict[Size, list[Size]]
@@ -31,14 +31,14 @@ def _divided(relations: Sequence[Relation]) -> Divided:
     return found
 
 
-def _guaranteed(r: Relation, found: Bounds, low: dict[str, int], divided: Divided) -> bool:
+def _guaranteed(r: Relation, found: Bounds, positive: Positive, divided: Divided) -> bool:
     match r:
         case AtMost(1, m) if m in divided:
             return True
         case AtMost(a, b):
-            return _by_bounds(a, b, found, low)
+            return _by_bounds(a, b, found, positive)
         case Divides(m, 0):
-            return m in divided or _by_bounds(1, m, found, low)
+            return m in divided or _by_bounds(1, m, found, positive)
         case Divides(m, n):
             return any(_stronger(other, n) for other in divided.get(m, ()))
     return False
@@ -49,7 +49,7 @@ def _stronger(n: Size, than: Size) -> bool:
     return denominator(exact(than, n)) == 1 and denominator(exact(n, than)) != 1
 
 
-def _by_bounds(a: Size, b: Size, found: Bounds, low: dict[str, int]) -> bool:
+def _by_bounds(a: Size, b: Size, found: Bounds, positive: Positive) -> bool:
     """a <= b even where a is largest and b least."""
     difference = gap(a, b)
     if difference is None:
@@ -63,6 +63,6 @@ def _by_bounds(a: Size, b: Size, found: Bounds, low: dict[str, int]) -> bool:
                 return False
             most += top
         else:
-            bottom = extreme(floor_of((term[0], -term[1]), low), found, top=False)
+            bottom = extreme(floor_of((term[0], -term[1]), positive), found, top=False)
             least += bottom or 0
     return most <= least

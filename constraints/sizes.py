@@ -64,16 +64,19 @@ def _atoms(a: Nat) -> list[Atom]:
     return list(dict.fromkeys(atom for p in (a.num, a.den) for m, _ in p for atom, _ in m))
 
 
-def of_type(t: Type, origin: str, positive: Positive) -> Iterator[Constraint]:
-    """Arrays are not empty, vectors have lanes."""
+def of_type(t: Type, origin: str, positive: Positive, seen: set[Type]) -> Iterator[Constraint]:
+    """Arrays are not empty, vectors have lanes; of a type that was seen before, nothing more."""
+    if t in seen:
+        return
+    seen.add(t)
     match t:
         case Array(elem, n):
-            yield from of_type(elem, origin, positive)
+            yield from of_type(elem, origin, positive, seen)
             yield from of_size(n, origin, positive)
             yield Constraint(AtMost(1, n), f"an array has {spell(n)} elements", origin)
         case Tuple(parts):
             for part in parts:
-                yield from of_type(part, origin, positive)
+                yield from of_type(part, origin, positive, seen)
         case Vector(_, width):
             yield from of_size(width, origin, positive)
         case Scalar():

@@ -4,7 +4,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from ir.hashed import Hashed, hashed
 from ir.nat import (
     ONE,
     Atom,
@@ -21,47 +23,47 @@ from ir.nat import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Divides:
+@hashed
+class Divides(Hashed):
     """m >= 1, and n is a multiple of m"""
 
     m: Size
     n: Size
 
 
-@dataclass(frozen=True, slots=True)
-class AtMost:
+@hashed
+class AtMost(Hashed):
     """a <= b"""
 
     a: Size
     b: Size
 
 
-@dataclass(frozen=True, slots=True)
-class Equal:
+@hashed
+class Equal(Hashed):
     """a = b"""
 
     a: Size
     b: Size
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+@hashed
+class OneOf(Hashed):
     """a is one of `values`"""
 
     a: Size
     values: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+@hashed
+class AllOf(Hashed):
     """Every part holds."""
 
     parts: tuple["Relation", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+@hashed
+class AnyOf(Hashed):
     """Some part holds."""
 
     parts: tuple["Relation", ...]
@@ -103,6 +105,7 @@ def sizes(r: Relation) -> tuple[Size, ...]:
             return tuple(a for part in parts for a in sizes(part))
 
 
+@lru_cache(maxsize=1 << 14)
 def scope(r: Relation) -> frozenset[str]:
     """The parameters that a relation speaks of."""
     return frozenset().union(*(names(a) for a in sizes(r)))

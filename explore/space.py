@@ -28,7 +28,7 @@ from ir.errors import Unsupported
 from ir.nat import Size, bind, named
 from ir.nodes import Expr, Program
 from ir.show import show
-from ir.terms import subterms
+from ir.terms import once, subterms
 from rewrites.dims import Refused
 from rewrites.families import DISTINCT, Lowering, forms, lower
 from rewrites.worth import weight
@@ -324,6 +324,7 @@ def steps(lowering: Lowering) -> tuple[Step, ...]:
     )
 
 
+@once
 def _brief(term: Expr) -> str:
     """A term of a moderate size, on one line."""
     if next(islice(subterms(term), _NODES, None), None) is not None:

@@ -56,6 +56,14 @@ class Lit(Expr):
     value: float | int
     scalar: Scalar
 
+    def __eq__(self, other: object) -> bool:
+        """As it is written: 0.0 is not -0.0."""
+        return (
+            isinstance(other, Lit)
+            and self.scalar == other.scalar
+            and repr(self.value) == repr(other.value)
+        )
+
 
 @hashed
 class SizeOf(Expr):

@@ -3,10 +3,12 @@
 # key: e term, p pattern, f function on terms
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from itertools import count
+from operator import is_
 from typing import TypeVar, cast
 
+from ir.inside import terms_in, with_terms
 from ir.nat import Nat, Size, bind, names
 from ir.nodes import Expr, Get, Lam, Let, MakeTuple, Pattern, Var
 from ir.types import Array, Tuple, Type, Vector
@@ -43,39 +45,23 @@ def children(e: Expr) -> tuple[Expr, ...]:
     try:
         return e._children
     except AttributeError:
-        found = _children(e)
+        found = terms_in(e)
         object.__setattr__(e, "_children", found)
         return found
 
 
-def _children(e: Expr) -> tuple[Expr, ...]:
-    found: list[Expr] = []
-    for name in _fields(e):
-        value = getattr(e, name)
-        if name == "pattern":
-            continue
-        if isinstance(value, Expr):
-            found.append(value)
-        elif isinstance(value, tuple):
-            found.extend(v for v in value if isinstance(v, Expr))
-    return tuple(found)
+@lru_cache(maxsize=1 << 16)
+def shared(e: Expr) -> Expr:
+    """The first of equal terms: what is known of it serves wherever it is made again, in other
+    steps and in other derivations."""
+    return e
 
 
 def rebuild(e: Expr, new: tuple[Expr, ...]) -> Expr:
     """e with its children replaced, in the order of `children`; e itself if nothing changed."""
-    old = children(e)
-    if len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True)):
+    if all(map(is_, children(e), new)):
         return e
-    rest = iter(new)
-    values: list[object] = []
-    for name in _fields(e):
-        value = getattr(e, name)
-        if name != "pattern" and isinstance(value, Expr):
-            value = next(rest)
-        elif name != "pattern" and isinstance(value, tuple) and value:
-            value = tuple(next(rest) if isinstance(v, Expr) else v for v in value)
-        values.append(value)
-    return type(e)(*values)
+    return shared(with_terms(e, new))
 
 
 def over(f: Callable[[Expr], Expr], e: Expr) -> Expr:
@@ -128,10 +114,10 @@ def substitute(e: Expr, values: Mapping[str, Expr]) -> Expr:
             return values[name]
         case Lam(p, body):
             q, inner = _enter(p, body, values)
-            return Lam(q, inner)
+            return shared(Lam(q, inner))
         case Let(p, value, body):
             q, inner = _enter(p, body, values)
-            return Let(q, substitute(value, values), inner)
+            return shared(Let(q, substitute(value, values), inner))
         case Get(i, inside):
             return component(i, substitute(inside, values))
     return over(lambda c: substitute(c, values), e)

@@ -96,7 +96,7 @@ def pulled(e: Expr) -> Rewritten | None:
     return None
 
 
-perfect: Strategy = repeat(pulled)
+perfect: Strategy = once(repeat(pulled))
 
 
 def _nest_once(e: Expr) -> Rewritten | None:

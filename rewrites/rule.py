@@ -10,7 +10,7 @@ from ir.errors import IllTyped
 from ir.nat import Size
 from ir.nodes import Edge, Expr, Lam, Level
 from ir.show import show
-from ir.terms import children, rebuild
+from ir.terms import children, rebuild, shared
 from ir.types import Type, equal, show_type
 from ir.typing import type_of
 
@@ -91,6 +91,7 @@ def apply_rule(r: Rule, arguments: Mapping[str, Argument], e: Expr) -> Rewritten
     result = r.rewrite(e, **arguments)
     if result is None:
         return None
+    result = shared(result)
     before = None if isinstance(e, Lam) else type_of(e)
     if before is not None:
         _same_type(r, before, result)

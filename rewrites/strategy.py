@@ -5,7 +5,7 @@
 from collections.abc import Callable
 
 from ir.nodes import Expr, Lam
-from ir.terms import children, rebuild
+from ir.terms import children, once, rebuild
 from rewrites.rule import Place, Rewritten, Step, Strategy, Use
 
 
@@ -81,16 +81,19 @@ def child(i: int, s: Strategy) -> Strategy:
     """s at the i-th child."""
 
     def run(e: Expr) -> Rewritten | None:
-        inside = list(children(e))
-        if i >= len(inside):
-            return None
-        done = s(inside[i])
-        if done is None:
-            return None
-        inside[i], steps = done
-        return rebuild(e, tuple(inside)), tuple(step.under(i) for step in steps)
+        inside = children(e)
+        done = s(inside[i]) if i < len(inside) else None
+        return None if done is None else within(e, i, done)
 
     return run
+
+
+def within(e: Expr, i: int, done: Rewritten) -> Rewritten:
+    """What became of the i-th child, seen from e."""
+    old, (new, steps) = children(e), done
+    if new is not old[i]:
+        e = rebuild(e, (*old[:i], new, *old[i + 1 :]))
+    return e, tuple([step.under(i) for step in steps])
 
 
 def at(place: tuple[int, ...], s: Strategy) -> Strategy:
@@ -107,10 +110,9 @@ def outermost(s: Strategy) -> Strategy:
         done = s(e)
         if done is not None:
             return done
-        for i in range(len(children(e))):
-            done = child(i, run)(e)
-            if done is not None:
-                return done
+        for i, inside in enumerate(children(e)):
+            if (done := run(inside)) is not None:
+                return within(e, i, done)
         return None
 
     return run
@@ -119,18 +121,19 @@ def outermost(s: Strategy) -> Strategy:
 def exhaust(s: Strategy) -> Strategy:
     """repeat(outermost(s)), but a term in which s succeeds nowhere is not searched again."""
 
-    def once(e: Expr) -> Rewritten | None:
+    def first(e: Expr) -> Rewritten | None:
         if _is_barren(e, s):
             return None
         done = s(e)
-        for i in range(len(children(e)) if done is None else 0):
-            if (done := child(i, once)(e)) is not None:
-                break
-        if done is None:
-            e._barren.add(s)
-        return done
+        if done is not None:
+            return done
+        for i, inside in enumerate(children(e)):
+            if (done := first(inside)) is not None:
+                return within(e, i, done)
+        e._barren.add(s)
+        return None
 
-    return repeat(once)
+    return once(repeat(first))
 
 
 def _is_barren(e: Expr, s: Strategy) -> bool:
