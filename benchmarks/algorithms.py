@@ -194,7 +194,7 @@ def _until(run: Run, goal: float) -> str:
 
 def _count(program: Program, family: str, device: Profile, domain: str | None) -> int:
     """The legal points of a family's first form, on the ladder."""
-    low = narrowed(lowering(program, family), program, device, domain)
+    low = narrowed(lowering(program, family), program, domain)
     return points(low, device, 1, 0)[0].count
 
 

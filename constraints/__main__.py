@@ -127,9 +127,9 @@ def _lowered(
     if options.family is None:
         return program, []
     lowering = import_module("explore.lowering").lowering(program, options.family, options.form)
-    lowering = import_module("explore.domain").narrowed(lowering, program, device, options.domain)
+    lowering = import_module("explore.domain").narrowed(lowering, program, options.domain)
     lowered: Program = lowering.program
-    asked: list[Constraint] = import_module("explore.space").asked(lowering)
+    asked: list[Constraint] = import_module("explore.space").asked(lowering, device)
     return lowered, asked
 
 

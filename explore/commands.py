@@ -110,7 +110,7 @@ def _constraints(run: Run, record: Record) -> list[str]:
     program = Source(known.program, str(known.options["file"])).program(options)
     for_what = target_again(known, options).profile
     lowering = lowered(program, record.variant.family, record.variant.form)
-    lowering = narrowed(lowering, program, for_what, options.domain)
+    lowering = narrowed(lowering, program, options.domain)
     system = constraints(lowering, for_what, options.max_memory)
     return [f"{c}   ({c.why}; from {c.origin})" for c in system.constraints]
 

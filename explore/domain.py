@@ -5,13 +5,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from constraints.devices import Profile
-from explore.records import WORD
 from ir.errors import UserError
 from ir.nodes import Program
 from rewrites.amounts import Amounts, amounts
 from rewrites.families import BILINEAR, Lowering, parameters
-from rewrites.volume import balanced
+from rewrites.volume import AT_ONCE, balanced
 from rewrites.worth import Requirement
 
 DOMAINS = ("io-optimal",)
@@ -51,25 +49,22 @@ def narrows(lowering: Lowering, domain: str | None) -> bool:
     return domain is not None and lowering.block is not None
 
 
-def narrowed(lowering: Lowering, source: Program, device: Profile, domain: str | None) -> Lowering:
+def narrowed(lowering: Lowering, source: Program, domain: str | None) -> Lowering:
     """A lowering that asks what its domain asks too. What makes no blocks is left as it is."""
     if not narrows(lowering, domain):
         return lowering
     if domain not in DOMAINS:
         raise UserError(f"no domain {domain!r}: expected one of {', '.join(DOMAINS)}")
-    more = tuple(_io_optimal(lowering, source, device))
-    return replace(lowering, requirements=(*lowering.requirements, *more))
+    more = tuple(_io_optimal(lowering, source))
+    return replace(lowering, requirements=(*lowering.requirements, *more), at_once=AT_ONCE)
 
 
-def _io_optimal(lowering: Lowering, source: Program, device: Profile) -> Iterator[Requirement]:
-    """Zhang et al. (PPoPP 2021): blocks with x y near R z, at most half of the chip."""
+def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
+    """Zhang et al. (PPoPP 2021): blocks with x y near R z."""
     known = amounts(source.body, parameters(source))
     if known is None or lowering.block is None:
         raise UserError("the domain io-optimal is of one sum of products of two shared operands")
     yield from balanced(lowering.block, _summed(known, lowering))
-    xy, z = lowering.block
-    half = device.local_bytes // (2 * WORD)
-    yield Requirement(xy * z, half, f"x y z at most {half}, half of what is on chip")
 
 
 def _summed(known: Amounts, lowering: Lowering) -> Amounts:

@@ -23,7 +23,7 @@ from constraints.quantities import Quantities, quantities
 from constraints.terms import AtMost, Constraint, Divides, OneOf, System
 from explore.domain import narrowed, narrows
 from explore.features import code_at, features_at, memory_at
-from explore.records import Step, Variant, variant_id
+from explore.records import WORD, Step, Variant, variant_id
 from ir.errors import Unsupported
 from ir.nat import Size, bind, named
 from ir.nodes import Expr, Program
@@ -168,7 +168,7 @@ def _within(task: Derive, lowering: Lowering) -> tuple[Lowering, int | None]:
     """The lowering in the domain asked for, and how many points it has without."""
     if not narrows(lowering, task.domain):
         return lowering, None
-    near = narrowed(lowering, task.program, task.profile, task.domain)
+    near = narrowed(lowering, task.program, task.domain)
     random = _random(task.seed, lowering)
     return near, worth_trying(lowering, task.profile, random, task.max_memory)[1].count
 
@@ -258,17 +258,30 @@ def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
 
 def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
     """What a form demands on a device: its types, its limits, and what the family asks."""
-    return infer(lowering.program, profile, asked(lowering), max_memory)
+    return infer(lowering.program, profile, asked(lowering, profile), max_memory)
 
 
-def asked(lowering: Lowering) -> list[Constraint]:
+def asked(lowering: Lowering, profile: Profile) -> list[Constraint]:
     """What a family asks beyond what is legal: what makes a variant worth having."""
     origin = f"family {lowering.family}"
     needed = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
     tried = [
         Constraint(OneOf(named(c.parameter), c.values), c.why, origin) for c in lowering.choices
     ]
-    return needed + tried
+    return [*needed, *tried, *_together(lowering, profile)]
+
+
+def _together(lowering: Lowering, profile: Profile) -> Iterator[Constraint]:
+    """Zhang et al. (PPoPP 2021): x y z ≤ S_b and S_b ≤ S_sm / 2, where two groups share a core."""
+    if lowering.at_once == 1 or lowering.block is None:
+        return
+    most = profile.local_bytes // lowering.at_once
+    share = f"{most} B: {lowering.at_once} groups share the local memory of a core"
+    sums = AtMost(WORD * prod(lowering.block, start=1), most)
+    yield Constraint(sums, f"the results of a block in {share}", f"family {lowering.family}")
+    for kernel in quantities(lowering.program).kernels:
+        for a in kernel.local_bytes:
+            yield Constraint(AtMost(a.size, most), f"local memory {share}", a.origin)
 
 
 def laddered(system: System) -> System:

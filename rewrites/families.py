@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import product
 
 from ir.nat import Size, named
-from ir.nodes import Expr, Level, Program
+from ir.nodes import Level, Program
 from ir.terms import size_names
 from rewrites.amounts import amounts
 from rewrites.blocked import Blocked, blocked
@@ -25,7 +25,7 @@ from rewrites.rule import Derivation, Strategy
 from rewrites.strassen import Strassen, strassen
 from rewrites.strategy import seq
 from rewrites.toeplitz import Toeplitz, toeplitz
-from rewrites.volume import balanced, near_volume
+from rewrites.volume import AT_ONCE, balanced, near_volume
 from rewrites.winograd import Winograd, winograd
 from rewrites.worth import Choice, Kept, Requirement, asked, grouped, kept, tried
 
@@ -42,6 +42,7 @@ class Lowering:
     choices: tuple[Choice, ...] = ()
     kept: Kept | None = None
     block: tuple[Size, Size] | None = None  # pixels and channels that a work-group makes
+    at_once: int = 1  # work-groups that local memory must hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,25 +274,26 @@ def forms(p: Program, family: str) -> tuple[Form, ...]:
 
 def lower(p: Program, family: str, form: Form) -> Lowering:
     """The program lowered; raises Refused where the family does not apply."""
-    done = form.strategy(p.body)
-    if done is None:
+    found = form.strategy(p.body)
+    if found is None:
         raise Refused(f"{family}: the program does not have the structure that it lowers")
-    e, steps = done
+    e, steps = found
     program = Program(p.name, p.params, e, tuple(sorted(size_names(e))))
     proof = Derivation(p.body, steps)
     made = grouped(e, form.way, "flipped" in form.name.split())
     required, chosen = asked(e, steps, form.way), tried(e, form.way)
-    if form.way == "io-optimal" and made:
-        required += tuple(_as_the_dataflow(p, e, made))
-    return Lowering(family, form.name, program, proof, required, chosen, kept(e, form.way), made)
+    done = Lowering(family, form.name, program, proof, required, chosen, kept(e, form.way), made)
+    return _as_the_dataflow(p, done) if form.way == "io-optimal" else done
 
 
-def _as_the_dataflow(p: Program, e: Expr, block: tuple[Size, Size]) -> Iterator[Requirement]:
+def _as_the_dataflow(p: Program, lowering: Lowering) -> Lowering:
     """What the family `io-optimal` is named for, where that is defined: of one sum of products."""
-    known = amounts(p.body, parameters(p))
-    if known is not None:
-        yield from balanced(block, known)
-        yield near_volume(e, constants(p), block, known)
+    known, block = amounts(p.body, parameters(p)), lowering.block
+    if known is None or block is None:
+        return lowering
+    near = near_volume(lowering.program.body, constants(p), block, known)
+    required = (*lowering.requirements, *balanced(block, known), near)
+    return replace(lowering, requirements=required, at_once=AT_ONCE)
 
 
 def first(p: Program, family: str) -> Lowering:

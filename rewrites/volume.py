@@ -3,6 +3,8 @@
 Zhang et al. (PPoPP 2021, section 4): blocks of x y pixels and z channels, with x y = R z, move
 2 T / √(R S) elements of a program of T products, S = x y z, whose inputs are in R windows each.
 What tiles read beyond their windows, what rounding adds and copies take must not double that.
+S is at most what a group may keep, and that at most half of local memory: while one group waits
+for its channel another one works.
 """
 
 # key: e term, t type, n how often, z channels of a block, xy pixels of a block
@@ -23,6 +25,7 @@ from rewrites.worth import Requirement
 # quarter more.
 APART = 4
 MOST = 2  # times the volume
+AT_ONCE = 2  # groups that share a core
 
 Block = tuple[Size, Size]
 

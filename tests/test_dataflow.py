@@ -1,5 +1,6 @@
 """Does the family `io-optimal` move as little as its dataflow says, and compute the program?"""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -9,9 +10,10 @@ from codegen.compile import Generated, generate
 from codegen.prove import prove
 from codegen.runtime import Session
 from constraints.devices import H200
+from constraints.terms import holds
 from explore.bounds import products
 from explore.lowering import bound
-from explore.space import points
+from explore.space import constraints, points
 from explore.traffic import traffic_bytes
 from ir.inputs import cells_of, random_inputs
 from ir.inputs import known as known_size
@@ -106,6 +108,36 @@ def test_what_it_offers_moves_at_most_twice_the_volume(shape: tuple[int, ...], f
         block = bind(prod(low.block or (), start=1), point)
         moved = traffic_bytes(generate(bound(low.program, point)))
         assert moved <= 2 * 4 * known.volume(known_size(block)), point
+
+
+BALANCED = "x y within 4 times R z, R = {}"
+SUMS = "the results of a block in {} B: 2 groups share the local memory of a core"
+STAGED = "local memory {} B: 2 groups share the local memory of a core"
+
+
+@pytest.mark.parametrize(
+    ("text", "local_bytes", "point", "broken"),
+    [
+        (WIDE, 49152, (8, 8, 4, 4, 1, 4), []),
+        (WIDE, 49152, (7, 4, 4, 4, 1, 4), [BALANCED.format(9)]),
+        (WIDE, 49152, (14, 14, 1, 4, 1, 4), [BALANCED.format(9)]),
+        (WIDE, 8192, (8, 8, 4, 4, 1, 4), []),
+        (WIDE, 8190, (8, 8, 4, 4, 1, 4), [SUMS.format(4095)]),
+        (STRIDED, 49152, (4, 4, 4, 8, 1, 2), []),  # x y would not be within 4 times 25 z
+        (STRIDED, 49152, (14, 14, 1, 4, 1, 4), [BALANCED.format("25/4")]),
+        (STRIDED, 2568, (4, 4, 2, 8, 1, 4), []),
+        (STRIDED, 2566, (4, 4, 2, 8, 1, 4), [STAGED.format(1283)]),
+    ],
+)
+def test_a_block_is_balanced_and_two_fit_on_a_core(
+    text: str, local_bytes: int, point: tuple[int, ...], broken: list[str]
+) -> None:
+    """x y near R z with R = Kh Kw / μ², x y z ≤ S_b and S_b ≤ S_sm / 2 (Zhang et al. 2021)."""
+    p = parse(text)
+    low = lower(p, "io-optimal", forms(p, "io-optimal")[0])
+    system = constraints(low, replace(H200, local_bytes=local_bytes))
+    at = dict(zip(("tx", "ty", "lx", "ly", "tr", "v"), point, strict=True))
+    assert [c.why for c in system.constraints if not holds(c.relation, at)] == broken
 
 
 def test_no_work_group_reads_what_lies_between_windows() -> None:
