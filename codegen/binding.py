@@ -22,7 +22,7 @@ from ir.nodes import (
     ToPrivate,
     Var,
 )
-from ir.terms import children, free, subterms, variables
+from ir.terms import children, free, once, variables
 
 Env = Mapping[str, View]
 MADE = Store | ToLocal | ToPrivate
@@ -92,9 +92,15 @@ def named(scope: Scope, hint: str, e: Value) -> Value:
 
 def forms_vectors(e: Expr) -> bool:
     """Whether e makes vectors of what is computed on demand: best read, a vector at a time."""
-    found = False
-    for x in subterms(e):
-        if isinstance(x, MapPar | MapSeq | Reduce | ReduceSeq | Let | MADE):
-            return False
-        found = found or isinstance(x, AsVector)
-    return found
+    return _has_vectors(e) and not _makes(e)
+
+
+@once
+def _has_vectors(e: Expr) -> bool:
+    return isinstance(e, AsVector) or any(map(_has_vectors, children(e)))
+
+
+@once
+def _makes(e: Expr) -> bool:
+    made = isinstance(e, MapPar | MapSeq | Reduce | ReduceSeq | Let | MADE)
+    return made or any(map(_makes, children(e)))

@@ -14,6 +14,7 @@ from codegen.tree import (
     Block,
     For,
     If,
+    Kernel,
     Memory,
     Space,
     Statement,
@@ -21,6 +22,7 @@ from codegen.tree import (
     Unroll,
     kind_of,
     loads,
+    remembered,
     statements,
 )
 
@@ -45,20 +47,22 @@ class InMemory:
 Layout = Registers | InMemory
 
 
-def unrolled_loops(body: Block) -> frozenset[str]:
+def unrolled_loops(kernel: Kernel) -> frozenset[str]:
     """The loops with no counter at run time: those marked, and those to spell out."""
-    return frozenset(_marked(body)) | spelled_loops(body)
+    return _marked(kernel.body) | spelled_loops(kernel)
 
 
-def spelled_loops(body: Block) -> frozenset[str]:
+@remembered
+def spelled_loops(kernel: Kernel) -> frozenset[str]:
     """The loops to spell out: marked or short ones, if that turns memory into registers; marked
     ones, if that turns entries of a table into numbers."""
+    body = kernel.body
     asked = _marked(body)
     short: set[str] = set()
     _short(body, short)
-    names: dict[Memory, frozenset[str]] = {}
+    names: dict[Memory, set[str]] = {}
     for memory, index, _ in _private(body):
-        names[memory] = names.get(memory, frozenset()) | index.names
+        names.setdefault(memory, set()).update(index.names)
     could_be = [found for found in names.values() if found <= asked | short]
     entries = [found for found in _entries(body) if found <= asked]
     return (asked | short) & frozenset[str]().union(*could_be, *entries)

@@ -69,7 +69,7 @@ class Expressions:
         copies = self.copies.get(id(s))
         if copies is None:
             names = deciding(s.value) & self.values.keys()
-            copies = self.copies[id(s)] = Varying(names, lambda: self.pattern(s))
+            copies = self.copies[id(s)] = Varying(names, lambda _: self.pattern(s))
         return copies.at(self.values).at(self.values)
 
     def pattern(self, s: Store) -> Pattern:
@@ -83,7 +83,7 @@ class Expressions:
         if not names:
             return spell()
         if what not in self.holes:
-            self.holes[what] = Varying(names, spell)
+            self.holes[what] = Varying(names, lambda _: spell())
         self.open.append(self.holes[what])
         return f"{{{len(self.open) - 1}}}"
 

@@ -50,7 +50,7 @@ class Facts:
 @remembered
 def facts(kernel: Kernel) -> Facts:
     """The facts about a kernel."""
-    unrolled = unrolled_loops(kernel.body)
+    unrolled = unrolled_loops(kernel)
     items = prod(kernel.local_size) * prod(kernel.groups)
     return Facts(
         kernel.name,

@@ -19,16 +19,15 @@ class Varying(Generic[T]):
 
     __slots__ = ("_made", "_make", "_values_of")
 
-    def __init__(self, names: Collection[str], make: Callable[[], T]) -> None:
+    def __init__(self, names: Collection[str], make: Callable[[Values], T]) -> None:
         self._values_of = itemgetter(*sorted(names)) if names else _nothing
         self._make = make
         self._made: dict[object, T] = {}
 
     def at(self, values: Values) -> T:
-        """What `make` gives here; it reads the values itself."""
         key = self._values_of(values)
         if key not in self._made:
-            self._made[key] = self._make()
+            self._made[key] = self._make(values)
         return self._made[key]
 
 

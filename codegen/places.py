@@ -3,7 +3,7 @@
 # key: i j indices, w width
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from codegen.axes import Axis, Joined, Plain, joined, share, slot, someones
 from codegen.condition import ALWAYS, Condition, both, substitute_in
@@ -47,6 +47,7 @@ class ArrayPlace:
     axis: Axis
     at: Callable[[Index], "Place"]
     scalars: "ArrayPlace | None" = None
+    _some: "list[Place]" = field(default_factory=list, init=False, compare=False)
 
 
 Place = Cell | Scatter | TuplePlace | ArrayPlace
@@ -120,7 +121,9 @@ def is_scattered(place: Place) -> bool:
 def some(place: Place) -> Place:
     """An element of an array's place that whoever asks owns."""
     outer = array_place(place)
-    return outer.at(someones(outer.axis))
+    if not outer._some:
+        outer._some.append(outer.at(someones(outer.axis)))
+    return outer._some[0]
 
 
 def axes_of(place: Place) -> tuple[Axis, ...]:

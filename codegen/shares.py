@@ -26,7 +26,7 @@ from ir.nodes import (
     Var,
     Zip,
 )
-from ir.terms import free, subterms
+from ir.terms import children, free, once
 from ir.types import unlift
 from ir.typing import elem_of, size_of, type_of
 from ir.views import is_layout
@@ -138,5 +138,6 @@ def _scalars(width: int, vectors: ArrayPlace) -> Place:
     )
 
 
+@once
 def is_parallel(e: Expr) -> bool:
-    return any(isinstance(inner, MapPar) for inner in subterms(e))
+    return isinstance(e, MapPar) or any(map(is_parallel, children(e)))

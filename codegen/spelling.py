@@ -50,7 +50,7 @@ class Writer:
 
     def __init__(self, kernel: Kernel) -> None:
         body = kernel.body
-        self.spelled = spelled_loops(body)
+        self.spelled = spelled_loops(kernel)
         self.layouts: Mapping[Memory, Layout] = layouts(body, self.spelled)
         held = frozenset(m for m, layout in self.layouts.items() if isinstance(layout, Registers))
         taken = names_in(kernel)

@@ -2,6 +2,7 @@
 
 # key: s statement, n trip count
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -10,6 +11,7 @@ from math import frexp, prod
 from codegen.condition import NEVER, Condition, substitute_in
 from codegen.constant import deciding, folded
 from codegen.expand import spelled_loops
+from codegen.patterns import Varying
 from codegen.tree import (
     Apply,
     Block,
@@ -40,7 +42,7 @@ def multiplications(kernels: Sequence[Kernel]) -> int:
 
 def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
     """Every value that a kernel stores, its constants folded as they are spelled; how often."""
-    return _values(k.body, _Around(prod(k.local_size) * prod(k.groups), spelled_loops(k.body)))
+    return _values(k.body, _Around(prod(k.local_size) * prod(k.groups), spelled_loops(k)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +53,30 @@ class _Around:
     times: int
     spelled: frozenset[str]
     loops: tuple[tuple[str, int], ...] = ()
-    guards: tuple[Condition, ...] = ()
+    guards: tuple[tuple[frozenset[str], Varying[bool]], ...] = ()
 
     def inside(self, loop: For) -> "_Around":
         if loop.var in self.spelled:
             return replace(self, loops=(*self.loops, (loop.var, loop.count)))
         return replace(self, times=self.times * loop.count)
 
+    def under(self, guard: Condition) -> "_Around":
+        names = guard.names & {var for var, _ in self.loops}
+        may_hold = Varying(names, lambda here: substitute_in(guard, here) != NEVER)
+        return replace(self, guards=(*self.guards, (names, may_hold)))
+
     def copies(self, value: Value) -> Iterator[tuple[int, Value]]:
         """The value in all copies, once for those in which it is the same; how many they are."""
-        differ = deciding(value).union(*(guard.names for guard in self.guards))
-        same = prod(n for var, n in self.loops if var not in differ)
+        constants = deciding(value)
+        differ = constants.union(*(names for names, _ in self.guards))
+        same = self.times * prod(n for var, n in self.loops if var not in differ)
         names = [var for var, _ in self.loops if var in differ]
+        found = Counter[tuple[tuple[str, int], ...]]()
         for choice in product(*(range(n) for var, n in self.loops if var in differ)):
             here = dict(zip(names, choice, strict=True))
-            if all(substitute_in(guard, here) != NEVER for guard in self.guards):
-                yield self.times * same, folded(value, here)
+            if all(may_hold.at(here) for _, may_hold in self.guards):
+                found[tuple((var, n) for var, n in here.items() if var in constants)] += same
+        return ((n, folded(value, dict(here))) for here, n in found.items())
 
 
 def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
@@ -77,7 +87,7 @@ def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
         case For(_, _, body, _):
             yield from _values(body, around.inside(s))
         case If(condition, body):
-            yield from _values(body, replace(around, guards=(*around.guards, condition)))
+            yield from _values(body, around.under(condition))
         case Store(_, _, value, _):
             yield from around.copies(value)
 

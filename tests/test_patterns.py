@@ -70,9 +70,9 @@ STORES = {
 
 
 def expressions(s: Store) -> Expressions:
-    body = nest(s)
-    spelled = spelled_loops(body)
-    kept = layouts(body, spelled)
+    kernel = around(nest(s))
+    spelled = spelled_loops(kernel)
+    kept = layouts(kernel.body, spelled)
     return Expressions(kept, {ACC: register_names(ACC, 1, set())}, Naming(set(), spelled=spelled))
 
 
@@ -82,6 +82,10 @@ def nest(*inner: Statement) -> Block:
     for name in "kji":
         body = Block((For(name, 3, body, Unroll.YES),))
     return body
+
+
+def around(body: Block) -> Kernel:
+    return Kernel("k", (XS,), (XS,), (), (2, 1, 1), (5, 1, 1), body)
 
 
 def everywhere() -> Iterator[dict[str, int]]:
@@ -109,17 +113,15 @@ def test_what_holds_around_a_copy_is_not_taken_from_another() -> None:
 
 
 def test_what_varies_is_made_once_for_each_choice_of_what_it_varies_with() -> None:
-    values: dict[str, int] = {}
     made: list[int] = []
 
-    def make() -> int:
+    def make(values: Mapping[str, int]) -> int:
         made.append(10 * values["j"] + values["k"])
         return made[-1]
 
     varying = Varying({"j", "k"}, make)
     for each in everywhere():
-        values.update(each)
-        assert varying.at(values) == 10 * each["j"] + each["k"]
+        assert varying.at(each) == 10 * each["j"] + each["k"]
     assert made == [0, 1, 2, 10, 11, 12, 20, 21, 22]
 
 
@@ -153,8 +155,7 @@ def operations(e: Value) -> int:
 def test_operations_are_counted_as_if_every_copy_were_looked_at() -> None:
     sums = Store(ACC, I * 3 + J, Apply("+", (Load(XS, G), Load(XS, K)), FLOAT))
     body = nest(*STORES.values(), If(less(I + J, 2), Block((sums, *STORES.values()))))
-    kernel = Kernel("k", (XS,), (XS,), (), (2, 1, 1), (5, 1, 1), body)
-    assert flops([kernel]) == 10 * one_by_one(body, {}) > 0
+    assert flops([around(body)]) == 10 * one_by_one(body, {}) > 0
 
 
 def test_loops_that_no_constant_depends_on_are_counted_by_their_number() -> None:
