@@ -10,9 +10,10 @@ from codegen.tree import (
     Memory,
     Space,
 )
+from ir.frozen import distinct
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Where:
     """Inside these loops (name, count), where every `given` ≥ 0 and no `denied` condition holds."""
 
@@ -21,7 +22,7 @@ class Where:
     denied: tuple[Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Access:
     """memory[half][index … index + width − 1] is read or written; `text` says in which words."""
 
@@ -34,7 +35,7 @@ class Access:
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Claim:
     """What the tree assumes of an index: lo ≤ index ≤ hi there."""
 
@@ -46,28 +47,28 @@ class Claim:
 # ---- the shape of a kernel
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Touch:
     """Accesses of one statement."""
 
     accesses: tuple[Access, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Meet:
     """A barrier."""
 
     spaces: frozenset[Space]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Loop:
     name: str
     count: int
     body: "Sequence"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Branch:
     """`where`: around the branch, without its own condition."""
 
@@ -76,7 +77,7 @@ class Branch:
     body: "Sequence"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Sequence:
     parts: tuple["Node", ...]
 
@@ -91,7 +92,7 @@ class Footprint:
     groups: dict[str, int]
     locals: dict[str, int]
     respelled: dict[str, Index]
-    root: Sequence = Sequence(())
+    root: Sequence = field(default_factory=lambda: Sequence(()))
     accesses: list[Access] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)  # variables that are not what loops say

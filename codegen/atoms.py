@@ -6,8 +6,9 @@ range `lo … hi` of its values (None: unbounded); and the names of the variable
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ir.frozen import distinct
 
 if TYPE_CHECKING:
     from codegen.index import Index
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 Bound = int | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Var:
     """An integer variable. Within one kernel a name has one range."""
 
@@ -25,7 +26,7 @@ class Var:
     names: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Quot:
     """⌊index / divisor⌋, divisor ≥ 2."""
 
@@ -37,7 +38,7 @@ class Quot:
     divisor: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Rem:
     """index − divisor · ⌊index / divisor⌋, divisor ≥ 2."""
 
@@ -49,7 +50,7 @@ class Rem:
     divisor: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Product:
     """The product of two or more atoms, none of them a product."""
 
@@ -60,7 +61,7 @@ class Product:
     factors: tuple[Atom, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Min:
     """The smaller of two indices whose order is not known."""
 
@@ -72,7 +73,7 @@ class Min:
     right: Index
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Max:
     """The larger of two indices whose order is not known."""
 
@@ -84,7 +85,7 @@ class Max:
     right: Index
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Assume:
     """The value of `index`, which an enclosing guard keeps inside `lo … hi`."""
 

@@ -1,10 +1,9 @@
 """The axes of arrays as kernels walk them: whose element is whose, and in which loop."""
 
-from dataclasses import dataclass
-
 from codegen.atoms import Assume
 from codegen.index import Index, constant, from_atom, summed
 from ir.errors import Unsupported
+from ir.frozen import frozen
 from ir.types import Array, Type
 
 
@@ -15,14 +14,14 @@ def number(n: object) -> int:
     return n
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plain:
     """n elements that everyone may visit."""
 
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Owned:
     """n elements, element i belonging to the work-item (or group) whose `id` is i % count."""
 
@@ -31,7 +30,7 @@ class Owned:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joined:
     """Element i is element i % inner.size of row i // inner.size."""
 

@@ -8,7 +8,7 @@ guards on each side.
 
 # key: s statement, p access before, a access after
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from codegen.atoms import Rem
 from codegen.axes import bare
@@ -32,12 +32,13 @@ from codegen.tree import (
     loads,
     statements,
 )
+from ir.frozen import frozen
 
 Loops = tuple[tuple[str, int], ...]
 """Names and trip counts; also ids that are under a bound here."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """Shared memory is read or written, inside these loops (name, trip count), by work-items whose
     ids are under these bounds."""
@@ -65,7 +66,7 @@ def with_barriers(kernel: Kernel) -> Kernel:
     return replace(kernel, body=body)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Placer:
     items: tuple[tuple[str, int], ...]  # ids that tell work-items of a group apart
     globals: frozenset[Memory]  # read and written by this kernel

@@ -1,15 +1,15 @@
 """Conditions on indices: conjunctions of comparisons, decided by ranges where those suffice."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from codegen.atoms import Bound
 from codegen.index import Index, as_index, summed
 from codegen.substitute import evaluate, substitute
+from ir.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """Every part ≥ 0; parts are in order, and none is known to hold already."""
 

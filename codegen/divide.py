@@ -3,11 +3,11 @@
 Key: x y indices, k l coefficients, c constant, d divisor, q quotient.
 """
 
-from dataclasses import dataclass
 from math import gcd
 
 from codegen.atoms import Quot, Rem, quot, rem
 from codegen.index import Index, Term, constant, from_atom, merged, shifted, summed
+from ir.frozen import frozen
 
 
 def quotient(x: Index, d: int) -> Index:
@@ -92,7 +92,7 @@ def _pulled(x: Index, d: int) -> tuple[Index | None, Index]:
     return summed(tuple(outer), c), summed(tuple(rest), x.constant - c * d)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Coarse:
     """grain·index + fine, 0 ≤ fine < grain."""
 

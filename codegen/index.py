@@ -10,7 +10,7 @@ results by index across kernels, where one name may have two ranges.
 Key: x y indices, k l coefficients, c constant, d divisor.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codegen.atoms import (
     Assume,
@@ -28,11 +28,12 @@ from codegen.atoms import (
     product,
     smaller,
 )
+from ir.frozen import distinct
 
 Term = tuple[Atom, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@distinct
 class Index:
     """Σ k·atom + constant, lo ≤ it ≤ hi; terms are in order of their atoms' keys, no k is 0."""
 

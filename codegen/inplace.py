@@ -1,7 +1,7 @@
 """May an accumulator be updated in place? And the renaming of memories that this needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.atoms import Var
 from codegen.axes import bare
@@ -20,9 +20,10 @@ from codegen.tree import (
     loads,
     rewrite,
 )
+from ir.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """Where in the order of the text memory is touched, inside which loops (name, trip count)."""
 

@@ -8,17 +8,18 @@ those before its first in the next iteration.
 # key: a b items, name a loop's variable
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from codegen.accesses import Access, Branch, Loop, Meet, Node, Sequence, Touch, parts_of
 from codegen.series import as_series
 from codegen.tree import Memory, Space
+from ir.frozen import distinct, frozen
 
 Pins = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Item:
     """An access, in the iteration that `pins` say where it may not be any."""
 
@@ -26,7 +27,7 @@ class Item:
     pins: Pins = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Meeting:
     """Two accesses that no barrier keeps apart.
 
@@ -41,7 +42,7 @@ class Meeting:
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Span:
     """Items before the first barrier and after the last; `open`: maybe no barrier is passed."""
 
@@ -64,7 +65,7 @@ def between_barriers(root: Node, space: Space) -> list[Meeting]:
     return [m if exact else replace(m, exact=False) for m in walker.found]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Walker:
     space: Space
     found: list[Meeting]

@@ -6,9 +6,10 @@ keeps its texts, of which there are as many as values of the loops that it chang
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Generic, TypeVar
+
+from ir.frozen import frozen
 
 Values = Mapping[str, int]  # of the spelled-out loops around a place
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def _nothing(values: Values) -> None:
     """No loop matters."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pattern:
     """A text with `{n}` where hole n is."""
 

@@ -3,7 +3,7 @@
 # key: i j indices, w width
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from codegen.axes import Axis, Joined, Plain, joined, share, slot, someones
 from codegen.condition import ALWAYS, Condition, both, substitute_in
@@ -14,10 +14,11 @@ from codegen.tree import Lane, Load, Memory, Space, Value, kind_of
 from codegen.values import contiguous, fitted, lane_of, lane_variable
 from codegen.views import ArrayView, TupleView, View
 from ir.errors import Unsupported
+from ir.frozen import frozen
 from ir.types import Array, Scalar, Tuple, Type, Vector
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """A scalar, or a vector of `width` scalars side by side; written where the guard holds."""
 
@@ -28,19 +29,19 @@ class Cell:
     guard: Condition = ALWAYS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scatter:
     """A vector whose lanes lie apart."""
 
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TuplePlace:
     parts: tuple["Place", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArrayPlace:
     """`scalars`: where the scalars go of which these vectors are made, if that is known."""
 

@@ -9,12 +9,13 @@ Key: e value, n trip count.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 
 from codegen.condition import Condition
 from codegen.index import Index
+from ir.frozen import distinct, frozen
 
 
 class Space(Enum):
@@ -27,7 +28,7 @@ class Space(Enum):
     PRIVATE = "private"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Memory:
     """`halves` equal parts of `elements` scalars each; two memories are never the same storage.
 
@@ -44,7 +45,7 @@ class Memory:
     values: tuple[float | int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """What a value is: a scalar (width 1) or a vector."""
 
@@ -55,7 +56,7 @@ class Kind:
 # ---- values
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Load:
     """memory[half][index … index + width − 1]"""
 
@@ -65,7 +66,7 @@ class Load:
     half: Index | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Number:
     """A literal."""
 
@@ -73,14 +74,14 @@ class Number:
     scalar: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Whole:
     """The value of an index, an int."""
 
     index: Index
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Apply:
     """op(arguments): + - * / % max min neg exp log sqrt tanh cospi sinpi abs, and fma
 
@@ -92,7 +93,7 @@ class Apply:
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Convert:
     """A value as another scalar type, lane by lane."""
 
@@ -100,7 +101,7 @@ class Convert:
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broadcast:
     """A scalar in every lane of a vector."""
 
@@ -108,7 +109,7 @@ class Broadcast:
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Build:
     """A vector made of scalars, lane by lane."""
 
@@ -116,7 +117,7 @@ class Build:
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lane:
     """One lane of a vector."""
 
@@ -124,7 +125,7 @@ class Lane:
     lane: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Select:
     """a where the condition holds, else b; only that one is evaluated."""
 
@@ -147,14 +148,14 @@ class Unroll(Enum):
     FREE = "free"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """One after the other."""
 
     statements: tuple["Statement", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class For:
     """body, for var = 0 … count − 1 (count ≥ 2; the name is used by no other loop)"""
 
@@ -164,7 +165,7 @@ class For:
     unroll: Unroll = Unroll.NO
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class If:
     """body, where the condition holds"""
 
@@ -172,14 +173,14 @@ class If:
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declare:
     """A private or local memory begins its life, which ends with the enclosing block."""
 
     memory: Memory
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Store:
     """memory[half][index …] = value, as wide as the value"""
 
@@ -189,7 +190,7 @@ class Store:
     half: Index | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Barrier:
     """All work-items of the group meet here, and see each other's writes to these spaces."""
 
@@ -199,7 +200,7 @@ class Barrier:
 Statement = Block | For | If | Declare | Store | Barrier
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Id:
     """`name` is get_{kind}_id(dimension), 0 … extent − 1; kind: "global", "group" or "local"."""
 
@@ -209,7 +210,7 @@ class Id:
     extent: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Kernel:
     """One launch. `ids` are those in use; a kernel has global ids, or group and local ones.
 

@@ -7,7 +7,6 @@ loads. Where computing it takes statements, these go to the scope's open block.
 # key: i j indices, w width, f index to view
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from codegen.axes import Axis, Plain, joined, number, plain
 from codegen.condition import ALWAYS, NEVER, Condition, at_least, less, within
@@ -16,11 +15,12 @@ from codegen.scope import Scope
 from codegen.tree import Block, If, Kind, Load, Space, Store, Unroll, Value, kind_of
 from codegen.values import fitted, lane_of, lane_variable, select, vectorised
 from ir.errors import Unsupported
+from ir.frozen import frozen
 from ir.nodes import Edge
 from ir.types import Array, Scalar, Tuple, Type, Vector
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArrayView:
     """`axes`: its own, and as far as its elements are arrays, theirs.
 
@@ -36,7 +36,7 @@ class ArrayView:
         return self.axes[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TupleView:
     parts: tuple["View", ...]
 

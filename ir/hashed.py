@@ -1,8 +1,9 @@
 """Frozen dataclasses whose hash is computed once: those that are deep and hashed often."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar, cast, dataclass_transform
+
+from ir.frozen import frozen
 
 
 class Hashed:
@@ -18,7 +19,7 @@ H = TypeVar("H", bound=Hashed)
 @dataclass_transform(frozen_default=True)
 def hashed(cls: type[H]) -> type[H]:
     """A frozen dataclass whose hash is computed once."""
-    made: type[H] = dataclass(frozen=True, slots=True)(cls)
+    made = frozen(cls)
     structural = cast(Callable[[Hashed], int], made.__hash__)
 
     def cached_hash(self: Hashed) -> int:
