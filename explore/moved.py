@@ -4,14 +4,16 @@
 
 from math import ceil
 
+from explore.bounds import Products
 from explore.records import WORD, Bounds, Variant
+from rewrites.families import DIRECT
 
 
 def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
     """The global bytes that a variant must move, holding no more on chip than it does.
 
     Its inputs and output once, and what its products ask for: those of the program, or of
-    Winograd's algorithm. One that multiplies less often in another way has no other bound.
+    Winograd's algorithm. Of other algorithms no more is known.
     """
     known, chip = bounds.products, (variant.chip_bytes or 0) / WORD
     if known is None or bounds.io_bytes is None or not chip:
@@ -19,7 +21,7 @@ def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
     m, asked = _tile(variant), None
     if m is not None:
         asked = known.winograd(m, chip)
-    elif _makes_all(variant, known.count):
+    elif variant.family in DIRECT:
         asked = known.direct(chip)
     return max(bounds.io_bytes, ceil(WORD * (asked or 0)))
 
@@ -32,9 +34,17 @@ def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
     m, moved = _tile(variant), None
     if m is not None:
         moved = known.winograd_volume(m, kept)
-    elif _makes_all(variant, known.count):
+    elif variant.family in DIRECT:
         moved = known.volume(kept)
     return None if moved is None else ceil(WORD * moved)
+
+
+def bound_of(variant: Variant, products: Products | None) -> str:
+    """Whose bound is known of the products that a variant makes."""
+    m = _tile(variant)
+    if products is not None and m is not None and products.winograd(m, 1) is not None:
+        return "Winograd's"
+    return "direct" if products is not None and variant.family in DIRECT else "its data alone"
 
 
 def sums_on_chip(variant: Variant) -> int:
@@ -42,11 +52,6 @@ def sums_on_chip(variant: Variant) -> int:
     Winograd's algorithm too, whose sums stay transformed."""
     chip = (variant.chip_bytes or 0) // WORD
     return chip if _tile(variant) else min(variant.block or chip, chip)
-
-
-def _makes_all(variant: Variant, products: int) -> bool:
-    """Whether a variant multiplies as often as its program."""
-    return (variant.flops or 0) >= products
 
 
 def _tile(variant: Variant) -> int | None:

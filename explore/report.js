@@ -230,7 +230,7 @@ const TABS = {
 function figures(v) {
   const cells = v.status === "failed" ? [["failed at", v.stage], ["memory", bytes(v.memory_bytes)]] :
     [["time", time(v.time_ns)], ["memory", bytes(v.memory_bytes)], ["GFLOP/s", gflops(v)], ["of the roofline", percent(roof(v))],
-      ["traffic", bytes(v.traffic_bytes)], ["its I/O bound", beside(v, v.least_traffic)],
+      ["traffic", bytes(v.traffic_bytes)], [`I/O bound (${v.bound})`, beside(v, v.least_traffic)],
       ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
       ["prepack", time(v.prepack_ns)], ["spread", percent(v.spread)]];
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));

@@ -19,7 +19,7 @@ from explore.environment import Environment
 from explore.files import write_whole
 from explore.front import front
 from explore.jsonlines import to_json
-from explore.moved import dataflow_traffic, least_traffic
+from explore.moved import bound_of, dataflow_traffic, least_traffic
 from explore.palette import colours, markers
 from explore.records import (
     STAGES,
@@ -140,6 +140,7 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
         "parameters": parameters,
         "form": record.variant.form,
         "least_traffic": least_traffic(record.variant, bounds),
+        "bound": bound_of(record.variant, bounds.products),
         "dataflow_traffic": dataflow_traffic(record.variant, bounds),
     }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from explore.moved import dataflow_traffic, least_traffic, sums_on_chip
+from explore.moved import bound_of, dataflow_traffic, least_traffic, sums_on_chip
 from explore.records import Bounds, Failed, Measured, Record, Variant
 from explore.units import show_bytes, show_time
 
@@ -43,7 +43,7 @@ def _traffic(variant: Variant, bounds: Bounds) -> Iterator[tuple[str, str]]:
         return
     held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""
     times = f"{moved / least:.3g} times the bound of {show_bytes(least)}{held}"
-    yield "traffic", f"{show_bytes(moved)}, {times}"
+    yield "traffic", f"{show_bytes(moved)}, {times} ({bound_of(variant, bounds.products)})"
     if volume := dataflow_traffic(variant, bounds):
         kept = f"with {sums_on_chip(variant):,} sums on chip"
         best = f"{show_bytes(volume)} of the io-optimal dataflow {kept}"

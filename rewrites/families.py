@@ -261,6 +261,8 @@ BILINEAR: dict[str, Family] = {"winograd": _winograd, "strassen": _strassen}
 SPECTRAL: dict[str, Family] = {"fgfft": _fgfft, "fft": _fft}
 # Constants replicated: as many times the memory and the products as there are windows in a row.
 REPLICATED: dict[str, Family] = {"toeplitz": _toeplitz}
+# Which make the products that the program asks for, and no others but with zeros.
+DIRECT = LOWERING | STORING | REPLICATED
 # What is explored unless families are asked for: no form twice.
 DISTINCT: dict[str, Family] = LOWERING | BILINEAR | SPECTRAL
 FAMILIES: dict[str, Family] = DISTINCT | STORING | REPLICATED
