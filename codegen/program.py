@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,17 +114,18 @@ class Program:
         inputs: Mapping[str, Data],
         runs: int = 20,
         warmup: int = 2,
-        rotate: int = 1,
+        turns: Sequence[Mapping[str, Any]] = (),
         give_up_above_ns: float | None = None,
         limit_s: float | None = None,
     ) -> Timing:
-        """Device times on these inputs. `rotate` keeps that many copies of them and takes turns,
-        so that no run finds its inputs in a cache; past `limit_s` no further run starts."""
+        """Device times on these inputs. `turns` are buffers that hold copies of them already, taken
+        in turns so that no run finds its inputs in a cache; past `limit_s` no further run
+        starts."""
         given = self._accepted(inputs)
         ceiling = float("inf") if give_up_above_ns is None else give_up_above_ns
         deadline = time.monotonic() + (float("inf") if limit_s is None else limit_s)
         self._prepare()
-        copies = [self._copies(given) for _ in range(max(rotate, 1))]
+        copies = turns or self.session.copies(given)
         samples: list[list[int]] = []
         gave_up = late = False
         while len(samples) < warmup + max(runs, 1) and not gave_up and not late:
@@ -134,6 +135,11 @@ class Program:
             late = time.monotonic() > deadline
         kept = samples[min(warmup, len(samples) - 1) :]
         return _timing(self.plan, kept, self.prepack_ns, gave_up)
+
+    def unchecked(self) -> "Program":
+        """The same kernels, without poison and guards."""
+        kernels = [kernel for _, kernel in self._launches]
+        return Program(self.session, self.plan, kernels, False, self.code_bytes)
 
     def release(self) -> None:
         """Give the device's memory back; the next call allocates again."""
@@ -225,12 +231,6 @@ class Program:
                 at = arrays.first_change(band)
                 if at is not None:
                     raise GuardViolated(kernel, cell.tenant.name, start + at - cell.guard)
-
-    def _copies(self, given: Mapping[str, Array]) -> dict[str, Any]:
-        copies = {name: self.session.allocate(self._buffers[name].bytes) for name in given}
-        for name, array in given.items():
-            self.session.write(copies[name], array)
-        return copies
 
 
 def _hopeless(totals: list[int], ceiling: float) -> bool:

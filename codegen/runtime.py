@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -272,6 +272,15 @@ class Session:
     def allocate(self, size: int) -> cl.Buffer:
         with _driver(f"allocating {size} bytes"):
             return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
+
+    def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, cl.Buffer]]:
+        """So many buffers with each array."""
+        found: list[Mapping[str, cl.Buffer]]
+        found = [{n: self.allocate(a.nbytes) for n, a in arrays.items()} for _ in range(count)]
+        for buffers in found:
+            for name, array in arrays.items():
+                self.write(buffers[name], array)
+        return found
 
     def part(self, buffer: cl.Buffer, start: int, size: int) -> cl.Buffer:
         with _driver("dividing a buffer"):

@@ -2,9 +2,10 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,21 +55,22 @@ class Meter:
     whole: Mapping[str, Array]
     reference: Reference
     max_error: float
-    rotate: int = field(default=1)
+    turns: Sequence[Mapping[str, Any]]  # buffers with the inputs that vary, one after the other
 
 
 def meter(device: Device, program: Program, seed: int, reference: Path, max_error: float) -> Meter:
     """Runs once in the worker."""
-    inputs = inputs_of(program, seed)
-    varying = sum(inputs[p.var.name].nbytes for p in program.params if not p.const)
+    inputs, session = inputs_of(program, seed), open_device(device)
+    varying = {p.var.name: inputs[p.var.name] for p in program.params if not p.const}
+    size = sum(array.nbytes for array in varying.values())
     return Meter(
         device,
-        open_device(device),
+        session,
         inputs,
         inputs_of(program, seed, integers=True),
         load_reference(reference),
         max_error,
-        min(COPIES, max(1, ROTATED // max(1, varying))),
+        session.copies(varying, min(COPIES, max(1, ROTATED // max(1, size)))),
     )
 
 
@@ -137,10 +139,10 @@ def _whole(state: Meter, built: Built, rounding: float) -> float | Failed | None
     if exact is None:
         return None
     out = built(state.whole)
-    wrong = np.asarray(out, np.float64) != exact
     error = relative_error(out, exact)
     if error <= rounding * EPSILON and np.isfinite(error):
         return error
+    wrong = np.asarray(out, np.float64) != exact
     first = [int(i) for i in np.argwhere(wrong)[0]]
     return Failed(
         "verify",
@@ -154,9 +156,9 @@ def _timed(state: Meter, checked: Built, task: Measure) -> Timing:
     if _hopeless(checked, task):
         once = checked.checked_ns
         return Timing(once, once, once, 1, (), checked.prepack_ns, gave_up=True)
-    built = state.session.build(task.plan)
+    built = checked.unchecked()
     try:
-        return built.time(state.inputs, RUNS, WARMUP, state.rotate, task.ceiling_ns, LIMIT)
+        return built.time(state.inputs, RUNS, WARMUP, state.turns, task.ceiling_ns, LIMIT)
     finally:
         built.release()
 
@@ -171,8 +173,7 @@ def _again(state: Meter, plans: Sequence[Plan]) -> list[list[float]]:
     for _ in range(PASSES):
         for medians, plan in zip(found, plans, strict=True):
             built = state.session.build(plan)
-            rotate = state.rotate
-            timing = built.time(state.inputs, PASS_RUNS, 1, rotate, None, PASS_LIMIT)
+            timing = built.time(state.inputs, PASS_RUNS, 1, state.turns, None, PASS_LIMIT)
             built.release()
             medians.append(timing.median_ns)
     return found

@@ -307,12 +307,31 @@ def test_a_constant_not_set_is_named(session: Session) -> None:
 def test_a_timing_adds_up_its_kernels(sessions: tuple[Session, ...]) -> None:
     for session in sessions:
         program = session.build(chain())
-        timing = program.time({"x": X}, runs=9, rotate=3)
+        timing = program.time({"x": X}, runs=9, turns=session.copies({"x": X}, 3))
         assert [entry.name for entry in timing.kernels] == ["one", "two", "three", "four"]
         assert timing.runs == 9
         assert not timing.gave_up
         assert 0 < timing.low_ns <= timing.median_ns <= timing.high_ns
         assert timing.prepack_ns == 0
+
+
+def test_a_program_that_was_checked_is_timed_as_it_is(session: Session) -> None:
+    checked = session.build(chain(), checking=True)
+    out = checked({"x": X})
+    plain = checked.unchecked()
+    assert not plain.checking
+    assert np.array_equal(plain({"x": X}), out)
+    assert plain.time({"x": X}, runs=3).runs == 3
+
+
+def test_timing_takes_turns_among_the_buffers_that_it_is_given(session: Session) -> None:
+    """The kernel runs on them: what they hold is what comes out last."""
+    program = session.build(adding())
+    turns = [*session.copies({"x": X, "y": Y}), *session.copies({"x": X, "y": 2 * Y})]
+    program.time({"x": X, "y": Y}, runs=2, warmup=0, turns=turns)
+    out = np.empty_like(X)
+    session.read(out, program._cell("z").view)
+    assert np.array_equal(out, X + 2 * Y)
 
 
 def test_prepack_time_is_beside_the_runs(session: Session) -> None:
