@@ -6,17 +6,15 @@ from functools import lru_cache
 from math import prod
 
 from codegen import places
-from codegen.axes import Axis
 from codegen.barriers import with_barriers
 from codegen.emit import Emitter
 from codegen.facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.identifiers import safe
-from codegen.index import Index
 from codegen.kernels import Stage, stages
 from codegen.locals import with_shared_locals
 from codegen.memory import Life, kept_bytes, share, total
 from codegen.opencl import print_program
-from codegen.places import Cell, Place, laid, view_of
+from codegen.places import NOWHERE, Cell, Place, laid, view_of
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
 from codegen.scope import Scope
@@ -27,8 +25,6 @@ from ir.errors import Unsupported
 from ir.inputs import components, scalar_of, shape_of
 from ir.nodes import Expr, Program
 from ir.types import BYTES, Type
-
-NO_PATH: tuple[tuple[Axis, Index], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ def _place(t: Type, memories: Memories) -> Place:
     def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
         return lambda i: Cell(memories[where], i)
 
-    return laid(t, NO_PATH, allocate)
+    return laid(t, NOWHERE, allocate)
 
 
 def _kernel(

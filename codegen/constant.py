@@ -6,29 +6,55 @@ As in mathematics, 0 times anything is 0 and x + 0 is x, also where x is infinit
 
 # key: e value, x y z operands, c number
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from operator import is_
 
 from codegen.condition import ALWAYS, NEVER, substitute_in
+from codegen.patterns import Varying
 from codegen.substitute import substitute
 from codegen.tree import (
     Apply,
     Broadcast,
     Convert,
+    Kernel,
     Kind,
     Load,
     Memory,
     Number,
     Select,
     Space,
+    Store,
     Value,
     Whole,
     operands,
+    remembered,
     subvalues,
     with_operands,
 )
 from ir.arithmetic import cospi, sinpi
+
+
+@remembered
+def folding(kernel: Kernel) -> "Folding":
+    """What is known of the values of a kernel's stores, for all who ask."""
+    return Folding()
+
+
+class Folding:
+    """The value of a store in its copies: once for those that agree in what decides it."""
+
+    def __init__(self) -> None:
+        self._stores: dict[int, tuple[Store, Varying[Value]]] = {}  # by identity
+
+    def of(self, s: Store, loops: Collection[str]) -> Varying[Value]:
+        """Its value inside these loops, spelled out."""
+        known = self._stores.get(id(s))
+        if known is None:
+            names = deciding(s.value).intersection(loops)
+            known = s, Varying(names, lambda values: folded(s.value, values))
+            self._stores[id(s)] = known
+        return known[1]
 
 
 def deciding(e: Value) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from codegen.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
-from codegen.constant import deciding, folded
+from codegen.constant import Folding
 from codegen.expand import InMemory, Layout, Registers, is_aligned
 from codegen.index import Index
 from codegen.index_text import condition_to_c, needs_64
@@ -48,6 +48,7 @@ class Expressions:
     layouts: Mapping[Memory, Layout]
     registers: Mapping[Memory, list[str]]
     naming: Naming
+    folding: Folding
     values: dict[str, int] = field(default_factory=dict)  # of the spelled-out loops around
     known: Condition = ALWAYS  # what holds here
     denied: Condition = NEVER  # what does not hold here
@@ -68,14 +69,15 @@ class Expressions:
         """The text of a store."""
         copies = self.copies.get(id(s))
         if copies is None:
-            names = deciding(s.value) & self.values.keys()
-            copies = self.copies[id(s)] = Varying(names, lambda _: self.pattern(s))
+            value = self.folding.of(s, self.values)
+            copies = Varying(value.names, lambda here: self.pattern(s, value.at(here)))
+            self.copies[id(s)] = copies
         return copies.at(self.values).at(self.values)
 
-    def pattern(self, s: Store) -> Pattern:
-        """The text that a store has wherever the constants folded in it are these."""
+    def pattern(self, s: Store, value: Value) -> Pattern:
+        """The text that a store has wherever its value is folded to this."""
         self.open = []
-        return Pattern(self.assigned(s), tuple(self.open))
+        return Pattern(self.assigned(s, self.text(value)), tuple(self.open))
 
     def hole(self, what: object, names: frozenset[str], spell: Callable[[], str]) -> str:
         """The text of `what`: a hole if it changes with the spelled-out loops around."""
@@ -87,9 +89,8 @@ class Expressions:
         self.open.append(self.holes[what])
         return f"{{{len(self.open) - 1}}}"
 
-    def assigned(self, s: Store) -> str:
+    def assigned(self, s: Store, value: str) -> str:
         w = kind_of(s.value).width
-        value = self.text(folded(s.value, self.values))
         cell = self.cell(s.memory, s.index, w, s.half)
         if cell is None:
             at = self.address(s.memory, s.index, s.half)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from codegen import places
@@ -169,9 +170,9 @@ def local(emitter: Emitter, e: Expr, hint: str, halves: int = 1) -> Place:
     around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
     if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):
         raise Unsupported("toLocal beside mapGlobal: expected mapWorkgroup and mapLocal")
-    path = tuple([(Plain(w.count), w.id) for w in around])
+    at = reduce(lambda at, w: at.along(Plain(w.count), w.id), around, places.NOWHERE)
     allocate = _allocator(emitter.scope, hint, Space.LOCAL, halves)
-    place = places.laid(type_of(e), path, allocate)
+    place = places.laid(type_of(e), at, allocate)
     places.cells(place)
     return place
 

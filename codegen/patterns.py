@@ -18,9 +18,10 @@ T = TypeVar("T")
 class Varying(Generic[T]):
     """What changes with some of the loops, made once for each choice of their values."""
 
-    __slots__ = ("_made", "_make", "_values_of")
+    __slots__ = ("_made", "_make", "_values_of", "names")
 
     def __init__(self, names: Collection[str], make: Callable[[Values], T]) -> None:
+        self.names = frozenset(names)
         self._values_of = itemgetter(*sorted(names)) if names else _nothing
         self._make = make
         self._made: dict[object, T] = {}

@@ -269,37 +269,45 @@ def array_place(place: Place) -> ArrayPlace:
 # ---- memories laid out
 
 
-Step = tuple[Axis, Index]
 Cells = Callable[[Index], Cell]
 Shape = tuple[int, ...]
 Allocate = Callable[[tuple[int, ...], str, Shape], Cells]
 """(which part of a tuple, scalar, dimensions) -> the cell at an index of that memory"""
 
 
-def laid(t: Type, path: tuple[Step, ...], allocate: Allocate, where: tuple[int, ...] = ()) -> Place:
+@frozen
+class Walked:
+    """Axes walked so far: where that is in row-major memory, and how many elements each has."""
+
+    index: Index
+    shape: Shape
+
+    def along(self, axis: Axis, i: Index) -> "Walked":
+        n = share(axis)
+        return Walked(self.index * n + slot(axis, i), (*self.shape, n))
+
+
+NOWHERE = Walked(constant(0), ())
+
+
+def laid(t: Type, at: Walked, allocate: Allocate, where: tuple[int, ...] = ()) -> Place:
     """Row-major memory for a t, inside the axes walked so far."""
     match t:
         case Array(elem, n):
             assert isinstance(n, int)
             axis = Plain(n)
-            return ArrayPlace(axis, lambda i: laid(elem, (*path, (axis, i)), allocate, where))
+            return ArrayPlace(axis, lambda i: laid(elem, at.along(axis, i), allocate, where))
         case Tuple(parts):
             return TuplePlace(
-                tuple(laid(p, path, allocate, (*where, k)) for k, p in enumerate(parts))
+                tuple([laid(p, at, allocate, (*where, k)) for k, p in enumerate(parts)])
             )
         case Vector(scalar, w):
             assert isinstance(w, int)
-            return _leaf(scalar, w, path, allocate, where)
+            return _leaf(scalar, w, at, allocate, where)
         case Scalar():
-            return _leaf(t, 1, path, allocate, where)
+            return _leaf(t, 1, at, allocate, where)
 
 
-def _leaf(
-    scalar: Scalar, w: int, path: tuple[Step, ...], allocate: Allocate, where: tuple[int, ...]
-) -> Cell:
-    index = constant(0)
-    for axis, i in path:
-        index = index * share(axis) + slot(axis, i)
-    shape = (*(share(axis) for axis, _ in path), w)
-    cell = allocate(where, scalar.name, shape)(index * w)
-    return replace(cell, width=w)
+def _leaf(scalar: Scalar, w: int, at: Walked, allocate: Allocate, where: tuple[int, ...]) -> Cell:
+    cell = allocate(where, scalar.name, (*at.shape, w))(at.index * w)
+    return cell if w == 1 else replace(cell, width=w)

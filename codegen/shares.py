@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 
 from codegen import places
 from codegen.axes import Axis, Owned, Plain, joined, number
-from codegen.places import Allocate, ArrayPlace, Place, Step, TuplePlace, array_place, laid
+from codegen.places import (
+    NOWHERE,
+    Allocate,
+    ArrayPlace,
+    Place,
+    TuplePlace,
+    Walked,
+    array_place,
+    laid,
+)
 from codegen.scope import Scope
 from ir.nodes import (
     AsScalar,
@@ -34,17 +43,17 @@ from ir.views import is_layout
 
 def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
     """A place for e, in the shape in which its maps make it."""
-    return _Shares(scope, allocate, (), (), {}).of(e)
+    return _Shares(scope, allocate, NOWHERE, (), {}).of(e)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """Places for terms inside the axes walked so far (`path`), for the part `where` of a tuple;
+    """Places for terms inside the axes walked so far (`at`), for the part `where` of a tuple;
     `known`: those of variables."""
 
     scope: Scope
     allocate: Allocate
-    path: tuple[Step, ...]
+    at: Walked
     where: tuple[int, ...]
     known: Mapping[str, Place]
 
@@ -55,7 +64,7 @@ class _Shares:
             place = self.made(e) or self.arranged(e)
             if place is not None:
                 return place
-        return laid(type_of(e), self.path, self.allocate, self.where)
+        return laid(type_of(e), self.at, self.allocate, self.where)
 
     def made(self, e: Expr) -> Place | None:
         """What is computed: its elements lie where the loop that makes them runs."""
@@ -100,7 +109,7 @@ class _Shares:
 
     def along(self, axis: Axis, body: Expr) -> Place:
         """An element of the axis after another."""
-        return ArrayPlace(axis, lambda i: replace(self, path=(*self.path, (axis, i))).of(body))
+        return ArrayPlace(axis, lambda i: replace(self, at=self.at.along(axis, i)).of(body))
 
     def rearranged(self, f: Lam, xs: Expr) -> Place:
         """map(row -> view(row), xs): each row's place under its name."""

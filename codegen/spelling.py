@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from codegen.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
+from codegen.constant import folding
 from codegen.expand import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.expressions import Expressions, type_text
 from codegen.index_text import counter
@@ -58,7 +59,7 @@ class Writer:
         self.apart = told_apart(kernel)
         self.settled = False  # whether the guards of the loops here have been seen to
         self.naming = naming(body, self.spelled, held, taken)
-        self.spell = Expressions(self.layouts, self.registers, self.naming)
+        self.spell = Expressions(self.layouts, self.registers, self.naming, folding(kernel))
         self.lines: list[str] = []
         self.undeclared: dict[str, _Undeclared] = {}
         self.all_undeclared: list[_Undeclared] = []

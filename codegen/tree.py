@@ -251,6 +251,8 @@ def kind_of(e: Value) -> Kind:
 def operands(e: Value) -> tuple[Value, ...]:
     """The values directly inside a value."""
     match e:
+        case Load() | Number() | Whole():
+            return ()
         case Apply(_, arguments, _):
             return arguments
         case Convert(inner, _) | Broadcast(inner, _) | Lane(inner, _):
@@ -259,14 +261,15 @@ def operands(e: Value) -> tuple[Value, ...]:
             return parts
         case Select(_, a, b):
             return (a, b)
-    return ()
 
 
 def subvalues(e: Value) -> Iterator[Value]:
-    """e and every value inside it."""
-    yield e
-    for inner in operands(e):
-        yield from subvalues(inner)
+    """e and every value inside it, in the order they are written."""
+    left = [e]
+    while left:
+        inner = left.pop()
+        yield inner
+        left.extend(reversed(operands(inner)))
 
 
 def loads(e: Value) -> Iterator[Load]:
@@ -301,13 +304,15 @@ def rewrite(e: Value, f: Callable[[Value], Value]) -> Value:
 
 def statements(s: Statement) -> Iterator[Statement]:
     """s and every statement inside it, in the order of the text."""
-    yield s
-    match s:
-        case Block(inner):
-            for each in inner:
-                yield from statements(each)
-        case For(_, _, body, _) | If(_, body):
-            yield from statements(body)
+    left = [s]
+    while left:
+        each = left.pop()
+        yield each
+        match each:
+            case Block(inner):
+                left.extend(reversed(inner))
+            case For(_, _, body, _) | If(_, body):
+                left.append(body)
 
 
 def block(items: list[Statement]) -> Block:

@@ -9,7 +9,7 @@ from itertools import product
 from math import frexp, prod
 
 from codegen.condition import NEVER, Condition, substitute_in
-from codegen.constant import deciding, folded
+from codegen.constant import Folding, folding
 from codegen.expand import spelled_loops
 from codegen.patterns import Varying
 from codegen.tree import (
@@ -42,7 +42,8 @@ def multiplications(kernels: Sequence[Kernel]) -> int:
 
 def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
     """Every value that a kernel stores, its constants folded as they are spelled; how often."""
-    return _values(k.body, _Around(prod(k.local_size) * prod(k.groups), spelled_loops(k)))
+    launches = prod(k.local_size) * prod(k.groups)
+    return _values(k.body, _Around(folding(k), launches, spelled_loops(k)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class _Around:
     """What is around a statement: how often loops that are not spelled out take it, those that
     are, and the conditions."""
 
+    folding: Folding
     times: int
     spelled: frozenset[str]
     loops: tuple[tuple[str, int], ...] = ()
@@ -65,18 +67,18 @@ class _Around:
         may_hold = Varying(names, lambda here: substitute_in(guard, here) != NEVER)
         return replace(self, guards=(*self.guards, (names, may_hold)))
 
-    def copies(self, value: Value) -> Iterator[tuple[int, Value]]:
+    def copies(self, s: Store) -> Iterator[tuple[int, Value]]:
         """The value in all copies, once for those in which it is the same; how many they are."""
-        constants = deciding(value)
-        differ = constants.union(*(names for names, _ in self.guards))
+        value = self.folding.of(s, [var for var, _ in self.loops])
+        differ = value.names.union(*(names for names, _ in self.guards))
         same = self.times * prod(n for var, n in self.loops if var not in differ)
         names = [var for var, _ in self.loops if var in differ]
         found = Counter[tuple[tuple[str, int], ...]]()
         for choice in product(*(range(n) for var, n in self.loops if var in differ)):
             here = dict(zip(names, choice, strict=True))
             if all(may_hold.at(here) for _, may_hold in self.guards):
-                found[tuple((var, n) for var, n in here.items() if var in constants)] += same
-        return ((n, folded(value, dict(here))) for here, n in found.items())
+                found[tuple((var, n) for var, n in here.items() if var in value.names)] += same
+        return ((n, value.at(dict(here))) for here, n in found.items())
 
 
 def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
@@ -88,8 +90,8 @@ def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
             yield from _values(body, around.inside(s))
         case If(condition, body):
             yield from _values(body, around.under(condition))
-        case Store(_, _, value, _):
-            yield from around.copies(value)
+        case Store():
+            yield from around.copies(s)
 
 
 def _products(value: Value) -> int:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from ir.binding import bind_sizes
 from ir.errors import UserError
 from ir.nodes import Program
-from ir.terms import bind_sizes
 from rewrites.dims import Refused
 from rewrites.families import FAMILIES, Lowering, first, forms
 from rewrites.families import lower as lower_form

@@ -9,9 +9,9 @@ from operator import is_
 from typing import TypeVar, cast
 
 from ir.inside import terms_in, with_terms
-from ir.nat import Nat, Size, bind, names
+from ir.nat import Nat, names
 from ir.nodes import Expr, Get, Lam, Let, MakeTuple, Pattern, Var
-from ir.types import Array, Tuple, Type, Vector
+from ir.types import Type
 
 R = TypeVar("R")
 
@@ -35,7 +35,7 @@ def once(f: Callable[[Expr], R]) -> Callable[[Expr], R]:
     return remembered
 
 
-def _fields(e: Expr) -> tuple[str, ...]:
+def fields_of(e: Expr) -> tuple[str, ...]:
     names: tuple[str, ...] = getattr(type(e), "__match_args__", ())
     return names
 
@@ -223,81 +223,6 @@ def pattern_value(p: Pattern) -> Expr:
     return p if isinstance(p, Var) else MakeTuple(tuple(map(pattern_value, p)))
 
 
-def bind_sizes(e: Expr, values: Mapping[str, Size]) -> Expr:
-    """Give tuning parameters their values, in sizes and in types."""
-    memo: dict[int, Expr] = {}
-    wanted = values.keys()
-
-    def go(x: Expr) -> Expr:
-        key = id(x)
-        if key not in memo:
-            memo[key] = x if wanted.isdisjoint(_names_in(x)) else _bind_node(x, values, go)
-        return memo[key]
-
-    return go(e)
-
-
-def _bind_node(e: Expr, values: Mapping[str, Size], go: Callable[[Expr], Expr]) -> Expr:
-    new: list[object] = []
-    for name in _fields(e):
-        value = getattr(e, name)
-        if name == "pattern":
-            value = bind_pattern(value, values)
-        elif isinstance(value, Expr):
-            value = go(value)
-        elif isinstance(value, tuple):
-            value = tuple(go(v) if isinstance(v, Expr) else v for v in value)
-        elif isinstance(value, Nat):
-            value = bind(value, values)
-        elif isinstance(value, Array | Vector | Tuple):
-            value = bind_type(value, values)
-        new.append(value)
-    return type(e)(*new)
-
-
-def bind_pattern(p: Pattern, values: Mapping[str, Size]) -> Pattern:
-    """A pattern whose types have their sizes bound."""
-    if isinstance(p, Var):
-        return Var(p.name, bind_type(p.type, values))
-    return tuple(bind_pattern(part, values) for part in p)
-
-
-def bind_type(t: Type, values: Mapping[str, Size]) -> Type:
-    """A type whose sizes are bound."""
-    match t:
-        case Array(elem, n):
-            return Array(bind_type(elem, values), bind(n, values))
-        case Vector(scalar, n):
-            return Vector(scalar, bind(n, values))
-        case Tuple(parts):
-            return Tuple(tuple(bind_type(p, values) for p in parts))
-    return t
-
-
-@once
-def _names_in(e: Expr) -> frozenset[str]:
-    """The tuning parameters that occur in the sizes and the types of e."""
-    own = [variable.type for variable in variables(e.pattern)] if isinstance(e, Lam | Let) else []
-    values = [getattr(e, name) for name in _fields(e) if name != "pattern"]
-    return frozenset().union(
-        *(names(v) for v in values if isinstance(v, Nat)),
-        *(names_of(v) for v in [*own, *values] if isinstance(v, Array | Vector | Tuple)),
-        *map(_names_in, children(e)),
-    )
-
-
-def names_of(t: Type) -> frozenset[str]:
-    """The tuning parameters that occur in a type."""
-    match t:
-        case Array(elem, n):
-            return names_of(elem) | names(n)
-        case Vector(_, n):
-            return names(n)
-        case Tuple(parts):
-            return frozenset().union(*map(names_of, parts))
-    return frozenset()
-
-
 def identity(t: Type) -> Lam:
     """x -> x"""
     return Lam(Var("x", t), Var("x", t))
@@ -306,5 +231,5 @@ def identity(t: Type) -> Lam:
 @once
 def size_names(e: Expr) -> frozenset[str]:
     """The tuning parameters that occur in the sizes of e."""
-    sizes = (value for name in _fields(e) if isinstance(value := getattr(e, name), Nat))
+    sizes = (value for name in fields_of(e) if isinstance(value := getattr(e, name), Nat))
     return frozenset().union(*map(names, sizes), *map(size_names, children(e)))

@@ -10,11 +10,12 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from ir.binding import bind_sizes
 from ir.errors import IllTyped
 from ir.inputs import Data, known, random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Binary, Expr, Lit, Program, Reduce, Unary
-from ir.terms import bind_sizes, children, subterms
+from ir.terms import children, subterms
 from ir.types import INT
 from ir.typing import size_of, type_of
 from rewrites.rule import Derivation

@@ -8,6 +8,7 @@ from math import prod
 
 from constraints.bytes import bytes_of
 from constraints.devices import MALI_G72, Profile
+from ir.binding import bind_sizes
 from ir.errors import IllTyped
 from ir.nat import Size, named
 from ir.nodes import (
@@ -35,7 +36,7 @@ from ir.nodes import (
     ToPrivate,
     Var,
 )
-from ir.terms import bind_sizes, identity, lam, lam2, let, subterms
+from ir.terms import identity, lam, lam2, let, subterms
 from ir.types import FLOAT, Array, Tuple, Type, Vector
 from ir.typing import elem_of, type_of
 

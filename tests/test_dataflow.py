@@ -15,13 +15,14 @@ from explore.bounds import products
 from explore.lowering import bound
 from explore.space import constraints, points
 from explore.traffic import traffic_bytes
+from ir.binding import bind_sizes
 from ir.inputs import cells_of, random_inputs
 from ir.inputs import known as known_size
 from ir.interpret import evaluate
 from ir.nat import bind
 from ir.nodes import Program, ToLocal
 from ir.parse import parse
-from ir.terms import bind_sizes, subterms
+from ir.terms import subterms
 from ir.typing import type_of
 from rewrites.dims import Refused
 from rewrites.families import forms, lower

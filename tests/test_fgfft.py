@@ -20,11 +20,11 @@ from explore.facts import multiplications
 from explore.measure import EPSILON
 from explore.reference import relative_error
 from explore.space import points
+from ir.binding import bind_sizes
 from ir.inputs import random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
-from ir.terms import bind_sizes
 from rewrites.dims import Refused
 from rewrites.families import Lowering, first, forms, lower
 from rewrites.small import small_values

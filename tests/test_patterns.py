@@ -7,7 +7,7 @@ import pytest
 
 from codegen.compile import generate
 from codegen.condition import NEVER, less, substitute_in
-from codegen.constant import folded
+from codegen.constant import Folding, folded
 from codegen.expand import layouts, spelled_loops
 from codegen.expressions import Expressions
 from codegen.index import Index, var
@@ -73,7 +73,9 @@ def expressions(s: Store) -> Expressions:
     kernel = around(nest(s))
     spelled = spelled_loops(kernel)
     kept = layouts(kernel.body, spelled)
-    return Expressions(kept, {ACC: register_names(ACC, 1, set())}, Naming(set(), spelled=spelled))
+    return Expressions(
+        kept, {ACC: register_names(ACC, 1, set())}, Naming(set(), spelled=spelled), Folding()
+    )
 
 
 def nest(*inner: Statement) -> Block:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from ir.binding import bind_sizes
 from ir.inside import with_terms
 from ir.nodes import Expr, Lit, Map, MapSeq, Var
 from ir.parse import parse_file
-from ir.terms import bind_sizes, children, lam, shared, subterms
+from ir.terms import children, lam, shared, subterms
 from ir.types import FLOAT, INT, Array
 from rewrites.families import LOWERING, first
 from rewrites.laws_map import split_map
