@@ -44,7 +44,7 @@ def _by_windows(e: Expr, p: Products, found: Sequence[Rows]) -> Expr | None:
     along, across = [r.along for r in found], [r.across for r in found]
     own = [[i for i in outer if i in uses(a.coordinates)] for a in (x, g)]
     planes = _planes(x, along, own[0], [(r.first, r.row) for r in found])
-    taps = _planes(g, across, own[1], [(0, r.v.size) for r in found])
+    taps = _planes(g, across, own[1], [(r.start, r.v.size) for r in found])
     if not is_number(planes, len(own[0]) + len(found)):
         return None
     made = partial(_windowed, [r.v.size for r in found])

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from ir.inputs import shape_of
 from ir.nodes import Binary, Expr, Join, Lam, Lit, Map, Reduce, Split, Transpose, Var
@@ -96,6 +97,11 @@ class Rows:
     sums: tuple[Index, ...]  # the others
 
     @property
+    def start(self) -> int:
+        """The first tap's place in a row of g."""
+        return self.g.coordinates[self.across].constant
+
+    @property
     def phased(self) -> bool:
         """Whether a row is in phases, one for each remainder of the step, which are summed up; if
         nothing else is, one phase will do."""
@@ -135,6 +141,7 @@ class Rows:
 
     def kernel(self, gs: Expr) -> Expr:
         """A row of g: its gaps filled with zeros, one row for each remainder."""
+        gs = widened(gs, -self.start, self.start + self.v.size - size_of(gs))
         if self.gap > 1:
             singles = Split(1, gs)
             apart = lam("tap", elem_of(singles), lambda c: widened(c, 0, self.gap - 1))
@@ -151,7 +158,34 @@ def rows_of(p: Products) -> Rows:
     found = [r for x, g in (p.operands, p.operands[::-1]) for r in _rows(p, x, g)]
     if not found:
         raise NoAccess("no windows that slide along an operand, with a kernel for all of them")
-    return max(found, key=lambda r: (r.v.size > 1, r.along))
+    rows = max(found, key=lambda r: (r.v.size > 1, r.along))
+    return reduce(_reached, rows.sums, rows)
+
+
+def _reached(r: Rows, i: Index) -> Rows:
+    """The same sum without the steps in which every row is one of zeros, outside of its array."""
+    steps = _inside(r, i)
+    left = Index(i.name, len(steps))
+
+    def later(c: Affine) -> Affine:
+        terms = tuple((left if j == i else j, k) for j, k in c.terms)
+        return replace(c, terms=terms, constant=c.constant + dict(c.terms).get(i, 0) * steps.start)
+
+    x, g = (Access(a.base, tuple(map(later, a.coordinates))) for a in (r.x, r.g))
+    return replace(r, x=x, g=g, sums=tuple(left if j == i else j for j in r.sums))
+
+
+def _inside(r: Rows, i: Index) -> range:
+    """The steps of a sum in which each coordinate may be in its array; all of them if none is."""
+    first, last = 0, i.size
+    for a in (r.x, r.g):
+        for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
+            rest = replace(c, terms=tuple((j, k) for j, k in c.terms if j != i))
+            k = dict(c.terms).get(i, 0)
+            if k > 0 and all(n > 0 for _, n in c.terms):
+                first = max(first, -(rest.last // k))
+                last = min(last, (size - 1 - rest.constant) // k + 1)
+    return range(first, last) if first < last else range(i.size)
 
 
 def slid_along(p: Products) -> list[Rows]:
@@ -162,10 +196,8 @@ def slid_along(p: Products) -> list[Rows]:
 
 def slides_again(p: Products, r: Rows) -> bool:
     """Whether windows of more than one place slide along another dimension, too."""
-    x, g = (Access(a.base, others(a, n)) for a, n in ((r.x, r.along), (r.g, r.across)))
-    maps, sums = (tuple(i for i in ids if i not in (r.w, r.v)) for ids in (p.maps, p.sums))
-    rest = Products(maps, sums, (x, g))
-    return any(again.v.size > 1 for again in (*_rows(rest, x, g), *_rows(rest, g, x)))
+    again = (one for x, g in (p.operands, p.operands[::-1]) for one in _rows(p, x, g))
+    return any(one.v.size > 1 for one in again if one.w != r.w)
 
 
 def _rows(p: Products, x: Access, g: Access) -> Iterator[Rows]:
@@ -182,7 +214,7 @@ def _along(p: Products, x: Access, g: Access, along: int, w: Index, v: Index) ->
     single = frozenset(i for i in p.sums if i.size == 1 and i != v)
     x, g = _without(x, single), _without(g, single)
     across = [n for n, c in enumerate(g.coordinates) if v in dict(c.terms)]
-    alone = len(across) == 1 and g.coordinates[across[0]] == index(v)
+    alone = len(across) == 1 and g.coordinates[across[0]].terms == index(v).terms
     if alone and _uses(x, w) == _uses(x, v) == 1 and _uses(g, w) == 0:
         at = x.coordinates[along]
         step, gap = dict(at.terms)[w], dict(at.terms)[v]

@@ -43,7 +43,7 @@ from rewrites.strategy import seq
 def windows_of_rows(g: Terms) -> Expr:
     """A sum of products over windows in one dimension or two, with a step, a gap, and padding."""
     k, s, d, p, c = g.size(1, 3), g.size(1, 3), g.size(1, 2), g.size(0, 2), g.size(1, 2)
-    w, n = d * (k - 1) + 1 + g.size(0, 4), g.size(1, 2)
+    w, n = max(1, d * (k - 1) + 1 - 2 * p) + g.size(0, 4), g.size(1, 2)
     channels = parse(
         "f(weights : [[[[float]C]K]K]M, image : [[[float]C]W]W) = "
         "map(rows -> map(window -> map(kernel -> "

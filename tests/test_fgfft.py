@@ -100,6 +100,29 @@ def test_each_row_is_transformed_once() -> None:
     assert rows[Role.PACKED] == m * c * k
 
 
+@pytest.mark.parametrize(
+    ("h", "k", "p", "s", "steps"),
+    [(1, 7, 3, 1, 1), (2, 7, 3, 1, 3), (2, 7, 3, 2, 2), (5, 3, 1, 1, 3)],
+)
+def test_products_with_rows_that_are_zeros_for_all_results_are_not_made(
+    h: int, k: int, p: int, s: int, steps: int
+) -> None:
+    """A step for each row of the kernel that some window has on a row of the image: each a product
+    of complex numbers for every row of results, kernel, channel and frequency."""
+    sizes = {"n": 1, "c": 4, "m": 4, "h": h, "k": k, "s": s, "p": p}
+    _, found = lowered(sizes)
+    made = generated(found, block_size=1, num_blocks=1).kernels[-1]
+    results = (h + 2 * p - k) // s + 1
+    frequencies = next_power(max(-(-(h + p) // s), -(-k // s), results)) // 2 + 1
+    products = 4 * 4 * 4 * results * steps * s * frequencies
+    others = multiplications([made]) - products
+    assert 0 <= others < products / steps / s
+
+
+def next_power(n: int) -> int:
+    return 1 << (n - 1).bit_length()
+
+
 def test_each_row_of_results_is_transformed_back_once() -> None:
     """N M Q sums of products, Q rows of results, and one kernel that transforms them."""
     n, m, h, k = 2, 4, 13, 5
