@@ -109,7 +109,7 @@ def tasks(
     several = [f for f, names in known.items() if len(names) > 1]
     for family, names in known.items():
         share = max(1, budget // max(1, len(several)))
-        chosen = _chosen(names, share, seed, family)
+        chosen = _chosen(names, share, Random(f"{seed} {family}"), profile.dedicated_local)
         points = -(-share // len(chosen))
         found += [
             Derive(program, family, n, profile, max(LEAST, points), seed, max_memory, domain)
@@ -118,13 +118,13 @@ def tasks(
     return found
 
 
-def _chosen(names: list[str], share: int, seed: int, family: str) -> list[str]:
+def _chosen(names: list[str], share: int, random: Random, dedicated: bool) -> list[str]:
     """All forms, or with a small budget some, by their weights: each is worth a few points."""
     most = max(4, share // 40)
     if len(names) <= most:
         return names
-    random = Random(f"{seed} {family}")
-    drawn = {n: random.random() ** (1 / weight(n)) for n in names[1:]}  # Efraimidis, Spirakis 2006
+    weights = {n: weight(n, dedicated) for n in names[1:]}
+    drawn = {n: random.random() ** (1 / w) for n, w in weights.items()}  # Efraimidis, Spirakis 2006
     kept = set(sorted(drawn, key=drawn.__getitem__, reverse=True)[: most - 1])
     return [n for i, n in enumerate(names) if i == 0 or n in kept]
 

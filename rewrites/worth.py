@@ -85,9 +85,14 @@ TRIED["io-optimal"] = {
 OFTENER = {"relaid": 4.0, "flipped": 0.5, "room": 0.5, "im2col": 0.5, "mec": 0.5, "im2win": 0.5}
 
 
-def weight(form: str) -> float:
-    """How often a form is tried, beside others."""
-    return prod(OFTENER.get(word, 1.0) for word in form.split())
+STAGED = 0.125  # of forms that copy tiles where local memory is ordinary memory: on a CPU
+
+
+def weight(form: str, dedicated_local: bool = True) -> float:
+    """How often a form is tried, beside others of its family."""
+    words = form.split()
+    staged = STAGED if "blocked" in words and not dedicated_local else 1.0
+    return staged * prod(OFTENER.get(word, 1.0) for word in words)
 
 
 # What a work-item keeps in registers, and the vectors that it is made of.

@@ -47,6 +47,16 @@ def test_most_forms_that_are_tried_keep_constants_in_the_order_in_which_they_are
     assert any("relaid" not in words for words in chosen[1:])
 
 
+def test_forms_that_copy_tiles_are_tried_less_where_local_memory_is_ordinary_memory() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift")
+
+    def staged(profile: Profile) -> int:
+        seeds = (tasks(program, profile, families=["im2col"], budget=300, seed=n) for n in range(8))
+        return sum("blocked" in task.form for todo in seeds for task in todo[1:])
+
+    assert 2 * staged(CPU) < staged(H200)
+
+
 def test_on_a_gpu_other_work_items_hide_latencies() -> None:
     assert min(blocks(H200, "relaid"))[0] < 8
 

@@ -125,8 +125,10 @@ def replicated(shape: dict[str, int], panel: int) -> int:
     n, step = shape["R"], shape["S"]
     windows = (shape["W"] + 2 * shape["P"] - n) // step + 1
     dense = windows - 1 + -(-n // step)  # of each `step`-th element, those that are in a window
-    rows = -(-shape["M"] * windows // panel) * panel
-    return rows * n * shape["C"] * step * dense
+    down = (shape["H"] + 2 * shape["P"] - n) // step
+    first, last = max(0, shape["P"] - step * down), min(n, shape["P"] + shape["H"])
+    rows = -(-shape["M"] * windows // panel) * panel  # of the kernel's, those that are on an image
+    return rows * (last - first) * shape["C"] * step * dense
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: " ".join(f"{k}{v}" for k, v in s.items()))
