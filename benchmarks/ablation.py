@@ -9,14 +9,17 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from layers import device_here
 
-from codegen.compile import generate
+from codegen.compile import Generated, generate
+from codegen.footprint import footprint
 from codegen.plan import Plan
 from codegen.prove import demand_proofs
+from codegen.tree import Space
 from constraints.devices import Profile
 from constraints.infer import infer
 from explore.front import usable
@@ -24,7 +27,7 @@ from explore.lowering import bound, lowering
 from explore.measure import Again, Measure
 from explore.options import Options
 from explore.point import settled
-from explore.records import Failed, Record
+from explore.records import Failed, Record, Variant
 from explore.run import Run, Source, device_pool
 from explore.target import profile_of
 from explore.worker import Pool
@@ -48,10 +51,11 @@ def _one_result(form: str, point: Mapping[str, int]) -> Point:
     return form, {name: 1 if name in sides else n for name, n in point.items()}
 
 
+VECTORS = "vector loads"
 # What the paper on im2win calls its optimizations, and what ours without them is.
 PARTS: dict[str, Callable[[str, Mapping[str, int]], Point]] = {
     "micro-kernel": _one_result,
-    "vector loads": _without_words("relaid", "along"),
+    VECTORS: _without_words("relaid", "along"),
     "prefetch": _without_words("ahead"),
 }
 
@@ -65,37 +69,55 @@ class Cost:
     note: str = ""
 
 
-def has(part: str, record: Record) -> bool:
-    """Whether removing a part changes anything."""
-    v = record.variant
-    return PARTS[part](v.form, dict(v.parameters)) != (v.form, dict(v.parameters))
+def has(part: str, program: Program, variant: Variant) -> bool:
+    """Whether removing a part takes away what it is named for."""
+    point = dict(variant.parameters)
+    if PARTS[part](variant.form, point) == (variant.form, point):
+        return False
+    return part != VECTORS or loads_vectors(
+        _generated(program, variant.family, variant.form, point)
+    )
 
 
-def whole(records: Sequence[Record]) -> Record:
+def loads_vectors(made: Generated) -> bool:
+    """Whether kernels that run load vectors from global memory."""
+    launches = zip(made.kernels, made.plan.kernels, strict=True)
+    accesses = (a for k, l in launches if not l.prepack for a in footprint(k).accesses)
+    return any(a.width > 1 and not a.writes and a.memory.space is Space.GLOBAL for a in accesses)
+
+
+def whole(program: Program, records: Sequence[Record]) -> Record:
     """The fastest of those with the most parts."""
     found = usable(records)
     if not found:
         raise UserError("no variant ran to the end")
-    most = max(sum(has(part, r) for part in PARTS) for r in found)
-    full = [r for r in found if sum(has(part, r) for part in PARTS) == most]
+    parts = {r.variant.id: sum(has(p, program, r.variant) for p in PARTS) for r in found}
+    most = max(parts.values())
+    full = [r for r in found if parts[r.variant.id] == most]
     return min(full, key=lambda r: r.time_ns or float("inf"))
 
 
 def ablation(run: Run) -> tuple[Record, list[Cost]]:
     """The fastest variant with all parts, and what each costs it; kept beside the run."""
-    record, file = whole(run.records), run.folder / "ablation.json"
+    program = _program(run)
+    record, file = whole(program, run.records), run.folder / "ablation.json"
     if file.is_file():
         return record, [Cost(**cost) for cost in json.loads(file.read_text())]
-    costs = list(_measured(run, record))
+    costs = list(_measured(run, program, record))
     kept = [{"part": c.part, "times": c.times, "note": c.note} for c in costs]
     file.write_text(json.dumps(kept))
     return record, costs
 
 
-def _measured(run: Run, record: Record) -> Iterator[Cost]:
+def _program(run: Run) -> Program:
     environment = run.environment
     options = Options.from_json(environment.options)
-    program = Source(environment.program, environment.name).program(options)
+    return Source(environment.program, environment.name).program(options)
+
+
+def _measured(run: Run, program: Program, record: Record) -> Iterator[Cost]:
+    environment = run.environment
+    options = Options.from_json(environment.options)
     device = device_here(environment)
     made = {part: _made(program, record, part, profile_of(device)) for part in PARTS}
     with ExitStack() as stack:
@@ -108,17 +130,28 @@ def _measured(run: Run, record: Record) -> Iterator[Cost]:
 
 def _made(program: Program, record: Record, part: str, profile: Profile) -> Plan | str:
     """The variant without a part, or why there is none: only what is not legal is refused."""
-    if not has(part, record):
+    variant = record.variant
+    if not has(part, program, variant):
         return "it has none"
-    form, point = PARTS[part](record.variant.form, dict(record.variant.parameters))
+    form, point = PARTS[part](variant.form, dict(variant.parameters))
     try:
-        low = lowering(program, record.variant.family, form)
-        settled(infer(low.program, profile), point, record.variant.family)
-        made = generate(bound(low.program, point), max_work_group=profile.group_items)
+        settled(infer(_lowered(program, variant.family, form), profile), point, variant.family)
+        made = _generated(program, variant.family, form, point, profile.group_items)
         demand_proofs(made.kernels)
     except (UserError, Unsupported) as reason:
         return str(reason)
-    return made.plan
+    return "some stay" if part == VECTORS and loads_vectors(made) else made.plan
+
+
+@lru_cache(maxsize=64)
+def _lowered(program: Program, family: str, form: str) -> Program:
+    return lowering(program, family, form).program
+
+
+def _generated(
+    program: Program, family: str, form: str, point: Mapping[str, int], items: int = 4096
+) -> Generated:
+    return generate(bound(_lowered(program, family, form), point), max_work_group=items)
 
 
 def _checked(worker: Worker, plan: Plan | str) -> str:

@@ -287,3 +287,5 @@ if __name__ == "__main__":
         main()
     except UserError as error:
         sys.exit(f"{error}")
+    except KeyboardInterrupt:
+        sys.exit("stopped; the same command goes on from here")

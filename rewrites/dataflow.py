@@ -12,7 +12,7 @@ from functools import partial
 
 from ir.nat import Size, named
 from ir.nodes import Expr, Level, Reduce, Zip
-from ir.typing import type_of
+from ir.typing import size_of, type_of
 from rewrites.alone import one_each
 from rewrites.block import on_reduction, parallel, split_innermost, trips
 from rewrites.dims import Dims, Refused, classify, reduction, shared_by_groups
@@ -29,7 +29,7 @@ from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, rounded, sort
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth, has_reduction
-from rewrites.spine import inside, kernels
+from rewrites.spine import inside, kernels, nest
 from rewrites.strategy import at, attempt, child, choice, seq
 
 LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
@@ -51,6 +51,10 @@ def _kernel(ahead: bool, e: Expr) -> Rewritten | None:
     dims = classify(e)
     if not dims.rows or not dims.columns:
         raise Refused("no operand is shared between results: nothing to keep on chip")
+    if all(size_of(nest(e)[d].xs) == 1 for d in dims.rows):
+        raise Refused(
+            "one output channel: vectors round it up to two, and blocks move twice as much"
+        )
     sums = trips(reduction(e))
     done = choice(*(seq(*_steps(ahead, dims, len(sums), c)) for c in reversed(range(len(sums)))))(e)
     if done is None:

@@ -178,6 +178,15 @@ def test_it_is_proved_and_computes_the_program(
     assert np.array_equal(result, np.asarray(evaluate(p, inputs)))
 
 
+@pytest.mark.parametrize("r", [1, 2, 3, 7])
+def test_one_output_channel_is_refused(r: int) -> None:
+    p = parse(CONV.format(n=1, w=13, p=0, r=r, s=1, c=5, m=1))
+    with pytest.raises(Refused, match="one output channel"):
+        lower(p, "io-optimal", forms(p, "io-optimal")[0])
+    two = parse(CONV.format(n=1, w=13, p=0, r=2, s=1, c=5, m=2))
+    assert points(lower(two, "io-optimal", forms(two, "io-optimal")[0]), H200, 1, 0)[0].count
+
+
 def test_sums_whose_operands_are_not_shared_are_refused() -> None:
     p = parse("p(xs : [[float]8]4) = map(row -> reduce(0.0, (a, x) -> a + x, row), xs)")
     with pytest.raises(Refused, match="nothing to keep on chip"):
