@@ -9,7 +9,9 @@ from ir.views import is_view
 from rewrites.block import unrolled_spine
 from rewrites.laws_fourier import (
     dft_of_two,
+    irdft_of_four,
     irdft_of_two,
+    rdft_of_four,
     rdft_of_two,
     split_dft,
     split_irdft,
@@ -24,6 +26,8 @@ divided: Strategy = exhaust(
     choice(
         rdft_of_two(),
         irdft_of_two(),
+        rdft_of_four(),
+        irdft_of_four(),
         dft_of_two(),
         split_rdft(),
         split_irdft(),

@@ -7,7 +7,7 @@ They hold of numbers; in floating point each stage of a transform adds its round
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 from ir.nat import Size
 from ir.nodes import (
@@ -20,6 +20,7 @@ from ir.nodes import (
     Join,
     Lam,
     Lit,
+    MakeArray,
     Map,
     PadEdge,
     Reduce,
@@ -188,6 +189,31 @@ def rdft_of_two(e: Generate) -> Expr | None:
 
 
 @rule(
+    "rdft 4 [a, b, c, d]  =  [s + t, (a - c, d - b), s - t],  s, t = a + c, b + d",
+    rounding=STAGE,
+)
+def rdft_of_four(e: Generate) -> Expr | None:
+    """Two halves without the zeros that are their imaginary parts."""
+    found = source(e, REAL)
+    if found is None or found[1] != 4:
+        return None
+    a, b, c, d = (At(i, found[0]) for i in range(4))
+    sums = _row(Binary("+", a, c), Binary("+", b, d))
+    turned = pair(Binary("-", a, c), Binary("-", d, b))
+
+    def row(s: Expr) -> Expr:
+        first, last = (pair(Binary(op, At(0, s), At(1, s)), ZERO) for op in "+-")
+        return _row(first, turned, last)
+
+    return let("s", sums, type_of(sums), row)
+
+
+def _row(*parts: Expr) -> Expr:
+    """[part, …]"""
+    return reduce(Concat, map(_one, parts))
+
+
+@rule(
     "irdft n zs  =  even, odd = irdft (n/2) of z + conj m and w (z - conj m),  m = mirrored zs",
     rounding=STAGE,
 )
@@ -216,3 +242,22 @@ def irdft_of_two(e: Generate) -> Expr | None:
         return None
     x, y = (component(0, At(i, found[0])) for i in (0, 1))
     return Concat(_one(Binary("+", x, y)), _one(Binary("-", x, y)))
+
+
+@rule(
+    "irdft 4 [x, y, z]  =  [s + 2 re y, t - 2 im y, s - 2 re y, t + 2 im y],  s, t = re x ± re z",
+    rounding=STAGE,
+)
+def irdft_of_four(e: Generate) -> Expr | None:
+    found = source(e, TO_REAL)
+    if found is None or found[1] != 4:
+        return None
+    x, y, z = (At(k, found[0]) for k in range(3))
+    ends = _row(*(Binary(op, component(0, x), component(0, z)) for op in "+-"))
+    twice = [Binary("*", Lit(2.0, FLOAT), component(i, y)) for i in (0, 1)]
+
+    def row(s: Expr) -> Expr:
+        signs = (("+", 0), ("-", 1), ("-", 0), ("+", 1))
+        return MakeArray(tuple(Binary(sign, At(i, s), twice[i]) for sign, i in signs))
+
+    return let("s", ends, type_of(ends), row)

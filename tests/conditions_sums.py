@@ -112,6 +112,8 @@ TRANSFORMS = [
     C(fourier.dft_of_two, "n is 2", *two(2, 4, dft)),
     C(fourier.rdft_of_two, "n is 2", *two(2, 4, rdft)),
     C(fourier.irdft_of_two, "n is 2", *two(2, 4, irdft)),
+    C(fourier.rdft_of_four, "n is 4", *two(4, 8, rdft)),
+    C(fourier.irdft_of_four, "n is 4", *two(4, 8, irdft)),
     C(fourier.split_rdft, "4 divides n", *two(4, 6, rdft)),
     C(fourier.split_irdft, "4 divides n", *two(4, 6, irdft)),
 ]

@@ -974,6 +974,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     paired.split_dft_tabled: split_dft,
     fourier.dft_of_two: plain(lambda g: a_dft(g, 2)),
     fourier.split_rdft: plain(an_rdft),
+    fourier.rdft_of_four: plain(lambda g: rdft(g.xs(FLOAT, 4), 4)),
+    fourier.irdft_of_four: plain(lambda g: irdft(g.xs(COMPLEX, 3), 4)),
     fourier.rdft_of_two: plain(lambda g: rdft(g.xs(FLOAT, 2), 2)),
     fourier.split_irdft: plain(an_irdft),
     out.hoist: hoist,

@@ -11,6 +11,7 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.prove import prove
 from codegen.runtime import Session
+from explore.facts import flops
 from ir.interpret import evaluate
 from ir.nodes import Expr, Level, Map, Param, Program, Var
 from ir.terms import lam
@@ -98,10 +99,15 @@ def test_every_law_on_the_way_to_a_fast_transform_keeps_its_meaning(name: str) -
             assert same_data(expected, found, d.rounding or 1.0)
 
 
-def test_a_transform_is_divided_until_two_are_left() -> None:
-    laws = [step.rule.law.split(",")[0] for step in derived(TRANSFORMS["rdft"](8)).steps]
+def test_a_transform_is_divided_until_four_are_left() -> None:
+    laws = [step.rule.law.split(",")[0] for step in derived(TRANSFORMS["rdft"](16)).steps]
     split = "rdft n  =  (e + w o"
-    assert laws[:3] == [split, split, "rdft 2 [x"]
+    assert laws[:3] == [split, split, "rdft 4 [a"]
+
+
+def test_a_transform_of_four_adds_no_zeros() -> None:
+    """Six additions; two transforms of two and a root are eight of complex numbers."""
+    assert flops(compiled("rdft", 4).kernels) == ROWS * 6
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
