@@ -7,7 +7,8 @@
 `strategies`: guided beside random, once a seed. `budgets`: the best of few variants beside the best
 of many. The fastest variants of the runs are then timed in turns, since times of different minutes
 do not compare. `replay` needs no device: strategies look for the best among the variants of a
-stored run; make it with `--strategy random`, or what it liked is all that there is to find.
+stored run, and the model ranks those that it has not learned from; make the run with `--strategy
+random`, or what it liked is all that there is to find.
 """
 
 import argparse
@@ -68,10 +69,14 @@ def budgets(given: argparse.Namespace) -> Iterator[str]:
 def replayed(given: argparse.Namespace) -> Iterator[str]:
     """Strategies on what a run has stored."""
     first = [r for r in Run(Path(given.what)).records if r.round == 0]
-    found = compare(Replay.of(first), range(given.seeds), given.variants)
-    yield f"{len(first)} variants; the best of {given.variants} over the best of all:"
-    for how, several in found.items():
-        yield f"{how}: {_spelled([ratio for ratio, _ in several])}"
+    stored, seeds = Replay.of(first), range(given.seeds)
+    for count in sorted({50, 100, given.variants}):
+        yield f"{len(first)} variants; the best of {count} over the best of all:"
+        for how, several in compare(stored, seeds, count).items():
+            yield f"{how}: {_spelled([ratio for ratio, _ in several])}"
+    for learned in (16, 50, 100, 200):
+        ranked = [stored.rank_correlation(learned, seed) for seed in seeds]
+        yield f"rank correlation after {learned} variants: {_spelled(ranked)}"
 
 
 def explored(given: argparse.Namespace, name: str, **options: object) -> Run:

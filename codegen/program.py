@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from codegen.runtime import Session
 
 GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
+COLD = 4.0  # times slower, and as many nanoseconds: so slow that neither a cold start nor another
+BRIEF = 20e6  # process can be the reason; what is quicker is soon run again
 
 
 @dataclass(slots=True)
@@ -133,7 +135,7 @@ class Program:
             samples.append(self.session.device_ns(self._run(turn, checking=False)))
             gave_up = _hopeless([sum(sample) for sample in samples], ceiling)
             late = time.monotonic() > deadline
-        kept = samples[min(warmup, len(samples) - 1) :]
+        kept = [min(samples, key=sum)] if gave_up else samples[min(warmup, len(samples) - 1) :]
         return _timing(self.plan, kept, self.prepack_ns, gave_up)
 
     def unchecked(self) -> "Program":
@@ -234,8 +236,13 @@ class Program:
 
 
 def _hopeless(totals: list[int], ceiling: float) -> bool:
-    """Too slow on three runs, or so slow on the first that a cold start cannot be the reason."""
-    return min(totals) > (ceiling if len(totals) >= 3 else 4 * ceiling)
+    """Too slow on three runs, or so slow on the first that it will not be quick on others."""
+    return min(totals) > ceiling if len(totals) >= 3 else slow_at_once(min(totals), ceiling)
+
+
+def slow_at_once(ns: float, ceiling: float) -> bool:
+    """Whether one run shows that others would be slower than this too."""
+    return ns > max(BRIEF, COLD * ceiling)
 
 
 def _timing(plan: Plan, samples: list[list[int]], prepack_ns: float, gave_up: bool) -> Timing:

@@ -25,6 +25,10 @@ class Profile:
     private_words: int  # 32-bit words a work-item keeps before it spills
     memory_bytes: int
     buffer_bytes: int  # of one allocation
+    # What a core keeps at once, of all its work-groups: items, their 32-bit words, local memory.
+    resident_items: int
+    resident_words: int
+    resident_bytes: int
     code: int = 1 << 14  # operations of a kernel once its loops are unrolled
     quick_code: int = 1 << 14  # as many compile quickly; more is tried only where it must be
     vector_widths: tuple[int, ...] = (2, 3, 4, 8, 16)
@@ -46,11 +50,15 @@ MALI_G72 = Profile(
     private_words=64,
     memory_bytes=4 * GIB,
     buffer_bytes=1 * GIB,
+    resident_items=384,
+    resident_words=384 * 64,
+    resident_bytes=32 * KIB,
 )
 
 MALI_G76 = replace(MALI_G72, name="mali-g76", cores=10)
 
-# CUDA programming guide, compute capability 9.0: 255 registers a thread, 65,535 groups in y and z.
+# CUDA programming guide, compute capability 9.0: 255 registers a thread, 65,535 groups in y and z;
+# a multiprocessor keeps 2,048 threads, 65,536 registers, 227 KiB of shared memory.
 H200 = Profile(
     name="h200",
     group_items=1024,
@@ -62,6 +70,9 @@ H200 = Profile(
     private_words=255,
     memory_bytes=139 * GIB,
     buffer_bytes=34 * GIB,
+    resident_items=2048,
+    resident_words=1 << 16,
+    resident_bytes=227 * KIB,
 )
 
 
@@ -72,7 +83,8 @@ def results_of_cpu(vector: int) -> tuple[int, int]:
 
 
 # A CPU runtime: private arrays that spill stay in the first-level cache, and may take 8 KiB of it,
-# as a transform of 256 numbers and the sum of its products do.
+# as a transform of 256 numbers and the sum of its products do. A core goes through one group after
+# the other, and through the items of a group: it keeps one at a time.
 CPU = Profile(
     name="cpu",
     group_items=4096,
@@ -84,6 +96,9 @@ CPU = Profile(
     private_words=2048,
     memory_bytes=4 * GIB,
     buffer_bytes=1 * GIB,
+    resident_items=1,
+    resident_words=2048,
+    resident_bytes=32 * KIB,
     vector=16,
     results=results_of_cpu(16),
 )

@@ -16,6 +16,7 @@ from constraints.kernels import Kernel, kernels, parallel
 from constraints.lives import Live, Space, live_sets
 from constraints.place import brief
 from constraints.terms import value_at
+from constraints.work import Work, work
 from ir.nat import Size
 from ir.nodes import Expr, Level, Program
 from ir.terms import once
@@ -46,6 +47,7 @@ class KernelQuantities:
     local_bytes: Peak
     private_bytes: Peak
     code: Amount
+    work: Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def _of_term(term: Expr) -> KernelQuantities:
         _bytes(sets, Space.LOCAL),
         _bytes(sets, Space.PRIVATE),
         Amount(code(term), brief(term)),
+        work(term),
     )
 
 

@@ -14,7 +14,7 @@ from codegen.prove import demand_proofs
 from codegen.runtime import open_device
 from explore.environment import Environment
 from explore.lowering import family_named
-from explore.options import Options
+from explore.options import Options, demand_whole
 from explore.peers import peer_named
 from explore.point import lowered_at
 from explore.records import Record
@@ -76,13 +76,15 @@ def compile(
     parameters: Mapping[str, int] | None = None,
     *,
     form: str | None = None,
-    device: str | Device | None = None,
+    device: str | int | Device | None = None,
 ) -> Compiled:
     """One variant, checked against the device's constraints; parameters left out are chosen."""
-    core = program_of(program)
-    found = device if isinstance(device, Device) else choose(device)
+    core, point = program_of(program), dict(parameters or {})
+    for name, value in point.items():
+        demand_whole(f"parameter {name}", value)
+    found = device_meant(device)
     limits = profile_of(found)
-    concrete, _ = lowered_at(core, family, form, parameters or {}, limits)
+    concrete, _ = lowered_at(core, family, form, point, limits)
     made = generate(concrete, max_work_group=limits.group_items)
     demand_proofs(made.kernels)
     names = tuple(p.var.name for p in core.params)
@@ -93,7 +95,7 @@ def explore(
     program: Written,
     *,
     variants: int = 1000,
-    device: str | Device | None = None,
+    device: str | int | Device | None = None,
     seed: int = 0,
     families: Sequence[str] = (),
     max_memory: str | int | None = None,
@@ -106,18 +108,18 @@ def explore(
 ) -> Run:
     """Build, check and measure variants of a program; the run they are kept in."""
     core = program_of(program)
-    found = device if isinstance(device, Device) else choose(device)
     options = Options(
         variants=variants,
         seed=seed,
-        families=tuple(map(family_named, families)),
+        families=tuple(map(family_named, _names("families", families))),
         max_memory=parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory,
         max_error=max_error,
         time_limit_s=parse_seconds(time_limit) if isinstance(time_limit, str) else time_limit,
         jobs=jobs,
         strategy=strategy,
-        against=tuple(map(peer_named, against)),
+        against=tuple(map(peer_named, _names("against", against))),
     )
+    found = device_meant(device)
     folder = new_folder(core.name) if out is None else Path(out)
     source = Source(show(core), core.name)
     run, _ = start(source, options, Target(profile_of(found), found), folder)
@@ -135,3 +137,19 @@ def program_of(program: Written) -> Program:
             from ir.parse import parse
 
             return parse(program)
+        case _:
+            found = type(program).__name__
+            raise UserError(f"expected a program, its text or the path of its file, found {found}")
+
+
+def device_meant(device: str | int | Device | None) -> Device:
+    """A device, by itself, its number or part of its name; or the one that is best."""
+    if isinstance(device, Device):
+        return device
+    return choose(None if device is None else str(device))
+
+
+def _names(what: str, given: Sequence[str]) -> Sequence[str]:
+    if isinstance(given, str):
+        raise UserError(f"{what}: expected a list of names, found {given!r}")
+    return given

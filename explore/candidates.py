@@ -41,6 +41,11 @@ class Form:
     system: System
     known: Quantities
     block: Size | None  # the results of a work-group
+    profile: Profile
+
+    def variant(self, point: Point) -> Variant:
+        """One of its points."""
+        return variant_at(self.family, self.name, self.block, point, self.known, self.profile)
 
 
 @dataclass(slots=True)
@@ -92,7 +97,7 @@ class Candidates:
         for number in numbers:
             for n, point in self._around(number):
                 form = self.forms[n]
-                variant = variant_at(form.family, form.name, form.block, point, form.known)
+                variant = form.variant(point)
                 if variant.id not in self.ids:
                     self.ids.add(variant.id)
                     self.variants.append(variant)
@@ -170,7 +175,9 @@ def gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Ca
 
 def _form(d: Derived) -> Form:
     program = pickle.dumps(d.program)
-    return Form(d.family, d.form, program, d.steps, d.rounding, d.system, d.known, d.block)
+    return Form(
+        d.family, d.form, program, d.steps, d.rounding, d.system, d.known, d.block, d.profile
+    )
 
 
 def _nothing(program: Program, options: Options, skipped: Sequence[tuple[str, str]]) -> str:

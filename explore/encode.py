@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from explore.records import Variant
 
 Floats = NDArray[np.float64]
+LEAST = 2.0**-10  # added to a feature, so that none has a logarithm of 0
 
 
 def matrix(variants: Sequence[Variant]) -> tuple[list[str], Floats]:
-    """Column names and rows: parameters in log2, what is stored and the family as 0 or 1, features.
+    """Column names and rows: parameters and features in log2 (the trees draw their thresholds
+    evenly), what is stored and the family as 0 or 1.
 
     A parameter that a variant does not have is -1, which trees split off.
     """
@@ -45,7 +47,7 @@ def _row(variant: Variant) -> dict[str, float]:
         **{f"stored={view}": 1.0 for view in variant.stored},
         **{f"form={word}": 1.0 for word in variant.form.split()},
         **{f"parameter {name}": math.log2(1 + abs(n)) for name, n in variant.parameters},
-        **{f"feature {name}": value for name, value in variant.features},
+        **{f"feature {name}": math.log2(LEAST + value) for name, value in variant.features},
     }
 
 

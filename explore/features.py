@@ -1,10 +1,21 @@
-"""What is known of a candidate before it is built: what the search's cost model learns from."""
+"""What is known of a candidate before it is built: what the search's cost model learns from.
+
+All of it follows from sizes that every lowered program has, whatever its family: nothing is left
+out for some. What does not matter on a device, such as how many groups share a unit of a CPU, is
+one number for all.
+"""
 
 from collections.abc import Mapping
-from math import prod
+from dataclasses import astuple, dataclass
+from math import ceil
 
-from constraints.quantities import Dims, KernelQuantities, Peak, Quantities, peak_at
+from constraints.devices import Profile
+from constraints.quantities import KernelQuantities, Quantities, peak_at
 from constraints.terms import value_at
+from constraints.work import total_at
+from explore.cost import ESTIMATE, estimate
+from explore.occupancy import Use, use_at
+from ir.nat import Size
 
 
 def memory_at(known: Quantities, point: Mapping[str, int]) -> int:
@@ -17,35 +28,67 @@ def code_at(known: Quantities, point: Mapping[str, int]) -> int:
     return max(peak_at((k.code,), point) for k in known.kernels)
 
 
-def features_at(known: Quantities, point: Mapping[str, int]) -> dict[str, float]:
-    """Of the whole program, and of its main kernel: the one with most code."""
+def features_at(known: Quantities, point: Mapping[str, int], device: Profile) -> dict[str, float]:
+    """Of all kernels that run, and of the main one: that with most operations."""
     runs = [k for k in known.kernels if not k.prepack]
-    main = max(runs, key=lambda k: value_at(k.code.size, point))
-    items, groups = _items(main, point), _groups(main, point)
-    return {
+    done = [done_at(k, point) for k in runs]
+    main = runs[max(range(len(runs)), key=lambda n: done[n].operations)]
+    total = Done(*map(sum, zip(*map(astuple, done), strict=True)))
+    features = {
         "kernels": float(len(runs)),
         "memory": float(memory_at(known, point)),
         "workspace": float(peak_at(known.workspace_bytes, point)),
-        "group items": float(items),
-        "groups": float(groups),
-        "threads": float(items * groups),
-        "local bytes": float(peak_at(main.local_bytes, point)),
-        "private bytes": float(peak_at(main.private_bytes, point)),
         "code": float(value_at(main.code.size, point)),
+        **total.features(),
+        **filled(use_at(main, point, device), device),
     }
+    return features | {ESTIMATE: estimate(features, device)}
 
 
-def _items(k: KernelQuantities, point: Mapping[str, int]) -> int:
-    return _volume(k.items, point)
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is done in all, as `constraints.work` counts it."""
+
+    operations: int
+    instructions: int
+    words: int
+    loads: int
+    moved: int
+    staged: int
+
+    def features(self) -> dict[str, float]:
+        return {
+            "operations": float(self.operations),
+            "instructions": float(self.instructions),
+            "vector width": self.operations / max(1, self.instructions),
+            "words": float(self.words),
+            "loads": float(self.loads),
+            "bytes moved": float(self.moved),
+            "staged": float(self.staged),
+            "intensity": self.operations / max(1, self.moved),
+            "reuse of words": self.operations / max(1, self.words),
+            "reuse of loads": self.instructions / max(1, self.loads),
+        }
 
 
-def _groups(k: KernelQuantities, point: Mapping[str, int]) -> int:
-    return _volume(k.groups, point) * _volume(k.global_items, point)
+def done_at(k: KernelQuantities, point: Mapping[str, int]) -> Done:
+    """Of one kernel at a point."""
+    known, w = dict[Size, int](), k.work
+    totals = (w.operations, w.instructions, w.words, w.loads, w.moved, w.staged)
+    return Done(*(total_at(total, point, known) for total in totals))
 
 
-def _volume(dims: Dims, point: Mapping[str, int]) -> int:
-    return prod(_length(peak, point) for peak in dims)
-
-
-def _length(peak: Peak, point: Mapping[str, int]) -> int:
-    return max(1, peak_at(peak, point))
+def filled(use: Use, device: Profile) -> dict[str, float]:
+    """How a kernel's work-groups fill a device."""
+    rounds = use.groups / (device.cores * use.resident)
+    return {
+        "group items": float(use.items),
+        "groups": float(use.groups),
+        "threads": float(use.items * use.groups),
+        "local bytes": float(use.local_bytes),
+        "private bytes": float(use.private_bytes),
+        "resident groups": float(use.resident),
+        "occupancy": min(1.0, use.resident * use.items / device.resident_items),
+        "rounds": rounds,
+        "tail": rounds / ceil(rounds),
+    }

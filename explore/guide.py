@@ -1,12 +1,14 @@
 """The search over a run's candidates: which strata it sees first, and how long its rounds are."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from explore.cost import ESTIMATE
 from explore.encode import Floats, matrix, rows, strata
 from explore.records import Variant
-from explore.search import Search, Strategy
+from explore.search import Known, Search, Strategy
 
 Near = Callable[[Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
 
@@ -19,24 +21,30 @@ def search_over(
     budget: int,
     near: Near | None = None,
 ) -> Search:
-    """At most a quarter of the budget goes to strata in turn; then rounds are guided. `near` gives
-    further variants, and their memory, that are close to those of some numbers."""
-    names, known = matrix(variants)
+    """A few strata come first; then rounds are guided, and the strata of at most a quarter of the
+    budget have their turns in them. `near` gives further variants, and their memory, that are close
+    to those of some numbers."""
+    names, features = matrix(variants)
 
-    def grow(parents: Sequence[int]) -> tuple[Floats, Floats]:
+    def grow(parents: Sequence[int]) -> Known:
         assert near is not None
         more, theirs = near(parents)
-        return rows(names, more), np.asarray(theirs, dtype=np.float64)
+        return Known.of(rows(names, more), theirs, estimates(more))
 
     places = strata(variants, memory)
     families_and_levels = len({place[:2] for place in places})
     return Search(
-        known,
+        Known.of(features, memory, estimates(variants)),
         places,
-        memory,
         strategy=strategy,
         grow=None if near is None else grow,
         seed=seed,
-        first=max(families_and_levels, 16, min(128, budget // 4)),
+        first=max(16, min(32, budget // 16)),
+        spread=max(families_and_levels, 16, min(128, budget // 4)),
         batch=max(8, min(32, budget // 12)),
     )
+
+
+def estimates(variants: Sequence[Variant]) -> Floats:
+    """The logs of their estimated times; 0 where there is none."""
+    return np.array([math.log(dict(v.features).get(ESTIMATE, 1.0)) for v in variants])

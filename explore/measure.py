@@ -12,6 +12,7 @@ import numpy as np
 from codegen.devices import Device
 from codegen.plan import Plan
 from codegen.program import Program as Built
+from codegen.program import slow_at_once
 from codegen.results import BuildFailed, GuardViolated, PoisonFound, Timing
 from codegen.runtime import Session, open_device
 from explore.records import Failed, Measured
@@ -22,7 +23,6 @@ EPSILON = float(np.finfo(np.float32).eps)
 ROTATED = 64 << 20  # bytes of inputs to go through before one comes again: more than most caches
 COPIES = 8
 RUN_LIMIT = 60.0  # seconds a variant, checks included
-COLD = 4.0  # times slower than it may be: so slow that a cold start cannot be the reason
 WARMUP, RUNS, LIMIT = 2, 15, 0.6  # runs, runs, seconds a variant
 PASSES, PASS_RUNS, PASS_LIMIT = 5, 11, 0.8  # of measuring the front again
 
@@ -129,7 +129,7 @@ def _checked(state: Meter, built: Built, task: Measure) -> float | Failed:
 
 def _hopeless(checked: Built, task: Measure) -> bool:
     """Whether the run that was checked was so slow that no other is worth its time."""
-    return task.ceiling_ns is not None and checked.checked_ns > COLD * task.ceiling_ns
+    return task.ceiling_ns is not None and slow_at_once(checked.checked_ns, task.ceiling_ns)
 
 
 def _whole(state: Meter, built: Built, rounding: float) -> float | Failed | None:

@@ -1,4 +1,8 @@
-"""The learned cost model: forests over what the compiler knows of a variant."""
+"""The learned cost model: forests over what the compiler knows of a variant.
+
+What is learned is by how much a rough estimate of the time errs, so that few measurements say a lot
+already; where there are no estimates, the time itself.
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,16 +19,18 @@ _TREES = 48
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Predicts the log of the time, how sure it is, and whether a variant runs at all."""
+    """Predicts the log of a time over its estimate, how sure it is, and whether a variant runs at
+    all."""
 
     times: Any
     success: Any | None  # None when nothing has failed
 
     @staticmethod
     def fit(
-        features: Floats, known: Sequence[int], good: Sequence[int], logs: Floats, seed: int
+        features: Floats, known: Sequence[int], good: Sequence[int], errors: Floats, seed: int
     ) -> "Model":
-        """From the variants `known`, of which those in `good` ran, in exp(`logs`)."""
+        """From the variants `known`, of which those in `good` ran, in exp(`errors`) times what was
+        estimated."""
         from sklearn.ensemble import ExtraTreesRegressor  # here: it takes a second to import
 
         def forest(rows: Sequence[int], target: Floats, leaf: int) -> Any:
@@ -34,10 +40,10 @@ class Model:
             return made.fit(features[rows], target)
 
         ran = np.isin(known, good).astype(float)
-        return Model(forest(good, logs, 1), None if ran.all() else forest(known, ran, 3))
+        return Model(forest(good, errors, 1), None if ran.all() else forest(known, ran, 3))
 
     def predict(self, features: Floats) -> tuple[Floats, Floats, Floats]:
-        """Mean and standard deviation of the log time, and the chance to run."""
+        """Mean and standard deviation of the log, and the chance to run."""
         rows = np.ascontiguousarray(features, dtype=np.float32)
         trees = np.stack([tree.predict(rows) for tree in self.times.estimators_])
         chance = np.ones(len(rows)) if self.success is None else self.success.predict(rows)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explore.guide import search_over
+from explore.encode import Floats, matrix
+from explore.guide import estimates, search_over
+from explore.model import Model
 from explore.records import Record, latest
 from explore.search import Search, Strategy, run
 
@@ -32,11 +34,27 @@ class Replay:
         times = [math.inf if time is None else time for _, time in trace]
         return [float(t) for t in np.minimum.accumulate(times)] if times else []
 
+    def rank_correlation(self, learned: int, seed: int) -> float:
+        """Spearman's, of what the model predicts for variants that it has not seen with their
+        times, after it has learned from so many random others."""
+        ran = [r for r in self.records if r.time_ns is not None]
+        order = np.random.default_rng(seed).permutation(len(ran))
+        logs = np.log([r.time_ns or math.nan for r in ran])
+        known, estimate = matrix([r.variant for r in ran])[1], estimates([r.variant for r in ran])
+        seen, held = order[:learned], order[learned:]
+        model = Model.fit(known, list(seen), list(seen), (logs - estimate)[seen], seed)
+        predicted = model.predict(known[held])[0] + estimate[held]
+        return float(np.corrcoef(_ranks(predicted), _ranks(logs[held]))[0, 1])
+
     def _memory(self) -> list[float]:
         """What never came to have a plan counts as the most."""
         known = [r.memory_bytes for r in self.records if r.memory_bytes is not None]
         most = max(known, default=0)
         return [float(most if r.memory_bytes is None else r.memory_bytes) for r in self.records]
+
+
+def _ranks(values: Floats) -> Floats:
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
 
 
 def compare(

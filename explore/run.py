@@ -13,7 +13,7 @@ from constraints.devices import Profile, profile, with_overrides
 from explore.again import measure_again
 from explore.bounds import products
 from explore.candidates import candidates
-from explore.cost import judge_for
+from explore.cost import predicted
 from explore.domain import narrowing
 from explore.environment import Environment
 from explore.export import kernel_text
@@ -249,7 +249,7 @@ def _through(
                 max_memory=BUILD_MEMORY,
             )
         )
-        judge = None if target.device else judge_for(target.profile)
+        judge = None if target.device else predicted
         loop = Loop(
             options=options,
             candidates=found,

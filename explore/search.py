@@ -1,4 +1,5 @@
-"""In which order to evaluate candidates: strata first, then where a learned model sees promise.
+"""In which order to evaluate candidates: a few strata first, then where a learned model sees
+promise, and the other strata on the way.
 
 A round is chosen from the outcomes of the rounds that lie more than `lag` before it, in whatever
 order those arrived: for one seed and the same times the order is the same however many workers
@@ -18,11 +19,11 @@ from explore.model import Model, expected_improvement
 
 Strategy = Literal["guided", "random"]
 Floats = NDArray[np.float64]
-Grow = Callable[[Sequence[int]], tuple[Floats, Floats]]  # features and memory of more candidates
 
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
 _STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
+_BLUR = math.log(2.0)  # estimates closer than this say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,33 +35,72 @@ class Shares:
     explore: float = 0.2
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of candidates before they are tried: what the model learns from, bytes of
+    memory, and the log of a rough estimate of the time."""
+
+    features: Floats
+    memory: Floats
+    estimate: Floats
+
+    @staticmethod
+    def of(
+        features: Floats,
+        memory: Sequence[float] | None = None,
+        estimate: Sequence[float] | Floats | None = None,
+    ) -> "Known":
+        """What is left out is the same for all."""
+        none = np.zeros(len(features))
+        return Known(
+            features,
+            none if memory is None else np.asarray(memory, np.float64),
+            none if estimate is None else np.asarray(estimate, np.float64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def followed_by(self, more: "Known") -> "Known":
+        if not len(more):
+            return self
+        return Known(
+            np.concatenate([self.features, more.features]),
+            np.concatenate([self.memory, more.memory]),
+            np.concatenate([self.estimate, more.estimate]),
+        )
+
+
+Grow = Callable[[Sequence[int]], Known]  # more candidates, near some
+
+
 class Search:
     """Hands out candidates `0 .. n-1` in rounds, each once. Guided by what is known, it asks `grow`
     for more that are near the best: they get the next numbers."""
 
     def __init__(
         self,
-        features: Floats,
+        known: Known,
         strata: Sequence[tuple[Hashable, ...]],
-        memory: Sequence[float] | None = None,
         *,
         strategy: Strategy = "guided",
         seed: int = 0,
-        first: int = 64,
+        first: int = 16,
+        spread: int = 64,
         batch: int = 16,
         lag: int = 1,
         shares: Shares | None = None,
         grow: Grow | None = None,
     ) -> None:
-        self._features = features
-        self._memory = np.zeros(len(features)) if memory is None else np.asarray(memory, float)
+        self._table = known
         self._strategy, self._batch, self._lag = strategy, batch, lag
         self._shares = shares or Shares()
         self._random = np.random.default_rng(seed)
-        self._order = stratified(strata, self._random)
+        self._order = stratified(strata, known.estimate, self._random)
         if strategy == "random":
-            self._order = [int(i) for i in self._random.permutation(len(features))]
-        self._first = min(first, len(features))
+            self._order = [int(i) for i in self._random.permutation(len(known))]
+        self._first = min(first, len(known))
+        self._spread = self._order[:spread]  # to be seen, sooner or later
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()
         self._times: dict[int, float | None] = {}
@@ -70,7 +110,7 @@ class Search:
     @property
     def left(self) -> int:
         """Candidates not yet handed out."""
-        return len(self._features) - len(self._taken)
+        return len(self._table) - len(self._taken)
 
     def tell(self, candidate: int, time: float | None) -> None:
         """A measured time (any unit), or None for a failure."""
@@ -97,7 +137,7 @@ class Search:
         return sorted(i for i in self._times if i not in recent)
 
     def _from_order(self, count: int) -> list[int]:
-        added = range(len(self._order), len(self._features))
+        added = range(len(self._order), len(self._table))
         fresh = [i for i in (*self._order, *added) if i not in self._taken]
         return fresh[:count]
 
@@ -106,43 +146,53 @@ class Search:
         count = max(self._batch, len(known) // 12)
         good = [i for i in known if self._times[i] is not None]
         self._look_around(good)
-        fresh = np.array(sorted(set(range(len(self._features))) - self._taken), dtype=np.intp)
+        fresh = np.array(sorted(set(range(len(self._table))) - self._taken), dtype=np.intp)
         if len(good) < 8 or len(fresh) <= count:
             return self._from_order(count)
         logs = np.array([_coarse_log(self._times[i]) for i in good])
-        model = Model.fit(self._features, known, good, logs, int(self._random.integers(2**31)))
-        mean, spread, success = model.predict(self._features[fresh])
+        table, seed = self._table, int(self._random.integers(2**31))
+        model = Model.fit(table.features, known, good, logs - table.estimate[good], seed)
+        error, spread, success = model.predict(table.features[fresh])
+        mean = error + table.estimate[fresh]
         best = np.full(len(fresh), logs.min())
-        here = front_at(self._memory[fresh], self._memory[good], logs)
+        here = front_at(table.memory[fresh], table.memory[good], logs)
+        chosen = self._unseen(round(self._shares.explore * count))
         wishes = (
             (self._shares.best, success * expected_improvement(best, mean, spread)),
             (self._shares.front, success * expected_improvement(here, mean, spread)),
-            (self._shares.explore, success * spread),
+            (1.0, success * spread),
         )
-        chosen: list[int] = []
         for share, score in wishes:
-            chosen += _top(fresh, score, chosen, max(1, round(share * count)))
-        return chosen[:count]
+            room = min(count - len(chosen), max(1, round(share * count)))
+            chosen += _top(fresh, score, chosen, room)
+        return chosen
+
+    def _unseen(self, count: int) -> list[int]:
+        """What stands for strata that have not had their turn."""
+        return [i for i in self._spread if i not in self._taken][:count]
 
     def _look_around(self, good: list[int]) -> None:
         """Adds candidates near the fastest, and near those on the front."""
         if self._grow is None:
             return
         ranked = sorted(good, key=lambda i: (self._times[i], i))
-        lean = np.minimum.accumulate([self._memory[i] for i in ranked]) if ranked else ()
-        on_front = [i for n, i in enumerate(ranked) if n == 0 or self._memory[i] < lean[n - 1]]
+        lean = np.minimum.accumulate([self._table.memory[i] for i in ranked]) if ranked else ()
+        on_front = [
+            i for n, i in enumerate(ranked) if n == 0 or self._table.memory[i] < lean[n - 1]
+        ]
         parents = [i for i in dict.fromkeys([*ranked[:NEAR], *on_front]) if i not in self._looked]
         parents = parents[:AT_ONCE]
         self._looked.update(parents)
-        features, memory = self._grow(parents)
-        if len(features):
-            self._features = np.concatenate([self._features, features])
-            self._memory = np.concatenate([self._memory, memory])
+        self._table = self._table.followed_by(self._grow(parents))
 
 
-def stratified(strata: Sequence[tuple[Hashable, ...]], random: np.random.Generator) -> list[int]:
-    """Every stratum in turn, within it every finer one, and in the finest a random member."""
-    return _in_turns([int(i) for i in random.permutation(len(strata))], strata, 0)
+def stratified(
+    strata: Sequence[tuple[Hashable, ...]], estimate: Floats, random: np.random.Generator
+) -> list[int]:
+    """Every stratum in turn, within it every finer one, and in the finest each member; those first
+    that are likely to be quick, as far as the estimates tell."""
+    blurred = estimate + _BLUR * random.standard_normal(len(strata))
+    return _in_turns([int(i) for i in np.argsort(blurred, kind="stable")], strata, 0)
 
 
 def _in_turns(members: list[int], strata: Sequence[tuple[Hashable, ...]], depth: int) -> list[int]:

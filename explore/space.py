@@ -74,6 +74,7 @@ class Derived:
     system: System  # what further points must satisfy
     known: Quantities
     block: Size | None  # the results of a work-group
+    profile: Profile
     outside: int | None = None  # points that it has without the domain, if that narrows it
 
 
@@ -141,7 +142,9 @@ def derive(task: Derive) -> Derived | Inapplicable:
     known = quantities(lowering.program)
     sample = afforded(drawn, known, task.profile)
     block = prod(lowering.block, start=1) if lowering.block else None
-    variants = tuple(variant_at(task.family, task.form, block, p, known) for p in sample)
+    variants = tuple(
+        variant_at(task.family, task.form, block, p, known, task.profile) for p in sample
+    )
     return Derived(
         task.family,
         task.form,
@@ -154,6 +157,7 @@ def derive(task: Derive) -> Derived | Inapplicable:
         system,
         known,
         block,
+        task.profile,
         outside,
     )
 
@@ -312,7 +316,12 @@ def _off_divisors(system: System) -> list[str]:
 
 
 def variant_at(
-    family: str, form: str, block: Size | None, point: Mapping[str, int], known: Quantities
+    family: str,
+    form: str,
+    block: Size | None,
+    point: Mapping[str, int],
+    known: Quantities,
+    profile: Profile,
 ) -> Variant:
     """A point of a form, with what is known of it before it is built."""
     parameters = tuple(sorted(point.items()))
@@ -325,7 +334,7 @@ def variant_at(
         stored=tuple(word for word in (family, *words) if word in STORES),
         form=form,
         block=results if isinstance(results, int) else None,
-        features=tuple(sorted(features_at(known, point).items())),
+        features=tuple(sorted(features_at(known, point, profile).items())),
     )
 
 

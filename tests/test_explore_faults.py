@@ -18,6 +18,7 @@ from test_explore_store import mounted
 
 from codegen.devices import Device
 from codegen.plan import Plan
+from codegen.program import slow_at_once
 from explore import run as runs
 from explore.__main__ import main
 from explore.measure import Measure, measure, setup_for
@@ -94,6 +95,12 @@ def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
     assert isinstance(second, Measured)
 
 
+def spinning(made: Plan) -> Plan:
+    """The same, but every work-item takes long."""
+    begin = "for (volatile int spin = 0; spin < 300000; ++spin);"
+    return replace(made, source=made.source.replace("{\n", f"{{\n  {begin}\n", 1))
+
+
 def test_a_variant_that_is_hopeless_when_it_is_checked_is_run_once_and_still_checked(
     device: Device, worker: Pool[Measure, object]
 ) -> None:
@@ -102,13 +109,25 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_run_once_and_still_che
     made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
     assert made.plan is not None
     wrong = replace(made.plan, source=made.plan.source.replace(" + ", " - "))
-    worker.submit(Measure(0, made.plan, ceiling_ns=1.0))
-    worker.submit(Measure(1, wrong, ceiling_ns=1.0))
-    slow, failed = (done.result for done in worker.map([]))
+    worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))
+    worker.submit(Measure(1, spinning(wrong), ceiling_ns=1.0))
+    worker.submit(Measure(2, made.plan, ceiling_ns=1.0))
+    slow, failed, brief = (done.result for done in worker.map([]))
     assert isinstance(slow, Measured)
     assert slow.stopped_early
     assert len(set(slow.runs_ns)) == 1
+    assert slow.error == 0.0  # on whole numbers: it did not run on others
     assert isinstance(failed, Failed)
+    assert isinstance(brief, Measured)
+    assert brief.stopped_early
+    assert brief.error > 0.0  # a brief run that is slow may have been disturbed: there were more
+
+
+def test_one_run_says_that_a_variant_is_hopeless_only_if_it_was_long() -> None:
+    assert not slow_at_once(9e3, 1.0)  # a thread that had to wait
+    assert not slow_at_once(60e6, 20e6)  # a cold start
+    assert slow_at_once(90e6, 20e6)
+    assert slow_at_once(30e6, 10e3)
 
 
 def test_a_full_disk_ends_a_run_in_words_and_keeps_what_was_stored(

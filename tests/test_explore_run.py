@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -342,17 +343,58 @@ def test_the_python_interface(device: Device, tmp_path: Path) -> None:
         compile(program, "registers", {"v": 5}, device=device)
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"variants": 0}, "variants: expected a whole number from 1, found 0"),
+        ({"variants": "9"}, "variants: expected a whole number from 1, found '9'"),
+        ({"strategy": "guide"}, "expected one of guided, random, found 'guide'; did you mean"),
+        ({"seed": 1.5}, "seed: expected a whole number, found 1.5"),
+        ({"jobs": 0}, "jobs: expected a whole number from 1, found 0"),
+        ({"max_memory": 0}, "max_memory: expected a whole number from 1, found 0"),
+        ({"max_memory": "much"}, "expected a size such as 64MiB, found 'much'"),
+        ({"max_error": float("nan")}, "max_error: expected a relative error over 0, found nan"),
+        ({"time_limit": -1}, "time_limit: expected seconds over 0, found -1"),
+        ({"families": "naive"}, "families: expected a list of names, found 'naive'"),
+        ({"families": ["naif"]}, "no family 'naif'"),
+        ({"against": ["nobody"]}, "no peer 'nobody'"),
+        ({"device": "none such"}, "no device matches 'none such'"),
+        ({"device": 99}, "no device matches '99'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_written(
+    asked: dict[str, Any], said: str, device: Device, tmp_path: Path
+) -> None:
+    from explore import explore
+
+    with pytest.raises(UserError, match=re.escape(said)):
+        explore(TEXT, **({"device": device} | asked), out=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_program_and_its_parameters_are_of_the_right_kind(device: Device) -> None:
+    from explore import compile
+
+    with pytest.raises(UserError, match="expected a program, its text or the path"):
+        compile(None, device=device)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="parameter v: expected a whole number, found 'x'"):
+        compile(TEXT, "registers", {"v": "x"}, device=device)  # type: ignore[dict-item]
+
+
 def test_mistakes_are_told_without_a_traceback(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(tmp_path / "none.lift")]) == 1
     assert main(["frnt", str(tmp_path)]) == 1
-    assert main([str(file), "--max-memory", "1KiB", "--out", str(tmp_path / "small")]) == 1
+    small = ["--families", "naive", "--max-memory", "1KiB", "--out", str(tmp_path / "small")]
+    assert main([str(file), *small]) == 1
     said = capsys.readouterr().err
     assert "did you mean 'front'" in said
     assert "inputs and output alone are 4.16 KiB" in said
     assert main([str(file), "--families", "nonsense"]) == 1
     assert main([str(file), "--set", "Q=1"]) == 1
+    assert main([str(file), "--max-error", "-1"]) == 1
+    assert main([str(file), "--time-limit", "0s"]) == 1
     assert main(["front", str(tmp_path)]) == 1
     for bad in ([str(file), "--variants", "0"], [str(file), "--max-memory", "much"], []):
         with pytest.raises(SystemExit) as ended:
