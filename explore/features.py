@@ -12,7 +12,7 @@ from math import ceil
 from constraints.devices import Profile
 from constraints.quantities import KernelQuantities, Quantities, peak_at
 from constraints.terms import value_at
-from constraints.work import total_at
+from constraints.work import Groups, total_at
 from explore.cost import ESTIMATE, estimate
 from explore.occupancy import Use, use_at
 from ir.nat import Size
@@ -73,7 +73,7 @@ class Done:
 
 def done_at(k: KernelQuantities, point: Mapping[str, int]) -> Done:
     """Of one kernel at a point."""
-    known, w = dict[Size, int](), k.work
+    known, w = dict[Size | Groups, int](), k.work
     totals = (w.operations, w.instructions, w.words, w.loads, w.moved, w.staged)
     return Done(*(total_at(total, point, known) for total in totals))
 

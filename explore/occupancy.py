@@ -6,10 +6,10 @@ from math import prod
 
 from constraints.devices import Profile
 from constraints.quantities import Dims, KernelQuantities, peak_at
+from constraints.work import GLOBAL_ITEMS
 
 WORD = 4  # bytes of a register
 OWN_WORDS = 16  # registers of an item beside its arrays: addresses, what it counts
-GLOBAL_ITEMS = 64  # of a group, where a kernel leaves its groups open
 
 
 @dataclass(frozen=True, slots=True)

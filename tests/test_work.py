@@ -51,6 +51,14 @@ def test_what_the_items_of_a_group_share_is_moved_once_a_group() -> None:
     assert made.moved == 4 * (16 * 3 + 4 * 3 + 16)
 
 
+def test_a_group_that_is_left_open_has_64_items_of_the_first_dimensions() -> None:
+    """8 by 8 items of 8 by 32: each x is moved to four groups, each y to one."""
+    made = done("""f(xs : [float]8, ys : [float]32) =
+      mapGlobal(1)(y -> mapGlobal(0)(x -> x * y, xs), ys)""")
+    assert made.words == 2 * 8 * 32
+    assert made.moved == 4 * (8 * 4 + 32 + 8 * 32)
+
+
 def test_what_is_in_local_memory_is_loaded_and_not_moved() -> None:
     made = done("""f(xs : [float]16) =
       join(mapWorkgroup(0)(tile ->
