@@ -111,16 +111,12 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_run_once_and_still_che
     wrong = replace(made.plan, source=made.plan.source.replace(" + ", " - "))
     worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))
     worker.submit(Measure(1, spinning(wrong), ceiling_ns=1.0))
-    worker.submit(Measure(2, made.plan, ceiling_ns=1.0))
-    slow, failed, brief = (done.result for done in worker.map([]))
+    slow, failed = (done.result for done in worker.map([]))
     assert isinstance(slow, Measured)
     assert slow.stopped_early
     assert len(set(slow.runs_ns)) == 1
     assert slow.error == 0.0  # on whole numbers: it did not run on others
     assert isinstance(failed, Failed)
-    assert isinstance(brief, Measured)
-    assert brief.stopped_early
-    assert brief.error > 0.0  # a brief run that is slow may have been disturbed: there were more
 
 
 def test_one_run_says_that_a_variant_is_hopeless_only_if_it_was_long() -> None:
