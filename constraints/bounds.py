@@ -88,6 +88,10 @@ def _last(test: Callable[[int], bool], low: int, high: int) -> int:
     """The largest v in low..high with test(v), low - 1 if there is none; test is monotone."""
     if not test(low):
         return low - 1
+    step = 1
+    while low + step < high and test(low + step):  # mostly it is near the least
+        low, step = low + step, 2 * step
+    high = min(high, low + step)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if test(middle) else (low, middle - 1)

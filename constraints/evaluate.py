@@ -3,13 +3,14 @@
 # key: a b sizes, p polynomial, c columns by parameter, k integer coefficient
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from constraints.terms import AllOf, AnyOf, AtMost, Divides, Equal, OneOf, Relation
-from ir.nat import ONE, Atom, Floor, Mod, Name, Poly, Size
+from ir.nat import ONE, Atom, Floor, Mod, Monomial, Name, Poly, Size
 
 Column: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
 Columns: TypeAlias = Mapping[str, Column]
@@ -131,14 +132,47 @@ def _one_of(s: Ratio, values: tuple[int, ...]) -> Mask:
 
 
 def _poly(p: Poly, c: Columns) -> Column:
+    """What all terms have in common is multiplied once, and each atom is looked at once."""
+    common, rest = _factored(p)
+    values: dict[Atom, Column] = {}
     total: Column | None = None
-    for monomial, k in p:
-        factors = [value for atom, n in monomial for value in [_atom(atom, c)] * n]
-        term = _number(k) if k != 1 or not factors else factors.pop()
-        for value in factors:
-            term = np.asarray(term * value)
+    for monomial, k in rest:
+        term = _product(k, monomial, c, values)
         total = term if total is None else np.asarray(total + term)
-    return _number(0) if total is None else total
+    if total is None:
+        return _number(0)
+    if not common:
+        return total
+    factor = _product(1, common, c, values)
+    return factor if rest == ONE else np.asarray(total * factor)
+
+
+def _product(k: int, m: Monomial, c: Columns, values: dict[Atom, Column]) -> Column:
+    term: Column | None = _number(k) if k != 1 or not m else None
+    for atom, n in m:
+        if atom not in values:
+            values[atom] = _atom(atom, c)
+        for _ in range(n):
+            term = values[atom] if term is None else np.asarray(term * values[atom])
+    assert term is not None
+    return term
+
+
+@lru_cache(maxsize=1 << 12)
+def _factored(p: Poly) -> tuple[Monomial, Poly]:
+    """p as a product of what divides all its terms and the rest."""
+    if not p:
+        return (), p
+    least = dict(p[0][0])
+    for monomial, _ in p[1:]:
+        powers = dict(monomial)
+        least = {atom: min(n, powers[atom]) for atom, n in least.items() if atom in powers}
+    return tuple(least.items()), tuple((_without(m, least), k) for m, k in p)
+
+
+def _without(m: Monomial, factors: Mapping[Atom, int]) -> Monomial:
+    left = ((atom, n - factors.get(atom, 0)) for atom, n in m)
+    return tuple((atom, n) for atom, n in left if n)
 
 
 def _atom(atom: Atom, c: Columns) -> Column:

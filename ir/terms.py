@@ -2,10 +2,11 @@
 
 # key: e term, p pattern, f function on terms
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, wraps
 from itertools import count
 from operator import is_
+from threading import local
 from typing import TypeVar, cast
 
 from ir.inside import terms_in, with_terms
@@ -164,21 +165,37 @@ def fresh(hint: str, avoid: frozenset[str] | set[str]) -> str:
     return next(name for i in count(1) if (name := f"{stem}{i}") not in avoid)
 
 
-_marks = count()
+class _Open(local):
+    """How many variables stand for themselves until the bodies that they are in are made."""
+
+    marks = 0
+
+
+_open = _Open()
+
+
+def _marked(ts: Sequence[Type], body: Callable[..., Expr]) -> tuple[list[str], Expr]:
+    """The body of variables that nothing else is called, and their names: the same each time, so
+    that what is made of them is known when it is made again."""
+    outside = _open.marks
+    marks = [f"?{outside + i}" for i in range(len(ts))]
+    _open.marks += len(ts)
+    try:
+        return marks, body(*map(Var, marks, ts))
+    finally:
+        _open.marks = outside
 
 
 def lam(hint: str, t: Type, body: Callable[[Expr], Expr]) -> Lam:
     """x -> body(x), x : t, with a name that the body does not use otherwise."""
-    mark = f"?{next(_marks)}"
-    inner = body(Var(mark, t))
+    [mark], inner = _marked((t,), body)
     name = fresh(hint, free(inner) | bound_names(inner))
     return Lam(Var(name, t), substitute(inner, {mark: Var(name, t)}))
 
 
 def lam2(hints: tuple[str, str], ts: tuple[Type, Type], body: Callable[[Expr, Expr], Expr]) -> Lam:
     """(x, y) -> body(x, y)"""
-    marks = f"?{next(_marks)}", f"?{next(_marks)}"
-    inner = body(Var(marks[0], ts[0]), Var(marks[1], ts[1]))
+    marks, inner = _marked(ts, body)
     avoid = free(inner) | bound_names(inner)
     first = fresh(hints[0], avoid)
     second = fresh(hints[1], avoid | {first})

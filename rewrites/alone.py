@@ -22,9 +22,10 @@ from rewrites.laws_reduce import release_init
 from rewrites.rule import Place, Rewritten, Strategy, get
 from rewrites.shape import has_reduction, is_out_view
 from rewrites.spine import is_computed, kernels, nest, store_operands, strip
-from rewrites.strategy import at, repeat, seq
+from rewrites.strategy import at, remembered, repeat, seq
 
 
+@remembered
 def one_each(params: frozenset[str], form: Strategy) -> Strategy:
     """Kernels in a normal form with one reduction each, which looks at its operands and no more."""
     tidied = kernels(form)

@@ -7,7 +7,7 @@ from functools import partial
 
 from ir.nat import Size
 from ir.nodes import Expr, Get, Level, Reduce, Var
-from ir.terms import free, subterms
+from ir.terms import free, once, subterms
 from ir.types import Array
 from ir.typing import size_of, type_of
 from rewrites.laws_lower import (
@@ -23,7 +23,17 @@ from rewrites.laws_view import split_zip
 from rewrites.normal import nested_reductions, simplify
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import body, inside
-from rewrites.strategy import attempt, child, choice, outermost, repeat, seq, skip, when
+from rewrites.strategy import (
+    attempt,
+    child,
+    choice,
+    outermost,
+    remembered,
+    repeat,
+    seq,
+    skip,
+    when,
+)
 
 SHORT = 16  # reductions up to here are unrolled whole
 
@@ -87,6 +97,7 @@ def _deep(n: int, s: Strategy) -> Strategy:
     return s
 
 
+@remembered
 def split_innermost(k: Size) -> Strategy:
     """The innermost reduction in chunks of k."""
     parts = child(2, attempt(split_zip()))
@@ -104,6 +115,7 @@ def parallel(n: int, level: Level, inner: Strategy) -> Strategy:
     return inside(here)
 
 
+@once
 def unrolled_spine(e: Expr) -> Rewritten | None:
     """Every map on the spine an unrolled loop, then what it shows."""
     step = choice(

@@ -19,7 +19,7 @@ from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth
 from rewrites.spine import body, inside
 from rewrites.spread import spread
-from rewrites.strategy import attempt, child, seq, skip
+from rewrites.strategy import attempt, child, remembered, seq, skip
 
 Items = tuple[Size, ...]  # the work-items of a group along each dimension, the innermost first
 Staging = Callable[[Expr], Strategy]  # how an operand of a chunk is staged
@@ -71,6 +71,7 @@ def _vectors(t: Type) -> bool:
     return any(isinstance(leaf, Vector) for leaf in leaves(t))
 
 
+@remembered
 def staging(items: Items, ahead: bool) -> Strategy:
     """view  =  views . toLocal . (copied by all work-items of the group) . views
 
@@ -88,6 +89,7 @@ def staging(items: Items, ahead: bool) -> Strategy:
     return run
 
 
+@remembered
 def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
     """The same, but the reduction goes outermost: what an item reads at a step is side by side.
 
@@ -134,6 +136,7 @@ def flattened(dims: int, s: Strategy) -> Strategy:
     return seq(join_open(), child(0, flattened(dims - 1, s)))
 
 
+@remembered
 def _in_rounds(items: Items) -> Strategy:
     """A map over as many rounds of all work-items as it takes."""
     threads = prod(items)

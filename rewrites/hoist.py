@@ -8,7 +8,7 @@ from rewrites.laws_reduce import interchange_map_reduce
 from rewrites.normal import simplify
 from rewrites.rule import Place, Rewritten, Strategy, get
 from rewrites.spine import nested
-from rewrites.strategy import attempt, child, choice, place_where, seq
+from rewrites.strategy import attempt, child, choice, place_where, remembered, seq
 
 
 def place_of_reduction(e: Expr) -> Place | None:
@@ -48,6 +48,7 @@ def levels(e: Expr) -> int:
     return 1 + levels(r.f.body)
 
 
+@remembered
 def block(first: int, last: int, left: int = 0) -> Strategy:
     """The maps from position `first` to `last` go inside the reduction, innermost first."""
     inward = hoist(left)

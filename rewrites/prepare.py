@@ -19,7 +19,7 @@ from rewrites.laws_view import transpose_inner
 from rewrites.relaid import relay
 from rewrites.rule import Place, Rewritten, Strategy, get
 from rewrites.shape import depth, is_crop
-from rewrites.strategy import at, child, choice, seq, skip
+from rewrites.strategy import at, child, choice, remembered, seq, skip
 
 
 class Windows(Enum):
@@ -48,6 +48,7 @@ class Choices:
     flipped: bool = False  # rows and columns change roles: vectors go over columns
 
 
+@remembered
 def prepare(params: frozenset[str], choices: Choices) -> Strategy:
     """Store what is to be stored; lay constants out in panels of the rows' block."""
     stored = _windows(params, choices)

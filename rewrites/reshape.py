@@ -19,7 +19,7 @@ from rewrites.laws_view import pad_zip
 from rewrites.normal import perfect, simplify
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nested
-from rewrites.strategy import attempt, child, choice, seq, when
+from rewrites.strategy import attempt, child, choice, remembered, seq, when
 
 _swap = choice(
     interchange(),
@@ -30,11 +30,13 @@ _swap = choice(
 )
 
 
+@remembered
 def swap(n: int) -> Strategy:
     """Exchange the maps at positions n and n+1."""
     return seq(nested(n, _swap), perfect, simplify)
 
 
+@remembered
 def merge(n: int) -> Strategy:
     """The maps at positions n and n+1 become one over all their elements."""
     return seq(nested(n, collapse()), perfect, simplify)
@@ -73,6 +75,7 @@ def rounded(k: Size) -> Strategy:
     return attempt(seq(round_map(k=k), inside(attempt(padded_zip)), simplify))
 
 
+@remembered
 def tile(n: int, k: Size) -> Strategy:
     """The map at position n becomes one over chunks of k and one over a chunk."""
     step = seq(rounded(k), inside(split_map(k=k)))

@@ -18,7 +18,7 @@ from ir.nodes import (
     Store,
     Zip,
 )
-from ir.terms import children, free
+from ir.terms import children, free, once
 from ir.types import Array
 from ir.typing import type_of
 from ir.views import is_view
@@ -161,6 +161,7 @@ def _stored(e: Expr, place: Place = ()) -> Iterator[Place]:
             yield from _stored(c, (*place, i))
 
 
+@once
 def loops(e: Expr) -> Rewritten:
     """Every reduction left becomes a loop; maps whose results are accumulated do too."""
     if isinstance(e, Store):

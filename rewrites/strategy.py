@@ -3,10 +3,21 @@
 # key: s strategy, e term
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import ParamSpec, cast
 
 from ir.nodes import Expr, Lam
 from ir.terms import children, once, rebuild
 from rewrites.rule import Place, Rewritten, Step, Strategy, Use
+
+P = ParamSpec("P")
+
+
+def remembered(make: Callable[P, Strategy]) -> Callable[P, Strategy]:
+    """A strategy that is made of equal arguments again is the same one, and knows what it made of
+    each term: the forms of a family begin alike."""
+    kept = lru_cache(maxsize=256)(lambda *given, **named: once(make(*given, **named)))
+    return cast(Callable[P, Strategy], kept)
 
 
 def skip(e: Expr) -> Rewritten:

@@ -6,13 +6,16 @@ import pytest
 
 from ir.binding import bind_sizes
 from ir.inside import with_terms
-from ir.nodes import Expr, Lit, Map, MapSeq, Var
+from ir.nodes import Expr, Lit, MakeTuple, Map, MapSeq, Var
 from ir.parse import parse_file
-from ir.terms import children, lam, shared, subterms
+from ir.show import show
+from ir.terms import children, identity, lam, shared, subterms
 from ir.types import FLOAT, INT, Array
-from rewrites.families import LOWERING, first
+from rewrites.dims import Refused
+from rewrites.families import LOWERING, first, parameters
 from rewrites.laws_map import split_map
 from rewrites.normal import simplify
+from rewrites.prepare import Choices, Windows, prepare
 from rewrites.rule import Strategy
 from rewrites.strategy import everywhere
 
@@ -63,6 +66,29 @@ def test_what_a_law_gives_twice_is_one_term() -> None:
 def test_a_normal_form_is_found_once_for_equal_terms() -> None:
     one, two = (simplify(after(everywhere(split_map(k=4)))) for _ in range(2))
     assert one is two
+
+
+def test_a_strategy_made_of_equal_arguments_knows_what_it_made() -> None:
+    program = parse_file(EXAMPLES[0].with_name("quickstart.lift"))
+    one, two = (prepare(parameters(program), Choices(Windows.PADDED)) for _ in range(2))
+    assert one is two
+    assert one is not prepare(parameters(program), Choices(Windows.PADDED, room=True))
+    assert one(program.body) is two(program.body)
+
+
+def test_marks_of_variables_do_not_meet() -> None:
+    """Each stands for itself while the body is made, also of a function inside of another."""
+    pair = lam(
+        "x", FLOAT, lambda x: MakeTuple((doubled(XS), lam("x", FLOAT, lambda y: MakeTuple((x, y)))))
+    )
+    assert show(pair) == "x1 -> (map(x -> x, xs), x -> (x1, x))"
+    with pytest.raises(Refused):
+        lam("x", FLOAT, refusing)
+    assert lam("x", FLOAT, lambda x: x) == identity(FLOAT)
+
+
+def refusing(x: Expr) -> Expr:
+    raise Refused("no body")
 
 
 def test_numbers_that_are_written_differently_are_different_terms() -> None:
