@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
 COLD = 4.0  # times slower, and as many nanoseconds: so slow that neither a cold start nor another
 BRIEF = 20e6  # process can be the reason; what is quicker is soon run again
+ENOUGH = 5  # runs that agree
 
 
 @dataclass(slots=True)
@@ -119,10 +120,11 @@ class Program:
         turns: Sequence[Mapping[str, Any]] = (),
         give_up_above_ns: float | None = None,
         limit_s: float | None = None,
+        steady: float = 0.0,
     ) -> Timing:
         """Device times on these inputs. `turns` are buffers that hold copies of them already, taken
-        in turns so that no run finds its inputs in a cache; past `limit_s` no further run
-        starts."""
+        in turns so that no run finds its inputs in a cache; past `limit_s` no further run starts,
+        nor once the runs agree: their middle half within `steady` of the median."""
         given = self._accepted(inputs)
         ceiling = float("inf") if give_up_above_ns is None else give_up_above_ns
         deadline = time.monotonic() + (float("inf") if limit_s is None else limit_s)
@@ -131,6 +133,8 @@ class Program:
         samples: list[list[int]] = []
         gave_up = late = False
         while len(samples) < warmup + max(runs, 1) and not gave_up and not late:
+            if _agree([sum(sample) for sample in samples[warmup:]], steady):
+                break
             turn = copies[len(samples) % len(copies)]
             samples.append(self.session.device_ns(self._run(turn, checking=False)))
             gave_up = _hopeless([sum(sample) for sample in samples], ceiling)
@@ -243,6 +247,14 @@ def _hopeless(totals: list[int], ceiling: float) -> bool:
 def slow_at_once(ns: float, ceiling: float) -> bool:
     """Whether one run shows that others would be slower than this too."""
     return ns > max(BRIEF, COLD * ceiling)
+
+
+def _agree(totals: list[int], steady: float) -> bool:
+    """Whether enough runs took as long as each other."""
+    if len(totals) < ENOUGH:
+        return False
+    low, median, high = np.percentile(totals, (25, 50, 75))
+    return bool(high - low < steady * median)
 
 
 def _timing(plan: Plan, samples: list[list[int]], prepack_ns: float, gave_up: bool) -> Timing:

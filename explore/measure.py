@@ -24,6 +24,7 @@ ROTATED = 64 << 20  # bytes of inputs to go through before one comes again: more
 COPIES = 8
 RUN_LIMIT = 60.0  # seconds a variant, checks included
 WARMUP, RUNS, LIMIT = 2, 15, 0.6  # runs, runs, seconds a variant
+STEADY = 0.02  # of the median: runs that agree as much need no others beside them
 PASSES, PASS_RUNS, PASS_LIMIT = 5, 11, 0.8  # of measuring the front again
 
 
@@ -158,7 +159,7 @@ def _timed(state: Meter, checked: Built, task: Measure) -> Timing:
         return Timing(once, once, once, 1, (), checked.prepack_ns, gave_up=True)
     built = checked.unchecked()
     try:
-        return built.time(state.inputs, RUNS, WARMUP, state.turns, task.ceiling_ns, LIMIT)
+        return built.time(state.inputs, RUNS, WARMUP, state.turns, task.ceiling_ns, LIMIT, STEADY)
     finally:
         built.release()
 

@@ -17,6 +17,7 @@ import pytest
 from codegen import cache
 from codegen.devices import Device
 from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.program import ENOUGH
 from codegen.runtime import (
     BuildFailed,
     GuardViolated,
@@ -347,6 +348,13 @@ def test_timing_gives_up_on_what_is_too_slow(session: Session) -> None:
     assert timing.median_ns > 0.5
 
 
+def test_timing_stops_when_runs_agree(session: Session) -> None:
+    program = session.build(adding())
+    agreed = program.time({"x": X, "y": Y}, runs=30, warmup=1, steady=1e9)
+    assert agreed.runs == ENOUGH
+    assert program.time({"x": X, "y": Y}, runs=30, warmup=1, steady=0.0).runs == 30
+
+
 def test_timing_keeps_to_its_time_limit(session: Session) -> None:
     start = time.monotonic()
     timing = session.build(adding()).time({"x": X, "y": Y}, runs=10**6, limit_s=0.2)
@@ -435,6 +443,7 @@ import sys
 sys.path[:0] = ["tests", "."]
 import numpy as np
 from test_runtime import X, adding, chain
+from codegen.program import ENOUGH
 from codegen.runtime import choose, devices, open_device
 
 assert [device.name for device in devices()] == ["Oclgrind Simulator"]
