@@ -121,10 +121,12 @@ class Program:
         give_up_above_ns: float | None = None,
         limit_s: float | None = None,
         steady: float = 0.0,
+        seen_ns: Sequence[float] = (),
     ) -> Timing:
         """Device times on these inputs. `turns` are buffers that hold copies of them already, taken
         in turns so that no run finds its inputs in a cache; past `limit_s` no further run starts,
-        nor once the runs agree: their middle half within `steady` of the median."""
+        nor once the runs agree: their middle half within `steady` of the median. What earlier runs
+        took may show sooner that it gives up."""
         given = self._accepted(inputs)
         ceiling = float("inf") if give_up_above_ns is None else give_up_above_ns
         deadline = time.monotonic() + (float("inf") if limit_s is None else limit_s)
@@ -137,7 +139,7 @@ class Program:
                 break
             turn = copies[len(samples) % len(copies)]
             samples.append(self.session.device_ns(self._run(turn, checking=False)))
-            gave_up = _hopeless([sum(sample) for sample in samples], ceiling)
+            gave_up = hopeless([*seen_ns, *map(sum, samples)], ceiling)
             late = time.monotonic() > deadline
         kept = [min(samples, key=sum)] if gave_up else samples[min(warmup, len(samples) - 1) :]
         return _timing(self.plan, kept, self.prepack_ns, gave_up)
@@ -239,14 +241,12 @@ class Program:
                     raise GuardViolated(kernel, cell.tenant.name, start + at - cell.guard)
 
 
-def _hopeless(totals: list[int], ceiling: float) -> bool:
-    """Too slow on three runs, or so slow on the first that it will not be quick on others."""
-    return min(totals) > ceiling if len(totals) >= 3 else slow_at_once(min(totals), ceiling)
-
-
-def slow_at_once(ns: float, ceiling: float) -> bool:
-    """Whether one run shows that others would be slower than this too."""
-    return ns > max(BRIEF, COLD * ceiling)
+def hopeless(runs: Sequence[float], ceiling: float) -> bool:
+    """Whether runs show that others would be slower than this too: three do if all of them are,
+    fewer if they are so slow that they will not be quick."""
+    if len(runs) >= 3:
+        return min(runs) > ceiling
+    return min(runs) > max(BRIEF, COLD * ceiling / len(runs))
 
 
 def _agree(totals: list[int], steady: float) -> bool:

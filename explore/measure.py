@@ -12,7 +12,7 @@ import numpy as np
 from codegen.devices import Device
 from codegen.plan import Plan
 from codegen.program import Program as Built
-from codegen.program import slow_at_once
+from codegen.program import hopeless
 from codegen.results import BuildFailed, GuardViolated, PoisonFound, Timing
 from codegen.runtime import Session, open_device
 from explore.records import Failed, Measured
@@ -98,12 +98,13 @@ def measure(state: Meter, task: Measure | Again) -> Measured | Failed | list[lis
 def _measured(state: Meter, task: Measure) -> Measured | Failed:
     checked = state.session.build(task.plan, checking=True)
     try:
-        error = _checked(state, checked, task)
+        found = _checked(state, checked, task)
     finally:
         checked.release()
-    if isinstance(error, Failed):
-        return error
-    timing = _timed(state, checked, task)
+    if isinstance(found, Failed):
+        return found
+    error, seen = found
+    timing = _timed(state, checked, task, seen)
     return Measured(
         time_ns=timing.median_ns,
         spread=_spread(timing),
@@ -116,21 +117,26 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
     )
 
 
-def _checked(state: Meter, built: Built, task: Measure) -> float | Failed:
-    """The error of a right result, on numbers in -1 … 1; a variant that is hopeless when it has
-    shown that it is right, on whole numbers, is not run again."""
+def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[float]] | Failed:
+    """The error of a right result, on numbers in -1 … 1, and the time of each run; a variant that
+    is hopeless when it has shown that it is right, on whole numbers, is not run again."""
+    seen = list[float]()
     error = _whole(state, built, task.rounding)
-    if isinstance(error, Failed) or (error is not None and _hopeless(built, task)):
+    if isinstance(error, Failed):
         return error
+    if error is not None:
+        seen.append(built.checked_ns)
+        if _hopeless(seen, task):
+            return error, seen
     error = relative_error(built(state.inputs), state.reference.output)
     if not error <= state.max_error:
         return Failed("verify", f"error {error:.2g} is over {state.max_error:.2g}", error=error)
-    return error
+    return error, [*seen, built.checked_ns]
 
 
-def _hopeless(checked: Built, task: Measure) -> bool:
-    """Whether the run that was checked was so slow that no other is worth its time."""
-    return task.ceiling_ns is not None and slow_at_once(checked.checked_ns, task.ceiling_ns)
+def _hopeless(seen: Sequence[float], task: Measure) -> bool:
+    """Whether the runs that were checked were so slow that no other is worth its time."""
+    return task.ceiling_ns is not None and hopeless(seen, task.ceiling_ns)
 
 
 def _whole(state: Meter, built: Built, rounding: float) -> float | Failed | None:
@@ -153,13 +159,14 @@ def _whole(state: Meter, built: Built, rounding: float) -> float | Failed | None
     )
 
 
-def _timed(state: Meter, checked: Built, task: Measure) -> Timing:
-    if _hopeless(checked, task):
-        once = checked.checked_ns
+def _timed(state: Meter, checked: Built, task: Measure, seen: Sequence[float]) -> Timing:
+    if _hopeless(seen, task):
+        once = min(seen)
         return Timing(once, once, once, 1, (), checked.prepack_ns, gave_up=True)
     built = checked.unchecked()
     try:
-        return built.time(state.inputs, RUNS, WARMUP, state.turns, task.ceiling_ns, LIMIT, STEADY)
+        ceiling = task.ceiling_ns
+        return built.time(state.inputs, RUNS, WARMUP, state.turns, ceiling, LIMIT, STEADY, seen)
     finally:
         built.release()
 

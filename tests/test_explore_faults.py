@@ -18,7 +18,7 @@ from test_explore_store import mounted
 
 from codegen.devices import Device
 from codegen.plan import Plan
-from codegen.program import slow_at_once
+from codegen.program import hopeless
 from explore import run as runs
 from explore.__main__ import main
 from explore.measure import Measure, measure, setup_for
@@ -119,11 +119,15 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_run_once_and_still_che
     assert isinstance(failed, Failed)
 
 
-def test_one_run_says_that_a_variant_is_hopeless_only_if_it_was_long() -> None:
-    assert not slow_at_once(9e3, 1.0)  # a thread that had to wait
-    assert not slow_at_once(60e6, 20e6)  # a cold start
-    assert slow_at_once(90e6, 20e6)
-    assert slow_at_once(30e6, 10e3)
+def test_few_runs_say_that_a_variant_is_hopeless_only_if_they_were_long() -> None:
+    assert not hopeless([9e6], 1e3)  # a thread that had to wait
+    assert not hopeless([60e6], 20e6)  # a cold start
+    assert hopeless([90e6], 20e6)
+    assert not hopeless([60e6, 30e6], 20e6)
+    assert hopeless([60e6, 50e6], 20e6)
+    assert hopeless([60e6, 50e6, 21e6], 20e6)
+    assert hopeless([9e3, 8e3, 7e3], 1e3)
+    assert not hopeless([9e3, 8e3, 7e3, 900.0], 1e3)
 
 
 def test_a_full_disk_ends_a_run_in_words_and_keeps_what_was_stored(

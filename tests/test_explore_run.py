@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 from codegen.devices import Device
+from constraints.devices import CPU
 from explore.__main__ import main
 from explore.lock import Lock
 from explore.measure import Measure, measure, meter
@@ -209,6 +211,20 @@ def test_building_while_measuring_gives_the_same_variants(
 
 
 # ---- stopped in the middle
+
+
+def test_a_guided_run_goes_through_the_same_variants_though_it_was_stopped(tmp_path: Path) -> None:
+    """For a device that is not here: its times are the same each time."""
+    options = Options(variants=30, families=("naive", "registers"), jobs=1)
+    start(Source(TEXT, "tiny"), options, Target(CPU, None), tmp_path / "whole")
+    order = ids(tmp_path / "whole")
+    copy = tmp_path / "stopped"
+    shutil.copytree(tmp_path / "whole", copy)
+    with closing(sqlite3.connect(copy / FILE)) as store, store:
+        store.execute("DELETE FROM outcome WHERE rowid > (SELECT min(rowid) FROM outcome) + 20")
+    assert ids(copy) == order[:21]
+    resume(copy)
+    assert ids(copy) == order
 
 
 def test_a_killed_run_goes_on_without_repeats(
