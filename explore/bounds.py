@@ -25,10 +25,11 @@ class Products:
     results: int
     reuse: float  # windows that an input is in: size / step over slides, of as many as there are
     windows: tuple[tuple[int, int], ...] = ()  # size and step of each slide
+    real: float = 1.0  # the part of the multiplications that is not with padding
 
     def direct(self, chip: float) -> float:
-        """No schedule of these products moves less: count / (4 √(2 reuse chip))."""
-        return self.count / (4 * sqrt(2 * self.reuse * chip))
+        """No schedule of these products moves less: real count / (4 √(2 reuse chip))."""
+        return self.real * self.count / (4 * sqrt(2 * self.reuse * chip))
 
     def volume(self, chip: float) -> float:
         """What the io-optimal dataflow moves with blocks of `chip` results."""
@@ -59,4 +60,5 @@ def products(program: Program) -> Products | None:
     if known is None:
         return None
     windows = tuple((w.size, w.step) for w in known.windows)
-    return Products(known.products, cells_of(type_of(program.body)), float(known.reuse), windows)
+    results, part = cells_of(type_of(program.body)), float(known.real.all)
+    return Products(known.products, results, float(known.reuse), windows, part)

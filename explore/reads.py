@@ -1,7 +1,8 @@
 """What part of each input a program must read: windows may leave gaps, and ends that none reaches.
 
 `shares(e, asked)` says of each variable free in e what part of its elements is read at least, if
-this part of the elements of e is asked for, whichever they are.
+this part of the elements of e is asked for, whichever they are. Weights that only meet padding
+need not be read.
 """
 
 # key: e xs terms, n a length
@@ -31,6 +32,8 @@ from ir.nodes import (
 )
 from ir.terms import children, variables
 from ir.typing import size_of
+from rewrites.amounts import amounts
+from rewrites.families import parameters
 
 Shares = Mapping[str, Fraction]
 NOTHING = Fraction(0)
@@ -38,7 +41,10 @@ NOTHING = Fraction(0)
 
 def moved_bytes(program: Program) -> int:
     """Each input element that matters read once and the output written once."""
-    parts = shares(program.body, Fraction(1))
+    parts, known = shares(program.body, Fraction(1)), amounts(program.body, parameters(program))
+    if known is not None:  # what meets padding alone is not read
+        fullest = dict.fromkeys(known.weights, known.real.fullest)
+        parts = {name: min(part, fullest.get(name, part)) for name, part in parts.items()}
     read = sum(parts.get(p.var.name, NOTHING) * bytes_of(p.var) for p in program.params)
     return int(read) + bytes_of(program.body)
 

@@ -8,10 +8,11 @@ from math import prod
 
 from ir.nat import Size
 from ir.nodes import Expr, Reduce, Slide, Store
-from ir.terms import subterms
+from ir.terms import free, subterms
 from ir.typing import size_of
 from rewrites.dims import Refused, classify, reduction
 from rewrites.normal import normalise
+from rewrites.padding import Real, real
 from rewrites.spine import nest, store_operands
 from rewrites.strategy import seq
 
@@ -37,6 +38,8 @@ class Amounts:
     products: int
     results: int
     windows: tuple[Window, ...]
+    real: Real  # what part of the products is not with padding
+    weights: frozenset[str]  # the parameters that windows are multiplied with
 
     @property
     def reuse(self) -> Fraction:
@@ -64,7 +67,9 @@ def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
     if sizes is None or None in windows:
         return None
     made = tuple(Window(*w) for w in windows if w is not None)
-    return Amounts(prod(sizes), prod(sizes[: len(results)]), made)
+    rows = frozenset[str]().union(*(free(maps[d].xs) for d in dims.rows))
+    parts = real(maps, reduction(e))
+    return Amounts(prod(sizes), prod(sizes[: len(results)]), made, parts, rows & params)
 
 
 def _known(sizes: list[Size]) -> list[int] | None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import ceil, isclose, sqrt
 from random import Random
 
+import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
@@ -16,6 +17,7 @@ from explore.records import Bounds, Variant
 from explore.space import points
 from explore.traffic import chip_bytes, kernel_traffic, traffic_bytes
 from explore.work import least_bytes, operations
+from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
 from rewrites.dims import Refused
@@ -136,7 +138,43 @@ def test_no_variant_moves_less_than_its_bound(family: str, shape: dict[str, int]
 
 def test_the_amounts_of_a_convolution() -> None:
     p = parse(CONV.format(h=15, w=15, p=1, r=3, s=2, c=5, m=7))
-    assert products(p) == Products(8 * 8 * 7 * 5 * 9, 8 * 8 * 7, 9 / 4, ((3, 2), (3, 2)))
+    real = 121 / 144  # of 8 windows of 3 along a side the first and last hold one zero each
+    assert products(p) == Products(8 * 8 * 7 * 5 * 9, 8 * 8 * 7, 9 / 4, ((3, 2), (3, 2)), real)
+
+
+@pytest.mark.parametrize(
+    ("h", "w", "p", "r", "s"), [(1, 1, 1, 3, 1), (5, 2, 3, 5, 2), (13, 9, 2, 1, 4), (6, 7, 0, 3, 1)]
+)
+def test_products_with_padding_are_not_counted_by_the_bound(
+    h: int, w: int, p: int, r: int, s: int
+) -> None:
+    """As many as there are, of images and kernels of ones without biases."""
+    program = parse(CONV.format(h=h, w=w, p=p, r=r, s=s, c=2, m=3))
+    ones = {"weights": np.ones((3, r, r, 2)), "image": np.ones((h, w, 2))}
+    known = products(program)
+    assert known is not None
+    assert isclose(known.real * known.count, np.asarray(evaluate(program, ones)).sum())
+
+
+@pytest.mark.parametrize("form", ["registers items", "blocked"])
+def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
+    """Toeplitz matrices hold the middle row of kernels alone, here."""
+    p = parse(CONV.format(**SHAPES[-1]))
+    assert moved_bytes(p) == 4 * (5 + 5 * 8 + 8)
+    chosen = next(f for f in forms(p, "toeplitz") if f.name == form)
+    low = lower(p, "toeplitz", chosen)
+    for point in points(low, profile("h200"), 3, 0)[1]:
+        made = generate(bound(low.program, point))
+        what = Variant("v", "toeplitz", (), form=form, chip_bytes=chip_bytes(made))
+        whole = Bounds(operations(p), moved_bytes(p), products=products(p))
+        assert (least_traffic(what, whole) or 0) <= traffic_bytes(made), point
+
+
+def test_padding_that_is_not_understood_leaves_nothing_to_claim() -> None:
+    text = CONV.replace("pad2d(P, 0.0, image)", "reorder(i -> H + 1 - i, pad2d(P, 0.0, image))")
+    p = parse(text.format(h=6, w=6, p=1, r=3, s=1, c=2, m=3))
+    known = products(p)
+    assert known is None or known.real == 0
 
 
 def test_the_formulas_of_the_paper() -> None:
