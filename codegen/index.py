@@ -188,7 +188,10 @@ def _times(x: Index, k: int) -> Index:
         return x
     if k == 0:
         return constant(0)
-    return summed(tuple([(atom, k * l) for atom, l in x.terms]), k * x.constant)
+    lo = None if x.lo is None else k * x.lo
+    hi = None if x.hi is None else k * x.hi
+    terms = tuple([(atom, k * l) for atom, l in x.terms])
+    return Index(terms, k * x.constant, lo, hi) if k > 0 else Index(terms, k * x.constant, hi, lo)
 
 
 def _multiplied(x: Index, y: Index) -> Index:

@@ -28,9 +28,11 @@ class Varying(Generic[T]):
 
     def at(self, values: Values) -> T:
         key = self._values_of(values)
-        if key not in self._made:
-            self._made[key] = self._make(values)
-        return self._made[key]
+        try:
+            return self._made[key]
+        except KeyError:
+            made = self._made[key] = self._make(values)
+            return made
 
 
 def _nothing(values: Values) -> None:

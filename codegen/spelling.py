@@ -91,6 +91,8 @@ class Writer:
 
     def statement(self, s: Statement, depth: int) -> None:
         match s:
+            case Store():
+                self.store(s, depth)
             case Block():
                 self.block(s, depth)
             case For(_, _, body, _) if (fill := self.filled(s)) is not None:
@@ -105,8 +107,6 @@ class Writer:
                 self.guarded(condition, body, depth)
             case Declare(memory):
                 self.declare(memory, depth)
-            case Store():
-                self.store(s, depth)
             case Barrier(spaces):
                 fences = " | ".join(FENCES[space] for space in Space if space in spaces)
                 self.line(depth, f"barrier({fences});")

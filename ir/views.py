@@ -64,6 +64,7 @@ def _is_view(e: Expr, is_part: Callable[[Expr], bool]) -> bool:
     return isinstance(e, LAYOUT) and all(map(is_part, children(e)))
 
 
+@once
 def is_layout(e: Expr) -> bool:
     """Whether e only says where arrays lie; what pads them may be computed, where it is read."""
     match e:
