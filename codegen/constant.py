@@ -74,13 +74,15 @@ def _decides(e: Value) -> frozenset[str]:
 def folded(e: Value, values: Mapping[str, int]) -> Value:
     """e where unrolled loops have these values."""
     match e:
-        case Load(memory, i, w):
-            if memory.space is Space.CONSTANT and w == 1:
-                at = substitute(i, values)
-                return Number(memory.values[at.constant], memory.scalar) if at.is_constant else e
-            return e
-        case Number():
-            return e
+        case Apply():
+            new = tuple([folded(x, values) for x in e.arguments])
+            law = LAWS.get(e.op) if e.kind.scalar != "int" else None
+            found = law(e.kind, *new) if law else None
+            if found is not None:
+                return found
+            return e if all(map(is_, e.arguments, new)) else Apply(e.op, new, e.kind)
+        case Load(memory=memory):
+            return _entry(e, values) if memory.space is Space.CONSTANT and e.width == 1 else e
         case Convert(Whole(i), Kind(scalar, 1)):
             here = substitute(i, values)
             return Number(float(here.constant), scalar) if here.is_constant else e
@@ -88,13 +90,14 @@ def folded(e: Value, values: Mapping[str, int]) -> Value:
             test = substitute_in(condition, values)
             if test in (ALWAYS, NEVER):
                 return folded(a if test == ALWAYS else b, values)
-    old = operands(e)
-    new = tuple([folded(inner, values) for inner in old])
-    if isinstance(e, Apply) and e.kind.scalar != "int" and e.op in LAWS:
-        found = LAWS[e.op](e.kind, *new)
-        if found is not None:
-            return found
-    return e if all(map(is_, old, new)) else with_operands(e, new)
+    return with_operands(e, tuple([folded(inner, values) for inner in operands(e)]))
+
+
+def _entry(e: Load, values: Mapping[str, int]) -> Value:
+    """What a table holds at a place that is known."""
+    at = substitute(e.index, values)
+    table = e.memory
+    return Number(table.values[at.constant], table.scalar) if at.is_constant else e
 
 
 # ---- laws: the simpler value, if there is one

@@ -18,7 +18,7 @@ from codegen.condition import holds
 from codegen.emit import Emitter
 from codegen.index import as_index, var
 from codegen.outward import outward
-from codegen.places import ArrayPlace, Cell, Place, laid, view_of
+from codegen.places import NOWHERE, ArrayPlace, Cell, Place, laid, view_of
 from codegen.scope import Scope
 from codegen.substitute import evaluate as number
 from codegen.tree import (
@@ -142,7 +142,7 @@ def fits(e: Expr) -> bool:
 
 def source(scope: Scope) -> tuple[View, Memory]:
     memory = Memory("xs", Space.GLOBAL, "float", 96)
-    return view_of(laid(XS.type, (), lambda *_: lambda i: Cell(memory, i))), memory
+    return view_of(laid(XS.type, NOWHERE, lambda *_: lambda i: Cell(memory, i))), memory
 
 
 def elements(view: View, path: tuple[int, ...], at: dict[str, int], data: np.ndarray) -> float:
@@ -215,7 +215,7 @@ def test_a_random_chain_on_the_way_out_writes_where_the_interpreter_reads(seed: 
     expected = np.asarray(evaluate(Program("f", (Param(XS),), e), {"xs": data.reshape(8, 12)}))
     scope = Scope({})
     out = Memory("out", Space.GLOBAL, "float", expected.size)
-    place: Place = laid(type_of(e), (), lambda *_: lambda i: Cell(out, i))
+    place: Place = laid(type_of(e), NOWHERE, lambda *_: lambda i: Cell(out, i))
     while e is not XS:
         step = outward(Emitter(scope), e, {}, place)
         assert step is not None
@@ -289,6 +289,6 @@ def test_a_vector_is_loaded_behind_a_pad_that_is_the_same_for_all_lanes() -> Non
 
 def test_an_axis_that_nobody_shares_is_owned_at_its_first_element() -> None:
     scope = Scope({})
-    place = laid(XS.type, (), lambda *_: lambda i: Cell(source(scope)[1], i))
+    place = laid(XS.type, NOWHERE, lambda *_: lambda i: Cell(source(scope)[1], i))
     assert isinstance(place, ArrayPlace)
     assert someones(place.axis) == as_index(0)
