@@ -2,24 +2,33 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+
+import pytest
 
 from codegen.atoms import Var as Atom
-from codegen.index import Index, var
+from codegen.index import var
 from codegen.tree import Number
 from ir.nodes import Var
 from ir.parse import parse
 from ir.types import FLOAT
 
-if TYPE_CHECKING:
 
-    def refused(term: Var, value: Number, index: Index) -> None:
-        """`mypy --strict` reports an ignored mistake that is none."""
-        term.name = "y"  # type: ignore[misc]
-        value.scalar = "int"  # type: ignore[misc]
-        index.constant = 1  # type: ignore[misc]
+def test_the_type_checker_refuses_a_change() -> None:
+    mypy = pytest.importorskip("mypy.api", reason="mypy is not installed")
+    text = "\n".join(
+        f"from ir.frozen import {how}\n@{how}\nclass {how.title()}:\n    x: int\n"
+        f"{how}_ = {how.title()}(1)\nprint({how}_.x)\n{how}_.x = 2"
+        for how in ("frozen", "distinct")
+    )
+    told, _, _ = mypy.run(["--config-file", "", "--cache-dir", os.devnull, "-c", text])
+    assert re.findall(r'Property "x" defined in "(\w+)" is read-only', told) == [
+        "Frozen",
+        "Distinct",
+    ]
+    assert "Found 2 errors" in told
 
 
 def test_equal_fields_make_equal_data_with_one_hash() -> None:
