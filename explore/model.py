@@ -40,7 +40,7 @@ class Model:
             return made.fit(features[rows], target)
 
         ran = np.isin(known, good).astype(float)
-        return Model(forest(good, errors, 1), None if ran.all() else forest(known, ran, 3))
+        return Model(forest(good, errors, 2), None if ran.all() else forest(known, ran, 3))
 
     def predict(self, features: Floats) -> tuple[Floats, Floats, Floats]:
         """Mean and standard deviation of the log, and the chance to run."""
