@@ -151,9 +151,10 @@ class Search:
             return self._from_order(count)
         logs = np.array([_coarse_log(self._times[i]) for i in good])
         table, seed = self._table, int(self._random.integers(2**31))
-        model = Model.fit(table.features, known, good, logs - table.estimate[good], seed)
+        estimate = trust(table.estimate[good], logs) * table.estimate
+        model = Model.fit(table.features, known, good, logs - estimate[good], seed)
         error, spread, success = model.predict(table.features[fresh])
-        mean = error + table.estimate[fresh]
+        mean = error + estimate[fresh]
         best = np.full(len(fresh), logs.min())
         here = front_at(table.memory[fresh], table.memory[good], logs)
         chosen = self._unseen(round(self._shares.explore * count))
@@ -215,6 +216,13 @@ def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:
     best = np.minimum.accumulate(logs[order])
     at = np.searchsorted(memory[order], wanted, side="right") - 1
     return np.where(at >= 0, best[np.maximum(at, 0)], logs.max())
+
+
+def trust(estimate: Floats, logs: Floats) -> float:
+    """How much of the differences between estimates the times bear out: from none to all."""
+    apart = estimate - estimate.mean()
+    size = float(apart @ apart)
+    return min(1.0, max(0.0, float(apart @ logs) / size)) if size else 0.0
 
 
 def run(

@@ -11,7 +11,7 @@ from explore.encode import matrix, strata
 from explore.guide import search_over
 from explore.near import ladders, moves
 from explore.records import Variant, variant_id
-from explore.search import Known, Search, front_at, run, stratified
+from explore.search import Known, Search, front_at, run, stratified, trust
 
 
 @dataclass
@@ -252,6 +252,16 @@ def test_many_forms_leave_most_of_the_budget_to_the_model() -> None:
         found = [t for _, t in run(search, here.times.__getitem__, 200) if t is not None]
         first[how] = np.median(found[60:])
     assert first["guided"] < first["random"] / 2
+
+
+def test_an_estimate_is_trusted_as_far_as_times_bear_it_out() -> None:
+    random = np.random.default_rng(0)
+    logs = random.normal(10, 2, 400)
+    assert trust(logs + 3.0, logs) == pytest.approx(1)
+    assert trust(2 * logs, logs) == pytest.approx(0.5)
+    assert trust(random.normal(10, 2, 400), logs) < 0.2
+    assert trust(-logs, logs) == 0
+    assert trust(np.zeros(400), logs) == 0
 
 
 def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
