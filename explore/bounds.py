@@ -10,6 +10,7 @@ other. Where windows overlap an input is used for `reuse` of them. docs/explore.
 from dataclasses import dataclass
 from math import sqrt
 
+from explore.work import bytes_of
 from ir.inputs import cells_of
 from ir.nodes import Program
 from ir.typing import type_of
@@ -26,6 +27,7 @@ class Products:
     reuse: float  # windows that an input is in: size / step over slides, of as many as there are
     windows: tuple[tuple[int, int], ...] = ()  # size and step of each slide
     real: float = 1.0  # the part of the multiplications that is not with padding
+    word: int = 4  # bytes of an element, of the smallest where they differ
 
     def direct(self, chip: float) -> float:
         """No schedule of these products moves less: real count / (4 √(2 reuse chip))."""
@@ -61,4 +63,6 @@ def products(program: Program) -> Products | None:
         return None
     windows = tuple((w.size, w.step) for w in known.windows)
     results, part = cells_of(type_of(program.body)), float(known.real.all)
-    return Products(known.products, results, float(known.reuse), windows, part)
+    arrays = (*(p.var for p in program.params), program.body)
+    word = min(bytes_of(a) // cells_of(type_of(a)) for a in arrays if cells_of(type_of(a)))
+    return Products(known.products, results, float(known.reuse), windows, part, word)

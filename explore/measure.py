@@ -117,17 +117,20 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
     )
 
 
-def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[float]] | Failed:
+def _checked(
+    state: Meter, built: Built, task: Measure
+) -> tuple[float | None, list[float]] | Failed:
     """The error of a right result, on numbers in -1 … 1, and the time of each run; a variant that
-    is hopeless when it has shown that it is right, on whole numbers, is not run again."""
+    is hopeless when it has shown that it is right, on whole numbers, is not run again, and its
+    error is not known."""
     seen = list[float]()
-    error = _whole(state, built, task.rounding)
-    if isinstance(error, Failed):
-        return error
-    if error is not None:
+    if state.reference.exact is not None:
+        wrong = _wrong(state.reference, built(state.whole), task.rounding)
+        if wrong is not None:
+            return wrong
         seen.append(built.checked_ns)
         if _hopeless(seen, task):
-            return error, seen
+            return None, seen
     error = relative_error(built(state.inputs), state.reference.output)
     if not error <= state.max_error:
         return Failed("verify", f"error {error:.2g} is over {state.max_error:.2g}", error=error)
@@ -139,16 +142,13 @@ def _hopeless(seen: Sequence[float], task: Measure) -> bool:
     return task.ceiling_ns is not None and hopeless(seen, task.ceiling_ns)
 
 
-def _whole(state: Meter, built: Built, rounding: float) -> float | Failed | None:
+def _wrong(reference: Reference, out: Array, rounding: float) -> Failed | None:
     """Whole numbers must come out exactly, where they can: no cell may differ; where laws that
     round were used, not by more in norm than these may lose."""
-    exact = state.reference.exact
-    if exact is None:
-        return None
-    out = built(state.whole)
-    error = relative_error(out, exact)
+    exact, error = reference.exact, reference.lost(out)
+    assert exact is not None
     if error <= rounding * EPSILON and np.isfinite(error):
-        return error
+        return None
     wrong = np.asarray(out, np.float64) != exact
     first = [int(i) for i in np.argwhere(wrong)[0]]
     return Failed(

@@ -15,20 +15,22 @@ def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
     Its inputs and output once, and what its products ask for: those of the program, or of
     Winograd's algorithm. Of other algorithms no more is known.
     """
-    known, chip = bounds.products, (variant.chip_bytes or 0) / WORD
-    if known is None or bounds.io_bytes is None or not chip:
+    known = bounds.products
+    if known is None or bounds.io_bytes is None or not variant.chip_bytes:
         return bounds.io_bytes
+    chip = variant.chip_bytes / known.word
     m, asked = _tile(variant), None
     if m is not None:
         asked = known.winograd(m, chip)
     elif variant.family in DIRECT:
         asked = known.direct(chip)
-    return max(bounds.io_bytes, ceil(WORD * (asked or 0)))
+    return max(bounds.io_bytes, ceil(known.word * (asked or 0)))
 
 
 def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
     """The bytes that the io-optimal dataflow of Zhang et al. moves with as many sums on chip."""
-    known, kept = bounds.products, sums_on_chip(variant)
+    known = bounds.products
+    kept = known and sums_on_chip(variant, known.word)
     if known is None or not kept:
         return None
     m, moved = _tile(variant), None
@@ -36,7 +38,7 @@ def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
         moved = known.winograd_volume(m, kept)
     elif variant.family in DIRECT:
         moved = known.volume(kept)
-    return None if moved is None else ceil(WORD * moved)
+    return None if moved is None else ceil(known.word * moved)
 
 
 def bound_of(variant: Variant, products: Products | None) -> str:
@@ -47,10 +49,10 @@ def bound_of(variant: Variant, products: Products | None) -> str:
     return "direct" if products is not None and variant.family in DIRECT else "its data alone"
 
 
-def sums_on_chip(variant: Variant) -> int:
+def sums_on_chip(variant: Variant, word: int = WORD) -> int:
     """The results of a block where the family makes blocks, else all that a group holds; of
     Winograd's algorithm too, whose sums stay transformed."""
-    chip = (variant.chip_bytes or 0) // WORD
+    chip = (variant.chip_bytes or 0) // word
     return chip if _tile(variant) else min(variant.block or chip, chip)
 
 

@@ -26,10 +26,21 @@ EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`output` of the random inputs; `exact` of whole-number inputs, where that is exact."""
+    """`output` of the random inputs; `exact` of whole-number inputs, where that is exact.
+
+    `scale`: the norm of what the program makes of the sizes of those whole numbers, with no signs
+    left to cancel each other. What rounding may lose is in proportion to the terms of a sum, and
+    not to the sum, which may be near zero.
+    """
 
     output: Array
     exact: Array | None
+    scale: float = 0.0
+
+    def lost(self, out: Array) -> float:
+        """norm(out - exact), relative to `scale`, or to the norm of `exact` where that is more."""
+        assert self.exact is not None
+        return _relative(_norm(_off(out, self.exact)), max(self.scale, _norm(self.exact)))
 
 
 def demand_arrays(program: Program) -> Program:
@@ -60,7 +71,10 @@ def reference(program: Program, seed: int) -> Reference:
     exact = _output(program, given, np.float64)
     single = _output(program, given, np.float32)
     fits = np.array_equal(exact, single) and bool(np.abs(exact).max(initial=0) < EXACT)
-    return Reference(output, exact if fits else None)
+    if not fits:
+        return Reference(output, None)
+    sizes = {name: np.abs(data) for name, data in given.items()}
+    return Reference(output, exact, _norm(_output(program, sizes, np.float64)))
 
 
 def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:
@@ -95,7 +109,9 @@ def stored_reference(program: Program, seed: int, folder: Path) -> Path:
                 "no variant could be checked against them"
             )
         part = file.with_name(".part-" + FILE)
-        arrays = {"output": found.output} | ({} if found.exact is None else {"exact": found.exact})
+        arrays = {"output": found.output, "scale": np.float64(found.scale)}
+        if found.exact is not None:
+            arrays["exact"] = found.exact
         try:
             with part.open("wb") as out:
                 np.savez(out, **arrays)  # type: ignore[arg-type]
@@ -117,12 +133,19 @@ def _holds_reference(file: Path) -> bool:
 def load_reference(file: Path) -> Reference:
     """What `stored_reference` wrote."""
     with np.load(file, allow_pickle=False) as arrays:
-        return Reference(arrays["output"], arrays.get("exact"))
+        return Reference(arrays["output"], arrays.get("exact"), float(arrays["scale"]))
 
 
 def relative_error(out: Array, ref: Array) -> float:
     """norm(out - ref) / norm(ref); of a zero reference, the norm itself."""
-    difference, scale = _norm(np.asarray(out, np.float64).ravel() - ref.ravel()), _norm(ref)
+    return _relative(_norm(_off(out, ref)), _norm(ref))
+
+
+def _off(out: Array, ref: Array) -> Array:
+    return np.asarray(out, np.float64).ravel() - ref.ravel()
+
+
+def _relative(difference: float, scale: float) -> float:
     return difference / scale if scale > 0 else difference
 
 

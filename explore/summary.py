@@ -44,8 +44,8 @@ def _traffic(variant: Variant, bounds: Bounds) -> Iterator[tuple[str, str]]:
     held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""
     times = f"{moved / least:.3g} times the bound of {show_bytes(least)}{held}"
     yield "traffic", f"{show_bytes(moved)}, {times} ({bound_of(variant, bounds.products)})"
-    if volume := dataflow_traffic(variant, bounds):
-        kept = f"with {sums_on_chip(variant):,} sums on chip"
+    if bounds.products and (volume := dataflow_traffic(variant, bounds)):
+        kept = f"with {sums_on_chip(variant, bounds.products.word):,} sums on chip"
         best = f"{show_bytes(volume)} of the io-optimal dataflow {kept}"
         yield "dataflow", f"{moved / volume:.3g} times the {best}"
 

@@ -143,10 +143,11 @@ def grouped(e: Expr, way: str, flipped: bool) -> tuple[Size, Size] | None:
 
 
 def _lifted(e: Expr) -> tuple[Size, Size] | None:
-    """Tiles of windows, by the counts that their sides hold, times `kappa` kernels."""
+    """Tiles of windows, by the counts that their sides hold, times `kappa` kernels if many."""
     theta = {name for name in size_names(e) if name.startswith("theta")}
     counts = [s.size for s in subterms(e) if isinstance(s, Split) and names(s.size) & theta]
-    return (prod(counts[:2], start=1), named("kappa")) if counts else None
+    kernels = named("kappa") if "kappa" in size_names(e) else 1
+    return (prod(counts[:2], start=1), kernels) if counts else None
 
 
 def tried(e: Expr, way: str) -> tuple[Choice, ...]:

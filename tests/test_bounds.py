@@ -136,6 +136,16 @@ def test_no_variant_moves_less_than_its_bound(family: str, shape: dict[str, int]
             assert moved_bytes(p) <= (least or 0) <= moved, (form.name, point)
 
 
+def test_bounds_count_bytes_of_the_smallest_elements() -> None:
+    p = parse("mm(a : [[half]32]32, b : [[half]32]32) = map(r -> map(c -> dot(r, c), b), a)")
+    known = products(p)
+    assert known is not None
+    assert known.word == 2
+    kept = Variant("v", "blocked", (), chip_bytes=2 * 64)
+    whole = Bounds(operations(p), 1, products=known)
+    assert least_traffic(kept, whole) == ceil(2 * known.direct(64))
+
+
 def test_the_amounts_of_a_convolution() -> None:
     p = parse(CONV.format(h=15, w=15, p=1, r=3, s=2, c=5, m=7))
     real = 121 / 144  # of 8 windows of 3 along a side the first and last hold one zero each

@@ -5,11 +5,12 @@ import pytest
 from constraints.devices import H200
 from explore.domain import Narrowed, narrowed, narrowing, shares
 from explore.lowering import lowering
-from explore.space import Derive, Derived, derive, points
+from explore.space import Derive, Derived, Inapplicable, derive, points
 from ir.errors import UserError
 from ir.inputs import known
 from ir.nat import bind
 from ir.parse import parse
+from rewrites.families import forms
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, image : [[[float]C]W]W) =
@@ -42,6 +43,13 @@ def test_the_io_optimal_domain_keeps_blocks_with_pixels_near_r_times_channels(fa
         xy, z = (amount(point, side) for side in SIDES[family])
         assert 1 / 4 <= xy / (9 * z) <= 4
         assert xy * z <= H200.local_bytes // 8
+
+
+def test_the_domain_is_asked_of_forms_of_one_output_channel() -> None:
+    p = parse(CONV.replace("W = 28", "W = 9").replace("C = 16", "C = 4").replace("M = 64", "M = 1"))
+    for form in forms(p, "lift")[::3]:
+        task = Derive(p, "lift", form.name, H200, 2, 0, domain="io-optimal")
+        assert isinstance(derive(task), Derived | Inapplicable)
 
 
 def test_flipped_blocks_have_their_pixels_where_others_have_channels() -> None:

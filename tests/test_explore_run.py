@@ -26,7 +26,13 @@ from explore.measure import Measure, measure, meter
 from explore.moved import dataflow_traffic, least_traffic
 from explore.options import Options
 from explore.records import Failed, Measured, Record
-from explore.reference import inputs_of, relative_error, stored_reference
+from explore.reference import (
+    Reference,
+    inputs_of,
+    reference,
+    relative_error,
+    stored_reference,
+)
 from explore.run import Run, Source, Target, resume, start
 from explore.space import Derive, Derived, derive
 from explore.store import FILE, Store
@@ -291,7 +297,7 @@ def test_a_wrong_result_is_a_failure(device: Device, tmp_path: Path) -> None:
     with np.load(reference) as arrays:
         changed = {name: array.copy() for name, array in arrays.items()}
     changed["output"][0, 0, 0] += 1.0
-    np.savez(tmp_path / "changed.npz", output=changed["output"])
+    np.savez(tmp_path / "changed.npz", output=changed["output"], scale=0.0)
     wrong = meter(device, program, 0, tmp_path / "changed.npz", 1e-4)
     changed["exact"][0, 0, 1] += 1.0
     np.savez(tmp_path / "cell.npz", **changed)
@@ -324,6 +330,20 @@ def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
     assert isinstance(exact, Failed)
     assert exact.stage == "verify"
     assert isinstance(measure(state, Measure(0, made.plan, rounding=derived.rounding)), Measured)
+
+
+def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path) -> None:
+    """A lone result near zero: its terms cancel each other, their rounding does not."""
+    program = parse("lone(xs : [float]64, ys : [float]64) = map(x -> dot(x, ys), split(64, xs))")
+    found = max((reference(program, seed) for seed in range(30)), key=lambda r: r.scale / sum_of(r))
+    assert found.exact is not None
+    assert found.scale > 30 * sum_of(found)
+    assert found.lost(found.exact + 1.0) == pytest.approx(1 / found.scale)
+
+
+def sum_of(found: Reference) -> float:
+    assert found.exact is not None
+    return max(1.0, float(np.abs(found.exact).max()))
 
 
 # ---- other ways in
