@@ -45,6 +45,7 @@ class Loop:
     waiting: dict[str, list[int]] = field(default_factory=dict)  # numbers by key, in measurement
     running: dict[int, Variant] = field(default_factory=dict)  # in measurement
     made: dict[int, Made] = field(default_factory=dict)
+    chosen: list[int] = field(default_factory=list)  # by the search, beyond the round
     round: list[int] = field(default_factory=list)
     delivered: int = 0  # of the round
     seen: set[str] = field(default_factory=set)
@@ -74,15 +75,19 @@ class Loop:
     def _next(self) -> list[int] | None:
         """The next round, once what it depends on is known; at most what is left of the budget.
         None if the time is up before."""
-        if self.left - len(self.running) <= 0:
+        if self.left <= len(self.running):
             return []
-        chosen = self.search.next_round()
-        while chosen is None:
+        while not self.chosen:
+            chosen = self.search.next_round()
+            if chosen is not None:
+                self.chosen = chosen
+                break
             if self._late():
                 return None
             self._pump()
-            chosen = self.search.next_round()
-        return chosen[: max(0, self.left - len(self.running))]
+        room = self.left - len(self.running)
+        now, self.chosen = self.chosen[:room], self.chosen[room:]
+        return now
 
     def _begin(self, chosen: list[int]) -> None:
         self.round, self.delivered = chosen, 0

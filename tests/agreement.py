@@ -6,7 +6,8 @@ agree, and leaves what the simulator reports to it. A first argument chooses oth
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -24,7 +25,8 @@ from ir.inputs import Data, random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse, parse_file
-from rewrites.families import BILINEAR, LOWERING, forms, lower
+from rewrites.dims import Refused
+from rewrites.families import BILINEAR, LOWERING, Form, Lowering, forms, lower
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = {
@@ -81,14 +83,23 @@ def written(name: str) -> Iterator[Case]:
 
 
 def lowered(family: str) -> Iterator[Case]:
-    """A small point of a family's first form, and of its last, which has the most words."""
+    """A small point of a family's first form, and of the last that applies, which has the most
+    words."""
     program = example(*OTHERWISE.get(family, CONVOLUTION))
     every = forms(program, family)
-    for form in dict.fromkeys((every[0], every[-1])):
-        low = lower(program, family, form)
+    first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))
+    for form, low in dict([first, last]).items():
         _, (point,) = points(low, profile("cpu"), 1, seed=0)
         made = generate(bound(low.program, point), max_work_group=64)
         yield Case(f"{family} {form.name}".strip(), program, made, low.derivation.rounding)
+
+
+def _lowered(
+    program: Program, family: str, some: Sequence[Form]
+) -> Iterator[tuple[Form, Lowering]]:
+    for form in some:
+        with suppress(Refused):
+            yield form, lower(program, family, form)
 
 
 def by_hand() -> Iterator[Case]:

@@ -3,12 +3,14 @@
 import itertools
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from explore.encode import matrix, strata
 from explore.guide import search_over
+from explore.loop import Loop
 from explore.near import ladders, moves
 from explore.records import Variant, variant_id
 from explore.search import Known, Search, front_at, run, stratified, trust
@@ -267,3 +269,29 @@ def test_an_estimate_is_trusted_as_far_as_times_bear_it_out() -> None:
 def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
     memory, logs = np.array([30.0, 10.0, 20.0]), np.array([1.0, 3.0, 2.0])
     assert front_at(np.array([5.0, 10, 25, 99]), memory, logs).tolist() == [3.0, 3.0, 2.0, 1.0]
+
+
+class Rounds:
+    """A search that has decided on its rounds."""
+
+    def __init__(self, *rounds: list[int]) -> None:
+        self.rounds = list(rounds)
+
+    def next_round(self) -> list[int]:
+        return self.rounds.pop(0) if self.rounds else []
+
+
+def test_what_the_budget_cut_off_a_round_comes_next_if_equal_kernels_cost_none_of_it() -> None:
+    parts: dict[str, Any] = dict.fromkeys(
+        ("options", "candidates", "store", "watch", "builders", "device", "judge")
+    )
+    loop = Loop(**parts, overlap=False, before={})
+    loop.search = Rounds([*range(10)], [10])  # type: ignore[assignment]
+    loop.left = 4
+    assert loop._next() == [0, 1, 2, 3]
+    loop.left = 2  # two of them were new
+    assert loop._next() == [4, 5]
+    loop.left = 8  # as if more were equal
+    assert loop._next() == [6, 7, 8, 9]
+    assert loop._next() == [10]
+    assert loop._next() == []
