@@ -15,6 +15,8 @@ from ir.nodes import Var
 from ir.parse import parse
 from ir.types import FLOAT
 
+OPTIONS = ("--config-file", "", "--cache-dir", os.devnull, "--follow-imports", "silent")
+
 
 def test_the_type_checker_refuses_a_change() -> None:
     mypy = pytest.importorskip("mypy.api", reason="mypy is not installed")
@@ -23,7 +25,7 @@ def test_the_type_checker_refuses_a_change() -> None:
         f"{how}_ = {how.title()}(1)\nprint({how}_.x)\n{how}_.x = 2"
         for how in ("frozen", "distinct")
     )
-    told, _, _ = mypy.run(["--config-file", "", "--cache-dir", os.devnull, "-c", text])
+    told, _, _ = mypy.run([*OPTIONS, "-c", text])
     assert re.findall(r'Property "x" defined in "(\w+)" is read-only', told) == [
         "Frozen",
         "Distinct",
