@@ -15,7 +15,7 @@ from constraints.terms import value_at
 from constraints.trace import Loop, Loops, Trace
 from ir.nat import Size
 from ir.nodes import Expr, Level
-from ir.types import BYTES, Scalar, Type, Vector
+from ir.types import Type, Vector
 from ir.typing import type_of
 
 GLOBAL_ITEMS = 64  # about so many are a group, where a kernel leaves its groups open
@@ -73,7 +73,7 @@ def work(kernel: Expr) -> Work:
         for cells, type_, loops in trace.loaded
     ]
     moved = [
-        (*(_apart(o, loops, o in cells.chosen) for o in loops), _lanes(type_), _bytes(type_))
+        (*(_apart(o, loops, o in cells.chosen) for o in loops), bytes_of(type_))
         for cells, type_, loops in trace.loaded
         if cells.space == "global"
     ]
@@ -113,8 +113,3 @@ def _tidy(counts: Iterable[Count]) -> Total:
 
 def _lanes(t: Type) -> Size:
     return t.width if isinstance(t, Vector) else 1
-
-
-def _bytes(t: Type) -> Size:
-    scalar = t.scalar if isinstance(t, Vector) else t
-    return BYTES[scalar.name] if isinstance(scalar, Scalar) else 0
