@@ -40,10 +40,9 @@ def by_hand(n: int, halves: int) -> Plan:
             (("a", Role.INPUT), ("b", Role.INPUT), ("out", Role.OUTPUT))
         )
     ]
-    launch = Kernel(
-        "matmul_by_hand", (n // 128 * 16, n // 64 * 8, 1), (16, 8, 1), ("a", "b", "out"), False
-    )
-    return Plan(source, (launch,), tuple(square), 12 * n * n, 0)
+    items = (n // 128 * 16, n // 64 * 8, 1)
+    launch = Kernel("matmul_by_hand", items, (16, 8, 1), ("a", "b", "out"), False, source)
+    return Plan((launch,), tuple(square), 12 * n * n, 0)
 
 
 def lowered(n: int, halves: int) -> Expr:

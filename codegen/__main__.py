@@ -75,10 +75,8 @@ def print_file(options: argparse.Namespace) -> None:
 
     limits = profile("cpu")
     chosen = _chosen(options, limits)
-    notes = [chosen.words] if chosen.words else []
-    print(
-        generate(chosen.program, max_work_group=limits.group_items, notes=notes).plan.source, end=""
-    )
+    made = generate(chosen.program, max_work_group=limits.group_items)
+    print(f"// {chosen.words}\n\n" if chosen.words else "", made.plan.source, sep="", end="")
 
 
 def run_file(options: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import os
 import tempfile
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 DIGEST_BYTES = 32
@@ -37,12 +38,13 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BinaryCache:
     """Files named by key, each its own digest and then the bytes; the least recently used go."""
 
     place: Path
     limit_bytes: int = DEFAULT_LIMIT
+    held_bytes: float = inf  # at the last look, and what was put since: looking takes time
 
     def get(self, name: str) -> bytes | None:
         path = self.place / name
@@ -61,7 +63,9 @@ class BinaryCache:
     def put(self, name: str, binary: bytes) -> None:
         with contextlib.suppress(OSError):
             write_atomically(self.place / name, hashlib.sha256(binary).digest() + binary)
-            self._evict()
+            self.held_bytes += DIGEST_BYTES + len(binary)
+            if self.held_bytes > self.limit_bytes:
+                self._evict()
 
     def drop(self, name: str) -> None:
         with contextlib.suppress(OSError):
@@ -73,9 +77,9 @@ class BinaryCache:
             with contextlib.suppress(OSError):  # another process may be evicting too
                 facts = entry.stat()
                 files.append((facts.st_mtime_ns, entry.name, facts.st_size))
-        excess = sum(size for _, _, size in files) - self.limit_bytes
+        self.held_bytes = sum(size for _, _, size in files)
         for _, name, size in sorted(files):
-            if excess <= 0:
+            if self.held_bytes <= self.limit_bytes:
                 return
             self.drop(name)
-            excess -= size
+            self.held_bytes -= size

@@ -1,6 +1,6 @@
 """From a lowered program to OpenCL text, a launch plan, and the facts about them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -13,7 +13,7 @@ from codegen.identifiers import safe
 from codegen.kernels import Stage, stages
 from codegen.locals import with_shared_locals
 from codegen.memory import Life, kept_bytes, share, total
-from codegen.opencl import print_program
+from codegen.opencl import print_kernel
 from codegen.places import NOWHERE, Cell, Place, laid, view_of
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
@@ -41,12 +41,8 @@ def generate(
     *,
     max_work_group: int = 256,
     most_statements: int = MOST_STATEMENTS,
-    notes: Sequence[str] = (),
 ) -> Generated:
-    """The kernels and launch plan of a lowered program whose sizes are all numbers.
-
-    `notes` are lines that head the text, such as the derivation of the program.
-    """
+    """The kernels and launch plan of a lowered program whose sizes are all numbers."""
     if program.free:
         raise Unsupported(f"the parameters {', '.join(program.free)} have no value yet")
     cut = stages(program)
@@ -55,7 +51,7 @@ def generate(
     counted = tuple(map(facts, kernels))
     for found in counted:
         refuse_too_large(found, most_statements)
-    return Generated(_plan(program, cut, known, kernels, notes), kernels, counted)
+    return Generated(_plan(program, cut, known, kernels), kernels, counted)
 
 
 Memories = dict[tuple[int, ...], Memory]
@@ -161,7 +157,6 @@ def _plan(
     cut: tuple[Stage, ...],
     known: Globals,
     kernels: tuple[Kernel, ...],
-    notes: Sequence[str],
 ) -> Plan:
     lives = _lives(cut, known)
     slots = share(lives)
@@ -170,7 +165,6 @@ def _plan(
     read = {_part(name, where) for name in used for where in known[name][1]}
     workspace = total(lives, slots)
     return Plan(
-        print_program(kernels, notes),
         tuple(_launch(k, stage, known) for k, stage in zip(kernels, cut, strict=True)),
         tuple(buffers),
         kept_bytes(buffers, read) + workspace,
@@ -182,7 +176,8 @@ def _launch(kernel: Kernel, stage: Stage, known: Globals) -> Launch:
     x, y, z = (g * n for g, n in zip(kernel.groups, kernel.local_size, strict=True))
     buffers = {m: _part(name, w) for name, (_, found) in known.items() for w, m in found.items()}
     names = tuple(buffers[m] for m in (*kernel.reads, *kernel.writes))
-    return Launch(kernel.name, (x, y, z), kernel.local_size, names, stage.prepack)
+    text, needs = print_kernel(kernel)
+    return Launch(kernel.name, (x, y, z), kernel.local_size, names, stage.prepack, text, needs)
 
 
 def _part(name: str, where: tuple[int, ...]) -> str:

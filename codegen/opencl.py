@@ -15,32 +15,18 @@ from codegen.tree import (
     statements,
 )
 
-
-def print_program(kernels: Sequence[Kernel], notes: Sequence[str] = ()) -> str:
-    """The text of all kernels; `notes` are its first lines, as comments."""
-    spelled = [_kernel(kernel) for kernel in kernels]
-    texts = [text for text, _ in spelled]
-    helpers = dict.fromkeys(line for _, called in spelled for line in called)
-    half = any(" half" in text or "(half" in text for text in texts)
-    head = [f"// {line}".rstrip() for note in notes for line in note.splitlines()]
-    if half:
-        head.append("#pragma OPENCL EXTENSION cl_khr_fp16 : enable")
-    head.extend(helpers)
-    return "\n".join([*(["\n".join(head) + "\n"] if head else []), *texts])
-
-
-def print_kernel(kernel: Kernel) -> str:
-    """The text of one kernel."""
-    return print_program([kernel])
+HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
 
 
 @remembered
-def _kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
-    """The text of a kernel, and the functions that it calls."""
+def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
+    """The text of a kernel, and what it needs before it: extensions, and functions it calls."""
     writer = Writer(kernel)
     body = writer.write(kernel.body)
     lines = [*_head(kernel), *_tables(kernel, body), *_locals(kernel), *_ids(kernel), *body, "}"]
-    return "\n".join(lines) + "\n", tuple(writer.spell.helpers())
+    text = "\n".join(lines) + "\n"
+    extensions = [HALF] if " half" in text or "(half" in text else []
+    return text, (*extensions, *writer.spell.helpers())
 
 
 def _head(kernel: Kernel) -> list[str]:

@@ -1,5 +1,6 @@
 """What code generation hands to the runtime: OpenCL text and how to launch it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -28,26 +29,44 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launch: `arguments` are buffer names in the order of the kernel's parameters."""
+    """One launch: `arguments` are buffer names in the order of the kernel's parameters. Its text
+    and the lines needed before it compile by themselves: variants share kernels."""
 
     name: str
     global_size: tuple[int, int, int]
     local_size: tuple[int, int, int]
     arguments: tuple[str, ...]
     prepack: bool  # runs once when constants change, not at each inference
+    text: str
+    needs: tuple[str, ...] = ()  # extensions and functions
+
+    @property
+    def source(self) -> str:
+        return source_of([self])
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything needed to build and run a program; `kernels` are in launch order."""
 
-    source: str
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]
     memory_bytes: int  # peak global bytes live during an inference
     workspace_bytes: int  # temporaries alone, after sharing
 
     @property
+    def source(self) -> str:
+        """All kernels in one text."""
+        return source_of(self.kernels)
+
+    @property
     def uses_half(self) -> bool:
         """Whether it needs cl_khr_fp16."""
         return "cl_khr_fp16" in self.source or any(b.scalar == "half" for b in self.buffers)
+
+
+def source_of(kernels: Sequence[Kernel]) -> str:
+    """What some kernels need, and their texts."""
+    needs = dict.fromkeys(line for kernel in kernels for line in kernel.needs)
+    texts = dict.fromkeys(kernel.text for kernel in kernels)
+    return "\n".join([*needs, "", *texts] if needs else texts)

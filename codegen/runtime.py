@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -153,9 +154,9 @@ def _trial_error(session: "Session") -> str | None:
     shape = (64,)
     x = Buffer("x", "int", shape, 256, Role.INPUT, 0)
     y = Buffer("y", "int", shape, 256, Role.OUTPUT, 1)
-    launch = Kernel("trial", (64, 1, 1), (8, 1, 1), ("x", "y"), prepack=False)
+    launch = Kernel("trial", (64, 1, 1), (8, 1, 1), ("x", "y"), prepack=False, text=TRIAL)
     data = np.arange(64, dtype=np.int32)
-    out = session.build(Plan(TRIAL, (launch,), (x, y), 512, 0))({"x": data})
+    out = session.build(Plan((launch,), (x, y), 512, 0))({"x": data})
     expected = 2 * data.reshape(8, 8)[:, ::-1].reshape(-1) + 1
     return None if np.array_equal(out, expected) else "a small kernel computed a wrong result"
 
@@ -180,15 +181,17 @@ def _driver(doing: str) -> Iterator[None]:
         raise RunFailed(f"{doing}: {error}") from error
 
 
-def _code_bytes(compiled: cl.Program) -> int | None:
-    """The size of what the driver made of a program, as it would be kept in a file."""
+def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:
+    """The size of what the driver made of some programs, as it would be kept in files."""
     try:
-        return int(sum(compiled.get_info(cl.program_info.BINARY_SIZES)))
+        return sum(int(size) for c in compiled for size in c.get_info(cl.program_info.BINARY_SIZES))
     except cl.Error:
         return None
 
 
 # Sessions
+
+KEPT = 256  # kernels compiled last: what variants share is compiled, or loaded, once
 
 
 class Session:
@@ -204,6 +207,7 @@ class Session:
         # A simulator reports the source's lines, which a binary does not have.
         keep = cached and not device.simulator
         self._cache = cache.BinaryCache(cache.folder() / "programs") if keep else None
+        self._compiled = lru_cache(maxsize=KEPT)(self._compile)
 
     def build(self, plan: Plan, options: str = "", checking: bool = False) -> "Program":
         """Compile a plan, or fetch it compiled. `checking` poisons and guards its buffers."""
@@ -211,15 +215,15 @@ class Session:
         if plan.uses_half and not self.device.half:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
             raise UserError(f"{missing}: use float, or another device")
-        compiled = self._compiled(plan.source, options)
-        kernels = [self._kernel(compiled, k) for k in plan.kernels]
-        return Program(self, plan, kernels, checking, _code_bytes(compiled))
+        compiled = [self._compiled(k.source, options) for k in plan.kernels]
+        kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
+        return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
 
-    def _compiled(self, source: str, options: str) -> cl.Program:
+    def _compile(self, source: str, options: str) -> cl.Program:
         if self._cache is None:
             return self._from_source(source, options)
         extra = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
-        key = cache.key("program 1", source, options, extra, *_identity(self.handle))
+        key = cache.key("kernel 1", source, options, extra, *_identity(self.handle))
         binary = self._cache.get(key)
         if binary is not None:
             try:

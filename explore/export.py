@@ -13,7 +13,7 @@ import numpy as np
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.environment import Environment
 from explore.files import write_whole
-from explore.jsonlines import plan_json
+from explore.jsonlines import launch_json, plan_json
 from explore.options import Options
 from explore.records import Predicted, Record
 from explore.reference import Array, inputs_of, reference
@@ -100,9 +100,9 @@ def _template(name: str) -> str:
 def _plan(record: Record, environment: Environment, max_error: float) -> Mapping[str, Any]:
     plan = record.variant.plan
     assert plan is not None
-    fields = {name: value for name, value in plan_json(plan).items() if name != "source"}
     return {
-        **fields,
+        **plan_json(plan),
+        "kernels": [launch_json(kernel) for kernel in plan.kernels],
         "id": record.variant.id,
         "family": record.variant.family,
         "form": record.variant.form,

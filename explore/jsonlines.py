@@ -15,8 +15,9 @@ _STATUS = {Measured: "measured", Failed: "failed", Predicted: "predicted"}
 
 
 def to_line(record: Record) -> str:
-    """One variant, one line."""
-    return json.dumps(to_json(record), allow_nan=False)
+    """One variant, one line, with the text of all its kernels."""
+    plan = record.variant.plan
+    return json.dumps({**to_json(record), "source": plan and plan.source}, allow_nan=False)
 
 
 def from_line(line: str) -> Record:
@@ -33,7 +34,6 @@ def to_json(record: Record) -> Json:
         "workspace_bytes": record.workspace_bytes,
         "kernels": [asdict(kernel) for kernel in plan.kernels] if plan else [],
         "buffers": [_buffer_json(buffer) for buffer in plan.buffers] if plan else [],
-        "source": plan.source if plan else None,
         "elapsed_s": record.elapsed_s,
         "unix_s": record.unix_s,
         "round": record.round,
@@ -53,7 +53,6 @@ def from_json(fields: Mapping[str, Any]) -> Record:
 def plan_json(plan: Plan) -> Json:
     """The launch plan as data: what a host program outside needs."""
     return {
-        "source": plan.source,
         "kernels": [asdict(kernel) for kernel in plan.kernels],
         "buffers": [_buffer_json(buffer) for buffer in plan.buffers],
         "memory_bytes": plan.memory_bytes,
@@ -61,9 +60,13 @@ def plan_json(plan: Plan) -> Json:
     }
 
 
+def launch_json(kernel: Kernel) -> Json:
+    """A kernel without its text."""
+    return {name: v for name, v in asdict(kernel).items() if name not in ("text", "needs")}
+
+
 def plan_from(fields: Mapping[str, Any]) -> Plan:
     return Plan(
-        source=fields["source"],
         kernels=tuple(_kernel_from(kernel) for kernel in fields["kernels"]),
         buffers=tuple(_buffer_from(buffer) for buffer in fields["buffers"]),
         memory_bytes=fields["memory_bytes"],
@@ -96,7 +99,7 @@ def _variant_from(fields: Mapping[str, Any]) -> Variant:
         stored=tuple(fields["stored"]),
         form=fields["form"],
         derivation=tuple(Step(**step) for step in fields["derivation"]),
-        plan=None if fields["source"] is None else plan_from(fields),
+        plan=plan_from(fields) if fields["kernels"] else None,
         flops=fields["flops"],
         traffic_bytes=fields["traffic_bytes"],
         chip_bytes=fields.get("chip_bytes"),
@@ -161,7 +164,7 @@ def _buffer_from(fields: Mapping[str, Any]) -> Buffer:
 
 
 def _kernel_from(fields: Mapping[str, Any]) -> Kernel:
-    tuples = ("global_size", "local_size", "arguments")
+    tuples = ("global_size", "local_size", "arguments", "needs")
     return Kernel(**{**fields, **{name: tuple(fields[name]) for name in tuples}})
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from explore.environment import Environment
 from explore.files import write_whole
 from explore.front import front
-from explore.jsonlines import to_json
+from explore.jsonlines import launch_json, to_json
 from explore.moved import bound_of, dataflow_traffic, least_traffic
 from explore.palette import colours, markers
 from explore.records import (
@@ -32,7 +32,7 @@ from explore.records import (
     latest,
 )
 
-_DETAILS = ("parameters", "buffers", "kernels", "source", "detail")
+_DETAILS = ("parameters", "buffers", "detail")
 _SUMMARY = (
     *("id", "family", "status", "stage", "reason", "time_ns", "spread", "error", "prepack_ns"),
     *("memory_bytes", "workspace_bytes", "traffic_bytes", "elapsed_s", "stopped_early"),
@@ -152,7 +152,12 @@ def _details(found: Sequence[Record]) -> dict[str, Any]:
     for record in found:
         fields = to_json(record)
         shared = number.setdefault(record.variant.derivation, len(number))
-        variants.append({name: fields[name] for name in _DETAILS} | {"derivation": shared})
+        plan = record.variant.plan
+        variants.append(
+            {name: fields[name] for name in _DETAILS}
+            | {"kernels": [launch_json(k) for k in plan.kernels] if plan else []}
+            | {"source": plan.source if plan else None, "derivation": shared}
+        )
     return {"derivations": list(number), "variants": variants}
 
 

@@ -94,8 +94,8 @@ def _seconds(
     given, made = cells
     x = Buffer("x", "float", (given,), 4 * given, Role.INPUT, 0)
     y = Buffer("y", "float", (made,), 4 * made, Role.OUTPUT, 1)
-    launch = Kernel(name, (items, 1, 1), (group, 1, 1), ("x", "y"), prepack=False)
-    built = session.build(Plan(source, (launch,), (x, y), x.bytes + y.bytes, 0))
+    launch = Kernel(name, (items, 1, 1), (group, 1, 1), ("x", "y"), False, source)
+    built = session.build(Plan((launch,), (x, y), x.bytes + y.bytes, 0))
     data = np.full(given, 0.5, np.float32)
     timings = (built.time({"x": data}, runs=3, warmup=1, limit_s=1.0) for _ in range(TRIES))
     return min(timing.low_ns for timing in timings) / 1e9

@@ -22,7 +22,7 @@ from explore.records import Peer, Record
 from ir.errors import UserError
 
 FILE = "run.sqlite"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Columns are for whoever asks in SQL; `details` holds every other field, as compressed JSON.
 _COLUMNS = (

@@ -148,8 +148,8 @@ def faulty(name: str) -> Plan:
     source = f"""kernel void {name}(global const float *x, global float *z) {{
       local float t[16]; int i = get_local_id(0); {FAULTS[name]} }}"""
     x, z = (Buffer(n, "float", (16,), 64, r, 0) for n, r in (("x", Role.INPUT), ("z", Role.OUTPUT)))
-    launch = Kernel(name, (16, 1, 1), (16, 1, 1), ("x", "z"), prepack=False)
-    return Plan(source, (launch,), (x, replace(z, slot=1)), 128, 0)
+    launch = Kernel(name, (16, 1, 1), (16, 1, 1), ("x", "z"), False, source)
+    return Plan((launch,), (x, replace(z, slot=1)), 128, 0)
 
 
 def main(which: str = "all") -> None:

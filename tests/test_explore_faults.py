@@ -63,11 +63,10 @@ def endless(plan: Plan) -> Plan:
     """The plan, its last kernel waiting for a number that nobody writes."""
     kernel = plan.kernels[-1]
     out = kernel.arguments[-1]
-    body = re.search(rf"\b{kernel.name}\([^{{]*{{", plan.source)
-    assert body
-    cell = f"*(volatile __global float *){out}"
-    wait = f"\n  while ({cell} != 3e33f) {{}}"
-    return replace(plan, source=plan.source[: body.end()] + wait + plan.source[body.end() :])
+    wait = f"while (*(volatile __global float *){out} != 3e33f) {{}}"
+    begun = replace(kernel, text=kernel.text.replace("\n{\n", f"\n{{\n  {wait}\n"))
+    assert begun != kernel
+    return replace(plan, kernels=(*plan.kernels[:-1], begun))
 
 
 @pytest.fixture
@@ -98,7 +97,13 @@ def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
 def spinning(made: Plan) -> Plan:
     """The same, but every work-item takes long."""
     begin = "for (volatile int spin = 0; spin < 300000; ++spin);"
-    return replace(made, source=made.source.replace("{\n", f"{{\n  {begin}\n", 1))
+    return edited(made, "\n{\n", f"\n{{\n  {begin}\n")
+
+
+def edited(plan: Plan, old: str, new: str) -> Plan:
+    kernels = tuple(replace(k, text=k.text.replace(old, new)) for k in plan.kernels)
+    assert kernels != plan.kernels
+    return replace(plan, kernels=kernels)
 
 
 def test_a_variant_that_is_hopeless_when_it_is_checked_is_run_once_and_still_checked(
@@ -108,7 +113,7 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_run_once_and_still_che
     assert isinstance(derived, Derived)
     made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
     assert made.plan is not None
-    wrong = replace(made.plan, source=made.plan.source.replace(" + ", " - "))
+    wrong = edited(made.plan, " + ", " - ")
     worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))
     worker.submit(Measure(1, spinning(wrong), ceiling_ns=1.0))
     slow, failed = (done.result for done in worker.map([]))

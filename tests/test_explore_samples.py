@@ -69,11 +69,11 @@ def plan(source: str, stored: tuple[str, ...] = (), name: str = "conv") -> Plan:
         Buffer("result", "float", (112, 112, 128), 6_422_528, Role.OUTPUT, 13),
     )
     kernels = (
-        Kernel("pack", (128, 1, 1), (1, 1, 1), ("weights", "packed_weights"), True),
-        Kernel(name, (896, 8, 1), (64, 1, 1), ("image", "packed_weights", "result"), False),
+        Kernel("pack", (128, 1, 1), (1, 1, 1), ("weights", "packed_weights"), True, source),
+        Kernel(name, (896, 8, 1), (64, 1, 1), ("image", "packed_weights", "result"), False, source),
     )
     workspace = _STORED.get(stored, 0)
-    return Plan(source, kernels, buffers, 13_434_880 + workspace, workspace)
+    return Plan(kernels, buffers, 13_434_880 + workspace, workspace)
 
 
 def variant(family: str = "blocked", stored: tuple[str, ...] = (), **parameters: int) -> Variant:

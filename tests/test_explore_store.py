@@ -16,7 +16,7 @@ from test_explore_samples import ENVIRONMENT, sample_run
 
 from explore.front import front
 from explore.records import Measured, Peer
-from explore.store import FILE, Store
+from explore.store import FILE, SCHEMA_VERSION, Store
 from explore.version import sources_hash, version
 from ir.errors import UserError
 
@@ -215,5 +215,5 @@ def test_a_file_where_the_folder_should_be_is_said(tmp_path: Path) -> None:
 def test_a_newer_format_is_not_guessed_at(run: Path) -> None:
     with sqlite3.connect(run / FILE) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(UserError, match="has format 99, this version reads 1"):
+    with pytest.raises(UserError, match=f"has format 99, this version reads {SCHEMA_VERSION}"):
         Store.read(run)

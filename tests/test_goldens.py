@@ -20,8 +20,8 @@ PROGRAMS = sorted((Path(__file__).parent / "golden").glob("*.lift"))
 
 
 def text_of(program: Path) -> str:
-    notes = [program.read_text().splitlines()[0].removeprefix("-- ")]
-    return generate(parse_file(program), notes=notes).plan.source
+    title = program.read_text().splitlines()[0].removeprefix("-- ")
+    return f"// {title}\n\n{generate(parse_file(program)).plan.source}"
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

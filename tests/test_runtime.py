@@ -37,11 +37,17 @@ def buffer(name: str, role: Role, slot: int, scalar: str = "float", n: int = N) 
 
 
 def kernel(name: str, *arguments: str, n: int = N, prepack: bool = False) -> Kernel:
-    return Kernel(name, (n, 1, 1), (16, 1, 1), arguments, prepack)
+    return Kernel(name, (n, 1, 1), (16, 1, 1), arguments, prepack, "")
 
 
 def plan(source: str, kernels: list[Kernel], buffers: list[Buffer]) -> Plan:
-    return Plan(source, tuple(kernels), tuple(buffers), sum(b.bytes for b in buffers), 0)
+    made = tuple(replace(k, text=source) for k in kernels)
+    return Plan(made, tuple(buffers), sum(b.bytes for b in buffers), 0)
+
+
+def edited(plan: Plan, old: str, new: str) -> Plan:
+    kernels = (replace(k, text=k.text.replace(old, new)) for k in plan.kernels)
+    return replace(plan, kernels=tuple(kernels))
 
 
 def adding(scalar: str = "float", body: str = "z[i] = x[i] + y[i];") -> Plan:
@@ -215,7 +221,7 @@ def test_a_write_outside_a_buffer_is_caught(
 def test_a_write_past_a_small_temporary_of_a_large_slot_is_caught(
     sessions: tuple[Session, ...],
 ) -> None:
-    wrong = replace(chain(), source=chain().source.replace("b[i] = 3", "b[i + 1] = 3"))
+    wrong = edited(chain(), "b[i] = 3", "b[i + 1] = 3")
     for session in real(sessions):
         with pytest.raises(GuardViolated) as caught:
             session.build(wrong, checking=True)({"x": X})
@@ -231,7 +237,7 @@ def test_an_output_left_unwritten_is_caught(sessions: tuple[Session, ...]) -> No
 
 
 def test_a_temporary_read_before_it_is_written_gives_nan(sessions: tuple[Session, ...]) -> None:
-    wrong = replace(chain(), source=chain().source.replace("b[i] = 3", "if (i) b[i] = 3"))
+    wrong = edited(chain(), "b[i] = 3", "if (i) b[i] = 3")
     for session in sessions:
         program = session.build(wrong, checking=True)
         try:
@@ -370,19 +376,21 @@ def binaries(folder: Path) -> list[Path]:
 
 
 @pytest.fixture
-def cached(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+def cached(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Device:
     if device.simulator:
-        pytest.skip("programs are not cached for the simulator")
+        pytest.skip("kernels are not cached for the simulator")
     open_device(device)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return open_device(device)
+    return device
 
 
-def adds(session: Session, options: str = "") -> bool:
-    return bool(np.array_equal(session.build(adding(), options)({"x": X, "y": Y}), X + Y))
+def adds(device: Device, options: str = "") -> bool:
+    """In a session of its own: one remembers what it compiled."""
+    built = open_device(device).build(adding(), options)
+    return bool(np.array_equal(built({"x": X, "y": Y}), X + Y))
 
 
-def test_a_second_build_comes_from_the_cache(cached: Session, tmp_path: Path) -> None:
+def test_a_second_build_comes_from_the_cache(cached: Device, tmp_path: Path) -> None:
     assert adds(cached)
     (first,) = binaries(tmp_path)
     before = first.stat().st_mtime_ns
@@ -395,7 +403,7 @@ def test_a_second_build_comes_from_the_cache(cached: Session, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"\0" * 4096])
-def test_a_damaged_cache_is_built_over(cached: Session, tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_cache_is_built_over(cached: Device, tmp_path: Path, damage: bytes) -> None:
     assert adds(cached)
     (file,) = binaries(tmp_path)
     whole = file.read_bytes()
@@ -404,7 +412,7 @@ def test_a_damaged_cache_is_built_over(cached: Session, tmp_path: Path, damage: 
     assert len(file.read_bytes()) == len(whole)
 
 
-def test_a_binary_the_driver_refuses_is_built_over(cached: Session, tmp_path: Path) -> None:
+def test_a_binary_the_driver_refuses_is_built_over(cached: Device, tmp_path: Path) -> None:
     assert adds(cached)
     (file,) = binaries(tmp_path)
     cache.BinaryCache(file.parent).put(file.name, b"not a program")
@@ -419,7 +427,19 @@ def test_an_unwritable_cache_is_no_cache(
     blocked = tmp_path / "a file"
     blocked.write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    assert adds(open_device(device))
+    assert adds(device)
+
+
+def test_what_plans_share_is_compiled_once(cached: Device, tmp_path: Path) -> None:
+    session = open_device(cached)
+    assert len({kernel.text for kernel in chain().kernels}) == 1
+    x = np.ones(N, np.float32)
+    first = session.build(chain())({"x": x})
+    assert len(binaries(tmp_path)) == 1
+    (file,) = binaries(tmp_path)
+    file.unlink()
+    assert np.array_equal(session.build(chain())({"x": x}), first)
+    assert not binaries(tmp_path)
 
 
 def test_the_least_recently_used_binaries_go_first(tmp_path: Path) -> None:
