@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import frexp, prod
+from typing import TypeGuard
 
 from codegen.condition import NEVER, Condition, substitute_in
 from codegen.constant import Folding, folding
@@ -38,6 +39,11 @@ def flops(kernels: Sequence[Kernel]) -> int:
 def multiplications(kernels: Sequence[Kernel]) -> int:
     """Products of floats, redundant ones too; by 0, ±1 and ±2^k none is counted."""
     return sum(n * _products(e) for k in kernels for n, e in _stored(k))
+
+
+def scalings(kernels: Sequence[Kernel]) -> int:
+    """Products of floats by ±2^k that are added to nothing, as a fused multiply-add would."""
+    return sum(n * _scalings(e) for k in kernels for n, e in _stored(k))
 
 
 def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
@@ -95,7 +101,13 @@ def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
 
 
 def _products(value: Value) -> int:
-    return sum(kind_of(e).width for e in subvalues(value) if _multiplies(e))
+    found = (e for e in subvalues(value) if _multiplies(e, ("*", "fma")))
+    return sum(kind_of(e).width for e in found if not _by_power(e))
+
+
+def _scalings(value: Value) -> int:
+    found = (e for e in subvalues(value) if _multiplies(e, ("*",)))
+    return sum(kind_of(e).width for e in found if _by_power(e))
 
 
 def _operations(value: Value) -> int:
@@ -110,10 +122,12 @@ def _cost(e: Value) -> int:
             return 0
 
 
-def _multiplies(e: Value) -> bool:
-    if not isinstance(e, Apply) or e.op not in ("*", "fma") or e.kind.scalar == "int":
-        return False
-    return not any(_only_shifts(a) for a in e.arguments[:2])
+def _multiplies(e: Value, ways: Sequence[str]) -> TypeGuard[Apply]:
+    return isinstance(e, Apply) and e.op in ways and e.kind.scalar != "int"
+
+
+def _by_power(e: Apply) -> bool:
+    return any(_only_shifts(a) for a in e.arguments[:2])
 
 
 def _only_shifts(e: Value) -> bool:

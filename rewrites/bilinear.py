@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import count, islice
-from math import lcm
+from math import lcm, prod
 from re import findall
 
-Matrix = tuple[tuple[Fraction, ...], ...]
+from rewrites.factors import is_power, rides
+
+Row = tuple[Fraction, ...]
+Matrix = tuple[Row, ...]
 Tensor = Callable[[int, int, int], int]
 
 
@@ -78,22 +81,44 @@ def cook_toom(m: int, r: int) -> Bilinear:
 
     A product of polynomials of degrees m - 1 and r - 1, evaluated at m + r - 2 points and at
     infinity, multiplied there, and interpolated; then transposed (Lavin & Gray 2016, Barabasz et
-    al. 2020). Lagrange's denominators go to the taps, whose transform is made once.
+    al. 2020). Lagrange's denominators go to the taps, whose transform is made once, but for powers
+    of two that would be products of their own there.
     """
     points = list(islice(_points(), m + r - 2))
-    evaluate_m = [_powers(p, m) for p in points] + [_infinity(m)]
-    g, b = [], []
-    for i, p in enumerate(points):
-        others = points[:i] + points[i + 1 :]
-        whole, scale = _plain(_roots(others))
-        divisor = scale * _product([p - q for q in others])
-        sign = -1 if divisor < 0 else 1
-        g.append(tuple(sign * x / divisor for x in _powers(p, r)))
-        b.append(tuple(sign * x for x in (*whole, Fraction(0))))
+    found = [_product_at(p, points, m, r) for p in points]
     whole, scale = _plain(_roots(points))
-    g.append(tuple(x / scale for x in _infinity(r)))
-    b.append(tuple(whole))
-    return Bilinear(tuple(zip(*evaluate_m, strict=True)), tuple(g), tuple(b))
+    found.append(_folded(_infinity(m), _times(1 / scale, _infinity(r)), whole))
+    a, g, b = zip(*found, strict=True)
+    return Bilinear(tuple(zip(*a, strict=True)), g, b)
+
+
+Column = tuple[Row, Row, Row]
+"""How a product counts in the results, and its factors: of taps and of data."""
+
+
+def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Column:
+    """The product of the values at a point, which are interpolated with those at the others."""
+    others = [q for q in points if q != p]
+    whole, scale = _plain(_roots(others))
+    divisor = scale * prod(p - q for q in others)
+    sign = -1 if divisor < 0 else 1
+    taps = _times(sign / divisor, _powers(p, r))
+    return _folded(_powers(p, m), taps, (*_times(sign, whole), Fraction(0)))
+
+
+def _folded(a: Row, g: Row, b: Row) -> Column:
+    """The same product, its taps divided by the least ±2^k among them: one is added as it is.
+
+    What they are divided by goes to the data, if something of these is then multiplied by no power
+    of two, or else to the results: there it is multiplied in a sum with others.
+    """
+    least = min(map(abs, filter(is_power, g)), default=Fraction(1))
+    taps, data = _times(1 / least, g), _times(least, b)
+    return (a, taps, data) if rides(data) else (_times(least, a), taps, b)
+
+
+def _times(c: Fraction | int, xs: Sequence[Fraction]) -> Row:
+    return tuple(c * x for x in xs)
 
 
 def _points() -> Iterator[Fraction]:
@@ -103,11 +128,11 @@ def _points() -> Iterator[Fraction]:
         yield from dict.fromkeys((Fraction(n), Fraction(-n), Fraction(1, n), Fraction(-1, n)))
 
 
-def _powers(p: Fraction, n: int) -> tuple[Fraction, ...]:
+def _powers(p: Fraction, n: int) -> Row:
     return tuple(p**i for i in range(n))
 
 
-def _infinity(n: int) -> tuple[Fraction, ...]:
+def _infinity(n: int) -> Row:
     """The leading coefficient."""
     return (*([Fraction(0)] * (n - 1)), Fraction(1))
 
@@ -121,26 +146,15 @@ def _roots(points: Sequence[Fraction]) -> list[Fraction]:
     return found
 
 
-def _plain(xs: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
+def _plain(xs: Sequence[Fraction]) -> tuple[Row, Fraction]:
     """Multiples of xs, and by how much: whole, then divided by the least power of two among them.
 
     So where a number is multiplied by ±2^k, another of the same sum is not multiplied at all.
     """
     scale = Fraction(lcm(*(x.denominator for x in xs)))
-    powers = [abs(x * scale) for x in xs if _is_power(abs(int(x * scale)))]
+    powers = [abs(x * scale) for x in xs if is_power(x * scale)]
     scale /= min(powers, default=Fraction(1))
-    return [x * scale for x in xs], scale
-
-
-def _is_power(n: int) -> bool:
-    return n > 0 and n & (n - 1) == 0
-
-
-def _product(xs: Sequence[Fraction]) -> Fraction:
-    result = Fraction(1)
-    for x in xs:
-        result *= x
-    return result
+    return _times(scale, xs), scale
 
 
 # ---- products of matrices and of complex numbers

@@ -16,6 +16,17 @@ Rows = tuple[Row, ...]
 Part = tuple[Row, float]  # a row of the second factor, and how often it counts
 
 
+def is_power(x: Fraction | float) -> bool:
+    """Whether x is ±2^k: a product by it is exact."""
+    return x != 0 and all(n & (n - 1) == 0 for n in abs(Fraction(x)).as_integer_ratio())
+
+
+def rides(row: Iterable[Fraction | float]) -> bool:
+    """Whether each product by ±2^k in a sum is added to something else: to a term that is not
+    multiplied, or by another number. Then it costs nothing (fused multiply-add)."""
+    return any(abs(x) == 1 or not is_power(x) for x in row if x)
+
+
 def divided(m: Rows) -> tuple[Rows, Rows] | None:
     """(S, H) with S H = M and the fewest additions, if these are fewer than those of M."""
     h, s = _halved(transposed(m), scaled=False)
@@ -66,13 +77,9 @@ def _halves(a: Row, b: Row) -> tuple[Row, Row] | None:
 
 
 def _part(half: Row, scaled: bool) -> Part:
-    powers = [abs(x) for x in half if x and _is_power(abs(x))]
+    powers = [abs(x) for x in half if is_power(x)]
     scale = min(powers, default=1.0) if scaled and 1.0 not in powers else 1.0
     return tuple(x / scale for x in half), scale
-
-
-def _is_power(x: float) -> bool:
-    return all(n & (n - 1) == 0 for n in x.as_integer_ratio())
 
 
 def _counts(parts: Iterable[Part], h: Sequence[Row]) -> Row:

@@ -254,10 +254,10 @@ def irdft_of_four(e: Generate) -> Expr | None:
         return None
     x, y, z = (At(k, found[0]) for k in range(3))
     ends = _row(*(Binary(op, component(0, x), component(0, z)) for op in "+-"))
-    twice = [Binary("*", Lit(2.0, FLOAT), component(i, y)) for i in (0, 1)]
 
     def row(s: Expr) -> Expr:
-        signs = (("+", 0), ("-", 1), ("-", 0), ("+", 1))
-        return MakeArray(tuple(Binary(sign, At(i, s), twice[i]) for sign, i in signs))
+        twice = ((2.0, 0), (-2.0, 1), (-2.0, 0), (2.0, 1))
+        products = [(i, Binary("*", Lit(c, FLOAT), component(i, y))) for c, i in twice]
+        return MakeArray(tuple(Binary("+", At(i, s), product) for i, product in products))
 
     return let("s", ends, type_of(ends), row)

@@ -25,7 +25,7 @@ from ir.types import FLOAT, Array
 from ir.typing import elem_of, type_of
 from ir.views import is_table
 from rewrites.bilinear import Matrix
-from rewrites.factors import Rows, divided
+from rewrites.factors import Rows, divided, is_power
 from rewrites.laws_view import swapped
 from rewrites.linear import is_zero, opened
 from rewrites.rule import rule
@@ -122,11 +122,13 @@ def _spelled(row: Sequence[float], xs: Expr) -> Expr:
 
 
 def spelled(row: Sequence[float | Fraction], xs: Sequence[Expr]) -> Expr:
-    """Σ c x, what is not multiplied first: each product is added to something."""
+    """Σ c x, what is not multiplied first, then by what is small: intermediate sums are. Where all
+    are multiplied, a product by ±2^k is not the first: it is added to something."""
     terms = [(c, x) for c, x in zip(row, xs, strict=True) if c]
     if not terms:
         return Lit(0.0, FLOAT)
-    terms.sort(key=lambda term: (term[0] != 1, abs(term[0]) != 1))
+    plain = any(abs(c) == 1 for c, _ in terms)
+    terms.sort(key=lambda t: (t[0] != 1, abs(t[0]) != 1, not plain and is_power(t[0]), abs(t[0])))
     c, x = terms[0]
     total = x if c == 1 else Unary("neg", x) if c == -1 else _times(c, x)
     for c, x in terms[1:]:

@@ -16,7 +16,7 @@ from codegen.prove import prove
 from codegen.runtime import Session
 from constraints.devices import PROFILES
 from constraints.quantities import quantities
-from explore.facts import multiplications
+from explore.facts import multiplications, scalings
 from explore.measure import EPSILON
 from explore.reference import relative_error
 from explore.space import points
@@ -146,7 +146,8 @@ def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real
     """Of each of 9 frequencies of 16 numbers, for each row of results, channel and kernel's row."""
     m, c, h, k = 4, 3, 13, 3
     p = parse(CONV.format(n=1, c=c, m=m, h=h, k=k, s=1, p=1))
-    sums = made_in_blocks_of_one(p, "fgfft", form).kernels[2]
+    data, _, sums, back = made_in_blocks_of_one(p, "fgfft", form).kernels
+    assert scalings([data, sums, back]) == 0
     assert multiplications([sums]) == 9 * real * h * m * c * k
 
 
@@ -163,6 +164,7 @@ def test_the_second_transform_of_fft_is_a_complex_one() -> None:
     made = made_in_blocks_of_one(p, "fft", "registers")
     packed = [b.name for b in made.plan.buffers if b.role is Role.PACKED]
     kernels = [k for k in made.kernels if not any(name in k.name for name in packed)]
+    assert scalings(kernels) == 0
     assert [multiplications([k]) for k in kernels] == [
         c * h * real,
         c * half * turned,

@@ -7,7 +7,7 @@ from codegen.compile import generate
 from codegen.prove import prove
 from codegen.runtime import Session
 from constraints.devices import profile
-from explore.facts import multiplications
+from explore.facts import multiplications, scalings
 from explore.lowering import bound
 from explore.measure import EPSILON
 from explore.reference import relative_error
@@ -74,6 +74,7 @@ def right_everywhere(p: Program, form: str, count: int, session: Session) -> lis
         out = session.build(made.plan, checking=True)(inputs)
         assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
         counts.append(multiplications(made.kernels))
+        assert scalings(made.kernels) == 0
     assert counts
     return counts
 

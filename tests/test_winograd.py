@@ -14,7 +14,7 @@ from codegen.plan import Role
 from codegen.prove import prove
 from codegen.runtime import Session
 from constraints.devices import profile
-from explore.facts import multiplications
+from explore.facts import multiplications, scalings
 from explore.lowering import bound
 from explore.measure import EPSILON
 from explore.reference import relative_error
@@ -147,6 +147,7 @@ def test_they_make_half_as_many_products(a: int, b: int) -> None:
     lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if "F4 r" in f.name))
     one = {"k": 1, "tr": 1, "tx": 1, "v": 4, "vi": 4, "vo": 4}
     kernels = generate(bound(lowering.program, one)).kernels
+    assert scalings(kernels) == 0
     assert multiplications(kernels[-2:-1]) == 8 * 8 // 4 * 6 * 8 * 4
 
 
@@ -165,14 +166,15 @@ def test_matrices_are_proved_in_exact_arithmetic() -> None:
 
 @pytest.mark.parametrize("r", range(2, 12))
 @pytest.mark.parametrize("m", [2, 4, 6])
-def test_no_sum_is_of_multiples_of_a_power_of_two_alone(m: int, r: int) -> None:
-    """Scales are in the matrix of taps, which are transformed once: of data, and of products, some
-    number is added as it is where another is multiplied by ±2^k."""
+def test_products_by_powers_of_two_are_added_to_others(m: int, r: int) -> None:
+    """In no sum of the transforms, as they are spelled, is everything multiplied by ±2^k."""
     found = cook_toom(m, r)
     assert found.computes(correlation)
-    for row in (*found.a, *found.b):
-        powers = [abs(x) for x in row if x and log2(abs(x)).is_integer()]
-        assert not powers or 1 in powers
+    for matrix in (found.a, found.b, found.g):
+        rows = tuple(tuple(map(float, row)) for row in matrix)
+        for row in (row for factor in divided(rows) or (rows,) for row in factor):
+            kept = [abs(x) for x in row if x]
+            assert 1 in kept or any(not log2(x).is_integer() for x in kept)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +208,7 @@ def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float, others
     made = drawn(lower(p, "winograd", form), 40)
     direct = side * side * r * r * 16 * 32
     counts = [[multiplications([k]) for k in one.kernels] for one in made]
+    assert {scalings(one.kernels) for one in made[:5]} == {0}
     assert min(kernels[-2] for kernels in counts) == round(direct / fewer)
     transforms = 2 * (m + r - 1) * 2 * 2 * 16  # of rows and columns, of each tile and channel
     assert {kernels[0] for kernels in counts} == {others * transforms}
@@ -306,6 +309,7 @@ def test_fused_stages_store_less_and_multiply_no_more(
     stored = [b.bytes for b in made.plan.buffers if b.role is Role.TEMPORARY]
     assert stored == ([] if whole else [4 * tiles * points * 16])
     transforms = tiles * 16 * 24 if whole and m == 4 else 0  # F(4, 3) has two 5s in a row's matrix
+    assert scalings(made.kernels) == 0
     assert multiplications(made.kernels[-1:]) == 8 * 8 * 9 * 16 * 8 / fewer + transforms
     out = session.build(made.plan, checking=True)(inputs)
     assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
