@@ -23,12 +23,11 @@ from constraints.devices import Profile
 from constraints.explain import explain
 from constraints.solver import Solver
 from explore.lowering import bound
-from explore.reference import relative_error
+from explore.reference import expected
 from explore.space import constraints, points
 from explore.target import profile_of
 from ir.errors import Unsupported, UserError
 from ir.inputs import random_inputs
-from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
 from rewrites.dims import Refused
@@ -37,7 +36,6 @@ from rewrites.families import FAMILIES, Lowering, forms, lower
 BATCH, SIDE, KERNEL = (1, 5), (1, 13, 27), (1, 2, 3, 5, 7, 9, 11)
 PAD, STRIDE, CHANNELS = (0, 1, 2, 3), (1, 2, 4), (1, 3, 5, 64)
 FEATURES = 6
-EPSILON = 2.0**-24
 
 Shape = dict[str, int]
 
@@ -91,9 +89,8 @@ def check(session: Session, source: Program, lowering: Lowering, point: dict[str
         if not (proof := prove(kernel)).ok:
             return f"prove: {proof.summary()[:200]}"
     result = np.asarray(session.build(made.plan)(inputs))
-    reference = np.asarray(evaluate(source, inputs))
-    allowed = lowering.derivation.rounding * EPSILON
-    return "right" if relative_error(result, reference) <= allowed else "WRONG"
+    right = expected(source, inputs).agrees(result, lowering.derivation.rounding)
+    return "right" if right else "WRONG"
 
 
 def outcomes(

@@ -116,7 +116,7 @@ def in_turn(lists: Iterable[Sequence[T]]) -> Iterator[T]:
 
 
 def reference(folder: Path, layer: str) -> Path:
-    return folder / f"{layer}.npy"
+    return folder / f"{layer}.npz"
 
 
 # ---- doing it

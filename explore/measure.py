@@ -16,10 +16,16 @@ from codegen.program import hopeless
 from codegen.results import BuildFailed, GuardViolated, PoisonFound, Timing
 from codegen.runtime import Session, open_device
 from explore.records import Failed, Measured
-from explore.reference import Array, Reference, inputs_of, load_reference, relative_error
+from explore.reference import (
+    Array,
+    Expected,
+    Reference,
+    inputs_of,
+    load_reference,
+    relative_error,
+)
 from ir.nodes import Program
 
-EPSILON = float(np.finfo(np.float32).eps)
 ROTATED = 64 << 20  # bytes of inputs to go through before one comes again: more than most caches
 COPIES = 8
 RUN_LIMIT = 60.0  # seconds a variant, checks included
@@ -117,24 +123,19 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
     )
 
 
-def _checked(
-    state: Meter, built: Built, task: Measure
-) -> tuple[float | None, list[float]] | Failed:
+def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[float]] | Failed:
     """The error of a right result, on numbers in -1 … 1, and the time of each run; a variant that
-    is hopeless when it has shown that it is right, on whole numbers, is not run again, and its
-    error is not known."""
-    seen = list[float]()
-    if state.reference.exact is not None:
-        wrong = _wrong(state.reference, built(state.whole), task.rounding)
+    is hopeless by then is not run again, on whole numbers, which must come out exactly."""
+    error = relative_error(built(state.inputs), state.reference.output)
+    seen, exact = [built.checked_ns], state.reference.exact
+    if exact is not None and not _hopeless(seen, task):
+        wrong = _wrong(exact, built(state.whole), task.rounding)
         if wrong is not None:
             return wrong
         seen.append(built.checked_ns)
-        if _hopeless(seen, task):
-            return None, seen
-    error = relative_error(built(state.inputs), state.reference.output)
     if not error <= state.max_error:
         return Failed("verify", f"error {error:.2g} is over {state.max_error:.2g}", error=error)
-    return error, [*seen, built.checked_ns]
+    return error, seen
 
 
 def _hopeless(seen: Sequence[float], task: Measure) -> bool:
@@ -142,20 +143,18 @@ def _hopeless(seen: Sequence[float], task: Measure) -> bool:
     return task.ceiling_ns is not None and hopeless(seen, task.ceiling_ns)
 
 
-def _wrong(reference: Reference, out: Array, rounding: float) -> Failed | None:
+def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
     """Whole numbers must come out exactly, where they can: no cell may differ; where laws that
     round were used, not by more in norm than these may lose."""
-    exact, error = reference.exact, reference.lost(out)
-    assert exact is not None
-    if error <= rounding * EPSILON and np.isfinite(error):
+    if exact.agrees(out, rounding):
         return None
-    wrong = np.asarray(out, np.float64) != exact
+    wrong = np.asarray(out, np.float64) != exact.output
     first = [int(i) for i in np.argwhere(wrong)[0]]
     return Failed(
         "verify",
         f"{int(wrong.sum())} of {wrong.size} cells differ on whole-number inputs, first {first}: "
-        f"{float(out[tuple(first)]):g}, expected {float(exact[tuple(first)]):g}",
-        error=error,
+        f"{float(out[tuple(first)]):g}, expected {float(exact.output[tuple(first)]):g}",
+        error=exact.lost(out),
     )
 
 

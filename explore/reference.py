@@ -20,27 +20,38 @@ from ir.typing import type_of
 Array = NDArray[Any]
 
 FILE = "reference.npz"
+EPSILON = float(np.finfo(np.float32).eps)
 EXACT = 2.0**24  # whole numbers below this are exact in single precision
 EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """`output` of the random inputs; `exact` of whole-number inputs, where that is exact.
+class Expected:
+    """What a program makes of inputs, and the norm of what it makes of their sizes.
 
-    `scale`: the norm of what the program makes of the sizes of those whole numbers, with no signs
-    left to cancel each other. What rounding may lose is in proportion to the terms of a sum, and
-    not to the sum, which may be near zero.
+    There no signs are left to cancel each other. What rounding may lose is in proportion to the
+    terms of a sum, and not to the sum, which may be near zero.
     """
 
     output: Array
-    exact: Array | None
-    scale: float = 0.0
+    scale: float
 
     def lost(self, out: Array) -> float:
-        """norm(out - exact), relative to `scale`, or to the norm of `exact` where that is more."""
-        assert self.exact is not None
-        return _relative(_norm(_off(out, self.exact)), max(self.scale, _norm(self.exact)))
+        """norm(out - output), relative to the scale, or to the norm of the output if that is
+        more."""
+        return _relative(_norm(_off(out, self.output)), max(self.scale, _norm(self.output)))
+
+    def agrees(self, out: Array, rounding: float) -> bool:
+        """Whether no more is lost than these machine epsilons."""
+        return self.lost(out) <= rounding * EPSILON
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`output` of the random inputs; what is expected of whole numbers, where that is exact."""
+
+    output: Array
+    exact: Expected | None
 
 
 def demand_arrays(program: Program) -> Program:
@@ -68,13 +79,17 @@ def reference(program: Program, seed: int) -> Reference:
     if not whole_numbers_stay_whole(program.body):
         return Reference(output, None)
     given = inputs_of(program, seed, integers=True)
-    exact = _output(program, given, np.float64)
+    exact = expected(program, given)
     single = _output(program, given, np.float32)
-    fits = np.array_equal(exact, single) and bool(np.abs(exact).max(initial=0) < EXACT)
-    if not fits:
-        return Reference(output, None)
-    sizes = {name: np.abs(data) for name, data in given.items()}
-    return Reference(output, exact, _norm(_output(program, sizes, np.float64)))
+    fits = np.array_equal(exact.output, single) and np.abs(single).max(initial=0) < EXACT
+    return Reference(output, exact if fits else None)
+
+
+def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
+    """By the interpreter, in double precision."""
+    sizes = {name: np.abs(data) for name, data in inputs.items()}
+    scale = _norm(_output(program, sizes, np.float64))
+    return Expected(_output(program, inputs, np.float64), scale if np.isfinite(scale) else 0.0)
 
 
 def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:
@@ -109,9 +124,9 @@ def stored_reference(program: Program, seed: int, folder: Path) -> Path:
                 "no variant could be checked against them"
             )
         part = file.with_name(".part-" + FILE)
-        arrays = {"output": found.output, "scale": np.float64(found.scale)}
+        arrays = {"output": found.output}
         if found.exact is not None:
-            arrays["exact"] = found.exact
+            arrays |= {"exact": found.exact.output, "scale": np.asarray(found.exact.scale)}
         try:
             with part.open("wb") as out:
                 np.savez(out, **arrays)  # type: ignore[arg-type]
@@ -133,7 +148,8 @@ def _holds_reference(file: Path) -> bool:
 def load_reference(file: Path) -> Reference:
     """What `stored_reference` wrote."""
     with np.load(file, allow_pickle=False) as arrays:
-        return Reference(arrays["output"], arrays.get("exact"), float(arrays["scale"]))
+        exact = Expected(arrays["exact"], float(arrays["scale"])) if "exact" in arrays else None
+        return Reference(arrays["output"], exact)
 
 
 def relative_error(out: Array, ref: Array) -> float:

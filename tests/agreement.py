@@ -20,6 +20,7 @@ from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import Session, choose, open_device
 from constraints.devices import profile
 from explore.lowering import bound, lowering
+from explore.reference import EPSILON, Expected
 from explore.space import points
 from ir.inputs import Data, random_inputs
 from ir.interpret import evaluate
@@ -120,13 +121,19 @@ def disagreement(session: Session, case: Case, integers: bool) -> str | None:
     inputs = random_inputs(case.program, 1, integers)
     found = arrays(session.build(case.made.plan, checking=True)(inputs))
     expected = arrays(evaluate(case.program, inputs))
-    for out, meant in zip(found, expected, strict=True):
-        away = float(np.linalg.norm(out - meant) / (np.linalg.norm(meant) + 1e-30))
+    sizes = arrays(evaluate(case.program, {name: size_of(x) for name, x in inputs.items()}))
+    for out, meant, size in zip(found, expected, sizes, strict=True):
+        away = Expected(meant, float(np.linalg.norm(size))).lost(out)
         exact = bool((meant == np.round(meant)).all())
-        lost = EXACT + case.rounding * np.finfo(np.float32).eps if exact else 1e-5
+        lost = EXACT + case.rounding * EPSILON if exact else 1e-5
         if out.shape != meant.shape or not away <= lost:
             return f"{case.name} is {away:.2g} away on {session.device.platform}"
     return None
+
+
+def size_of(x: Data) -> Data:
+    """Of each number."""
+    return tuple(map(size_of, x)) if isinstance(x, tuple) else np.abs(x)
 
 
 def arrays(result: Data) -> list[np.ndarray]:

@@ -106,22 +106,23 @@ def edited(plan: Plan, old: str, new: str) -> Plan:
     return replace(plan, kernels=kernels)
 
 
-def test_a_variant_that_is_hopeless_when_it_is_checked_is_run_once_and_still_checked(
+def test_a_variant_that_is_hopeless_is_run_once_and_its_error_is_known(
     device: Device, worker: Pool[Measure, object]
 ) -> None:
     derived = derive(Derive(parse(TEXT), "naive", "", profile_of(device), 1, 0))
     assert isinstance(derived, Derived)
     made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
     assert made.plan is not None
-    wrong = edited(made.plan, " + ", " - ")
+    wrong = edited(made.plan, "biases[gid0]", "0.0f")
     worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))
     worker.submit(Measure(1, spinning(wrong), ceiling_ns=1.0))
     slow, failed = (done.result for done in worker.map([]))
     assert isinstance(slow, Measured)
     assert slow.stopped_early
     assert len(set(slow.runs_ns)) == 1
-    assert slow.error is None  # it ran on whole numbers alone
+    assert 0 < slow.error < 1e-5
     assert isinstance(failed, Failed)
+    assert failed.reason.startswith("error ")
 
 
 def test_few_runs_say_that_a_variant_is_hopeless_only_if_they_were_long() -> None:

@@ -27,9 +27,10 @@ from explore.moved import dataflow_traffic, least_traffic
 from explore.options import Options
 from explore.records import Failed, Measured, Record
 from explore.reference import (
-    Reference,
+    EPSILON,
+    Expected,
+    expected,
     inputs_of,
-    reference,
     relative_error,
     stored_reference,
 )
@@ -335,15 +336,17 @@ def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
 def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path) -> None:
     """A lone result near zero: its terms cancel each other, their rounding does not."""
     program = parse("lone(xs : [float]64, ys : [float]64) = map(x -> dot(x, ys), split(64, xs))")
-    found = max((reference(program, seed) for seed in range(30)), key=lambda r: r.scale / sum_of(r))
-    assert found.exact is not None
+    drawn = (expected(program, inputs_of(program, seed, integers=True)) for seed in range(30))
+    found = max(drawn, key=lambda e: e.scale / sum_of(e))
     assert found.scale > 30 * sum_of(found)
-    assert found.lost(found.exact + 1.0) == pytest.approx(1 / found.scale)
+    assert found.lost(found.output + 1.0) == pytest.approx(1 / found.scale)
+    assert found.agrees(found.output + 1.0, 1.01 / found.scale / EPSILON)
+    assert not found.agrees(found.output + 1.0, 0.99 / found.scale / EPSILON)
+    assert not found.agrees(found.output * np.nan, 1e9)
 
 
-def sum_of(found: Reference) -> float:
-    assert found.exact is not None
-    return max(1.0, float(np.abs(found.exact).max()))
+def sum_of(found: Expected) -> float:
+    return max(1.0, float(np.abs(found.output).max()))
 
 
 # ---- other ways in

@@ -17,12 +17,10 @@ from codegen.runtime import Session
 from constraints.devices import PROFILES
 from constraints.quantities import quantities
 from explore.facts import multiplications, scalings
-from explore.measure import EPSILON
-from explore.reference import relative_error
+from explore.reference import expected
 from explore.space import points
 from ir.binding import bind_sizes
 from ir.inputs import random_inputs
-from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
 from rewrites.dims import Refused
@@ -66,9 +64,8 @@ def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, i
     assert not any(prove(k).failures for k in made.kernels)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
     out = session.build(made.plan, checking=True)(inputs)
-    expected = np.asarray(evaluate(p, inputs))
-    known = found.derivation.rounding * np.finfo(np.float32).eps
-    assert np.linalg.norm(out - expected) <= known * np.linalg.norm(expected)
+    meant = expected(p, inputs)
+    assert meant.agrees(out, found.derivation.rounding)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +83,8 @@ def test_stored_sums_are_right_too(session: Session, family: str, form: str, sto
     assert [b.role for b in made.plan.buffers].count(Role.TEMPORARY) == stored
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
     out = session.build(made.plan, checking=True)(inputs)
-    expected = np.asarray(evaluate(p, inputs))
-    assert np.linalg.norm(out - expected) <= 1e-6 * np.linalg.norm(expected)
+    meant = expected(p, inputs)
+    assert meant.lost(out) <= 1e-6
 
 
 def test_each_row_is_transformed_once() -> None:
@@ -229,8 +226,8 @@ def test_rows_share_the_zeros_of_both_sides(
     made = generated(found, **names)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     out = session.build(made.plan, checking=True)(inputs)
-    expected = np.asarray(evaluate(p, inputs))
-    assert relative_error(out, expected) <= found.derivation.rounding * EPSILON
+    meant = expected(p, inputs)
+    assert meant.agrees(out, found.derivation.rounding)
 
 
 def test_a_matrix_product_has_no_rows_that_windows_slide_along() -> None:
@@ -282,8 +279,8 @@ def test_channels_and_windows_along_both_dimensions_may_be_missing(
     assert not any(prove(k).failures for k in made.kernels)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
     out = session.build(made.plan, checking=True)(inputs)
-    expected = np.asarray(evaluate(p, inputs))
-    assert np.linalg.norm(out - expected) <= 1e-6 * np.linalg.norm(expected)
+    meant = expected(p, inputs)
+    assert meant.lost(out) <= 1e-6
 
 
 @pytest.mark.parametrize("text", [SIGNAL, TALL])
@@ -346,8 +343,8 @@ def test_work_items_share_the_transform_of_a_long_row(
     assert all(n < 4 * 64 for n in words if isinstance(n, int))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
     out = session.build(made.plan, checking=True)(inputs)
-    expected = np.asarray(evaluate(p, inputs))
-    assert np.linalg.norm(out - expected) <= 1e-6 * np.linalg.norm(expected)
+    meant = expected(p, inputs)
+    assert meant.lost(out) <= 1e-6
 
 
 def test_short_rows_are_not_shared() -> None:

@@ -9,11 +9,9 @@ from codegen.runtime import Session
 from constraints.devices import profile
 from explore.facts import multiplications, scalings
 from explore.lowering import bound
-from explore.measure import EPSILON
-from explore.reference import relative_error
+from explore.reference import expected
 from explore.space import points
 from ir.inputs import random_inputs
-from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
 from rewrites.bilinear import Bilinear, block_product, complex_product, gauss, strassen
@@ -66,13 +64,13 @@ def right_everywhere(p: Program, form: str, count: int, session: Session) -> lis
     """Some points of a form are proved and right; how many products each makes."""
     lowering = lower(p, "strassen", next(f for f in forms(p, "strassen") if f.name == form))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
-    expected = np.asarray(evaluate(p, inputs))
+    meant = expected(p, inputs)
     counts = []
     for point in points(lowering, profile("cpu"), count, 1)[1]:
         made = generate(bound(lowering.program, point))
         assert all(prove(kernel).ok for kernel in made.kernels)
         out = session.build(made.plan, checking=True)(inputs)
-        assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+        assert meant.agrees(out, lowering.derivation.rounding)
         counts.append(multiplications(made.kernels))
         assert scalings(made.kernels) == 0
     assert counts

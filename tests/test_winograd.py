@@ -16,11 +16,9 @@ from codegen.runtime import Session
 from constraints.devices import profile
 from explore.facts import multiplications, scalings
 from explore.lowering import bound
-from explore.measure import EPSILON
-from explore.reference import relative_error
+from explore.reference import EPSILON, expected
 from explore.space import points
 from ir.inputs import random_inputs
-from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
 from rewrites.bilinear import Bilinear, cook_toom, correlation
@@ -111,11 +109,11 @@ SOME = [
 def test_generated_programs_agree_with_the_interpreter(n: int, session: Session) -> None:
     p = SOME[n]
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
-    expected = np.asarray(evaluate(p, inputs))
+    meant = expected(p, inputs)
     lowering = lower(p, "winograd", of_matrices(p)[::2][n % 3])
     for made in drawn(lowering, 1):
         out = session.build(made.plan, checking=True)(inputs)
-        assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+        assert meant.agrees(out, lowering.derivation.rounding)
 
 
 NARROW = """
@@ -133,11 +131,11 @@ def test_kernels_of_one_row_or_column_are_transformed_along_the_other(
 ) -> None:
     p = parse(NARROW.format(a=a, b=b, p=a // 2, q=b // 2))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
-    expected = np.asarray(evaluate(p, inputs))
+    meant = expected(p, inputs)
     lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
     (made,) = drawn(lowering, 1)
     out = session.build(made.plan, checking=True)(inputs)
-    assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+    assert meant.agrees(out, lowering.derivation.rounding)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 3), (3, 1)])
@@ -301,7 +299,7 @@ def test_fused_stages_store_less_and_multiply_no_more(
     name = f"F{m} fused" + " whole" * whole
     lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
-    expected = np.asarray(evaluate(p, inputs))
+    meant = expected(p, inputs)
     sizes = {"k": 2, "tr": 1, "tx": 2, "v": 8, **({} if whole else {"vi": 4})}
     made = generate(bound(lowering.program, sizes))
     assert all(prove(kernel).ok for kernel in made.kernels)
@@ -312,19 +310,19 @@ def test_fused_stages_store_less_and_multiply_no_more(
     assert scalings(made.kernels) == 0
     assert multiplications(made.kernels[-1:]) == 8 * 8 * 9 * 16 * 8 / fewer + transforms
     out = session.build(made.plan, checking=True)(inputs)
-    assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+    assert meant.agrees(out, lowering.derivation.rounding)
 
 
 @pytest.mark.parametrize("n", range(len(SOME)))
 def test_fused_programs_of_all_kinds_agree_with_the_interpreter(n: int, session: Session) -> None:
     p = SOME[n]
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
-    expected = np.asarray(evaluate(p, inputs))
+    meant = expected(p, inputs)
     fused = [f for f in forms(p, "winograd") if "fused" in f.name]
     lowering = lower(p, "winograd", fused[n % len(fused)])
     for made in drawn(lowering, 1):
         out = session.build(made.plan, checking=True)(inputs)
-        assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+        assert meant.agrees(out, lowering.derivation.rounding)
 
 
 SCALED = """
@@ -349,5 +347,5 @@ def test_what_is_done_to_each_sum_of_channels_stays(text: str, name: str, sessio
     lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
     (made,) = drawn(lowering, 1)
     out = session.build(made.plan, checking=True)(inputs)
-    expected = np.asarray(evaluate(p, inputs))
-    assert relative_error(out, expected) <= lowering.derivation.rounding * EPSILON
+    meant = expected(p, inputs)
+    assert meant.agrees(out, lowering.derivation.rounding)
