@@ -4,15 +4,16 @@
                                     [--families A,B] [--calls FILE] [LAYER …]
 
 Layers are names in examples/layers.toml, or files. All forms that a run of `--variants` takes are
-derived, constrained and sampled; of the candidates it would begin with, `--sample` are emitted and
-proved, and all are taken to need as long. `--calls` writes a profile for pstats or snakeviz.
+derived, constrained and sampled: those that it begins with, and as many as a search may ask for
+later. Of the candidates it would begin with, `--sample` are emitted and proved, and all are taken
+to need as long. `--calls` writes a profile for pstats or snakeviz.
 """
 
 import argparse
 import cProfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,8 +24,10 @@ from constraints.devices import Profile, profile
 from explore.candidates import Candidates, gathered
 from explore.child import COLLECT_EVERY, collect, collect_between_tasks
 from explore.options import POOL, Options
-from explore.space import Derived, derive, tasks
+from explore.search import run
+from explore.space import Derived, Inapplicable, derive
 from explore.target import profile_of
+from explore.tasks import Derive, others, tasks
 from explore.variant import Made, builder, make
 from ir.nodes import Program
 from ir.parse import parse_file
@@ -49,21 +52,36 @@ class Rate:
 
 def measured(source: Program, target: Profile, options: Options, sample: int) -> Rate:
     begun = time.process_time()
-    found = derived(source, target, options)
+    found, spent = started(source, target, options)
     between = time.process_time()
     made = [*first(found, options, sample, target)]
     ended = time.process_time()
+    grown(found, options)
     failed = sum(m.failed is not None for m in made)
     forms, candidates = len(found.forms), len(found.variants)
-    return Rate(forms, candidates, between - begun, len(made), ended - between, failed)
+    return Rate(forms, candidates, between - begun + sum(spent), len(made), ended - between, failed)
 
 
-def derived(source: Program, target: Profile, options: Options) -> Candidates:
-    """What `explore.candidates` gives, on this core alone."""
+def started(source: Program, target: Profile, options: Options) -> tuple[Candidates, list[float]]:
+    """What `explore.candidates` gives, on this core alone, and the seconds of what is derived
+    later."""
+    spent: list[float] = []
+
+    def deriving(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
+        begun = time.process_time()
+        found = [as_a_worker(derive, task) for task in todo]
+        spent.append(time.process_time() - begun)
+        return found
+
     budget = POOL * options.variants
     todo = tasks(source, target, families=options.families, budget=budget, seed=options.seed)
     found = [d for task in todo if isinstance(d := as_a_worker(derive, task), Derived)]
-    return gathered(found, [])
+    return gathered(found, others(todo), deriving), spent
+
+
+def grown(found: Candidates, options: Options) -> None:
+    """A guided search gone through to its end; where all are as good, it asks for most forms."""
+    run(found.search(replace(options, strategy="guided")), lambda n: 1.0, options.variants)
 
 
 def first(found: Candidates, options: Options, sample: int, target: Profile) -> list[Made]:

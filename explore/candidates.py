@@ -2,9 +2,11 @@
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from itertools import islice, zip_longest
+from typing import Any, TypeAlias
 
 from constraints.devices import Profile
 from constraints.enumerate import Point
@@ -17,7 +19,8 @@ from explore.near import Ladders, allowed, ladders, moves
 from explore.options import POOL, Options
 from explore.records import Failed, Step, Variant
 from explore.search import Search
-from explore.space import Derive, Derived, Inapplicable, derive, tasks, variant_at
+from explore.space import Derived, Inapplicable, derive, variant_at
+from explore.tasks import Derive, a_word_apart, others, tasks
 from explore.units import show_bytes
 from explore.variant import Task
 from explore.work import least_bytes
@@ -27,6 +30,7 @@ from ir.nat import Size
 from ir.nodes import Program
 
 DERIVE_LIMIT = 60.0  # seconds a form
+AT_ONCE = 4  # forms that are derived for a round
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +52,46 @@ class Form:
         return variant_at(self.family, self.name, self.block, point, self.known, self.profile)
 
 
+Named = tuple[str, str]  # a family and a form
+Deriving = Callable[[Sequence[Derive]], list[Derived | Inapplicable]]
+
+
+def one_by_one(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
+    """Derived here, in this process."""
+    return [derive(task) for task in todo]
+
+
 @dataclass(slots=True)
 class Candidates:
     """Variants without plans, in a fixed order, each with the form it comes from. A search adds
-    those that are near good ones."""
+    those that are near good ones, of forms that are derived for them too."""
 
-    variants: list[Variant]
-    memory: list[int]
-    form_of: list[int]
-    forms: tuple[Form, ...]
-    legal: int  # points that the sample was drawn from
-    skipped: tuple[tuple[str, str], ...]  # forms that do not apply, and why
+    variants: list[Variant] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)
+    form_of: list[int] = field(default_factory=list)
+    forms: list[Form] = field(default_factory=list)
+    legal: int = 0  # points that the samples were drawn from
     left: tuple[Narrowed, ...] = ()  # of each family's points, by the domain asked for
-    ids: set[str] = field(init=False)
-    along: Mapping[str, Ladders] = field(init=False)  # by family
+    others: dict[Named, Derive] = field(default_factory=dict)  # forms that were not derived yet
+    deriving: Deriving = one_by_one
+    ids: set[str] = field(default_factory=set)
+    along: dict[str, Ladders] = field(default_factory=dict)  # by family
 
-    def __post_init__(self) -> None:
-        points = defaultdict[str, list[Point]](list)
-        for variant in self.variants:
-            points[variant.family].append(dict(variant.parameters))
-        self.ids = {variant.id for variant in self.variants}
-        self.along = {family: ladders(several) for family, several in points.items()}
+    def take(self, derived: Derived) -> None:
+        """Adds a form and the points that were drawn of it."""
+        self.forms.append(_form(derived))
+        self.legal += derived.count
+        for variant, memory in zip(derived.variants, derived.memory, strict=True):
+            self._add(variant, memory, len(self.forms) - 1)
+        points = (dict(variant.parameters) for variant in derived.variants)
+        self.along[derived.family] = ladders(points, self.along.get(derived.family, {}))
+
+    def _add(self, variant: Variant, memory: int, form: int) -> None:
+        if variant.id not in self.ids:
+            self.ids.add(variant.id)
+            self.variants.append(variant)
+            self.memory.append(memory)
+            self.form_of.append(form)
 
     def task(self, number: int) -> Task:
         """What a build worker needs."""
@@ -91,19 +114,40 @@ class Candidates:
             self.near,
         )
 
-    def near(self, numbers: Sequence[int]) -> tuple[list[Variant], list[float]]:
-        """Adds what is near some of them and new."""
+    def near(
+        self, numbers: Sequence[int], good: Sequence[int]
+    ) -> tuple[list[Variant], list[float]]:
+        """Adds what is near some of them and new; and forms that are near those of good ones, the
+        best first."""
         before = len(self.variants)
-        for number in numbers:
+        for found in self.deriving(self._asked(good)):
+            if isinstance(found, Derived):
+                self.take(found)
+        for number in dict.fromkeys([*numbers, *self._leading(good)]):
             for n, point in self._around(number):
                 form = self.forms[n]
-                variant = form.variant(point)
-                if variant.id not in self.ids:
-                    self.ids.add(variant.id)
-                    self.variants.append(variant)
-                    self.memory.append(memory_at(form.known, point))
-                    self.form_of.append(n)
+                self._add(form.variant(point), memory_at(form.known, point), n)
         return self.variants[before:], [float(m) for m in self.memory[before:]]
+
+    def _leading(self, good: Sequence[int]) -> Iterator[int]:
+        """The best of each family."""
+        best = {self.variants[n].family: n for n in reversed(good)}
+        yield from reversed(best.values())
+
+    def _asked(self, good: Sequence[int]) -> list[Derive]:
+        """A few forms to be derived: of every family in turn, a word apart from its best, then
+        from its second best, ..."""
+        ranked = defaultdict[str, list[str]](list)
+        for n in dict.fromkeys(self.form_of[number] for number in good):
+            ranked[self.forms[n].family].append(self.forms[n].name)
+        turns = zip_longest(*(self._kin(family, names) for family, names in ranked.items()))
+        first = islice((name for turn in turns for name in turn if name), AT_ONCE)
+        return [self.others.pop(name) for name in dict.fromkeys(first)]
+
+    def _kin(self, family: str, names: Sequence[str]) -> Iterator[Named]:
+        mine = [other for kin, other in self.others if kin == family]
+        for name in names:
+            yield from ((family, other) for other in mine if a_word_apart(name, other))
 
     def _around(self, number: int) -> Iterator[tuple[int, Point]]:
         """Points of the same form, and the same point of the family's other forms."""
@@ -117,7 +161,12 @@ class Candidates:
                 yield n, point
 
 
-def candidates(program: Program, profile: Profile, options: Options) -> Candidates:
+Workers: TypeAlias = "Pool[Any, Any]"
+
+
+def candidates(
+    program: Program, profile: Profile, options: Options, workers: Workers
+) -> Candidates:
     """Derive what the options ask for; an error if nothing is left."""
     todo = tasks(
         program,
@@ -128,49 +177,37 @@ def candidates(program: Program, profile: Profile, options: Options) -> Candidat
         max_memory=options.max_memory,
         domain=options.domain,
     )
-    results = _derived(todo, options.workers)
+    deriving = partial(_derived, workers)
+    results = deriving(todo)
     found = [r for r in results if isinstance(r, Derived)]
-    skipped = [
-        (f"{r.family} {r.form}".strip(), r.reason) for r in results if isinstance(r, Inapplicable)
-    ]
     if not any(d.variants for d in found):
-        raise UserError(_nothing(program, options, skipped))
-    return gathered(found, skipped)
+        reasons = [r.reason for r in results if isinstance(r, Inapplicable)]
+        raise UserError(_nothing(program, options, reasons))
+    return gathered(found, others(todo), deriving)
 
 
-def _derived(todo: Sequence[Derive], workers: int) -> list[Derived | Inapplicable]:
+def _derived(workers: Workers, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
     """In the order of the tasks, whatever order they were done in."""
-    if len(todo) == 1:
-        return [derive(todo[0])]
     done: dict[tuple[str, str], Derived | Inapplicable] = {}
-    pool: Pool[Any, Any] = Pool(derive, workers=workers, timeout=DERIVE_LIMIT, stage="constrain")
-    with pool:
-        for result in pool.map(todo):
-            key = (result.task.family, result.task.form)
-            match result.result:
-                case Failed(_, reason):
-                    done[key] = Inapplicable(*key, reason)
-                case other:
-                    done[key] = other
+    for result in workers.map(todo, DERIVE_LIMIT):
+        key = (result.task.family, result.task.form)
+        match result.result:
+            case Failed(_, reason):
+                done[key] = Inapplicable(*key, reason)
+            case other:
+                done[key] = other
     return [done[t.family, t.form] for t in todo]
 
 
-def gathered(found: Sequence[Derived], skipped: Sequence[tuple[str, str]]) -> Candidates:
-    """All points, those that are the same choice once."""
-    variants: dict[str, tuple[Variant, int, int]] = {}
-    for n, derived in enumerate(found):
-        for variant, memory in zip(derived.variants, derived.memory, strict=True):
-            variants.setdefault(variant.id, (variant, memory, n))
-    listed = list(variants.values())
-    return Candidates(
-        [v for v, _, _ in listed],
-        [m for _, m, _ in listed],
-        [n for _, _, n in listed],
-        tuple(map(_form, found)),
-        sum(d.count for d in found),
-        tuple(skipped),
-        shares((d.family, d.count, d.outside) for d in found),
-    )
+def gathered(
+    found: Sequence[Derived], rest: Sequence[Derive] = (), deriving: Deriving = one_by_one
+) -> Candidates:
+    """All points, those that are the same choice once; the rest is derived when it is near."""
+    left = shares((d.family, d.count, d.outside) for d in found)
+    made = Candidates(left=left, others={(t.family, t.form): t for t in rest}, deriving=deriving)
+    for derived in found:
+        made.take(derived)
+    return made
 
 
 def _form(d: Derived) -> Form:
@@ -180,13 +217,12 @@ def _form(d: Derived) -> Form:
     )
 
 
-def _nothing(program: Program, options: Options, skipped: Sequence[tuple[str, str]]) -> str:
+def _nothing(program: Program, options: Options, reasons: Sequence[str]) -> str:
     limit, least = options.max_memory, least_bytes(program)
     if limit is not None and limit < least:
         return (
             f"no variant needs only {show_bytes(limit)} of memory: the program's inputs and output "
             f"alone are {show_bytes(least)}"
         )
-    reasons = list(dict.fromkeys(reason for _, reason in skipped))[:3]
-    because = f": {'; '.join(reasons)}" if reasons else ""
+    because = f": {'; '.join(list(dict.fromkeys(reasons))[:3])}" if reasons else ""
     return f"no variant satisfies the constraints{because}"

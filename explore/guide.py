@@ -10,7 +10,7 @@ from explore.encode import Floats, matrix, rows, strata
 from explore.records import Variant
 from explore.search import Known, Search, Strategy
 
-Near = Callable[[Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
+Near = Callable[[Sequence[int], Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
 
 
 def search_over(
@@ -23,12 +23,12 @@ def search_over(
 ) -> Search:
     """A few strata come first; then rounds are guided, and the strata of at most a quarter of the
     budget have their turns in them. `near` gives further variants, and their memory, that are close
-    to those of some numbers."""
+    to those of some numbers, and others of forms like those of good ones."""
     names, features = matrix(variants)
 
-    def grow(parents: Sequence[int]) -> Known:
+    def grow(parents: Sequence[int], good: Sequence[int]) -> Known:
         assert near is not None
-        more, theirs = near(parents)
+        more, theirs = near(parents, good)
         return Known.of(rows(names, more), theirs, estimates(more))
 
     places = strata(variants, memory)

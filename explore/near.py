@@ -15,9 +15,9 @@ STEPS = (-2, -1, 1, 2)
 Ladders = Mapping[str, Sequence[int]]  # the values to step along, sorted, by parameter
 
 
-def ladders(points: Iterable[Mapping[str, int]]) -> Ladders:
-    """The values that parameters take in some points."""
-    seen: dict[str, set[int]] = defaultdict(set)
+def ladders(points: Iterable[Mapping[str, int]], known: Ladders | None = None) -> Ladders:
+    """The values that parameters take in some points, and those that are known."""
+    seen = defaultdict[str, set[int]](set, {p: set(values) for p, values in (known or {}).items()})
     for point in points:
         for p, value in point.items():
             seen[p].add(value)

@@ -33,11 +33,11 @@ from explore.roofline import measured as roofline
 from explore.store import Store
 from explore.target import profile_of
 from explore.units import parse_bytes, parse_seconds
-from explore.variant import make
 from explore.variant import setup_for as builder_setup
 from explore.version import version
 from explore.work import operations
 from explore.worker import Pool
+from explore.workshop import work
 from ir.errors import UserError
 from ir.nodes import Program
 from ir.parse import parse
@@ -232,16 +232,9 @@ def _through(
     watch.note(f"{program.name} on {store.environment.where}: deriving")
     with ExitStack() as stack:
         device = _meter(stack, store, program, options, target)
-        found = candidates(program, target.profile, options)
-        watch.note(
-            f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
-            f"in {len(found.forms)} forms; results in {store.folder}"
-        )
-        if options.domain:
-            watch.note(narrowing(options.domain, found.left))
         builders: Pool[Any, Any] = stack.enter_context(
             Pool(
-                make,
+                work,
                 workers=options.workers,
                 timeout=BUILD_LIMIT,
                 stage="build",
@@ -249,6 +242,13 @@ def _through(
                 max_memory=BUILD_MEMORY,
             )
         )
+        found = candidates(program, target.profile, options, builders)
+        watch.note(
+            f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
+            f"in {len(found.forms)} forms; results in {store.folder}"
+        )
+        if options.domain:
+            watch.note(narrowing(options.domain, found.left))
         judge = None if target.device else predicted
         loop = Loop(
             options=options,

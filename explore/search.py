@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
+_GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
 _STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
 _BLUR = math.log(2.0)  # estimates closer than this say nothing
 
@@ -71,7 +72,7 @@ class Known:
         )
 
 
-Grow = Callable[[Sequence[int]], Known]  # more candidates, near some
+Grow = Callable[[Sequence[int], Sequence[int]], Known]  # near some, and like the good ones
 
 
 class Search:
@@ -184,7 +185,9 @@ class Search:
         parents = [i for i in dict.fromkeys([*ranked[:NEAR], *on_front]) if i not in self._looked]
         parents = parents[:AT_ONCE]
         self._looked.update(parents)
-        self._table = self._table.followed_by(self._grow(parents))
+        logs = [_coarse_log(self._times[i]) for i in ranked]
+        worth = [i for i, log in zip(ranked, logs, strict=True) if log <= logs[0] + _GOOD]
+        self._table = self._table.followed_by(self._grow(parents, worth))
 
 
 def stratified(

@@ -1,4 +1,4 @@
-"""Candidates: every family in every form, with parameter values that the constraints allow.
+"""Candidates: a family in a form, with parameter values that the constraints allow.
 
 The constraints say what is legal, which is far more than is worth trying: a parameter that need not
 divide anything is taken from a ladder of sizes, and where there are many parameters each form looks
@@ -24,18 +24,17 @@ from constraints.terms import AtMost, Constraint, Divides, OneOf, System
 from explore.domain import narrowed, narrows
 from explore.features import code_at, features_at, memory_at
 from explore.records import WORD, Step, Variant, variant_id
+from explore.tasks import LEAST, Derive
 from ir.errors import Unsupported
 from ir.nat import Size, bind, named
 from ir.nodes import Expr, Program
 from ir.show import show
 from ir.terms import once, subterms
 from rewrites.dims import Refused
-from rewrites.families import DISTINCT, Lowering, forms, lower
-from rewrites.worth import weight
+from rewrites.families import Lowering, forms, lower
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
-LEAST = 4  # points of a form
 SELDOM = 8  # of the points of a form that takes long to compile, one in so many
 STORES = frozenset(
     {"padded", "planes", "room", "im2win", "mec", "im2col", "split", "relaid"}
@@ -43,20 +42,6 @@ STORES = frozenset(
 _NODES = 40  # a term of more is not shown in a derivation
 _TERM = 240  # characters of a term shown in a derivation
 _EDGES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Derive:
-    """A form of a family to be derived, and how many points of it to draw."""
-
-    program: Program
-    family: str
-    form: str
-    profile: Profile
-    points: int
-    seed: int
-    max_memory: int | None = None
-    domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,49 +70,6 @@ class Inapplicable:
     family: str
     form: str
     reason: str
-
-
-def all_forms(program: Program, families: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Families and the names of their forms."""
-    for family in families:
-        for form in forms(program, family):
-            yield family, form.name
-
-
-def tasks(
-    program: Program,
-    profile: Profile,
-    *,
-    families: Sequence[str] = (),
-    budget: int,
-    seed: int,
-    max_memory: int | None = None,
-    domain: str | None = None,
-) -> list[Derive]:
-    """What to derive for about `budget` candidates, as many of each family and form."""
-    found: list[Derive] = []
-    known = {f: [n for _, n in all_forms(program, [f])] for f in families or tuple(DISTINCT)}
-    several = [f for f, names in known.items() if len(names) > 1]
-    for family, names in known.items():
-        share = max(1, budget // max(1, len(several)))
-        chosen = _chosen(names, share, Random(f"{seed} {family}"), profile.dedicated_local)
-        points = -(-share // len(chosen))
-        found += [
-            Derive(program, family, n, profile, max(LEAST, points), seed, max_memory, domain)
-            for n in chosen
-        ]
-    return found
-
-
-def _chosen(names: list[str], share: int, random: Random, dedicated: bool) -> list[str]:
-    """All forms, or with a small budget some, by their weights: each is worth a few points."""
-    most = max(4, share // 40)
-    if len(names) <= most:
-        return names
-    weights = {n: weight(n, dedicated) for n in names[1:]}
-    drawn = {n: random.random() ** (1 / w) for n, w in weights.items()}  # Efraimidis, Spirakis 2006
-    kept = set(sorted(drawn, key=drawn.__getitem__, reverse=True)[: most - 1])
-    return [n for i, n in enumerate(names) if i == 0 or n in kept]
 
 
 def derive(task: Derive) -> Derived | Inapplicable:

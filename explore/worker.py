@@ -88,10 +88,10 @@ class Pool(Generic[T, R]):
         """What finished; waits up to `timeout` seconds for the first, for ever if None."""
         return [done for _, done in wait_any([self], timeout)]
 
-    def map(self, tasks: Sequence[T]) -> Iterator[Done[T, R]]:
+    def map(self, tasks: Sequence[T], timeout: float | None = None) -> Iterator[Done[T, R]]:
         """All tasks, in the order they finish."""
         for task in tasks:
-            self.submit(task)
+            self.submit(task, timeout)
         while self.pending:
             yield from self.results()
 

@@ -17,7 +17,8 @@ from constraints.quantities import Quantities, peak_at, quantities
 from constraints.terms import AtMost, Constraint, show_relation
 from explore.agreement import disagreements, lengths
 from explore.lowering import bound, lowering
-from explore.space import Derive, Derived, constraints, derive, points
+from explore.space import Derived, constraints, derive, points
+from explore.tasks import Derive
 from explore.variant import Task, make, setup_for
 from ir.nat import named
 from ir.nodes import Program

@@ -5,7 +5,8 @@ import pytest
 from constraints.devices import H200
 from explore.domain import Narrowed, narrowed, narrowing, shares
 from explore.lowering import lowering
-from explore.space import Derive, Derived, Inapplicable, derive, points
+from explore.space import Derived, Inapplicable, derive, points
+from explore.tasks import Derive
 from ir.errors import UserError
 from ir.inputs import known
 from ir.nat import bind

@@ -26,26 +26,28 @@ from explore.options import Options
 from explore.records import Failed, Measured
 from explore.reference import load_reference, stored_reference
 from explore.run import Run, Source, Target, start
-from explore.space import Derive, Derived, derive
+from explore.space import Derived, Inapplicable, derive
 from explore.store import Store
 from explore.target import profile_of
+from explore.tasks import Derive
 from explore.variant import Builder, Made, Task, builder, make
 from explore.worker import Pool
+from explore.workshop import work
 from ir.errors import UserError
 from ir.parse import parse
 
 
-def make_or_hang(state: Builder, task: Task) -> Made:
-    """What builds, but for every third task, which never ends."""
-    if task.number % 3 == 0:
+def work_or_hang(state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
+    """What derives and builds, but for every third build, which never ends."""
+    if isinstance(task, Task) and task.number % 3 == 0:
         time.sleep(1000)
-    return make(state, task)
+    return work(state, task)
 
 
 def test_builds_that_hang_cost_their_variants_alone(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "make", make_or_hang)
+    monkeypatch.setattr(runs, "work", work_or_hang)
     monkeypatch.setattr(runs, "BUILD_LIMIT", 4.0)
     options = Options(variants=6, families=("registers",), jobs=3)
     run, finished = start(

@@ -24,7 +24,7 @@ from explore.__main__ import main
 from explore.lock import Lock
 from explore.measure import Measure, measure, meter
 from explore.moved import dataflow_traffic, least_traffic
-from explore.options import Options
+from explore.options import POOL, Options
 from explore.records import Failed, Measured, Record
 from explore.reference import (
     EPSILON,
@@ -35,9 +35,10 @@ from explore.reference import (
     stored_reference,
 )
 from explore.run import Run, Source, Target, resume, start
-from explore.space import Derive, Derived, derive
+from explore.space import Derived, derive
 from explore.store import FILE, Store
 from explore.target import profile_of
+from explore.tasks import Derive, tasks
 from explore.units import show_bytes
 from explore.variant import Task, builder, make
 from ir.errors import UserError
@@ -225,6 +226,9 @@ def test_a_guided_run_goes_through_the_same_variants_though_it_was_stopped(tmp_p
     options = Options(variants=30, families=("naive", "registers"), jobs=1)
     start(Source(TEXT, "tiny"), options, Target(CPU, None), tmp_path / "whole")
     order = ids(tmp_path / "whole")
+    todo = tasks(parse(TEXT), CPU, families=options.families, budget=POOL * 30, seed=0)
+    tried = {(r.variant.family, r.variant.form) for r in first_rounds(tmp_path / "whole")}
+    assert tried - {(t.family, t.form) for t in todo}, "no form was derived on the way"
     copy = tmp_path / "stopped"
     shutil.copytree(tmp_path / "whole", copy)
     with closing(sqlite3.connect(copy / FILE)) as store, store:

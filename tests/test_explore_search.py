@@ -74,7 +74,7 @@ def pooled(here: Landscape, seed: int, near: bool) -> float:
     along = ladders(dict(v.parameters) for v in here.variants)
     pool = [here.variants[i] for i in listed]
 
-    def grow(parents):
+    def grow(parents, good):
         before = len(listed)
         for parent in (here.variants[listed[n]] for n in parents):
             for point in moves(dict(parent.parameters), along):

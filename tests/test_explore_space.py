@@ -10,7 +10,8 @@ import pytest
 from constraints.devices import CPU, H200, Profile
 from constraints.quantities import peak_at, quantities
 from explore.lowering import lowering
-from explore.space import Derive, Derived, all_forms, derive, points, tasks
+from explore.space import Derived, derive, points
+from explore.tasks import Derive, all_forms, tasks
 from ir.parse import parse_file
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
