@@ -283,7 +283,7 @@ def lower(p: Program, family: str, form: Form) -> Lowering:
     program = Program(p.name, p.params, e, tuple(sorted(size_names(e))))
     proof = Derivation(p.body, steps)
     made = grouped(e, form.way, "flipped" in form.name.split())
-    required, chosen = asked(e, steps, form.way), tried(e, form.way)
+    required, chosen = asked(e, steps, form.way), tried(e, steps, form.way)
     done = Lowering(family, form.name, program, proof, required, chosen, kept(e, form.way), made)
     return _as_the_dataflow(p, done) if form.way == "io-optimal" else done
 

@@ -85,7 +85,7 @@ def _function(e: Expr, levels: Size) -> tuple[Lam | None, Expr | None]:
     """(f, xs) where e is map^levels f xs."""
     match e:
         case Map(f, xs) if levels == 1:
-            return (f, xs) if not bound(f) & free(xs) else (None, None)
+            return f, xs
         case Map(Lam(Var(x, _), inner), xs) if isinstance(levels, int) and levels > 1:
             found, rows = _function(inner, levels - 1)
             same = isinstance(rows, Var) and rows.name == x

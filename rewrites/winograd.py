@@ -27,7 +27,6 @@ from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nested
 from rewrites.strategy import child, seq
 from rewrites.transforms import (
-    Windowed,
     beneath,
     one_stage,
     outward,
@@ -35,8 +34,8 @@ from rewrites.transforms import (
     three_stages,
     transformed_tiles,
     two_stages,
-    windowed,
 )
+from rewrites.window_nest import Windowed, windowed
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ MOST_SIDE = 256
 FEW = 16  # work-items: the smallest group, which may be idle in part while it copies a small tile
 SPARE, COPIED = 12, 4 * FEW
 ITEMS = frozenset({"lx", "ly", "p"})  # work-items of a group
+TURNS = tuple(2**n for n in range(13))  # groups that share a kernel's rows, each in turns
 
 TRIED: dict[str, dict[str, tuple[int, ...]]] = {
     "registers": {
@@ -65,10 +66,7 @@ TRIED: dict[str, dict[str, tuple[int, ...]]] = {
         "vi": (2, 4, 8, 16),
         "vo": (2, 4, 8, 16),
     },
-    "fgfft": {
-        "block_size": (1, 2, 4, 8, 16, 32, 64, 128, 256),
-        "num_blocks": tuple(2**n for n in range(13)),
-    },
+    "fgfft": {"block_size": (1, 2, 4, 8, 16, 32, 64, 128, 256)},
 }
 TRIED["fgfft"] |= TRIED["blocked"] | TRIED["registers"]  # of what makes the sums of products
 TRIED["io-optimal"] = {
@@ -150,12 +148,21 @@ def _lifted(e: Expr) -> tuple[Size, Size] | None:
     return (prod(counts[:2], start=1), kernels) if counts else None
 
 
-def tried(e: Expr, way: str) -> tuple[Choice, ...]:
+def tried(e: Expr, steps: Sequence[Step], way: str) -> tuple[Choice, ...]:
     """The values that a family tries, of the parameters that its program has."""
     free = size_names(e)
     why = f"family {way} tries these"
     listed = [Choice(p, values, why) for p, values in TRIED.get(way, {}).items() if p in free]
-    return (*listed, *(_sides(e) if way == "lift" else ()))
+    return (*listed, *_turns(e, steps), *(_sides(e) if way == "lift" else ()))
+
+
+def _turns(e: Expr, steps: Sequence[Step]) -> Iterator[Choice]:
+    """Groups that share the rows of each kernel: as many as these or fewer, no shares twice."""
+    if "num_blocks" in size_names(e):
+        rows = set(_rounded(steps, "num_blocks")) or {1}
+        counts = sorted({*rows, *(n for n in TURNS if n < max(rows))}, reverse=True)
+        shares = {tuple(-(-each // n) for each in rows): n for n in counts}
+        yield Choice("num_blocks", tuple(sorted(shares.values())), "no more groups than rows")
 
 
 def asked(e: Expr, steps: Sequence[Step], way: str) -> tuple[Requirement, ...]:

@@ -87,6 +87,29 @@ def test_stored_sums_are_right_too(session: Session, family: str, form: str, sto
     assert meant.lost(out) <= 1e-6
 
 
+GROUPED = """
+grouped(const weights : [[[[[float](C / G)]K]K](M / G)]G, image : [[[float]C]W]H) =
+  map2d(window ->
+      join(map((part, kernels) -> map(kernel -> dot(flatten(part), flatten(kernel)), kernels),
+        zip(transpose(map(pixel -> split(C / G, pixel), join(window))), weights))),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+where C = 4, W = 5, H = 7, K = 3, M = 6, G = 2
+"""
+
+
+@pytest.mark.parametrize("family", ["fgfft", "fft"])
+def test_groups_of_channels_have_kernels_of_their_own(session: Session, family: str) -> None:
+    """Whose spectra are made once for each row of each channel: 7 rows of 4, in halves of 8."""
+    p = parse(GROUPED)
+    found = next(lower(p, family, f) for f in forms(p, family) if f.name == "registers")
+    made = generated(found, block_size=2, num_blocks=3, k=1, tr=1, tx=2, v=2)
+    rows = next(b for b in made.plan.buffers if b.role is Role.TEMPORARY)
+    assert prod(rows.shape) == 7 * 4 * 5 * 2
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    assert expected(p, inputs).agrees(out, found.derivation.rounding)
+
+
 def test_each_row_is_transformed_once() -> None:
     """N C H rows of images, not one of each window's; and M C K rows of kernels, prepared once."""
     n, c, m, h, k = 2, 3, 4, 13, 5
@@ -130,6 +153,18 @@ def test_each_row_of_results_is_transformed_back_once() -> None:
     assert prod(sums.shape) == 2 * 9 * n * m * h
     backwards = [s for s in found.derivation.steps if s.rule.law.startswith("irdft n")]
     assert len(backwards) == 2  # 16 and 8, down to four: one transform, in one kernel
+
+
+@pytest.mark.parametrize("name", ["", "registers"])
+def test_there_are_no_more_groups_than_rows_and_no_kernel_twice(name: str) -> None:
+    p = parse(CONV.format(n=1, c=3, m=4, h=5, k=3, s=1, p=1))
+    found = next(lower(p, "fgfft", f) for f in forms(p, "fgfft") if f.name == name)
+    ((_, tried),) = ((c.parameter, c.values) for c in found.choices if c.parameter == "num_blocks")
+    assert tried == (1, 2, 4, 5, 9)  # 5 rows of images and results, 3 · 3 of kernels
+    others = {c.parameter: c.values[0] for c in found.choices if c.parameter != "num_blocks"}
+    one = {"k": 1, **others}
+    sources = [generated(found, **one, num_blocks=n).plan.source for n in tried]
+    assert len(set(sources)) == len(tried)
 
 
 def made_in_blocks_of_one(p: Program, family: str, form: str) -> Generated:

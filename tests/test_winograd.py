@@ -268,9 +268,24 @@ again(const gs : [[[float]2]3]4, xs : [[float]2]20) =
 """
 
 
+KERNELS_OF_EACH = """
+own(const weights : [[[[[float]3]3]3]4]2, images : [[[[float]3]9]9]2) =
+  map((image, kernels) -> map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)),
+      kernels), slide2d(3, 1, image)), zip(images, weights))
+"""
+GROUPS = """
+grouped(const weights : [[[[[float]3]3]3]4]2, image : [[[float]6]9]9) =
+  map2d(window -> join(map((part, kernels) ->
+      map(kernel -> dot(flatten(part), flatten(kernel)), kernels),
+      zip(transpose(map(pixel -> split(3, pixel), join(window))), weights))), slide2d(3, 1, image))
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        (KERNELS_OF_EACH, "has kernels of its own"),
+        (GROUPS, "has kernels of its own"),
         (USED_AGAIN, "a transform is known for"),
         (DILATED, "a transform is known for"),
         (DEPTHWISE, "several kernels for each"),
