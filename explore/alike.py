@@ -28,6 +28,7 @@ Values = Mapping[str, Numbers]
 Apart = tuple[Index, Index]  # inner and outer
 T = TypeVar("T")
 WIDE = 1 << 62
+DENSE = 4  # numbers in a range of so many times as many are counted without sorting them
 
 
 @dataclass(slots=True)
@@ -160,9 +161,19 @@ def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], 
         if span * more > WIDE:
             code, span = np.unique(code, return_inverse=True)[1].reshape(often.shape), code.size
         code, span = code * more + (x - low), span * more
-    _, first, which = np.unique(code, return_index=True, return_inverse=True)
-    times = np.bincount(which.reshape(-1), often.reshape(-1)).astype(np.int64)
-    return [x.reshape(-1)[first] for x in found], times
+    places, times = _counted(code.reshape(-1), span, often.reshape(-1))
+    return [x.reshape(-1)[places] for x in found], times
+
+
+def _counted(code: Numbers, span: int, often: Numbers) -> tuple[NDArray[np.intp], Numbers]:
+    """A place of each number under `span` that there is, in order, and how often there is each."""
+    if span > DENSE * code.size:
+        _, places, which = np.unique(code, return_index=True, return_inverse=True)
+        return places, np.bincount(which.reshape(-1), often).astype(np.int64)
+    times, anywhere = np.bincount(code, often, span), np.zeros(span, np.intp)
+    anywhere[code] = np.arange(code.size)
+    present = np.flatnonzero(times)
+    return anywhere[present], times[present].astype(np.int64)
 
 
 def _outermost(u: Index) -> Iterator[Atom]:

@@ -25,7 +25,8 @@ def matrix(variants: Sequence[Variant]) -> tuple[list[str], Floats]:
 def rows(names: Sequence[str], variants: Sequence[Variant]) -> Floats:
     """Variants as rows with these columns."""
     found = [_row(variant) for variant in variants]
-    values = [[row.get(name, 0.0 if _is_flag(name) else -1.0) for name in names] for row in found]
+    columns = [(name, 0.0 if _is_flag(name) else -1.0) for name in names]
+    values = [[row.get(name, none) for name, none in columns] for row in found]
     return _tame(np.array(values, dtype=np.float64).reshape(len(found), len(names)))
 
 

@@ -8,6 +8,7 @@ on a CPU builds would disturb the times, so they take turns.
 # key: n number of a candidate
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,7 +44,8 @@ class Loop:
     clock: Callable[[], float] = time.monotonic
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
     waiting: dict[str, list[int]] = field(default_factory=dict)  # numbers by key, in measurement
-    running: dict[int, Variant] = field(default_factory=dict)  # in measurement
+    running: dict[int, Variant] = field(default_factory=dict)  # in measurement, or waiting for it
+    queue: deque[tuple[int, Made]] = field(default_factory=deque)  # waiting for the device
     made: dict[int, Made] = field(default_factory=dict)
     chosen: list[int] = field(default_factory=list)  # by the search, beyond the round
     round: list[int] = field(default_factory=list)
@@ -127,9 +129,10 @@ class Loop:
         result at least. Whether nothing was left to a resumed run."""
         while self.running and not (self._late() and self.outcomes):
             self._pump()
-        left = self.device.withdraw() if self.device else []
-        for task in left:
-            del self.waiting[self.running.pop(task.number).key]
+        left = [n for n, _ in self.queue]
+        self.queue.clear()
+        for n in left:
+            del self.waiting[self.running.pop(n).key]
         while self.running:
             self._pump()
         return not left
@@ -178,10 +181,17 @@ class Loop:
             assert self.judge is not None
             self._record(n, variant, self.judge(variant))
         else:
-            assert made.plan is not None
             self.running[n] = variant
             self.waiting[variant.key] = []
-            task = self._measure(n, variant, made)
+            self.queue.append((n, made))
+            self._feed()
+
+    def _feed(self) -> None:
+        """The device gets the next variant once it is free: what is hopeless is told by all that
+        was measured before, of the same round too."""
+        while self.queue and self.device is not None and self.device.free:
+            n, made = self.queue.popleft()
+            task = self._measure(n, self.running[n], made)
             self.device.submit(task, _patience(task.ceiling_ns))
 
     def _measure(self, n: int, variant: Variant, made: Made) -> Measure:
@@ -194,6 +204,7 @@ class Loop:
         self._record(n, variant, outcome)
         for other in self.waiting.pop(variant.key, []):
             self._tell(other, outcome)
+        self._feed()
 
     def _record(self, n: int, variant: Variant, outcome: Outcome) -> None:
         record = Record(variant, outcome, self.elapsed(), time.time())

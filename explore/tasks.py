@@ -61,10 +61,11 @@ def tasks(
 
 
 def others(todo: Sequence[Derive]) -> list[Derive]:
-    """The other forms of the same families, in the order in which they would be drawn."""
+    """The other forms of the same families, in the order in which they would be drawn. Half as many
+    points of each will do: it gets those of its family that proved good."""
     known = {(task.family, task.form) for task in todo}
     return [
-        replace(like, form=name)
+        replace(like, form=name, points=max(LEAST, like.points // 2))
         for like in {task.family: task for task in todo}.values()
         for name in _drawn(_names(like.program, like.family), like.family, like.profile, like.seed)
         if (like.family, name) not in known

@@ -13,6 +13,7 @@ from functools import reduce
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.accesses import Access, Footprint, Where
 from codegen.compile import Generated
@@ -20,7 +21,7 @@ from codegen.footprint import footprint
 from codegen.index import Index, maximum, var
 from codegen.substitute import substitute
 from codegen.tree import Kernel, Space, remembered
-from explore.alike import Numbers, Parts, Values, classes, in_a_row, values_of
+from explore.alike import DENSE, Numbers, Parts, Values, classes, in_a_row, values_of
 from ir.types import BYTES
 
 LANE = "lane"
@@ -107,6 +108,22 @@ def _different(
     asked, holds = np.broadcast_to(values_of(inner, values), shape), np.ones(shape, dtype=bool)
     for guard in guards:
         holds &= values_of(guard, values) >= 0
+    asked = asked - asked.min(axis=1, keepdims=True)
+    span = int(asked.max()) + 1
+    return _marked(asked, holds, span) if span <= DENSE * shape[1] else _sorted(asked, holds)
+
+
+def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
+    """How many numbers under `span` are in each row."""
+    seen = np.zeros((len(asked), span), dtype=bool)
+    row, _ = np.nonzero(holds)
+    seen[row, asked[holds]] = True
+    different: Numbers = seen.sum(axis=1, dtype=np.int64)
+    return different
+
+
+def _sorted(asked: Numbers, holds: NDArray[np.bool_]) -> Numbers:
+    """How many numbers, however far apart, are in each row."""
     elements = np.sort(np.where(holds, asked, NONE), axis=1)
     fresh = elements != NONE
     fresh[:, 1:] &= elements[:, 1:] != elements[:, :-1]

@@ -78,12 +78,6 @@ class Pool(Generic[T, R]):
         self._waiting.append((task, self._timeout if timeout is None else timeout))
         self._dispatch()
 
-    def withdraw(self) -> list[T]:
-        """Takes back the tasks that no worker has begun."""
-        tasks = [task for task, _ in self._waiting]
-        self._waiting.clear()
-        return tasks
-
     def results(self, timeout: float | None = None) -> list[Done[T, R]]:
         """What finished; waits up to `timeout` seconds for the first, for ever if None."""
         return [done for _, done in wait_any([self], timeout)]

@@ -2,18 +2,22 @@
 
 import itertools
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from codegen.plan import Plan
 from explore.encode import matrix, strata
 from explore.guide import search_over
 from explore.loop import Loop
+from explore.measure import Measure
 from explore.near import ladders, moves
 from explore.records import Variant, variant_id
 from explore.search import Known, Search, front_at, run, stratified, trust
+from explore.variant import Made
 
 
 @dataclass
@@ -295,3 +299,32 @@ def test_what_the_budget_cut_off_a_round_comes_next_if_equal_kernels_cost_none_o
     assert loop._next() == [6, 7, 8, 9]
     assert loop._next() == [10]
     assert loop._next() == []
+
+
+@dataclass
+class Slowly:
+    """A device that takes one task, and is done when it is told so."""
+
+    tasks: list[Measure] = field(default_factory=list)
+    free: int = 1
+
+    def submit(self, task: Measure, _: float) -> None:
+        self.tasks.append(task)
+        self.free = 0
+
+
+def test_what_was_measured_in_a_round_tells_what_is_hopeless_in_it() -> None:
+    device = Slowly()
+    variants = [Variant(f"v{n}", "naive", (("k", n),), plan=Plan((), (), n, 0)) for n in range(3)]
+    parts: dict[str, Any] = dict.fromkeys(("options", "store", "watch", "builders", "judge"))
+    candidates: Any = SimpleNamespace(
+        variants=variants, form_of=[0, 0, 0], forms=[SimpleNamespace(steps=(), rounding=0.0)]
+    )
+    loop = Loop(**parts, candidates=candidates, device=device, overlap=False, before={})  # type: ignore[arg-type]
+    for n, variant in enumerate(variants):
+        loop._hand_on(n, Made(variant.plan, None, None, None, 0.0, None))
+    assert [task.number for task in device.tasks] == [0]
+    loop.best.append((100.0, 0))
+    device.free = 1
+    loop._feed()
+    assert [(task.number, task.ceiling_ns) for task in device.tasks] == [(0, None), (1, 200.0)]

@@ -79,15 +79,13 @@ def test_every_task_comes_back_once() -> None:
     assert sorted((d.task, d.result) for d in done) == [(n, 2 * n) for n in range(50)]
 
 
-def test_what_no_worker_has_begun_can_be_taken_back() -> None:
+def test_a_pool_is_free_while_a_task_would_start_at_once() -> None:
     with Pool(nap) as pool:
-        for seconds in (0.5, 0.1, 0.2):
-            pool.submit(seconds)
-        while pool.free or len(pool._running) == 0:
-            pool.results(0.05)
-        assert pool.withdraw() == [0.1, 0.2]
-        assert [d.task for d in pool.results()] == [0.5]
-        assert pool.pending == 0
+        assert pool.free == 1
+        pool.submit(0.2)
+        assert pool.free == 0
+        assert [d.task for d in pool.results()] == [0.2]
+        assert pool.free == 1
 
 
 def test_two_workers_work_at_the_same_time() -> None:

@@ -145,7 +145,7 @@ def test_the_best_point_is_tried_in_a_form_that_was_derived_for_it() -> None:
     """If it satisfies its constraints, though nobody drew it there."""
     several = growing()
     moved = 0
-    for number in range(0, len(several.variants), 5):
+    for number in range(0, len(several.variants), 12):
         before, point = len(several.forms), dict(several.variants[number].parameters)
         several.near([], [number])
         for n in range(before, len(several.forms)):

@@ -8,8 +8,10 @@ import pytest
 from kernel_simulator import traffic
 from random_programs import program
 
+import explore.traffic
 from codegen.compile import Generated, generate
 from constraints.devices import H200
+from explore import alike
 from explore.lowering import bound
 from explore.space import points
 from explore.traffic import kernel_traffic
@@ -45,6 +47,18 @@ def test_of_random_programs() -> None:
         with suppress(Unsupported):
             found += [(seed, *both) for both in counted(generate(program(seed)))]
     assert len(found) >= 60
+    assert not [both for both in found if both[1] != both[2]]
+
+
+def test_where_what_is_asked_for_lies_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So far that it is sorted, not marked."""
+    monkeypatch.setattr(alike, "DENSE", 0)
+    monkeypatch.setattr(explore.traffic, "DENSE", 0)
+    found = []
+    for seed in range(80, 110):
+        with suppress(Unsupported):
+            found += [(seed, *both) for both in counted(generate(program(seed)))]
+    assert len(found) >= 20
     assert not [both for both in found if both[1] != both[2]]
 
 
