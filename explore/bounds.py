@@ -8,14 +8,30 @@ other. Where windows overlap an input is used for `reuse` of them. docs/explore.
 # key: r side of a window, m side of a tile of results
 
 from dataclasses import dataclass
-from math import sqrt
+from math import prod, sqrt
 
 from explore.work import bytes_of
+from ir.dependence import dependence
 from ir.inputs import cells_of
 from ir.nodes import Program
 from ir.typing import type_of
 from rewrites.amounts import amounts
 from rewrites.families import parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Along one dimension: their size and step, how many there are, and at least how many of
+    them, all neighbours, hold no padding."""
+
+    size: int
+    step: int
+    count: int
+    whole: int
+
+    def tiles(self, m: int) -> int:
+        """In how many tiles of m results along it, at least, no window holds padding."""
+        return (self.whole if self.whole == self.count else max(0, self.whole - m + 1)) // m
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +41,7 @@ class Products:
     count: int  # multiplications
     results: int
     reuse: float  # windows that an input is in: size / step over slides, of as many as there are
-    windows: tuple[tuple[int, int], ...] = ()  # size and step of each slide
+    windows: tuple[Windows, ...] = ()  # of each slide
     real: float = 1.0  # the part of the multiplications that is not with padding
     word: int = 4  # bytes of an element, of the smallest where they differ
 
@@ -40,7 +56,8 @@ class Products:
     def winograd(self, m: int, chip: float) -> float | None:
         """No schedule of F(m × m, r × r) moves less; None where windows are not r × r, step 1."""
         spread = self._spread(m)
-        return None if spread is None else spread / (2 * sqrt(2 * chip)) - chip
+        tiled = prod(m * w.tiles(m) / w.count for w in self.windows)
+        return None if spread is None else tiled * spread / (2 * sqrt(2 * chip)) - chip
 
     def winograd_volume(self, m: int, chip: float) -> float | None:
         """What its dataflow moves with `chip` sums, all transformed, on chip."""
@@ -49,8 +66,8 @@ class Products:
 
     def _spread(self, m: int) -> float | None:
         """Ho Wo Co Ci (m + r - 1) r / m of windows of r × r, step 1."""
-        sizes = {size for size, _ in self.windows}
-        if len(self.windows) != 2 or len(sizes) != 1 or any(s != 1 for _, s in self.windows):
+        sizes = {w.size for w in self.windows}
+        if len(self.windows) != 2 or len(sizes) != 1 or any(w.step != 1 for w in self.windows):
             return None
         (r,) = sizes
         return self.count / r * (m + r - 1) / m
@@ -61,8 +78,12 @@ def products(program: Program) -> Products | None:
     known = amounts(program.body, parameters(program))
     if known is None:
         return None
-    windows = tuple((w.size, w.step) for w in known.windows)
-    results, part = cells_of(type_of(program.body)), float(known.real.all)
+    made = dependence(Program(program.name, program.params, known.nest))
+    sums = min(made.whole_sums, known.results)  # as many or more, along each dimension
+    windows = tuple(
+        Windows(w.size, w.step, w.count, w.count * sums // known.results) for w in known.windows
+    )
+    results, real = cells_of(type_of(program.body)), min(1.0, made.products / known.products)
     arrays = (*(p.var for p in program.params), program.body)
     word = min(bytes_of(a) // cells_of(type_of(a)) for a in arrays if cells_of(type_of(a)))
-    return Products(known.products, results, float(known.reuse), windows, part, word)
+    return Products(known.products, results, float(known.reuse), windows, real, word)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from explore.bounds import Products
+from explore.bounds import Products, Windows
 from explore.records import Bounds
 
 
@@ -46,7 +46,8 @@ class Environment:
         fields = json.loads(text)
         bounds = fields["bounds"]
         known = bounds.get("products")
-        products = known and Products(**{**known, "windows": tuple(map(tuple, known["windows"]))})
+        windows = known and tuple(Windows(**w) for w in known["windows"])
+        products = known and Products(**{**known, "windows": windows})
         return Environment(**{**fields, "bounds": Bounds(**{**bounds, "products": products})})
 
 

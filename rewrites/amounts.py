@@ -8,11 +8,10 @@ from math import prod
 
 from ir.nat import Size
 from ir.nodes import Expr, Reduce, Slide, Store
-from ir.terms import free, subterms
+from ir.terms import subterms
 from ir.typing import size_of
 from rewrites.dims import Refused, classify, reduction
 from rewrites.normal import normalise
-from rewrites.padding import Real, real
 from rewrites.spine import nest, store_operands
 from rewrites.strategy import seq
 
@@ -38,8 +37,7 @@ class Amounts:
     products: int
     results: int
     windows: tuple[Window, ...]
-    real: Real  # what part of the products is not with padding
-    weights: frozenset[str]  # the parameters that windows are multiplied with
+    nest: Expr  # the program's body, normalised
 
     @property
     def reuse(self) -> Fraction:
@@ -67,9 +65,7 @@ def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
     if sizes is None or None in windows:
         return None
     made = tuple(Window(*w) for w in windows if w is not None)
-    rows = frozenset[str]().union(*(free(maps[d].xs) for d in dims.rows))
-    parts = real(maps, reduction(e))
-    return Amounts(prod(sizes), prod(sizes[: len(results)]), made, parts, rows & params)
+    return Amounts(prod(sizes), prod(sizes[: len(results)]), made, e)
 
 
 def _known(sizes: list[Size]) -> list[int] | None:

@@ -9,7 +9,7 @@ import pytest
 
 from codegen.compile import Generated, generate
 from constraints.devices import profile
-from explore.bounds import Products, products
+from explore.bounds import Products, Windows, products
 from explore.lowering import bound
 from explore.moved import bound_of, dataflow_traffic, least_traffic
 from explore.reads import moved_bytes
@@ -17,6 +17,7 @@ from explore.records import Bounds, Variant
 from explore.space import points
 from explore.traffic import chip_bytes, kernel_traffic, traffic_bytes
 from explore.work import least_bytes, operations
+from ir.dependence import dependence
 from ir.interpret import evaluate
 from ir.nodes import Program
 from ir.parse import parse
@@ -43,6 +44,9 @@ matmul(a : [[float]K]M, b : [[float]N]K) =
   map(row -> map(column -> dot(row, column), transpose(b)), a)
 where M = 16, N = 32, K = 24
 """
+
+
+SQUARE = (Windows(3, 1, 28, 28), Windows(3, 1, 28, 28))
 
 
 def traffic(text: str) -> int:
@@ -149,7 +153,10 @@ def test_bounds_count_bytes_of_the_smallest_elements() -> None:
 def test_the_amounts_of_a_convolution() -> None:
     p = parse(CONV.format(h=15, w=15, p=1, r=3, s=2, c=5, m=7))
     real = 121 / 144  # of 8 windows of 3 along a side the first and last hold one zero each
-    assert products(p) == Products(8 * 8 * 7 * 5 * 9, 8 * 8 * 7, 9 / 4, ((3, 2), (3, 2)), real)
+    along = Windows(3, 2, 8, 4)  # 6 × 6 of 8 × 8 hold no padding; no more is known of a side
+    known = products(p)
+    assert known == Products(8 * 8 * 7 * 5 * 9, 8 * 8 * 7, 9 / 4, (along, along), known.real)
+    assert isclose(known.real, real)
 
 
 @pytest.mark.parametrize(
@@ -180,15 +187,18 @@ def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
         assert (least_traffic(what, whole) or 0) <= traffic_bytes(made), point
 
 
-def test_padding_that_is_not_understood_leaves_nothing_to_claim() -> None:
-    text = CONV.replace("pad2d(P, 0.0, image)", "reorder(i -> H + 1 - i, pad2d(P, 0.0, image))")
+def test_what_is_not_understood_leaves_nothing_to_claim() -> None:
+    """A running product is no fold of sums: of what goes into it nothing is said to be read."""
+    text = CONV.replace("pad2d(P, 0.0, image)", "pad2d(P, reduce(2.0, (a, x) -> a * x, xs), image)")
+    text = text.replace("image : ", "xs : [float]4, image : ")
     p = parse(text.format(h=6, w=6, p=1, r=3, s=1, c=2, m=3))
+    assert dependence(p).read == {"xs": 0, "weights": 54, "image": 72}
     known = products(p)
-    assert known is None or known.real == 0
+    assert known is None or isclose(known.real * known.count, 3 * 2 * 16 * 16)
 
 
 def test_the_formulas_of_the_paper() -> None:
-    known = Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, ((3, 1), (3, 1)))
+    known = Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, SQUARE)
     assert isclose(known.direct(1024), 28 * 28 * 64 * 32 * 9 / (4 * sqrt(2 * 9 * 1024)))
     assert isclose(known.volume(1024), 2 * 28 * 28 * 64 * 32 * 9 / 96 + 28 * 28 * 64)
     # Ho Wo Co Ci (m + r - 1) r / (m 2 sqrt(2 chip)) - chip
@@ -207,7 +217,7 @@ def test_a_program_without_shared_operands_has_only_its_data_to_move() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_algorithm_is_held_to_a_bound_of_its_own(family: str) -> None:
     """However often it multiplies: transforms of short rows have more products than the program."""
-    known = Products(10**9, 10, 9.0, ((3, 1), (3, 1)))
+    known = Products(10**9, 10, 9.0, SQUARE)
     bounds = Bounds(2 * 10**9, 100, products=known)
     made = Variant("a", family, (), form="F2 fused", flops=4 * 10**9, chip_bytes=4096)
     least, volume = least_traffic(made, bounds), dataflow_traffic(made, bounds)
@@ -223,14 +233,27 @@ def test_each_algorithm_is_held_to_a_bound_of_its_own(family: str) -> None:
 
 def test_winograds_bound_is_of_square_windows_of_step_1() -> None:
     made = Variant("a", "winograd", (), form="F2 fused", chip_bytes=4096)
-    rows = Products(10**9, 10, 3.0, ((3, 1), (1, 1)))
+    rows = Products(10**9, 10, 3.0, (SQUARE[0], Windows(1, 1, 28, 28)))
     assert bound_of(made, rows) == "its data alone"
     assert least_traffic(made, Bounds(1, 100, products=rows)) == 100
     assert bound_of(made, None) == "its data alone"
 
 
+def test_winograds_bound_is_of_tiles_without_padding() -> None:
+    """Where an input is alone in its tile it makes a number of each frequency."""
+    p = parse(CONV.format(h=28, w=28, p=1, r=3, s=1, c=32, m=64))
+    known, free = products(p), Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, SQUARE)
+    assert known is not None
+    assert [w.whole for w in known.windows] == [24, 24]  # 26, but only 26 × 26 of 28 × 28 is known
+    part = ((24 - 3) // 4 * 4 / 28) ** 2
+    assert isclose((known.winograd(4, 64) or 0) + 64, part * ((free.winograd(4, 64) or 0) + 64))
+    alone = products(parse(CONV.format(h=1, w=1, p=1, r=3, s=1, c=32, m=64)))
+    assert alone is not None
+    assert alone.winograd(4, 64) == -64
+
+
 def test_winograds_algorithm_has_a_bound_and_a_dataflow_of_its_own() -> None:
-    known = Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, ((3, 1), (3, 1)))
+    known = Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, SQUARE)
     bounds = Bounds(2 * known.count, 100, products=known)
     made = Variant("a", "winograd", (), form="F4 fused", flops=10**6, chip_bytes=4096, block=8)
     assert least_traffic(made, bounds) == ceil(4 * (known.winograd(4, 1024) or 0))
