@@ -19,7 +19,7 @@ from rewrites.factors import is_power, rides
 
 Row = tuple[Fraction, ...]
 Matrix = tuple[Row, ...]
-Tensor = Callable[[int, int, int], int]
+Tensor = Callable[[int, int, int], float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,8 @@ def _strassen(p: Program) -> Iterator[Form]:
         "registers": Registers(Choices(), Level.GLOBAL),
         "blocked": Blocked(Choices()),
     }
-    for (levels, often), (way, products) in product(((1, "once"), (2, "twice")), ways.items()):
+    cuts = ((1, "once"), (2, "twice"), (0, "gauss"))
+    for (levels, often), (way, products) in product(cuts, ways.items()):
         form = Strassen(levels, products)
         yield Form(f"{often} {way}", strassen(parameters(p), form), way)
 

@@ -6,6 +6,8 @@ the right side holds anything.
 
 # key: r elements added, n k sizes, s step, f function, xs array, c a pad's value
 
+from collections.abc import Sequence
+
 from ir.nat import ceil_div, remainder, same
 from ir.nodes import (
     Edge,
@@ -15,6 +17,7 @@ from ir.nodes import (
     Map,
     Pad,
     PadEdge,
+    Pattern,
     Slide,
     Split,
     Store,
@@ -153,7 +156,7 @@ def pad_zeros(e: PadEdge) -> Expr | None:
 
 @rule("map (f . (…, g, …)) . zip(…, xs, …)  =  map f . zip(…, map g xs, …)")
 def fission_zip(e: Map, place: Place = ()) -> Expr | None:
-    """What is computed of one part of a zip alone is computed before, in that part."""
+    """What is computed of some parts of a zip alone is computed before, in their place."""
     match e:
         case Map(f, Zip(parts)):
             f = tidy(f)
@@ -161,17 +164,28 @@ def fission_zip(e: Map, place: Place = ()) -> Expr | None:
             if not isinstance(f.pattern, tuple) or isinstance(inner, Lam):
                 return None
             mine = [i for i, p in enumerate(f.pattern) if free(inner) & free(pattern_value(p))]
-            if len(mine) != 1:
+            own = [f.pattern[i] for i in mine]
+            if len(mine) == len(parts) or not _alone(own, inner, f.body):
                 return None
-            i = mine[0]
-            p = f.pattern[i]
-            if not isinstance(p, Var) or uses(inner, p.name) != uses(f.body, p.name):
+            if not mine or free(inner) & bound_above(f.body, place):
                 return None
-            if free(inner) & bound_above(f.body, place):
-                return None
-            new = Map(Lam(p, inner), parts[i])
-            v = Var(p.name, elem_of(new))
+            made = _map_of(own, inner, tuple(parts[i] for i in mine))
+            v = Var(min(free(pattern_value(own[0]))), elem_of(made))
+            pairs = list(zip(f.pattern, parts, strict=True))
+            pairs[mine[0]] = (v, made)
+            kept = [pair for i, pair in enumerate(pairs) if i not in mine[1:]]
             body = put(f.body, place, v)
-            pattern = (*f.pattern[:i], v, *f.pattern[i + 1 :])
-            return Map(Lam(pattern, body), Zip((*parts[:i], new, *parts[i + 1 :])))
+            return Map(Lam(tuple(p for p, _ in kept), body), Zip(tuple(xs for _, xs in kept)))
     return None
+
+
+def _alone(ps: Sequence[Pattern], inner: Expr, body: Expr) -> bool:
+    """Whether these are variables that are used in a part of a body, and nowhere else in it."""
+    return all(isinstance(p, Var) and uses(inner, p.name) == uses(body, p.name) for p in ps)
+
+
+def _map_of(ps: Sequence[Pattern], body: Expr, arrays: tuple[Expr, ...]) -> Map:
+    """map ((p, …) -> body) (zip arrays); of one array, map (p -> body) array"""
+    if len(ps) == 1:
+        return Map(Lam(ps[0], body), arrays[0])
+    return Map(Lam(tuple(ps), body), Zip(arrays))

@@ -93,6 +93,8 @@ def uses(e: Expr, name: str) -> int:
         return 0
     if isinstance(e, Var):
         return 1
+    if isinstance(e, Let) and name in {v.name for v in variables(e.pattern)}:
+        return uses(e.value, name)
     return sum(uses(c, name) for c in children(e))
 
 

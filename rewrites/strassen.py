@@ -1,4 +1,5 @@
-"""The family `strassen`: a matrix product by seven products of half its size, or of each of these.
+"""The family `strassen`: a matrix product by seven products of half its size, or of each of these;
+of complex numbers, by three of real ones.
 
 Rows and columns are those of the reduction's operands, whatever nest of maps goes over them: the
 pixels and channels of a convolution too. What is added of the blocks of an operand is stored, the
@@ -19,8 +20,9 @@ from rewrites.block import trips
 from rewrites.blocked import Blocked
 from rewrites.dims import Dims, Refused, classify, reduction
 from rewrites.hoist import place_of_reduction
+from rewrites.laws_complex import three_products
 from rewrites.laws_lower import store
-from rewrites.laws_map import fission
+from rewrites.laws_map import fission, inline_view
 from rewrites.laws_matrix import sums_products
 from rewrites.laws_pad import fission_zip
 from rewrites.laws_product import fewer_blocks, round_product
@@ -43,7 +45,7 @@ from rewrites.winograd import product_kernel
 class Strassen:
     """What distinguishes the lowered forms of the family; numbers are parameters instead."""
 
-    levels: int  # how often a product becomes seven
+    levels: int  # how often a product becomes seven; 0 where it is of complex numbers
     products: Registers | Blocked  # how these are made
 
 
@@ -71,7 +73,7 @@ def _matrices(dims: Dims) -> Strategy:
 def _lowered(levels: int, batch: int) -> Strategy:
     """A product, or each of a batch; what is done to its results is done to what is stored."""
     made = seq(_matrix_product(batch, 2**levels), inside(_by_seven(levels, batch)))
-    results = seq(made, transform_kernel(batch + 2, VO))
+    results = seq(made, transform_kernel(batch + 2, VO)) if levels else made
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
@@ -142,9 +144,11 @@ def on_part(i: int) -> Strategy:
 
 
 def _by_seven(levels: int, batch: int) -> Strategy:
-    """Seven products of blocks for one, or for each of a batch."""
+    """Seven products of blocks for one, or for each of a batch; or three of complex numbers."""
+    if levels == 0:
+        return _by_three(batch)
     if batch:
-        return seq(_cut_each(1), child(1, _stages(levels, 2)))
+        return seq(_cut_each(1, _cut), child(1, _stages(levels, 2)))
 
     def run(e: Expr) -> Rewritten | None:
         return seq(_cut, lambda e: at(products(e), _stages(levels, 1))(e))(e)
@@ -152,7 +156,23 @@ def _by_seven(levels: int, batch: int) -> Strategy:
     return run
 
 
-def _cut_each(maps: int) -> Strategy:
+def _by_three(batch: int) -> Strategy:
+    """Three products of real numbers, stored, of which complex numbers are made."""
+    if batch:
+        seen = child(0, child(0, inline_view()))
+        return seq(_cut_each(1, _cut_parts), seen, child(1, _stages(1, 2)))
+    return seq(_cut_parts, child(0, _stages(1, 1)), inline_view())
+
+
+def _cut_parts(e: Expr) -> Rewritten:
+    """The law at a matrix product of complex numbers."""
+    done = three_products()(e)
+    if done is None:
+        raise Refused("expected sums from 0 of products of complex numbers, pairs of floats")
+    return done
+
+
+def _cut_each(maps: int, cut: Strategy) -> Strategy:
     """The same for each product that so many maps make; operands and results leave them."""
 
     def apart(e: Expr) -> Rewritten | None:
@@ -161,7 +181,7 @@ def _cut_each(maps: int) -> Strategy:
         parts = [fission_zip(place=(*place, 1, i)) for i in (0, 1)]
         return seq(*parts, fission(place=place))(e)
 
-    inner: Strategy = _cut if maps == 1 else _cut_each(maps - 1)
+    inner = cut if maps == 1 else _cut_each(maps - 1, cut)
     return seq(child(0, child(0, inner)), apart)
 
 
@@ -197,5 +217,5 @@ def _stages(levels: int, deep: int) -> Strategy:
     operands = child(1, seq(child(0, left), child(1, stored_as([deep], across))))
     if levels == 1:
         return seq(operands, tidied, swap(deep), inside(stored_as([deep], tidied)))
-    nested_products = seq(_cut_each(deep), child(1, _stages(levels - 1, deep + 1)))
+    nested_products = seq(_cut_each(deep, _cut), child(1, _stages(levels - 1, deep + 1)))
     return seq(operands, nested_products, store(), child(0, transform_kernel(deep + 2, VO)))

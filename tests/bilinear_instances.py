@@ -8,6 +8,7 @@ from instances import Instance, a_fold, a_nest, plain, rows
 from terms import OPERATORS, Terms
 
 from ir.nodes import (
+    At,
     Binary,
     Expr,
     Generate,
@@ -20,6 +21,7 @@ from ir.nodes import (
     Reduce,
     Slide,
     Transpose,
+    Unary,
     Var,
     Zip,
 )
@@ -27,6 +29,7 @@ from ir.terms import apply, lam, lam2, substitute
 from ir.types import FLOAT, INT, Array, Tuple, Type
 from ir.typing import elem_of
 from rewrites import laws_bilinear as bilinear
+from rewrites import laws_complex as complexes
 from rewrites import laws_map as maps
 from rewrites import laws_matrix as constant
 from rewrites import laws_product as products
@@ -38,6 +41,7 @@ from rewrites import laws_zip as zips
 from rewrites.laws_matrix import dot
 from rewrites.laws_view import swapped
 from rewrites.rule import Rule
+from rewrites.spectra import COMPLEX, ZERO, pair, plus, times
 
 EXACT = ((2, 2), (2, 3), (3, 2))  # results and taps whose matrices are short in binary
 
@@ -216,6 +220,32 @@ def fewer_blocks(g: Terms) -> Expr:
     return products.matrix_product(xs, ys)
 
 
+def three_products(g: Terms) -> Expr:
+    """Pairs as tuples or arrays, either factor conjugated or not, either first."""
+    m, n, k = (g.size(1, 3) for _ in range(3))
+    number = g.one_of(COMPLEX, Array(FLOAT, 2))
+    xs, ys = g.xs(Array(number, k), m), g.xs(Array(number, k), n)
+    s, t, first = g.one_of(1, -1), g.one_of(1, -1), g.one_of(True, False)
+
+    def part(z: Expr, i: int) -> Expr:
+        return Get(i, z) if number == COMPLEX else At(i, z)
+
+    def signed(z: Expr, sign: int) -> Expr:
+        im = part(z, 1)
+        return pair(part(z, 0), im if sign == 1 else Unary("neg", im))
+
+    def step(acc: Expr, p: Expr) -> Expr:
+        return plus(acc, times(signed(Get(0, p), s), signed(Get(1, p), t)))
+
+    def summed(x: Expr, y: Expr) -> Expr:
+        pairs = Zip((x, y) if first else (y, x))
+        f = lam2(("acc", "p"), (COMPLEX, elem_of(pairs)), step)
+        return Reduce(pair(ZERO, ZERO), f, pairs)
+
+    inner = lam("x", elem_of(xs), lambda x: Map(lam("y", elem_of(ys), lambda y: summed(x, y)), ys))
+    return Map(inner, xs)
+
+
 def round_product(g: Terms) -> Instance:
     m, n, k = (g.size() for _ in range(3))
     xs, ys = g.xs(Array(FLOAT, k), m), g.xs(Array(FLOAT, k), n)
@@ -237,4 +267,5 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     constant.divide_matrix: plain(divide_matrix),
     products.fewer_blocks: plain(fewer_blocks),
     products.round_product: round_product,
+    complexes.three_products: plain(three_products),
 }

@@ -10,6 +10,7 @@ from ir.nodes import Expr, Var
 from ir.show import show
 from ir.types import FLOAT, Array
 from rewrites import laws_bilinear as bilinear
+from rewrites import laws_complex as complexes
 from rewrites import laws_correlate as by_spectra
 from rewrites import laws_fourier as fourier
 from rewrites import laws_matrix as constant
@@ -46,6 +47,15 @@ PLAIN_PRODUCT = {
 MATRICES = (
     "xss : [[float]4]2, yss : [[float]4]6, odd : [[float]4]3, o3 : [[float]3]2, c : float, "
     "q : [float]4"
+)
+COMPLEX_PRODUCT = (
+    "map(x -> map(y -> reduce(({z}, 0.0), (s, (a, b)) -> (s.0 + (a.0 * b.0 - a.1 * b.1), "
+    "s.1 + (a.0 * b.1 {sign} a.1 * b.0)), zip({one}, {two})), {ys}), {xs})"
+)
+PLAIN_COMPLEX = {"z": "0.0", "sign": "+", "one": "x", "two": "y", "xs": "xss", "ys": "yss"}
+PAIRS = (
+    "xss : [[(float, float)]4]2, yss : [[(float, float)]4]6, odd : [[(float, float)]4]1, "
+    "q : [(float, float)]4"
 )
 TABLE = "map(row -> reduce({z}, (s, (c, x)) -> {sum}, zip({one}, {two})), [[1.0, {c}], [2.0, 3.0]])"
 PLAIN_TABLE = {"z": "0.0", "sum": "s + c * x", "one": "row", "two": "xs", "c": "4.0"}
@@ -215,6 +225,18 @@ PRODUCTS = [
             arguments),
           C(rule, "columns are the same for all rows", MATRICES,
             opened(PRODUCT, PLAIN_PRODUCT, "ys"), "yss", "split(4, x)", arguments),
+      )),
+    *(C(complexes.three_products, words, PAIRS,
+        opened(COMPLEX_PRODUCT, PLAIN_COMPLEX, hole), *twins)
+      for words, hole, *twins in (
+          ("sums start from 0", "z", "0.0", "1.0"),
+          ("what is added is a product of complex numbers", "sign", "+", "-"),
+          ("of rows", "one", "x", "q"),
+          ("and columns", "two", "y", "q"),
+          ("columns are the same for all rows", "ys", "yss", "split(4, x)"),
+          ("rows are numbers, not what is left to chance", "xs", "join(split(1, odd))",
+           "pad_any(0, 1, odd)"),
+          ("columns too", "ys", "join(split(1, odd))", "pad_any(0, 1, odd)"),
       )),
     C(products.round_product, "some side is no multiple of k", MATRICES,
       PRODUCT.format(**PLAIN_PRODUCT), {"k": 4}, {"k": 2}),

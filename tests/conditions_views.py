@@ -166,7 +166,7 @@ ROOM = [
       "xs", "is"),
     C(pads.fission_zip, "the part is not used elsewhere", BOTH,
       "map((x, y) -> (-x, {}), zip(xs, ys))", "y", "x * y", {"place": (0,)}),
-    C(pads.fission_zip, "the term is of one part", BOTH,
+    C(pads.fission_zip, "the term is not of all parts", BOTH,
       "map((x, y) -> ({}, 1.0), zip(xs, ys))", "-x", "x * y", {"place": (0,)}),
     C(pads.fission_zip, "the term is no function", f"{BOTH}, {XSS}",
       "map((x, y) -> (map(q -> -x, xss), y), zip(xs, ys))", {"place": (0,)}, {"place": (0, 0)}),

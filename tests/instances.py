@@ -697,13 +697,15 @@ def pad_zeros(g: Terms) -> Expr:
 
 
 def fission_zip(g: Terms) -> Instance:
-    """One part of a zip is changed by a function of it alone, whose place is given."""
+    """A part of a zip, or two, is changed by a function of it alone, whose place is given."""
     n = g.size()
-    parts = (g.xs(n=n), g.xs(n=n))
-    x, y = Var("p", elem_of(parts[0])), Var("q", elem_of(parts[1]))
-    own = apply(g.function(y.type, g.type()), y)
-    rest = g.value(g.type(), {"p": x.type})
-    return Map(Lam((x, y), MakeTuple((rest, own))), Zip(parts)), {"place": (1,)}
+    parts = [g.xs(n=n) for _ in range(g.size(2, 3))]
+    x, y, *others = (Var(f"p{i}", elem_of(part)) for i, part in enumerate(parts))
+    own: Expr = apply(g.function(y.type, g.type()), y)
+    for z in others:
+        own = MakeTuple((own, apply(g.function(z.type, g.type()), z)))
+    rest = g.value(g.type(), {"p0": x.type})
+    return Map(Lam((x, y, *others), MakeTuple((rest, own))), Zip(tuple(parts))), {"place": (1,)}
 
 
 # ---- transforms

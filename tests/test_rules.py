@@ -26,6 +26,7 @@ from ir.types import FLOAT, Array, equal
 from ir.typing import type_of
 from rewrites import laws_bilinear as bilinear
 from rewrites import laws_capture as captures
+from rewrites import laws_complex as complexes
 from rewrites import laws_correlate as by_spectra
 from rewrites import laws_hoist as out
 from rewrites import laws_interchange as nests
@@ -133,6 +134,11 @@ BOTH = f"{XS}, {YS}"
 SUM = "reduce({}, (acc, x) -> acc + x, {})"
 ROWS_ADDED = "reduce(generate(3, i -> {}), (acc, row) -> map(x -> x.0 + x.1, zip(acc, {})), xss)"
 FIRST_DROPPED = "pad_any(-1, 0, pad(1, 0, 0.0, row))"
+COMPLEX_ROWS = "xss : [[(float, float)]4]2, yss : [[(float, float)]4]3"
+COMPLEX_SUMS = (
+    "map(x -> map(y -> reduce((0.0, {}), (s, (z, w)) -> (s.0 + (z.0 * w.0 - z.1 * w.1), "
+    "s.1 + (z.0 * w.1 {} z.1 * w.0)), zip(x, y)), yss), xss)"
+)
 OVER = "map(w -> reduce(0.0, (a, (x, h)) -> a + {}, zip(w, {})), slide(2, 1, {}))"
 
 REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
@@ -229,6 +235,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         products.fewer_blocks, {}, "xss : [[float]4]2, yss : [[float]4]2",
         "map(x -> map(y -> reduce(1.0, (acc, (a, b)) -> acc + a * b, zip(x, y)), yss), xss)",
     ),
+    (complexes.three_products, {}, COMPLEX_ROWS, COMPLEX_SUMS.format("1.0", "+")),
+    (complexes.three_products, {}, COMPLEX_ROWS, COMPLEX_SUMS.format("0.0", "-")),
     (constant.spell_rows, {}, BOTH, "map(row -> dot(row, xs), [xs, ys])"),
     (constant.divide_matrix, {}, XS, "map(row -> dot(row, xs), [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]])"),
     (constant.spell_rows, {}, "x : float", "map(row -> dot(row, row), [[1.0, 2.0]])"),
