@@ -17,7 +17,7 @@ from constraints.lives import Live, Space, live_sets
 from constraints.place import brief
 from constraints.terms import value_at
 from constraints.work import Work, work
-from ir.nat import Size
+from ir.nat import Size, names
 from ir.nodes import Expr, Level, Program
 from ir.terms import once
 from ir.typing import size_of, type_of
@@ -48,6 +48,7 @@ class KernelQuantities:
     private_bytes: Peak
     code: Amount
     work: Work
+    parameters: frozenset[str]  # that any of these depends on
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,19 @@ def _of_term(term: Expr) -> KernelQuantities:
     items = _lengths(term, Level.LOCAL)
     counts = {dim: peak[0].size for dim, peak in enumerate(items) if len(peak) == 1}
     sets = live_sets(term, counts)
+    dims = (items, _lengths(term, Level.GROUP), _lengths(term, Level.GLOBAL))
+    local_bytes, private_bytes = (_bytes(sets, s) for s in (Space.LOCAL, Space.PRIVATE))
+    spelled, done = Amount(code(term), brief(term)), work(term)
+    peaks = (*(peak for three in dims for peak in three), local_bytes, private_bytes, (spelled,))
     return KernelQuantities(
         "",
         False,
-        items,
-        _lengths(term, Level.GROUP),
-        _lengths(term, Level.GLOBAL),
-        _bytes(sets, Space.LOCAL),
-        _bytes(sets, Space.PRIVATE),
-        Amount(code(term), brief(term)),
-        work(term),
+        *dims,
+        local_bytes,
+        private_bytes,
+        spelled,
+        done,
+        done.parameters.union(*(names(a.size) for peak in peaks for a in peak)),
     )
 
 

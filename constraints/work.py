@@ -13,7 +13,7 @@ from math import prod
 from constraints.bytes import bytes_of
 from constraints.terms import value_at
 from constraints.trace import Loop, Loops, Trace
-from ir.nat import Size
+from ir.nat import Size, names
 from ir.nodes import Expr, Level
 from ir.types import Type, Vector
 from ir.typing import type_of
@@ -43,6 +43,14 @@ class Work:
     loads: Total  # the same, a vector counting once
     moved: Total  # bytes that groups load from global memory, and the output
     staged: Total  # times that groups fill local memory: they wait for each other
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """That any of these depends on."""
+        totals = (self.operations, self.instructions, self.words, self.loads, self.moved)
+        sizes = {n for total in (*totals, self.staged) for count in total for n in count}
+        every = (n.lengths if isinstance(n, Groups) else (n,) for n in sizes)
+        return frozenset().union(*(names(n) for several in every for n in several))
 
 
 def total_at(total: Total, values: Mapping[str, int], known: dict[Size | Groups, int]) -> int:

@@ -1,4 +1,4 @@
-"""A rough time for a candidate, from its features: good for an order, not for a number.
+"""A rough time for a kernel, from its features: good for an order, not for a number.
 
 A search tries first what it finds quick, and learns by how much it errs; for a device that is not
 here, it ranks the variants.
@@ -51,7 +51,7 @@ def estimate(features: Mapping[str, float], device: Profile) -> float:
     busy = min(1.0, together * features["group items"] / costs.busy)
     spill = SPILL if features["private bytes"] > 4 * device.private_words else 1.0
     work = spill * _work(features, device, costs)
-    return work / (device.cores * features["tail"] * busy) + costs.launch * features["kernels"]
+    return work / (device.cores * features["tail"] * busy) + costs.launch
 
 
 def _work(features: Mapping[str, float], device: Profile, costs: Costs) -> float:
@@ -70,4 +70,4 @@ def _work(features: Mapping[str, float], device: Profile, costs: Costs) -> float
 
 def predicted(variant: Variant) -> Predicted:
     """What stands in for a measurement."""
-    return Predicted(dict(variant.features)[ESTIMATE])
+    return Predicted(sum(dict(kernel)[ESTIMATE] for kernel in variant.features))

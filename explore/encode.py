@@ -4,30 +4,24 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from explore.records import Variant
+from explore.cost import ESTIMATE
+from explore.known import Floats, Known, absent
+from explore.records import Features, Variant
 
-Floats = NDArray[np.float64]
 LEAST = 2.0**-10  # added to a feature, so that none has a logarithm of 0
 
 
-def matrix(variants: Sequence[Variant]) -> tuple[list[str], Floats]:
-    """Column names and rows: parameters and features in log2 (the trees draw their thresholds
-    evenly), what is stored and the family as 0 or 1.
-
-    A parameter that a variant does not have is -1, which trees split off.
-    """
-    names = sorted({name for variant in variants for name in _row(variant)})
-    return names, rows(names, variants)
-
-
-def rows(names: Sequence[str], variants: Sequence[Variant]) -> Floats:
-    """Variants as rows with these columns."""
-    found = [_row(variant) for variant in variants]
-    columns = [(name, 0.0 if _is_flag(name) else -1.0) for name in names]
+def known(variants: Sequence[Variant], memory: Sequence[float] | None = None) -> Known:
+    """Their kernels, how long each may take, and their memory."""
+    found = [_row(variant, kernel) for variant in variants for kernel in variant.features]
+    names = sorted({name for row in found for name in row})
+    columns = [(name, absent(name)) for name in names]
     values = [[row.get(name, none) for name, none in columns] for row in found]
-    return _tame(np.array(values, dtype=np.float64).reshape(len(found), len(names)))
+    times = [dict(kernel).get(ESTIMATE, 1.0) for v in variants for kernel in v.features]
+    counts = [len(variant.features) for variant in variants]
+    rows = np.array(values, dtype=np.float64).reshape(len(found), len(names))
+    return Known.of(names, _tame(rows), memory, np.log(np.array(times)), counts)
 
 
 def strata(
@@ -42,18 +36,14 @@ def strata(
     return [(v.family, int(level), v.form) for v, level in found]
 
 
-def _row(variant: Variant) -> dict[str, float]:
+def _row(variant: Variant, kernel: Features) -> dict[str, float]:
+    """Features in log2 (the trees draw their thresholds evenly), words and the family as 1."""
     return {
         f"family={variant.family}": 1.0,
         **{f"stored={view}": 1.0 for view in variant.stored},
         **{f"form={word}": 1.0 for word in variant.form.split()},
-        **{f"parameter {name}": math.log2(1 + abs(n)) for name, n in variant.parameters},
-        **{f"feature {name}": math.log2(LEAST + value) for name, value in variant.features},
+        **{name: math.log2(LEAST + value) for name, value in kernel},
     }
-
-
-def _is_flag(name: str) -> bool:
-    return name.startswith(("family=", "stored=", "form="))
 
 
 def _tame(values: Floats) -> Floats:

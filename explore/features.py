@@ -1,4 +1,5 @@
-"""What is known of a candidate before it is built: what the search's cost model learns from.
+"""What is known of a candidate's kernels before they are built: what the search's cost model learns
+from.
 
 All of it follows from sizes that every lowered program has, whatever its family: nothing is left
 out for some. What does not matter on a device, such as how many groups share a unit of a CPU, is
@@ -6,7 +7,7 @@ one number for all.
 """
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from math import ceil
 
 from constraints.devices import Profile
@@ -15,6 +16,7 @@ from constraints.terms import value_at
 from constraints.work import Groups, total_at
 from explore.cost import ESTIMATE, estimate
 from explore.occupancy import Use, use_at
+from explore.records import Features
 from ir.nat import Size
 
 
@@ -28,21 +30,23 @@ def code_at(known: Quantities, point: Mapping[str, int]) -> int:
     return max(peak_at((k.code,), point) for k in known.kernels)
 
 
-def features_at(known: Quantities, point: Mapping[str, int], device: Profile) -> dict[str, float]:
-    """Of all kernels that run, and of the main one: that with most operations."""
-    runs = [k for k in known.kernels if not k.prepack]
-    done = [done_at(k, point) for k in runs]
-    main = runs[max(range(len(runs)), key=lambda n: done[n].operations)]
-    total = Done(*map(sum, zip(*map(astuple, done), strict=True)))
+def features_at(
+    known: Quantities, point: Mapping[str, int], device: Profile
+) -> tuple[Features, ...]:
+    """Of each kernel that runs."""
+    runs = (k for k in known.kernels if not k.prepack)
+    return tuple(tuple(sorted(kernel_at(k, point, device).items())) for k in runs)
+
+
+def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> dict[str, float]:
+    """Of one kernel, and those of the parameters that it depends on."""
     features = {
-        "kernels": float(len(runs)),
-        "memory": float(memory_at(known, point)),
-        "workspace": float(peak_at(known.workspace_bytes, point)),
-        "code": float(value_at(main.code.size, point)),
-        **total.features(),
-        **filled(use_at(main, point, device), device),
+        "code": float(value_at(k.code.size, point)),
+        **done_at(k, point).features(),
+        **filled(use_at(k, point, device), device),
     }
-    return features | {ESTIMATE: estimate(features, device)}
+    own = {f"parameter {p}": float(n) for p, n in point.items() if p in k.parameters}
+    return features | own | {ESTIMATE: estimate(features, device)}
 
 
 @dataclass(frozen=True, slots=True)

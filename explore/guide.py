@@ -1,14 +1,11 @@
 """The search over a run's candidates: which strata it sees first, and how long its rounds are."""
 
-import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from explore.cost import ESTIMATE
-from explore.encode import Floats, matrix, rows, strata
+from explore.encode import known, strata
+from explore.known import Known
 from explore.records import Variant
-from explore.search import Known, Search, Strategy
+from explore.search import Search, Strategy
 
 Near = Callable[[Sequence[int], Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
 
@@ -24,17 +21,16 @@ def search_over(
     """A few strata come first; then rounds are guided, and the strata of at most a quarter of the
     budget have their turns in them. `near` gives further variants, and their memory, that are close
     to those of some numbers, and others of forms like those of good ones."""
-    names, features = matrix(variants)
 
     def grow(parents: Sequence[int], good: Sequence[int]) -> Known:
         assert near is not None
         more, theirs = near(parents, good)
-        return Known.of(rows(names, more), theirs, estimates(more))
+        return known(more, theirs)
 
     places = strata(variants, memory)
     families_and_levels = len({place[:2] for place in places})
     return Search(
-        Known.of(features, memory, estimates(variants)),
+        known(variants, memory),
         places,
         strategy=strategy,
         grow=None if near is None else grow,
@@ -43,8 +39,3 @@ def search_over(
         spread=max(families_and_levels, 16, min(128, budget // 4)),
         batch=max(8, min(32, budget // 12)),
     )
-
-
-def estimates(variants: Sequence[Variant]) -> Floats:
-    """The logs of their estimated times; 0 where there is none."""
-    return np.array([math.log(dict(v.features).get(ESTIMATE, 1.0)) for v in variants])

@@ -87,7 +87,7 @@ def _variant_json(variant: Variant) -> Json:
         "traffic_bytes": variant.traffic_bytes,
         "chip_bytes": variant.chip_bytes,
         "block": variant.block,
-        "features": {name: _finite(value) for name, value in variant.features},
+        "features": [{n: _finite(value) for n, value in kernel} for kernel in variant.features],
     }
 
 
@@ -104,7 +104,10 @@ def _variant_from(fields: Mapping[str, Any]) -> Variant:
         traffic_bytes=fields["traffic_bytes"],
         chip_bytes=fields.get("chip_bytes"),
         block=fields.get("block"),
-        features=tuple((n, math.nan if v is None else v) for n, v in fields["features"].items()),
+        features=tuple(
+            tuple((n, math.nan if value is None else value) for n, value in kernel.items())
+            for kernel in fields["features"]
+        ),
     )
 
 
@@ -124,6 +127,7 @@ def _outcome_json(outcome: Outcome) -> Json:
         "build_ns": measured.build_ns if measured else None,
         "code_bytes": measured.code_bytes if measured else None,
         "runs_ns": list(measured.runs_ns) if measured else [],
+        "kernels_ns": list(measured.kernels_ns) if measured else [],
         "stopped_early": measured.stopped_early if measured else False,
     }
 
@@ -139,6 +143,7 @@ def _outcome_from(fields: Mapping[str, Any]) -> Outcome:
                 build_ns=fields["build_ns"],
                 code_bytes=fields["code_bytes"],
                 runs_ns=tuple(fields["runs_ns"]),
+                kernels_ns=tuple(fields["kernels_ns"]),
                 stopped_early=fields["stopped_early"],
             )
         case "failed":

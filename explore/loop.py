@@ -17,7 +17,16 @@ from explore.candidates import Candidates
 from explore.measure import RUN_LIMIT, Measure
 from explore.options import Options
 from explore.progress import Watch
-from explore.records import Failed, Measured, Outcome, Predicted, Record, Variant, latest
+from explore.records import (
+    Failed,
+    Measured,
+    Outcome,
+    Predicted,
+    Record,
+    Variant,
+    kernels_of,
+    latest,
+)
 from explore.search import Search
 from explore.store import Store
 from explore.variant import Made, Task
@@ -224,7 +233,8 @@ class Loop:
         self._tell(n, record.outcome)
 
     def _tell(self, n: int, outcome: Outcome) -> None:
-        self.search.tell(n, None if isinstance(outcome, Failed) else outcome.time_ns)
+        time = None if isinstance(outcome, Failed) else outcome.time_ns
+        self.search.tell(n, time, kernels_of(outcome))
 
     def _ceiling(self, variant: Variant) -> float | None:
         """Slower than this, a variant cannot come near the front."""

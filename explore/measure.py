@@ -119,6 +119,7 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
         build_ns=task.build_ns,
         code_bytes=checked.code_bytes,
         runs_ns=(timing.low_ns, timing.median_ns, timing.high_ns),
+        kernels_ns=tuple(kernel.ns for kernel in timing.kernels),
         stopped_early=timing.gave_up,
     )
 
@@ -197,4 +198,5 @@ def remeasured(before: Measured, medians: Sequence[float]) -> Measured:
         build_ns=before.build_ns,
         code_bytes=before.code_bytes,
         runs_ns=tuple(medians),
+        kernels_ns=before.kernels_ns,
     )

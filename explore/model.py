@@ -1,8 +1,4 @@
-"""The learned cost model: forests over what the compiler knows of a variant.
-
-What is learned is by how much a rough estimate of the time errs, so that few measurements say a lot
-already; where there are no estimates, the time itself.
-"""
+"""The learned cost model: forests over what the compiler knows of a kernel."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +15,7 @@ _TREES = 48
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Predicts the log of a time over its estimate, how sure it is, and whether a variant runs at
+    """Predicts the log of a time over its estimate, how sure it is, and whether a kernel runs at
     all."""
 
     times: Any
@@ -29,7 +25,7 @@ class Model:
     def fit(
         features: Floats, known: Sequence[int], good: Sequence[int], errors: Floats, seed: int
     ) -> "Model":
-        """From the variants `known`, of which those in `good` ran, in exp(`errors`) times what was
+        """From the kernels `known`, of which those in `good` ran, in exp(`errors`) times what was
         estimated."""
         from sklearn.ensemble import ExtraTreesRegressor  # here: it takes a second to import
 

@@ -22,6 +22,9 @@ class Step(NamedTuple):
     term: str
 
 
+Features: TypeAlias = tuple[tuple[str, float], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A lowered program with a number for every parameter; `plan` is there once emitted."""
@@ -39,7 +42,7 @@ class Variant:
     block: int | None = (
         None  # the results that a work-group makes at once, where a family has blocks
     )
-    features: tuple[tuple[str, float], ...] = ()  # what the search learns from
+    features: tuple[Features, ...] = ()  # of each kernel that runs: what the search learns from
 
     @property
     def key(self) -> str:
@@ -58,6 +61,7 @@ class Measured:
     build_ns: float = 0.0
     code_bytes: int | None = None
     runs_ns: tuple[float, ...] = ()
+    kernels_ns: tuple[float, ...] = ()  # of each that runs, where it ran often enough to say
     stopped_early: bool = False  # hopeless after few runs: its time is an estimate
 
 
@@ -80,6 +84,11 @@ class Predicted:
 
 
 Outcome: TypeAlias = Measured | Failed | Predicted
+
+
+def kernels_of(outcome: Outcome) -> tuple[float, ...]:
+    """What each kernel took, where that is known."""
+    return outcome.kernels_ns if isinstance(outcome, Measured) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explore.encode import Floats, matrix
-from explore.guide import estimates, search_over
-from explore.model import Model
-from explore.records import Record, latest
+from explore.encode import known
+from explore.guide import search_over
+from explore.known import Floats
+from explore.outlook import outlook
+from explore.records import Record, kernels_of, latest
 from explore.search import Search, Strategy, run
 
 
@@ -30,9 +31,15 @@ class Replay:
 
     def best_so_far(self, strategy: Strategy, seed: int, budget: int) -> list[float]:
         """The best time after 1, 2, ... evaluations; infinite while nothing has run."""
-        trace = run(self.search(strategy, seed, budget), lambda i: self.records[i].time_ns, budget)
+        trace = run(self.search(strategy, seed, budget), self._time, budget, self._each)
         times = [math.inf if time is None else time for _, time in trace]
         return [float(t) for t in np.minimum.accumulate(times)] if times else []
+
+    def _time(self, i: int) -> float | None:
+        return self.records[i].time_ns
+
+    def _each(self, i: int) -> Sequence[float]:
+        return kernels_of(self.records[i].outcome)
 
     def rank_correlation(self, learned: int, seed: int) -> float:
         """Spearman's, of what the model predicts for variants that it has not seen with their
@@ -40,10 +47,13 @@ class Replay:
         ran = [r for r in self.records if r.time_ns is not None]
         order = np.random.default_rng(seed).permutation(len(ran))
         logs = np.log([r.time_ns or math.nan for r in ran])
-        known, estimate = matrix([r.variant for r in ran])[1], estimates([r.variant for r in ran])
+        variants = [r.variant for r in ran]
+        table = known(variants)
         seen, held = order[:learned], order[learned:]
-        model = Model.fit(known, list(seen), list(seen), (logs - estimate)[seen], seed)
-        predicted = model.predict(known[held])[0] + estimate[held]
+        taken = {
+            int(i): kernels_of(ran[i].outcome) or table.shared(i, math.exp(logs[i])) for i in seen
+        }
+        predicted = outlook(table, taken, (), seed).mean[held]
         return float(np.corrcoef(_ranks(predicted), _ranks(logs[held]))[0, 1])
 
     def _memory(self) -> list[float]:

@@ -15,15 +15,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from explore.model import Model, expected_improvement
+from explore.known import Floats, Known
+from explore.model import expected_improvement
+from explore.outlook import coarse_log, outlook
 
 Strategy = Literal["guided", "random"]
-Floats = NDArray[np.float64]
-
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
-_STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
 _BLUR = math.log(2.0)  # estimates closer than this say nothing
 
 
@@ -34,42 +33,6 @@ class Shares:
     best: float = 0.5
     front: float = 0.3
     explore: float = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of candidates before they are tried: what the model learns from, bytes of
-    memory, and the log of a rough estimate of the time."""
-
-    features: Floats
-    memory: Floats
-    estimate: Floats
-
-    @staticmethod
-    def of(
-        features: Floats,
-        memory: Sequence[float] | None = None,
-        estimate: Sequence[float] | Floats | None = None,
-    ) -> "Known":
-        """What is left out is the same for all."""
-        none = np.zeros(len(features))
-        return Known(
-            features,
-            none if memory is None else np.asarray(memory, np.float64),
-            none if estimate is None else np.asarray(estimate, np.float64),
-        )
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def followed_by(self, more: "Known") -> "Known":
-        if not len(more):
-            return self
-        return Known(
-            np.concatenate([self.features, more.features]),
-            np.concatenate([self.memory, more.memory]),
-            np.concatenate([self.estimate, more.estimate]),
-        )
 
 
 Grow = Callable[[Sequence[int], Sequence[int]], Known]  # near some, and like the good ones
@@ -97,7 +60,7 @@ class Search:
         self._strategy, self._batch, self._lag = strategy, batch, lag
         self._shares = shares or Shares()
         self._random = np.random.default_rng(seed)
-        self._order = stratified(strata, known.estimate, self._random)
+        self._order = stratified(strata, known.total(known.estimate), self._random)
         if strategy == "random":
             self._order = [int(i) for i in self._random.permutation(len(known))]
         self._first = min(first, len(known))
@@ -105,6 +68,7 @@ class Search:
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()
         self._times: dict[int, float | None] = {}
+        self._kernels: dict[int, Sequence[float]] = {}  # the kernels of those that ran
         self._grow = grow
         self._looked: set[int] = set()  # around these
 
@@ -113,9 +77,12 @@ class Search:
         """Candidates not yet handed out."""
         return len(self._table) - len(self._taken)
 
-    def tell(self, candidate: int, time: float | None) -> None:
-        """A measured time (any unit), or None for a failure."""
+    def tell(self, candidate: int, time: float | None, each: Sequence[float] = ()) -> None:
+        """A measured time (any unit), and of each kernel where that is known; None for a
+        failure."""
         self._times[candidate] = time
+        if time is not None:
+            self._kernels[candidate] = each or self._table.shared(candidate, time)
 
     def next_round(self) -> list[int] | None:
         """The next candidates; None while outcomes they depend on are missing; [] at the end."""
@@ -150,14 +117,13 @@ class Search:
         fresh = np.array(sorted(set(range(len(self._table))) - self._taken), dtype=np.intp)
         if len(good) < 8 or len(fresh) <= count:
             return self._from_order(count)
-        logs = np.array([_coarse_log(self._times[i]) for i in good])
-        table, seed = self._table, int(self._random.integers(2**31))
-        estimate = trust(table.estimate[good], logs) * table.estimate
-        model = Model.fit(table.features, known, good, logs - estimate[good], seed)
-        error, spread, success = model.predict(table.features[fresh])
-        mean = error + estimate[fresh]
+        logs = np.array([coarse_log(self._times[i] or math.inf) for i in good])
+        failed = [i for i in known if self._times[i] is None]
+        seed, memory = int(self._random.integers(2**31)), self._table.memory
+        seen = outlook(self._table, {i: self._kernels[i] for i in good}, failed, seed)
+        mean, spread, success = seen.mean[fresh], seen.spread[fresh], seen.chance[fresh]
         best = np.full(len(fresh), logs.min())
-        here = front_at(table.memory[fresh], table.memory[good], logs)
+        here = front_at(memory[fresh], memory[good], logs)
         chosen = self._unseen(round(self._shares.explore * count))
         wishes = (
             (self._shares.best, success * expected_improvement(best, mean, spread)),
@@ -185,7 +151,7 @@ class Search:
         parents = [i for i in dict.fromkeys([*ranked[:NEAR], *on_front]) if i not in self._looked]
         parents = parents[:AT_ONCE]
         self._looked.update(parents)
-        logs = [_coarse_log(self._times[i]) for i in ranked]
+        logs = [coarse_log(self._times[i] or math.inf) for i in ranked]
         worth = [i for i, log in zip(ranked, logs, strict=True) if log <= logs[0] + _GOOD]
         self._table = self._table.followed_by(self._grow(parents, worth))
 
@@ -221,28 +187,20 @@ def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:
     return np.where(at >= 0, best[np.maximum(at, 0)], logs.max())
 
 
-def trust(estimate: Floats, logs: Floats) -> float:
-    """How much of the differences between estimates the times bear out: from none to all."""
-    apart = estimate - estimate.mean()
-    size = float(apart @ apart)
-    return min(1.0, max(0.0, float(apart @ logs) / size)) if size else 0.0
-
-
 def run(
-    search: Search, evaluate: Callable[[int], float | None], budget: int
+    search: Search,
+    evaluate: Callable[[int], float | None],
+    budget: int,
+    each: Callable[[int], Sequence[float]] = lambda i: (),
 ) -> list[tuple[int, float | None]]:
-    """Evaluates one by one, up to `budget`: what tests and replays do."""
+    """Evaluates one by one, and each kernel where that is known, up to `budget`: what tests and
+    replays do."""
     trace: list[tuple[int, float | None]] = []
     while len(trace) < budget and (chosen := search.next_round()):
         for i in chosen[: budget - len(trace)]:
             trace.append((i, evaluate(i)))
-            search.tell(*trace[-1])
+            search.tell(*trace[-1], each(i))
     return trace
-
-
-def _coarse_log(time: float | None) -> float:
-    assert time is not None
-    return _STEP * round(math.log(max(time, 1e-300)) / _STEP)
 
 
 def _top(fresh: NDArray[np.intp], score: Floats, chosen: list[int], count: int) -> list[int]:

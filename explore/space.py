@@ -276,7 +276,7 @@ def variant_at(
         stored=tuple(word for word in (family, *words) if word in STORES),
         form=form,
         block=results if isinstance(results, int) else None,
-        features=tuple(sorted(features_at(known, point, profile).items())),
+        features=features_at(known, point, profile),
     )
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from test_explore_samples import BOUNDS, ENVIRONMENT, sample_run, variant
 
 from explore.__main__ import main
-from explore.encode import matrix, strata
+from explore.encode import known, strata
 from explore.export_csv import to_csv
 from explore.export_t4 import schema, to_t4
 from explore.front import front
@@ -113,15 +113,17 @@ def test_strategies_are_compared_from_a_stored_run() -> None:
 
 
 def test_variants_become_rows_of_numbers_and_what_is_absent_is_told_apart() -> None:
-    a = Variant("a", "lift", (("tile", 7),), ("pad",), features=(("reuse", math.inf),))
-    b = Variant("b", "naive", ())
-    names, rows = matrix([a, b])
-    columns = dict(zip(names, rows.T.tolist(), strict=True))
-    assert columns["parameter tile"] == [3.0, -1.0]
-    assert columns["family=lift"] == [1.0, 0.0]
-    assert columns["stored=pad"] == [1.0, 0.0]
-    assert np.isfinite(rows).all()
-    assert matrix([])[1].shape == (0, 0)
+    one, two = (("parameter tile", 8.0), ("reuse", math.inf)), (("reuse", 1.0),)
+    a = Variant("a", "lift", (("tile", 8),), ("pad",), features=(one, two))
+    b = Variant("b", "naive", (), features=(two,))
+    made = known([a]).followed_by(known([b]))
+    found = dict(zip(made.names, made.kernels.T.tolist(), strict=True))
+    assert found["parameter tile"] == pytest.approx([3.0, -1.0, -1.0], abs=0.01)
+    assert found["family=lift"] == [1.0, 1.0, 0.0]
+    assert found["stored=pad"] == [1.0, 1.0, 0.0]
+    assert np.isfinite(made.kernels).all()
+    assert [list(made.parts(i)) for i in range(len(made))] == [[0, 1], [2]]
+    assert len(known([])) == 0
 
 
 def test_strata_are_families_and_levels_of_memory() -> None:

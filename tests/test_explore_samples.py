@@ -94,7 +94,7 @@ def variant(family: str = "blocked", stored: tuple[str, ...] = (), **parameters:
         plan=plan(source + "}\n", stored),
         flops=FLOPS,
         traffic_bytes=20_000_000 + parameters.get("tile", 1) * 3_000_000,
-        features=(("threads", 8.0), ("reuse", 3.5)),
+        features=((("threads", 8.0), ("reuse", 3.5)),),
     )
 
 

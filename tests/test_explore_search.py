@@ -10,26 +10,29 @@ import numpy as np
 import pytest
 
 from codegen.plan import Plan
-from explore.encode import matrix, strata
+from explore.encode import known, strata
 from explore.guide import search_over
+from explore.known import Known
 from explore.loop import Loop
 from explore.measure import Measure
 from explore.near import ladders, moves
+from explore.outlook import trust
 from explore.records import Variant, variant_id
-from explore.search import Known, Search, front_at, run, stratified, trust
+from explore.search import Search, front_at, run, stratified
 from explore.variant import Made
 
 
 @dataclass
 class Landscape:
     variants: list[Variant]
-    features: np.ndarray
     memory: list[float]
     times: list[float | None]
 
     def search(self, estimate: list[float] | None = None, **options: object) -> Search:
-        known = Known.of(self.features, self.memory, estimate)
-        return Search(known, strata(self.variants, self.memory), **options)  # type: ignore[arg-type]
+        made = known(self.variants, self.memory)
+        if estimate is not None:
+            made = replace(made, estimate=np.array(estimate))
+        return Search(made, strata(self.variants, self.memory), **options)  # type: ignore[arg-type]
 
     def estimated(self, error: float, seed: int) -> list[float]:
         """The logs of its times, wrong by a factor of about exp(error)."""
@@ -37,6 +40,12 @@ class Landscape:
         typical = np.median([t for t in self.times if t is not None])
         logs = [np.log(typical if t is None else t) for t in self.times]
         return list(np.array(logs) + error * random.standard_normal(len(logs)))
+
+
+def variant(family: str, names: tuple[tuple[str, int], ...], views: tuple[str, ...]) -> Variant:
+    """Of one kernel."""
+    features = tuple((f"parameter {name}", float(value)) for name, value in names)
+    return Variant(variant_id(family, names, views), family, names, views, features=(features,))
 
 
 def landscape(seed: int, most: int = 5000) -> Landscape:
@@ -54,7 +63,7 @@ def landscape(seed: int, most: int = 5000) -> Landscape:
         family, stored, names = chosen[k]
         tile, m, n, v, split = (value for _, value in names)
         views = (stored,) if stored else ()
-        variants.append(Variant(variant_id(family, names, views), family, names, views))
+        variants.append(variant(family, names, views))
         memory.append({"": 20e6, "pad": 26e6, "im2col": 180e6}[stored] + 2e6 * (split - 1))
         registers, shared = m * n + m + n, tile * (m + n) * 4 * 8
         if registers > 4 * spill or (family == "blocked" and shared > local) or tile * n > 1024:
@@ -66,7 +75,7 @@ def landscape(seed: int, most: int = 5000) -> Landscape:
         rate *= {"naive": 0.3, "lift": 0.7, "blocked": 1.0}[family]
         rate *= {"": 0.8, "pad": 1.0, "im2col": 0.9}[stored] * (1 - 0.06 * abs(np.log2(split) - 2))
         times.append(float(1e9 / rate * np.exp(random.normal(0, 0.05))))
-    return Landscape(variants, matrix(variants)[1], memory, times)
+    return Landscape(variants, memory, times)
 
 
 def pooled(here: Landscape, seed: int, near: bool) -> float:
@@ -233,7 +242,7 @@ def test_a_space_where_everything_fails_is_walked_to_its_end() -> None:
 
 
 def test_an_empty_space_has_no_rounds() -> None:
-    assert Search(Known.of(np.zeros((0, 3))), []).next_round() == []
+    assert Search(Known.of((), np.zeros((0, 0))), []).next_round() == []
 
 
 def test_strata_take_turns() -> None:
