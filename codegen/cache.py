@@ -10,6 +10,7 @@ from pathlib import Path
 
 DIGEST_BYTES = 32
 DEFAULT_LIMIT = 256 << 20
+LEFT = 0.75  # of the limit, once that is passed: to look through all files takes as long as a build
 
 
 def folder() -> Path:
@@ -78,8 +79,10 @@ class BinaryCache:
                 facts = entry.stat()
                 files.append((facts.st_mtime_ns, entry.name, facts.st_size))
         self.held_bytes = sum(size for _, _, size in files)
+        if self.held_bytes <= self.limit_bytes:
+            return
         for _, name, size in sorted(files):
-            if self.held_bytes <= self.limit_bytes:
+            if self.held_bytes <= LEFT * self.limit_bytes:
                 return
             self.drop(name)
             self.held_bytes -= size

@@ -443,13 +443,29 @@ def test_what_plans_share_is_compiled_once(cached: Device, tmp_path: Path) -> No
 
 
 def test_the_least_recently_used_binaries_go_first(tmp_path: Path) -> None:
-    store = cache.BinaryCache(tmp_path, limit_bytes=400)
-    for number, name in enumerate("abc"):
+    store = cache.BinaryCache(tmp_path, limit_bytes=600)
+    for number, name in enumerate("abcde"):
         store.put(name, bytes(80))
         os.utime(tmp_path / name, ns=(number, number))
     assert store.get("a") == bytes(80)
-    store.put("d", bytes(80))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c", "d"]
+    store.put("f", bytes(80))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "d", "e", "f"]
+
+
+def test_a_full_cache_is_not_looked_through_at_every_build(tmp_path: Path) -> None:
+    looks = 0
+
+    class Counting(cache.BinaryCache):
+        def _evict(self) -> None:
+            nonlocal looks
+            looks += 1
+            super()._evict()
+
+    store = Counting(tmp_path, limit_bytes=100 * 112)
+    for number in range(300):
+        store.put(f"{number}", bytes(80))
+    assert looks <= 1 + 200 // 25 + 1
+    assert 75 <= len(list(tmp_path.iterdir())) <= 100
 
 
 def test_no_two_lists_of_parts_share_a_key() -> None:
