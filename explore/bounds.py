@@ -43,6 +43,7 @@ class Products:
     reuse: float  # windows that an input is in: size / step over slides, of as many as there are
     windows: tuple[Windows, ...] = ()  # of each slide
     real: float = 1.0  # the part of the multiplications that is not with padding
+    others: int = 0  # elements that results need besides their sums
     word: int = 4  # bytes of an element, of the smallest where they differ
 
     def direct(self, chip: float) -> float:
@@ -51,7 +52,7 @@ class Products:
 
     def volume(self, chip: float) -> float:
         """What the io-optimal dataflow moves with blocks of `chip` results."""
-        return 2 * self.count / sqrt(self.reuse * chip) + self.results
+        return 2 * self.count / sqrt(self.reuse * chip) + self.results + self.others
 
     def winograd(self, m: int, chip: float) -> float | None:
         """No schedule of F(m × m, r × r) moves less; None where windows are not r × r, step 1."""
@@ -62,7 +63,7 @@ class Products:
     def winograd_volume(self, m: int, chip: float) -> float | None:
         """What its dataflow moves with `chip` sums, all transformed, on chip."""
         spread = self._spread(m)
-        return None if spread is None else 2 * spread / sqrt(chip) + self.results
+        return None if spread is None else 2 * spread / sqrt(chip) + self.results + self.others
 
     def _spread(self, m: int) -> float | None:
         """Ho Wo Co Ci (m + r - 1) r / m of windows of r × r, step 1."""
@@ -86,4 +87,4 @@ def products(program: Program) -> Products | None:
     results, real = cells_of(type_of(program.body)), min(1.0, made.products / known.products)
     arrays = (*(p.var for p in program.params), program.body)
     word = min(bytes_of(a) // cells_of(type_of(a)) for a in arrays if cells_of(type_of(a)))
-    return Products(known.products, results, float(known.reuse), windows, real, word)
+    return Products(known.products, results, float(known.reuse), windows, real, known.others, word)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
+from ir.dependence import dependence
 from ir.nat import Size
-from ir.nodes import Expr, Reduce, Slide, Store
-from ir.terms import subterms
+from ir.nodes import Expr, Param, Program, Reduce, Slide, Store, Var
+from ir.terms import free, over, subterms
 from ir.typing import size_of
-from rewrites.dims import Refused, classify, reduction
+from rewrites.dims import Refused, classify, reduction, roots
 from rewrites.normal import normalise
-from rewrites.spine import nest, store_operands
+from rewrites.spine import core, nest, store_operands
 from rewrites.strategy import seq
 
 
@@ -38,6 +39,8 @@ class Amounts:
     results: int
     windows: tuple[Window, ...]
     nest: Expr  # the program's body, normalised
+    others: int  # elements that results need besides their sums: biases, what is added to them
+    beside: int  # how many of these a result needs
 
     @property
     def reuse(self) -> Fraction:
@@ -65,7 +68,21 @@ def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
     if sizes is None or None in windows:
         return None
     made = tuple(Window(*w) for w in windows if w is not None)
-    return Amounts(prod(sizes), prod(sizes[: len(results)]), made, e)
+    others, beside = _others(e)
+    return Amounts(prod(sizes), prod(sizes[: len(results)]), made, e, others, beside)
+
+
+def _others(e: Expr) -> tuple[int, int]:
+    """What a nest needs besides what it sums up, in all and for each result."""
+    rest = _without(e, reduction(e))
+    inputs = {v.name: v for v in subterms(rest) if isinstance(v, Var) and v.name in free(rest)}
+    program = Program("others", tuple(map(Param, inputs.values())), rest)
+    return sum(dependence(program).read.values()), len(set(roots(core(rest))))
+
+
+def _without(e: Expr, r: Reduce) -> Expr:
+    """A term with what a sum starts with in place of the sum."""
+    return r.init if e is r else over(lambda c: _without(c, r), e)
 
 
 def _known(sizes: list[Size]) -> list[int] | None:

@@ -1,7 +1,8 @@
 """What the io-optimal dataflow asks of its blocks: balanced sides, and to move little more than it.
 
 Zhang et al. (PPoPP 2021, section 4): blocks of x y pixels and z channels, with x y = R z, move
-2 T / √(R S) elements of a program of T products, S = x y z, whose inputs are in R windows each.
+2 T / √(R S) elements of a program of T products, S = x y z, whose inputs are in R windows each, its
+results once, and once what these need besides: biases, what is added to them.
 What tiles read beyond their windows, what rounding adds and copies take must not double that.
 S is at most what a group may keep, and that at most half of local memory: while one group waits
 for its channel another one works.
@@ -39,11 +40,20 @@ def balanced(block: Block, known: Amounts) -> Iterator[Requirement]:
 
 
 def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts) -> Requirement:
-    """What e, lowered, stages and stores; squared, so that all numbers are whole."""
+    """What e, lowered, moves besides its results; squared, so that all numbers are whole."""
     (xy, z), r = block, known.reuse
-    moved, most = staged(e) + stored(e, constants), 2 * MOST * known.products
+    moved = staged(e) + stored(e, constants) + beside(blocks(e) * xy * z, known)
+    most = 2 * MOST * known.products
     why = f"what is staged and stored is at most {MOST} times the volume of the dataflow"
     return Requirement(r.numerator * xy * z * moved * moved, r.denominator * most * most, why)
+
+
+def beside(made: Size, known: Amounts) -> Size:
+    """What results need besides their sums, read at most once for each that is made, rounding's
+    too: as much of it as is over what the volume has for results and for this, but for writing."""
+    spare = (MOST - 1) * known.results + MOST * known.others
+    over = max(0, known.beside * known.results - spare)
+    return known.beside * (made - known.results) + over
 
 
 def staged(e: Expr, n: Size = 1) -> Size:
@@ -54,6 +64,16 @@ def staged(e: Expr, n: Size = 1) -> Size:
         case MapPar(Level.GROUP, _, f, xs) | MapSeq(f, xs) | ReduceSeq(_, f, xs):
             return staged(xs, n) + staged(f.body, n * size_of(xs))
     return total(staged(c, n) for c in children(e))
+
+
+def blocks(e: Expr, n: Size = 1) -> Size:
+    """How many work-groups sum something up; e is done n times."""
+    match e:
+        case ReduceSeq():
+            return n
+        case MapPar(Level.GROUP, _, f, xs):
+            return blocks(f.body, n * size_of(xs))
+    return total(blocks(c, n) for c in children(e))
 
 
 def stored(e: Expr, constants: frozenset[str]) -> Size:
