@@ -8,9 +8,10 @@ from math import prod
 
 from ir.dependence import dependence
 from ir.nat import Size
-from ir.nodes import Expr, Param, Program, Reduce, Slide, Store, Var
+from ir.nodes import Binary, Expr, Param, Program, Reduce, Slide, Store, Var
 from ir.terms import free, over, subterms
-from ir.typing import size_of
+from ir.types import Scalar
+from ir.typing import size_of, type_of
 from rewrites.dims import Refused, classify, reduction, roots
 from rewrites.normal import normalise
 from rewrites.spine import core, nest, store_operands
@@ -74,15 +75,19 @@ def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
 
 def _others(e: Expr) -> tuple[int, int]:
     """What a nest needs besides what it sums up, in all and for each result."""
-    rest = _without(e, reduction(e))
+    r = reduction(e)
+    products = Var("its products", type_of(r))  # no name of the program's
+    number = isinstance(products.type, Scalar)
+    rest = _with(e, r, Binary("+", r.init, products) if number else r.init)
     inputs = {v.name: v for v in subterms(rest) if isinstance(v, Var) and v.name in free(rest)}
-    program = Program("others", tuple(map(Param, inputs.values())), rest)
-    return sum(dependence(program).read.values()), len(set(roots(core(rest))))
+    read = dependence(Program("others", tuple(map(Param, inputs.values())), rest)).read
+    beside = set(roots(core(rest))) - {products}
+    return sum(read.values()) - read.get(products.name, 0), len(beside)
 
 
-def _without(e: Expr, r: Reduce) -> Expr:
-    """A term with what a sum starts with in place of the sum."""
-    return r.init if e is r else over(lambda c: _without(c, r), e)
+def _with(e: Expr, r: Reduce, new: Expr) -> Expr:
+    """A term with another in place of a sum."""
+    return new if e is r else over(lambda c: _with(c, r, new), e)
 
 
 def _known(sizes: list[Size]) -> list[int] | None:

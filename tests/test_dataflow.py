@@ -1,7 +1,7 @@
 """Does the family `io-optimal` move as little as its dataflow says, and compute the program?"""
 
 from dataclasses import replace
-from math import prod
+from math import isclose, prod, sqrt
 
 import numpy as np
 import pytest
@@ -106,6 +106,47 @@ def test_what_it_offers_moves_at_most_twice_the_volume(shape: tuple[int, ...], f
     space, drawn = points(low, H200, 3, 0)
     assert space.count or form  # copies may take too much
     for point in drawn:
+        block = bind(prod(low.block or (), start=1), point)
+        moved = traffic_bytes(generate(bound(low.program, point)))
+        assert moved <= 2 * 4 * known.volume(known_size(block)), point
+
+
+LAYER = """
+layer(const weights : [[[[float]C]R]R]M, const biases : [float]M, const scales : [float]M,
+      skips : [[[float]M]W]W, image : [[[float]C]W]W) =
+  map2d((window, skip) ->
+      map((kernel, bias, scale, old) ->
+          {result},
+        zip(weights, biases, scales, skip)),
+    zip2d(slide2d(R, 1, pad2d(P, 0.0, image)), skips))
+where W = {w}, R = {r}, P = (R - 1) / 2, C = {c}, M = {m}
+"""
+SUM = "reduce({}, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel)))"
+BESIDE = {  # what a result needs besides its sum
+    "relu({sum})": (SUM.format("bias"), 0, 1),
+    "{sum} * scale + bias": (SUM.format("0.0"), 0, 2),
+    "old + {sum}": (SUM.format("0.0"), 1, 0),
+    "relu(old + {sum} * scale + bias)": (SUM.format("0.0"), 1, 2),
+}
+LAYERS = ((13, 1, 16, 6), (14, 1, 4, 16), (13, 3, 5, 6), (16, 3, 1, 32))
+
+
+@pytest.mark.parametrize("shape", LAYERS, ids=str)
+@pytest.mark.parametrize("result", BESIDE)
+def test_what_results_need_besides_their_sums_is_in_the_volume(
+    result: str, shape: tuple[int, ...]
+) -> None:
+    """Biases, scales, skip connections: each element once; a group may read them again."""
+    text, skips, vectors = BESIDE[result]
+    w, r, c, m = shape
+    p = parse(LAYER.format(result=result.format(sum=text), w=w, r=r, c=c, m=m))
+    known, low = products(p), lower(p, "io-optimal", forms(p, "io-optimal")[0])
+    assert known is not None
+    assert known.others == skips * w * w * m + vectors * m
+    assert isclose(
+        known.volume(64), 2 * known.count / sqrt(known.reuse * 64) + w * w * m + known.others
+    )
+    for point in points(low, H200, 8, 0)[1]:
         block = bind(prod(low.block or (), start=1), point)
         moved = traffic_bytes(generate(bound(low.program, point)))
         assert moved <= 2 * 4 * known.volume(known_size(block)), point
