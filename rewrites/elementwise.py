@@ -78,7 +78,9 @@ def _planes(e: Expr) -> Planes:
     except NoAccess as why:
         raise Refused(str(why)) from None
     found = slid_along(p)
-    if len(found) not in (1, 2):
+    if not found:
+        raise Refused("windows of one place: each element is multiplied once for a kernel")
+    if len(found) > 2:
         raise Refused(f"windows along {len(found)} dimensions; expected one or two")
     _check(p, found)
     windows = tuple(p.maps.index(r.w) for r in found)

@@ -72,7 +72,7 @@ def test_a_tile_of_a_plane_takes_a_product_a_point(m: int, points: int) -> None:
         (DILATED, "taps 2 apart"),
         (CONV.format(n=1, s=9, r=3, p=1, t=2, c=1, m=2), "windows 2 apart"),
         (CONV.format(n=1, s=9, r=3, p=1, t=1, c=4, m=2), "more is summed up than windows"),
-        (CONV.format(n=1, s=9, r=1, p=1, t=1, c=4, m=2), "along 0 dimensions"),
+        (CONV.format(n=1, s=9, r=1, p=1, t=1, c=4, m=2), "windows of one place"),
     ],
 )
 def test_forms_element_by_element_say_what_they_do_not_cover(text: str, reason: str) -> None:
