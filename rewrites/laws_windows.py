@@ -1,4 +1,4 @@
-"""A law of sums of products over windows: each a window of a plane, with nothing else summed up."""
+"""A law of sums of products over windows: each a window of a plane, of numbers or of channels."""
 
 # key: e term, p its products, x g operands, w window, v place in a window, r rows
 
@@ -23,8 +23,9 @@ from rewrites.spectra import ZERO
 def by_windows(e: Map) -> Expr | None:
     """map … (map (f . reduce))  =  map … (map (w -> f (reduce (zip w g))) (slide v 1 x))
 
-    For each element of the outer maps, windows of one plane (or row) of numbers x with taps g, in
-    however many dimensions they slide along; however the program views both.
+    For each element of the outer maps, windows of one plane (or row) x with taps g, in however many
+    dimensions they slide along; however the program views both. What else is summed up, such as
+    channels, is what each place of x and g holds.
     """
     try:
         p = products(e)
@@ -38,14 +39,15 @@ def _by_windows(e: Expr, p: Products, found: Sequence[Rows]) -> Expr | None:
     x, g = found[0].x, found[0].g
     outer, inner = p.maps[: -len(found)], p.maps[-len(found) :]
     dense = all(r.step == r.gap == 1 for r in found) and tuple(r.w for r in found) == inner
-    alone = {found[0].v, *found[0].sums} == {r.v for r in found}
-    if not (dense and alone and free(x.base) | free(g.base) <= free(e)):
+    held = [i for i in found[0].sums if i not in {r.v for r in found}]
+    both = uses(x.coordinates) & uses(g.coordinates)
+    if not (dense and both.issuperset(held) and free(x.base) | free(g.base) <= free(e)):
         return None
     along, across = [r.along for r in found], [r.across for r in found]
     own = [[i for i in outer if i in uses(a.coordinates)] for a in (x, g)]
-    planes = _planes(x, along, own[0], [(r.first, r.row) for r in found])
-    taps = _planes(g, across, own[1], [(r.start, r.v.size) for r in found])
-    if not is_number(planes, len(own[0]) + len(found)):
+    planes = _planes(x, along, own[0], held, [(r.first, r.row) for r in found])
+    taps = _planes(g, across, own[1], held, [(r.start, r.v.size) for r in found])
+    if not is_number(planes, len(own[0]) + len(found) + len(held)):
         return None
     made = partial(_windowed, [r.v.size for r in found])
     return carried(e, outer, planes, taps, (set(own[0]), set(own[1])), made)
@@ -57,14 +59,21 @@ def is_number(e: Expr, dims: int) -> bool:
 
 
 def _planes(
-    a: Access, inside: Sequence[int], own: Sequence[Index], parts: Sequence[tuple[int, int]]
+    a: Access,
+    inside: Sequence[int],
+    own: Sequence[Index],
+    held: Sequence[Index],
+    parts: Sequence[tuple[int, int]],
 ) -> Expr:
-    """An array over indices of planes: the dimensions `inside`, from a place on so many each."""
+    """An array over indices of planes: the dimensions `inside`, from a place on so many each; at
+    each place of which is an array over other indices."""
     rest = [n for n in range(len(a.coordinates)) if n not in inside]
     e = permuted(a.base, [[*rest, *inside].index(n) for n in range(len(a.coordinates))])
     for level, (first, n) in enumerate(parts, len(rest)):
         e = at_level(level, e, partial(_part, first=first, n=n))
-    return gather(e, tuple(a.coordinates[n] for n in rest), tuple(own))
+    e = gather(e, tuple(a.coordinates[n] for n in rest), (*own, *held))
+    n, m, d = len(own), len(held), len(inside)
+    return permuted(e, [*range(n), *range(n + d, n + d + m), *range(n, n + d)])
 
 
 def _part(xs: Expr, first: int, n: int) -> Expr:

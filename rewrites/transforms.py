@@ -9,7 +9,7 @@ products of transformed data and transformed kernels.
 from collections.abc import Sequence
 
 from ir.nodes import Expr, Map, Pad, Reduce, Zip
-from ir.terms import children, subterms
+from ir.terms import children, free, subterms
 from ir.views import is_table
 from rewrites.dims import (
     Refused,
@@ -24,9 +24,9 @@ from rewrites.laws_view import transpose_inner
 from rewrites.normal import simplify
 from rewrites.reshape import merge, sort
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import is_out_view
+from rewrites.shape import bound, has_reduction, is_out_view
 from rewrites.spine import nested
-from rewrites.strategy import at, attempt, child, choice, place_where, seq
+from rewrites.strategy import at, attempt, child, choice, place_where, seq, skip
 from rewrites.tiles import tiles
 from rewrites.window_nest import Windowed
 
@@ -73,10 +73,10 @@ def transformed_tiles(m: int, w: Windowed) -> Strategy:
     )
 
 
-def three_stages(rows: int) -> Strategy:
+def three_stages(rows: int, own: int = 0) -> Strategy:
     """map results . map products . map transform, each a nest of its own"""
-    inner = (nested(i, stages_apart(i == rows - 1)) for i in reversed(range(rows)))
-    return seq(nested(rows, kernels_apart), *inner, simplify)
+    inner = (nested(i, stages_apart(i == rows - 1)) for i in reversed(range(own, rows)))
+    return seq(nested(rows, kernels_apart), *inner, nested(0, own_apart) if own else skip, simplify)
 
 
 def two_stages(rows: int) -> Strategy:
@@ -213,10 +213,31 @@ def stages_apart(innermost: bool) -> Strategy:
     return run
 
 
+def own_apart(e: Expr) -> Rewritten | None:
+    """The same for a map over data and kernels: these are transformed before it, both of them."""
+    return seq(before((1,)), on_made(seq(before((1,)), _kernels_before)))(e)
+
+
+def _kernels_before(e: Expr) -> Rewritten | None:
+    assert isinstance(e, Map)
+    alone = [frozenset({name}) for name in bound(e.f)]
+    place = place_where(e.f.body, lambda t: has_table(t) and free(t) in alone)
+    if place is None:
+        raise Refused("expected kernels of each image or group that are transformed alone")
+    return before(place)(e)
+
+
 def made(e: Expr) -> Place:
     """Where the map of products stands, that a map of results reads."""
     assert isinstance(e, Map)
-    return (1, 0) if isinstance(e.xs, Zip) else (1,)
+    if not isinstance(e.xs, Zip):
+        return (1,)
+    return (1, next(i for i, part in enumerate(e.xs.parts) if has_reduction(part)))
+
+
+def on_made(s: Strategy) -> Strategy:
+    """s on the products that a map of results reads."""
+    return lambda e: at(made(e), s)(e)
 
 
 def divided(e: Expr) -> Place:

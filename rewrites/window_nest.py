@@ -24,6 +24,7 @@ class Windowed:
 
     dims: Dims
     batch: int  # maps outside the first over windows
+    own: int  # of these, how many have kernels of their own for each element: one or none
     sizes: tuple[int, ...]  # of the windows, outermost first
 
     @property
@@ -48,9 +49,7 @@ def windowed(e: Expr) -> Windowed:
     d = len(dims.columns) - lead
     if d not in (1, 2):
         raise Refused(f"windows along {d} dimensions; expected one or two")
-    if dims.rows:
-        _same_kernels(dims, e)
-    else:
+    if not dims.rows:
         raise Refused(
             "expected several kernels for each window: to transform it takes longer than products"
             " with one; where nothing else is summed up, see the forms `elementwise`"
@@ -66,7 +65,7 @@ def windowed(e: Expr) -> Windowed:
             "expected windows of something summed up as well, such as channels; otherwise see the"
             " forms `elementwise`"
         )
-    return Windowed(dims, len(dims.batch) + lead, sizes)
+    return Windowed(dims, len(dims.batch) + lead, _own(dims, e), sizes)
 
 
 def _levels(e: Expr) -> int:
@@ -95,12 +94,10 @@ def _lead(columns: tuple[int, ...], e: Expr) -> int:
     return slides[0]
 
 
-def _same_kernels(dims: Dims, e: Expr) -> None:
-    """Refused where kernels differ from image to image, or between groups of channels."""
+def _own(dims: Dims, e: Expr) -> int:
+    """How many maps go over images, or groups of channels, with kernels of their own for each."""
     reached = [depends(nest(e), part) for part in operands(reduction(e))]
-    if set(dims.batch) & frozenset.intersection(*reached):
-        raise Refused(
-            "each image, or each group of channels, has kernels of its own; expected the same for"
-            " all windows, so that they are transformed once: see fgfft, fft and strassen, or write"
-            " a convolution for each"
-        )
+    own = set(dims.batch) & frozenset.intersection(*reached)
+    if own and len(dims.batch) > 1:
+        raise Refused("kernels of their own in more than one dimension; expected one at most")
+    return len(own)

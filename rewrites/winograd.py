@@ -12,10 +12,14 @@ from functools import partial
 
 from ir.nat import Size, named
 from ir.nodes import Expr
+from rewrites.block import on_reduction
 from rewrites.blocked import Blocked
 from rewrites.blocked import kernel as blocked_kernel
+from rewrites.dims import Refused
 from rewrites.elementwise import elementwise
 from rewrites.fused import Fused, in_one_kernel, kernels_of
+from rewrites.laws_reduce import release_init
+from rewrites.laws_windows import by_windows
 from rewrites.matrices import tidied, transform_kernel
 from rewrites.naive import wherever
 from rewrites.normal import normalise
@@ -25,9 +29,10 @@ from rewrites.relaid import panels
 from rewrites.reshape import merge, sort, swap
 from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nested
-from rewrites.strategy import child, seq
+from rewrites.strategy import attempt, child, seq, skip
 from rewrites.transforms import (
     beneath,
+    on_made,
     one_stage,
     outward,
     stored_as,
@@ -37,13 +42,15 @@ from rewrites.transforms import (
 )
 from rewrites.window_nest import Windowed, windowed
 
+Products = Registers | Blocked | Fused
+
 
 @dataclass(frozen=True, slots=True)
 class Winograd:
     """What distinguishes the lowered forms of the family; numbers are parameters instead."""
 
     m: int  # results a side of a tile
-    products: Registers | Blocked | Fused | None  # of matrices, or element by element
+    products: Products | None  # of matrices, or element by element
 
 
 def winograd(params: frozenset[str], form: Winograd) -> Strategy:
@@ -52,13 +59,26 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         if form.products is None:
             return elementwise(form.m)(e)
-        w = windowed(e)
-        return seq(transformed_tiles(form.m, w), _stages(params, form.products, w))(e)
+        return seq(_own_planes, partial(_lowered, params, form.m, form.products))(e)
 
     return seq(normalise, run)
 
 
-def _stages(params: frozenset[str], form: Registers | Blocked | Fused, w: Windowed) -> Strategy:
+def _own_planes(e: Expr) -> Rewritten | None:
+    """Images, or groups of channels, with kernels of their own: windows are of each of them."""
+    w = windowed(e)
+    order = [*w.dims.batch, *w.dims.rows, *w.dims.columns]
+    released = nested(len(order), on_reduction(attempt(release_init())))
+    planes = seq(sort(order), released, inside(by_windows()), normalise)
+    return attempt(planes)(e) if w.own else skip(e)
+
+
+def _lowered(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritten | None:
+    w = windowed(e)
+    return seq(transformed_tiles(m, w), _stages(params, form, w))(e)
+
+
+def _stages(params: frozenset[str], form: Products, w: Windowed) -> Strategy:
     """The transforms and the products between them, lowered."""
     if isinstance(form, Fused):
         return _fused(form, w)
@@ -79,24 +99,28 @@ def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
 
 def _stored(panel: Size, w: Windowed) -> Strategy:
     """Each stage a kernel of its own, the points of the transform outermost in what is stored."""
-    outer, d = w.outer, w.d
+    outer, d, own = w.outer, w.d, w.own
     points = range(outer + 1, outer + 1 + d)
+    data = stored_as(outward(outer, d), transform_kernel(outer + 1, named("vi")))
+    taps = stored_as([*outward(own + 1, d), d + own], transform_kernel(own + 2, None))
     product = [
-        child(1, stored_as(outward(outer, d), transform_kernel(outer + 1, named("vi")))),
-        nested(outer, child(1, _taps(panel, d))),
+        *([child(1, child(0, data)), child(1, child(1, taps))] if own else [child(1, data)]),
+        skip if own else nested(outer, child(1, _taps(panel, d))),
         sort([*points, *range(outer + 1)]),
         tidied,
-        *(merge(d) for _ in range(outer - 1)),
-        swap(d),
+        *(merge(d + own) for _ in range(outer - own - 1)),
+        swap(d + own),
         tidied,
-        inside(stored_as([d], tidied)),
+        inside(stored_as([d + own], tidied)),
     ]
     results = transform_kernel(outer + 1, named("vo"))
-    return seq(three_stages(outer), inside(child(1, seq(*product))), results)
+    return seq(three_stages(outer, own), inside(on_made(seq(*product))), results)
 
 
 def _fused(form: Fused, w: Windowed) -> Strategy:
     """Products and their results by one kernel; data are transformed there too, or stored."""
+    if w.own:
+        raise Refused("each image has kernels of its own: see the forms that store products")
     data = stored_as([], transform_kernel(w.outer + 1, named("vi")))
     divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(child(1, data)))
     kernels = nested(w.outer, kernels_of(_taps(form.panel, w.d, by_step=True)))

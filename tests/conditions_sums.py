@@ -284,7 +284,7 @@ WINDOWS = [
          "1, xs", "2, x8"),
         ("taps are one apart", TAPS,
          "map(w -> dot(join(slide(1, {}, 1, xs))", "1, w)), g), slide(3", "2, w)), g), slide(5"),
-        ("nothing else is summed up", f"{TAPS}, y : [[float]6]2, h : [[float]3]2",
+        ("what else is summed up is of both", f"{TAPS}, y : [[float]6]2, h : [[float]3]2",
          "map(w -> {}, slide(3, 1, xs))", "dot(w, g)",
          "reduce(0.0, (a, (x, k)) -> reduce(a, (b, (c, t)) -> b + c * t, zip(w, k)), zip(y, h))"),
         ("the maps over windows are innermost", TAPS, "{}",

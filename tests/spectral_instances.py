@@ -60,16 +60,21 @@ def windows_of_rows(g: Terms) -> Expr:
 
 
 def windows_of_planes(g: Terms) -> Expr:
-    """The same of planes alone, with a bias or without, in each order of the maps."""
+    """The same of planes, of numbers or of channels, with a bias or without, in each order of the
+    maps; or of groups of channels."""
     k, l, p = g.size(1, 3), g.size(1, 3), g.size(0, 2)
     w, n = max(k, l) + g.size(1, 4), g.size(1, 2)
-    image, order = ("row", (1, 0)) if g.rng.random() < 0.3 else ("plane", (2, 0, 1))
+    image, order = g.one_of(("row", (1, 0)), ("plane", (2, 0, 1)), ("groups", (1, 2, 0)))
     texts = {
         "row": "f(weights : [[float]K]M, b : float, image : [float]W) = "
         "map(w -> map(t -> dot(w, t) + b, weights), slide(K, 1, pad(P, P, 0.0, image)))",
         "plane": "f(weights : [[[float]L]K]M, b : float, image : [[float]W]W) = "
         "map2d(w -> map(t -> max(b, dot(flatten(w), flatten(t))), weights), "
         "slide2d((K, L), 1, pad2d(P, 0.0, image)))",
+        "groups": "f(weights : [[[[float]L]K]M]2, b : float, image : [[float](2 * L)]W) = "
+        "map(w -> map((part, ts) -> map(t -> max(b, dot(flatten(part), flatten(t))), ts), "
+        "zip(transpose(map(x -> split(L, x), w)), weights)), "
+        "slide(K, 1, pad(P, P, 0.0, image)))",
     }
     k = max(k, 2)
     text = texts[image].replace("L", str(max(l, 2)))

@@ -268,24 +268,9 @@ again(const gs : [[[float]2]3]4, xs : [[float]2]20) =
 """
 
 
-KERNELS_OF_EACH = """
-own(const weights : [[[[[float]3]3]3]4]2, images : [[[[float]3]9]9]2) =
-  map((image, kernels) -> map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)),
-      kernels), slide2d(3, 1, image)), zip(images, weights))
-"""
-GROUPS = """
-grouped(const weights : [[[[[float]3]3]3]4]2, image : [[[float]6]9]9) =
-  map2d(window -> join(map((part, kernels) ->
-      map(kernel -> dot(flatten(part), flatten(kernel)), kernels),
-      zip(transpose(map(pixel -> split(3, pixel), join(window))), weights))), slide2d(3, 1, image))
-"""
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (KERNELS_OF_EACH, "has kernels of its own"),
-        (GROUPS, "has kernels of its own"),
         (USED_AGAIN, "a transform is known for"),
         (DILATED, "a transform is known for"),
         (DEPTHWISE, "several kernels for each"),
@@ -299,6 +284,54 @@ def test_what_it_does_not_cover_is_refused_with_a_reason(text: str, reason: str)
     for form in of_matrices(p):
         with pytest.raises(Refused, match=reason):
             lower(p, "winograd", form)
+
+
+# ---- kernels of one's own
+
+OWN = {
+    "images": """
+own(const weights : [[[[[float]3]3]3]4]2, biases : [[float]4]2, images : [[[[float]3]10]10]2) =
+  map((image, kernels, bs) -> map2d(window -> map((kernel, b) ->
+      relu(b + dot(flatten(window), flatten(kernel))), zip(kernels, bs)),
+    slide2d(3, 1, image)), zip(images, weights, biases))
+""",
+    "groups": """
+grouped(const weights : [[[[[float]3]3]3]4]2, images : [[[[float]6]10]10]3) =
+  map(image -> map2d(window -> join(map((part, kernels) ->
+      map(kernel -> dot(flatten(part), flatten(kernel)), kernels),
+      zip(transpose(map(pixel -> split(3, pixel), join(window))), weights))),
+    slide2d(3, 1, image)), images)
+""",
+    "groups of rows": """
+grouped(weights : [[[[float]3]3]4]2, biases : [[float]4]2, signal : [[float]6]20) =
+  map(window -> map((part, kernels, bs) -> map((kernel, b) ->
+      reduce(b, (acc, (x, w)) -> acc + x * w, zip(flatten(part), flatten(kernel))),
+        zip(kernels, bs)), zip(transpose(map(pixel -> split(3, pixel), window)), weights, biases)),
+    slide(3, 1, pad(1, 1, 0.0, signal)))
+""",
+}
+
+
+@pytest.mark.parametrize("name", ["F2 registers", "F4 blocked ahead"])
+@pytest.mark.parametrize("of", OWN)
+def test_images_and_groups_may_have_kernels_of_their_own(
+    of: str, name: str, session: Session
+) -> None:
+    """Transformed once for each: F(2, 3) makes 4 products for 6, in each dimension."""
+    p = parse(OWN[of])
+    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    (made,) = drawn(lowering, 1)
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    assert expected(p, inputs).agrees(out, lowering.derivation.rounding)
+    if name == "F2 registers":
+        one = {"k": 1, "tr": 1, "tx": 1, "v": 4, "vi": 2, "vo": 2}
+        found = lowering.program.free
+        point = {size: n for size, n in one.items() if size in found}
+        kernels = generate(bound(lowering.program, point)).kernels
+        products = {"images": 2 * 4 * 3, "groups": 3 * 2 * 4 * 3, "groups of rows": 2 * 4 * 3}[of]
+        points = 10 * 4 if of == "groups of rows" else (4 * 4) ** 2
+        assert multiplications(kernels[-2:-1]) == products * points
 
 
 # ---- stages fused
