@@ -13,7 +13,7 @@ from constraints.enumerate import Point
 from constraints.quantities import Quantities
 from constraints.terms import System
 from explore.domain import Narrowed, shares
-from explore.features import memory_at
+from explore.features import Seen, memory_at
 from explore.guide import search_over
 from explore.near import Ladders, allowed, ladders, moves
 from explore.options import POOL, Options
@@ -46,10 +46,13 @@ class Form:
     known: Quantities
     block: Size | None  # the results of a work-group
     profile: Profile
+    seen: Seen = field(default_factory=dict)
 
     def variant(self, point: Point) -> Variant:
         """One of its points."""
-        return variant_at(self.family, self.name, self.block, point, self.known, self.profile)
+        return variant_at(
+            self.family, self.name, self.block, point, self.known, self.profile, self.seen
+        )
 
 
 Named = tuple[str, str]  # a family and a form

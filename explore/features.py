@@ -30,12 +30,21 @@ def code_at(known: Quantities, point: Mapping[str, int]) -> int:
     return max(peak_at((k.code,), point) for k in known.kernels)
 
 
+Seen = dict[tuple[int, ...], Features]  # by a kernel's number and the parameters it depends on
+
+
 def features_at(
-    known: Quantities, point: Mapping[str, int], device: Profile
+    known: Quantities, point: Mapping[str, int], device: Profile, seen: Seen
 ) -> tuple[Features, ...]:
-    """Of each kernel that runs."""
-    runs = (k for k in known.kernels if not k.prepack)
-    return tuple(tuple(sorted(kernel_at(k, point, device).items())) for k in runs)
+    """Of each kernel that runs; `seen` keeps those of other points."""
+    found = []
+    for number, k in enumerate(known.kernels):
+        if not k.prepack:
+            place = (number, *(point[p] for p in k.parameters))
+            if place not in seen:
+                seen[place] = tuple(sorted(kernel_at(k, point, device).items()))
+            found.append(seen[place])
+    return tuple(found)
 
 
 def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> dict[str, float]:

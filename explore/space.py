@@ -22,7 +22,7 @@ from constraints.infer import infer
 from constraints.quantities import Quantities, quantities
 from constraints.terms import AtMost, Constraint, Divides, OneOf, System
 from explore.domain import narrowed, narrows
-from explore.features import code_at, features_at, memory_at
+from explore.features import Seen, code_at, features_at, memory_at
 from explore.records import WORD, Step, Variant, variant_id
 from explore.tasks import LEAST, Derive
 from ir.errors import Unsupported
@@ -84,8 +84,9 @@ def derive(task: Derive) -> Derived | Inapplicable:
     known = quantities(lowering.program)
     sample = afforded(drawn, known, task.profile)
     block = prod(lowering.block, start=1) if lowering.block else None
+    seen: Seen = {}
     variants = tuple(
-        variant_at(task.family, task.form, block, p, known, task.profile) for p in sample
+        variant_at(task.family, task.form, block, p, known, task.profile, seen) for p in sample
     )
     return Derived(
         task.family,
@@ -264,6 +265,7 @@ def variant_at(
     point: Mapping[str, int],
     known: Quantities,
     profile: Profile,
+    seen: Seen,
 ) -> Variant:
     """A point of a form, with what is known of it before it is built."""
     parameters = tuple(sorted(point.items()))
@@ -276,7 +278,7 @@ def variant_at(
         stored=tuple(word for word in (family, *words) if word in STORES),
         form=form,
         block=results if isinstance(results, int) else None,
-        features=features_at(known, point, profile),
+        features=features_at(known, point, profile, seen),
     )
 
 

@@ -151,7 +151,7 @@ def test_groups_are_resident_as_items_registers_and_local_memory_allow(
 def features(program: Program, family: str, form: str, device: Profile) -> list[dict[str, float]]:
     """Of each kernel, but its parameters."""
     low = lowered(program, family, form)
-    found = features_at(quantities(low.program), points(low, CPU, 1, 0)[1][0], device)
+    found = features_at(quantities(low.program), points(low, CPU, 1, 0)[1][0], device, {})
     return [{n: v for n, v in kernel if not n.startswith("parameter")} for kernel in found]
 
 
@@ -162,13 +162,13 @@ def test_every_family_has_every_feature(device: Profile) -> None:
     assert all(np.isfinite(value) and value >= 0 for f in found for value in f.values())
     assert all(0 < f["occupancy"] <= 1 and 0 < f["tail"] <= 1 for f in found)
     copied = parse("f(xs : [float]64) = mapGlobal(0)(x -> x, xs)")
-    assert dict(features_at(quantities(copied), {}, device)[0])["estimate"] > 0
+    assert dict(features_at(quantities(copied), {}, device, {})[0])["estimate"] > 0
 
 
 def test_a_kernel_has_the_parameters_that_it_depends_on() -> None:
     low = lowered(LAYER, "winograd", "F2 registers")
     point = points(low, CPU, 1, 0)[1][0]
-    kernels = features_at(quantities(low.program), point, CPU)
+    kernels = features_at(quantities(low.program), point, CPU, {})
     own = [{n.split()[1] for n, _ in k if n.startswith("parameter")} for k in kernels]
     made = generate(bound(low.program, point), max_work_group=4096).plan
     assert len(own) == sum(not kernel.prepack for kernel in made.kernels) == 3
@@ -181,7 +181,7 @@ def test_reuse_is_what_a_block_of_registers_has(device: Profile) -> None:
     low = lowered(LAYER, "registers", "")
     known, point = quantities(low.program), points(low, CPU, 1, 0)[1][0]
     few, many = (
-        dict(features_at(known, {**point, "tx": tx, "tr": 1}, device)[-1]) for tx in (1, 14)
+        dict(features_at(known, {**point, "tx": tx, "tr": 1}, device, {})[-1]) for tx in (1, 14)
     )
     assert few["reuse of loads"] == pytest.approx(1, rel=0.1)  # two loads, two operations
     assert many["reuse of loads"] == pytest.approx(28 / 15, rel=0.1)
