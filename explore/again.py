@@ -1,7 +1,12 @@
-"""The front measured again, interleaved, until every point of it has stood that test."""
+"""The front measured again, interleaved, until nothing that was not may be on it.
+
+Times of different minutes do not compare: if the machine is slower now, many that were not measured
+again look faster. So what looks better is measured beside the front, twice as many each time.
+"""
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 from explore.front import front, usable
@@ -10,9 +15,8 @@ from explore.records import Failed, Measured, Record
 from explore.store import Store
 from explore.worker import Pool
 
-MOST = 4  # times, at most
 NEAR = 0.95  # a time this much shorter is within luck
-BESIDE = 8  # variants beside the front, at most
+BESIDE = 8  # variants beside the front the first time, at most
 
 
 def measure_again(
@@ -22,30 +26,32 @@ def measure_again(
     note: Callable[[str], None],
 ) -> None:
     """Later rounds replace earlier times, so luck falls off the front and what it hid comes up."""
-    for round in range(1, MOST + 1):
+    for turn in count():
         records = store.records()
-        if all(r.round > 0 for r in front(records)):
+        chosen = contenders(records, BESIDE << turn)
+        if all(r.round > 0 for r in chosen):
             return
-        chosen = contenders(records)
-        if round == 1:
+        if turn == 0:
             note(f"measuring the front again: {len(chosen)} variants in turns")
-        store.append(_timed(chosen, round, device, elapsed))
+        store.append(_timed(chosen, 1 + max(r.round for r in records), device, elapsed))
 
 
-def contenders(records: Sequence[Record]) -> list[Record]:
-    """The front, and what luck alone may have kept off it, the nearest first."""
-    best = front(records)
+def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
+    """The front of what was measured again, or of all, and what luck alone may have kept off it,
+    the nearest first."""
+    found = usable(records)
+    best = front([r for r in found if r.round > 0] or found)
     held = {r.variant.id for r in best}
-    others = [r for r in usable(records) if r.round == 0 and r.variant.id not in held]
+    others = [r for r in found if r.round == 0 and r.variant.id not in held]
     far = sorted(((_behind(r, best), i) for i, r in enumerate(others)))
-    return best + [others[i] for times, i in far[:BESIDE] if NEAR * times < 1]
+    return best + [others[i] for times, i in far[:beside] if NEAR * times < 1]
 
 
 def _behind(record: Record, best: Sequence[Record]) -> float:
     """How many times longer it takes than the front with as much memory."""
     memory, time_ns = record.memory_bytes or 0, record.time_ns or 0.0
     there = [r.time_ns or 0.0 for r in best if (r.memory_bytes or 0) <= memory]
-    return time_ns / min(there)
+    return time_ns / min(there) if there else 0.0
 
 
 def _timed(

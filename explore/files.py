@@ -1,6 +1,7 @@
 """Files that appear whole or not at all."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ir.errors import UserError
@@ -15,5 +16,6 @@ def write_whole(file: Path, content: str | bytes) -> None:
             out.write(content.encode() if isinstance(content, str) else content)
         os.replace(part, file)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise UserError(f"cannot write {file}: {error.strerror}") from error

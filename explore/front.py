@@ -67,12 +67,18 @@ def front(
     limits: Limits | None = None,
 ) -> list[Record]:
     """The front of the latest round of each variant, fastest first."""
-    return pareto(usable(records, limits), lambda r: tuple(_cost(r, o) for o in objectives))
+    found = usable(records, limits, early="error" in objectives)
+    return pareto(found, lambda r: tuple(_cost(r, o) for o in objectives))
 
 
-def usable(records: Sequence[Record], limits: Limits | None = None) -> list[Record]:
-    """What can be picked: finished (or only predicted), right, and within the limits."""
-    return [r for r in latest(records) if _finished(r) and (limits is None or limits.admit(r))]
+def usable(
+    records: Sequence[Record], limits: Limits | None = None, early: bool = False
+) -> list[Record]:
+    """What can be picked: right, within the limits, and finished (or only predicted). What was
+    given `early` up as too slow for its memory counts where errors do: it may be more exact."""
+    asked = limits or Limits()
+    early = early or asked.max_error is not None
+    return [r for r in latest(records) if _ran(r, early) and asked.admit(r)]
 
 
 def pick(
@@ -111,12 +117,12 @@ def _dominates(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
 
-def _finished(record: Record) -> bool:
+def _ran(record: Record, early: bool) -> bool:
     match record.outcome:
         case Failed():
             return False
-        case Measured(stopped_early=early):
-            return not early
+        case Measured(stopped_early=stopped):
+            return early or not stopped
         case _:
             return True
 

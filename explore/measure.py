@@ -125,11 +125,11 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
 
 
 def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[float]] | Failed:
-    """The error of a right result, on numbers in -1 … 1, and the time of each run; a variant that
-    is hopeless by then is not run again, on whole numbers, which must come out exactly."""
+    """The error of a right result, on numbers in -1 … 1, and the time of each run; whole numbers
+    must come out exactly."""
     error = relative_error(built(state.inputs), state.reference.output)
     seen, exact = [built.checked_ns], state.reference.exact
-    if exact is not None and not _hopeless(seen, task):
+    if exact is not None:
         wrong = _wrong(exact, built(state.whole), task.rounding)
         if wrong is not None:
             return wrong

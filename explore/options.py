@@ -41,8 +41,8 @@ class Options:
         if self.max_memory is not None:
             demand_whole("max_memory", self.max_memory, least=1)
         if self.time_limit_s is not None:
-            _demand_positive("time_limit", self.time_limit_s, "seconds")
-        _demand_positive("max_error", self.max_error, "a relative error")
+            demand_positive("time_limit", self.time_limit_s, "seconds")
+        demand_positive("max_error", self.max_error, "a relative error")
         _demand_one("strategy", self.strategy, get_args(Strategy))
         if self.domain is not None:
             _demand_one("domain", self.domain, DOMAINS)
@@ -78,7 +78,7 @@ def demand_whole(name: str, value: object, least: int | None = None) -> None:
     raise UserError(f"{name}: expected {wanted}, found {value!r}")
 
 
-def _demand_positive(name: str, value: object, what: str) -> None:
+def demand_positive(name: str, value: object, what: str) -> None:
     if isinstance(value, int | float) and isfinite(value) and value > 0:
         return
     raise UserError(f"{name}: expected {what} over 0, found {value!r}")

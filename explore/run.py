@@ -21,7 +21,7 @@ from explore.front import Limits, by_id, front, pick
 from explore.loop import Loop, first_round
 from explore.measure import RUN_LIMIT, measure
 from explore.measure import setup_for as meter_setup
-from explore.options import Options
+from explore.options import Options, demand_positive
 from explore.peers import measure_peers
 from explore.progress import Watch
 from explore.reads import moved_bytes
@@ -131,6 +131,8 @@ def limits_of(
     """Limits as people write them: `32MiB`, `1.5ms`; numbers are bytes and seconds."""
     memory = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
     seconds = parse_seconds(max_time) if isinstance(max_time, str) else max_time
+    if max_error is not None:
+        demand_positive("max_error", max_error, "a relative error")
     return Limits(memory, None if seconds is None else seconds * 1e9, max_error)
 
 

@@ -22,7 +22,8 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
         case Failed(stage, reason):
             yield "failed", f"at {stage}: {reason}"
         case Measured(time, spread, error, prepack, _, code):
-            yield "time", f"{show_time(time)} ± {spread:.1%}"
+            how = "in few runs" if record.outcome.stopped_early else f"± {spread:.1%}"
+            yield "time", f"{show_time(time)} {how}"
             yield "error", f"{error:.1e}"
             yield "prepack", show_time(prepack)
             yield "code", show_bytes(code)

@@ -66,6 +66,8 @@ def _numbers(record: Record, flops: int | None) -> list[str]:
 
 def _spread(record: Record) -> str:
     match record.outcome:
+        case Measured(stopped_early=True):
+            return "few runs"
         case Measured(spread=spread):
             return f"{spread:.1%}"
         case Predicted():

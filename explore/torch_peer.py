@@ -41,7 +41,7 @@ def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival
     with torch.inference_mode():
         found = recognised(program, seed, reference)
         if found is None:
-            return absent("the program is no convolution or linear layer that torch has")
+            return absent("torch has no one call for it: no convolution or linear layer like this")
         names = _formats(found)
         scratch = {} if gpu else scratch_bytes(found, names, torch.get_num_threads())
         ways = {name: _way(found, name, gpu, scratch.get(name, 0)) for name in names}

@@ -4,6 +4,7 @@
 
 from itertools import product
 from math import log2
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -20,13 +21,15 @@ from explore.reference import EPSILON, expected
 from explore.space import points
 from ir.inputs import random_inputs
 from ir.nodes import Program
-from ir.parse import parse
+from ir.parse import parse, parse_file
 from rewrites.bilinear import Bilinear, cook_toom, correlation
 from rewrites.check import means_the_same
 from rewrites.dims import Refused
 from rewrites.factors import additions, divided
 from rewrites.families import Form, Lowering, forms, lower
+from rewrites.laws_bilinear import growth
 from rewrites.small import small_values
+from rewrites.transforms import MOST_GROWTH, MOST_POINTS
 
 CONV = """
 conv(const weights : [[[[float]C]R]R]M, const biases : [float]M, images : [[[[float]C]S]S]N) =
@@ -42,6 +45,9 @@ row(const weights : [[[float]C]R]M, signal : [[float]C]S) =
     slide(R, 1, pad(P, P, 0.0, signal)))
 where S = {s}, R = {r}, P = {p}, C = {c}, M = {m}
 """
+
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def conv(**sizes: int) -> Program:
@@ -234,6 +240,16 @@ def test_what_a_transform_would_lose_its_digits_in_is_refused() -> None:
     form = next(f for f in forms(p, "winograd") if f.name == "F6 registers")
     with pytest.raises(Refused, match="loses nearly all digits"):
         lower(p, "winograd", form)
+
+
+def test_more_points_always_lose_more() -> None:
+    """So the growth of hundreds of taps is never computed."""
+    for m in range(2, MOST_POINTS + 1):
+        assert growth((m,), (MOST_POINTS + 2 - m,)) > MOST_GROWTH
+    taps = parse_file(ROOT / "examples/conv1d.lift", {"K": 257, "P": 128})
+    form = next(f for f in forms(taps, "winograd") if f.name == "F2 registers")
+    with pytest.raises(Refused, match="loses nearly all digits"):
+        lower(taps, "winograd", form)
 
 
 DILATED = """
