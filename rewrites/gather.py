@@ -8,11 +8,10 @@ from ir.nodes import Expr, Lam, Map, Store, Zip
 from ir.terms import children, free
 from ir.types import Array
 from ir.typing import type_of
-from ir.views import is_view
 from rewrites.laws_map import fission
 from rewrites.laws_pad import fission_zip
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import bound
+from rewrites.shape import bound, is_pointwise
 from rewrites.spine import body, inside
 from rewrites.strategy import at, attempt, choice, seq
 
@@ -32,7 +31,7 @@ def _gathered(e: Expr) -> Rewritten | None:
 def _apart(e: Expr) -> Rewritten | None:
     match e:
         case Map(Lam(p, Map(_, ys)) as f, _) if ys != p and not isinstance(ys, Zip):
-            if is_view(ys) and free(ys) & bound(f):
+            if is_pointwise(ys) and free(ys) & bound(f):
                 return fission(place=(1,))(e)
     return None
 
@@ -86,15 +85,15 @@ def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
 
 
 def views(e: Expr, params: frozenset[str]) -> Iterator[Place]:
-    """The arrays of a term that are views and depend on parameters and maps' variables alone, and
-    are not stored already."""
+    """The arrays of a term that are views of parameters, or of what maps compute of their elements,
+    depend on nothing but parameters and maps' variables, and are not stored already."""
     return _views(e, params, ())
 
 
 def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
-    if isinstance(e, Store) and is_view(e.e):
+    if isinstance(e, Store) and is_pointwise(e.e):
         return
-    reachable = not isinstance(e, Lam) and is_view(e) and free(e) <= known
+    reachable = not isinstance(e, Lam) and is_pointwise(e) and free(e) <= known
     if reachable and isinstance(type_of(e), Array):
         yield place
     for i, c in enumerate(children(e)):

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ir.nat import Size
-from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Store, Zip
+from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Store, Var, Zip
 from ir.terms import children, free
+from ir.types import Array
 from ir.typing import type_of
 from rewrites.dims import Refused
 from rewrites.gather import Layout, gathered, stored_at, views
 from rewrites.in_order import in_order
 from rewrites.laws_lower import store
+from rewrites.laws_map import fission
 from rewrites.laws_slide import slide_map
 from rewrites.laws_view import transpose_inner
 from rewrites.relaid import relay
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import depth, is_crop
-from rewrites.strategy import at, child, choice, remembered, seq, skip
+from rewrites.shape import bound, depth, is_crop
+from rewrites.strategy import at, child, choice, everywhere, place_where, remembered, seq, skip
 
 
 class Windows(Enum):
@@ -118,9 +120,25 @@ def _rows(params: frozenset[str], layout: Layout) -> Strategy:
         place = _first(e, _is_rows, params)
         if place is None:
             return None
-        return seq(at(place, slide_map()), stored_at(params, (*place, 1), layout))(e)
+        first = at(place, seq(everywhere(_made_before), slide_map()))
+        return seq(first, stored_at(params, (*place, 1), layout))(e)
 
     return run
+
+
+def _made_before(e: Expr) -> Rewritten | None:
+    """map (x -> slide n s (f x))  becomes  map (slide n s) . map f"""
+    if not isinstance(e, Map) or not has_windows(e.f.body):
+        return None
+
+    def is_slid(t: Expr) -> bool:
+        array = isinstance(type_of(t), Array) and not has_windows(t)
+        return array and bool(free(t) & bound(e.f))
+
+    place = place_where(e.f.body, is_slid)
+    if place is None or isinstance(get(e.f.body, place), Var):
+        return None
+    return fission(place=place)(e)
 
 
 def _first(e: Expr, test: Callable[[Expr], bool], params: frozenset[str]) -> Place | None:

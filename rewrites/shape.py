@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from ir.nat import Size
 from ir.nodes import (
     AsScalar,
+    At,
     Binary,
     Edge,
     Expr,
+    Generate,
     Join,
     Lam,
     Let,
@@ -24,12 +26,13 @@ from ir.nodes import (
     Split,
     Store,
     Transpose,
+    Unary,
     Var,
 )
 from ir.terms import children, free, once, over, rename, substitute, subterms, variables
 from ir.types import INT, Array, Scalar, Type, Vector
-from ir.typing import size_of
-from ir.views import is_view
+from ir.typing import size_of, type_of
+from ir.views import LAYOUT, is_view
 from rewrites.signs import non_negative
 
 LEAST = {"float": -float("inf"), "half": -float("inf"), "int": -(2**31)}
@@ -183,6 +186,30 @@ def has_reduction(e: Expr) -> bool:
     if isinstance(e, Store):
         return False
     return isinstance(e, Reduce | ReduceSeq) or any(map(has_reduction, children(e)))
+
+
+@once
+def is_pointwise(e: Expr) -> bool:
+    """Whether e is a view of arrays, or of what is computed of them one element at a time."""
+    if is_view(e):
+        return True
+    match e:
+        case Map(f, xs):
+            return is_pointwise(xs) and is_pointwise(f.body) and not _picks(f)
+        case Generate(_, f):
+            return is_pointwise(f.body)
+        case Reorder(_, xs):
+            return is_pointwise(xs)
+        case Let(_, value, body):
+            number = not isinstance(type_of(value), Array)
+            return (number or is_view(value)) and is_pointwise(value) and is_pointwise(body)
+    return isinstance(e, (*LAYOUT, Unary, Binary)) and all(map(is_pointwise, children(e)))
+
+
+def _picks(f: Lam) -> bool:
+    """Whether f computes something of single elements of its argument, as a stencil does."""
+    picked = (s.xs for s in subterms(f.body) if isinstance(s, At))
+    return not is_view(f.body) and any(bound(f) & free(xs) for xs in picked)
 
 
 def depth(t: Type) -> int:

@@ -24,7 +24,7 @@ from ir.typing import type_of
 from ir.views import is_view
 from rewrites.laws_lower import copy_deep, store, to_reduce_seq, to_seq
 from rewrites.rule import Place, Rewritten, Step, Strategy, get, put
-from rewrites.shape import has_reduction, is_out_view
+from rewrites.shape import has_reduction, is_out_view, is_pointwise
 from rewrites.strategy import attempt, child, choice, seq, skip
 
 
@@ -77,8 +77,10 @@ def core(e: Expr) -> Expr:
 
 
 def computed(e: Expr) -> Rewritten | None:
-    """Makes a pure view of the program's result a copy, so that there is something to run."""
-    if is_view(strip(e)) and isinstance(type_of(e), Array):
+    """Makes a view that is the program's result a copy, so that there is something to run; of what
+    is computed too, where the maps that compute it do not make the results themselves."""
+    shown = is_pointwise(strip(e)) and isinstance(type_of(core(e)), Array)
+    if (shown or is_view(strip(e))) and isinstance(type_of(e), Array):
         return copy_deep()(e)
     return skip(e)
 

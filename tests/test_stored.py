@@ -120,6 +120,102 @@ def test_a_family_stores_what_its_paper_says_and_computes_the_program(
         assert np.array_equal(result, np.asarray(evaluate(p, inputs))), form.name
 
 
+ADDED = """
+added(a, b) =
+  map((p, q) -> map((u, v) -> map((x, y) -> x + y, zip(u, v)), zip(p, q)), zip(a, b))
+"""
+WEIGHTS = "const weights : [[[[float]C]R]R]M, const biases : [float]M, "
+MAPPED = {  # what is done to each element before it is padded, where windows are taken of it
+    "relu": ("image : [[[float]C]W]H", "map2d(p -> map(x -> relu(x), p), image)"),
+    "scale": (
+        "image : [[[float]C]W]H, s : [float]C",
+        "map2d(p -> map((x, t) -> 3.0 * x * t, zip(p, s)), image)",
+    ),
+    "add": ("image : [[[float]C]W]H", "map2d(p -> map(x -> x + 2.0, p), image)"),
+    "skip": ("image : [[[float]C]W]H, other : [[[float]C]W]H", "added(image, other)"),
+}
+BATCH = """
+many({weights} images : [[[[float]C]W]H]N, others : [[[[float]C]W]H]N) =
+  map((image, other) -> conv(weights, biases, added(image, other)), zip(images, others))
+"""
+MAPPED_SHAPE = {"N": 1, "H": 5, "W": 6, "R": 3, "S": 1, "C": 3, "M": 4}
+
+
+def mapped(how: str, padding: int) -> Program:
+    """A convolution of an image made of the inputs element by element, or of a batch of them."""
+    n = {"N": 2 if how == "batch" else 1}
+    sizes = ", ".join(f"{k} = {v}" for k, v in (MAPPED_SHAPE | n | {"P": padding}).items())
+    if how == "batch":
+        return parse(f"{IMAGE}{ADDED}{BATCH.format(weights=WEIGHTS)}where {sizes}")
+    inputs, image = MAPPED[how]
+    main = f"one({WEIGHTS}{inputs}) = conv(weights, biases, {image})"
+    return parse(f"{IMAGE}{ADDED}{main}\nwhere {sizes}")
+
+
+@pytest.mark.parametrize("family", STORING)
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("how", [*MAPPED, "batch"])
+def test_what_is_computed_of_each_element_is_stored_in_the_same_views(
+    how: str, padding: int, family: str, session: Session
+) -> None:
+    p = mapped(how, padding)
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
+    if family == "padded" and not padding:
+        with pytest.raises(Refused, match="no padding to store"):
+            lower(p, family, forms(p, family)[0])
+        return
+    shape = MAPPED_SHAPE | {"N": 2 if how == "batch" else 1, "P": padding}
+    stored = elements(family, *(shape[name] for name in "NHWPRSC"))
+    for form in some_forms(p, family) if padding else forms(p, family)[:1]:
+        made = plan(p, family, form)
+        if "split" not in form.name:
+            assert made.workspace_bytes == 4 * stored, form.name
+        result = session.build(made)(inputs)
+        assert np.array_equal(result, np.asarray(evaluate(p, inputs))), form.name
+
+
+def test_what_is_padded_after_a_map_has_room_for_tiles() -> None:
+    p = mapped("relu", 1)
+    found = {f.name: f for f in forms(p, "padded")}
+    for name in ("blocked room", "blocked room along", "registers room"):
+        made = plan(p, "padded", found[name])
+        assert made.workspace_bytes >= 4 * elements("padded", 1, 5, 6, 1, 3, 1, 3), name
+
+
+def test_padding_of_columns_alone_is_in_the_windows_of_rows(session: Session) -> None:
+    p = parse(
+        """
+        c(const g : [[float]3]3, image : [[float]7]6) =
+          map2d(w -> reduce(0.0, (acc, (x, t)) -> acc + x * t, zip(flatten(w), flatten(g))),
+            slide2d(3, 1, pad2d((0, 0, 1, 1), 0.0, image)))
+        """
+    )
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
+    for form in some_forms(p, "im2win"):
+        made = plan(p, "im2win", form)
+        assert "split" in form.name or made.workspace_bytes == 4 * 4 * 9 * 3
+        assert np.array_equal(session.build(made)(inputs), np.asarray(evaluate(p, inputs)))
+
+
+@pytest.mark.parametrize(
+    ("text", "results"),
+    [
+        ("c(xs : [[float]5]4) = pad2d(1, 0.0, map2d(x -> x + 2.0, xs))", 6 * 7),
+        ("c(xs : [float]9) = slide(3, 1, map(x -> x + 2.0, xs))", 7 * 3),
+        ("c(xs : [float]9) = map(w -> map(x -> x + 2.0, w), slide(3, 1, xs))", 7 * 3),
+    ],
+)
+def test_a_view_of_what_is_computed_has_a_work_item_for_each_result(
+    text: str, results: int, session: Session
+) -> None:
+    p = parse(text)
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
+    (form,) = forms(p, "naive")
+    made = generate(lower(p, "naive", form).program).plan
+    assert prod(made.kernels[0].global_size) == results
+    assert np.array_equal(session.build(made)(inputs), np.asarray(evaluate(p, inputs)))
+
+
 def replicated(shape: dict[str, int], panel: int) -> int:
     """The elements of Toeplitz matrices: of every kernel's row, for each window of a row."""
     n, step = shape["R"], shape["S"]
