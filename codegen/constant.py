@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from operator import is_
 
-from codegen.condition import ALWAYS, NEVER, substitute_in
+from codegen.condition import ALWAYS, NEVER, Condition, substitute_in
 from codegen.patterns import Varying
 from codegen.substitute import substitute
 from codegen.tree import (
@@ -71,11 +71,14 @@ def _decides(e: Value) -> frozenset[str]:
     return frozenset()
 
 
-def folded(e: Value, values: Mapping[str, int]) -> Value:
-    """e where unrolled loops have these values."""
+Test = Callable[[Condition, Mapping[str, int]], Condition]
+
+
+def folded(e: Value, values: Mapping[str, int], tested: Test = substitute_in) -> Value:
+    """e where unrolled loops have these values, and conditions come to what they are tested to."""
     match e:
         case Apply():
-            new = tuple([folded(x, values) for x in e.arguments])
+            new = tuple([folded(x, values, tested) for x in e.arguments])
             law = LAWS.get(e.op) if e.kind.scalar != "int" else None
             found = law(e.kind, *new) if law else None
             if found is not None:
@@ -87,10 +90,10 @@ def folded(e: Value, values: Mapping[str, int]) -> Value:
             here = substitute(i, values)
             return Number(float(here.constant), scalar) if here.is_constant else e
         case Select(condition, a, b):
-            test = substitute_in(condition, values)
+            test = tested(condition, values)
             if test in (ALWAYS, NEVER):
-                return folded(a if test == ALWAYS else b, values)
-    return with_operands(e, tuple([folded(inner, values) for inner in operands(e)]))
+                return folded(a if test == ALWAYS else b, values, tested)
+    return with_operands(e, tuple([folded(inner, values, tested) for inner in operands(e)]))
 
 
 def _entry(e: Load, values: Mapping[str, int]) -> Value:

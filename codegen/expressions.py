@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from codegen.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
-from codegen.constant import Folding
+from codegen.constant import Folding, folded
 from codegen.expand import InMemory, Layout, Registers, is_aligned
 from codegen.index import Index
 from codegen.index_text import condition_to_c, needs_64
@@ -54,7 +54,9 @@ class Expressions:
     denied: Condition = NEVER  # what does not hold here
     steady: bool = False  # whether guards are the same in the whole loop here
     division: set[tuple[str, int]] = field(default_factory=set)
-    copies: dict[int, Varying[Pattern]] = field(default_factory=dict)  # of stores, by identity
+    copies: dict[int, Varying[Pattern | None]] = field(
+        default_factory=dict
+    )  # of stores, by identity
     holes: dict[object, Varying[str]] = field(default_factory=dict)
     open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
 
@@ -65,19 +67,31 @@ class Expressions:
 
     # ---- copies
 
-    def statement(self, s: Store) -> str:
-        """The text of a store."""
+    def statement(self, s: Store) -> str | None:
+        """The text of a store; None where it would leave everything as it is."""
         copies = self.copies.get(id(s))
         if copies is None:
             value = self.folding.of(s, self.values)
-            copies = Varying(value.names, lambda here: self.pattern(s, value.at(here)))
+            copies = Varying[Pattern | None](
+                value.names, lambda here: self.pattern(s, value.at(here))
+            )
             self.copies[id(s)] = copies
-        return copies.at(self.values).at(self.values)
+        pattern = copies.at(self.values)
+        return None if pattern is None else pattern.at(self.values)
 
-    def pattern(self, s: Store, value: Value) -> Pattern:
+    def pattern(self, s: Store, value: Value) -> Pattern | None:
         """The text that a store has wherever its value is folded to this."""
+        if self.denied != NEVER:
+            value = folded(value, self.values, self.tested)
+            if isinstance(value, Load) and (value.memory, value.index) == (s.memory, s.index):
+                return None
         self.open = []
         return Pattern(self.assigned(s, self.text(value)), tuple(self.open))
+
+    def tested(self, condition: Condition, values: Mapping[str, int]) -> Condition:
+        """What is left of a condition here."""
+        here = beyond(substitute_in(condition, values), self.known)
+        return NEVER if {*self.denied.parts} <= {*here.parts} else here
 
     def hole(self, what: object, names: frozenset[str], spell: Callable[[], str]) -> str:
         """The text of `what`: a hole if it changes with the spelled-out loops around."""
@@ -186,8 +200,8 @@ class Expressions:
         return f"((int)({text}))" if needs_64(i) else f"({text})"
 
     def choice(self, condition: Condition, a: Value, b: Value) -> tuple[str, int]:
-        here = beyond(substitute_in(condition, self.values), self.known)
-        if {*self.denied.parts} <= {*here.parts} or here == NEVER:
+        here = self.tested(condition, self.values)
+        if here == NEVER:
             return self.value(b)
         if here == ALWAYS:
             return self.value(a)

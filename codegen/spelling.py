@@ -112,13 +112,19 @@ class Writer:
                 self.line(depth, f"barrier({fences});")
 
     def loop(self, s: For, depth: int) -> None:
+        """Nothing, if nothing is done in it."""
+        before = len(self.lines)
         if s.unroll is Unroll.YES:
             self.line(depth, "#pragma unroll")
         start = f"{counter(s.count)} {s.var} = 0"
         self.line(depth, f"for ({start}; {s.var} < {s.count}; ++{s.var}) {{")
         self.definitions(s.var, depth + 1)
+        begun = len(self.lines)
         self.block(s.body, depth + 1)
-        self.line(depth, "}")
+        if len(self.lines) == begun:
+            del self.lines[before:]
+        else:
+            self.line(depth, "}")
 
     def guards(self, s: For) -> tuple[Condition, ...]:
         return common_guards(s, self.spelled, self.spell.values, self.apart)
@@ -134,7 +140,10 @@ class Writer:
             start, failed = "} else if", guard
         self.spell.guarded(ALWAYS, failed, steady=True)
         self.line(depth, "} else {")
+        begun = len(self.lines)
         self.loop(s, depth + 1)
+        if len(self.lines) == begun:
+            self.lines.pop()
         self.line(depth, "}")
         self.spell.guarded(ALWAYS, NEVER, steady=False)
         self.settled = False
@@ -228,6 +237,8 @@ class Writer:
 
     def store(self, s: Store, depth: int) -> None:
         text = self.spell.statement(s)
+        if text is None:
+            return
         if s.memory in self.registers:
             cell = text[: text.index(" ")]
             if "." in cell:

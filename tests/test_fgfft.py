@@ -183,6 +183,23 @@ def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real
     assert multiplications([sums]) == 9 * real * h * m * c * k
 
 
+@pytest.mark.parametrize(("c", "k", "blocks"), [(5, 3, 1), (3, 5, 8), (2, 7, 13)])
+def test_products_with_rows_of_padding_are_left_out(
+    session: Session, c: int, k: int, blocks: int
+) -> None:
+    """In one kernel with the inverse transform: nothing is multiplied by a zero or one, and rows
+    around the image add nothing to any sum."""
+    p = parse(CONV.format(n=1, c=c, m=6, h=13, k=k, s=1, p=k // 2))
+    found = lower(p, "fgfft", {f.name: f for f in forms(p, "fgfft")}[""])
+    made = generated(found, block_size=1, num_blocks=blocks)
+    sums = made.plan.kernels[-1].text
+    assert not re.search(r"\* -?[01]\.0f|fma\([^;]*, -?[01]\.0f,|[ (]-?[01]\.0f( \*|,)", sums)
+    assert "else" not in sums
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
+    meant = expected(p, inputs)
+    assert meant.lost(session.build(made.plan, checking=True)(inputs)) <= 1e-6
+
+
 def test_the_second_transform_of_fft_is_a_complex_one() -> None:
     """Half spectra of rows, 9 of 16 numbers, and whole ones of their columns: the products of an
     FFT in two dimensions of real numbers, four for each root that is no power of i.
