@@ -23,6 +23,7 @@ Strategy = Literal["guided", "random"]
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
+_HOPE = 2.0  # standard deviations
 _BLUR = math.log(2.0)  # estimates closer than this say nothing
 
 
@@ -128,7 +129,7 @@ class Search:
         wishes = (
             (self._shares.best, success * expected_improvement(best, mean, spread)),
             (self._shares.front, success * expected_improvement(here, mean, spread)),
-            (1.0, success * spread),
+            (1.0, np.log(success) + _HOPE * spread - mean),  # what may be quick for all we know
         )
         for share, score in wishes:
             room = min(count - len(chosen), max(1, round(share * count)))
