@@ -65,6 +65,12 @@ class Known:
         rows[:, [names.index(name) for name in self.names]] = self.kernels
         return rows
 
+    def kinds(self) -> list[bytes]:
+        """What tells each candidate's family and form: the words of its last kernel."""
+        words = self.kernels[:, ["=" in name for name in self.names]].astype(np.bool_)
+        ends = np.append(self.first[1:], len(self.made_of)) - 1
+        return [row.tobytes() for row in words[self.made_of[ends]]]
+
     def parts(self, i: int) -> Numbers:
         """The kernels of a candidate."""
         end = self.first[i + 1] if i + 1 < len(self) else len(self.made_of)

@@ -8,8 +8,10 @@ again and tell what is stored instead of measuring it.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -23,6 +25,7 @@ Strategy = Literal["guided", "random"]
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
+FEW = 4  # of a form, in one round, while fewer of it are known
 _HOPE = 2.0  # standard deviations
 _BLUR = math.log(2.0)  # estimates closer than this say nothing
 
@@ -131,10 +134,14 @@ class Search:
             (self._shares.front, success * expected_improvement(here, mean, spread)),
             (1.0, np.log(success) + _HOPE * spread - mean),  # what may be quick for all we know
         )
+        kinds = self._table.kinds()
+        room = _Room(Counter(kinds[i] for i in known))
+        for i in chosen:
+            room.take(kinds[i])
         for share, score in wishes:
-            room = min(count - len(chosen), max(1, round(share * count)))
-            chosen += _top(fresh, score, chosen, room)
-        return chosen
+            wanted = min(count - len(chosen), max(1, round(share * count)))
+            chosen += _top(fresh, score, chosen, wanted, lambda i: room.take(kinds[i]))
+        return chosen or self._from_order(count)
 
     def _unseen(self, count: int) -> list[int]:
         """What stands for strata that have not had their turn."""
@@ -204,6 +211,27 @@ def run(
     return trace
 
 
-def _top(fresh: NDArray[np.intp], score: Floats, chosen: list[int], count: int) -> list[int]:
-    ranked = fresh[np.argsort(-score, kind="stable")]
-    return [int(i) for i in ranked if i not in chosen][:count]
+class _Room:
+    """How many more of a form a round takes: what is little known may turn out slow, however good
+    it looks."""
+
+    def __init__(self, known: Counter[bytes]) -> None:
+        self._known, self._taken = known, Counter[bytes]()
+
+    def take(self, kind: bytes) -> bool:
+        """Whether there was room for one."""
+        free = self._known[kind] >= FEW or self._taken[kind] < FEW
+        self._taken[kind] += free
+        return free
+
+
+def _top(
+    fresh: NDArray[np.intp],
+    score: Floats,
+    chosen: list[int],
+    count: int,
+    admit: Callable[[int], bool],
+) -> list[int]:
+    """The best by a score that are not chosen yet, as far as they are admitted."""
+    ranked = map(int, fresh[np.argsort(-score, kind="stable")])
+    return list(islice((i for i in ranked if i not in chosen and admit(i)), count))
