@@ -54,9 +54,7 @@ class Expressions:
     denied: Condition = NEVER  # what does not hold here
     steady: bool = False  # whether guards are the same in the whole loop here
     division: set[tuple[str, int]] = field(default_factory=set)
-    copies: dict[int, Varying[Pattern | None]] = field(
-        default_factory=dict
-    )  # of stores, by identity
+    copies: dict[int, Varying[Pattern | None]] = field(default_factory=dict)  # of stores, by id
     holes: dict[object, Varying[str]] = field(default_factory=dict)
     open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
 
@@ -83,7 +81,7 @@ class Expressions:
         """The text that a store has wherever its value is folded to this."""
         if self.denied != NEVER:
             value = folded(value, self.values, self.tested)
-            if isinstance(value, Load) and (value.memory, value.index) == (s.memory, s.index):
+            if value == Load(s.memory, s.index, kind_of(s.value).width, s.half):
                 return None
         self.open = []
         return Pattern(self.assigned(s, self.text(value)), tuple(self.open))

@@ -141,7 +141,7 @@ class Search:
         for share, score in wishes:
             wanted = min(count - len(chosen), max(1, round(share * count)))
             chosen += _top(fresh, score, chosen, wanted, lambda i: room.take(kinds[i]))
-        return chosen or self._from_order(count)
+        return chosen
 
     def _unseen(self, count: int) -> list[int]:
         """What stands for strata that have not had their turn."""
