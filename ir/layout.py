@@ -184,15 +184,21 @@ def pad_edge(edge: Edge, l: int, r: int, xs: Leaf) -> Leaf:
     n = extent(xs.dims[0])
     if edge is Edge.ANY or (l <= 0 and r <= 0):
         return _pad(l, r, _poison(xs), xs)
-    wanted = np.arange(-l, n + r)
+    return gather(xs, edge_places(edge, np.arange(-l, n + r), n))
+
+
+def edge_places(edge: Edge, wanted: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Which of n elements stand at the places wanted, some of them outside; -1: none does"""
     match edge:
+        case Edge.ANY:
+            return np.where((wanted >= 0) & (wanted < n), wanted, -1)
         case Edge.CLAMP:
-            return gather(xs, wanted.clip(0, n - 1))
+            return wanted.clip(0, n - 1)
         case Edge.WRAP:
-            return gather(xs, wanted % n)
+            return wanted % n
         case Edge.MIRROR:  # the edge itself is repeated, as in LIFT
             folded = wanted % (2 * n)
-            return gather(xs, np.minimum(folded, 2 * n - 1 - folded))
+            return np.minimum(folded, 2 * n - 1 - folded)
 
 
 def _poison(xs: Leaf) -> Leaf:

@@ -12,6 +12,7 @@ import numpy as np
 from ir.contract import Axis, extent
 from ir.inputs import known
 from ir.interpret import evaluate
+from ir.layout import edge_places
 from ir.marks import Env, Node, Unknown, Value, each, leaves, moved, seen, the_same
 from ir.masks import Places, View, either
 from ir.nodes import At, Edge, Expr, Generate, Join, Lam, Program, Slide, Split, Transpose
@@ -62,17 +63,7 @@ def reordered(f: Lam, xs: Value, env: Env) -> Value:
 
 def edge_padded(edge: Edge, l: int, r: int, node: Node, env: Env) -> Node:
     n = node.dims[0].size
-    wanted = np.arange(-l, n + r)
-    match edge:
-        case Edge.ANY:
-            places = np.where((wanted >= 0) & (wanted < n), wanted, -1)
-        case Edge.CLAMP:
-            places = wanted.clip(0, n - 1)
-        case Edge.WRAP:
-            places = wanted % n
-        case Edge.MIRROR:
-            folded = wanted % (2 * n)
-            places = np.minimum(folded, 2 * n - 1 - folded)
+    places = edge_places(edge, np.arange(-l, n + r), n)
     view = View(node.dims[:1], (Axis(len(places)),), lambda: places, False, False, False)
     return seen(node, view, env)
 
@@ -82,14 +73,14 @@ def padded(l: int, r: int, value: Value, xs: Value, env: Env) -> Value:
         values = value if isinstance(value, tuple) else (value,) * len(xs)
         return tuple(padded(l, r, v, x, env) for v, x in zip(values, xs, strict=True))
     assert isinstance(value, Node)
-    wanted, n = np.arange(-l, xs.dims[0].size + r), xs.dims[0].size
-    inside = (wanted >= 0) & (wanted < n)
-    axis, rest = Axis(len(wanted)), xs.dims[1:]
+    n, rest = xs.dims[0].size, xs.dims[1:]
+    inside = edge_places(Edge.ANY, np.arange(-l, n + r), n)
+    axis = Axis(len(inside))
     around = moved(value, value.dims, rest[: len(value.dims)], rest, env)
     return _together(
         [
-            seen(xs, _placed(xs.dims[:1], (axis,), np.where(inside, wanted, -1)), env),
-            seen(around, _placed((), (axis,), np.where(inside, -1, 0)), env),
+            seen(xs, _placed(xs.dims[:1], (axis,), inside), env),
+            seen(around, _placed((), (axis,), np.where(inside < 0, 0, -1)), env),
         ],
         env,
     )
@@ -107,8 +98,7 @@ def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
 
     def piece(node: Node, size: int, end: int) -> Node:
         alike = moved(node, node.dims[rank:], rest, (*node.dims[:rank], *rest), env)
-        wanted = np.arange(axis.size) - (end - size)
-        places = np.where((wanted >= 0) & (wanted < size), wanted, -1)
+        places = edge_places(Edge.ANY, np.arange(axis.size) - (end - size), size)
         return seen(alike, _placed(node.dims[:rank], (axis,), places), env)
 
     return _together([*map(piece, nodes, sizes, accumulate(sizes))], env)
