@@ -146,7 +146,7 @@ def _hopeless(seen: Sequence[float], task: Measure) -> bool:
 
 def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
     """Whole numbers must come out exactly, where they can: no cell may differ; where laws that
-    round were used, not by more in norm than these may lose."""
+    round were used, none by more than these may lose."""
     if exact.agrees(out, rounding):
         return None
     wrong = np.asarray(out, np.float64) != exact.output

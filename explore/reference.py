@@ -27,19 +27,20 @@ EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a program makes of inputs, and the norm of what it makes of their sizes.
+    """What a program makes of inputs; and the largest number that it would make of them if all of
+    theirs were as large as their largest.
 
-    There no signs are left to cancel each other. What rounding may lose is in proportion to the
-    terms of a sum, and not to the sum, which may be near zero.
+    What rounding may lose is in proportion to that. There no signs cancel each other, as the terms
+    of a sum near zero do; nor do numbers differ in size, as those that a transform spreads over all
+    its results.
     """
 
     output: Array
     scale: float
 
     def lost(self, out: Array) -> float:
-        """norm(out - output), relative to the scale, or to the norm of the output if that is
-        more."""
-        return _relative(_norm(_off(out, self.output)), max(self.scale, _norm(self.output)))
+        """How far any number is off, relative to the scale, or to the largest if that is more."""
+        return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
 
     def agrees(self, out: Array, rounding: float) -> bool:
         """Whether no more is lost than these machine epsilons."""
@@ -87,8 +88,8 @@ def reference(program: Program, seed: int) -> Reference:
 
 def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
     """By the interpreter, in double precision."""
-    sizes = {name: np.abs(data) for name, data in inputs.items()}
-    scale = _norm(_output(program, sizes, np.float64))
+    alike = {name: np.full_like(data, _largest(data)) for name, data in inputs.items()}
+    scale = _largest(_output(program, alike, np.float64))
     return Expected(_output(program, inputs, np.float64), scale if np.isfinite(scale) else 0.0)
 
 
@@ -163,6 +164,10 @@ def _off(out: Array, ref: Array) -> Array:
 
 def _relative(difference: float, scale: float) -> float:
     return difference / scale if scale > 0 else difference
+
+
+def _largest(xs: Array) -> float:
+    return float(np.abs(xs).max(initial=0))
 
 
 def _norm(xs: Array) -> float:

@@ -88,10 +88,11 @@ class Store:
 
     @staticmethod
     def read(folder: Path) -> "Store":
-        """Looks at a run, also while it is going, also where nothing can be written."""
+        """Looks at a run, also while it is going, also where nothing can be written; of a killed
+        one, what was half written is undone first."""
         with _told(folder):
             _must_exist(folder)
-            store = Store(folder, _connect(folder, "ro"), None)
+            store = Store(folder, _connect(folder, "rw"), None)
             store._check()
             return store
 

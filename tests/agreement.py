@@ -121,9 +121,9 @@ def disagreement(session: Session, case: Case, integers: bool) -> str | None:
     inputs = random_inputs(case.program, 1, integers)
     found = arrays(session.build(case.made.plan, checking=True)(inputs))
     expected = arrays(evaluate(case.program, inputs))
-    sizes = arrays(evaluate(case.program, {name: size_of(x) for name, x in inputs.items()}))
+    sizes = arrays(evaluate(case.program, {name: alike(x) for name, x in inputs.items()}))
     for out, meant, size in zip(found, expected, sizes, strict=True):
-        away = Expected(meant, float(np.linalg.norm(size))).lost(out)
+        away = Expected(meant, float(np.abs(size).max(initial=0))).lost(out)
         exact = bool((meant == np.round(meant)).all())
         lost = EXACT + case.rounding * EPSILON if exact else 1e-5
         if out.shape != meant.shape or not away <= lost:
@@ -131,9 +131,9 @@ def disagreement(session: Session, case: Case, integers: bool) -> str | None:
     return None
 
 
-def size_of(x: Data) -> Data:
-    """Of each number."""
-    return tuple(map(size_of, x)) if isinstance(x, tuple) else np.abs(x)
+def alike(x: Data) -> Data:
+    """Numbers that are all as large as the largest."""
+    return tuple(map(alike, x)) if isinstance(x, tuple) else np.full_like(x, np.abs(x).max())
 
 
 def arrays(result: Data) -> list[np.ndarray]:

@@ -1,13 +1,14 @@
 """The store, and what can happen to it: kills, two runs at once, full disks, rot."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,6 +152,19 @@ def test_kill_9_loses_at_most_the_variant_in_flight(tmp_path: Path, attempt: int
         assert kept == RECORDS[: len(kept)]
         store.append(RECORDS[len(kept) :])
         assert store.records() == RECORDS
+
+
+def test_a_run_killed_while_it_wrote_can_be_read(run: Path, tmp_path: Path) -> None:
+    """What was half written is undone by whoever opens it next, also by one who only reads."""
+    with closing(sqlite3.connect(run / FILE)) as connection:
+        connection.execute("PRAGMA cache_size = 1")  # pages are written before the end
+        connection.execute("DELETE FROM outcome")
+        connection.execute("INSERT INTO peer VALUES (?)", ["x" * 100_000])
+        left = shutil.copytree(run, tmp_path / "left")
+    assert (left / FILE).with_name(f"{FILE}-journal").stat().st_size
+    with Store.read(left) as store:
+        assert store.records() == RECORDS
+    assert Store.resume(left, ENVIRONMENT).records() == RECORDS
 
 
 def test_a_full_disk_is_said_and_what_was_stored_stays(tmp_path: Path) -> None:
