@@ -23,14 +23,16 @@ from rewrites.spectra import ZERO
 def by_windows(e: Map) -> Expr | None:
     """map … (map (f . reduce))  =  map … (map (w -> f (reduce (zip w g))) (slide v 1 x))
 
-    For each element of the outer maps, windows of one plane (or row) x with taps g, in however many
-    dimensions they slide along; however the program views both. What else is summed up, such as
-    channels, is what each place of x and g holds.
+    For each element of the outer maps, windows of one plane (or row) x with taps g, along its one
+    or two dimensions; however the program views both. What else is summed up, such as channels, is
+    what each place of x and g holds.
     """
     try:
         p = products(e)
         found = slid_along(p)
-        return _by_windows(e, p, found) if found and not adds_anything(found[0].x.base) else None
+        if len(found) not in (1, 2) or adds_anything(found[0].x.base):
+            return None
+        return _by_windows(e, p, found)
     except NoAccess:
         return None
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ir.nat import Size, named
-from ir.nodes import Expr
+from ir.nodes import Expr, Slide
+from rewrites.access import NoAccess
 from rewrites.block import on_reduction
 from rewrites.blocked import Blocked
 from rewrites.blocked import kernel as blocked_kernel
@@ -23,12 +24,13 @@ from rewrites.laws_windows import by_windows
 from rewrites.matrices import tidied, transform_kernel
 from rewrites.naive import wherever
 from rewrites.normal import normalise
+from rewrites.products import products, slid_along
 from rewrites.registers import Registers
 from rewrites.registers import kernel as registers_kernel
 from rewrites.relaid import panels
 from rewrites.reshape import merge, sort, swap
 from rewrites.rule import Rewritten, Strategy
-from rewrites.spine import inside, nested
+from rewrites.spine import inside, nest, nested
 from rewrites.strategy import attempt, child, seq, skip
 from rewrites.transforms import (
     beneath,
@@ -59,18 +61,25 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         if form.products is None:
             return elementwise(form.m)(e)
-        return seq(_own_planes, partial(_lowered, params, form.m, form.products))(e)
+        return seq(_planes, partial(_lowered, params, form.m, form.products))(e)
 
     return seq(normalise, run)
 
 
-def _own_planes(e: Expr) -> Rewritten | None:
-    """Images, or groups of channels, with kernels of their own: windows are of each of them."""
-    w = windowed(e)
-    order = [*w.dims.batch, *w.dims.rows, *w.dims.columns]
+def _planes(e: Expr) -> Rewritten | None:
+    """Windows are of planes, channels last: of one that is viewed in another way, or of each image
+    or group of channels that has kernels of its own."""
+    try:
+        p = products(e)
+    except NoAccess:
+        return skip(e)
+    windows = [p.maps.index(r.w) for r in slid_along(p)]
+    stand = any(isinstance(nest(e)[n].xs, Slide) for n in windows)
+    if stand and not windowed(e).own:
+        return skip(e)
+    order = [*(n for n in range(len(p.maps)) if n not in windows), *windows]
     released = nested(len(order), on_reduction(attempt(release_init())))
-    planes = seq(sort(order), released, inside(by_windows()), normalise)
-    return attempt(planes)(e) if w.own else skip(e)
+    return attempt(seq(sort(order), released, inside(by_windows()), normalise))(e)
 
 
 def _lowered(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritten | None:

@@ -101,7 +101,19 @@ def drawn(lowering: Lowering, count: int) -> list[Generated]:
     return made
 
 
+PLANES = """
+planes(const weights : [[[[float]3]3]C]M, const biases : [float]M, images : [[[[float]W]H]C]2) =
+  map(image ->
+      let windows = map(plane -> slide2d(3, 1, pad2d(1, 0.0, plane)), image)
+      map((kernel, bias) -> map2d(window ->
+          relu(dot(flatten(window), flatten(kernel)) + bias),
+          map(row -> transpose(row), transpose(windows))),
+        zip(weights, biases)),
+    images)
+where C = 5, M = 6, W = 9, H = 7
+"""
 SOME = [
+    parse(PLANES),
     conv(s=13, r=3, p=1, c=5, m=6),
     conv(n=5, s=7, r=2, c=3),
     conv(s=9, r=5, p=2, c=8, m=16),
