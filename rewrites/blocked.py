@@ -22,7 +22,6 @@ from rewrites.hoist import block, share_chunks
 from rewrites.laws_map import split_map
 from rewrites.laws_reduce import partial_reduce
 from rewrites.laws_vector import vectorize_map
-from rewrites.naive import wherever
 from rewrites.normal import normalise
 from rewrites.prepare import Choices, prepare
 from rewrites.relaid import shape
@@ -32,6 +31,7 @@ from rewrites.rule import Rewritten, Strategy
 from rewrites.slices import in_slices, slices
 from rewrites.spine import inside, nest
 from rewrites.strategy import seq, skip
+from rewrites.wherever import wherever
 
 LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", "p"))
 

@@ -22,7 +22,6 @@ from rewrites.laws_map import split_map
 from rewrites.laws_plane import fuse_reduce_zip, planes
 from rewrites.laws_reduce import interchange_reduce
 from rewrites.laws_vector import vectorize_map
-from rewrites.naive import plain
 from rewrites.normal import nested_reductions, normalise, simplify
 from rewrites.patches import patches
 from rewrites.prepare import Choices, prepare
@@ -31,6 +30,7 @@ from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import depth, has_reduction
 from rewrites.spine import inside, kernels, nest
 from rewrites.strategy import at, attempt, child, choice, seq
+from rewrites.unfolded import unfolded
 
 LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
 
@@ -47,7 +47,7 @@ def dataflow(params: frozenset[str], choices: Choices, ahead: bool) -> Strategy:
 
 def _kernel(ahead: bool, e: Expr) -> Rewritten | None:
     if not has_reduction(e):
-        return plain(e)
+        return unfolded(e)
     dims = classify(e)
     if not dims.rows or not dims.columns:
         raise Refused("no operand is shared between results: nothing to keep on chip")

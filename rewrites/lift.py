@@ -25,7 +25,6 @@ from rewrites.laws_lower import to_local, to_parallel, to_seq
 from rewrites.laws_map import extend_map, split_map
 from rewrites.laws_reduce import partial_reduce, stride_parts
 from rewrites.laws_vector import partial_reduce_vector
-from rewrites.naive import wherever
 from rewrites.normal import flat, perfect, simplify
 from rewrites.patches import patches
 from rewrites.prepare import Choices, Windows, prepare
@@ -35,6 +34,7 @@ from rewrites.rule import Rewritten, Strategy
 from rewrites.spine import inside, nest
 from rewrites.spread import spread
 from rewrites.strategy import seq, skip
+from rewrites.wherever import wherever
 from rewrites.widths import common, rounded
 
 KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))

@@ -1,10 +1,8 @@
 """The plainest lowering: outer maps to global ids, the rest sequential."""
 
 from ir.nodes import Expr, Level, Map
-from rewrites.dims import Refused
 from rewrites.laws_lower import to_parallel
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import has_reduction
 from rewrites.spine import (
     body,
     computed,
@@ -24,39 +22,6 @@ from rewrites.strategy import attempt, seq, skip
 def naive(params: frozenset[str]) -> Strategy:
     """Up to three outer maps over global ids, innermost in dimension 0."""
     return seq(store_operands(params, beside=True), kernels(plain))
-
-
-def wherever(s: Strategy) -> Strategy:
-    """s on each kernel with a reduction, `plain` where s refuses it; refused where s does all."""
-
-    def run(e: Expr) -> Rewritten | None:
-        refused: list[Refused] = []
-        lowered: list[Expr] = []
-
-        def kernel(k: Expr) -> Rewritten | None:
-            if not has_reduction(k):
-                return plain(k)
-            try:
-                done = _done(s, k)
-            except Refused as why:
-                refused.append(why)
-                return plain(k)
-            lowered.append(k)
-            return done
-
-        done = kernels(kernel)(e)
-        if refused and not lowered:
-            raise refused[0]
-        return done
-
-    return run
-
-
-def _done(s: Strategy, e: Expr) -> Rewritten:
-    done = s(e)
-    if done is None:
-        raise Refused("what is summed up is neither split nor arranged by the laws that this needs")
-    return done
 
 
 def plain(e: Expr) -> Rewritten | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ir.nat import Size
-from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Store, Var, Zip
-from ir.terms import children, free
+from ir.nodes import Expr, Map, Pad, PadEdge, Slide, Var, Zip
+from ir.terms import free
 from ir.types import Array
 from ir.typing import type_of
 from rewrites.dims import Refused
@@ -20,7 +20,7 @@ from rewrites.laws_slide import slide_map
 from rewrites.laws_view import transpose_inner
 from rewrites.relaid import relay
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import bound, depth, is_crop
+from rewrites.shape import bound, depth, has_windows, is_crop, slides
 from rewrites.strategy import at, child, choice, everywhere, place_where, remembered, seq, skip
 
 
@@ -183,7 +183,7 @@ def _columns_first(batch: int) -> Strategy:
     """All rows of one column of windows, then those of the next: windows of rows overlap."""
 
     def run(e: Expr) -> Rewritten | None:
-        return _opened([*reversed(range(batch, batch + _slides(e)))])(e)
+        return _opened([*reversed(range(batch, batch + slides(e)))])(e)
 
     return run
 
@@ -198,15 +198,6 @@ def _opened(levels: Sequence[int]) -> Strategy:
 
 def _is_pad(e: Expr) -> bool:
     return isinstance(e, Pad | PadEdge) and not is_crop(e)
-
-
-def has_windows(e: Expr) -> bool:
-    """Whether a slide is among the views that make e, those stored for it left out."""
-    return _slides(e) > 0
-
-
-def _slides(e: Expr) -> int:
-    return 0 if isinstance(e, Store) else isinstance(e, Slide) + sum(map(_slides, children(e)))
 
 
 def windowed(e: Expr) -> Rewritten:

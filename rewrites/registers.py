@@ -25,14 +25,15 @@ from rewrites.dims import Dims, Refused, sided
 from rewrites.hoist import block
 from rewrites.laws_map import split_map
 from rewrites.laws_vector import vectorize_map
-from rewrites.naive import wherever
 from rewrites.normal import normalise
-from rewrites.prepare import Choices, has_windows, prepare
+from rewrites.prepare import Choices, prepare
 from rewrites.reshape import merge, on_map, rounded, sort, tile
 from rewrites.room import room
 from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import has_windows
 from rewrites.spine import inside, nest
 from rewrites.strategy import seq
+from rewrites.wherever import wherever
 
 
 @dataclass(frozen=True, slots=True)

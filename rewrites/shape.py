@@ -23,6 +23,7 @@ from ir.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Slide,
     Split,
     Store,
     Transpose,
@@ -254,3 +255,13 @@ def _number(p: Pattern, body: Expr, depth: int) -> tuple[Pattern, Expr]:
         return marks[q.name] if isinstance(q, Var) else tuple(map(named, q))
 
     return named(p), numbered(substitute(body, marks), depth + len(marks))
+
+
+def has_windows(e: Expr) -> bool:
+    """Whether a slide is among the views that make e, those stored for it left out."""
+    return slides(e) > 0
+
+
+def slides(e: Expr) -> int:
+    """How many of them."""
+    return 0 if isinstance(e, Store) else isinstance(e, Slide) + sum(map(slides, children(e)))

@@ -29,7 +29,6 @@ from rewrites.laws_product import fewer_blocks, round_product
 from rewrites.laws_reduce import release_init
 from rewrites.laws_zip import unused_part
 from rewrites.matrices import tidied, transform_kernel
-from rewrites.naive import wherever
 from rewrites.normal import flat, perfect
 from rewrites.registers import Registers
 from rewrites.reshape import merge, sort, swap
@@ -38,6 +37,7 @@ from rewrites.shape import bound, has_reduction, operator
 from rewrites.spine import inside, nested
 from rewrites.strategy import at, attempt, child, everywhere, seq, skip
 from rewrites.transforms import before, products, stored_as
+from rewrites.wherever import wherever
 from rewrites.winograd import product_kernel
 
 

@@ -26,7 +26,6 @@ from rewrites.laws_reduce import absorb_init, interchange_reduce_map
 from rewrites.laws_toeplitz import is_toeplitz, replicate_taps
 from rewrites.laws_view import flat_zip
 from rewrites.matrices import tidied
-from rewrites.naive import wherever
 from rewrites.normal import normalise
 from rewrites.prepare import prepare
 from rewrites.registers import Registers, in_blocks
@@ -36,6 +35,7 @@ from rewrites.shape import depth
 from rewrites.spectral import rows
 from rewrites.spine import nest, store_operands
 from rewrites.strategy import attempt, child, choice, everywhere, exhaust, outermost, seq, when
+from rewrites.wherever import wherever
 
 
 @dataclass(frozen=True, slots=True)

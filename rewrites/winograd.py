@@ -22,7 +22,6 @@ from rewrites.fused import Fused, in_one_kernel, kernels_of
 from rewrites.laws_reduce import release_init
 from rewrites.laws_windows import by_windows
 from rewrites.matrices import tidied, transform_kernel
-from rewrites.naive import wherever
 from rewrites.normal import normalise
 from rewrites.products import products, slid_along
 from rewrites.registers import Registers
@@ -42,6 +41,7 @@ from rewrites.transforms import (
     transformed_tiles,
     two_stages,
 )
+from rewrites.wherever import wherever
 from rewrites.window_nest import Windowed, windowed
 
 Products = Registers | Blocked | Fused

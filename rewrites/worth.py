@@ -14,6 +14,7 @@ from ir.typing import size_of
 from rewrites.laws_map import extend_map, round_map
 from rewrites.rule import Step
 from rewrites.slices import COUNTS
+from rewrites.unfolded import shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,8 @@ def tried(e: Expr, steps: Sequence[Step], way: str) -> tuple[Choice, ...]:
     free = size_names(e)
     why = f"family {way} tries these"
     listed = [Choice(p, values, why) for p, values in TRIED.get(way, {}).items() if p in free]
-    return (*listed, *_turns(e, steps), *(_sides(e) if way == "lift" else ()))
+    copied = [Choice("u", shares(e, steps), why)] if "u" in free else []
+    return (*listed, *copied, *_turns(e, steps), *(_sides(e) if way == "lift" else ()))
 
 
 def _turns(e: Expr, steps: Sequence[Step]) -> Iterator[Choice]:

@@ -248,7 +248,7 @@ def test_toeplitz_matrices_are_stored_once_for_the_weights(
 def test_im2col_multiplies_the_windows_of_all_images_at_once_or_of_each(session: Session) -> None:
     p = program({"N": 3, "H": 4, "W": 5, "P": 0, "R": 2, "S": 1, "C": 4, "M": 8})
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
-    point = {"lx": 2, "ly": 2, "tr": 1, "tc": 4, "v": 4, "k": 2}  # 8 windows of 12 an image
+    point = {"lx": 2, "ly": 2, "tr": 1, "tc": 4, "v": 4, "k": 2, "u": 4}  # 8 windows of 12 an image
     groups = {}
     for form in forms(p, "im2col"):
         if form.name in ("blocked", "blocked each"):
@@ -257,3 +257,18 @@ def test_im2col_multiplies_the_windows_of_all_images_at_once_or_of_each(session:
             groups[form.name] = prod(launch.global_size) // prod(launch.local_size)
             assert np.array_equal(session.build(made)(inputs), np.asarray(evaluate(p, inputs)))
     assert groups == {"blocked": 5, "blocked each": 6}
+
+
+@pytest.mark.parametrize("u", [1, 32, 64])
+def test_work_items_that_share_a_row_have_neighbours_of_it(u: int, session: Session) -> None:
+    """And all of them have some of each row: windows are stored by as many as are asked for."""
+    p = program({"N": 1, "H": 6, "W": 5, "P": 0, "R": 3, "S": 1, "C": 64, "M": 2})
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
+    form = next(f for f in forms(p, "im2col") if f.name == "registers")
+    lowering = lower(p, "im2col", form)
+    _, found = points(lowering, profile("cpu"), 200, 1)
+    point = next(q for q in found if dict(q)["u"] == u)
+    made = generate(bound(lowering.program, point)).plan
+    copy = made.kernels[0]
+    assert prod(copy.global_size) == 4 * 3 * u
+    assert np.array_equal(session.build(made)(inputs), np.asarray(evaluate(p, inputs)))
