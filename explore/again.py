@@ -38,9 +38,9 @@ def measure_again(
 
 def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
     """The front of what was measured again, or of all, and what luck alone may have kept off it,
-    the nearest first."""
-    found = usable(records)
-    best = front([r for r in found if r.round > 0] or found)
+    the nearest first: also what was given up beside a time that was too short."""
+    found = usable(records, early=True)
+    best = front([r for r in found if r.round > 0]) or front(found)
     held = {r.variant.id for r in best}
     others = [r for r in found if r.round == 0 and r.variant.id not in held]
     far = sorted(((_behind(r, best), i) for i, r in enumerate(others)))

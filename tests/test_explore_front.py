@@ -137,6 +137,17 @@ def test_what_luck_may_have_kept_off_the_front_is_measured_again_with_it() -> No
     assert contenders([slow, near, lean, fast, *slower]) == [slower[0], slower[2], slow]
 
 
+def test_what_was_given_up_beside_a_time_that_was_luck_is_measured_again() -> None:
+    lucky, given_up, slow = point(1, 50.0, 8), point(2, 90.0, 8), point(4, 200.0, 8)
+    given_up, slow = (
+        replace(r, outcome=Measured(r.time_ns or 0, 0.0, 1e-7, stopped_early=True))
+        for r in (given_up, slow)
+    )
+    assert contenders([lucky, given_up, slow]) == [lucky]
+    again = replace(lucky, outcome=Measured(100.0, 0.0, 1e-7), round=1)
+    assert contenders([lucky, given_up, slow, again]) == [again, given_up]
+
+
 @pytest.mark.parametrize("drift", [0.8, 1.0, 1.1, 1.3, 2.0])
 def test_the_front_is_right_however_slow_the_machine_is_when_it_is_measured_again(
     tmp_path: Path, drift: float

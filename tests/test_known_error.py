@@ -14,6 +14,7 @@ from explore.reference import expected
 from explore.space import points
 from ir.inputs import random_inputs
 from ir.parse import parse
+from rewrites.check import operations
 from rewrites.families import forms, lower
 
 CONV = """
@@ -24,6 +25,20 @@ where C = 8, M = 8, H = 12, K = 3
 """
 MATMUL = """
 matmul(const a : [[float]8]32, b : [[float]8]32) = map(row -> map(column -> dot(row, column), b), a)
+"""
+DEEP = """
+deep(const weights : [[[[float]C]3]3]2, image : [[[float]C]6]6) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(3, 1, pad2d(1, 0.0, image)))
+where C = 512
+"""
+LEFT = """
+left(const weights : [[[[float]4]3]3]4, const b : [float]4, image : [[[float]4]9]9) =
+  map2d(window -> map((kernel, v) -> dot(flatten(window), flatten(kernel)) - v, zip(weights, b)),
+    slide2d(3, 1, image))
+"""
+LONG = """
+long(const a : [[float]4096]2, b : [[float]4096]2) = map(x -> map(y -> dot(x, y), b), a)
 """
 WAYS = [
     (CONV, "winograd", "F6 registers"),
@@ -95,3 +110,33 @@ def test_one_wrong_number_of_many_shows() -> None:
     out[place] *= 0.99
     assert out.size == 80_000
     assert not meant.agrees(out, allowed)
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "name"),
+    [
+        (DEEP, "winograd", "F2 registers"),
+        (DEEP, "winograd", "F6 registers"),
+        (DEEP, "fgfft", "registers"),
+        (DEEP, "fgfft", "registers gauss"),
+        (DEEP, "fft", "registers"),
+        (LEFT, "winograd", "F6 registers"),
+        (LEFT, "fgfft", "registers"),
+        (LONG, "strassen", "once registers"),
+    ],
+)
+@pytest.mark.parametrize("value", [3.0, 0.1])
+def test_of_sums_whose_roundings_add_up_no_more_is_lost_than_one_for_each_term(
+    text: str, family: str, name: str, value: float, session: Session
+) -> None:
+    """All numbers alike: a long sum rounds the same way each time; or all but cancels, as 324 from
+    36 products of 3 and 3 does."""
+    p = parse(text)
+    found = lower(p, family, next(f for f in forms(p, family) if f.name == name))
+    _, (point,) = points(found, profile("cpu"), 1, 1)
+    inputs = {n: np.full_like(np.asarray(x), value) for n, x in random_inputs(p, 1, False).items()}
+    if "b" in inputs and text == LEFT:
+        inputs["b"] *= 36 * value
+    meant = expected(p, inputs)
+    out = session.build(generate(bound(found.program, point)).plan, checking=True)(inputs)
+    assert meant.agrees(out, found.derivation.rounding * (1 + operations(p.body) / 4))
