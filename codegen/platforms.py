@@ -6,12 +6,13 @@ without its file. So: collect every library, and show the loader a folder that n
 """
 
 import ctypes
+import hashlib
 import importlib.metadata
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -121,8 +122,9 @@ def _distinct(found: Iterable[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def registered(names: Iterable[str]) -> Iterator[None]:
-    """While this is open, the loader's first call finds these libraries and no others."""
+def registered(names: Iterable[str], shelf: Path) -> Iterator[None]:
+    """While this is open, the loader's first call finds these libraries and no others. The folder
+    that names them stays on the shelf for the next time: some processes are killed meanwhile."""
     wanted = [name for name in names if name != BUNDLED]
     if AS_IS in wanted:
         yield
@@ -130,16 +132,37 @@ def registered(names: Iterable[str]) -> Iterator[None]:
     for name in wanted:
         preload(name)
     before = os.environ.get("OCL_ICD_VENDORS")
-    with TemporaryDirectory(prefix="convlift-icd-") as folder:
-        for number, name in enumerate(wanted):
-            Path(folder, f"{number}.icd").write_text(f"{name}\n", encoding="utf-8")
-        os.environ["OCL_ICD_VENDORS"] = folder
+    with _naming(wanted, shelf) as folder:
+        os.environ["OCL_ICD_VENDORS"] = str(folder)
         try:
             yield
         finally:
             del os.environ["OCL_ICD_VENDORS"]
             if before is not None:
                 os.environ["OCL_ICD_VENDORS"] = before
+
+
+@contextmanager
+def _naming(wanted: Sequence[str], shelf: Path) -> Iterator[Path]:
+    """A folder of `.icd` files that name these libraries; a temporary one if none can be kept."""
+    folder = shelf / hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:16]
+    with ExitStack() as passing:
+        try:
+            _name(wanted, folder)
+        except OSError:
+            folder = Path(passing.enter_context(TemporaryDirectory(prefix="convlift-icd-")))
+            _name(wanted, folder)
+        yield folder
+
+
+def _name(wanted: Sequence[str], folder: Path) -> None:
+    """Others may be reading what is kept, or writing the same: nobody sees half a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, name in enumerate(wanted):
+        file, part = folder / f"{number}.icd", folder / f".{number}-{os.getpid()}"
+        if _named_by(file) != [name]:
+            part.write_text(f"{name}\n", encoding="utf-8")
+            os.replace(part, file)
 
 
 def preload(library: str) -> None:

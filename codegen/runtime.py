@@ -54,7 +54,8 @@ def _handles(libraries: Iterable[str]) -> list[cl.Device]:
     """Every device of these runtimes. The loader looks only once: the first call decides."""
     if not _registered:
         _registered.update(libraries)
-        with platforms.registered(sorted(_registered)), contextlib.suppress(cl.Error):
+        shelf = cache.folder() / "vendors"
+        with platforms.registered(sorted(_registered), shelf), contextlib.suppress(cl.Error):
             cl.get_platforms()
     try:
         return [device for platform in cl.get_platforms() for device in _devices_of(platform)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen import platforms
+from codegen import cache, platforms
 from codegen.devices import Device
 from explore.layers import Layer, layers
 from explore.reference import inputs_of, load_reference, relative_error
@@ -27,7 +27,7 @@ def rival(
         import tinygrad
     except ImportError:
         return absent("tinygrad is not installed here: pip install 'convlift[bench]'")
-    with platforms.registered([target.library]):
+    with platforms.registered([target.library], cache.folder() / "vendors"):
         tinygrad.helpers.DEV.value = "CL"
         device = tinygrad.Device[tinygrad.Device.DEFAULT]  # the loader looks now
     wanted = load_reference(reference).output

@@ -4,7 +4,9 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,8 @@ from codegen import doctor, platforms
 from codegen.devices import Broken, Device, choose
 from codegen.runtime import Session
 from ir.errors import UserError
+
+ROOT = Path(__file__).resolve().parent.parent
 
 # Choosing
 
@@ -84,16 +88,52 @@ def test_nvidias_library_without_its_file_is_found(tmp_path: Path) -> None:
     assert [name for name in found if "nvidia" in name] == ["libnvidia-opencl.so.1"]
 
 
-def test_the_users_environment_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_environment_is_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for before in (None, "/somewhere"):
         monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
         if before:
             monkeypatch.setenv("OCL_ICD_VENDORS", before)
-        with platforms.registered(["liba.so", "libb.so"]):
+        with platforms.registered(["liba.so", "libb.so"], tmp_path):
             folder = Path(os.environ["OCL_ICD_VENDORS"])
             assert {file.read_text() for file in folder.iterdir()} == {"liba.so\n", "libb.so\n"}
         assert os.environ.get("OCL_ICD_VENDORS") == before
-        assert not folder.exists()
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_the_folder_shown_to_the_loader_is_made_once_and_mended(tmp_path: Path) -> None:
+    for _ in range(2):
+        with platforms.registered(["liba.so"], tmp_path):
+            (file,) = Path(os.environ["OCL_ICD_VENDORS"]).iterdir()
+            assert file.read_text() == "liba.so\n"
+        file.write_text("")
+    with platforms.registered(["libb.so"], tmp_path):
+        assert Path(os.environ["OCL_ICD_VENDORS"]) != file.parent
+
+
+def test_without_a_place_to_keep_it_the_folder_is_gone_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with platforms.registered(["liba.so"], tmp_path / "file"):
+        folder = Path(os.environ["OCL_ICD_VENDORS"])
+        assert [file.read_text() for file in folder.iterdir()] == ["liba.so\n"]
+    assert not folder.exists()
+
+
+def test_a_process_killed_while_the_loader_looks_leaves_no_folder_behind(tmp_path: Path) -> None:
+    passing = tmp_path / "passing"
+    passing.mkdir()
+    code = (
+        "import os, signal; from pathlib import Path; from codegen import platforms\n"
+        f"with platforms.registered(['liba.so'], Path({str(tmp_path / 'kept')!r})):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(passing)}
+    for _ in range(2):
+        ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment)
+        assert ended.returncode == -signal.SIGKILL
+    assert not list(passing.iterdir())
+    assert len(list((tmp_path / "kept").iterdir())) == 1
 
 
 def test_a_library_that_does_not_load_is_broken_with_its_reason(tmp_path: Path) -> None:
