@@ -146,7 +146,7 @@ def main() -> None:
     for shape in drawn:
         for family in given.families.split(","):
             for said in outcomes(session, shape, family, given.forms, given.points, random):
-                kind = "right" if said == "right" else "refused" if said[:7] == "refused" else "bad"
+                kind = said.split(":")[0] if said[:7] in ("right", "refused") else "bad"
                 total[f"{family} {kind}"] += 1
                 if kind != "right":
                     print(shape, family, said, flush=True)

@@ -115,10 +115,15 @@ def split_dft_tabled(e: Generate, r: Size) -> Expr | None:
 
 
 def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
-    """Element p of column k times root p k, all of them constants."""
-    ws = [_table(_roots(n, [p * k for p in range(r)], s)) for k in range(n // r)]
+    """Element p of column k times root p k, all of them constants; the first as it is."""
+    ws = [_table(_roots(n, [p * k for p in range(1, r)], s)) for k in range(n // r)]
     turns = (MakeArray(tuple(w.parts[i] for w in ws)) for i in (0, 1))
-    return each(lambda z, re, im: f(each(times, Zip((re, im)), z)), columns, *turns)
+
+    def turn(z: Expr, re: Expr, im: Expr) -> Expr:
+        first, others = PadEdge(Edge.ANY, 0, 1 - r, z), PadEdge(Edge.ANY, -1, 0, z)
+        return f(Concat(first, each(times, Zip((re, im)), others)))
+
+    return each(turn, columns, *turns)
 
 
 def _table(ws: Sequence[complex]) -> Zip:
@@ -128,6 +133,11 @@ def _table(ws: Sequence[complex]) -> Zip:
 
 
 def _roots(n: int, ks: Sequence[int], s: int) -> list[complex]:
-    """exp(s 2 pi i k / n) of each k"""
-    turns = [2 * pi * (k % n) / n for k in ks]
-    return [complex(cos(t), s * sin(t)) for t in turns]
+    """exp(s 2 pi i k / n) of each k; quarters of a turn are exact"""
+
+    def root(k: int) -> complex:
+        quarters, rest = divmod(4 * k % (4 * n), n)
+        w = complex(cos(pi / 2 * rest / n), sin(pi / 2 * rest / n)) * 1j**quarters
+        return complex(w.real + 0.0, s * w.imag + 0.0)  # no -0
+
+    return [root(k) for k in ks]

@@ -399,6 +399,17 @@ def test_work_items_share_the_transform_of_a_long_row(
     assert meant.lost(out) <= 1e-6
 
 
+def test_the_root_that_is_one_is_in_no_product_of_a_shared_row() -> None:
+    """64 complex numbers as 8 rows of 8: each column's first is not turned; a zero is exact."""
+    p = parse(CONV.format(n=2, c=3, m=5, h=125, k=4, s=1, p=1))
+    found = next(lower(p, "fgfft", f) for f in forms(p, "fgfft") if "items shared" in f.name)
+    source = generated(found, block_size=4, k=1, tr=1, tx=2, v=2).plan.source
+    tables = re.findall(r"table\d*\[56\] = \{([^}]*)\}", source)
+    roots = [float(root[:-1]) for table in tables for root in table.split(", ")]
+    assert len(roots) >= 2 * 56
+    assert all(root == 0 or abs(root) > 1e-3 for root in roots)
+
+
 def test_short_rows_are_not_shared() -> None:
     p = parse(CONV.format(n=1, c=2, m=2, h=13, k=3, s=1, p=1))
     with pytest.raises(Refused, match="a work-item transforms one by itself"):
