@@ -81,7 +81,7 @@ def three_stages(rows: int, own: int = 0) -> Strategy:
 
 def two_stages(rows: int) -> Strategy:
     """map (results . products) . map transform"""
-    around = (nested(i, fission(place=(1,))) for i in reversed(range(rows - 1)))
+    around = (nested(i, inner_apart) for i in reversed(range(rows - 1)))
     return seq(nested(rows - 1, data_apart), *around, simplify)
 
 
@@ -210,11 +210,17 @@ def stages_apart(innermost: bool) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
         if not innermost:
-            return seq(fission(place=(1,)), child(1, fission(place=(1,))))(e)
+            return seq(inner_apart, on_made(inner_apart))(e)
         place = made(e.f.body)
         return seq(fission(place=(*place, 0, 0, 1, 0)), fission(place=place))(e)
 
     return run
+
+
+def inner_apart(e: Expr) -> Rewritten | None:
+    """What the map inside goes over is made before this one; what else it looks at stays."""
+    assert isinstance(e, Map)
+    return before(made(e.f.body))(e)
 
 
 def own_apart(e: Expr) -> Rewritten | None:

@@ -131,6 +131,6 @@ def _fused(form: Fused, w: Windowed) -> Strategy:
     if w.own:
         raise Refused("each image has kernels of its own: see the forms that store products")
     data = stored_as([], transform_kernel(w.outer + 1, named("vi")))
-    divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(child(1, data)))
+    divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(on_made(data)))
     kernels = nested(w.outer, kernels_of(_taps(form.panel, w.d, by_step=True)))
     return seq(divided, kernels, in_one_kernel(form.level, w.outer, w.d))

@@ -362,6 +362,24 @@ def test_images_and_groups_may_have_kernels_of_their_own(
         assert multiplications(kernels[-2:-1]) == products * points
 
 
+EACH = """
+each(const weights : [[[[float]4]3]3]4, s : [float]2, t : [float]2, images : [[[[float]4]9]7]2) =
+  map((image, b, c) -> map2d(w -> map(k -> c + b * dot(flatten(w), flatten(k)), weights),
+      slide2d(3, 1, pad2d(1, 0.0, image))),
+    zip(images, s, t))
+"""
+
+
+@pytest.mark.parametrize("name", ["F2 registers", "F4 blocked", "F4 fused", "F2 fused whole"])
+def test_images_may_have_numbers_of_their_own(name: str, session: Session) -> None:
+    p = parse(EACH)
+    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    (made,) = drawn(lowering, 1)
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    assert expected(p, inputs).agrees(out, lowering.derivation.rounding)
+
+
 # ---- stages fused
 
 
