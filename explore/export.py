@@ -12,7 +12,7 @@ import numpy as np
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.environment import Environment
-from explore.files import write_whole
+from explore.files import write_folder
 from explore.jsonlines import launch_json, plan_json
 from explore.options import Options
 from explore.records import Predicted, Record
@@ -24,6 +24,8 @@ from ir.parse import parse
 GIVEN = (Role.INPUT, Role.CONST)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OURS = "plan.json"  # a folder that holds one may be written again
+INPUTS = "data/inputs"  # apart from the expected output, whatever an input is called
+EXPECTED = "data/expected.bin"
 
 MAKEFILE = """CFLAGS ?= -O2 -Wall
 host: host.c plan.h
@@ -39,27 +41,32 @@ def export(record: Record, environment: Environment, folder: Path) -> None:
     _refuse_names(plan)
     options = Options.from_json(environment.options)
     program = parse(environment.program, environment.name, dict(options.sizes))
+    try:
+        _refuse_occupied(folder)
+    except OSError as error:
+        raise UserError(f"cannot write in {folder}: {error.strerror}") from error
+    stored = _stored(inputs_of(program, options.seed), reference(program, options.seed).output)
     texts = {
-        "kernels.cl": kernel_text(record),
         OURS: json.dumps(_plan(record, environment, options.max_error), indent=1) + "\n",
+        "kernels.cl": kernel_text(record),
         "plan.h": _header(plan, environment, options.max_error),
-        "host.py": _template("host.py.in"),
-        "host.c": _template("host.c"),
+        "platforms.py": _text("codegen", "platforms.py"),
+        "host.py": _text("explore", "host.py.in"),
+        "host.c": _text("explore", "host.c"),
         "Makefile": MAKEFILE,
         "README.md": _readme(record, environment),
     }
-    data: dict[str, Array] = dict(inputs_of(program, options.seed))
-    expected = reference(program, options.seed).output
-    try:
-        _refuse_occupied(folder)
-        (folder / "data").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write in {folder}: {error.strerror}") from error
-    for name, text in texts.items():
-        write_whole(folder / name, text)
-    for name, array in data.items():
-        write_whole(folder / "data" / f"{name}.bin", np.ascontiguousarray(array).tobytes())
-    write_whole(folder / "data" / "expected.bin", np.asarray(expected, np.float64).tobytes())
+    write_folder(folder, {**texts, **stored})
+
+
+def _stored(inputs: Mapping[str, Array], expected: Array) -> Mapping[str, bytes]:
+    arrays = {_file_of(name): np.ascontiguousarray(array) for name, array in inputs.items()}
+    arrays[EXPECTED] = np.ascontiguousarray(expected, np.float64)
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def _file_of(buffer: str) -> str:
+    return f"{INPUTS}/{buffer}.bin"
 
 
 def kernel_text(record: Record) -> str:
@@ -89,12 +96,13 @@ def _refuse_occupied(folder: Path) -> None:
         raise UserError(f"{folder} is not a folder")
     if folder.exists() and any(folder.iterdir()) and not (folder / OURS).exists():
         raise UserError(f"{folder} holds other files: choose an empty or a new folder")
-    if (folder / "data").is_symlink():
-        raise UserError(f"{folder / 'data'} leads elsewhere: choose a new folder")
+    for place in ("data", INPUTS):
+        if (folder / place).is_symlink():
+            raise UserError(f"{folder / place} leads elsewhere: choose a new folder")
 
 
-def _template(name: str) -> str:
-    return files("explore").joinpath(name).read_text(encoding="utf-8")
+def _text(package: str, name: str) -> str:
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _plan(record: Record, environment: Environment, max_error: float) -> Mapping[str, Any]:
@@ -156,7 +164,7 @@ def _octal(char: str) -> str:
 
 
 def _c_buffer(b: Buffer) -> str:
-    file = f'"data/{b.name}.bin"' if b.role in GIVEN else "NULL"
+    file = f'"{_file_of(b.name)}"' if b.role in GIVEN else "NULL"
     scalar, role = b.scalar.upper(), b.role.value.upper()
     return f'{{"{b.name}", {file}, {scalar}, {role}, {b.bytes}u, {b.slot}}}'
 
@@ -182,8 +190,14 @@ A variant of the program below: {time}{guess} and {memory} of global memory on
     python host.py      (needs numpy and pyopencl)
     make && ./host      (needs a C compiler, the OpenCL headers and a loader)
 
-Both run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on the inputs in `data/`,
-print the time on the device, and check the result against `data/expected.bin` (doubles).
+Both run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in `{INPUTS}`,
+print the time on the device, and check the result against `{EXPECTED}` (doubles).
+
+`host.py` finds runtimes that pip installed. `./host` asks the OpenCL loader, which is told of one so
+(Intel's CPU runtime in the Python environment ENV; the second way is for Debian's own loader):
+
+    LD_LIBRARY_PATH=ENV/lib OCL_ICD_FILENAMES=ENV/lib/libintelocl.so ./host
+    OCL_ICD_VENDORS=ENV/lib/libintelocl.so ./host
 
 ```
 {environment.program.replace("```", "'''").rstrip()}

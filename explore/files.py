@@ -1,8 +1,10 @@
-"""Files that appear whole or not at all."""
+"""Files and folders that appear whole or not at all."""
 
 import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ir.errors import UserError
 
@@ -19,3 +21,32 @@ def write_whole(file: Path, content: str | bytes) -> None:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise UserError(f"cannot write {file}: {error.strerror}") from error
+
+
+def write_folder(folder: Path, contents: Mapping[str, str | bytes]) -> None:
+    """All files or none: they are written beside, and take their places together. In a folder that
+    is there already, they replace those of their names."""
+    there = folder.exists()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".part-", dir=folder if there else folder.parent) as part:
+            made = Path(part) / "made"
+            _write_all(made, contents)
+            if there:
+                _move_all(made, folder, contents)
+            else:
+                made.rename(folder)
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {error.strerror}") from error
+
+
+def _write_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def _move_all(made: Path, folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(made / name, folder / name)

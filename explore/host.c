@@ -28,16 +28,29 @@ static char *contents(const char *path, size_t *size) {
     exit(1);
   }
   fseek(file, 0, SEEK_END);
-  *size = (size_t)ftell(file);
+  long end = ftell(file);
   rewind(file);
+  *size = end > 0 ? (size_t)end : 0;
   char *text = malloc(*size + 1);
-  if (!text || fread(text, 1, *size, file) != *size) {
+  if (end < 0 || !text || fread(text, 1, *size, file) != *size) {
     fprintf(stderr, "cannot read %s\n", path);
     exit(1);
   }
   text[*size] = 0;
   fclose(file);
   return text;
+}
+
+/* The contents of a file that must have just this size. */
+static void *stored(const char *path, size_t wanted) {
+  size_t size;
+  char *data = contents(path, &size);
+  if (size != wanted) {
+    fprintf(stderr, "%s has %zu bytes, expected %zu: export the variant again\n", path, size,
+            wanted);
+    exit(1);
+  }
+  return data;
 }
 
 struct device {
@@ -86,7 +99,8 @@ static struct device chosen(const char *wanted) {
                : !strcmp(found[d].title, MADE_FOR))
       return found[d];
   if (!wanted && count) {
-    fprintf(stderr, "made for %s, which is not here\n", MADE_FOR);
+    fprintf(stderr, "made for %s, which is not here (README.md: how to name its runtime)\n",
+            MADE_FOR);
     return found[0];
   }
   fprintf(stderr, "no device %s; there are:\n", wanted ? wanted : "is here");
@@ -100,6 +114,10 @@ static double half_value(uint16_t bits) {
                  : exponent == 31 ? (fraction ? NAN : INFINITY)
                                   : ldexp(fraction + 1024, exponent - 25);
   return bits >> 15 ? -value : value;
+}
+
+static size_t elements(int buffer) {
+  return buffers[buffer].bytes / (buffers[buffer].scalar == HALF ? 2 : 4);
 }
 
 static double element(const void *data, enum scalar scalar, size_t i) {
@@ -180,15 +198,12 @@ int main(int argc, char **argv) {
   for (int b = 0; b < BUFFERS; ++b) {
     if (buffers[b].role == OUTPUT) output = b;
     if (!buffers[b].file) continue;
-    void *data = contents(buffers[b].file, &size);
-    if (size != buffers[b].bytes) {
-      fprintf(stderr, "%s has the wrong size\n", buffers[b].file);
-      return 1;
-    }
-    check(clEnqueueWriteBuffer(queue, memory[b], CL_TRUE, 0, size, data, 0, NULL, NULL),
-          "copying an input");
+    void *data = stored(buffers[b].file, buffers[b].bytes);
+    check(clEnqueueWriteBuffer(queue, memory[b], CL_TRUE, 0, buffers[b].bytes, data, 0, NULL,
+                               NULL), "copying an input");
     free(data);
   }
+  double *expected = stored("data/expected.bin", elements(output) * sizeof *expected);
   launch(queue, program, memory, 1);
   double times[RUNS];
   for (int r = 0; r < RUNS; ++r) times[r] = launch(queue, program, memory, 0);
@@ -196,9 +211,8 @@ int main(int argc, char **argv) {
   void *out = malloc(buffers[output].bytes);
   check(clEnqueueReadBuffer(queue, memory[output], CL_TRUE, 0, buffers[output].bytes, out, 0,
                             NULL, NULL), "copying the output");
-  double *expected = (double *)contents("data/expected.bin", &size);
   double difference = 0, scale = 0;
-  for (size_t i = 0; i < size / sizeof(double); ++i) {
+  for (size_t i = 0; i < elements(output); ++i) {
     double d = element(out, buffers[output].scalar, i) - expected[i];
     difference += d * d;
     scale += expected[i] * expected[i];

@@ -17,6 +17,7 @@ from explore.__main__ import main
 from explore.encode import known, strata
 from explore.export_csv import to_csv
 from explore.export_t4 import schema, to_t4
+from explore.files import write_folder
 from explore.front import front
 from explore.progress import Watch
 from explore.records import Failed, Measured, Record, Variant
@@ -24,6 +25,7 @@ from explore.replay import Replay, compare
 from explore.schema import problems
 from explore.store import Store
 from explore.table import front_lines
+from ir.errors import UserError
 
 RECORDS = sample_run(300)
 
@@ -201,3 +203,20 @@ def test_a_run_is_exported_by_command(tmp_path: Path, capsys: pytest.CaptureFixt
         main(["export", str(tmp_path / "run")])
     assert ended.value.code == 2
     assert "--t4 FILE" in capsys.readouterr().err
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "made"
+    broken = {"a": "later", "b/c": b"", "x" * 300: "no system takes such a name"}
+    for _ in range(2):
+        with pytest.raises(UserError, match="cannot write"):
+            write_folder(folder, broken)
+        assert not list((tmp_path / "new").iterdir())
+    write_folder(folder, {"a": "first", "b/c": b"\0"})
+    (folder / "mine").touch()
+    with pytest.raises(UserError, match="cannot write"):
+        write_folder(folder, broken)
+    assert (folder / "a").read_text() == "first"
+    write_folder(folder, {"a": "second", "d": ""})
+    assert (folder / "a").read_text() == "second"
+    assert {file.name for file in folder.iterdir()} == {"a", "b", "d", "mine"}

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -47,11 +48,11 @@ from ir.parse import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = """-- A tiny layer <b>&amp;
-tiny(const weights : [[[[float]C]K]K]M, const biases : [float]M, image : [[[float]C]W]H) =
+tiny(const weights : [[[[float]C]K]K]M, const expected : [float]M, image : [[[float]C]W]H) =
   map2d(window ->
       map((kernel, bias) ->
           relu(reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel)))),
-        zip(weights, biases)),
+        zip(weights, expected)),
     slide2d(K, 1, pad2d(1, 0.0, image)))
 where C = 4, W = 8, H = 8, K = 3, M = 8
 """
@@ -463,18 +464,19 @@ def vendors(device: Device, folder: Path) -> dict[str, str]:
     return {**os.environ, "OCL_ICD_VENDORS": str(folder), "LD_LIBRARY_PATH": paths}
 
 
-def test_an_export_runs_in_python(exported: Path, device: Device, tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "host.py"],
-        cwd=exported,
-        env=vendors(device, tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def test_an_export_finds_the_device_by_itself_in_python(exported: Path, device: Device) -> None:
+    ran = ran_in(exported, [sys.executable, "host.py"], dict(os.environ))
     assert ran.returncode == 0, ran.stderr
     assert re.search(r"ms, error \d", ran.stdout)
     assert f"{device.name} ({device.platform}): " in ran.stdout
+
+
+def ran_in(
+    folder: Path, command: list[str], environment: dict[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
 
 
 def test_an_export_says_where_it_was_measured_if_that_is_not_here(
@@ -489,7 +491,7 @@ def test_an_export_says_where_it_was_measured_if_that_is_not_here(
     (moved / "plan.h").write_text(renamed)
     env = vendors(device, tmp_path)
     for command in hosts(moved):
-        ran = subprocess.run(command, cwd=moved, env=env, capture_output=True, text=True)
+        ran = ran_in(moved, command, env)
         assert ran.returncode == 0, ran.stderr
         assert f"made for {device.name} (Another" in ran.stderr
         none = subprocess.run([*command, "Abacus"], cwd=moved, env=env, capture_output=True)
@@ -505,20 +507,40 @@ def hosts(folder: Path) -> list[list[str]]:
     return [[sys.executable, "host.py"], ["./host"]]
 
 
-def test_an_export_runs_in_c(exported: Path, device: Device, tmp_path: Path) -> None:
-    if not shutil.which("make") or not shutil.which("cc") or not Path("/usr/include/CL").exists():
-        pytest.skip("no C compiler, make or OpenCL headers here")
-    subprocess.run(["make"], cwd=exported, check=True, capture_output=True)
+def test_an_export_runs_on_its_inputs_and_refuses_another_result(
+    exported: Path, device: Device, tmp_path: Path
+) -> None:
     env = vendors(device, tmp_path)
-    ran = subprocess.run(["./host"], cwd=exported, env=env, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
+    inputs = {file.stem for file in (exported / "data" / "inputs").iterdir()}
+    assert inputs == {"weights", "expected", "image"}
     data = exported / "data" / "expected.bin"
     right = data.read_bytes()
-    data.write_bytes((np.frombuffer(right) + 1.0).tobytes())
-    ran = subprocess.run(["./host"], cwd=exported, env=env, capture_output=True, text=True)
-    data.write_bytes(right)
-    assert ran.returncode == 1
-    assert "wrong" in ran.stderr
+    for command in hosts(exported):
+        ran = ran_in(exported, command, env)
+        assert ran.returncode == 0, ran.stderr
+        data.write_bytes((np.frombuffer(right) + 1.0).tobytes())
+        ran = ran_in(exported, command, env)
+        data.write_bytes(right)
+        assert ran.returncode == 1
+        assert "wrong" in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["data/expected.bin", "data/inputs/image.bin"])
+def test_an_export_takes_files_of_the_right_size_only(
+    name: str, exported: Path, device: Device, tmp_path: Path
+) -> None:
+    env = vendors(device, tmp_path)
+    file = exported / name
+    right = file.read_bytes()
+    for command in hosts(exported):
+        for content in (b"", right[:-8], right + bytes(8)):
+            file.write_bytes(content)
+            ran = ran_in(exported, command, env)
+            file.write_bytes(right)
+            assert ran.returncode == 1
+            said = f"{name} has {len(content)} bytes, expected {len(right)}"
+            assert said in ran.stderr
+            assert "error" not in ran.stdout
 
 
 def test_an_export_stays_in_its_folder(finished: Path, exported: Path, tmp_path: Path) -> None:
@@ -531,6 +553,20 @@ def test_an_export_stays_in_its_folder(finished: Path, exported: Path, tmp_path:
     (occupied / "plan.json").write_text("{}")
     assert main(["pick", str(finished), "--export", str(occupied)]) == 0
     assert victim.read_text() == "mine"
+    (tmp_path / "elsewhere").mkdir()
+    shutil.rmtree(occupied / "data" / "inputs")
+    (occupied / "data" / "inputs").symlink_to(tmp_path / "elsewhere")
+    assert main(["pick", str(finished), "--export", str(occupied)]) == 1
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_an_export_that_fails_leaves_nothing(finished: Path, tmp_path: Path) -> None:
+    command = ["-m", "explore", "pick", str(finished), "--export", str(tmp_path / "small")]
+    limited = f"ulimit -f 4; exec {shlex.join([sys.executable, *command])}"
+    ended = ran_in(ROOT, ["bash", "-c", limited], dict(os.environ))
+    assert ended.returncode == 1
+    assert "cannot write" in ended.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_store_tells_what_it_was_asked(finished: Path) -> None:
