@@ -193,8 +193,8 @@ A variant of the program below: {time}{guess} and {memory} of global memory on
 Both run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in `{INPUTS}`,
 print the time on the device, and check the result against `{EXPECTED}` (doubles).
 
-`host.py` finds runtimes that pip installed. `./host` asks the OpenCL loader, which is told of one so
-(Intel's CPU runtime in the Python environment ENV; the second way is for Debian's own loader):
+`host.py` finds runtimes that pip installed. `./host` asks the OpenCL loader, which is told of one
+so (Intel's CPU runtime in the Python environment ENV; the second way is for Debian's own loader):
 
     LD_LIBRARY_PATH=ENV/lib OCL_ICD_FILENAMES=ENV/lib/libintelocl.so ./host
     OCL_ICD_VENDORS=ENV/lib/libintelocl.so ./host
