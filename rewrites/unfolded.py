@@ -1,4 +1,4 @@
-"""Kernels that store windows: many times the elements that they read, in long rows.
+"""Kernels that store windows or a padded view: many elements, in long rows.
 
 Where a work-item copies rows of its own, a CPU is quick: it reads and writes them from end to end.
 On a GPU neighbouring work-items have to copy neighbouring elements, and there must be many. So `u`
@@ -10,14 +10,14 @@ of them share each row, and take its elements in turns: one, or all that it has,
 from collections.abc import Iterator, Mapping, Sequence
 
 from ir.nat import Nat, named, names
-from ir.nodes import Expr, Level, Map
-from ir.terms import size_names
+from ir.nodes import Expr, Level, Map, Pad, PadEdge, Slide, Store
+from ir.terms import children, size_names
 from ir.typing import size_of
 from rewrites.laws_lower import to_parallel, to_seq
 from rewrites.laws_map import split_map
 from rewrites.naive import plain
 from rewrites.rule import Rewritten, Step, Strategy
-from rewrites.shape import has_windows
+from rewrites.shape import is_crop
 from rewrites.spine import body, computed, inside, loops, nest, nested
 from rewrites.strategy import seq, skip
 
@@ -25,8 +25,20 @@ SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or 
 
 
 def unfolded(e: Expr) -> Rewritten | None:
-    """A kernel without sums: `plain`, but for windows with more dimensions than global ids."""
-    return seq(computed, _rows_shared, loops)(e) if has_windows(e) else plain(e)
+    """A kernel without sums: `plain`, but for such views of more dimensions than global ids."""
+    return seq(computed, _rows_shared, loops)(e) if _is_of_windows(e) else plain(e)
+
+
+def _is_of_windows(e: Expr) -> bool:
+    """Whether a program's windows, or its padding, which is a number, are among what makes e."""
+    match e:
+        case Store():
+            return False
+        case Slide():
+            return True
+        case Pad(l, r) | PadEdge(_, l, r) if isinstance(l, int) and isinstance(r, int):
+            return not is_crop(e) or any(map(_is_of_windows, children(e)))
+    return any(map(_is_of_windows, children(e)))
 
 
 def _rows_shared(e: Expr) -> Rewritten | None:
