@@ -131,7 +131,7 @@ def stored_reference(program: Program, seed: int, folder: Path) -> Path:
     """The file with the reference, computed if it is not there yet."""
     file = folder / FILE
     if not _holds_reference(file):
-        found = reference(program, seed)
+        found = _demanded(program, seed)
         if not np.isfinite(found.output).all():
             raise UserError(
                 f"{program.name} gives numbers that are not finite for inputs from -1 to 1: "
@@ -148,6 +148,16 @@ def stored_reference(program: Program, seed: int, folder: Path) -> Path:
         except OSError as error:
             raise UserError(f"cannot write {file}: {error.strerror}") from error
     return file
+
+
+def _demanded(program: Program, seed: int) -> Reference:
+    try:
+        return reference(program, seed)
+    except UserError as error:
+        raise UserError(
+            f"no variant of {program.name} could be checked here: {error}; "
+            "--profile ranks variants without running any"
+        ) from error
 
 
 def _holds_reference(file: Path) -> bool:

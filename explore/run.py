@@ -233,7 +233,6 @@ def _through(
 ) -> bool:
     watch.note(f"{program.name} on {store.environment.where}: deriving")
     with ExitStack() as stack:
-        device = _meter(stack, store, program, options, target)
         builders: Pool[Any, Any] = stack.enter_context(
             Pool(
                 work,
@@ -251,6 +250,7 @@ def _through(
         )
         if options.domain:
             watch.note(narrowing(options.domain, found.left))
+        device = _meter(stack, store, program, options, target)
         judge = None if target.device else predicted
         loop = Loop(
             options=options,

@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from ir.contract import Axis
 from ir.inputs import known
 from ir.marked_views import beside, edge_padded, padded, rearranged, reordered
@@ -26,6 +24,7 @@ from ir.marks import (
     Unknown,
     Value,
     each,
+    indices,
     leaves,
     moved,
     the_same,
@@ -156,7 +155,7 @@ def _value(e: Expr, env: Env) -> Value:
             return _map(f, _made(xs, env), env)
         case Generate(n, f):
             axis = Axis(known(n))
-            index = _constant(line(np.arange(axis.size) != 0, axis), (axis,), env)
+            index = _constant(line(indices(0, axis.size) != 0, axis), (axis,), env)
             return _map(f, index, env)
         case Reduce(init, f, xs) | ReduceSeq(init, f, xs):
             return _reduce(f, _made(init, env), _made(xs, env), env)

@@ -13,7 +13,7 @@ from ir.contract import Axis, extent
 from ir.inputs import known
 from ir.interpret import evaluate
 from ir.layout import edge_places
-from ir.marks import Env, Node, Unknown, Value, each, leaves, moved, seen, the_same
+from ir.marks import Env, Node, Unknown, Value, each, indices, leaves, moved, seen, the_same
 from ir.masks import Places, View, either
 from ir.nodes import At, Edge, Expr, Generate, Join, Lam, Program, Slide, Split, Transpose
 from ir.terms import free
@@ -43,8 +43,11 @@ def _all_of(old: tuple[Axis, ...], *sizes: int) -> View:
 
 def _windows(axis: Axis, n: int, s: int) -> View:
     new = (Axis((axis.size - n) // s + 1), Axis(n))
-    starts = s * np.arange(new[0].size).reshape(-1, 1)
-    return View((axis,), new, lambda: starts + np.arange(n), True, n <= s, False)
+
+    def places() -> Places:
+        return s * np.arange(new[0].size).reshape(-1, 1) + np.arange(n)
+
+    return View((axis,), new, places, True, n <= s, False)
 
 
 def _placed(old: tuple[Axis, ...], new: tuple[Axis, ...], places: Places) -> View:
@@ -63,7 +66,7 @@ def reordered(f: Lam, xs: Value, env: Env) -> Value:
 
 def edge_padded(edge: Edge, l: int, r: int, node: Node, env: Env) -> Node:
     n = node.dims[0].size
-    places = edge_places(edge, np.arange(-l, n + r), n)
+    places = edge_places(edge, indices(-l, n + r), n)
     view = View(node.dims[:1], (Axis(len(places)),), lambda: places, False, False, False)
     return seen(node, view, env)
 
@@ -74,7 +77,7 @@ def padded(l: int, r: int, value: Value, xs: Value, env: Env) -> Value:
         return tuple(padded(l, r, v, x, env) for v, x in zip(values, xs, strict=True))
     assert isinstance(value, Node)
     n, rest = xs.dims[0].size, xs.dims[1:]
-    inside = edge_places(Edge.ANY, np.arange(-l, n + r), n)
+    inside = edge_places(Edge.ANY, indices(-l, n + r), n)
     axis = Axis(len(inside))
     around = moved(value, value.dims, rest[: len(value.dims)], rest, env)
     return _together(
@@ -98,7 +101,7 @@ def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
 
     def piece(node: Node, size: int, end: int) -> Node:
         alike = moved(node, node.dims[rank:], rest, (*node.dims[:rank], *rest), env)
-        places = edge_places(Edge.ANY, np.arange(axis.size) - (end - size), size)
+        places = edge_places(Edge.ANY, indices(0, axis.size) - (end - size), size)
         return seen(alike, _placed(node.dims[:rank], (axis,), places), env)
 
     return _together([*map(piece, nodes, sizes, accumulate(sizes))], env)

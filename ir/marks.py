@@ -9,8 +9,21 @@ interpreter's arrays they have axes for the maps around them (`ir.dependence` ma
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ir.contract import Axis
-from ir.masks import NONE, Mask, View, anywhere, behind, either, renamed, through
+from ir.masks import (
+    LARGEST,
+    NONE,
+    Mask,
+    Places,
+    View,
+    anywhere,
+    behind,
+    either,
+    renamed,
+    through,
+)
 from ir.nodes import Pattern, Var
 
 
@@ -19,6 +32,14 @@ class Unknown(Exception):
 
 
 Pull = Callable[[Mask], Mask]
+
+
+def indices(start: int, end: int) -> Places:
+    """The numbers from start, and below end; so many that nobody could hold them are not looked
+    at."""
+    if end - start > LARGEST:
+        raise Unknown
+    return np.arange(start, end)
 
 
 @dataclass(slots=True, eq=False)

@@ -132,10 +132,13 @@ def behind(m: Mask, view: View) -> Mask:
     factors = [f for f in m.factors if f not in touching]
     if view.onto and not touching:
         return m
+    largest = max(extent(view.new), extent(view.old))
+    if largest > LARGEST:
+        return NONE
     places = view.places().reshape(-1)
     for several in [[f] for f in touching] if view.once and touching else [touching]:
         rest = tuple(axis for axis in union(several) if axis not in view.new)
-        if max(extent(view.new), extent(view.old)) * extent(rest) > LARGEST:
+        if largest * extent(rest) > LARGEST:
             return NONE
         holds = _joint(several, (*view.new, *rest)).reshape(len(places), -1)
         factors.append(_scattered(holds, view, places, rest))
