@@ -12,12 +12,17 @@ LEGIBLE = 60  # characters of a relation
 
 
 def explain(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
-    """Why no variant satisfies all of these."""
+    """That no variant satisfies all of these, and why."""
+    return f"no variant: {clash(core, parameters)}"
+
+
+def clash(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
+    """Why not all of these hold."""
     relations = [c.relation for c in core]
     low = {p: n for p, (n, _) in bounds(parameters, relations).items() if n < ENDLESS}
     fixed = {r.a: r.b for r in relations if isinstance(r, Equal)}
     words = [_words(c, low, fixed) for c in core]
-    return "no variant: " + "; ".join(dict.fromkeys(words))
+    return "; ".join(dict.fromkeys(words))
 
 
 def _words(c: Constraint, low: Mapping[str, int], fixed: Mapping[Size, Size]) -> str:

@@ -138,11 +138,12 @@ def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
         run, finished = go()
     except KeyboardInterrupt:
         return INTERRUPTED
-    print_front(run, run.front)
-    print(f"report: {run.folder / 'report.html'}")
+    status = print_front(run, run.front)
+    if run.records:
+        print(f"report: {run.folder / 'report.html'}")
     if not finished:
         print(f"the time was up; go on with `explore resume {run.folder}`")
-    return 0
+    return status
 
 
 def _target(device: str | None, profile: str | None, limits: "Iterable[Limit]") -> "Target":

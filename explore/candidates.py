@@ -16,14 +16,13 @@ from explore.domain import Narrowed, shares
 from explore.features import Seen, memory_at
 from explore.guide import search_over
 from explore.near import Ladders, allowed, ladders, moves
+from explore.nothing import no_candidate
 from explore.options import POOL, Options
 from explore.records import Failed, Step, Variant
 from explore.search import Search
 from explore.space import Derived, Inapplicable, derive, variant_at
 from explore.tasks import Derive, a_word_apart, others, tasks
-from explore.units import show_bytes
 from explore.variant import Task
-from explore.work import least_bytes
 from explore.worker import Pool
 from ir.errors import UserError
 from ir.nat import Size
@@ -165,12 +164,14 @@ class Candidates:
 
 
 Workers: TypeAlias = "Pool[Any, Any]"
+Lost = Callable[[str, str, Failed], None]  # a family's form that its worker did not derive, and why
 
 
 def candidates(
-    program: Program, profile: Profile, options: Options, workers: Workers
+    program: Program, profile: Profile, options: Options, workers: Workers, lost: Lost
 ) -> Candidates:
-    """Derive what the options ask for; an error if nothing is left."""
+    """Derive what the options ask for, and tell what was lost on the way; an error if nothing is
+    left."""
     todo = tasks(
         program,
         profile,
@@ -180,23 +181,23 @@ def candidates(
         max_memory=options.max_memory,
         domain=options.domain,
     )
-    deriving = partial(_derived, workers)
+    deriving = partial(_derived, workers, lost)
     results = deriving(todo)
     found = [r for r in results if isinstance(r, Derived)]
     if not any(d.variants for d in found):
-        reasons = [r.reason for r in results if isinstance(r, Inapplicable)]
-        raise UserError(_nothing(program, options, reasons))
+        raise UserError(no_candidate(program, options.max_memory, results))
     return gathered(found, others(todo), deriving)
 
 
-def _derived(workers: Workers, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
+def _derived(workers: Workers, lost: Lost, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
     """In the order of the tasks, whatever order they were done in."""
     done: dict[tuple[str, str], Derived | Inapplicable] = {}
     for result in workers.map(todo, DERIVE_LIMIT):
         key = (result.task.family, result.task.form)
         match result.result:
-            case Failed(_, reason):
-                done[key] = Inapplicable(*key, reason)
+            case Failed() as failed:
+                lost(*key, failed)
+                done[key] = Inapplicable(*key, failed.reason)
             case other:
                 done[key] = other
     return [done[t.family, t.form] for t in todo]
@@ -218,14 +219,3 @@ def _form(d: Derived) -> Form:
     return Form(
         d.family, d.form, program, d.steps, d.rounding, d.system, d.known, d.block, d.profile
     )
-
-
-def _nothing(program: Program, options: Options, reasons: Sequence[str]) -> str:
-    limit, least = options.max_memory, least_bytes(program)
-    if limit is not None and limit < least:
-        return (
-            f"no variant needs only {show_bytes(limit)} of memory: the program's inputs and output "
-            f"alone are {show_bytes(least)}"
-        )
-    because = f": {'; '.join(list(dict.fromkeys(reasons))[:3])}" if reasons else ""
-    return f"no variant satisfies the constraints{because}"

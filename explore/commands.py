@@ -12,8 +12,9 @@ from explore.export import export, kernel_text
 from explore.export_csv import to_csv
 from explore.export_t4 import to_t4
 from explore.files import write_whole
-from explore.front import by_id, front, pick
+from explore.front import by_id, front, nothing_fits, pick, usable
 from explore.jsonlines import to_line
+from explore.nothing import none_ran
 from explore.records import Peer, Record, latest
 from explore.run import Run, limits_of
 from explore.summary import summary
@@ -25,33 +26,35 @@ from ir.errors import UserError
 def show_front(given: argparse.Namespace) -> int:
     """`explore front RUN`"""
     run = Run(given.run)
-    found = front(
-        run.records, given.over, limits_of(given.max_memory, given.max_time, given.max_error)
-    )
+    records = run.records
+    limits = limits_of(given.max_memory, given.max_time, given.max_error)
+    found = front(records, given.over, limits)
+    if not found and usable(records):
+        raise UserError(nothing_fits(records))
     if given.plot is not None:
         from explore.plot import plot_front  # here: slow to import
 
         known = run.environment
         plot_front(
-            run.records,
+            records,
             given.plot,
             title=f"{known.name} on {known.where}",
             peers=run.peers,
             bounds=known.bounds,
             over=given.over,
         )
-    if given.json:
-        print("\n".join(to_line(record) for record in found))
-    else:
-        print_front(run, found)
-    return 0
+    if not given.json:
+        return print_front(run, found)
+    for record in found:
+        print(to_line(record))
+    return 0 if found else 1
 
 
-def print_front(run: Run, found: Sequence[Record]) -> None:
-    """The table, the peers under it, and what kind of numbers these are."""
+def print_front(run: Run, found: Sequence[Record]) -> int:
+    """The table, the peers under it, and what kind of numbers these are; 1 if nothing ran."""
     known = run.environment
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    lines = front_lines(found, known.bounds, width) if found else ["no variant ran to the end"]
+    lines = front_lines(found, known.bounds, width) if found else none_ran(run.records)
     lines += [_beside(peer, found) for peer in run.peers]
     if known.options.get("profile"):
         lines.append(
@@ -59,6 +62,7 @@ def print_front(run: Run, found: Sequence[Record]) -> None:
             "to rank variants by; they are not measurements."
         )
     print("\n".join(lines))
+    return 0 if found else 1
 
 
 def _beside(peer: Peer, found: Sequence[Record]) -> str:

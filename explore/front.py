@@ -89,7 +89,7 @@ def pick(
     """The fastest, or the one that needs least memory; the other objective breaks ties."""
     found = usable(records, limits)
     if not found:
-        raise UserError(_nothing_fits(records))
+        raise UserError(nothing_fits(records))
     order: tuple[Objective, ...] = DEFAULT if which == "fastest" else ("memory", "time")
     return min(found, key=lambda r: tuple(_cost(r, o) for o in order))
 
@@ -131,7 +131,8 @@ def _within(value: float | None, limit: float | None) -> bool:
     return limit is None or (value is not None and value <= limit)
 
 
-def _nothing_fits(records: Sequence[Record]) -> str:
+def nothing_fits(records: Sequence[Record]) -> str:
+    """What the limits would have to be."""
     found = usable(records)
     if not found:
         return "no variant ran to the end in this run: there is nothing to pick"

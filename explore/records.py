@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from codegen.plan import Plan
@@ -156,6 +156,13 @@ def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequenc
     """A short name that depends on nothing but the choice: `blocked-3f9a1c2e`."""
     choice = json.dumps([family, sorted(parameters), list(form)])
     return f"{family}-{hashlib.sha256(choice.encode()).hexdigest()[:8]}"
+
+
+def lost_form(family: str, form: str, failed: Failed, elapsed_s: float, unix_s: float) -> Record:
+    """A form that was not derived, with all its variants: its worker died or took too long."""
+    id = variant_id(family, (), (*form.split(), "not derived"))
+    why = replace(failed, stage="constrain", reason=f"its form was not derived: {failed.reason}")
+    return Record(Variant(id, family, (), form=form), why, elapsed_s, unix_s)
 
 
 def plan_key(plan: Plan) -> str:

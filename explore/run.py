@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from explore.options import Options, demand_positive
 from explore.peers import measure_peers
 from explore.progress import Watch
 from explore.reads import moved_bytes
-from explore.records import Bounds, Peer, Record
+from explore.records import Bounds, Failed, Peer, Record, lost_form
 from explore.reference import FILE as REFERENCE
 from explore.reference import demand_arrays, stored_reference
 from explore.report import write_report
@@ -212,7 +213,8 @@ def device_of(stored: Environment) -> Device | None:
 
 def _explore(store: Store, program: Program, options: Options, target: Target) -> tuple[Run, bool]:
     before = store.records()
-    with Watch(options.variants, before=list(first_round(before).values())) as watch:
+    derived = [r for r in first_round(before).values() if r.variant.derivation]
+    with Watch(options.variants, before=derived) as watch:
         try:
             finished = _through(store, program, options, target, watch, before)
         except KeyboardInterrupt:
@@ -243,7 +245,8 @@ def _through(
                 max_memory=BUILD_MEMORY,
             )
         )
-        found = candidates(program, target.profile, options, builders)
+        lost = partial(_lost, store, watch, time.monotonic())
+        found = candidates(program, target.profile, options, builders, lost)
         watch.note(
             f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
             f"in {len(found.forms)} forms; results in {store.folder}"
@@ -272,6 +275,13 @@ def _through(
         elif options.against:
             watch.note(f"{', '.join(options.against)}: no peer is measured, the device is not here")
     return finished
+
+
+def _lost(store: Store, watch: Watch, begun: float, family: str, form: str, failed: Failed) -> None:
+    """A form that could not be derived is a failure of its own: told, and stored."""
+    name = f"{family} {form}".rstrip()
+    watch.note(f"{name} was not derived, so it is left out: {failed.reason}")
+    store.append([lost_form(family, form, failed, time.monotonic() - begun, time.time())])
 
 
 def _meter(
