@@ -8,13 +8,14 @@ from typing import Any
 
 from explore.bounds import Products, Windows
 from explore.records import Bounds
+from ir.rebind import rebound
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
     """`options` are whatever else one needs to go on: sizes, families, limits (JSON values)."""
 
-    program: str  # its text
+    program: str  # its text, as it was written
     name: str  # of the program
     device: str
     driver: str  # its version
@@ -35,8 +36,14 @@ class Environment:
         return f"{self.device} ({self.platform})" if self.platform else self.device
 
     @property
+    def program_run(self) -> str:
+        """The text with the sizes that were used."""
+        sizes = self.options.get("sizes")
+        return rebound(self.program, sizes) if sizes else self.program
+
+    @property
     def program_hash(self) -> str:
-        return hashlib.sha256(self.program.encode()).hexdigest()
+        return hashlib.sha256(self.program_run.encode()).hexdigest()
 
     def dump(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

@@ -200,6 +200,6 @@ so (Intel's CPU runtime in the Python environment ENV; the second way is for Deb
     OCL_ICD_VENDORS=ENV/lib/libintelocl.so ./host
 
 ```
-{environment.program.replace("```", "'''").rstrip()}
+{environment.program_run.replace("```", "'''").rstrip()}
 ```
 """

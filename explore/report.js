@@ -184,7 +184,7 @@ function drawProgress() {
   traces.push({ type: "scatter", mode: "lines", showlegend: false, line: { shape: "hv", color: css("--ink"), width: 1.8 },
     x: curve.map(p => p.elapsed_s), y: curve.map(ms), customdata: curve.map(p => p.id), hovertemplate: "best after %{x:.1f} s: %{y:.4g} ms<extra></extra>" });
   const xaxis = { title: { text: "seconds since the run began", standoff: 8 }, rangemode: "tozero", gridcolor: css("--grid"), zeroline: false };
-  draw("progress", traces, layout(xaxis, logAxis("time (ms)", seen.map(ms))));
+  draw("progress", traces, layout(xaxis, logAxis("time (ms)", [...seen, ...curve].map(ms))));
 }
 
 function drawRoofline() {

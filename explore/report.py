@@ -97,7 +97,7 @@ def _run(
     started = datetime.fromtimestamp(environment.started_unix_s, UTC)
     return {
         "name": environment.name,
-        "program": environment.program,
+        "program": environment.program_run,
         "device": environment.where,
         "driver": environment.driver,
         "version": environment.version,

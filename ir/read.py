@@ -84,7 +84,7 @@ class Reader:
     def binding(self, t: Tree[Token]) -> Binding:
         name, size = t.children
         unknown = isinstance(size, Token) and size.type == "UNKNOWN"
-        return Binding(self.named(name), None if unknown else self.expr(size, 0))
+        return Binding(self.named(name), None if unknown else self.expr(size, 0), self.span(t))
 
     def named(self, t: Syntax) -> Name:
         assert isinstance(t, Token)

@@ -183,6 +183,7 @@ class Binding:
 
     name: Name
     size: Surface | None
+    span: Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import hashlib
 import io
 import json
 import math
@@ -46,6 +47,16 @@ def test_t4_times_are_milliseconds() -> None:
     assert result["times"]["compilation_time"] == 5.0
     assert result["measurements"][0] == {"name": "time", "value": 2.0, "unit": "ms"}
     assert result["configuration"]["tile"] == 8
+
+
+def test_t4_tells_programs_apart_by_the_sizes_that_were_used() -> None:
+    def named(**sizes: int) -> str:
+        environment = replace(ENVIRONMENT, options={**ENVIRONMENT.options, "sizes": sizes})
+        sha256: str = to_t4([], environment)["metadata"]["program_sha256"]
+        return sha256
+
+    assert named() == named(C=128) == hashlib.sha256(ENVIRONMENT.program.encode()).hexdigest()
+    assert len({named(), named(C=64), named(W=64), named(C=64, W=64)}) == 4
 
 
 def test_what_was_only_predicted_is_not_exported_as_measured() -> None:

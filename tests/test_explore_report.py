@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import tempfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_explore_samples import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, variant
@@ -101,6 +103,38 @@ def test_the_plane_is_coloured_by_error_and_marks_the_front_that_counts_it(
     assert len(wide) > len(front(RECORDS))
 
 
+def test_the_best_so_far_stays_in_its_picture_when_the_first_time_was_lucky(
+    browser: str, tmp_path: Path
+) -> None:
+    lucky = RECORDS[0].variant
+    times = [(0, 1.0, 2e3), (1, 9.0, 4e6)]  # far below all others, then above
+    again = [Record(lucky, Measured(t, 0.0, 0.0), elapsed_s=s, round=r) for r, s, t in times]
+    look = (
+        "const { data, layout } = document.getElementById('progress');"
+        "const drawn = data.flatMap(t => t.y).map(Math.log10), [low, high] = layout.yaxis.range;"
+        "document.title = [drawn.every(y => low < y && y < high), Math.min(...drawn)].join(' ');"
+    )
+    text = report([*again, *RECORDS[1:]], ENVIRONMENT)
+    shown = page(browser, text, tmp_path, look)
+    title = re.search("<title>(.*?)</title>", shown)
+    assert title is not None
+    inside, least = title[1].split()
+    assert (inside, float(least)) == ("true", pytest.approx(math.log10(2e3 / 1e6)))
+
+
+def test_the_report_shows_the_program_with_the_sizes_of_the_run() -> None:
+    environment = replace(ENVIRONMENT, options={**ENVIRONMENT.options, "sizes": {"C": 77}})
+    run = unpacked("run", report(RECORDS, environment))
+    assert "where C = 77, W = 112, H = 112, K = 3, M = 128" in run["program"]
+
+
+def unpacked(what: str, text: str) -> Any:
+    """Data that travels inside the report."""
+    packed = re.search(rf'id="{what}">([^<]*)<', text)
+    assert packed
+    return json.loads(zlib.decompress(base64.b64decode(packed[1])))
+
+
 def test_clicking_a_point_opens_how_it_was_made(browser: str, tmp_path: Path) -> None:
     chosen = next(r for r in RECORDS if isinstance(r.outcome, Measured) and r not in front(RECORDS))
     click = (
@@ -140,9 +174,7 @@ def test_the_file_reaches_for_nothing_outside_itself() -> None:
 
 def test_variants_of_a_form_share_their_derivation_in_the_file() -> None:
     text = report(RECORDS, ENVIRONMENT)
-    packed = re.search(r'id="details">([^<]*)<', text)
-    assert packed
-    details = json.loads(zlib.decompress(base64.b64decode(packed[1])))
+    details = unpacked("details", text)
     assert len(details["variants"]) == len(RECORDS)
     assert len(details["derivations"]) == len({r.variant.derivation for r in RECORDS})
     for record, shown in zip(RECORDS, details["variants"], strict=True):

@@ -63,13 +63,13 @@ FAMILIES = "naive,registers"
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("program") / "tiny.lift"
-    file.write_text(TEXT)
+    file.write_text(TEXT.replace("C = 4", "C = 32"))
     return file
 
 
 def arguments(file: Path, out: Path, device: Device) -> list[str]:
     given = ["--variants", str(VARIANTS), "--families", FAMILIES, "--out", str(out)]
-    return [str(file), *given, "--device", str(device.index)]
+    return [str(file), *given, "--set", "C=4", "--device", str(device.index)]
 
 
 @pytest.fixture(scope="module")
@@ -430,7 +430,7 @@ def test_mistakes_are_told_without_a_traceback(
     assert main([str(tmp_path / "none.lift")]) == 1
     assert main(["frnt", str(tmp_path)]) == 1
     small = ["--families", "naive", "--max-memory", "1KiB", "--out", str(tmp_path / "small")]
-    assert main([str(file), *small]) == 1
+    assert main([str(file), "--set", "C=4", *small]) == 1
     said = capsys.readouterr().err
     assert "did you mean 'front'" in said
     assert "inputs and output alone are 4.16 KiB" in said
@@ -469,6 +469,14 @@ def test_an_export_finds_the_device_by_itself_in_python(exported: Path, device: 
     assert ran.returncode == 0, ran.stderr
     assert re.search(r"ms, error \d", ran.stdout)
     assert f"{device.name} ({device.platform}): " in ran.stdout
+
+
+def test_an_export_shows_the_program_with_the_sizes_of_the_run(
+    file: Path, exported: Path, finished: Path
+) -> None:
+    assert "where C = 32, W = 8" in file.read_text()
+    assert TEXT.strip() in (exported / "README.md").read_text()
+    assert Run(finished).environment.program_run == TEXT
 
 
 def ran_in(

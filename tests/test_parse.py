@@ -67,6 +67,8 @@ from ir.build import (
     zip_,
 )
 from ir.interpret import evaluate
+from ir.read import read
+from ir.rebind import rebound
 from ir.terms import subterms
 
 CONV = """
@@ -119,6 +121,22 @@ def test_core_terms_hold_only_primitives_and_numbers() -> None:
 def test_set_rebinds_a_size() -> None:
     program = parse(CONV, set={"C": 5, "W": 20})
     assert program.params[2].var.type == Array(Array(Array(FLOAT, 5), 20), 112)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x : [float]C, y : [float](C + Q)) = x\nwhere Q = 2 * --\n  (C + 1), C = (4), -- end",
+        "f(x : [float]C, y : [float](C + Q)) = x where C = ?, -- Q = 5\nQ = C\n",
+        "f(x : [float]C, y : [float](C + Q)) = x -- where C = 2, Q = 3",
+        "f(x : [float]C, y : [float](C + Q)) = x where C = 3",
+    ],
+)
+def test_a_text_with_other_sizes_is_the_program_with_those_set(text: str) -> None:
+    for sizes in ({"C": 7, "Q": 9}, {"Q": 12}, {"C": 5}, {}):
+        if {"C", "Q"} <= sizes.keys() | {b.name.text for b in read(text).where}:
+            assert parse(rebound(text, sizes)) == parse(text, set=sizes)
+    assert rebound("f(x : [float]C) = x\nwhere C = 4\n", {"C": 5}).endswith("\nwhere C = 5\n")
 
 
 # ---- expressions
