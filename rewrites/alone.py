@@ -28,9 +28,15 @@ from rewrites.strategy import at, remembered, repeat, seq
 @remembered
 def one_each(params: frozenset[str], form: Strategy) -> Strategy:
     """Kernels in a normal form with one reduction each, which looks at its operands and no more."""
+    return seq(separate(params, form), kernels(carried))
+
+
+@remembered
+def separate(params: frozenset[str], form: Strategy) -> Strategy:
+    """Kernels in a normal form with one reduction each."""
     tidied = kernels(form)
     earlier = kernels(partial(_earlier, params))
-    return seq(form, store_operands(params), tidied, repeat(seq(earlier, tidied)), kernels(carried))
+    return seq(form, store_operands(params), tidied, repeat(seq(earlier, tidied)))
 
 
 def _earlier(params: frozenset[str], e: Expr) -> Rewritten:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ir.nat import ceil_div, named
-from ir.nodes import Expr, Let, Level, Map, Reduce, Store
-from ir.terms import children
+from ir.nodes import Expr, Let, Level, Map, Reduce
 from ir.typing import size_of
 from ir.views import is_view
 from rewrites.access import Index, NoAccess
@@ -25,7 +24,7 @@ from rewrites.products import products
 from rewrites.registers import Registers, in_blocks
 from rewrites.reshape import merge, sort, tile
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import has_reduction
+from rewrites.shape import has_reduction, own_terms
 from rewrites.shared import in_stages, staged, worth_sharing
 from rewrites.spine import body, inside, nest, nested
 from rewrites.strategy import (
@@ -103,15 +102,7 @@ def _laid(e: Expr) -> Dims:
 
 def _transforms(e: Expr) -> bool:
     """Whether a kernel transforms."""
-    return any(source(t, kind) for t in _own(e) for kind in (REAL, FORWARD, *BACK))
-
-
-def _own(e: Expr) -> Iterator[Expr]:
-    """The terms of a kernel; what is stored is made by another."""
-    if not isinstance(e, Store):
-        yield e
-        for c in children(e):
-            yield from _own(c)
+    return any(source(t, kind) for t in own_terms(e) for kind in (REAL, FORWARD, *BACK))
 
 
 def _outer(e: Expr) -> int:
@@ -145,7 +136,7 @@ def _row_named(e: Expr) -> Rewritten | None:
 
 def _transformed_back(e: Expr) -> Iterator[tuple[Expr, Expr]]:
     """The transforms back in a term, and of what."""
-    found = ((t, source(t, kind)) for t in _own(e) for kind in BACK)
+    found = ((t, source(t, kind)) for t in own_terms(e) for kind in BACK)
     yield from ((t, xs[0]) for t, xs in found if xs)
 
 

@@ -103,12 +103,13 @@ def constant_rows(e: Expr) -> tuple[Rows, Expr] | None:
 
 
 def sums_products(f: Lam) -> bool:
-    """(acc, (c, x)) -> acc + c * x"""
+    """(acc, (c, x)) -> acc + c * x, in any order"""
     found = opened(f, 0)
     if found is None:
         return False
     acc, c, x, body = found
-    return body == Binary("+", acc, Binary("*", c, x))
+    products = (Binary("*", c, x), Binary("*", x, c))
+    return any(body in (Binary("+", acc, p), Binary("+", p, acc)) for p in products)
 
 
 def _numbers(row: Expr) -> tuple[float, ...]:

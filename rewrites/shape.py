@@ -2,6 +2,7 @@
 
 # key: e term, f function, op operator, u unit
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ir.nat import Size
@@ -187,6 +188,14 @@ def has_reduction(e: Expr) -> bool:
     if isinstance(e, Store):
         return False
     return isinstance(e, Reduce | ReduceSeq) or any(map(has_reduction, children(e)))
+
+
+def own_terms(e: Expr) -> Iterator[Expr]:
+    """The terms of a kernel; what is stored is made by another."""
+    if not isinstance(e, Store):
+        yield e
+        for c in children(e):
+            yield from own_terms(c)
 
 
 @once

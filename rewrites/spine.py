@@ -2,7 +2,7 @@
 
 # key: e term, s strategy, n depth
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ir.nodes import (
@@ -133,12 +133,20 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
 
 def kernels(s: Strategy) -> Strategy:
     """s on the program's result and on everything stored for it, outside first; on all or none."""
+    return _kernels(lambda stored: seq(s, stored))
 
+
+def kernels_inside_out(s: Strategy) -> Strategy:
+    """The same for everything stored before what reads it: s is not asked of what it stores."""
+    return _kernels(lambda stored: seq(stored, s))
+
+
+def _kernels(both: Callable[[Strategy], Strategy]) -> Strategy:
     known: dict[Expr, Rewritten | None] = {}  # what is read in two places is made once
 
     def run(e: Expr) -> Rewritten | None:
         if e not in known:
-            known[e] = seq(s, stored)(e)
+            known[e] = both(stored)(e)
         return known[e]
 
     def stored(e: Expr) -> Rewritten | None:

@@ -16,28 +16,29 @@ from ir.nodes import Expr, Map, Var, Zip
 from ir.terms import free
 from ir.types import FLOAT
 from ir.typing import elem_of, type_of
+from rewrites.alone import separate
 from rewrites.block import trips
 from rewrites.blocked import Blocked
+from rewrites.carried import carried
 from rewrites.dims import Dims, Refused, classify, reduction
-from rewrites.hoist import place_of_reduction
+from rewrites.epilogue import on_sums, sums_apart
 from rewrites.laws_complex import three_products
 from rewrites.laws_lower import store
 from rewrites.laws_map import fission, inline_view
 from rewrites.laws_matrix import sums_products
 from rewrites.laws_pad import fission_zip
 from rewrites.laws_product import fewer_blocks, round_product
-from rewrites.laws_reduce import release_init
 from rewrites.laws_zip import unused_part
 from rewrites.matrices import tidied, transform_kernel
-from rewrites.normal import flat, perfect
+from rewrites.normal import flat, normalise, perfect
 from rewrites.registers import Registers
 from rewrites.reshape import merge, sort, swap
-from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import bound, has_reduction, operator
+from rewrites.rule import Rewritten, Strategy, get
+from rewrites.shape import bound, operator
 from rewrites.spine import inside, nested
 from rewrites.strategy import at, attempt, child, everywhere, seq, skip
-from rewrites.transforms import before, products, stored_as
-from rewrites.wherever import wherever
+from rewrites.transforms import products, stored_as
+from rewrites.wherever import divided, wherever
 from rewrites.winograd import product_kernel
 
 
@@ -59,7 +60,11 @@ def strassen(params: frozenset[str], form: Strassen) -> Strategy:
         batch = min(1, len(dims.batch))
         return seq(_matrices(dims), inside(_lowered(form.levels, batch)))(e)
 
-    return seq(flat, run, wherever(partial(product_kernel, params, form.products)))
+    return seq(
+        separate(params, flat),
+        divided(run, seq(normalise, carried)),
+        wherever(partial(product_kernel, params, form.products)),
+    )
 
 
 def _matrices(dims: Dims) -> Strategy:
@@ -75,44 +80,7 @@ def _lowered(levels: int, batch: int) -> Strategy:
     made = seq(_matrix_product(batch, 2**levels), inside(_by_seven(levels, batch)))
     results = seq(made, transform_kernel(batch + 2, VO)) if levels else made
 
-    def run(e: Expr) -> Rewritten | None:
-        assert isinstance(e, Map)
-        if has_reduction(e.f.body):
-            return results(e)
-        return at(_sums_of(e), seq(store(), child(0, results)))(e)
-
-    return seq(_sums_apart(batch), run)
-
-
-def _sums_apart(batch: int) -> Strategy:
-    """map^n (f . reduce)  becomes  map^n f . map^n (reduce from 0)"""
-
-    def innermost(e: Expr) -> Rewritten | None:
-        assert isinstance(e, Map)
-        place = place_of_reduction(e.f.body)
-        return None if place is None else attempt(at((0, 0, *place), release_init()))(e)
-
-    def apart(e: Expr) -> Rewritten | None:
-        assert isinstance(e, Map)
-        place = place_of_reduction(e.f.body)
-        return skip(e) if place in (None, ()) else before(place)(e)
-
-    def around(e: Expr) -> Rewritten | None:
-        assert isinstance(e, Map)
-        inner = e.f.body
-        done = isinstance(inner, Map) and not has_reduction(inner.f.body)
-        return before(_sums_of(inner))(e) if done else skip(e)
-
-    n = batch + 1
-    return seq(nested(n, seq(innermost, apart)), *(nested(i, around) for i in reversed(range(n))))
-
-
-def _sums_of(e: Expr) -> Place:
-    """Where in a map the sums stand that it was divided from."""
-    assert isinstance(e, Map)
-    if not isinstance(e.xs, Zip):
-        return (1,)
-    return (1, next(i for i, part in enumerate(e.xs.parts) if has_reduction(part)))
+    return seq(sums_apart(batch + 2), on_sums(results))
 
 
 def _matrix_product(batch: int, parts: int) -> Strategy:

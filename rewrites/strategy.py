@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import ParamSpec, cast
 
-from ir.nodes import Expr, Lam
+from ir.nodes import Expr, Lam, Store
 from ir.terms import children, once, rebuild
 from rewrites.rule import Place, Rewritten, Step, Strategy, Use
 
@@ -178,9 +178,11 @@ def in_function(s: Strategy) -> Strategy:
 
 
 def place_where(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
-    """Where the outermost subterm that passes a test stands."""
+    """Where the outermost subterm that passes a test stands; what is stored is another kernel's."""
     if not isinstance(e, Lam) and test(e):
         return ()
+    if isinstance(e, Store):
+        return None
     for i, c in enumerate(children(e)):
         found = place_where(c, test)
         if found is not None:

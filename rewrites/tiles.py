@@ -3,7 +3,6 @@
 # key: e term, s strategy, m windows a tile, r window size
 
 from ir.nodes import Expr, Map, PadEdge, Slide
-from ir.terms import subterms
 from rewrites.dims import Refused
 from rewrites.laws_map import fuse_maps
 from rewrites.laws_pad import map_join
@@ -18,6 +17,7 @@ from rewrites.laws_slide import (
 )
 from rewrites.normal import perfect, simplify
 from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import own_terms
 from rewrites.spine import nested
 from rewrites.strategy import attempt, child, choice, repeat, seq, when
 
@@ -65,7 +65,7 @@ plain_slide: Strategy = seq(child(1, slide_map()), fuse_maps())
 
 def _slides_inside(e: Expr) -> bool:
     """Whether windows are of an array that has windows of its own."""
-    return isinstance(e, Map) and any(isinstance(t, Slide) for t in subterms(slide_of(e).xs))
+    return isinstance(e, Map) and any(isinstance(t, Slide) for t in own_terms(slide_of(e).xs))
 
 
 def tiles(depth: int, sizes: tuple[int, ...]) -> Strategy:

@@ -9,7 +9,7 @@ products of transformed data and transformed kernels.
 from collections.abc import Sequence
 
 from ir.nodes import Expr, Map, Pad, Reduce, Zip
-from ir.terms import children, free, subterms
+from ir.terms import children, free
 from ir.views import is_table
 from rewrites.dims import (
     Refused,
@@ -24,7 +24,7 @@ from rewrites.laws_view import transpose_inner
 from rewrites.normal import simplify
 from rewrites.reshape import merge, sort
 from rewrites.rule import Place, Rewritten, Strategy, get
-from rewrites.shape import bound, has_reduction, is_out_view
+from rewrites.shape import bound, has_reduction, is_out_view, own_terms
 from rewrites.spine import nested
 from rewrites.strategy import at, attempt, child, choice, place_where, seq, skip
 from rewrites.tiles import tiles
@@ -170,7 +170,7 @@ def _is_products(e: Expr) -> bool:
 
 
 def has_table(e: Expr) -> bool:
-    return any(map(is_table, subterms(e)))
+    return any(map(is_table, own_terms(e)))
 
 
 def transformed_part(e: Expr) -> Place | None:

@@ -1,18 +1,47 @@
-"""A family's own way for each kernel that it can lower; what is plain for the others."""
+"""A family's own way for each kernel that it can lower; what is plain, or another, for the rest."""
 
 # key: e term, s strategy, k kernel
+
+from collections.abc import Callable
 
 from ir.nodes import Expr
 from rewrites.dims import Refused
 from rewrites.naive import plain
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
-from rewrites.spine import kernels
+from rewrites.spine import kernels, kernels_inside_out
 from rewrites.unfolded import unfolded
 
 
 def wherever(s: Strategy) -> Strategy:
     """s on each kernel with a reduction, `plain` where s refuses it; refused where s does all."""
+    return _each(s, or_plain(_refuse), kernels, 0)
+
+
+def divided(s: Strategy, other: Strategy) -> Strategy:
+    """s, which makes several kernels of one, on each with a reduction; `other` on those without
+    and where s refuses; refused where s does all."""
+    return _each(s, other, kernels_inside_out, -1)
+
+
+def or_plain(s: Strategy) -> Strategy:
+    """s on a kernel with a reduction, what is plain where s refuses it, or where there is none."""
+
+    def run(k: Expr) -> Rewritten | None:
+        if not has_reduction(k):
+            return unfolded(k)
+        try:
+            return _done(s, k)
+        except Refused:
+            return plain(k)
+
+    return run
+
+
+def _each(
+    s: Strategy, other: Strategy, over: Callable[[Strategy], Strategy], reason: int
+) -> Strategy:
+    """`reason`: which kernel's is given, first or last: that of the results."""
 
     def run(e: Expr) -> Rewritten | None:
         refused: list[Refused] = []
@@ -20,21 +49,25 @@ def wherever(s: Strategy) -> Strategy:
 
         def kernel(k: Expr) -> Rewritten | None:
             if not has_reduction(k):
-                return unfolded(k)
+                return other(k)
             try:
                 done = _done(s, k)
             except Refused as why:
                 refused.append(why)
-                return plain(k)
+                return other(k)
             lowered.append(k)
             return done
 
-        done = kernels(kernel)(e)
+        done = over(kernel)(e)
         if refused and not lowered:
-            raise refused[0]
+            raise refused[reason]
         return done
 
     return run
+
+
+def _refuse(_: Expr) -> Rewritten | None:
+    raise Refused("no way but the plain one")
 
 
 def _done(s: Strategy, e: Expr) -> Rewritten:

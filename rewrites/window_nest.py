@@ -5,7 +5,6 @@
 from dataclasses import dataclass
 
 from ir.nodes import Expr, Slide
-from ir.terms import subterms
 from rewrites.dims import (
     Dims,
     Refused,
@@ -15,6 +14,7 @@ from rewrites.dims import (
     outermost_reductions,
     reduction,
 )
+from rewrites.shape import own_terms
 from rewrites.spine import nest
 
 
@@ -54,7 +54,7 @@ def windowed(e: Expr) -> Windowed:
             "expected several kernels for each window: to transform it takes longer than products"
             " with one; where nothing else is summed up, see the forms `elementwise`"
         )
-    slides = [t for i in dims.columns[lead:] for t in subterms(maps[i].xs) if isinstance(t, Slide)]
+    slides = [t for i in dims.columns[lead:] for t in own_terms(maps[i].xs) if isinstance(t, Slide)]
     sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
     if len(sizes) < d:
         raise Refused("expected windows along each dimension, of a size that is a number")

@@ -13,16 +13,20 @@ from functools import partial
 from ir.nat import Size, named
 from ir.nodes import Expr, Slide
 from rewrites.access import NoAccess
+from rewrites.alone import separate
 from rewrites.block import on_reduction
 from rewrites.blocked import Blocked
 from rewrites.blocked import kernel as blocked_kernel
+from rewrites.carried import carried
 from rewrites.dims import Refused
 from rewrites.elementwise import elementwise
+from rewrites.epilogue import or_apart
 from rewrites.fused import Fused, in_one_kernel, kernels_of
 from rewrites.laws_reduce import release_init
 from rewrites.laws_windows import by_windows
 from rewrites.matrices import tidied, transform_kernel
 from rewrites.normal import normalise
+from rewrites.prepare import Choices
 from rewrites.products import products, slid_along
 from rewrites.registers import Registers
 from rewrites.registers import kernel as registers_kernel
@@ -41,7 +45,7 @@ from rewrites.transforms import (
     transformed_tiles,
     two_stages,
 )
-from rewrites.wherever import wherever
+from rewrites.wherever import divided, or_plain, wherever
 from rewrites.window_nest import Windowed, windowed
 
 Products = Registers | Blocked | Fused
@@ -58,12 +62,25 @@ class Winograd:
 def winograd(params: frozenset[str], form: Winograd) -> Strategy:
     """Lower a program this way."""
 
-    def run(e: Expr) -> Rewritten | None:
-        if form.products is None:
-            return elementwise(form.m)(e)
-        return seq(_planes, partial(_lowered, params, form.m, form.products))(e)
+    made = form.products
+    if made is None:
+        return _transformed(params, elementwise(form.m), _otherwise(params, Registers(Choices())))
+    lowered = seq(_planes, partial(_lowered, params, form.m, made))
+    if isinstance(made, Fused):
+        one = Registers(Choices(panel=made.panel), made.level)
+        return _transformed(params, lowered, _otherwise(params, one))
+    others = wherever(partial(product_kernel, params, made))
+    return seq(_transformed(params, lowered, attempt(carried)), others)
 
-    return seq(normalise, run)
+
+def _transformed(params: frozenset[str], s: Strategy, other: Strategy) -> Strategy:
+    """s on each kernel that it can transform, `other` on others."""
+    return seq(separate(params, normalise), divided(or_apart(s), other))
+
+
+def _otherwise(params: frozenset[str], form: Registers) -> Strategy:
+    """A kernel that is not transformed, where nothing else lowers it."""
+    return or_plain(seq(carried, partial(registers_kernel, params, form)))
 
 
 def _planes(e: Expr) -> Rewritten | None:
@@ -91,7 +108,7 @@ def _stages(params: frozenset[str], form: Products, w: Windowed) -> Strategy:
     """The transforms and the products between them, lowered."""
     if isinstance(form, Fused):
         return _fused(form, w)
-    return seq(_stored(form.choices.panel, w), wherever(partial(product_kernel, params, form)))
+    return _stored(form.choices.panel, w)
 
 
 def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:

@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from test_winograd import CONV, DEPTHWISE, DILATED, PLAIN, SIGNAL, STENCIL, drawn
+from test_winograd import CONV, DEPTHWISE, DILATED, PLAIN, SIGNAL, STENCIL, agrees, drawn
 
 from codegen.compile import generate
 from codegen.plan import Role
@@ -49,6 +49,19 @@ def test_windows_alone_are_multiplied_element_by_element(
         assert all(param.const for param in p.params[:-1]) != bool(stored)
         out = session.build(made.plan, checking=True)(inputs)
         assert meant.agrees(out, lowering.derivation.rounding)
+
+
+RESIDUAL = """
+planes(w) = transpose(map(r -> transpose(r), w))
+residual(const taps : [[[float]4]3]3, image : [[[float]4]9]7, skip : [[[float]4]9]7) =
+  map((ws, ss) -> map((w, s) -> map((x, k, v) -> v + dot(flatten(x), flatten(k)),
+      zip(planes(w), planes(taps), s)), zip(ws, ss)),
+    zip(slide2d(3, 1, pad2d(1, 0.0, image)), skip))
+"""
+
+
+def test_what_is_added_to_each_result_may_differ(session: Session) -> None:
+    agrees(parse(RESIDUAL), "F2 elementwise", session)
 
 
 def elementwise(p: Program, m: int) -> Form:

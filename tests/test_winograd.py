@@ -362,17 +362,54 @@ def test_images_and_groups_may_have_kernels_of_their_own(
         assert multiplications(kernels[-2:-1]) == products * points
 
 
-EACH = """
+AROUND = {
+    "numbers of each image": """
 each(const weights : [[[[float]4]3]3]4, s : [float]2, t : [float]2, images : [[[[float]4]9]7]2) =
   map((image, b, c) -> map2d(w -> map(k -> c + b * dot(flatten(w), flatten(k)), weights),
       slide2d(3, 1, pad2d(1, 0.0, image))),
     zip(images, s, t))
-"""
+""",
+    "a number of each row": """
+rows(const weights : [[[[float]4]3]3]4, bias : [float]7, image : [[[float]4]9]7) =
+  map((ws, b) -> map(w -> map(k -> relu(b + dot(flatten(w), flatten(k))), weights), ws),
+    zip(slide2d(3, 1, pad2d(1, 0.0, image)), bias))
+""",
+    "a number of each result": """
+residual(const weights : [[[[float]4]3]3]4, image : [[[float]4]9]7, skip : [[[float]4]9]7) =
+  map((ws, ss) -> map((w, s) -> map((k, v) -> v + dot(flatten(w), flatten(k)),
+      zip(weights, s)), zip(ws, ss)),
+    zip(slide2d(3, 1, pad2d(1, 0.0, image)), skip))
+""",
+    "another convolution": """
+two(const a : [[[[float]3]3]3]4, const b : [[[[float]4]3]3]5, image : [[[float]3]9]7) =
+  let mid = map2d(w -> map(k -> relu(dot(flatten(w), flatten(k))), a),
+    slide2d(3, 1, pad2d(1, 0.0, image)))
+  map2d(w -> map(k -> dot(flatten(w), flatten(k)), b), slide2d(3, 1, pad2d(1, 0.0, mid)))
+""",
+    "largest of windows": """
+pooled(const weights : [[[[float]3]3]3]4, image : [[[float]3]18]10) =
+  let pool = map2d(w -> map(c -> reduce(0.0, (m, x) -> max(m, x), c), transpose(join(w))),
+    slide2d(2, 2, image))
+  map2d(w -> map(k -> dot(flatten(w), flatten(k)), weights), slide2d(3, 1, pool))
+""",
+}
 
 
-@pytest.mark.parametrize("name", ["F2 registers", "F4 blocked", "F4 fused", "F2 fused whole"])
-def test_images_may_have_numbers_of_their_own(name: str, session: Session) -> None:
-    p = parse(EACH)
+@pytest.mark.parametrize(
+    ("around", "name"),
+    [
+        *product(AROUND, ["F2 registers", "F2 fused"]),
+        ("numbers of each image", "F4 blocked"),
+        ("numbers of each image", "F2 fused whole"),
+    ],
+)
+def test_what_stands_around_a_convolution_may_be_anything(
+    around: str, name: str, session: Session
+) -> None:
+    agrees(parse(AROUND[around]), name, session)
+
+
+def agrees(p: Program, name: str, session: Session) -> None:
     lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
     (made,) = drawn(lowering, 1)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
