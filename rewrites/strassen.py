@@ -57,8 +57,7 @@ def strassen(params: frozenset[str], form: Strassen) -> Strategy:
         dims = classify(e)
         if not dims.rows or not dims.columns or len(trips(reduction(e))) != 1:
             raise Refused("expected a matrix product: rows, columns, and one sum for each pair")
-        batch = min(1, len(dims.batch))
-        return seq(_matrices(dims), inside(_lowered(form.levels, batch)))(e)
+        return seq(_matrices(dims), inside(_lowered(form.levels, len(dims.batch))))(e)
 
     return seq(
         separate(params, flat),
@@ -68,11 +67,13 @@ def strassen(params: frozenset[str], form: Strassen) -> Strategy:
 
 
 def _matrices(dims: Dims) -> Strategy:
-    """One map over each: batch, columns, rows."""
-    steps = [sort([*dims.batch, *dims.columns, *dims.rows])]
-    for n, group in enumerate(group for group in (dims.batch, dims.columns, dims.rows) if group):
-        steps += [merge(n) for _ in group[1:]]
-    return seq(*steps)
+    """One map over columns, and one over rows, inside those over the batch."""
+    n = len(dims.batch)
+    return seq(
+        sort([*dims.batch, *dims.columns, *dims.rows]),
+        *(merge(n) for _ in dims.columns[1:]),
+        *(merge(n + 1) for _ in dims.rows[1:]),
+    )
 
 
 def _lowered(levels: int, batch: int) -> Strategy:
@@ -116,7 +117,7 @@ def _by_seven(levels: int, batch: int) -> Strategy:
     if levels == 0:
         return _by_three(batch)
     if batch:
-        return seq(_cut_each(1, _cut), child(1, _stages(levels, 2)))
+        return seq(_cut_each(batch, _cut), child(1, _stages(levels, batch + 1)))
 
     def run(e: Expr) -> Rewritten | None:
         return seq(_cut, lambda e: at(products(e), _stages(levels, 1))(e))(e)
@@ -127,8 +128,8 @@ def _by_seven(levels: int, batch: int) -> Strategy:
 def _by_three(batch: int) -> Strategy:
     """Three products of real numbers, stored, of which complex numbers are made."""
     if batch:
-        seen = child(0, child(0, inline_view()))
-        return seq(_cut_each(1, _cut_parts), seen, child(1, _stages(1, 2)))
+        seen = at((0, 0) * batch, inline_view())
+        return seq(_cut_each(batch, _cut_parts), seen, child(1, _stages(1, batch + 1)))
     return seq(_cut_parts, child(0, _stages(1, 1)), inline_view())
 
 

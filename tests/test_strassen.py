@@ -89,6 +89,41 @@ def test_any_sides_batches_and_convolutions_are_products(
     right_everywhere(parse(text), form, 1, session)
 
 
+BATCHES = """
+batches(a : [[[[float]4]8]3]2, b : [[[[float]4]6]3]2) =
+  map((x, y) -> map((p, q) -> map(r -> map(c -> dot(r, c), q), p), zip(x, y)), zip(a, b))
+"""
+LAST = """
+last(a : [[float]8]8, b : [[float]8]4) =
+  map(r -> map(c -> reduce(0.0, (acc, (x, y)) -> y * x + acc, zip(r, c)), b), a)
+"""
+LAYERS = """
+layers(const a : [[float]8]8, const b : [[float]8]4, xs : [[float]8]10) =
+  let mid = map(x -> map(r -> relu(dot(r, x)), a), xs)
+  map(x -> map(r -> dot(r, x), b), mid)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "products"),
+    [
+        (BATCHES, 2 * 3 * 8 * 6 * 4 * 7 // 8),
+        (LAST, 8 * 8 * 4 * 7 // 8),
+        (LAYERS, 10 * (8 * 8 + 8 * 4) * 7 // 8),
+    ],
+    ids=["batches", "last", "layers"],
+)
+def test_each_product_of_a_program_is_one(text: str, products: int, session: Session) -> None:
+    """In a batch of any dimensions, added in any order, of what another product made."""
+    p = parse(text)
+    lowering = lower(p, "strassen", next(iter(forms(p, "strassen"))))
+    sizes = {"v": 2, "vi": 2, "vo": 2}
+    point = {name: sizes.get(name, 1) for name in lowering.program.free}
+    made = generate(bound(lowering.program, point))
+    assert multiplications(made.kernels) == products
+    right_everywhere(p, "once registers", 1, session)
+
+
 def test_what_is_no_matrix_product_is_refused_with_a_reason() -> None:
     p = parse(SUMS)
     for form in forms(p, "strassen"):
