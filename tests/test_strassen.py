@@ -98,7 +98,7 @@ last(a : [[float]8]8, b : [[float]8]4) =
   map(r -> map(c -> reduce(0.0, (acc, (x, y)) -> y * x + acc, zip(r, c)), b), a)
 """
 LAYERS = """
-layers(const a : [[float]8]8, const b : [[float]8]4, xs : [[float]8]10) =
+layers(const a : [[float]8]8, const b : [[float]8]4, xs : [[float]8]16) =
   let mid = map(x -> map(r -> relu(dot(r, x)), a), xs)
   map(x -> map(r -> dot(r, x), b), mid)
 """
@@ -109,7 +109,7 @@ layers(const a : [[float]8]8, const b : [[float]8]4, xs : [[float]8]10) =
     [
         (BATCHES, 2 * 3 * 8 * 6 * 4 * 7 // 8),
         (LAST, 8 * 8 * 4 * 7 // 8),
-        (LAYERS, 10 * (8 * 8 + 8 * 4) * 7 // 8),
+        (LAYERS, 16 * (8 * 8 + 8 * 4) * 7 // 8),
     ],
     ids=["batches", "last", "layers"],
 )
