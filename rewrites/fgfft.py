@@ -14,6 +14,7 @@ from ir.nodes import Expr, Let
 from ir.types import FLOAT, leaves
 from ir.typing import type_of
 from rewrites.access import NoAccess
+from rewrites.alone import separate
 from rewrites.dims import Refused
 from rewrites.fourier_kernels import Fine, kernel
 from rewrites.gather import Layout, stored_at
@@ -27,8 +28,9 @@ from rewrites.reshape import sort
 from rewrites.rule import Rewritten, Strategy
 from rewrites.shared import SHORT
 from rewrites.spectral import rows, spectra
-from rewrites.spine import inside, kernels, store_operands
+from rewrites.spine import inside, kernels
 from rewrites.strategy import child, exhaust, outermost, place_where, seq, skip, when
+from rewrites.wherever import divided
 
 Order = tuple[int, ...]
 
@@ -36,9 +38,8 @@ Order = tuple[int, ...]
 def fgfft(params: frozenset[str], form: Fine) -> Strategy:
     """Transforms of rows, products of spectra, and transforms back."""
     return seq(
-        normalise,
-        store_operands(params),
-        partial(_lowered, params, form),
+        separate(params, normalise),
+        divided(partial(_lowered, params, form), skip),
         kernels(partial(kernel, params, form)),
     )
 

@@ -35,6 +35,7 @@ from rewrites.strategy import (
     skip,
     when,
 )
+from rewrites.wherever import or_plain
 
 BACK = (TO_REAL, BACKWARD)
 
@@ -57,7 +58,7 @@ def kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         if form.products is None or not has_reduction(e):
             return plain(e)
         matrices = partial(_matrices, params, form.products)
-        return seq(perfect, nested_reductions, simplify, matrices)(e)
+        return or_plain(seq(perfect, nested_reductions, simplify, matrices))(e)
     return seq(perfect, simplify, partial(_rows, form.shared))(e)
 
 

@@ -4,12 +4,13 @@
 
 from collections.abc import Callable
 
-from ir.nodes import Expr
+from ir.nodes import Expr, MapPar
 from rewrites.dims import Refused
 from rewrites.naive import plain
 from rewrites.rule import Rewritten, Strategy
-from rewrites.shape import has_reduction
+from rewrites.shape import has_reduction, own_terms
 from rewrites.spine import kernels, kernels_inside_out
+from rewrites.strategy import skip
 from rewrites.unfolded import unfolded
 
 
@@ -22,6 +23,16 @@ def divided(s: Strategy, other: Strategy) -> Strategy:
     """s, which makes several kernels of one, on each with a reduction; `other` on those without
     and where s refuses; refused where s does all."""
     return _each(s, other, kernels_inside_out, -1)
+
+
+def remaining(s: Strategy) -> Strategy:
+    """s on each kernel that is not lowered yet, what is plain where s refuses it."""
+    other = or_plain(s)
+
+    def run(k: Expr) -> Rewritten | None:
+        return skip(k) if any(isinstance(t, MapPar) for t in own_terms(k)) else other(k)
+
+    return kernels(run)
 
 
 def or_plain(s: Strategy) -> Strategy:

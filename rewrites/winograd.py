@@ -45,7 +45,7 @@ from rewrites.transforms import (
     transformed_tiles,
     two_stages,
 )
-from rewrites.wherever import divided, or_plain, wherever
+from rewrites.wherever import divided, remaining, wherever
 from rewrites.window_nest import Windowed, windowed
 
 Products = Registers | Blocked | Fused
@@ -64,23 +64,23 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
 
     made = form.products
     if made is None:
-        return _transformed(params, elementwise(form.m), _otherwise(params, Registers(Choices())))
+        return seq(_transformed(params, elementwise(form.m)), _rest(params, Registers(Choices())))
     lowered = seq(_planes, partial(_lowered, params, form.m, made))
     if isinstance(made, Fused):
         one = Registers(Choices(panel=made.panel), made.level)
-        return _transformed(params, lowered, _otherwise(params, one))
+        return seq(_transformed(params, lowered), _rest(params, one))
     others = wherever(partial(product_kernel, params, made))
-    return seq(_transformed(params, lowered, attempt(carried)), others)
+    return seq(_transformed(params, lowered), others)
 
 
-def _transformed(params: frozenset[str], s: Strategy, other: Strategy) -> Strategy:
-    """s on each kernel that it can transform, `other` on others."""
-    return seq(separate(params, normalise), divided(or_apart(s), other))
+def _transformed(params: frozenset[str], s: Strategy) -> Strategy:
+    """s on each kernel that it can transform."""
+    return seq(separate(params, normalise), divided(or_apart(s), attempt(carried)))
 
 
-def _otherwise(params: frozenset[str], form: Registers) -> Strategy:
-    """A kernel that is not transformed, where nothing else lowers it."""
-    return or_plain(seq(carried, partial(registers_kernel, params, form)))
+def _rest(params: frozenset[str], form: Registers) -> Strategy:
+    """What is not transformed, where all that is has been lowered."""
+    return remaining(partial(registers_kernel, params, form))
 
 
 def _planes(e: Expr) -> Rewritten | None:

@@ -25,6 +25,7 @@ from ir.nodes import Program
 from ir.parse import parse
 from rewrites.dims import Refused
 from rewrites.families import Lowering, first, forms, lower
+from rewrites.laws_rows import by_rows
 from rewrites.small import small_values
 
 CONV = """
@@ -105,6 +106,40 @@ def test_groups_of_channels_have_kernels_of_their_own(session: Session, family: 
     made = generated(found, block_size=2, num_blocks=3, k=1, tr=1, tx=2, v=2)
     rows = next(b for b in made.plan.buffers if b.role is Role.TEMPORARY)
     assert prod(rows.shape) == 7 * 4 * 5 * 2
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    assert expected(p, inputs).agrees(out, found.derivation.rounding)
+
+
+SEVERAL = {
+    "two": """
+two(const a : [[[[float]2]3]3]4, const b : [[[[float]4]3]3]2, image : [[[float]2]6]5) =
+  let mid = map2d(w -> map(k -> relu(dot(flatten(w), flatten(k))), a),
+    slide2d(3, 1, pad2d(1, 0.0, image)))
+  map2d(w -> map(k -> dot(flatten(w), flatten(k)), b), slide2d(3, 1, pad2d(1, 0.0, mid)))
+""",
+    "pooled": """
+pooled(const weights : [[[[float]3]3]3]4, image : [[[float]3]12]10) =
+  let pool = map2d(w -> map(c -> reduce(0.0, (m, x) -> max(m, x), c), transpose(join(w))),
+    slide2d(2, 2, image))
+  map2d(w -> map(k -> dot(flatten(w), flatten(k)), weights), slide2d(3, 1, pool))
+""",
+}
+
+
+@pytest.mark.parametrize(("family", "form"), [("fgfft", ""), ("fgfft", "registers")])
+@pytest.mark.parametrize(("name", "spectra"), [("two", 2), ("pooled", 1)])
+def test_each_convolution_of_a_program_is_transformed(
+    session: Session, family: str, form: str, name: str, spectra: int
+) -> None:
+    """What another kernel makes is read as any input is; a maximum is made as it is written."""
+    p = parse(SEVERAL[name])
+    found = next(lower(p, family, f) for f in forms(p, family) if f.name == form)
+    assert sum(step.rule == by_rows for step in found.derivation.steps) == spectra
+    values = small_values([found.program.body], Random(1))
+    assert values is not None
+    made = generated(found, **values)
+    assert not any(prove(k).failures for k in made.kernels)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1, False).items()}
     out = session.build(made.plan, checking=True)(inputs)
     assert expected(p, inputs).agrees(out, found.derivation.rounding)
