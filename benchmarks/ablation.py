@@ -13,8 +13,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from layers import device_here
-
 from codegen.compile import Generated, generate
 from codegen.footprint import footprint
 from codegen.plan import Plan
@@ -29,7 +27,7 @@ from explore.options import Options
 from explore.point import settled
 from explore.records import Failed, Record, Variant
 from explore.run import Run, Source, device_pool
-from explore.target import profile_of
+from explore.target import device_of, profile_of
 from explore.worker import Pool
 from ir.errors import Unsupported, UserError
 from ir.nodes import Program
@@ -118,7 +116,7 @@ def _program(run: Run) -> Program:
 def _measured(run: Run, program: Program, record: Record) -> Iterator[Cost]:
     environment = run.environment
     options = Options.from_json(environment.options)
-    device = device_here(environment)
+    device = device_of(environment)
     made = {part: _made(program, record, part, profile_of(device)) for part in PARTS}
     with ExitStack() as stack:
         worker = device_pool(stack, run.folder, program, options, device)

@@ -36,9 +36,9 @@ from explore.options import Options
 from explore.plot import plot_front
 from explore.point import lowered_at
 from explore.records import Measured, Record
-from explore.run import Run, Source, Target, resume, start
+from explore.run import Run, Source, resume, start
 from explore.space import points
-from explore.target import profile_of
+from explore.target import Target, profile_of
 from explore.units import parse_seconds, show_bytes, show_time
 from ir.errors import UserError
 from ir.nodes import Program

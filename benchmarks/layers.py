@@ -24,15 +24,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codegen.devices import Device, choose
-from explore.environment import Environment
+from codegen.devices import choose
 from explore.front import usable
 from explore.options import Options
 from explore.peers import KNOWN, Duel, duel, spread
 from explore.records import Record, latest
 from explore.reference import stored_reference
-from explore.run import Run, Source, Target, device_of, device_pool, resume, start
-from explore.target import profile_of
+from explore.run import Run, Source, device_pool, resume, start
+from explore.target import Target, device_of, profile_of
 from explore.units import parse_seconds, show_bytes, show_time
 from explore.work import least_bytes
 from ir.errors import UserError
@@ -142,7 +141,7 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
     best = ours(records)
     options = Options.from_json(environment.options)
     program = Source(environment.program, layer.name).program(options)
-    device = device_here(environment)
+    device = device_of(environment)
     with ExitStack() as stack:
         worker = device_pool(stack, run.folder, program, options, device)
         file = stored_reference(program, options.seed, run.folder)
@@ -168,14 +167,6 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
         len(latest(records)),
         seconds,
     )
-
-
-def device_here(environment: Environment) -> Device:
-    """The device of a run."""
-    found = device_of(environment)
-    if found is None:
-        raise UserError(f"{environment.where} is not here: the run was made on it")
-    return found
 
 
 def ours(records: Sequence[Record]) -> list[Record]:

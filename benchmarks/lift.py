@@ -10,7 +10,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from layers import arguments, device_here, explored, heading, layers
+from layers import arguments, explored, heading, layers
 
 from explore.front import pick
 from explore.measure import Again
@@ -18,6 +18,7 @@ from explore.options import Options
 from explore.peers import spread
 from explore.records import Failed
 from explore.run import Run, Source, device_pool
+from explore.target import device_of
 from explore.units import show_time
 from ir.errors import UserError
 
@@ -31,7 +32,7 @@ def in_turns(run: Run, layer: str) -> dict[str, list[float]]:
     options = Options.from_json(environment.options)
     program = Source(environment.program, layer).program(options)
     with ExitStack() as stack:
-        worker = device_pool(stack, run.folder, program, options, device_here(environment))
+        worker = device_pool(stack, run.folder, program, options, device_of(environment))
         worker.submit(Again(tuple(r.variant.plan for r in best if r.variant.plan is not None)))
         (done,) = worker.results()
     if isinstance(done.result, Failed):

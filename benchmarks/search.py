@@ -20,7 +20,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from layers import device_here, layers
+from layers import layers
 
 from codegen.devices import choose
 from explore.front import pick
@@ -28,13 +28,14 @@ from explore.measure import Again
 from explore.options import Options
 from explore.records import Failed, Record
 from explore.replay import Replay, compare
-from explore.run import Run, Source, Target, device_pool, resume, start
-from explore.target import profile_of
+from explore.run import Run, Source, device_pool, resume, start
+from explore.target import Target, device_of, profile_of
 from explore.units import show_time
 from ir.command import add_set, sizes_of
 from ir.errors import UserError
 
 TURNS = 3  # of five passes each
+LEAST = 8  # variants that are ranked
 
 
 def strategies(given: argparse.Namespace) -> Iterator[str]:
@@ -70,11 +71,14 @@ def replayed(given: argparse.Namespace) -> Iterator[str]:
     """Strategies on what a run has stored."""
     first = [r for r in Run(Path(given.what)).records if r.round == 0]
     stored, seeds = Replay.of(first), range(given.seeds)
+    ran = sum(r.time_ns is not None for r in stored.records)
+    if not ran:
+        raise UserError(f"no variant of {given.what} ran to the end: there is nothing to look for")
     for count in sorted({50, 100, given.variants}):
         yield f"{len(first)} variants; the best of {count} over the best of all:"
         for how, several in compare(stored, seeds, count).items():
             yield f"{how}: {_spelled([ratio for ratio, _ in several])}"
-    for learned in (16, 50, 100, 200):
+    for learned in (n for n in (16, 50, 100, 200) if n + LEAST <= ran):
         ranked = [stored.rank_correlation(learned, seed) for seed in seeds]
         yield f"rank correlation after {learned} variants: {_spelled(ranked)}"
 
@@ -109,7 +113,7 @@ def in_turns(runs: Sequence[Run]) -> list[float]:
     plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
     times: list[list[float]] = [[] for _ in runs]
     with ExitStack() as stack:
-        worker = device_pool(stack, runs[0].folder, program, options, device_here(environment))
+        worker = device_pool(stack, runs[0].folder, program, options, device_of(environment))
         for _ in range(TURNS):
             worker.submit(Again(plans))
             (done,) = islice(worker.results(), 1)

@@ -19,14 +19,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     as_json = parser.parse_args(argv).json
     found = devices(fresh=True)
-    print(as_lines(found) if as_json else report(found))
+    print(as_lines(found) if as_json else report(found), end="" if as_json else "\n")
     return 0 if working(found) else 1
 
 
 def as_lines(found: Sequence[Device | Broken]) -> str:
     """One JSON object a line; a broken one has "works": false, a reason and advice."""
-    return "\n".join(
-        json.dumps({"works": isinstance(entry, Device), **asdict(entry)}) for entry in found
+    return "".join(
+        json.dumps({"works": isinstance(entry, Device), **asdict(entry)}) + "\n" for entry in found
     )
 
 

@@ -11,18 +11,17 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from explore.units import parse_bytes, parse_seconds
+from explore.arguments import count, duration, limit, names, objectives, seed, size
 from ir.command import add_set, guard, sizes_of
 from ir.errors import UserError
 
 if TYPE_CHECKING:
     from constraints.devices import Limit
-    from explore.front import Objective
-    from explore.run import Run, Target
+    from explore.run import Run
+    from explore.target import Target
 
-T = TypeVar("T")
 INTERRUPTED = 130
 
 
@@ -74,46 +73,56 @@ def _start(argv: list[str]) -> int:
     _refuse_unknown(argv)
     parser = _parser("", __doc__ or "")
     parser.add_argument("program", type=Path, metavar="PROGRAM.lift")
-    parser.add_argument("--variants", type=_count, default=1000, metavar="N")
+    parser.add_argument("--variants", type=count, default=1000, metavar="N")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--device", metavar="D", help="a number, part of a name, gpu or cpu")
     where.add_argument("--profile", metavar="NAME", help="for a device that is not here")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     add_set(parser)
-    parser.add_argument("--families", metavar="A,B", help="only these")
+    parser.add_argument(
+        "--families", type=names, action="extend", default=[], metavar="A,B", help="only these"
+    )
     parser.add_argument(
         "--limit",
-        type=_limit,
+        type=limit,
         action="append",
         default=[],
         metavar="NAME=N",
         help="a number of the device, replaced; several as group_dims=256,256,64",
     )
     parser.add_argument("--domain", choices=("io-optimal",), help="narrow all parameters")
-    parser.add_argument("--max-memory", type=_bytes, metavar="64MiB")
+    parser.add_argument("--max-memory", type=size, metavar="64MiB")
     parser.add_argument("--max-error", type=float, default=1e-4, metavar="E")
-    parser.add_argument("--time-limit", type=_seconds, metavar="10m")
-    parser.add_argument("--jobs", type=_count, metavar="N", help="processes that build")
+    parser.add_argument("--time-limit", type=duration, metavar="10m")
+    parser.add_argument("--jobs", type=count, metavar="N", help="processes that build")
     parser.add_argument("--strategy", choices=("guided", "random"), default="guided")
     parser.add_argument("--out", type=Path, metavar="RUN", help="the folder, runs/NAME by default")
-    parser.add_argument("--against", metavar="torch", help="measure a peer in the same run")
+    parser.add_argument(
+        "--against",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="torch",
+        help="measure a peer in the same run; several as torch,clblast",
+    )
     given = parser.parse_args(argv)
 
     from explore.lowering import family_named
     from explore.options import Options
+    from explore.peers import peer_named
     from explore.run import Source, new_folder, start
 
     options = Options(
         variants=given.variants,
         seed=given.seed,
-        families=tuple(map(family_named, _listed(given.families))),
+        families=tuple(dict.fromkeys(map(family_named, given.families))),
         max_memory=given.max_memory,
         domain=given.domain,
         max_error=given.max_error,
         time_limit_s=given.time_limit,
         jobs=given.jobs,
         strategy=given.strategy,
-        against=_peers(given.against),
+        against=tuple(dict.fromkeys(map(peer_named, given.against))),
         sizes=tuple(sorted(sizes_of(given).items())),
         limits=tuple(sorted(dict(given.limit).items())),
     )
@@ -147,15 +156,13 @@ def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
 
 
 def _target(device: str | None, profile: str | None, limits: "Iterable[Limit]") -> "Target":
+    from codegen.devices import choose
     from constraints.devices import profile as named
     from constraints.devices import with_overrides
-    from explore.run import Target
+    from explore.target import Target, profile_of
 
     if profile is not None:
         return Target(with_overrides(named(profile), limits), None)
-    from codegen.devices import choose
-    from explore.target import profile_of
-
     found = choose(device)
     return Target(with_overrides(profile_of(found), limits), found)
 
@@ -169,29 +176,13 @@ def _read(file: Path) -> str:
         raise UserError(f"cannot read {file}: expected UTF-8 text") from None
 
 
-def _listed(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
-
-
-def _peers(text: str | None) -> tuple[str, ...]:
-    from explore.peers import peer_named
-
-    return tuple(map(peer_named, _listed(text)))
-
-
 # ---- looking
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--max-memory", type=_bytes, metavar="M")
-    parser.add_argument("--max-time", type=_seconds, metavar="T")
+    parser.add_argument("--max-memory", type=size, metavar="M")
+    parser.add_argument("--max-time", type=duration, metavar="T")
     parser.add_argument("--max-error", type=float, metavar="E")
-
-
-def _objectives(text: str) -> "tuple[Objective, ...]":
-    from explore.front import objectives
-
-    return _told(lambda names: objectives(names.split(",")), text)
 
 
 def _front(argv: list[str]) -> int:
@@ -200,7 +191,7 @@ def _front(argv: list[str]) -> int:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a .png, .svg or .pdf")
     parser.add_argument(
         "--over",
-        type=_objectives,
+        type=objectives,
         default="time,memory",
         metavar="time,memory,error",
         help="what a point must be best in, given the others (workspace too)",
@@ -248,7 +239,7 @@ def _pick(argv: list[str]) -> int:
 
 def _compare(argv: list[str]) -> int:
     parser = _of_run("compare", "Measure a peer beside the best variant.")
-    parser.add_argument("--against", required=True, metavar="torch")
+    parser.add_argument("--against", type=names, action="extend", required=True, metavar="torch")
     parser.add_argument("--json", action="store_true")
     from explore.commands import compare
 
@@ -271,36 +262,6 @@ def _devices(argv: list[str]) -> int:
     from codegen.doctor import main as doctor
 
     return doctor(argv)
-
-
-# ---- values of options
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
-    return int(text)
-
-
-def _bytes(text: str) -> int:
-    return _told(parse_bytes, text)
-
-
-def _limit(text: str) -> "Limit":
-    from constraints.devices import limit
-
-    return _told(limit, text)
-
-
-def _seconds(text: str) -> float:
-    return _told(parse_seconds, text)
-
-
-def _told(parse: Callable[[str], T], text: str) -> T:
-    try:
-        return parse(text)
-    except UserError as error:
-        raise argparse.ArgumentTypeError(error.message) from None
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The Python side: explore a program, compile one variant of it, call it on arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from explore.options import Options, demand_whole
 from explore.peers import peer_named
 from explore.point import lowered_at
 from explore.records import Record
-from explore.run import Run, Source, Target, device_of, new_folder, start
+from explore.run import Run, Source, new_folder, start
 from explore.search import Strategy
-from explore.target import profile_of
+from explore.target import Target, device_of, profile_of
 from explore.units import parse_bytes, parse_seconds
 from ir.errors import UserError
 from ir.nodes import Program
@@ -43,13 +43,10 @@ class Compiled:
     def of(record: Record, environment: Environment) -> "Compiled":
         """A variant of a stored run, on the device of that run."""
         plan = record.variant.plan
-        device = device_of(environment)
         if plan is None:
             raise UserError(f"{record.variant.id} was never compiled: it failed before")
-        if device is None:
-            raise UserError(f"{environment.where} is not here: the run was made on it")
         names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
-        return Compiled(plan, open_device(device).build(plan), names, record)
+        return Compiled(plan, open_device(device_of(environment)).build(plan), names, record)
 
     def __call__(self, *arrays: Any, **by_name: Any) -> Any:
         """The output; a constant given once is kept."""
@@ -120,7 +117,7 @@ def explore(
         against=tuple(map(peer_named, _names("against", against))),
     )
     found = device_meant(device)
-    folder = new_folder(core.name) if out is None else Path(out)
+    folder = new_folder(core.name) if out is None else _folder(out)
     source = Source(show(core), core.name)
     run, _ = start(source, options, Target(profile_of(found), found), folder)
     return run
@@ -150,6 +147,12 @@ def device_meant(device: str | int | Device | None) -> Device:
 
 
 def _names(what: str, given: Sequence[str]) -> Sequence[str]:
-    if isinstance(given, str):
+    if isinstance(given, str) or not isinstance(given, Iterable):
         raise UserError(f"{what}: expected a list of names, found {given!r}")
-    return given
+    return tuple(map(str, given))
+
+
+def _folder(out: object) -> Path:
+    if not isinstance(out, str | Path):
+        raise UserError(f"out: expected the path of a folder, found {out!r}")
+    return Path(out)

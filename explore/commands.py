@@ -106,8 +106,9 @@ def _source(record: Record) -> str:
 def _constraints(run: Run, record: Record) -> list[str]:
     from explore.domain import narrowed
     from explore.options import Options
-    from explore.run import Source, target_again
+    from explore.run import Source
     from explore.space import constraints, lowered
+    from explore.target import target_again
 
     known = run.environment
     options = Options.from_json(known.options)
@@ -164,7 +165,7 @@ def compare(given: argparse.Namespace) -> int:
     """`explore compare RUN --against torch`"""
     from explore.compare import compare as measured
 
-    results = measured(given.run, tuple(given.against.split(",")))
+    results = measured(given.run, tuple(given.against))
     for result in results:
         print(json.dumps(result) if given.json else _compared(result))
     return 0

@@ -9,8 +9,9 @@ from explore.front import pick
 from explore.options import Options
 from explore.peers import duel, peer_named
 from explore.reference import stored_reference
-from explore.run import Source, device_of, device_pool
+from explore.run import Source, device_pool
 from explore.store import Store
+from explore.target import device_of
 from ir.errors import UserError
 
 
@@ -24,9 +25,7 @@ def compare(folder: Path, against: tuple[str, ...]) -> list[dict[str, Any]]:
     if known.options.get("profile"):
         raise UserError(f"{folder} ran on no device: there is nothing to compare")
     target = device_of(known)
-    if target is None:
-        raise UserError(f"{known.where} is not here: the run was made on it")
-    peers = tuple(map(peer_named, against))
+    peers = tuple(dict.fromkeys(map(peer_named, against)))
     best = pick(records)
     found = []
     with ExitStack() as stack:

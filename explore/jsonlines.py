@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from codegen.plan import Buffer, Kernel, Plan, Role
-from explore.records import Failed, Measured, Outcome, Predicted, Record, Step, Variant
+from explore.records import STAGES, Failed, Measured, Outcome, Predicted, Record, Step, Variant
 
 Json: TypeAlias = dict[str, Any]
 
@@ -44,9 +44,9 @@ def from_json(fields: Mapping[str, Any]) -> Record:
     return Record(
         _variant_from(fields),
         _outcome_from(fields),
-        fields["elapsed_s"],
-        fields["unix_s"],
-        fields["round"],
+        float(fields["elapsed_s"]),
+        float(fields["unix_s"]),
+        int(fields["round"]),
     )
 
 
@@ -136,11 +136,11 @@ def _outcome_from(fields: Mapping[str, Any]) -> Outcome:
     match fields["status"]:
         case "measured":
             return Measured(
-                time_ns=fields["time_ns"],
-                spread=fields["spread"],
-                error=fields["error"],
-                prepack_ns=fields["prepack_ns"],
-                build_ns=fields["build_ns"],
+                time_ns=float(fields["time_ns"]),
+                spread=float(fields["spread"]),
+                error=float(fields["error"]),
+                prepack_ns=float(fields["prepack_ns"]),
+                build_ns=float(fields["build_ns"]),
                 code_bytes=fields["code_bytes"],
                 runs_ns=tuple(fields["runs_ns"]),
                 kernels_ns=tuple(fields["kernels_ns"]),
@@ -148,14 +148,14 @@ def _outcome_from(fields: Mapping[str, Any]) -> Outcome:
             )
         case "failed":
             return Failed(
-                fields["stage"],
+                STAGES[STAGES.index(fields["stage"])],
                 fields["reason"],
                 fields["detail"],
                 fields["timed_out"],
                 fields["error"],
             )
         case "predicted":
-            return Predicted(fields["time_ns"])
+            return Predicted(float(fields["time_ns"]))
         case other:
             raise ValueError(f"a record has status {other!r}; expected {list(_STATUS.values())}")
 

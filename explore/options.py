@@ -35,7 +35,7 @@ class Options:
     def __post_init__(self) -> None:
         """Refuses what makes no sense, whoever asks for it."""
         demand_whole("variants", self.variants, least=1)
-        demand_whole("seed", self.seed)
+        demand_whole("seed", self.seed, least=0)
         if self.jobs is not None:
             demand_whole("jobs", self.jobs, least=1)
         if self.max_memory is not None:
@@ -43,9 +43,9 @@ class Options:
         if self.time_limit_s is not None:
             demand_positive("time_limit", self.time_limit_s, "seconds")
         demand_positive("max_error", self.max_error, "a relative error")
-        _demand_one("strategy", self.strategy, get_args(Strategy))
+        demand_one("strategy", self.strategy, get_args(Strategy))
         if self.domain is not None:
-            _demand_one("domain", self.domain, DOMAINS)
+            demand_one("domain", self.domain, DOMAINS)
 
     @property
     def workers(self) -> int:
@@ -62,9 +62,9 @@ class Options:
         """What `as_json` gave."""
         known = {f.name for f in fields(Options)}
         kept: dict[str, Any] = {name: value for name, value in stored.items() if name in known}
-        kept["families"] = tuple(kept["families"])
-        kept["against"] = tuple(kept["against"])
-        kept["sizes"] = tuple(sorted(kept["sizes"].items()))
+        kept["families"] = tuple(kept.get("families", ()))
+        kept["against"] = tuple(kept.get("against", ()))
+        kept["sizes"] = tuple(sorted(kept.get("sizes", {}).items()))
         limits = kept.get("limits", {})
         kept["limits"] = tuple(sorted((name, tuple(values)) for name, values in limits.items()))
         return Options(**kept)
@@ -84,7 +84,8 @@ def demand_positive(name: str, value: object, what: str) -> None:
     raise UserError(f"{name}: expected {what} over 0, found {value!r}")
 
 
-def _demand_one(name: str, value: object, known: Sequence[str]) -> None:
+def demand_one(name: str, value: object, known: Sequence[str]) -> None:
+    """A word that is none of those known is the user's mistake."""
     if value not in known:
         near = get_close_matches(str(value), known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -22,7 +22,7 @@ class Replay:
 
     @staticmethod
     def of(records: Sequence[Record]) -> "Replay":
-        return Replay(tuple(latest(records)))
+        return Replay(tuple(r for r in latest(records) if r.variant.derivation))
 
     def search(self, strategy: Strategy, seed: int, budget: int) -> Search:
         """As a run of that many variants would search."""

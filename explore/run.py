@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from codegen.devices import Device, choose, devices, working
-from constraints.devices import Profile, profile, with_overrides
+from codegen.devices import Device
 from explore.again import measure_again
 from explore.bounds import products
 from explore.candidates import candidates
@@ -22,7 +21,7 @@ from explore.front import Limits, by_id, front, pick
 from explore.loop import Loop, first_round
 from explore.measure import RUN_LIMIT, measure
 from explore.measure import setup_for as meter_setup
-from explore.options import Options, demand_positive
+from explore.options import Options, demand_one, demand_positive, demand_whole
 from explore.peers import measure_peers
 from explore.progress import Watch
 from explore.reads import moved_bytes
@@ -32,7 +31,7 @@ from explore.reference import demand_arrays, stored_reference
 from explore.report import write_report
 from explore.roofline import measured as roofline
 from explore.store import Store
-from explore.target import profile_of
+from explore.target import Target, target_again
 from explore.units import parse_bytes, parse_seconds
 from explore.variant import setup_for as builder_setup
 from explore.version import version
@@ -57,30 +56,6 @@ class Source:
     def program(self, options: Options) -> Program:
         """With the sizes of the run."""
         return demand_arrays(parse(self.text, self.name, dict(options.sizes)))
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a run is for: a device that is here, or the profile of one that is not."""
-
-    profile: Profile
-    device: Device | None
-
-    @property
-    def name(self) -> str:
-        return self.device.name if self.device else f"{self.profile.name} (profile)"
-
-    @property
-    def platform(self) -> str:
-        return self.device.platform if self.device else ""
-
-    @property
-    def driver(self) -> str:
-        return self.device.driver if self.device else "none: not run"
-
-    @property
-    def disturbed_by_builds(self) -> bool:
-        return self.device is not None and self.device.kind != "gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +95,10 @@ class Run:
         """A variant of the front, ready to be called on arrays."""
         from explore.api import Compiled  # here: it opens a device
 
+        demand_one("which", which, ("fastest", "smallest"))
         limits = limits_of(max_memory, max_time, max_error)
+        if not isinstance(id, str | None):
+            raise UserError(f"id: expected the name of a variant, found {id!r}")
         records = self.records
         record = by_id(records, id) if id else pick(records, which, limits)
         return Compiled.of(record, self.environment)
@@ -132,6 +110,10 @@ def limits_of(
     """Limits as people write them: `32MiB`, `1.5ms`; numbers are bytes and seconds."""
     memory = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
     seconds = parse_seconds(max_time) if isinstance(max_time, str) else max_time
+    if memory is not None:
+        demand_whole("max_memory", memory, least=0)
+    if seconds is not None:
+        demand_positive("max_time", seconds, "seconds")
     if max_error is not None:
         demand_positive("max_error", max_error, "a relative error")
     return Limits(memory, None if seconds is None else seconds * 1e9, max_error)
@@ -194,21 +176,6 @@ def resume(folder: Path) -> tuple[Run, bool]:
     now = environment_of(source, options, target)
     with Store.resume(folder, now) as store:
         return _explore(store, source.program(options), options, target)
-
-
-def target_again(stored: Environment, options: Options) -> Target:
-    """The device of a stored run, or another if it is not here: then resuming is refused."""
-    if name := stored.options.get("profile"):
-        return Target(with_overrides(profile(name), options.limits), None)
-    device = device_of(stored) or choose(None)
-    return Target(with_overrides(profile_of(device), options.limits), device)
-
-
-def device_of(stored: Environment) -> Device | None:
-    """The device that a run was made on, if it is here."""
-    meant = (stored.device, stored.platform, stored.driver)
-    here = working(devices())
-    return next((d for d in here if (d.name, d.platform, d.driver) == meant), None)
 
 
 def _explore(store: Store, program: Program, options: Options, target: Target) -> tuple[Run, bool]:

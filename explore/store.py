@@ -100,12 +100,8 @@ class Store:
     def environment(self) -> Environment:
         with _told(self.folder):
             row = self._connection.execute("SELECT json FROM environment").fetchone()
-        try:
+        with _readable(self.folder, "it does not say what was run"):
             return Environment.load(*row)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise UserError(
-                f"{self.folder / FILE} is damaged: it does not say what was run"
-            ) from None
 
     def append(self, records: Iterable[Record]) -> None:
         """Durable on return. The same variant and round again replaces what was there."""
@@ -119,7 +115,8 @@ class Store:
         """All of them, in the order they came, earlier rounds too."""
         sql = f"SELECT {', '.join(_COLUMNS)}, details FROM outcome ORDER BY seq"
         with _told(self.folder):
-            return [_record(row) for row in self._connection.execute(sql)]
+            rows = self._connection.execute(sql).fetchall()
+        return [_record(row, self.folder) for row in rows]
 
     def add_peers(self, peers: Sequence[Peer]) -> None:
         with _told(self.folder), self._connection:
@@ -131,7 +128,8 @@ class Store:
         """The last measurement of each."""
         with _told(self.folder):
             rows = self._connection.execute("SELECT json FROM peer ORDER BY rowid").fetchall()
-        found = [Peer(**json.loads(text)) for (text,) in rows]
+        with _readable(self.folder, "what it says of a peer is no measurement"):
+            found = [Peer(**json.loads(text)) for (text,) in rows]
         return list({peer.name: peer for peer in found}.values())
 
     def close(self) -> None:
@@ -192,10 +190,20 @@ def _row(record: Record) -> list[Any]:
     return [*columns, zlib.compress(json.dumps(fields, allow_nan=False).encode(), 3)]
 
 
-def _record(row: tuple[Any, ...]) -> Record:
+def _record(row: tuple[Any, ...], folder: Path) -> Record:
     fields = dict(zip(_COLUMNS, row[:-1], strict=True))
-    fields["parameters"] = json.loads(fields["parameters"])
-    return from_json({**fields, **json.loads(zlib.decompress(row[-1]))})
+    with _readable(folder, f"what it says of {fields['id']!r} is no outcome of a variant"):
+        fields["parameters"] = json.loads(fields["parameters"])
+        return from_json({**fields, **json.loads(zlib.decompress(row[-1]))})
+
+
+@contextmanager
+def _readable(folder: Path, otherwise: str) -> Iterator[None]:
+    """What is stored may have been changed by another hand."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, zlib.error) as error:
+        raise UserError(f"{folder / FILE} is damaged: {otherwise} ({error})") from error
 
 
 @contextmanager
@@ -214,8 +222,6 @@ def _told(folder: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise UserError(_explained(folder / FILE, error)) from error
-    except (zlib.error, json.JSONDecodeError, KeyError) as error:
-        raise UserError(f"{folder / FILE} is damaged: {error}") from error
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         what = "the disk is full" if full else error.strerror

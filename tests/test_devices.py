@@ -182,6 +182,15 @@ def test_the_listing_is_a_table_or_json() -> None:
     lines = [json.loads(line) for line in doctor.as_lines([CPU, BAD]).splitlines()]
     assert [line["works"] for line in lines] == [True, False]
     assert "pip install" in doctor.report([])
+    assert doctor.as_lines([]) == ""
+
+
+def test_without_a_device_there_is_no_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "devices", lambda fresh: [])
+    assert doctor.main(["--json"]) == 1
+    assert capsys.readouterr().out == ""
 
 
 def test_devices_says_whether_one_works(device: Device) -> None:

@@ -25,10 +25,10 @@ from explore.measure import Measure, measure, setup_for
 from explore.options import Options
 from explore.records import Failed, Measured
 from explore.reference import load_reference, stored_reference
-from explore.run import Run, Source, Target, start
+from explore.run import Run, Source, start
 from explore.space import Derived, Inapplicable, derive
 from explore.store import Store
-from explore.target import profile_of
+from explore.target import Target, profile_of
 from explore.tasks import Derive
 from explore.variant import Builder, Made, Task, builder, make
 from explore.worker import Pool

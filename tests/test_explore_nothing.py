@@ -1,7 +1,12 @@
-"""What a run says where little or nothing comes of it: no candidate, no result, a form lost."""
+"""What a run says where nothing comes of it, or of what is asked of it."""
 
 import os
 import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,10 +20,12 @@ from explore import run as runs
 from explore.__main__ import main
 from explore.nothing import none_ran
 from explore.options import Options
-from explore.records import Failed, Measured, Record
-from explore.run import Source, Target, resume, start
+from explore.records import Failed, Measured, Record, lost_form
+from explore.replay import Replay
+from explore.run import Run, Source, resume, start
 from explore.space import Derived, Inapplicable
 from explore.store import Store
+from explore.target import Target
 from explore.tasks import Derive
 from explore.variant import Builder, Made, Task
 from explore.workshop import work
@@ -173,3 +180,114 @@ def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resu
     monkeypatch.setattr(runs, "work", work)
     resume(tmp_path / "run")
     assert "left out" not in capsys.readouterr().err
+
+
+def test_a_lost_form_is_no_variant_to_look_for(tmp_path: Path) -> None:
+    lost = lost_form("naive", "", Failed("build", "worker died"), 0.0, 0.0)
+    tried = Record(variant(tile=2), Measured(1.0, 0.0, 1e-7))
+    assert Replay.of([lost, tried]).records == (tried,)
+
+
+@pytest.mark.parametrize("records", [[], [Record(variant(tile=2), Failed("build", "ptxas: no"))]])
+def test_a_run_without_times_is_not_replayed(records: list[Record], tmp_path: Path) -> None:
+    folder = stored(tmp_path / "run", *records)
+    replay = [sys.executable, str(ROOT / "benchmarks" / "search.py"), "replay", folder]
+    done = subprocess.run(replay, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ran to the end: there is nothing to look for" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# ---- what is asked for
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--seed", "-5"], "--seed: expected a number from 0, found '-5'"),
+        (["--families", ""], "--families: expected names with commas between, found ''"),
+        (["--families", "naive", "--against", ","], "--against: expected names"),
+    ],
+)
+def test_what_an_option_cannot_mean_is_bad_usage(
+    given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(MATMUL), *given])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_families_and_peers_given_one_by_one_are_all_meant(tmp_path: Path) -> None:
+    (tmp_path / "p.lift").write_text("p(xs : [float]8) = map(x -> 2.0 * x, xs)")
+    peers = ["--against", "torch", "--against", "clblast,torch"]
+    families = ["--families", "naive", "--families", "registers", "--variants", "2"]
+    out = ["--profile", "cpu", "--out", str(tmp_path / "run")]
+    assert main([str(tmp_path / "p.lift"), *families, *peers, *out]) == 0
+    options = Run(tmp_path / "run").environment.options
+    assert options["families"] == ["naive", "registers"]
+    assert options["against"] == ["torch", "clblast"]
+
+
+# ---- another driver
+
+
+def test_under_another_driver_a_run_is_neither_compared_nor_called(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = replace(
+        ENVIRONMENT,
+        device=device.name,
+        platform=device.platform,
+        driver="0.1",
+        options=Options().as_json() | {"file": "conv.lift", "profile": None},
+    )
+    with Store.create(tmp_path / "run", made) as store:
+        store.append([Record(variant(tile=2), Measured(1.0, 0.0, 1e-7))])
+    assert main(["compare", str(tmp_path / "run"), "--against", "torch"]) == 1
+    said = capsys.readouterr().err
+    assert f"has driver {device.driver} here, the run was made with driver 0.1" in said
+    assert "is not here" not in said
+    with pytest.raises(UserError, match=r"made with driver 0\.1"):
+        Run(tmp_path / "run").pick()
+
+
+def test_on_another_device_a_run_says_that_its_own_is_not_here(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "run", Record(variant(tile=2), Measured(1.0, 0.0, 1e-7)))
+    with pytest.raises(UserError, match="is not here: the run was made on it"):
+        Run(Path(folder)).pick()
+
+
+# ---- rows that another hand changed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update outcome set status = 'weird'",
+        "update outcome set time_ns = null",
+        "update outcome set time_ns = 'soon'",
+        "update outcome set parameters = '[]'",
+        "update outcome set status = 'failed', stage = 'lunch'",
+        "update outcome set details = 'no'",
+    ],
+)
+def test_a_row_that_is_no_outcome_is_said_to_be_damaged(
+    change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = Record(variant(tile=2), Measured(1.0, 0.0, 1e-7))
+    folder = stored(tmp_path / "run", record)
+    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as connection, connection:
+        connection.execute(change)
+    assert main(["front", folder]) == 1
+    said = capsys.readouterr().err
+    assert "is damaged" in said
+    assert record.variant.id in said
+
+
+def test_a_peer_that_is_no_measurement_is_said_to_be_damage(tmp_path: Path) -> None:
+    folder = stored(tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as connection, connection:
+        connection.execute("insert into peer values ('{}')")
+    with pytest.raises(UserError, match="damaged: what it says of a peer"):
+        _ = Run(Path(folder)).peers

@@ -35,10 +35,10 @@ from explore.reference import (
     relative_error,
     stored_reference,
 )
-from explore.run import Run, Source, Target, resume, start
+from explore.run import Run, Source, resume, start
 from explore.space import Derived, derive
 from explore.store import FILE, Store
-from explore.target import profile_of
+from explore.target import Target, profile_of
 from explore.tasks import Derive, tasks
 from explore.units import show_bytes
 from explore.variant import Task, builder, make
@@ -392,13 +392,18 @@ def test_the_python_interface(device: Device, tmp_path: Path) -> None:
         ({"variants": 0}, "variants: expected a whole number from 1, found 0"),
         ({"variants": "9"}, "variants: expected a whole number from 1, found '9'"),
         ({"strategy": "guide"}, "expected one of guided, random, found 'guide'; did you mean"),
-        ({"seed": 1.5}, "seed: expected a whole number, found 1.5"),
+        ({"seed": 1.5}, "seed: expected a whole number from 0, found 1.5"),
         ({"jobs": 0}, "jobs: expected a whole number from 1, found 0"),
         ({"max_memory": 0}, "max_memory: expected a whole number from 1, found 0"),
         ({"max_memory": "much"}, "expected a size such as 64MiB, found 'much'"),
         ({"max_error": float("nan")}, "max_error: expected a relative error over 0, found nan"),
         ({"time_limit": -1}, "time_limit: expected seconds over 0, found -1"),
         ({"families": "naive"}, "families: expected a list of names, found 'naive'"),
+        ({"families": 5}, "families: expected a list of names, found 5"),
+        ({"families": [5]}, "no family '5'"),
+        ({"against": 5}, "against: expected a list of names, found 5"),
+        ({"out": 5}, "out: expected the path of a folder, found 5"),
+        ({"seed": -5}, "seed: expected a whole number from 0, found -5"),
         ({"families": ["naif"]}, "no family 'naif'"),
         ({"against": ["nobody"]}, "no peer 'nobody'"),
         ({"device": "none such"}, "no device matches 'none such'"),
@@ -411,7 +416,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
     from explore import explore
 
     with pytest.raises(UserError, match=re.escape(said)):
-        explore(TEXT, **({"device": device} | asked), out=tmp_path / "none")
+        explore(TEXT, **({"device": device, "out": tmp_path / "none"} | asked))
     assert not (tmp_path / "none").exists()
 
 
