@@ -15,6 +15,7 @@ from ir.inputs import components, random_inputs
 from ir.interpret import evaluate
 from ir.nodes import Binary, Expr, Lit, Program, Unary
 from ir.terms import over, subterms
+from ir.types import INT
 from ir.typing import type_of
 
 Array = NDArray[Any]
@@ -95,15 +96,22 @@ def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
 
 
 def _sizes(e: Expr) -> Expr:
-    """The same of numbers without their signs."""
+    """The same of numbers without their signs. Whole numbers are exact, and may say which element
+    is meant: they lose theirs where they meet others."""
     match e:
-        case Binary("-", a, b):
-            return Binary("+", _sizes(a), _sizes(b))
+        case Binary() | Unary() | Lit() if type_of(e) == INT:
+            return e
+        case Binary(op, a, b):
+            return Binary("+" if op == "-" else op, _size(a), _size(b))
         case Unary("neg", a):
             return _sizes(a)
         case Lit(value, kind) if np.isfinite(value):
             return Lit(abs(value), kind)
     return over(_sizes, e)
+
+
+def _size(operand: Expr) -> Expr:
+    return Unary("abs", operand) if type_of(operand) == INT else _sizes(operand)
 
 
 def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:

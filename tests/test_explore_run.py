@@ -349,6 +349,19 @@ def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path)
     assert not found.agrees(found.output * np.nan, 1e9)
 
 
+def test_whole_numbers_lose_their_signs_only_where_others_meet_them() -> None:
+    """They may be places, of which a sum in place of a difference would make others."""
+    program = parse(
+        """flipped(xs : [float]11) =
+          let last = 12 - 2
+          map(x -> reduce(0.0, (a, i) -> a + x * (i - 5), generate(11, i -> i)),
+            reorder(i -> last - i, xs))"""
+    )
+    found = expected(program, {"xs": np.arange(11.0)})
+    assert np.array_equal(found.output, np.zeros(11))
+    assert found.scale == 10 * sum(abs(i - 5) for i in range(11))
+
+
 def sum_of(found: Expected) -> float:
     return max(1.0, float(np.abs(found.output).max()))
 
