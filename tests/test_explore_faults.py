@@ -115,7 +115,7 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_not_run_again_and_its_
     assert isinstance(derived, Derived)
     made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
     assert made.plan is not None
-    wrong = edited(made.plan, "biases[gid0]", "0.0f")
+    wrong = edited(made.plan, "expected[gid0]", "0.0f")
     worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))
     worker.submit(Measure(1, spinning(wrong), ceiling_ns=1.0))
     slow, failed = (done.result for done in worker.map([]))
