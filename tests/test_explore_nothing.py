@@ -18,7 +18,7 @@ from codegen.devices import Device
 from constraints.devices import profile
 from explore import run as runs
 from explore.__main__ import main
-from explore.nothing import none_ran
+from explore.nothing import no_candidate, none_ran
 from explore.options import Options
 from explore.records import Failed, Measured, Record, lost_form
 from explore.replay import Replay
@@ -89,15 +89,13 @@ def test_without_candidates_what_clashes_is_said(
     assert "no padding" not in said
 
 
-def test_families_that_do_not_apply_say_why_in_turn(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "p.lift").write_text("p(xs : [float]8) = map(x -> max(x, 0.0), xs)")
-    families = ["--families", "blocked,fgfft", "--profile", "cpu"]
-    assert main([str(tmp_path / "p.lift"), *families, "--out", str(tmp_path / "run")]) == 1
-    said = capsys.readouterr().err
-    assert "blocked: " in said
-    assert "fgfft: " in said
+def test_families_that_do_not_apply_say_why_in_turn() -> None:
+    """Of each its plainest form, that comes first."""
+    refused = [("lift", "no nest"), ("lift", "no padding"), ("fft", "no sum")]
+    results = [Inapplicable(family, reason, reason) for family, reason in refused]
+    said = "no variant satisfies the constraints: "
+    assert no_candidate(parse(LARGE), None, results) == f"{said}lift: no nest; fft: no sum"
+    assert no_candidate(parse(LARGE), None, results[:2]) == f"{said}no nest"
 
 
 # ---- all failed
