@@ -70,8 +70,8 @@ def _each(
             return done
 
         done = over(kernel)(e)
-        if refused and not lowered:
-            raise refused[reason]
+        if not lowered:
+            raise refused[reason] if refused else Refused("nothing is summed up: see naive")
         return done
 
     return run
