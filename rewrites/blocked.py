@@ -75,6 +75,8 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
 
 def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
     """A kernel whose rows and columns are these; a side that is missing has one element."""
+    if not dims.rows and not dims.columns:
+        raise Refused("each result has operands of its own: there is nothing for a group to share")
     if dims.rows and dims.columns:
         return partial(_in_tiles, params, form, dims)
     return seq(beside_one, partial(_in_tiles, params, form, dims.beside_one()))

@@ -3,6 +3,7 @@
 # key: n batch, c channels, m output channels, h image side, k kernel side, s step, p padding
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from random import Random
@@ -456,3 +457,13 @@ def test_numbers_other_than_floats_are_refused() -> None:
     for family in ("fgfft", "fft"):
         with pytest.raises(Refused, match="expected products of floats"):
             first(halves, family)
+
+
+def test_every_form_of_a_lone_row_is_lowered_or_refused() -> None:
+    """One kernel and one row: each product of spectra has numbers of its own."""
+    p = parse("row(const w : [float]3, xs : [float]98) = map(v -> dot(v, w), slide(3, 1, xs))")
+    made = {}
+    for form in forms(p, "fgfft"):
+        with suppress(Refused):
+            made[form.name] = lower(p, "fgfft", form)
+    assert {"", "registers", "blocked", "registers gauss"} <= set(made)
