@@ -2,15 +2,16 @@
 
 # key: e term, i index, k coefficient
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
+from ir.inputs import shape_of
 from ir.nat import Size
-from ir.nodes import At, Edge, Expr, Join, Map, Pad, PadEdge, Slide, Var
+from ir.nodes import At, Edge, Expr, Join, Map, Pad, PadEdge, Slide, Split, Var
 from ir.terms import lam
 from ir.types import Scalar, leaves
-from ir.typing import elem_of, size_of
-from rewrites.access import Affine, Index, NoAccess
+from ir.typing import elem_of, size_of, type_of
+from rewrites.access import Access, Affine, Index, NoAccess, index
 from rewrites.laws_view import swapped
 from rewrites.shape import crops, number
 
@@ -40,6 +41,34 @@ def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
     if at_level(level - 1, row, f) == row:
         return e
     return Map(lam("r", elem_of(e), lambda r: at_level(level - 1, r, f)), e)
+
+
+def unjoined(a: Access, sums: Sequence[Index]) -> Access:
+    """A dimension that sums count as the digits of a number do, as one for each: taps in a row."""
+    base, coordinates = a.base, list[Affine]()
+    for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
+        digits = _digits(c, sums, size)
+        base = at_level(len(coordinates), base, partial(_split, sizes=[i.size for i in digits]))
+        coordinates += map(index, digits) if digits else [c]
+    return Access(base, tuple(coordinates))
+
+
+def _digits(c: Affine, sums: Sequence[Index], size: int) -> list[Index]:
+    """The indices whose values are digits of a place in a dimension, the largest first."""
+    terms, n = sorted(c.terms, key=lambda term: -term[1]), 1
+    for i, k in reversed(terms):
+        if k != n or i not in sums:
+            return []
+        n *= i.size
+    whole = n == size and not c.constant and not c.loose
+    return [i for i, _ in terms] if whole and len(terms) > 1 else []
+
+
+def _split(xs: Expr, sizes: Sequence[int]) -> Expr:
+    """An array of so many arrays of so many …"""
+    for size in reversed(sizes[1:]):
+        xs = Split(size, xs)
+    return xs
 
 
 def _cells(xs: Expr, at: Affine, terms: list[tuple[Index, int]]) -> Expr:

@@ -15,18 +15,24 @@ from rewrites.access import NoAccess
 from rewrites.block import on_reduction
 from rewrites.dims import Refused
 from rewrites.fused import kernels_of
+from rewrites.laws_map import fuse_maps
+from rewrites.laws_pad import map_join
 from rewrites.laws_reduce import release_init
 from rewrites.laws_rows import uses
 from rewrites.laws_windows import by_windows
+from rewrites.laws_zip import unused_part
 from rewrites.matrices import transform_kernel
+from rewrites.normal import simplify
 from rewrites.products import Products, Rows, products, slid_along
 from rewrites.reshape import merge, sort
 from rewrites.rule import Rewritten, Strategy
+from rewrites.shape import has_windows
 from rewrites.spine import inside, nested
-from rewrites.strategy import at, attempt, choice, seq
+from rewrites.strategy import at, attempt, child, choice, seq
 from rewrites.tiles import tiles
 from rewrites.transforms import before, on_sum, outward, stored_as, summed
 from rewrites.transforms import products as multiplied
+from rewrites.window_nest import of_floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +59,9 @@ def elementwise(m: int) -> Strategy:
         n, sides = outer + kernels, (m,) * p.d
         return seq(
             sort([*p.planes, *p.kernels, *p.windows]),
-            *(merge(outer) for _ in p.kernels[1:]),
-            nested(n + p.d, on_reduction(attempt(release_init()))),
+            nested(outer + len(p.kernels) + p.d, on_reduction(attempt(release_init()))),
             inside(choice(by_windows(), _refuse)),
+            *(merge(outer) for _ in p.kernels[1:]),
             tiles(n, sides),
             nested(n + p.d, summed(p.d)),
             nested(n + p.d, on_sum(sides, p.sizes)),
@@ -79,10 +85,12 @@ def _planes(e: Expr) -> Planes:
         raise Refused(str(why)) from None
     found = slid_along(p)
     if not found:
-        raise Refused("windows of one place: each element is multiplied once for a kernel")
+        one = "windows of one place: each element is multiplied once for a kernel"
+        raise Refused(one if has_windows(e) else "expected windows that slide along an array")
     if len(found) > 2:
         raise Refused(f"windows along {len(found)} dimensions; expected one or two")
     _check(p, found)
+    of_floats(a.base for a in p.operands)
     windows = tuple(p.maps.index(r.w) for r in found)
     taps = uses(found[0].g.coordinates)
     kernels = tuple(n for n, i in enumerate(p.maps) if i in taps)
@@ -108,9 +116,19 @@ def _taps_stored(p: Planes) -> Strategy:
 
     def of_each(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
-        taps = stored_as(outward(1, p.d), transform_kernel(1, None))
+        made = choice(
+            seq(inside(_of_taps_alone), transform_kernel(2, None)), transform_kernel(1, None)
+        )
+        taps = stored_as(outward(1, p.d), made)
         return seq(before((*multiplied(e.f.body), 1, 1)), kernels_of(taps))(e)
 
     if p.kernels:
         return nested(len(p.planes), of_each)
     return nested(len(p.planes) + p.d, alone)
+
+
+_fused = seq(fuse_maps(), simplify)
+_of_taps_alone: Strategy = seq(
+    map_join(), child(0, seq(_fused, child(0, child(0, _fused)), unused_part())), simplify
+)
+"""map f (join (map (x -> map (y -> (x, y)) ys) …)), where f looks at y alone: without x"""

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from functools import partial
 
 from ir.nodes import Expr, Let
-from ir.types import FLOAT, leaves
-from ir.typing import type_of
 from rewrites.access import NoAccess
 from rewrites.alone import separate
 from rewrites.dims import Refused
@@ -31,6 +29,7 @@ from rewrites.spectral import rows, spectra
 from rewrites.spine import inside, kernels
 from rewrites.strategy import child, exhaust, outermost, place_where, seq, skip, when
 from rewrites.wherever import divided
+from rewrites.window_nest import of_floats
 
 Order = tuple[int, ...]
 
@@ -50,8 +49,7 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         r = rows_of(p)
     except NoAccess as why:
         raise Refused(str(why)) from None
-    if any(scalar != FLOAT for a in (r.x, r.g) for scalar in leaves(type_of(a.base))):
-        raise Refused("expected products of floats: transforms are of those alone")
+    of_floats(a.base for a in p.operands)
     if form.shared and r.length < 2 * SHORT:
         raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
     if form.regular and not slides_again(p, r):

@@ -11,7 +11,7 @@ from ir.nodes import Binary, Expr, Join, Lam, Lit, Map, Reduce, Split, Transpose
 from ir.terms import children, lam
 from ir.typing import elem_of, size_of, type_of
 from rewrites.access import Access, Affine, Env, Index, NoAccess, array, bind, index, read
-from rewrites.cells import widened
+from rewrites.cells import unjoined, widened
 from rewrites.dims import outermost_reductions
 from rewrites.rule import Place, get
 from rewrites.shape import fold_of
@@ -70,7 +70,8 @@ def _summed(
     fold = fold_of(f)
     term = fold.term if fold is not None and fold.op == "+" else None
     if isinstance(term, Binary) and term.op == "*":
-        return (*sums, i), (_cell(term.a, env), _cell(term.b, env))
+        sums = (*sums, i)
+        return sums, (unjoined(_cell(term.a, env), sums), unjoined(_cell(term.b, env), sums))
     raise NoAccess("expected a sum of products")
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from ir.nat import named
 from ir.nodes import Expr, Map, Var, Zip
 from ir.terms import free
-from ir.types import FLOAT
+from ir.types import FLOAT, leaves
 from ir.typing import elem_of, type_of
 from rewrites.alone import separate
 from rewrites.block import trips
@@ -168,7 +168,7 @@ def _why_not(e: Expr) -> str:
     parts = sums.xs.parts if isinstance(sums.xs, Zip) else ()
     if operator(sums.f) != "+":
         return "expected results that are added up: blocks' products are added and subtracted"
-    if type_of(sums) != FLOAT or any(elem_of(part) != FLOAT for part in parts):
+    if type_of(sums) != FLOAT or any({*leaves(elem_of(part))} != {FLOAT} for part in parts):
         return "expected floats: the law's error is known for them alone"
     if len(parts) != 2 or not sums_products(sums.f):
         return "expected each sum to be of products of two numbers, and nothing else"

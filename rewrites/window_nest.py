@@ -2,9 +2,12 @@
 
 # key: e term, d dimensions of windows
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ir.nodes import Expr, Slide
+from ir.types import FLOAT, leaves
+from ir.typing import type_of
 from rewrites.dims import (
     Dims,
     Refused,
@@ -58,6 +61,8 @@ def windowed(e: Expr) -> Windowed:
     sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
     if len(sizes) < d:
         raise Refused("expected windows along each dimension, of a size that is a number")
+    sums = reduction(e)
+    of_floats([sums, *operands(sums)])
     if max(sizes) == 1:
         raise Refused("windows of one place: each element is multiplied once for a kernel")
     if _levels(e) <= d:
@@ -66,6 +71,12 @@ def windowed(e: Expr) -> Windowed:
             " forms `elementwise`"
         )
     return Windowed(dims, len(dims.batch) + lead, _own(dims, e), sizes)
+
+
+def of_floats(parts: Iterable[Expr]) -> None:
+    """Refused where something else is among what is multiplied and summed up."""
+    if any(scalar != FLOAT for part in parts for scalar in leaves(type_of(part))):
+        raise Refused("expected products of floats: transforms are of those alone")
 
 
 def _levels(e: Expr) -> int:

@@ -7,6 +7,7 @@ is a matrix product for every point of the transform, and one more transform of 
 
 # key: e term, s strategy, m results a side
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,11 +24,13 @@ from rewrites.elementwise import elementwise
 from rewrites.epilogue import or_apart
 from rewrites.fused import Fused, in_one_kernel, kernels_of
 from rewrites.laws_reduce import release_init
+from rewrites.laws_rows import uses
 from rewrites.laws_windows import by_windows
 from rewrites.matrices import tidied, transform_kernel
 from rewrites.normal import normalise
 from rewrites.prepare import Choices
-from rewrites.products import products, slid_along
+from rewrites.products import Products as Sums
+from rewrites.products import Rows, products, slid_along
 from rewrites.registers import Registers
 from rewrites.registers import kernel as registers_kernel
 from rewrites.relaid import panels
@@ -90,13 +93,22 @@ def _planes(e: Expr) -> Rewritten | None:
         p = products(e)
     except NoAccess:
         return skip(e)
-    windows = [p.maps.index(r.w) for r in slid_along(p)]
+    found = slid_along(p)
+    windows = [p.maps.index(r.w) for r in found]
     stand = any(isinstance(nest(e)[n].xs, Slide) for n in windows)
-    if stand and not windowed(e).own:
+    if stand and not _holds_others(p, found) and not windowed(e).own:
         return skip(e)
     order = [*(n for n in range(len(p.maps)) if n not in windows), *windows]
     released = nested(len(order), on_reduction(attempt(release_init())))
     return attempt(seq(sort(order), released, inside(by_windows()), normalise))(e)
+
+
+def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
+    """Whether images, or whatever else windows are of alone, are counted inside of windows."""
+    ours = [r.w for r in found]
+    alone = uses(found[0].x.coordinates) - uses(found[0].g.coordinates)
+    reached = [i for i in p.maps if i in ours or i in alone]
+    return any(i not in ours for i in reached[-len(ours) :])
 
 
 def _lowered(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritten | None:

@@ -28,8 +28,19 @@ FIR = """
 fir(const g : [float]5, xs : [float]21) = map(w -> dot(w, g), slide(5, 1, pad(2, 1, 0.0, xs)))
 """
 RUNNING = "fir(g : [float]3, xs : [float]17) = map(w -> 1.0 + dot(g, w), slide(3, 1, xs))"
+MULTIPLIED = """
+planes(w) = transpose(map(r -> transpose(r), w))
+multiplied(const taps : [[[[float]3]3]3]4, image : [[[float]4]9]7) =
+  map2d(w -> join(map((x, ks) -> map(k -> dot(flatten(x), flatten(k)), ks),
+      zip(planes(w), taps))),
+    slide2d(3, 1, pad2d(1, 0.0, image)))
+"""
+FLAT = """
+flat(const taps : [[float]9]5, image : [[float]9]7) =
+  map2d(w -> map(k -> dot(flatten(w), k), taps), slide2d(3, 1, pad2d(1, 0.0, image)))
+"""
 SINGLES = [
-    DEPTHWISE, STENCIL, PLAIN, SIGNAL, FIR, RUNNING,
+    DEPTHWISE, STENCIL, PLAIN, SIGNAL, FIR, RUNNING, MULTIPLIED, FLAT,
     BATCHED.format(a=3, b=3, m=6), BATCHED.format(a=5, b=2, m=3), BATCHED.format(a=1, b=3, m=2),
 ]  # fmt: skip
 

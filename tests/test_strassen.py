@@ -182,6 +182,7 @@ def test_the_algorithms_are_proved_and_a_wrong_one_is_not() -> None:
 
 
 FOLDED = "f(a : [[{t}]8]8, b : [[{t}]8]8) = map(r -> map(c -> {sum}, b), a)"
+NESTED = "reduce(1.0, (acc, (x, h)) -> acc + (2.0 + dot(x, h)), zip(r, c))"
 FOLD = "reduce(0.0, (acc, (x, h)) -> {}, zip(r, c))"
 
 
@@ -192,6 +193,7 @@ FOLD = "reduce(0.0, (acc, (x, h)) -> {}, zip(r, c))"
         (FOLDED.format(t="float", sum=FOLD.format("acc - x * h")), "results that are added up"),
         (FOLDED.format(t="float", sum=FOLD.format("acc + relu(x * h)")), "products of two numbers"),
         (FOLDED.format(t="half", sum="dot(r, c)"), "expected floats"),
+        (FOLDED.format(t="[float]2", sum=NESTED), "products of two numbers"),
     ],
 )
 def test_the_reason_says_what_a_product_of_matrices_lacks(text: str, reason: str) -> None:

@@ -289,6 +289,11 @@ SIGNAL = """
 signal(const gs : [[float]3]4, xs : [float]20) =
   map(window -> map(g -> dot(window, g), gs), slide(3, 1, xs))
 """
+HALVES = """
+halves(const weights : [[[[half]3]3]3]4, image : [[[half]3]8]8) =
+  map2d(w -> map(k -> reduce(0.0, (acc, (x, h)) -> acc + x * h, zip(flatten(w), flatten(k))),
+      weights), slide2d(3, 1, image))
+"""
 USED_AGAIN = """
 again(const gs : [[[float]2]3]4, xs : [[float]2]20) =
   map(w -> map(g -> reduce(0.0, (acc, (x, h)) -> acc + dot(x, h) * at(0, at(0, w)), zip(w, g)), gs),
@@ -300,6 +305,7 @@ again(const gs : [[[float]2]3]4, xs : [[float]2]20) =
     ("text", "reason"),
     [
         (USED_AGAIN, "a transform is known for"),
+        (HALVES, "expected products of floats"),
         (DILATED, "a transform is known for"),
         (DEPTHWISE, "several kernels for each"),
         (STENCIL, "several kernels for each"),
@@ -379,6 +385,12 @@ residual(const weights : [[[[float]4]3]3]4, image : [[[float]4]9]7, skip : [[[fl
   map((ws, ss) -> map((w, s) -> map((k, v) -> v + dot(flatten(w), flatten(k)),
       zip(weights, s)), zip(ws, ss)),
     zip(slide2d(3, 1, pad2d(1, 0.0, image)), skip))
+""",
+    "images inside of windows": """
+inside(const weights : [[[[float]4]3]3]5, images : [[[[float]4]2]9]7) =
+  map2d(w -> map(part -> map(k -> dot(flatten(part), flatten(k)), weights),
+      transpose(map(r -> transpose(r), w))),
+    slide2d(3, 1, images))
 """,
     "another convolution": """
 two(const a : [[[[float]3]3]3]4, const b : [[[[float]4]3]3]5, image : [[[float]3]9]7) =
