@@ -116,7 +116,11 @@ TURNS = (
         "planes relaid vectors unrolled",
         {"kappa": 2, "omega": 144, "rho": 32, "sigma": 16, "theta": 14, "v": 2},
     ),
-    ("blocked", "mec flipped along", {"k": 16, "lx": 64, "ly": 2, "tc": 8, "tr": 2, "v": 2}),
+    (
+        "blocked",
+        "mec flipped along",
+        {"k": 16, "lx": 64, "ly": 2, "tc": 8, "tr": 2, "u": 1, "v": 2},
+    ),
 )
 
 

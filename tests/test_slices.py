@@ -54,7 +54,7 @@ def made(program: Program, form: str, point: dict[str, int]) -> Generated:
         (CONV, "relaid sliced ahead along", {"p": 4}),
         (CONV, "padded room relaid sliced ahead", {"p": 8, "k": 1}),
         (CONV, "sliced ahead flipped", {"ly": 2, "lx": 4}),
-        (CONV, "im2col relaid sliced", {"k": 4, "tc": 4}),
+        (CONV, "im2col relaid sliced", {"k": 4, "tc": 4, "u": 1}),
         (PRODUCT, "sliced ahead", {"p": 3, "k": 4}),
         (PRODUCT, "sliced flipped along", {"p": 4}),
         (LONGEST, "sliced", {"p": 3}),
