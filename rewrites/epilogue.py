@@ -2,16 +2,16 @@
 
 # key: e term, s strategy, n maps
 
-from ir.nodes import Expr, Map, Zip
+from ir.nodes import Expr, Map
 from rewrites.dims import Refused
 from rewrites.hoist import place_of_reduction
 from rewrites.laws_lower import store
 from rewrites.laws_reduce import release_init
-from rewrites.rule import Place, Rewritten, Strategy
+from rewrites.rule import Rewritten, Strategy
 from rewrites.shape import has_reduction
 from rewrites.spine import inside, nest, nested
 from rewrites.strategy import at, attempt, child, seq, skip
-from rewrites.transforms import before
+from rewrites.transforms import before, made, on_made
 
 
 def sums_apart(n: int) -> Strategy:
@@ -38,15 +38,7 @@ def _around(e: Expr) -> Rewritten | None:
     assert isinstance(e, Map)
     inner = e.f.body
     done = isinstance(inner, Map) and not has_reduction(inner.f.body)
-    return before(sums_of(inner))(e) if done else skip(e)
-
-
-def sums_of(e: Expr) -> Place:
-    """Where in a map the sums stand that it was divided from."""
-    assert isinstance(e, Map)
-    if not isinstance(e.xs, Zip):
-        return (1,)
-    return (1, next(i for i, part in enumerate(e.xs.parts) if has_reduction(part)))
+    return before(made(inner))(e) if done else skip(e)
 
 
 def on_sums(s: Strategy) -> Strategy:
@@ -56,7 +48,7 @@ def on_sums(s: Strategy) -> Strategy:
         assert isinstance(e, Map)
         if has_reduction(e.f.body):
             return s(e)
-        return at(sums_of(e), seq(store(), child(0, s)))(e)
+        return on_made(seq(store(), child(0, s)))(e)
 
     return inside(run)
 

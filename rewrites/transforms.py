@@ -238,7 +238,7 @@ def _kernels_before(e: Expr) -> Rewritten | None:
 
 
 def made(e: Expr) -> Place:
-    """Where the map of products stands, that a map of results reads."""
+    """Where the map of products or sums stands, that a map of results reads."""
     assert isinstance(e, Map)
     if not isinstance(e.xs, Zip):
         return (1,)

@@ -36,8 +36,8 @@ def _is_of_windows(e: Expr) -> bool:
             return False
         case Slide():
             return True
-        case Pad(l, r) | PadEdge(_, l, r) if isinstance(l, int) and isinstance(r, int):
-            return not is_crop(e) or any(map(_is_of_windows, children(e)))
+        case Pad(int(), int()) | PadEdge(_, int(), int()) if not is_crop(e):
+            return True
     return any(map(_is_of_windows, children(e)))
 
 
