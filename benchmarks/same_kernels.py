@@ -1,0 +1,106 @@
+"""Did a change alter what is generated? One line for each of some hundreds of variants of all
+families and examples: the number of points of its form, its derivation, and its OpenCL text.
+
+    python benchmarks/same_kernels.py > before.jsonl
+    python benchmarks/same_kernels.py --against before.jsonl
+
+Names and comments do not count: identifiers are numbered in the order in which they come.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+from codegen.compile import generate
+from constraints.devices import profile
+from explore.space import Derived, derive
+from explore.lowering import bound
+from explore.tasks import Derive
+from ir.errors import Unsupported
+from ir.parse import parse_file
+from rewrites.families import FAMILIES, forms
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PROFILES = ("cpu", "h200", "mali-g72")
+_TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|[A-Za-z_]\w*|\s+", re.DOTALL)
+
+
+def lines(forms_each: int, points: int, seed: int) -> Iterator[dict[str, object]]:
+    """A record for each variant, the same ones for the same seed."""
+    for path in sorted(EXAMPLES.glob("*.lift")):
+        program = parse_file(path)
+        for family in FAMILIES:
+            random = Random(f"{seed} {path.stem} {family}")
+            every = [form.name for form in forms(program, family)]
+            for name in sorted(random.sample(every, min(forms_each, len(every)))):
+                target = profile(random.choice(PROFILES))
+                found = derive(Derive(program, family, name, target, points, seed))
+                yield from _of_form(path.stem, family, name, found)
+
+
+def _of_form(
+    program: str, family: str, form: str, found: object
+) -> Iterator[dict[str, object]]:
+    key = f"{program} {family} [{form}]"
+    if not isinstance(found, Derived):
+        yield {"variant": key, "refused": True}
+        return
+    steps = _hash([(s.law, s.place) for s in found.steps])
+    for variant in found.variants[:2]:
+        values = dict(variant.parameters)
+        record: dict[str, object] = {"variant": f"{key} {values}", "id": variant.id}
+        record |= {"points": found.count, "steps": steps, "features": _hash(variant.features)}
+        try:
+            made = generate(bound(found.program, values))
+            record["text"] = _hash(without_names(made.plan.source))
+            record["memory"] = made.plan.memory_bytes
+        except Unsupported:
+            record["text"] = "unsupported"
+        yield record
+
+
+def without_names(text: str) -> str:
+    """OpenCL text with its identifiers numbered, without comments and white space."""
+    numbers: dict[str, str] = {}
+
+    def plain(found: re.Match[str]) -> str:
+        word = found.group()
+        if word[0].isspace() or word.startswith(("//", "/*")):
+            return " "
+        return numbers.setdefault(word, f"n{len(numbers)}")
+
+    return " ".join(_TOKEN.sub(plain, text).split())
+
+
+def _hash(thing: object) -> str:
+    return hashlib.sha256(repr(thing).encode()).hexdigest()[:16]
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--forms", type=int, default=4, help="forms of each family and program")
+    options.add_argument("--points", type=int, default=2, help="points of each form")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--against", type=Path, help="lines written before the change")
+    given = options.parse_args()
+    found = lines(given.forms, given.points, given.seed)
+    if given.against is None:
+        for line in found:
+            print(json.dumps(line), flush=True)
+        return 0
+    before = {r["variant"]: r for r in map(json.loads, given.against.read_text().splitlines())}
+    now = {r["variant"]: r for r in found}
+    changed = [key for key in before.keys() | now.keys() if before.get(key) != now.get(key)]
+    for key in sorted(map(str, changed))[:20]:
+        print(f"{key}\n  before {before.get(key)}\n  now    {now.get(key)}")
+    print(f"{len(now)} variants, {len(changed)} changed")
+    return 1 if changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
