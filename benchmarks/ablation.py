@@ -14,23 +14,23 @@ from itertools import islice
 from typing import Any
 
 from codegen.compile import Generated, generate
-from codegen.footprint import footprint
 from codegen.plan import Plan
-from codegen.prove import demand_proofs
-from codegen.tree import Space
+from codegen.proof.footprint import footprint
+from codegen.proof.prove import demand_proofs
+from codegen.tree.statements import Space
 from constraints.devices import Profile
-from constraints.infer import infer
-from explore.front import usable
-from explore.lowering import bound, lowering
-from explore.measure import Again, Measure
-from explore.options import Options
-from explore.point import settled
-from explore.records import Failed, Record, Variant
-from explore.run import Run, Source, device_pool
-from explore.target import device_of, profile_of
-from explore.worker import Pool
+from constraints.infer.infer import infer
+from explore.measure.measure_variant import Again, Measure
+from explore.results.front import usable
+from explore.results.options import Options
+from explore.results.records import Failed, Record, Variant
+from explore.run.run import Run, Source, device_pool
+from explore.run.target import device_of, profile_of
+from explore.space.legal_point import settled
+from explore.space.lowering import bound, lowering
+from explore.workers.pool import Pool
+from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
-from ir.nodes import Program
 
 Point = tuple[str, dict[str, int]]  # a form and its parameters
 Worker = Pool[Any, Any]

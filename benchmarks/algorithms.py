@@ -1,8 +1,8 @@
 """The tables of the papers whose algorithms these are, measured again, ours beside theirs.
 
-    python benchmarks/algorithms.py vgg     [--variants 200] [--device D] [--table FILE] [LAYER …]
-    python benchmarks/algorithms.py im2win  [--variants 100] [--device D] [--table FILE] [LAYER …]
-    python benchmarks/algorithms.py alexnet [--variants 200] [--device D] [--table FILE] [LAYER …]
+    python -m benchmarks.algorithms vgg     [--variants 200] [--device D] [--table FILE] [LAYER …]
+    python -m benchmarks.algorithms im2win  [--variants 100] [--device D] [--table FILE] [LAYER …]
+    python -m benchmarks.algorithms alexnet [--variants 200] [--device D] [--table FILE] [LAYER …]
 
 `vgg`: the nine layers of VGG-16 (Mogers et al. 2022, Table 3), fastest and smallest, and the front
 of layer 2 as a figure. `im2win`: the twelve layers of Lu et al. 2023 by each way to store windows,
@@ -22,26 +22,25 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ablation import PARTS, Cost, ablation
-from layers import Layer, heading, layers
-
-from codegen.devices import choose
+from benchmarks.ablation import PARTS, Cost, ablation
+from benchmarks.layers import Layer, heading, layers
+from codegen.runtime.devices import choose
 from constraints.devices import Profile
-from constraints.quantities import peak_at, quantities
-from explore.domain import narrowed
-from explore.front import pick
-from explore.lowering import lowering
-from explore.moved import least_traffic
-from explore.options import Options
-from explore.plot import plot_front
-from explore.point import lowered_at
-from explore.records import Measured, Record
-from explore.run import Run, Source, resume, start
-from explore.space import points
-from explore.target import Target, profile_of
-from explore.units import parse_seconds, show_bytes, show_time
+from constraints.quantities.quantities import peak_at, quantities
+from explore.report.plot import plot_front
+from explore.report.traffic_against_bounds import least_traffic
+from explore.results.front import pick
+from explore.results.options import Options
+from explore.results.records import Measured, Record
+from explore.results.units import parse_seconds, show_bytes, show_time
+from explore.run.run import Run, Source, resume, start
+from explore.run.target import Target, profile_of
+from explore.space.derive_form import points
+from explore.space.legal_point import lowered_at
+from explore.space.lowering import lowering
+from explore.space.search_domain import narrowed
+from ir.core.nodes import Program
 from ir.errors import UserError
-from ir.nodes import Program
 from ir.parse import parse_file
 
 METHODS = ("implicit-gemm", "im2col", "im2win", "mec")

@@ -1,6 +1,6 @@
 """Convolution by Fourier transforms of rows, by regular transforms, by im2col, and directly.
 
-    python benchmarks/fourier.py [--sides 3,4,…,9] [--channels 32] [--image 26] [--batch 1]
+    python -m benchmarks.fourier [--sides 3,4,…,9] [--channels 32] [--image 26] [--batch 1]
                                  [--variants 300] [--time-limit 60s] [--against im2col]
                                  [--families fgfft,fft,im2col,registers] [--device D]
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from explore.api import explore
-from explore.units import show_time
+from explore.results.units import show_time
 from ir.errors import UserError
 
 ZHANG = {3: 1.74, 4: 1.60, 5: 1.34, 6: 1.19, 7: 1.14, 8: 1.02, 9: 0.96}

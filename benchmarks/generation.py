@@ -1,6 +1,6 @@
 """How fast variants are made, without building any: variants a second of one core's time.
 
-    python benchmarks/generation.py [--variants 1000] [--sample 100] [--device D | --profile P]
+    python -m benchmarks.generation [--variants 1000] [--sample 100] [--device D | --profile P]
                                     [--families A,B] [--calls FILE] [LAYER …]
 
 Layers are names in examples/layers.toml, or files. All forms that a run of `--variants` takes are
@@ -17,19 +17,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from points import program
-
-from codegen.devices import choose
+from benchmarks.points import program
+from codegen.runtime.devices import choose
 from constraints.devices import Profile, profile
-from explore.candidates import Candidates, gathered
-from explore.child import COLLECT_EVERY, collect, collect_between_tasks
-from explore.options import POOL, Options
-from explore.search import run
-from explore.space import Derived, Inapplicable, derive
-from explore.target import profile_of
-from explore.tasks import Derive, others, tasks
-from explore.variant import Made, builder, make
-from ir.nodes import Program
+from explore.building.build_variant import Made, builder, make
+from explore.results.options import POOL, Options
+from explore.run.candidates import Candidates, gathered
+from explore.run.target import profile_of
+from explore.search.search import run
+from explore.space.derive_form import Derived, Inapplicable, derive
+from explore.space.forms_to_derive import Derive, others, tasks
+from explore.workers.child_main import COLLECT_EVERY, collect, collect_between_tasks
+from ir.core.nodes import Program
 from ir.parse import parse_file
 
 R = TypeVar("R")

@@ -1,6 +1,6 @@
 """Named layers explored on a device, each beside its peers: a table of times, ratios and memory.
 
-    python benchmarks/layers.py vgg [--device D] [--variants 300] [--families registers,blocked]
+    python -m benchmarks.layers vgg [--device D] [--variants 300] [--families registers,blocked]
         [--batch N] [--tight] [--time-limit 2m] [--jobs N] [--against torch] [--out runs/vgg]
         [--table FILE] [LAYER …]
 
@@ -24,16 +24,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codegen.devices import choose
-from explore.front import usable
-from explore.options import Options
-from explore.peers import KNOWN, Duel, duel, spread
-from explore.records import Record, latest
-from explore.reference import stored_reference
-from explore.run import Run, Source, device_pool, resume, start
-from explore.target import Target, device_of, profile_of
-from explore.units import parse_seconds, show_bytes, show_time
-from explore.work import least_bytes
+from codegen.runtime.devices import choose
+from explore.bounds.program_work import least_bytes
+from explore.measure.reference import stored_reference
+from explore.peers.peers import KNOWN, Duel, duel, spread
+from explore.results.front import usable
+from explore.results.options import Options
+from explore.results.records import Record, latest
+from explore.results.units import parse_seconds, show_bytes, show_time
+from explore.run.run import Run, Source, device_pool, resume, start
+from explore.run.target import Target, device_of, profile_of
 from ir.errors import UserError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

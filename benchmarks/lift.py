@@ -1,6 +1,6 @@
 """LIFT's claim: how much faster is the fastest variant of the family `lift` than naive direct?
 
-    python benchmarks/lift.py vgg-7 [--device D] [--variants 200] [--time-limit 2m] [--out DIR]
+    python -m benchmarks.lift vgg-7 [--device D] [--variants 200] [--time-limit 2m] [--out DIR]
 
 Both are explored in one run and then timed in turns.
 """
@@ -10,16 +10,15 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from layers import arguments, explored, heading, layers
-
-from explore.front import pick
-from explore.measure import Again
-from explore.options import Options
-from explore.peers import spread
-from explore.records import Failed
-from explore.run import Run, Source, device_pool
-from explore.target import device_of
-from explore.units import show_time
+from benchmarks.layers import arguments, explored, heading, layers
+from explore.measure.measure_variant import Again
+from explore.peers.peers import spread
+from explore.results.front import pick
+from explore.results.options import Options
+from explore.results.records import Failed
+from explore.results.units import show_time
+from explore.run.run import Run, Source, device_pool
+from explore.run.target import device_of
 from ir.errors import UserError
 
 FAMILIES = ("naive", "lift")

@@ -1,6 +1,6 @@
 """The generated tiled matrix product beside the same kernel written by hand.
 
-    python benchmarks/matmul.py [--device D] [--size 1024]
+    python -m benchmarks.matmul [--device D] [--size 1024]
 
 Both have tiles of 64 × 128, chunks of 16 and 8 × 8 results a work-item, once with one local tile of
 each matrix and once with two halves that are loaded ahead; all are timed in turns in one process.
@@ -18,10 +18,10 @@ import numpy as np
 
 from codegen.compile import Generated, generate
 from codegen.plan import Buffer, Kernel, Plan, Role
-from codegen.prove import prove
-from codegen.runtime import choose, open_device
-from explore.lowering import bound, lowering
-from ir.nodes import Expr
+from codegen.proof.prove import prove
+from codegen.runtime.session import choose, open_device
+from explore.space.lowering import bound, lowering
+from ir.core.nodes import Expr
 from ir.parse import parse
 
 HERE = Path(__file__).parent

@@ -1,6 +1,6 @@
 """Convolutions of odd shapes: every family equals the interpreter, or says why it refuses.
 
-    python benchmarks/odd_shapes.py [--count N] [--points 1] [--device D] [--families im2col,…]
+    python -m benchmarks.odd_shapes [--count N] [--points 1] [--device D] [--families im2col,…]
 
 Shapes are from the product of those below: a few that hold every pair of values of two sizes, or
 `--count` random ones (0: all of them). Of each family some forms are tried at sampled legal
@@ -18,21 +18,21 @@ from random import Random
 import numpy as np
 
 from codegen.compile import generate
-from codegen.prove import prove
-from codegen.runtime import Session, choose, open_device
+from codegen.proof.prove import prove
+from codegen.runtime.session import Session, choose, open_device
 from constraints.devices import Profile
-from constraints.explain import explain
-from constraints.solver import Solver
-from explore.lowering import bound
-from explore.reference import expected, inputs_of, relative_error
-from explore.space import constraints, points
-from explore.target import profile_of
+from constraints.solve.explain import explain
+from constraints.solve.solver import Solver
+from explore.measure.reference import expected, inputs_of, relative_error
+from explore.run.target import profile_of
+from explore.space.derive_form import constraints, points
+from explore.space.lowering import bound
+from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
-from ir.inputs import random_inputs
-from ir.nodes import Program
+from ir.meaning.inputs import random_inputs
 from ir.parse import parse
-from rewrites.dims import Refused
-from rewrites.families import FAMILIES, Lowering, forms, lower
+from rewrites.catalogue.forms import FAMILIES, Lowering, forms, lower
+from rewrites.nest.dimensions import Refused
 
 BATCH, SIDE, KERNEL = (1, 5), (1, 13, 27), (1, 2, 3, 5, 7, 9, 11)
 PAD, STRIDE, CHANNELS = (0, 1, 2, 3), (1, 2, 4), (1, 3, 5, 64)

@@ -1,6 +1,6 @@
 """Legal points, sampled: does every one compile, take what was inferred, prove, and run right?
 
-    python benchmarks/points.py [--count 1000] [--families naive,lift,…] [--jobs 2] [--seed 0]
+    python -m benchmarks.points [--count 1000] [--families naive,lift,…] [--jobs 2] [--seed 0]
                                 [--device D | --profile h200] [--run] [--out POINTS.jsonl]
                                 [--time-limit 9m] [--point-limit 1m] [LAYER …]
 
@@ -29,15 +29,25 @@ from pathlib import Path
 from random import Random
 from typing import Any, TextIO, TypeVar
 
-from trial import RIGHT, Derive, Form, Refer, Tried, Try, Without, program, setup_for, work
-
-from codegen.runtime import choose
+from benchmarks.trial import (
+    RIGHT,
+    Derive,
+    Form,
+    Refer,
+    Tried,
+    Try,
+    Without,
+    program,
+    setup_for,
+    work,
+)
+from codegen.runtime.session import choose
 from constraints.devices import Profile, profile
-from explore.records import Failed
-from explore.target import profile_of
-from explore.units import parse_seconds
-from explore.worker import Done, Pool
-from rewrites.families import FAMILIES, forms
+from explore.results.records import Failed
+from explore.results.units import parse_seconds
+from explore.run.target import profile_of
+from explore.workers.pool import Done, Pool
+from rewrites.catalogue.forms import FAMILIES, forms
 
 LAYERS = ("small", "vgg-0", "vgg-7", "vgg-24", "alexnet-conv1", "resnet-conv1", "mec-cv12")
 ONE_CORE = {  # what runtimes and libraries look at

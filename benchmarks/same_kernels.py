@@ -1,8 +1,8 @@
 """Did a change alter what is generated? One line for each of some hundreds of variants of all
 families and examples: the number of points of its form, its derivation, and its OpenCL text.
 
-    python benchmarks/same_kernels.py > before.jsonl
-    python benchmarks/same_kernels.py --against before.jsonl
+    python -m benchmarks.same_kernels > before.jsonl
+    python -m benchmarks.same_kernels --against before.jsonl
 
 Names and comments do not count: identifiers are numbered in the order in which they come.
 """
@@ -18,12 +18,12 @@ from random import Random
 
 from codegen.compile import generate
 from constraints.devices import profile
-from explore.space import Derived, derive
-from explore.lowering import bound
-from explore.tasks import Derive
+from explore.space.derive_form import Derived, derive
+from explore.space.forms_to_derive import Derive
+from explore.space.lowering import bound
 from ir.errors import Unsupported
 from ir.parse import parse_file
-from rewrites.families import FAMILIES, forms
+from rewrites.catalogue.forms import FAMILIES, forms
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PROFILES = ("cpu", "h200", "mali-g72")
@@ -43,9 +43,7 @@ def lines(forms_each: int, points: int, seed: int) -> Iterator[dict[str, object]
                 yield from _of_form(path.stem, family, name, found)
 
 
-def _of_form(
-    program: str, family: str, form: str, found: object
-) -> Iterator[dict[str, object]]:
+def _of_form(program: str, family: str, form: str, found: object) -> Iterator[dict[str, object]]:
     key = f"{program} {family} [{form}]"
     if not isinstance(found, Derived):
         yield {"variant": key, "refused": True}

@@ -1,8 +1,8 @@
 """Is the search good? Strategies and budgets compared, on real runs and on stored ones.
 
-    python benchmarks/search.py strategies FILE|LAYER [--variants 200] [--seeds 5] [--device D]
-    python benchmarks/search.py budgets FILE|LAYER [--variants 1000] [--all 5000] [--device D]
-    python benchmarks/search.py replay RUN [--variants 200] [--seeds 5]
+    python -m benchmarks.search strategies FILE|LAYER [--variants 200] [--seeds 5] [--device D]
+    python -m benchmarks.search budgets FILE|LAYER [--variants 1000] [--all 5000] [--device D]
+    python -m benchmarks.search replay RUN [--variants 200] [--seeds 5]
 
 `strategies`: guided beside random, once a seed. `budgets`: the best of few variants beside the best
 of many. The fastest variants of the runs are then timed in turns, since times of different minutes
@@ -20,17 +20,16 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from layers import layers
-
-from codegen.devices import choose
-from explore.front import pick
-from explore.measure import Again
-from explore.options import Options
-from explore.records import Failed, Record
-from explore.replay import Replay, compare
-from explore.run import Run, Source, device_pool, resume, start
-from explore.target import Target, device_of, profile_of
-from explore.units import show_time
+from benchmarks.layers import layers
+from codegen.runtime.devices import choose
+from explore.measure.measure_variant import Again
+from explore.results.front import pick
+from explore.results.options import Options
+from explore.results.records import Failed, Record
+from explore.results.units import show_time
+from explore.run.run import Run, Source, device_pool, resume, start
+from explore.run.target import Target, device_of, profile_of
+from explore.search.replay import Replay, compare
 from ir.command import add_set, sizes_of
 from ir.errors import UserError
 

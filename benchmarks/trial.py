@@ -18,22 +18,22 @@ from pathlib import Path
 import numpy as np
 
 from codegen.compile import Generated, generate
-from codegen.devices import Device
-from codegen.prove import prove
-from codegen.results import BuildFailed, GuardViolated, PoisonFound
-from codegen.runtime import Session, open_device
+from codegen.proof.prove import prove
+from codegen.runtime.devices import Device
+from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound
+from codegen.runtime.session import Session, open_device
 from constraints.devices import Profile
-from constraints.explain import explain
-from constraints.quantities import Quantities, quantities
-from constraints.solver import Solver
-from explore.agreement import disagreements
-from explore.lowering import bound
-from explore.reference import EPSILON, Array, Expected, expected, inputs_of
-from explore.space import constraints, lowered, points
+from constraints.quantities.quantities import Quantities, quantities
+from constraints.solve.explain import explain
+from constraints.solve.solver import Solver
+from explore.building.promise_check import disagreements
+from explore.measure.reference import EPSILON, Array, Expected, expected, inputs_of
+from explore.space.derive_form import constraints, lowered, points
+from explore.space.lowering import bound
+from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
-from ir.nodes import Program
 from ir.parse import parse_file
-from rewrites.dims import Refused
+from rewrites.nest.dimensions import Refused
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 MADE_HERE = {

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codegen.compile import generate
+from ir.array_files import add_data, data_of, save
 from ir.command import add_set, guard, sizes_of
-from ir.files import add_data, data_of, save
-from ir.inputs import Data, stored
-from ir.nodes import MapPar, MapSeq, Program, ReduceSeq, Store, ToLocal, ToPrivate
+from ir.core.nodes import MapPar, MapSeq, Program, ReduceSeq, Store, ToLocal, ToPrivate
+from ir.core.terms import subterms
+from ir.meaning.inputs import Data, stored
 from ir.parse import elaborated, names_of_sizes, text_of
-from ir.read import read
-from ir.terms import subterms
+from ir.text.read_tree import read
 
 if TYPE_CHECKING:
     from constraints.devices import Profile
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options = _run_options(rest)
             return guard(lambda: run_file(options))
         case ["devices", *rest]:
-            from codegen.doctor import main as doctor
+            from codegen.runtime.doctor import main as doctor
 
             return guard(lambda: doctor(rest))
     options = _options(given)
@@ -81,10 +81,10 @@ def print_file(options: argparse.Namespace) -> None:
 
 def run_file(options: argparse.Namespace) -> None:
     """A program's result on a device, written to a file."""
-    from codegen.devices import choose
-    from codegen.prove import demand_proofs
-    from codegen.runtime import open_device
-    from explore.target import profile_of
+    from codegen.proof.prove import demand_proofs
+    from codegen.runtime.devices import choose
+    from codegen.runtime.session import open_device
+    from explore.run.target import profile_of
 
     device = choose(options.device)
     limits = profile_of(device)
@@ -117,7 +117,7 @@ class Chosen:
 
 def _chosen(options: argparse.Namespace, device: "Profile") -> Chosen:
     """A lowered program as it stands; any other through a family; open sizes legal."""
-    from explore.point import closed, lowered_at
+    from explore.space.legal_point import closed, lowered_at
 
     file = read(text_of(options.file), str(options.file))
     sizes = sizes_of(options)

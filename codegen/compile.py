@@ -5,26 +5,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from codegen import places
-from codegen.barriers import with_barriers
-from codegen.emit import Emitter
-from codegen.facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
-from codegen.identifiers import safe
-from codegen.kernels import Stage, stages
-from codegen.locals import with_shared_locals
-from codegen.memory import Life, kept_bytes, share, total
-from codegen.opencl import print_kernel
-from codegen.places import NOWHERE, Cell, Place, laid, view_of
+from codegen.emit import write_places as places
+from codegen.emit.cut_kernels import Stage, stages
+from codegen.emit.emitter import Emitter
+from codegen.emit.read_views import View
+from codegen.emit.scope import Scope
+from codegen.emit.work_size import ids, work_of
+from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
+from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
+from codegen.memory.barriers import with_barriers
+from codegen.memory.global_buffers import Life, kept_bytes, share, total
+from codegen.memory.local_buffers import with_shared_locals
+from codegen.opencl.print_kernel import print_kernel
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
-from codegen.scope import Scope
-from codegen.tree import Kernel, Memory, Space
-from codegen.views import View
-from codegen.work import ids, work_of
+from codegen.tree.reserved_words import safe
+from codegen.tree.statements import Kernel, Memory, Space
+from ir.core.nodes import Expr, Program
+from ir.core.types import BYTES, Type
 from ir.errors import Unsupported
-from ir.inputs import components, scalar_of, shape_of
-from ir.nodes import Expr, Program
-from ir.types import BYTES, Type
+from ir.meaning.inputs import components, scalar_of, shape_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 `constraints.solver` (Z3) is imported by whoever asks it: it takes a moment to load.
 """
 
+from constraints.count.points import Point, Space, count_bound, space, stratified
 from constraints.devices import PROFILES, Profile, profile, with_overrides
-from constraints.enumerate import Point, Space, count_bound, space, stratified
-from constraints.infer import infer
-from constraints.quantities import Quantities, peak_at, quantities
-from constraints.terms import Constraint, System, holds, show_relation
+from constraints.infer.infer import infer
+from constraints.quantities.quantities import Quantities, peak_at, quantities
+from constraints.relations.relations import Constraint, System, holds, show_relation
 
 __all__ = [
     "PROFILES",

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from constraints.devices import PROFILES, Limit, Profile, limit, profile, with_overrides
-from constraints.infer import infer
+from constraints.infer.infer import infer
+from constraints.relations.relations import Constraint, Equal, System, show_relation
 from constraints.report import Report, report
-from constraints.terms import Constraint, Equal, System, show_relation
 from ir.command import add_set, guard, sizes_of
+from ir.core.nodes import Program
+from ir.core.size import named
 from ir.errors import UserError
-from ir.nat import named
-from ir.nodes import Program
 from ir.parse import parse_file
 
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1, "": 1}
@@ -115,8 +115,8 @@ def _device(options: argparse.Namespace) -> Profile:
     """A named profile, or what a device that is here says of itself."""
     if options.device is None:
         return profile(options.profile)
-    found = import_module("codegen.devices").choose(options.device)
-    queried: Profile = import_module("explore.target").profile_of(found)
+    found = import_module("codegen.runtime.devices").choose(options.device)
+    queried: Profile = import_module("explore.run.target").profile_of(found)
     return queried
 
 
@@ -126,10 +126,14 @@ def _lowered(
     """The parametric lowered program of a family, and what its strategy requires."""
     if options.family is None:
         return program, []
-    lowering = import_module("explore.lowering").lowering(program, options.family, options.form)
-    lowering = import_module("explore.domain").narrowed(lowering, program, options.domain)
+    lowering = import_module("explore.space.lowering").lowering(
+        program, options.family, options.form
+    )
+    lowering = import_module("explore.space.search_domain").narrowed(
+        lowering, program, options.domain
+    )
     lowered: Program = lowering.program
-    asked: list[Constraint] = import_module("explore.space").asked(lowering, device)
+    asked: list[Constraint] = import_module("explore.space.derive_form").asked(lowering, device)
     return lowered, asked
 
 

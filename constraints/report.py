@@ -4,10 +4,10 @@
 
 from dataclasses import dataclass
 
-from constraints.enumerate import Space, count_bound, space
-from constraints.explain import explain
-from constraints.solver import Answer, Solver
-from constraints.terms import Constraint, System
+from constraints.count.points import Space, count_bound, space
+from constraints.relations.relations import Constraint, System
+from constraints.solve.explain import explain
+from constraints.solve.solver import Answer, Solver
 from ir.errors import Unsupported
 
 

@@ -11,7 +11,7 @@ __all__ = ["Run", "compile", "explore"]
 
 def __getattr__(name: str) -> Any:
     if name == "Run":
-        from explore.run import Run
+        from explore.run.run import Run
 
         return Run
     if name in __all__:

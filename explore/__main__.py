@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from explore.arguments import count, duration, limit, names, objectives, seed, size
+from explore.commands.arguments import count, duration, limit, names, objectives, seed, size
 from ir.command import add_set, guard, sizes_of
 from ir.errors import UserError
 
 if TYPE_CHECKING:
     from constraints.devices import Limit
-    from explore.run import Run
-    from explore.target import Target
+    from explore.run.run import Run
+    from explore.run.target import Target
 
 INTERRUPTED = 130
 
@@ -107,10 +107,10 @@ def _start(argv: list[str]) -> int:
     )
     given = parser.parse_args(argv)
 
-    from explore.lowering import family_named
-    from explore.options import Options
-    from explore.peers import peer_named
-    from explore.run import Source, new_folder, start
+    from explore.peers.peers import peer_named
+    from explore.results.options import Options
+    from explore.run.run import Source, new_folder, start
+    from explore.space.lowering import family_named
 
     options = Options(
         variants=given.variants,
@@ -135,13 +135,13 @@ def _start(argv: list[str]) -> int:
 
 def _resume(argv: list[str]) -> int:
     given = _of_run("resume", "Go on with a run that was stopped.").parse_args(argv)
-    from explore.run import resume
+    from explore.run.run import resume
 
     return _ran(lambda: resume(given.run))
 
 
 def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
-    from explore.commands import print_front
+    from explore.commands.commands import print_front
 
     try:
         run, finished = go()
@@ -156,10 +156,10 @@ def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
 
 
 def _target(device: str | None, profile: str | None, limits: "Iterable[Limit]") -> "Target":
-    from codegen.devices import choose
+    from codegen.runtime.devices import choose
     from constraints.devices import profile as named
     from constraints.devices import with_overrides
-    from explore.target import Target, profile_of
+    from explore.run.target import Target, profile_of
 
     if profile is not None:
         return Target(with_overrides(named(profile), limits), None)
@@ -197,7 +197,7 @@ def _front(argv: list[str]) -> int:
         help="what a point must be best in, given the others (workspace too)",
     )
     _add_limits(parser)
-    from explore.commands import show_front
+    from explore.commands.commands import show_front
 
     return show_front(parser.parse_args(argv))
 
@@ -208,7 +208,7 @@ def _show(argv: list[str]) -> int:
     what = parser.add_mutually_exclusive_group()
     for option in ("source", "derivation", "constraints", "json"):
         what.add_argument(f"--{option}", action="store_true")
-    from explore.commands import show
+    from explore.commands.commands import show
 
     return show(parser.parse_args(argv))
 
@@ -216,7 +216,7 @@ def _show(argv: list[str]) -> int:
 def _report(argv: list[str]) -> int:
     parser = _of_run("report", "Write the report of a run as one HTML file.")
     parser.add_argument("--out", type=Path, metavar="FILE", help="RUN/report.html by default")
-    from explore.commands import report
+    from explore.commands.commands import report
 
     return report(parser.parse_args(argv))
 
@@ -232,7 +232,7 @@ def _pick(argv: list[str]) -> int:
         "--export", type=Path, metavar="DIR", help="write it with hosts that run it"
     )
     parser.add_argument("--json", action="store_true")
-    from explore.commands import pick_variant
+    from explore.commands.commands import pick_variant
 
     return pick_variant(parser.parse_args(argv))
 
@@ -241,7 +241,7 @@ def _compare(argv: list[str]) -> int:
     parser = _of_run("compare", "Measure a peer beside the best variant.")
     parser.add_argument("--against", type=names, action="extend", required=True, metavar="torch")
     parser.add_argument("--json", action="store_true")
-    from explore.commands import compare
+    from explore.commands.commands import compare
 
     return compare(parser.parse_args(argv))
 
@@ -253,13 +253,13 @@ def _export(argv: list[str]) -> int:
     given = parser.parse_args(argv)
     if given.t4 is None and given.csv is None:
         parser.error("expected --t4 FILE, --csv FILE or both")
-    from explore.commands import export_run
+    from explore.commands.commands import export_run
 
     return export_run(given)
 
 
 def _devices(argv: list[str]) -> int:
-    from codegen.doctor import main as doctor
+    from codegen.runtime.doctor import main as doctor
 
     return doctor(argv)
 

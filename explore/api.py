@@ -5,27 +5,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.arrays import outputs
 from codegen.compile import generate
-from codegen.devices import Device, choose
 from codegen.plan import Plan, Role
-from codegen.program import Program as Built
-from codegen.prove import demand_proofs
-from codegen.runtime import open_device
-from explore.environment import Environment
-from explore.lowering import family_named
-from explore.options import Options, demand_whole
-from explore.peers import peer_named
-from explore.point import lowered_at
-from explore.records import Record
-from explore.run import Run, Source, new_folder, start
-from explore.search import Strategy
-from explore.target import Target, device_of, profile_of
-from explore.units import parse_bytes, parse_seconds
+from codegen.proof.prove import demand_proofs
+from codegen.runtime.buffer_arrays import outputs
+from codegen.runtime.built_program import Program as Built
+from codegen.runtime.devices import Device, choose
+from codegen.runtime.session import open_device
+from explore.peers.peers import peer_named
+from explore.results.options import Options, demand_whole
+from explore.results.records import Record
+from explore.results.run_environment import Environment
+from explore.results.units import parse_bytes, parse_seconds
+from explore.run.run import Run, Source, new_folder, start
+from explore.run.target import Target, device_of, profile_of
+from explore.search.search import Strategy
+from explore.space.legal_point import lowered_at
+from explore.space.lowering import family_named
+from ir.core.nodes import Program
 from ir.errors import UserError
-from ir.nodes import Program
 from ir.parse import parse_file
-from ir.show import show
+from ir.text.show import show
 
 Written = Program | str | Path
 

@@ -1,8 +1,6 @@
 """What programs are: sizes, types, nodes, text, meaning."""
 
-from ir.errors import IllTyped, Span, Unsupported, UserError
-from ir.nat import Nat, Size, exact, named, show_size
-from ir.nodes import (
+from ir.core.nodes import (
     AsScalar,
     AsVector,
     At,
@@ -41,10 +39,12 @@ from ir.nodes import (
     Var,
     Zip,
 )
+from ir.core.size import Nat, Size, exact, named, show_size
+from ir.core.type_rules import type_of
+from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, show_type
+from ir.errors import IllTyped, Span, Unsupported, UserError
 from ir.parse import parse, parse_file
-from ir.show import show
-from ir.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, show_type
-from ir.typing import type_of
+from ir.text.show import show
 
 __all__ = [
     "FLOAT",

@@ -3,13 +3,13 @@
 import argparse
 import sys
 
+from ir.array_files import add_data, data_of, save
 from ir.command import add_set, guard, sizes_of
-from ir.files import add_data, data_of, save
-from ir.interpret import evaluate
+from ir.core.type_rules import type_of
+from ir.core.types import show_type
+from ir.meaning.interpret import evaluate
 from ir.parse import parse_file
-from ir.show import show
-from ir.types import show_type
-from ir.typing import type_of
+from ir.text.show import show
 
 USAGE = """\
 python -m ir FILE [--set NAME=SIZE]…

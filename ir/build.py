@@ -25,14 +25,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ir.arguments import Env
-from ir.bounds import check_type
-from ir.elaborate import Elaborator
+from ir.core.nodes import Param, Program, SizeOf, Var
+from ir.core.size import Nat, Size
+from ir.core.type_rules import type_of
+from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type
+from ir.elaborate.elaborator import Elaborator
+from ir.elaborate.environment import Env
+from ir.elaborate.type_limits import check_type
 from ir.errors import Span, UserError
-from ir.nat import Nat, Size
-from ir.nodes import Param, Program, SizeOf, Var
 from ir.parse import prelude
-from ir.surface import (
+from ir.text.surface import (
     Apply,
     Component,
     Done,
@@ -44,8 +46,6 @@ from ir.surface import (
     Surface,
     Vectorized,
 )
-from ir.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type
-from ir.typing import type_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from ir.arguments import PRELUDE, Helper
-from ir.elaborate import Elaborator
+from ir.core.nodes import Program
+from ir.elaborate.elaborator import Elaborator
+from ir.elaborate.environment import PRELUDE, Helper
+from ir.elaborate.primitives import PRIMITIVES
 from ir.errors import UserError
-from ir.nodes import Program
-from ir.primitives import PRIMITIVES
-from ir.read import read
-from ir.scope import check_names
-from ir.sizes import size_names, where_sizes
-from ir.suggest import did_you_mean
-from ir.surface import Definition, File, type_sizes
+from ir.text.check_names import check_names
+from ir.text.read_tree import read
+from ir.text.suggest import did_you_mean
+from ir.text.surface import Definition, File, type_sizes
+from ir.text.written_sizes import size_names, where_sizes
 
 NONE: Mapping[str, int] = {}
 

@@ -10,19 +10,27 @@ from pathlib import Path
 from random import Random
 
 from ir.command import add_set, guard, sizes_of
+from ir.core.nodes import Program
 from ir.errors import IllTyped, UserError
-from ir.nodes import Program
 from ir.parse import parse_file
-from ir.read import read
-from ir.show import show
-from ir.suggest import did_you_mean
-from ir.surface import Number
-from rewrites.check import Checked, check
-from rewrites.dims import Refused
-from rewrites.families import FAMILIES, Form, Lowering, first, forms, lower
-from rewrites.proof import proof
-from rewrites.rule import Derivation
-from rewrites.small import LIMITS, Values, alike, cuts, laws_shared, same_steps, telling_values
+from ir.text.read_tree import read
+from ir.text.show import show
+from ir.text.suggest import did_you_mean
+from ir.text.surface import Number
+from rewrites.catalogue.forms import FAMILIES, Form, Lowering, first, forms, lower
+from rewrites.engine.derivation_text import proof
+from rewrites.engine.meaning_check import Checked, check
+from rewrites.engine.rule import Derivation
+from rewrites.engine.small_sizes import (
+    LIMITS,
+    Values,
+    alike,
+    cuts,
+    laws_shared,
+    same_steps,
+    telling_values,
+)
+from rewrites.nest.dimensions import Refused
 
 
 def main(argv: Sequence[str] | None = None) -> int:

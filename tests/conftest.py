@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from codegen.runtime import Device, Session, choose, devices, open_device
+from codegen.runtime.session import Device, Session, choose, devices, open_device
 from ir.errors import UserError
 
 

@@ -1,0 +1,106 @@
+"""What variables are bound to, and which values deserve a variable of their own in the text."""
+
+from collections.abc import Mapping
+from itertools import islice
+
+from codegen.emit.read_views import TupleView, View
+from codegen.emit.scope import Scope
+from codegen.index.index import constant
+from codegen.tree.statements import Apply, Load, Select, Space, Value, kind_of, subvalues
+from ir.core.nodes import (
+    AsVector,
+    Expr,
+    Lam,
+    Let,
+    MapPar,
+    MapSeq,
+    Pattern,
+    Reduce,
+    ReduceSeq,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Var,
+)
+from ir.core.terms import children, free, once, variables
+
+Env = Mapping[str, View]
+MADE = Store | ToLocal | ToPrivate
+
+
+def bound(env: Env, p: Pattern, view: View) -> Env:
+    """env with a pattern's variables bound."""
+    new = dict(env)
+    _bind(new, p, view)
+    return new
+
+
+def _bind(env: dict[str, View], p: Pattern, view: View) -> None:
+    if isinstance(p, Var):
+        env[p.name] = view
+        return
+    assert isinstance(view, TupleView)
+    for part, inner in zip(p, view.parts, strict=True):
+        _bind(env, part, inner)
+
+
+def hint_of(p: Pattern) -> str:
+    """A name for what a pattern binds: that of its first variable."""
+    names = variables(p)
+    return names[0].name if names else "x"
+
+
+def uses(p: Pattern, body: Expr) -> int:
+    """How often a pattern's variables are read, a use in a function's body counting twice."""
+    return max((_uses(v.name, body) for v in variables(p)), default=0)
+
+
+def _uses(name: str, e: Expr) -> int:
+    if name not in free(e):
+        return 0
+    if isinstance(e, Var):
+        return 1
+    total = sum(_uses(name, child) for child in children(e))
+    return 2 * total if isinstance(e, Lam) else total
+
+
+def is_heavy(e: Value) -> bool:
+    """Whether reading e again costs something."""
+    return any(
+        isinstance(inner, Apply | Select)
+        or (isinstance(inner, Load) and inner.memory.space in (Space.GLOBAL, Space.LOCAL))
+        for inner in subvalues(e)
+    )
+
+
+def is_big(e: Value, most: int) -> bool:
+    """Whether e is a text of more than so many parts."""
+    return next(islice(subvalues(e), most, None), None) is not None
+
+
+def has_choice(e: Value) -> bool:
+    return any(isinstance(inner, Select) for inner in subvalues(e))
+
+
+def named(scope: Scope, hint: str, e: Value) -> Value:
+    """e in a private variable."""
+    kind = kind_of(e)
+    memory = scope.memory(hint, Space.PRIVATE, kind.scalar, kind.width)
+    scope.store(memory, constant(0), e)
+    return Load(memory, constant(0), kind.width)
+
+
+def forms_vectors(e: Expr) -> bool:
+    """Whether e makes vectors of what is computed on demand: best read, a vector at a time."""
+    return _has_vectors(e) and not _makes(e)
+
+
+@once
+def _has_vectors(e: Expr) -> bool:
+    return isinstance(e, AsVector) or any(map(_has_vectors, children(e)))
+
+
+@once
+def _makes(e: Expr) -> bool:
+    made = isinstance(e, MapPar | MapSeq | Reduce | ReduceSeq | Let | MADE)
+    return made or any(map(_makes, children(e)))

@@ -1,0 +1,201 @@
+"""What is computed once: lets, the parameters of loops, and memory for what is made real."""
+
+# key: e term, env what variables are bound to, p pattern, i index
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from codegen.emit import write_places as places
+from codegen.emit.bound_values import (
+    Env,
+    bound,
+    has_choice,
+    hint_of,
+    is_big,
+    is_heavy,
+    named,
+    uses,
+)
+from codegen.emit.private_shares import kept
+from codegen.emit.read_views import ArrayView, TupleView, View, value
+from codegen.emit.scope import Scope
+from codegen.emit.write_places import Cell, Place, view_of
+from codegen.tree.array_axes import Plain
+from codegen.tree.statements import Space, Value
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Concat,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    Level,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Pattern,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    Slide,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.core.type_rules import type_of
+from ir.core.types import Scalar, Vector
+from ir.core.views import is_layout
+from ir.errors import Unsupported
+from ir.text.show import show
+
+if TYPE_CHECKING:
+    from codegen.emit.emitter import Emitter
+
+
+def let(emitter: Emitter, p: Pattern, given: Expr, body: Expr, env: Env) -> Env:
+    """let p = given, computed here and once."""
+    return bound(env, p, once(emitter, p, given, body, env))
+
+
+def once(emitter: Emitter, p: Pattern, given: Expr, body: Expr, env: Env) -> View:
+    if isinstance(given, MakeTuple) and not isinstance(p, Var):
+        parts = zip(p, given.parts, strict=True)
+        return TupleView(tuple([once(emitter, q, part, body, env) for q, part in parts]))
+    if is_layout(given):
+        return emitter.read(given, env)
+    if isinstance(type_of(given), Scalar | Vector) and not _made(given):
+        return scalar(emitter, p, value(emitter.read(given, env)), body)
+    return materialised(emitter, given, env, hint_of(p))
+
+
+def calling(emitter: Emitter, hint: str, make: Callable[[], View]) -> View:
+    """make(), what it makes real getting this name"""
+    before, emitter.wanted = emitter.wanted, hint
+    try:
+        return make()
+    finally:
+        emitter.wanted = before
+
+
+def scalar(emitter: Emitter, p: Pattern, e: Value, body: Expr) -> Value:
+    """A scalar under its name, where it is used more than once or is a choice."""
+    if not is_heavy(e) or (emitter.scope.by_name and not _is_too_big(emitter, e)):
+        return e
+    if uses(p, body) < (1 if has_choice(e) else 2):
+        return e
+    return named(emitter.scope, hint_of(p), e)
+
+
+def compact(emitter: Emitter, hint: str, x: View) -> View:
+    """x, what is big in it under a name, so that texts stay in proportion to programs."""
+    match x:
+        case TupleView(parts):
+            return TupleView(tuple([compact(emitter, hint, part) for part in parts]))
+        case ArrayView():
+            return x
+    return named(emitter.scope, hint, x) if _is_too_big(emitter, x) else x
+
+
+def _is_too_big(emitter: Emitter, e: Value) -> bool:
+    """Inside an expression, such as one for all lanes of a vector, a name has its price."""
+    return is_big(e, 1000 if emitter.scope.by_name else 60)
+
+
+def entered(emitter: Emitter, f: Lam, x: View, env: Env) -> Env:
+    """f's parameter bound to x at the start of a loop's body."""
+    return bound(env, f.pattern, settled(emitter, f.pattern, x, f.body))
+
+
+def settled(emitter: Emitter, p: Pattern, x: View, body: Expr) -> View:
+    match x:
+        case TupleView(parts) if not isinstance(p, Var):
+            pairs = zip(p, parts, strict=True)
+            return TupleView(tuple([settled(emitter, q, part, body) for q, part in pairs]))
+        case TupleView() | ArrayView():
+            return x
+    return scalar(emitter, p, x, body)
+
+
+def materialised(emitter: Emitter, e: Expr, env: Env, hint: str) -> View:
+    """e computed into memory of its own."""
+    match e:
+        case Store():
+            raise Unsupported(
+                "store depends on the variables of a map around it; expected one that depends "
+                "on the program's parameters only"
+            )
+        case ToLocal(_, True):
+            raise Unsupported(
+                f"{_brief(e)} is not known an iteration ahead: expected `let t = toLocalAhead(…)` "
+                "at the head of a reduction's function, of neither the accumulator nor an earlier "
+                "let; toLocal loads what is needed at once"
+            )
+        case ToLocal(inner, False):
+            place = local(emitter, inner, hint)
+            emitter.emit(inner, env, place)
+        case ToPrivate(inner):
+            place = private(emitter, inner, hint)
+            emitter.emit(inner, env, place)
+        case Split() | Join() | Transpose() | Reorder() | AsScalar() | AsVector() | Zip():
+            return calling(emitter, hint, lambda: emitter.read(e, env))
+        case Slide() | Pad() | PadEdge() | At() | Concat() | Get():
+            return calling(emitter, hint, lambda: emitter.read(e, env))
+        case Map(f, _) if is_layout(f.body):
+            return calling(emitter, hint, lambda: emitter.read(e, env))
+        case _:
+            place = private(emitter, e, hint)
+            emitter.emit(e, env, place)
+    return view_of(place)
+
+
+def private(emitter: Emitter, e: Expr, hint: str) -> Place:
+    """Private memory for one work-item's share of e."""
+    place = kept(emitter.scope, e, _allocator(emitter.scope, hint, Space.PRIVATE))
+    places.cells(place)  # now, so that it is declared here
+    return place
+
+
+def local(emitter: Emitter, e: Expr, hint: str, halves: int = 1) -> Place:
+    """Local memory for e: one for each of the parallel maps around it that share a group."""
+    around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
+    if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):
+        raise Unsupported("toLocal beside mapGlobal: expected mapWorkgroup and mapLocal")
+    at = reduce(lambda at, w: at.along(Plain(w.count), w.id), around, places.NOWHERE)
+    allocate = _allocator(emitter.scope, hint, Space.LOCAL, halves)
+    place = places.laid(type_of(e), at, allocate)
+    places.cells(place)
+    return place
+
+
+def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places.Allocate:
+    """One memory for each component of tuples, declared when it is first asked for."""
+    made: dict[tuple[int, ...], places.Cells] = {}
+
+    def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
+        if where not in made:
+            name = "_".join([hint, *map(str, where)])
+            memory = scope.memory(name, space, scalar, shape, halves)
+            made[where] = lambda i: Cell(memory, i)
+        return made[where]
+
+    return allocate
+
+
+def _made(e: Expr) -> bool:
+    """Whether e says where it is to be made real."""
+    return isinstance(e, ToLocal | ToPrivate | Store | ReduceSeq | Reduce)
+
+
+def _brief(e: Expr) -> str:
+    line = " ".join(show(e).split())
+    return line if len(line) <= 80 else f"{line[:79]}…"

@@ -1,0 +1,197 @@
+"""Software pipelining: what the next iteration needs from global memory is loaded during this one.
+
+A `toLocal` marked `ahead` at the head of a reduction's body gets two halves of local memory. Each
+iteration first loads the next one's elements into private memory, then computes on its own half,
+then puts what it loaded into the other half: one barrier an iteration.
+"""
+
+# key: k iteration, n trip count, s statement
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from codegen.emit import materialise as making
+from codegen.emit.bound_values import Env, bound, hint_of
+from codegen.emit.read_views import ArrayView
+from codegen.emit.scope import Scope
+from codegen.emit.write_places import ArrayPlace, Cell, Place, Scatter, TuplePlace, view_of
+from codegen.index.condition import less, substitute_in
+from codegen.index.index import Index, assume, constant, var
+from codegen.index.substitute import substitute
+from codegen.tree.array_axes import bare
+from codegen.tree.statements import (
+    Block,
+    Declare,
+    For,
+    If,
+    Load,
+    Memory,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    block,
+    kind_of,
+)
+from codegen.tree.value_builders import substituted
+from ir.core.loaded_ahead import at_once, loaded_ahead
+from ir.core.nodes import Expr, Lam, Pattern, Var
+
+if TYPE_CHECKING:
+    from codegen.emit.emitter import Emitter
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A let at the head of the loop's body: what to load, and where its halves lie."""
+
+    pattern: Pattern
+    given: Expr
+    place: Place
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """The loads of a reduction that run one iteration ahead."""
+
+    emitter: Emitter
+    element: Pattern
+    xs: ArrayView
+    env: Env
+    tiles: tuple[Tile, ...]
+
+    @property
+    def scope(self) -> Scope:
+        return self.emitter.scope
+
+    def prologue(self) -> None:
+        """The first iteration's tiles."""
+        for tile in self.tiles:
+            self.fill(tile, constant(0))
+
+    def fill(self, tile: Tile, k: Index) -> None:
+        env = bound(self.env, self.element, self.xs.at(k))
+        self.emitter.emit(tile.given, env, in_half(tile.place, bare(k) % 2))
+
+    def views(self, env: Env, k: Index) -> Env:
+        """The tiles of iteration k under their names."""
+        for tile in self.tiles:
+            env = bound(env, tile.pattern, view_of(in_half(tile.place, bare(k) % 2)))
+        return env
+
+    def around(self, k: Index, compute: Callable[[], None]) -> None:
+        """Load for iteration k + 1; compute; put what was loaded where the next one finds it."""
+        n = self.xs.axis.size
+        following = assume(k + 1, 1, n - 1)
+        staged = [self.staged(tile, following) for tile in self.tiles]
+        more = less(k + 1, n)
+        loads = [s for load, _ in staged for s in load.statements]
+        for s in loads:
+            if isinstance(s, Declare):
+                self.scope.add(s)
+        rest = block([s for s in loads if not isinstance(s, Declare)])
+        self.scope.when(more, lambda: self.scope.add(rest))
+        compute()
+        keep = block([s for _, keep in staged for s in keep.statements])
+        self.scope.when(more, lambda: self.scope.add(keep))
+
+    def staged(self, tile: Tile, k: Index) -> tuple[Block, Block]:
+        _, filling = self.scope.capture(lambda: self.fill(tile, k))
+        return _Stage(self.scope, f"next_{hint_of(tile.pattern)}").split(filling)
+
+
+def pipeline(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
+    """What of f's body runs ahead, and the rest of the body."""
+    found, rest = loaded_ahead(f)
+    if not found or isinstance(f.pattern, Var):
+        return None, f.body
+    if xs.axis.size < 2:
+        return None, at_once(f.body)
+    tiles = [
+        Tile(p, tile.e, making.local(emitter, tile.e, hint_of(p), halves=2)) for p, tile in found
+    ]
+    return Pipeline(emitter, f.pattern[1], xs, env, tuple(tiles)), rest
+
+
+def in_half(place: Place, half: Index) -> Place:
+    """The same place in one half of its memory."""
+    match place:
+        case Cell() as cell:
+            return replace(cell, half=half)
+        case Scatter(cells):
+            return Scatter(tuple(replace(c, half=half) for c in cells))
+        case TuplePlace(parts):
+            return TuplePlace(tuple(in_half(p, half) for p in parts))
+        case ArrayPlace(axis, at):
+            return ArrayPlace(axis, lambda i: in_half(at(i), half))
+
+
+class _Stage:
+    """Statements that fill local memory, as a part that loads and a part that stores."""
+
+    def __init__(self, scope: Scope, hint: str) -> None:
+        self.scope = scope
+        self.hint = hint
+        self.declared: list[Statement] = []
+
+    def split(self, filling: Block) -> tuple[Block, Block]:
+        load, keep = self.block(filling, ())
+        return Block((*self.declared, *load.statements)), keep
+
+    def block(self, body: Block, loops: tuple[tuple[str, int], ...]) -> tuple[Block, Block]:
+        load: list[Statement] = []
+        keep: list[Statement] = []
+        for s in body.statements:
+            match s:
+                case Store(memory) if memory.space is Space.LOCAL:
+                    first, second = self.through(s, loops)
+                    load.append(first)
+                    keep.append(second)
+                case If(condition, inner):
+                    first_, second_ = self.block(inner, loops)
+                    load.append(If(condition, first_))
+                    if second_.statements:
+                        keep.append(If(condition, second_))
+                case For(name, count, inner, _):
+                    first_, second_ = self.block(inner, (*loops, (name, count)))
+                    load.append(For(name, count, first_, Unroll.FREE))
+                    if second_.statements:
+                        again = self.scope.fresh(name)
+                        moved = _renamed(second_, name, var(again, 0, count - 1))
+                        keep.append(For(again, count, moved, Unroll.FREE))
+                case _:
+                    load.append(s)
+        return Block(tuple(load)), Block(tuple(keep))
+
+    def through(self, s: Store, loops: tuple[tuple[str, int], ...]) -> tuple[Statement, Statement]:
+        """A store to local memory by way of a private one, which has a cell for each iteration."""
+        kind = kind_of(s.value)
+        shape = (*(count for _, count in loops), kind.width)
+        name = self.scope.fresh(self.hint)
+        memory = Memory(name, Space.PRIVATE, kind.scalar, prod(shape), shape=shape)
+        self.declared.append(Declare(memory))
+        slot = constant(0)
+        for loop, count in loops:
+            slot = slot * count + var(loop, 0, count - 1)
+        slot = slot * kind.width
+        return Store(memory, slot, s.value), replace(s, value=Load(memory, slot, kind.width))
+
+
+def _renamed(body: Block, name: str, new: Index) -> Block:
+    def move(s: Statement) -> Statement:
+        match s:
+            case Store(memory, index, value, half):
+                moved = None if half is None else substitute(half, {name: new})
+                index = substitute(index, {name: new})
+                return Store(memory, index, substituted(value, {name: new}), moved)
+            case If(condition, inner):
+                return If(substitute_in(condition, {name: new}), _renamed(inner, name, new))
+            case For(_, _, inner, _):
+                return replace(s, body=_renamed(inner, name, new))
+        return s
+
+    return Block(tuple([move(s) for s in body.statements]))

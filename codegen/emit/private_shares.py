@@ -1,0 +1,152 @@
+"""Private memory for what parallel maps make: each work-item keeps its own share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from codegen.emit import write_places as places
+from codegen.emit.scope import Scope
+from codegen.emit.write_places import (
+    NOWHERE,
+    Allocate,
+    ArrayPlace,
+    Place,
+    TuplePlace,
+    Walked,
+    array_place,
+    laid,
+)
+from codegen.tree.array_axes import Axis, Owned, Plain, joined, number
+from ir.core.nodes import (
+    AsScalar,
+    Expr,
+    Generate,
+    Join,
+    Lam,
+    Let,
+    MakeTuple,
+    Map,
+    MapPar,
+    MapSeq,
+    Reduce,
+    ReduceSeq,
+    Split,
+    ToPrivate,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.core.terms import children, free, once
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import unlift
+from ir.core.views import is_layout
+
+
+def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
+    """A place for e, in the shape in which its maps make it."""
+    return _Shares(scope, allocate, NOWHERE, (), {}).of(e)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """Places for terms inside the axes walked so far (`at`), for the part `where` of a tuple;
+    `known`: those of variables."""
+
+    scope: Scope
+    allocate: Allocate
+    at: Walked
+    where: tuple[int, ...]
+    known: Mapping[str, Place]
+
+    def of(self, e: Expr) -> Place:
+        if isinstance(e, Var) and e.name in self.known:
+            return self.known[e.name]
+        if is_parallel(e) or free(e) & self.known.keys():
+            place = self.made(e) or self.arranged(e)
+            if place is not None:
+                return place
+        return laid(type_of(e), self.at, self.allocate, self.where)
+
+    def made(self, e: Expr) -> Place | None:
+        """What is computed: its elements lie where the loop that makes them runs."""
+        match e:
+            case MapPar(level, dim, f, xs):
+                worker = self.scope.workers[level, dim]
+                return self.along(Owned(number(size_of(xs)), worker.id, worker.count), f.body)
+            case Map(Lam(Var(), body) as f, xs) if is_layout(body) and is_parallel(xs):
+                return self.rearranged(f, xs)
+            case Map(f, xs) | MapSeq(f, xs):
+                return self.along(Plain(number(size_of(xs))), f.body)
+            case Generate(n, f):
+                return self.along(Plain(number(n)), f.body)
+            case ReduceSeq(init, f, _) | Reduce(init, f, _):
+                return self.of(f.body if is_parallel(f.body) else init)
+            case Let(_, _, body) | ToPrivate(body):
+                return self.of(body)
+            case MakeTuple(parts):
+                return TuplePlace(self.parts(parts))
+        return None
+
+    def arranged(self, e: Expr) -> Place | None:
+        """A view of what is computed: its places, arranged."""
+        match e:
+            case Zip(parts):
+                columns = tuple(map(array_place, self.parts(parts)))
+                return ArrayPlace(
+                    columns[0].axis, lambda i: TuplePlace(tuple(c.at(i) for c in columns))
+                )
+            case Join(xs):
+                return _joined(self.array(xs))
+            case Split(m, xs):
+                return _split(number(m), self.array(xs))
+            case Transpose(xs):
+                return places.transpose_out(self.array(xs))
+            case AsScalar(xs):
+                return _scalars(number(unlift(elem_of(xs))[1]), self.array(xs))
+        return None
+
+    def array(self, e: Expr) -> ArrayPlace:
+        return array_place(self.of(e))
+
+    def along(self, axis: Axis, body: Expr) -> Place:
+        """An element of the axis after another."""
+        return ArrayPlace(axis, lambda i: replace(self, at=self.at.along(axis, i)).of(body))
+
+    def rearranged(self, f: Lam, xs: Expr) -> Place:
+        """map(row -> view(row), xs): each row's place under its name."""
+        assert isinstance(f.pattern, Var)
+        name, rows = f.pattern.name, self.array(xs)
+        return ArrayPlace(
+            rows.axis,
+            lambda i: replace(self, known={**self.known, name: rows.at(i)}).of(f.body),
+        )
+
+    def parts(self, parts: tuple[Expr, ...]) -> tuple[Place, ...]:
+        """Each in memory of its own."""
+        return tuple(
+            [replace(self, where=(*self.where, k)).of(part) for k, part in enumerate(parts)]
+        )
+
+
+def _joined(rows: ArrayPlace) -> Place:
+    inner = array_place(places.some(rows)).axis
+    m = inner.size
+    return ArrayPlace(joined(rows.axis, inner), lambda i: array_place(rows.at(i // m)).at(i % m))
+
+
+def _split(m: int, xs: ArrayPlace) -> Place:
+    return ArrayPlace(
+        Plain(xs.axis.size // m),
+        lambda c: ArrayPlace(Plain(m), lambda j: xs.at(c * m + j)),
+    )
+
+
+def _scalars(width: int, vectors: ArrayPlace) -> Place:
+    return ArrayPlace(
+        joined(vectors.axis, Plain(width)),
+        lambda j: places.narrowed(vectors.at(j // width), j % width),
+    )
+
+
+@once
+def is_parallel(e: Expr) -> bool:
+    return isinstance(e, MapPar) or any(map(is_parallel, children(e)))

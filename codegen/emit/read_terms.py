@@ -1,0 +1,239 @@
+"""Terms read as views: nothing is computed that is not asked for, and layouts move no data."""
+
+# key: e term, env what variables are bound to, n size, i index, w width
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from codegen.emit import materialise as making
+from codegen.emit import read_views as views
+from codegen.emit.bound_values import Env, bound, hint_of
+from codegen.emit.read_views import ArrayView, TupleView, View, array, component, value
+from codegen.emit.reductions import reduce
+from codegen.emit.scope import Mark
+from codegen.index.condition import at_least, less
+from codegen.index.index import Index, assume, constant, maximum, minimum
+from codegen.tree.array_axes import Axis, Plain, number, plain
+from codegen.tree.statements import Load, Number, Value, Whole
+from codegen.tree.value_builders import binary, unary
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Binary,
+    Concat,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    MapPar,
+    MapSeq,
+    Pad,
+    PadEdge,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    SizeOf,
+    Slide,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.type_rules import elem_of, type_of
+from ir.core.types import unlift
+from ir.core.views import is_table
+from ir.errors import Unsupported
+
+if TYPE_CHECKING:
+    from codegen.emit.emitter import Emitter
+
+
+def read(emitter: Emitter, e: Expr, env: Env) -> View:
+    """What e is, as a function of the indices it is asked at."""
+    match e:
+        case Var(name, _):
+            return env[name]
+        case Lit() | SizeOf() | Unary() | Binary():
+            return arithmetic(emitter, e, env)
+        case MakeArray(parts):
+            return listed(emitter, e, parts, env)
+        case MakeTuple(parts):
+            return TupleView(tuple([emitter.read(part, env) for part in parts]))
+        case Get(k, inner):
+            return component(emitter.read(inner, env), k)
+        case Let(p, given, body):
+            return emitter.read(body, making.let(emitter, p, given, body, env))
+        case Map(f, xs):
+            return delayed(emitter, f, array(emitter.read(xs, env)), env)
+        case Generate(n, f):
+            return delayed(emitter, f, indices(number(n)), env)
+        case ReduceSeq() | Reduce():
+            return reduce(emitter, e, env, None)
+        case MapPar() | MapSeq() | ToLocal() | ToPrivate() | Store():
+            return making.materialised(emitter, e, env, emitter.wanted)
+    return layout(emitter, e, env)
+
+
+def layout(emitter: Emitter, e: Expr, env: Env) -> View:
+    """A view that moves no data."""
+    scope = emitter.scope
+    match e:
+        case Zip(parts):
+            return views.zipped(tuple([array(emitter.read(part, env)) for part in parts]))
+        case Split(m, xs):
+            return views.split(number(m), array(emitter.read(xs, env)))
+        case Join(xs):
+            return views.join(array(emitter.read(xs, env)))
+        case Slide(size, step, xs, _):
+            return views.slide(number(size), number(step), array(emitter.read(xs, env)))
+        case Transpose(xs):
+            return views.transpose(array(emitter.read(xs, env)))
+        case Reorder(f, xs):
+            inner = array(emitter.read(xs, env))
+            return views.reorder(lambda i: index_at(emitter, f, i, env), inner)
+        case Concat(a, b):
+            left, right = array(emitter.read(a, env)), array(emitter.read(b, env))
+            return views.concat(scope, elem_of(a), left, right)
+        case Pad(left, right, given, xs):
+            fill, inner = emitter.read(given, env), array(emitter.read(xs, env))
+            return views.pad(scope, elem_of(xs), number(left), number(right), fill, inner)
+        case PadEdge(edge, left, right, xs):
+            inner = array(emitter.read(xs, env))
+            return views.pad_edge(edge, number(left), number(right), inner)
+        case At(k, xs):
+            return array(emitter.read(xs, env)).at(constant(number(k)))
+        case AsVector(w, xs):
+            inner = array(emitter.read(xs, env))
+            return views.as_vector(scope, elem_of(xs), number(w), inner)
+        case AsScalar(xs):
+            _, w = unlift(elem_of(xs))
+            return views.as_scalar(scope, number(w), array(emitter.read(xs, env)))
+    raise Unsupported(f"no code for {type(e).__name__} where a value is expected")
+
+
+def delayed(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> View:
+    """map f xs, computed where it is read; once, where one place reads it more than once"""
+    axes = (xs.axis, *plain(type_of(f.body)))
+    seen: dict[str, tuple[View, Mark]] = {}
+
+    def at(i: Index) -> View:
+        known = seen.get(i.key)
+        if known is not None and emitter.scope.is_open(known[1]):
+            return known[0]
+        start = emitter.scope.mark()
+        result = read(emitter, f.body, bound(env, f.pattern, xs.at(i)))
+        view = making.compact(emitter, hint_of(f.pattern), result)
+        seen[i.key] = view, emitter.scope.since(start)
+        return view
+
+    return ArrayView(axes, at)
+
+
+def listed(emitter: Emitter, e: Expr, parts: tuple[Expr, ...], env: Env) -> View:
+    """[a, b, …]: a constant table, or the part asked for."""
+    if is_table(e):
+        return _table(emitter, e)
+    axes: tuple[Axis, ...] = tuple(plain(type_of(e)))
+    return ArrayView(axes, lambda i: _part(emitter, parts, i, env))
+
+
+def _part(emitter: Emitter, parts: tuple[Expr, ...], i: Index, env: Env) -> View:
+    if i.is_constant:
+        return emitter.read(parts[i.constant], env)
+    return views.choose(
+        emitter.scope,
+        type_of(parts[0]),
+        (less(i, 1), at_least(i, 1)),
+        lambda: emitter.read(parts[0], env),
+        lambda: _part(emitter, parts[1:], assume(i - 1, 0, len(parts) - 2), env),
+    )
+
+
+def _table(emitter: Emitter, e: Expr) -> View:
+    """A table of numbers in constant memory, row after row."""
+    scalar, dims, values = _flat(e)
+    memory = emitter.scope.table(scalar, values)
+
+    def at(dims: tuple[int, ...], start: Index) -> View:
+        if not dims:
+            return Load(memory, start)
+        width = prod(dims[1:])
+        return ArrayView(tuple(map(Plain, dims)), lambda i: at(dims[1:], start + i * width))
+
+    return at(dims, constant(0))
+
+
+def _flat(e: Expr) -> tuple[str, tuple[int, ...], tuple[float | int, ...]]:
+    """Scalar type, sizes and numbers of a table."""
+    if isinstance(e, Lit):
+        return e.scalar.name, (), (e.value,)
+    assert isinstance(e, MakeArray)
+    rows = [_flat(part) for part in e.parts]
+    scalar, dims, _ = rows[0]
+    return scalar, (len(rows), *dims), tuple(v for _, _, values in rows for v in values)
+
+
+def arithmetic(emitter: Emitter, e: Expr, env: Env) -> Value:
+    match e:
+        case Lit(given, scalar):
+            if scalar.name == "int":
+                return Whole(constant(int(given)))
+            return Number(float(given), scalar.name)
+        case SizeOf(n):
+            return Whole(constant(number(n)))
+        case Unary(op, a):
+            x = value(emitter.read(a, env))
+            return Whole(-x.index) if op == "neg" and isinstance(x, Whole) else unary(op, x)
+        case Binary(op, a, b):
+            x, y = value(emitter.read(a, env)), value(emitter.read(b, env))
+            if isinstance(x, Whole) and isinstance(y, Whole):
+                known = _arithmetic(op, x.index, y.index)
+                if known is not None:
+                    return Whole(known)
+            return binary(op, x, y)
+    raise AssertionError(f"expected arithmetic, found {type(e).__name__}")
+
+
+def index_at(emitter: Emitter, f: Lam, i: Index, env: Env) -> Index:
+    """f(i), for an index function"""
+    found = emitter.read(f.body, bound(env, f.pattern, Whole(i)))
+    if not isinstance(found, Whole):
+        raise Unsupported("reorder: its index function is not arithmetic on known sizes")
+    return found.index
+
+
+def indices(n: int) -> ArrayView:
+    return ArrayView((Plain(n),), Whole)
+
+
+def _arithmetic(op: str, x: Index, y: Index) -> Index | None:
+    """Index arithmetic on ints, where it has the operation."""
+    match op:
+        case "+":
+            return x + y
+        case "-":
+            return x - y
+        case "*":
+            return x * y
+        case "max":
+            return maximum(x, y)
+        case "min":
+            return minimum(x, y)
+        case "/" if y.is_constant and y.constant > 0:
+            return x // y
+        case "%" if y.is_constant and y.constant > 0:
+            return x % y
+    return None

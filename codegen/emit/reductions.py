@@ -1,0 +1,100 @@
+"""Reductions: an accumulator in private memory, updated in place where that is safe."""
+
+# key: e term, env what variables are bound to, k iteration
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from codegen.emit import materialise as making
+from codegen.emit import write_places as places
+from codegen.emit.bound_values import Env, hint_of
+from codegen.emit.in_place import overwrites, retargeted
+from codegen.emit.prefetch import Pipeline, pipeline
+from codegen.emit.read_views import ArrayView, TupleView, View, array, spread
+from codegen.emit.write_places import Cell, Place, view_of
+from codegen.index.condition import ALWAYS
+from codegen.index.index import Index
+from codegen.tree.statements import Space, Unroll
+from ir.core.nodes import Expr, Lam, Pattern, Reduce, ReduceSeq, Var
+from ir.core.type_rules import type_of
+
+if TYPE_CHECKING:
+    from codegen.emit.emitter import Emitter
+
+
+def reduce(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, to: Place | None) -> View:
+    """fold(init, f, xs), at its place if that is private memory of its own."""
+    xs = array(emitter.read(e.xs, env))
+    here = to is not None and _is_own(to)
+    acc = to if here and to is not None else making.private(emitter, e, hint_of(e.f.pattern))
+    _start(emitter, e, env, acc)
+    ahead, body = pipeline(emitter, e.f, xs, env)
+    step = _Step(emitter, e, body, env, acc, ahead)
+    if ahead is not None:
+        ahead.prologue()
+    unroll = Unroll.YES if isinstance(e, ReduceSeq) and e.unrolled else Unroll.NO
+    hint = f"i_{_element_hint(e.f.pattern)}"
+    emitter.scope.loop(hint, xs.axis.size, lambda k: step.iteration(xs, k), unroll)
+    if to is not None and not here:
+        emitter.copy(view_of(acc), to)
+    return view_of(acc)
+
+
+def _start(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, acc: Place) -> None:
+    """acc = init, a scalar standing for vectors of it"""
+    if type_of(e.init) == type_of(e):
+        emitter.emit(e.init, env, acc)
+    else:
+        emitter.copy(spread(type_of(e), emitter.read(e.init, env)), acc)
+
+
+@dataclass(slots=True)
+class _Step:
+    """One iteration of a reduction, whose function's body is `body` (less what runs ahead)."""
+
+    emitter: Emitter
+    e: ReduceSeq | Reduce
+    inner: Expr
+    env: Env
+    acc: Place
+    ahead: Pipeline | None
+
+    def iteration(self, xs: ArrayView, k: Index) -> None:
+        if self.ahead is None:
+            self.step(xs.at(k), self.env)
+            return
+        env = self.ahead.views(self.env, k)
+        self.ahead.around(k, lambda: self.step(xs.at(k), env))
+
+    def step(self, x: View, env: Env) -> None:
+        """acc = f(acc, x), in place; through a second buffer if that would read what it wrote."""
+        scope = self.emitter.scope
+        old = {c.memory: replace(c.memory) for c in places.cells(self.acc)}
+        back = {alias: memory for memory, alias in old.items()}
+        scope.aliases.update(back)
+        names = set(scope.names)
+        _, done = scope.capture(lambda: self.body(view_of(self.acc, old), x, env, self.acc))
+        if not overwrites(done, old):
+            scope.add(retargeted(done, back))
+            return
+        scope.names = names
+        after = making.private(self.emitter, self.e, f"next_{hint_of(self.e.f.pattern)}")
+        self.body(view_of(self.acc), x, env, after)
+        self.emitter.copy(view_of(after), self.acc)
+
+    def body(self, acc: View, x: View, env: Env, to: Place) -> None:
+        f = Lam(self.e.f.pattern, self.inner)
+        self.emitter.emit(self.inner, making.entered(self.emitter, f, TupleView((acc, x)), env), to)
+
+
+def _is_own(place: Place) -> bool:
+    return all(
+        isinstance(c, Cell) and c.memory.space is Space.PRIVATE and c.guard == ALWAYS
+        for c in places.cells(place)
+    ) and not places.is_scattered(place)
+
+
+def _element_hint(p: Pattern) -> str:
+    return hint_of(p if isinstance(p, Var) else p[1])

@@ -1,0 +1,240 @@
+"""Where emission writes: the open blocks of a kernel, its names, its memories, its ids."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from typing import TypeVar
+
+from codegen.index.condition import ALWAYS, NEVER, Condition, both, less
+from codegen.index.index import Index, assume, constant, var
+from codegen.tree.array_axes import Axis, Joined, Owned, Plain
+from codegen.tree.reserved_words import is_reserved
+from codegen.tree.statements import (
+    Block,
+    Declare,
+    For,
+    If,
+    Load,
+    Memory,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    Value,
+    block,
+)
+from ir.core.nodes import Level
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The id of one parallel dimension, 0 … count − 1."""
+
+    level: Level
+    dim: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        return {Level.GLOBAL: "gid", Level.GROUP: "grp", Level.LOCAL: "lid"}[self.level] + str(
+            self.dim
+        )
+
+    @property
+    def id(self) -> Index:
+        return var(self.name, 0, self.count - 1)
+
+
+Workers = dict[tuple[Level, int], Worker]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """A place in an open block, or (no block) anywhere."""
+
+    block: list[Statement] | None
+    length: int
+
+
+@dataclass(slots=True)
+class Scope:
+    """The state of emitting one kernel."""
+
+    workers: Workers
+    names: set[str] = field(default_factory=set)
+    blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
+    active: list[Worker] = field(default_factory=list)  # parallel maps around this place
+    aliases: dict[Memory, Memory] = field(default_factory=dict)
+    tables: dict[tuple[str, tuple[float | int, ...]], Memory] = field(default_factory=dict)
+    by_name: int = 0  # > 0: what is emitted here stands inside one expression
+    lanes: int = 0
+
+    # ---- names
+
+    def fresh(self, hint: str) -> str:
+        """The hint, or the hint with the first number that is free."""
+        name = f"{hint}_" if is_reserved(hint) else hint
+        stem = f"{name}_" if name[-1].isdigit() else name
+        n = 1
+        while name in self.names:
+            n += 1
+            name = f"{stem}{n}"
+        self.names.add(name)
+        return name
+
+    # ---- memories
+
+    def memory(
+        self,
+        hint: str,
+        space: Space,
+        scalar: str,
+        shape: tuple[int, ...] | int,
+        halves: int = 1,
+    ) -> Memory:
+        """A new memory, declared here."""
+        dims = (shape,) if isinstance(shape, int) else shape
+        memory = Memory(self.fresh(hint), space, scalar, prod(dims), halves, dims)
+        self.add(Declare(memory))
+        return memory
+
+    def table(self, scalar: str, values: tuple[float | int, ...]) -> Memory:
+        """The constant table of these values, one for all who read it."""
+        if (scalar, values) not in self.tables:
+            name = self.fresh("table")
+            n = len(values)
+            self.tables[scalar, values] = Memory(name, Space.CONSTANT, scalar, n, values=values)
+        return self.tables[scalar, values]
+
+    def storage(self, memory: Memory) -> Memory:
+        """The memory that an alias stands for."""
+        while memory in self.aliases:
+            memory = self.aliases[memory]
+        return memory
+
+    # ---- statements
+
+    def add(self, statement: Statement) -> None:
+        self.blocks[-1].append(statement)
+
+    def capture(self, body: Callable[[], T]) -> tuple[T, Block]:
+        """What body gives, and the statements that it would have added here."""
+        self.blocks.append([])
+        try:
+            result = body()
+        finally:
+            inner = self.blocks.pop()
+        return result, block(inner)
+
+    def mark(self) -> Mark:
+        """This place."""
+        return Mark(self.blocks[-1], len(self.blocks[-1]))
+
+    def since(self, start: Mark) -> Mark:
+        """Where what was made since then can be read: anywhere, if it took no statements."""
+        assert start.block is self.blocks[-1]
+        return Mark(None, 0) if len(self.blocks[-1]) == start.length else start
+
+    def is_open(self, mark: Mark) -> bool:
+        return mark.block is None or any(block is mark.block for block in self.blocks)
+
+    def expression(self, body: Callable[[], T]) -> tuple[T, Block]:
+        """As `capture`, where statements are to be avoided."""
+        self.by_name += 1
+        try:
+            return self.capture(body)
+        finally:
+            self.by_name -= 1
+
+    def lane(self) -> str:
+        """The name of a symbolic lane; it never reaches the text."""
+        self.lanes += 1
+        return f"lane_{self.lanes}_"
+
+    def loop(
+        self, hint: str, count: int, body: Callable[[Index], None], unroll: Unroll = Unroll.NO
+    ) -> None:
+        """body(0); … ; body(count − 1)"""
+        if count == 1:
+            body(constant(0))
+        elif count > 1:
+            name = self.fresh(hint)
+            i = var(name, 0, count - 1)
+            _, inner = self.capture(lambda: body(i))
+            if inner.statements:
+                self.add(For(name, count, inner, unroll))
+            elif name in self.names:
+                self.names.discard(name)
+
+    def when(self, condition: Condition, body: Callable[[], None]) -> None:
+        """body, where the condition holds"""
+        if condition == ALWAYS:
+            body()
+        elif condition != NEVER:
+            _, inner = self.capture(body)
+            if inner.statements:
+                self.add(If(condition, inner))
+
+    def each(
+        self,
+        hint: str,
+        axis: Axis,
+        body: Callable[[Index], None],
+        unroll: Unroll = Unroll.FREE,
+    ) -> None:
+        """body for the elements of an axis: all of a plain one, its own of one that is shared."""
+        match axis:
+            case Plain(n):
+                self.loop(hint, n, body, unroll)
+            case Owned(n, owner, count):
+                self._own(hint, n, owner, count, body)
+            case Joined(outer, inner):
+                self.each(
+                    hint,
+                    outer,
+                    lambda o: self.each(hint, inner, lambda i: body(o * inner.size + i), unroll),
+                    unroll,
+                )
+
+    def _own(
+        self, hint: str, n: int, owner: Index, count: int, body: Callable[[Index], None]
+    ) -> None:
+        def turn(r: Index) -> None:
+            i = owner + r * count
+            self.when(less(i, n), lambda: body(assume(i, 0, n - 1)))
+
+        mine = [w for w in self.workers.values() if w.id == owner and self._joins(w)]
+        self.active.extend(mine)
+        try:
+            self.loop(hint, -(-n // count), turn, Unroll.FREE)
+        finally:
+            del self.active[len(self.active) - len(mine) :]
+
+    def _joins(self, w: Worker) -> bool:
+        """A worker that is alone has the same id as any other that is: zero."""
+        return w.count > 1 and w not in self.active
+
+    # ---- writing
+
+    def store(self, memory: Memory, index: Index, value: Value, half: Index | None = None) -> None:
+        """memory[index] = value, once: by the first worker where all of them pass."""
+        match value:
+            case Load(source, i, _, h) if i == index and h == half:
+                if self.storage(source) is self.storage(memory):
+                    return
+        condition = self._once(memory.space)
+        self.when(condition, lambda: self.add(Store(memory, index, value, half)))
+
+    def _once(self, space: Space) -> Condition:
+        """Of those who pass here and see the same memory, the first."""
+        if space is Space.PRIVATE:
+            return ALWAYS
+        sees = (Level.LOCAL,) if space is Space.LOCAL else tuple(Level)
+        idle = [
+            w
+            for w in self.workers.values()
+            if w.level in sees and w.count > 1 and w not in self.active
+        ]
+        return both(*(less(w.id, 1) for w in idle))

@@ -1,0 +1,107 @@
+"""How many work-items and groups a kernel has."""
+
+from dataclasses import dataclass
+from math import prod
+
+from codegen.emit.scope import Worker, Workers
+from codegen.tree.statements import Id
+from ir.core.nodes import Expr, Level, MapPar
+from ir.core.terms import subterms
+from ir.core.type_rules import size_of
+from ir.errors import Unsupported
+
+ITEMS_OF_A_GLOBAL_GROUP = 64  # a warp or wave, or two, on every GPU; on a CPU one work-item's loop
+
+
+Sizes = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The parallel dimensions of a kernel and the shape of its launch."""
+
+    workers: Workers
+    groups: Sizes
+    local_size: Sizes
+
+
+def work_of(e: Expr, max_work_group: int) -> Work:
+    """The work-items that a kernel's term asks for."""
+    counts = _lengths(e)
+    levels = {level for level, _ in counts}
+    if Level.GLOBAL in levels and len(levels) > 1:
+        raise Unsupported("mapGlobal beside mapWorkgroup or mapLocal in one kernel")
+    _limit(counts, max_work_group)
+    groups, local = [1, 1, 1], [1, 1, 1]
+    for key, items in zip(_globals(counts), _group_shape(counts, max_work_group), strict=True):
+        local[key[1]] = items
+        groups[key[1]] = -(-counts[key] // items)
+        counts[key] = groups[key[1]] * items
+    for (level, dim), count in counts.items():
+        if level is not Level.GLOBAL:
+            (groups if level is Level.GROUP else local)[dim] = count
+    workers = {key: Worker(*key, counts[key]) for key in sorted(counts, key=_order)}
+    return Work(workers, (groups[0], groups[1], groups[2]), (local[0], local[1], local[2]))
+
+
+def _lengths(e: Expr) -> dict[tuple[Level, int], int]:
+    """The longest map of each parallel dimension."""
+    lengths: dict[tuple[Level, int], int] = {}
+    for inner in subterms(e):
+        if isinstance(inner, MapPar):
+            n = size_of(inner.xs)
+            assert isinstance(n, int)
+            if inner.dim not in (0, 1, 2):
+                raise Unsupported(f"{inner.level.value}({inner.dim}): expected dimension 0, 1 or 2")
+            key = inner.level, inner.dim
+            lengths[key] = max(n, lengths.get(key, 1))
+    return lengths
+
+
+def _order(key: tuple[Level, int]) -> tuple[str, int]:
+    return key[0].value, key[1]
+
+
+def _globals(counts: dict[tuple[Level, int], int]) -> list[tuple[Level, int]]:
+    return sorted((k for k in counts if k[0] is Level.GLOBAL), key=_order)
+
+
+def _limit(counts: dict[tuple[Level, int], int], most: int) -> None:
+    """Shrink the longest local dimension until the group fits; its maps then loop."""
+    local = sorted((key for key in counts if key[0] is Level.LOCAL), key=_order)
+    while (items := prod(counts[key] for key in local)) > most:
+        longest = max(local, key=lambda key: counts[key])
+        n = counts[longest]
+        counts[longest] = _shorter(n, most * n // items)
+
+
+def _shorter(n: int, room: int) -> int:
+    """n items in 2 or 3 turns, whatever fits, an even share if there is one; else half of them."""
+    fitting = [k for k in (2, 3) if -(-n // k) <= room]
+    even = [k for k in fitting if n % k == 0]
+    turns = min(even or fitting, default=2)
+    return -(-n // turns)
+
+
+def _group_shape(counts: dict[tuple[Level, int], int], most: int) -> list[int]:
+    """Work-items in a group of a kernel of mapGlobals, one number for each of their dimensions.
+
+    Dimension 0 first, a divisor of its length if a fair one exists, else a power of two.
+    """
+    room, shape = min(ITEMS_OF_A_GLOBAL_GROUP, most), list[int]()
+    for key in _globals(counts):
+        n = counts[key]
+        best = max(d for d in range(1, min(n, room) + 1) if n % d == 0)
+        if 4 * best < min(n, room):
+            best = 1 << (min(n, room).bit_length() - 1)
+        shape.append(best)
+        room //= best
+    return shape
+
+
+def ids(workers: Workers) -> tuple[Id, ...]:
+    """The ids that a kernel asks for: those with more than one value."""
+    kinds = {Level.GLOBAL: "global", Level.GROUP: "group", Level.LOCAL: "local"}
+    return tuple(
+        Id(w.name, kinds[w.level], w.dim, w.count) for w in workers.values() if w.count > 1
+    )

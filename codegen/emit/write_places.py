@@ -1,0 +1,313 @@
+"""Where results go: the write side of views, and the memories behind them."""
+
+# key: i j indices, w width
+
+from collections.abc import Callable
+from dataclasses import field, replace
+
+from codegen.emit.read_views import ArrayView, TupleView, View
+from codegen.emit.scope import Scope
+from codegen.index.condition import ALWAYS, Condition, both, substitute_in
+from codegen.index.index import Index, constant
+from codegen.index.substitute import substitute
+from codegen.tree.array_axes import Axis, Joined, Plain, joined, share, slot, someones
+from codegen.tree.statements import Lane, Load, Memory, Space, Value, kind_of
+from codegen.tree.value_builders import contiguous, fitted, lane_of, lane_variable
+from ir.core.frozen import frozen
+from ir.core.types import Array, Scalar, Tuple, Type, Vector
+from ir.errors import Unsupported
+
+
+@frozen
+class Cell:
+    """A scalar, or a vector of `width` scalars side by side; written where the guard holds."""
+
+    memory: Memory
+    index: Index
+    width: int = 1
+    half: Index | None = None
+    guard: Condition = ALWAYS
+
+
+@frozen
+class Scatter:
+    """A vector whose lanes lie apart."""
+
+    cells: tuple[Cell, ...]
+
+
+@frozen
+class TuplePlace:
+    parts: tuple["Place", ...]
+
+
+@frozen
+class ArrayPlace:
+    """`scalars`: where the scalars go of which these vectors are made, if that is known."""
+
+    axis: Axis
+    at: Callable[[Index], "Place"]
+    scalars: "ArrayPlace | None" = None
+    _some: "list[Place]" = field(default_factory=list, init=False, compare=False)
+
+
+Place = Cell | Scatter | TuplePlace | ArrayPlace
+
+
+def put(scope: Scope, place: Place, value: Value) -> None:
+    """place = value"""
+    match place:
+        case Cell(memory, index, width, half, guard):
+            scalar, have = memory.scalar, kind_of(value)
+            kind = replace(have, scalar=scalar, width=width)
+            scope.when(guard, lambda: scope.store(memory, index, fitted(value, kind), half))
+        case Scatter(cells):
+            whole = loaded_once(scope, value)
+            for l, cell in enumerate(cells):
+                lane = Lane(whole, l) if whole is not value else lane_of(value, constant(l))
+                assert lane is not None
+                put(scope, cell, lane)
+        case _:
+            raise AssertionError("expected the place of a scalar or a vector")
+
+
+def loaded_once(scope: Scope, value: Value) -> Value:
+    """A vector read from global memory, in a register before its lanes go different ways."""
+    match value:
+        case Load(memory, _, width, _) if width > 1 and memory.space is Space.GLOBAL:
+            register = scope.memory("x", Space.PRIVATE, memory.scalar, width)
+            scope.store(register, constant(0), value)
+            return Load(register, constant(0), width)
+    return value
+
+
+def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
+    """What is at a place, read back; `instead`: through these aliases."""
+    match place:
+        case Cell(memory, index, width, half, _):
+            return Load((instead or {}).get(memory, memory), index, width, half)
+        case TuplePlace(parts):
+            return TupleView(tuple(view_of(p, instead) for p in parts))
+        case ArrayPlace(at=at):
+            return ArrayView(axes_of(place), lambda i: view_of(at(i), instead))
+        case Scatter():
+            raise Unsupported("a vector kept as scattered scalars is read again as a vector")
+
+
+def cells(place: Place) -> list[Cell]:
+    """The cells of one element of a place that whoever asks owns."""
+    match place:
+        case Cell() as cell:
+            return [cell]
+        case Scatter(parts):
+            return list(parts)
+        case TuplePlace(parts):
+            return [c for p in parts for c in cells(p)]
+        case ArrayPlace():
+            return cells(some(place))
+
+
+def is_scattered(place: Place) -> bool:
+    match place:
+        case Cell():
+            return False
+        case Scatter():
+            return True
+        case TuplePlace(parts):
+            return any(map(is_scattered, parts))
+        case ArrayPlace():
+            return is_scattered(some(place))
+
+
+def some(place: Place) -> Place:
+    """An element of an array's place that whoever asks owns."""
+    outer = array_place(place)
+    if not outer._some:
+        outer._some.append(outer.at(someones(outer.axis)))
+    return outer._some[0]
+
+
+def axes_of(place: Place) -> tuple[Axis, ...]:
+    """The axes of an array's place, and of its elements' as far as they are arrays."""
+    return (place.axis, *axes_of(some(place))) if isinstance(place, ArrayPlace) else ()
+
+
+# ---- inverse views
+
+
+def split_out(m: int, place: Place) -> Place:
+    """Where the elements of xs go when split(m, xs) goes to the place."""
+    outer = array_place(place)
+    inner = array_place(some(outer))
+    return ArrayPlace(
+        joined(outer.axis, inner.axis), lambda j: array_place(outer.at(j // m)).at(j % m)
+    )
+
+
+def join_out(n: int, m: int, place: Place) -> Place:
+    """Where n rows of m go when join(xs) goes to the place."""
+    whole = array_place(place)
+    outer: Axis = Plain(n)
+    inner: Axis = Plain(m)
+    if isinstance(whole.axis, Joined) and whole.axis.inner.size == m:
+        outer, inner = whole.axis.outer, whole.axis.inner
+    return ArrayPlace(outer, lambda i: ArrayPlace(inner, lambda j: whole.at(i * m + j)))
+
+
+def transpose_out(place: Place) -> Place:
+    outer = array_place(place)
+    inner = array_place(some(outer))
+    return ArrayPlace(
+        inner.axis, lambda j: ArrayPlace(outer.axis, lambda i: array_place(outer.at(i)).at(j))
+    )
+
+
+def shift_out(left: int, stays: Callable[[Index], Condition] | None, n: int, place: Place) -> Place:
+    """Element j of n goes to j + left, if it stays there."""
+    outer = array_place(place)
+    if stays is None:
+        return ArrayPlace(Plain(n), lambda j: outer.at(j + left))
+    return ArrayPlace(Plain(n), lambda j: guarded(stays(j + left), outer.at(j + left)))
+
+
+def lanes_out(w: int, place: Place) -> Place:
+    """Where the elements of xs go when asVector(w, xs) goes to the place."""
+    outer = array_place(place)
+    if outer.scalars is not None:
+        return outer.scalars
+    return ArrayPlace(joined(outer.axis, Plain(w)), lambda j: narrowed(outer.at(j // w), j % w))
+
+
+def vectors_out(scope: Scope, n: int, w: int, place: Place) -> Place:
+    """Where the n vectors of xs go when asScalar(xs) goes to the place."""
+    whole = array_place(place)
+    axis: Axis = Plain(n)
+    if isinstance(whole.axis, Joined) and whole.axis.inner == Plain(w):
+        axis = whole.axis.outer
+    return ArrayPlace(axis, lambda i: widened(scope, w, lambda l: whole.at(i * w + l)), whole)
+
+
+def guarded(condition: Condition, place: Place) -> Place:
+    """A place that takes what comes only where the condition holds."""
+    if condition == ALWAYS:
+        return place
+    match place:
+        case Cell() as cell:
+            return replace(cell, guard=both(cell.guard, condition))
+        case Scatter(cells):
+            return Scatter(tuple(replace(c, guard=both(c.guard, condition)) for c in cells))
+        case TuplePlace(parts):
+            return TuplePlace(tuple(guarded(condition, p) for p in parts))
+        case ArrayPlace(axis, at):
+            return ArrayPlace(axis, lambda i: guarded(condition, at(i)))
+
+
+def narrowed(place: Place, lane: Index) -> Place:
+    """One lane of vectors."""
+    match place:
+        case Cell(memory, index, _, half, guard):
+            return Cell(memory, index + lane, 1, half, guard)
+        case Scatter(cells) if lane.is_constant:
+            return cells[lane.constant]
+        case TuplePlace(parts):
+            return TuplePlace(tuple(narrowed(p, lane) for p in parts))
+        case ArrayPlace(axis, at):
+            return ArrayPlace(axis, lambda i: narrowed(at(i), lane))
+    raise Unsupported("one lane, not known here, of a vector whose lanes lie apart")
+
+
+def widened(scope: Scope, w: int, lanes: Callable[[Index], Place]) -> Place:
+    """The vectors whose lane l goes to lanes(l)."""
+    lane = scope.lane()
+    match lanes(lane_variable(lane, w)):
+        case Cell() as cell:
+            return _wide(cell, lane, w)
+        case TuplePlace(parts):
+            return TuplePlace(tuple(_widened_part(scope, w, lanes, k) for k in range(len(parts))))
+        case ArrayPlace(axis=axis):
+            return ArrayPlace(
+                axis, lambda i: widened(scope, w, lambda l: array_place(lanes(l)).at(i))
+            )
+        case Scatter():
+            raise Unsupported("a vector of vectors")
+
+
+def _widened_part(scope: Scope, w: int, lanes: Callable[[Index], Place], k: int) -> Place:
+    return widened(scope, w, lambda l: part(lanes(l), k))
+
+
+def _wide(cell: Cell, lane: str, w: int) -> Place:
+    start = contiguous(cell.index, lane, w)
+    if start is not None and lane not in cell.guard.names:
+        return replace(cell, index=start, width=w)
+    return Scatter(tuple(_cell_at(cell, lane, l) for l in range(w)))
+
+
+def _cell_at(cell: Cell, lane: str, l: int) -> Cell:
+    return replace(
+        cell,
+        index=substitute(cell.index, {lane: l}),
+        guard=substitute_in(cell.guard, {lane: l}),
+    )
+
+
+def part(place: Place, k: int) -> Place:
+    """Component k of what goes to a place of tuples, however deep in arrays."""
+    match place:
+        case TuplePlace(parts):
+            return parts[k]
+        case ArrayPlace(axis, at):
+            return ArrayPlace(axis, lambda i: part(at(i), k))
+    raise AssertionError("expected the place of a tuple")
+
+
+def array_place(place: Place) -> ArrayPlace:
+    assert isinstance(place, ArrayPlace)
+    return place
+
+
+# ---- memories laid out
+
+
+Cells = Callable[[Index], Cell]
+Shape = tuple[int, ...]
+Allocate = Callable[[tuple[int, ...], str, Shape], Cells]
+"""(which part of a tuple, scalar, dimensions) -> the cell at an index of that memory"""
+
+
+@frozen
+class Walked:
+    """Axes walked so far: where that is in row-major memory, and how many elements each has."""
+
+    index: Index
+    shape: Shape
+
+    def along(self, axis: Axis, i: Index) -> "Walked":
+        n = share(axis)
+        return Walked(self.index * n + slot(axis, i), (*self.shape, n))
+
+
+NOWHERE = Walked(constant(0), ())
+
+
+def laid(t: Type, at: Walked, allocate: Allocate, where: tuple[int, ...] = ()) -> Place:
+    """Row-major memory for a t, inside the axes walked so far."""
+    match t:
+        case Array(elem, n):
+            assert isinstance(n, int)
+            axis = Plain(n)
+            return ArrayPlace(axis, lambda i: laid(elem, at.along(axis, i), allocate, where))
+        case Tuple(parts):
+            return TuplePlace(
+                tuple([laid(p, at, allocate, (*where, k)) for k, p in enumerate(parts)])
+            )
+        case Vector(scalar, w):
+            assert isinstance(w, int)
+            return _leaf(scalar, w, at, allocate, where)
+        case Scalar():
+            return _leaf(t, 1, at, allocate, where)
+
+
+def _leaf(scalar: Scalar, w: int, at: Walked, allocate: Allocate, where: tuple[int, ...]) -> Cell:
+    cell = allocate(where, scalar.name, (*at.shape, w))(at.index * w)
+    return cell if w == 1 else replace(cell, width=w)

@@ -1,0 +1,119 @@
+"""Views on the way out: where the elements of xs go when a view of xs goes to a place."""
+
+# key: e a view, xs what it is a view of, to where it goes, n m sizes
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from codegen.emit import read_terms as reading
+from codegen.emit import write_places as places
+from codegen.emit.bound_values import Env
+from codegen.emit.write_places import ArrayPlace, Place, array_place
+from codegen.index.condition import within
+from codegen.index.index import Index
+from codegen.index.inverse_bijection import inverse
+from codegen.tree.array_axes import Plain, number
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    Expr,
+    Join,
+    Lam,
+    Map,
+    Pad,
+    PadEdge,
+    Reorder,
+    Split,
+    Transpose,
+    Var,
+)
+from ir.core.terms import free
+from ir.core.type_rules import elem_of, size_of
+from ir.core.types import Array, unlift
+
+if TYPE_CHECKING:
+    from codegen.emit.emitter import Emitter
+
+
+def outward(emitter: Emitter, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
+    """What e is a view of, and where that goes; None if the view has no inverse."""
+    match e:
+        case Split(m, xs):
+            return xs, places.split_out(number(m), to)
+        case Join(xs):
+            inner = elem_of(xs)
+            assert isinstance(inner, Array)
+            return xs, places.join_out(number(size_of(xs)), number(inner.size), to)
+        case Transpose(xs):
+            return xs, places.transpose_out(to)
+        case Reorder(f, xs):
+            return _reordered(emitter, f, xs, env, to)
+        case AsVector(w, xs):
+            return xs, places.lanes_out(number(w), to)
+        case AsScalar(xs):
+            w = number(unlift(elem_of(xs))[1])
+            return xs, places.vectors_out(emitter.scope, number(size_of(xs)), w, to)
+        case Pad(left, right, _, xs) | PadEdge(_, left, right, xs):
+            return _cropped(number(left), number(right), xs, to)
+        case Map(Lam(Var(name, _), body), xs) if free(body) == {name}:
+            return _each(emitter, name, body, xs, env, to)
+    return None
+
+
+def _reordered(
+    emitter: Emitter, f: Lam, xs: Expr, env: Env, to: Place
+) -> tuple[Expr, Place] | None:
+    back = _inverse(emitter, f, xs, env)
+    if back is None:
+        return None
+    place = array_place(to)
+    return xs, ArrayPlace(Plain(number(size_of(xs))), lambda j: place.at(back(j)))
+
+
+def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
+    """Element j of xs goes to j + left, if that is not dropped."""
+    if left > 0 or right > 0:
+        return None
+    n = number(size_of(xs))
+    return xs, places.shift_out(left, lambda j: within(j, 0, left + n + right), n, to)
+
+
+def _each(
+    emitter: Emitter, name: str, body: Expr, xs: Expr, env: Env, to: Place
+) -> tuple[Expr, Place] | None:
+    """map of a view: the view, element by element"""
+    if not _shows(emitter, name, body, env):
+        return None
+    place = array_place(to)
+    return xs, ArrayPlace(place.axis, lambda i: _through(emitter, name, body, env, place.at(i)))
+
+
+def _through(emitter: Emitter, name: str, e: Expr, env: Env, to: Place) -> Place:
+    """Through views of views, down to the variable."""
+    while not isinstance(e, Var):
+        step = outward(emitter, e, env, to)
+        assert step is not None
+        e, to = step
+    return to
+
+
+def _shows(emitter: Emitter, name: str, e: Expr, env: Env) -> bool:
+    """Whether e is a chain of views of a variable, each of which has an inverse."""
+    match e:
+        case Var(found, _):
+            return found == name
+        case Split(_, xs) | Join(xs) | Transpose(xs) | AsVector(_, xs) | AsScalar(xs):
+            return _shows(emitter, name, xs, env)
+        case Pad(left, right, _, xs) | PadEdge(_, left, right, xs):
+            return number(left) <= 0 and number(right) <= 0 and _shows(emitter, name, xs, env)
+        case Reorder(f, xs):
+            return _inverse(emitter, f, xs, env) is not None and _shows(emitter, name, xs, env)
+        case Map(Lam(Var(inner, _), body), xs) if free(body) == {inner}:
+            return _shows(emitter, inner, body, env) and _shows(emitter, name, xs, env)
+    return False
+
+
+def _inverse(emitter: Emitter, f: Lam, xs: Expr, env: Env) -> Callable[[Index], Index] | None:
+    return inverse(lambda i: reading.index_at(emitter, f, i, env), number(size_of(xs)))

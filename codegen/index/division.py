@@ -1,0 +1,169 @@
+"""Quotients and remainders of indices by positive numbers, and putting them back together.
+
+Key: x y indices, k l coefficients, c constant, d divisor, q quotient.
+"""
+
+from math import gcd
+
+from codegen.index.atoms import Quot, Rem, quot, rem
+from codegen.index.index import Index, Term, constant, from_atom, merged, shifted, summed
+from ir.core.frozen import frozen
+
+
+def quotient(x: Index, d: int) -> Index:
+    """⌊x / d⌋, d ≥ 1, by the laws
+
+    x // d = q                          if q·d ≤ x < q·d + d
+    (d·x + y) // d = x + y // d
+    (g·x + y) // (g·d) = x // d         if 0 ≤ y < g
+    (x // a + y) // d = (x + a·y) // (a·d)
+    (x % (a·d)) // d = (x // d) % a
+    """
+    if d == 1:
+        return x
+    block = _block(x, d)
+    if block is not None:
+        return constant(block)
+    outer, rest = _pulled(x, d)
+    if outer is not None:
+        return outer + quotient(rest, d)
+    coarse = _coarse(x, d)
+    if coarse is not None:
+        return quotient(coarse.index, d // coarse.grain)
+    for atom, k in x.terms:
+        if isinstance(atom, Quot) and k == 1:
+            a = atom.divisor
+            return quotient(atom.index + a * _without(atom.key, x), a * d)
+    match x.terms:
+        case ((Rem(index=y, divisor=m), 1),) if m % d == 0 and x.constant == 0:
+            return remainder(quotient(y, d), m // d)
+    return from_atom(quot(x, d))
+
+
+def remainder(x: Index, d: int) -> Index:
+    """x − d·⌊x / d⌋, d ≥ 1, by the laws
+
+    x % d = x − q·d                      if q·d ≤ x < q·d + d
+    (d·x + y) % d = y % d
+    (g·x + y) % (g·d) = g·(x % d) + y    if 0 ≤ y < g
+    (k·(x % m) + y) % d = (k·x + y) % d  if d divides k·m
+    """
+    if d == 1:
+        return constant(0)
+    block = _block(x, d)
+    if block is not None:
+        return shifted(x, -d * block)
+    outer, rest = _pulled(x, d)
+    if outer is not None:
+        return remainder(rest, d)
+    coarse = _coarse(x, d)
+    if coarse is not None:
+        return remainder(coarse.index, d // coarse.grain) * coarse.grain + coarse.fine
+    for atom, k in x.terms:
+        if isinstance(atom, Rem) and k * atom.divisor % d == 0:
+            return remainder(_without(atom.key, x) + k * atom.index, d)
+    return from_atom(rem(x, d))
+
+
+def _block(x: Index, d: int) -> int | None:
+    """The q with q·d ≤ x < q·d + d, if the range of x shows that there is one."""
+    if x.lo is None or x.hi is None:
+        return None
+    q = x.lo // d
+    return q if q == x.hi // d else None
+
+
+def _pulled(x: Index, d: int) -> tuple[Index | None, Index]:
+    """x as d·outer + rest: rest has coefficients in −d+1 … d−1 and its constant in 0 … d−1."""
+    c = x.constant // d
+    outer: list[Term] = []
+    rest: list[Term] = []
+    for term in x.terms:
+        atom, k = term
+        if -d < k < d:
+            rest.append(term)
+            continue
+        q = k // d if k > 0 else -(-k // d)
+        outer.append((atom, q))
+        if k != q * d:
+            rest.append((atom, k - q * d))
+    if not outer and not c:
+        return None, x
+    return summed(tuple(outer), c), summed(tuple(rest), x.constant - c * d)
+
+
+@frozen
+class _Coarse:
+    """grain·index + fine, 0 ≤ fine < grain."""
+
+    grain: int
+    index: Index
+    fine: Index
+
+
+def _coarse(x: Index, d: int) -> _Coarse | None:
+    """x in units of the largest divisor of d for which what is left over stays below one unit."""
+    grains = {gcd(k, d) for _, k in x.terms}
+    grains.add(gcd(*grains))
+    for g in sorted(grains, reverse=True):
+        if g == 1:
+            return None
+        fine = summed(tuple([term for term in x.terms if term[1] % g]), x.constant % g)
+        block = _block(fine, g)
+        if block is not None:
+            terms = tuple([(atom, k // g) for atom, k in x.terms if k % g == 0])
+            return _Coarse(g, summed(terms, x.constant // g + block), shifted(fine, -g * block))
+    return None
+
+
+# putting quotients and remainders back together
+
+
+def recombined(x: Index) -> Index:
+    """x with its first remainder put back together with its quotient, if that is there too
+
+    d·(x // d) + x % d = x
+    b·((x // b) % a) + x % b = x % (a·b)
+    """
+    for atom, k in x.terms:
+        if isinstance(atom, Rem) and _has_partner(x, k * atom.divisor):
+            whole = _whole(x, atom, k)
+            if whole is not None:
+                return whole
+    return x
+
+
+def _has_partner(x: Index, step: int) -> bool:
+    return any(isinstance(atom, Quot | Rem) and _contains(k, step) for atom, k in x.terms)
+
+
+def _contains(k: int, step: int) -> bool:
+    """k = step + (nothing, or more of the same sign)"""
+    return k >= step if step > 0 else k <= step
+
+
+def _whole(x: Index, part: Rem, k: int) -> Index | None:
+    """x with `part`, its coefficient k, and the other part in x replaced by what they make up."""
+    d = part.divisor
+    step = k * d
+    q = quotient(part.index, d)
+    held = {atom.key: l for atom, l in x.terms}
+    if q.terms and all(_contains(held.get(atom.key, 0), step * l) for atom, l in q.terms):
+        taken = tuple([(atom, -step * l) for atom, l in q.terms])
+        rest = summed(merged(_without(part.key, x).terms, taken), x.constant - step * q.constant)
+        return rest + k * part.index
+    for atom, l in x.terms:
+        if l == step and isinstance(atom, Rem) and _congruent(q, atom.index, atom.divisor):
+            both = remainder(part.index, d * atom.divisor)
+            return _without(atom.key, _without(part.key, x)) + k * both
+    return None
+
+
+def _without(key: str, x: Index) -> Index:
+    return summed(tuple([term for term in x.terms if term[0].key != key]), x.constant)
+
+
+def _congruent(x: Index, y: Index, d: int) -> bool:
+    """x % d = y % d, whatever the values of the atoms."""
+    difference = x - y
+    return difference.constant % d == 0 and all(k % d == 0 for _, k in difference.terms)

@@ -1,0 +1,233 @@
+"""Equations between indices taken apart by ranges, until two work-items must be the same one.
+
+An equation g·coarse + fine = 0 with only one multiple m·g of g in the range of fine is the two
+equations fine = m·g and coarse = −m: the digits of a mixed-radix number are determined by it, and
+so in the end are the ids of the work-item. All steps are equivalences or consequences, so that what
+is left over may go to the solver.
+
+Key: g a unit, k coefficient, x y atoms or indices.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import gcd
+
+from codegen.index.atoms import Assume, Atom, Quot, Rem, Var, rem
+from codegen.index.index import Index, Term, constant, from_atom, shifted, summed
+from codegen.index.mixed_radix_digits import digits, plus
+from codegen.index.substitute import substitute
+
+STEPS = 1000  # never nearly reached
+
+
+class Contradiction(Exception):
+    """The equations have no solution."""
+
+
+@dataclass(slots=True)
+class Equations:
+    """Equations being solved: `same` as an atom by key, `values` of variables, and what resists."""
+
+    pending: list[Index]
+    same: dict[str, Index] = field(default_factory=dict)
+    pairs: list[tuple[Atom, Atom]] = field(default_factory=list)
+    quotients: list[Index] = field(default_factory=list)  # less what they are known to be
+    values: dict[str, Index] = field(default_factory=dict)
+    rest: list[Index] = field(default_factory=list)
+
+
+def impossible(equations: Iterable[Index], differences: Iterable[Index]) -> bool:
+    """Whether all equations being 0 makes all differences 0, by ranges alone."""
+    state = Equations(list(equations))
+    try:
+        solve(state)
+    except Contradiction:
+        return True
+    return all(_is_zero(known(state, x)) for x in differences)
+
+
+def solve(state: Equations) -> None:
+    """Takes every equation apart as far as it goes; raises Contradiction."""
+    for _ in range(STEPS):
+        if state.pending:
+            for piece in list(pieces(known(state, state.pending.pop()))):
+                _learn(state, piece)
+        elif not _joined(state):
+            return
+
+
+def known(state: Equations, x: Index) -> Index:
+    """x with what is known to be the same written the same."""
+    if state.values:
+        x = _placed(x, state.values)
+    while any(atom.key in state.same for atom, _ in x.terms):
+        for atom, k in x.terms:
+            if atom.key in state.same:
+                x = plus(plus(x, from_atom(atom), -k), state.same[atom.key], k)
+    return x
+
+
+def _placed(x: Index, values: Mapping[str, Index]) -> Index:
+    """x with values in the place of variables, nothing put back together"""
+    total = constant(x.constant)
+    for atom, k in x.terms:
+        one = from_atom(atom)
+        total = plus(total, one if atom.names.isdisjoint(values) else substitute(one, values), k)
+    return total
+
+
+def _is_zero(x: Index) -> bool:
+    return not x.terms and x.constant == 0
+
+
+# ---- taking apart
+
+
+def pieces(x: Index) -> Iterator[Index]:
+    """x = 0 as equations of fewer terms"""
+    if (x.lo is not None and x.lo > 0) or (x.hi is not None and x.hi < 0):
+        raise Contradiction
+    if not x.terms:
+        return
+    x = _primitive(x)
+    parted = _in_two(digits(x)) or _in_two(x)
+    if parted is None:
+        yield x
+        return
+    for part in parted:
+        yield from pieces(part)
+
+
+def _primitive(x: Index) -> Index:
+    """g·x = 0  ⇔  x = 0"""
+    g = gcd(*(k for _, k in x.terms))
+    if x.constant % g:
+        raise Contradiction
+    return summed(tuple([(atom, k // g) for atom, k in x.terms]), x.constant // g)
+
+
+def _in_two(x: Index) -> tuple[Index, Index] | None:
+    units = sorted({abs(k) for _, k in x.terms} - {1})
+    return next((two for g in units if (two := _parted(x, g)) is not None), None)
+
+
+def _parted(x: Index, g: int) -> tuple[Index, Index] | None:
+    """g·coarse + fine = 0  ⇔  fine − m·g = 0 and coarse + m = 0, if fine can only be m·g"""
+    coarse: list[Term] = [(atom, k // g) for atom, k in x.terms if k % g == 0]
+    fine = summed(tuple([term for term in x.terms if term[1] % g]), x.constant % g)
+    if fine.lo is None or fine.hi is None:
+        return None
+    least, most = -(-fine.lo // g), fine.hi // g
+    if least > most:
+        raise Contradiction
+    if least < most:
+        return None
+    rest = summed(fine.terms, fine.constant - least * g)
+    return rest, summed(tuple(coarse), x.constant // g + least)
+
+
+# ---- learning
+
+
+def _learn(state: Equations, x: Index) -> None:
+    match x.terms:
+        case ((Var(key=name), k),) if k in (1, -1):
+            _place(state, name, constant(-k * x.constant))
+        case ((Quot() as quotient, k),) if k in (1, -1):
+            _digit(state, quotient, -k * x.constant)
+        case ((a, 1), (b, -1)) | ((a, -1), (b, 1)) if x.constant == 0:
+            _equal(state, a, b)
+        case _:
+            state.rest.append(x)
+
+
+def _equal(state: Equations, a: Atom, b: Atom) -> None:
+    match a, b:
+        case (_, Var(key=name)):
+            _place(state, name, from_atom(a))
+        case (Var(key=name), _):
+            _place(state, name, from_atom(b))
+        case (Assume(index=x), Assume(index=y)):
+            state.pending.append(x - y)
+        case _:
+            _not_congruent(a, b)
+            state.same[b.key] = from_atom(a)
+            state.pairs.append((a, b))
+            _again(state)
+
+
+def _digit(state: Equations, quotient: Quot, m: int) -> None:
+    """x // d = m  ⇒  x % d = x − d·m, whose range may be less than that of a remainder"""
+    x, d = quotient.index, quotient.divisor
+    state.same[quotient.key] = constant(m)
+    remainder, less = rem(x, d), known(state, shifted(x, -d * m))
+    if all(atom.key != remainder.key for atom, _ in less.terms):
+        state.same[remainder.key] = less
+    state.quotients.append(shifted(from_atom(quotient), -m))
+    _again(state)
+
+
+def _place(state: Equations, name: str, x: Index) -> None:
+    """name = x, from here on; the range of `name` is one more thing that x must keep to."""
+    if name in x.names:
+        return
+    values = {name: x}
+    state.values = {key: substitute(old, values) for key, old in state.values.items()}
+    state.values[name] = x
+    known_same = [from_atom(a) - from_atom(b) for a, b in state.pairs] + state.quotients
+    state.pairs, state.quotients, state.same = [], [], {}
+    state.pending.extend(known_same)
+    _again(state)
+
+
+def _again(state: Equations) -> None:
+    state.pending.extend(state.rest)
+    state.rest.clear()
+
+
+def _not_congruent(a: Atom, b: Atom) -> None:
+    """x % d = y % d only if d divides x − y"""
+    match a, b:
+        case (Rem(index=x, divisor=d), Rem(index=y, divisor=e)) if d == e:
+            difference = x - y
+            multiple = all(k % d == 0 for _, k in difference.terms)
+            if multiple and difference.constant % d:
+                raise Contradiction
+
+
+def _joined(state: Equations) -> bool:
+    """Whether remainders that are the same told more of what they are the remainders of."""
+    return any(_joins(state, pair) for pair in state.pairs)
+
+
+def _joins(state: Equations, pair: tuple[Atom, Atom]) -> bool:
+    """With x % d = y % d:
+
+    x // d = y // d  ⇒  x = y
+    k·(x // d) − k·(y // d) + z = 0  ⇔  k·x − k·y + d·z = 0
+    """
+    match pair:
+        case (Rem(index=x, divisor=d), Rem(index=y, divisor=e)) if d == e:
+            first, second = x // d, y // d
+            if _is_zero(known(state, first - second)):
+                state.pairs.remove(pair)
+                state.pending.append(x - y)
+                return True
+            for n, equation in enumerate(state.rest):
+                k = _times_apart(first, second, equation)
+                if k:
+                    z = plus(plus(equation, first, -k), second, k)
+                    del state.rest[n]
+                    state.pending.append(plus(plus(z * d, x, k), y, -k))
+                    return True
+    return False
+
+
+def _times_apart(x: Index, y: Index, equation: Index) -> int:
+    """The k for which k·x − k·y is in the equation, both being atoms; 0 if there is none."""
+    match x.terms, y.terms:
+        case ((a, 1),), ((b, 1),) if x.constant == y.constant:
+            held = {atom.key: k for atom, k in equation.terms}
+            k = held.get(a.key, 0)
+            return k if held.get(b.key, 0) == -k else 0
+    return 0

@@ -1,0 +1,96 @@
+"""Putting values in the place of an index's variables, and asking how it depends on them."""
+
+from collections.abc import Mapping
+
+from codegen.index.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
+from codegen.index.index import Index, Term, as_index, assume, maximum, minimum, summed
+
+
+def substitute(index: Index, values: Mapping[str, Index | int]) -> Index:
+    """The index with `values` in the place of the variables they name, in normal form."""
+    return as_index(_placed(index, values))
+
+
+def evaluate(index: Index, values: Mapping[str, int]) -> int:
+    """The number that the index is when every variable has a value."""
+    number = _placed(index, values)
+    if isinstance(number, Index):
+        missing = ", ".join(sorted(number.names))
+        raise ValueError(
+            f"expected a value for every variable of {index.key}, found none for {missing}"
+        )
+    return number
+
+
+def variables(index: Index) -> frozenset[str]:
+    return index.names
+
+
+def coefficient(index: Index, name: str) -> int | None:
+    """The k of index = k·name + (what does not depend on name); None where there is no such k."""
+    total = 0
+    for atom, k in index.terms:
+        if name not in atom.names:
+            continue
+        match atom:
+            case Var():
+                inner: int | None = 1
+            case Assume(index=known):
+                inner = coefficient(known, name)
+            case _:
+                inner = None
+        if inner is None:
+            return None
+        total += k * inner
+    return total
+
+
+def linear_in(index: Index, name: str) -> bool:
+    return coefficient(index, name) is not None
+
+
+def _placed(index: Index, values: Mapping[str, Index | int]) -> Index | int:
+    """As `substitute`, a constant result as a plain number: unrolling does little else."""
+    kept: list[Term] = []
+    number = index.constant
+    moved: Index | None = None
+    for term in index.terms:
+        atom, k = term
+        if isinstance(atom, Var):
+            value = values.get(atom.key)
+        elif atom.names.isdisjoint(values):
+            value = None
+        else:
+            value = _placed_atom(atom, values)
+        if value is None:
+            kept.append(term)
+        elif isinstance(value, Index):
+            moved = value * k if moved is None else moved + value * k
+        else:
+            number += k * value
+    if moved is not None:
+        total = moved + summed(tuple(kept), number)
+        return total if total.terms else total.constant
+    return summed(tuple(kept), number) if kept else number
+
+
+def _placed_atom(atom: Atom, values: Mapping[str, Index | int]) -> Index | int:
+    match atom:
+        case Quot(index=x, divisor=d):
+            return _placed(x, values) // d
+        case Rem(index=x, divisor=d):
+            return _placed(x, values) % d
+        case Assume(index=x, lo=lo, hi=hi):
+            inner = _placed(x, values)
+            return assume(inner, lo, hi) if isinstance(inner, Index) else inner
+        case Min(left=x, right=y):
+            return minimum(_placed(x, values), _placed(y, values))
+        case Max(left=x, right=y):
+            return maximum(_placed(x, values), _placed(y, values))
+        case Product(factors=factors):
+            total: Index | int = 1
+            for factor in factors:
+                total = _placed(summed(((factor, 1),), 0), values) * total
+            return total
+        case _:
+            raise AssertionError(f"expected an atom made of others, found {atom.key}")

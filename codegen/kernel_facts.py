@@ -1,0 +1,138 @@
+"""What can be counted on a kernel's tree before it is printed, and the limit on its text."""
+
+# key: s statement, n trip count
+
+from dataclasses import dataclass
+from math import prod
+
+from codegen.memory.local_buffers import local_bytes
+from codegen.memory.unrolled_registers import unrolled_loops
+from codegen.tree.statements import (
+    Apply,
+    Block,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Load,
+    Space,
+    Statement,
+    Store,
+    Value,
+    kind_of,
+    remembered,
+    subvalues,
+)
+from ir.core.types import BYTES
+from ir.errors import Unsupported
+
+MOST_STATEMENTS = 1 << 15
+
+
+class TooLarge(Unsupported):
+    """A kernel whose text would be too long for compilers to take in reasonable time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Counted on one kernel; `statements` and `operations` after loops are unrolled."""
+
+    kernel: str
+    work_group: int
+    groups: int
+    local_bytes: int
+    private_words: int  # 32-bit, of one work-item, if nothing is spilled or shared
+    statements: int
+    operations: int
+    global_bytes: int  # loaded and stored in all, caches left aside
+
+
+@remembered
+def facts(kernel: Kernel) -> Facts:
+    """The facts about a kernel."""
+    unrolled = unrolled_loops(kernel)
+    items = prod(kernel.local_size) * prod(kernel.groups)
+    return Facts(
+        kernel.name,
+        prod(kernel.local_size),
+        prod(kernel.groups),
+        local_bytes(kernel),
+        _words(kernel.body),
+        _statements(kernel.body, unrolled),
+        _operations(kernel.body, unrolled),
+        items * _traffic(kernel.body),
+    )
+
+
+def refuse_too_large(found: Facts, most: int = MOST_STATEMENTS) -> None:
+    """Fail before printing what nobody could compile."""
+    count = max(found.statements, found.operations // 2)
+    if count > most:
+        raise TooLarge(
+            f"kernel {found.kernel} would have {count:,} statements after its loops are unrolled; "
+            f"the limit is {most:,}: unroll less"
+        )
+
+
+def _statements(s: Statement, unrolled: frozenset[str]) -> int:
+    match s:
+        case Block(inner):
+            return sum(_statements(each, unrolled) for each in inner)
+        case For(var, n, body, _):
+            inside = _statements(body, unrolled)
+            return n * inside if var in unrolled else inside + 1
+        case If(_, body):
+            return _statements(body, unrolled) + 1
+    return 1
+
+
+def _operations(s: Statement, unrolled: frozenset[str]) -> int:
+    match s:
+        case Block(inner):
+            return sum(_operations(each, unrolled) for each in inner)
+        case For(var, n, body, _):
+            return (n if var in unrolled else 1) * _operations(body, unrolled)
+        case If(_, body):
+            return _operations(body, unrolled)
+        case Store(_, _, value, _):
+            return sum(isinstance(e, Apply | Load) for e in subvalues(value))
+    return 0
+
+
+def _words(s: Statement) -> int:
+    """Words alive at once: a block's own, and those of the largest block in it."""
+    match s:
+        case Block(inner):
+            own = sum(_declared(each) for each in inner)
+            return own + max((_words(each) for each in inner), default=0)
+        case For(_, _, body, _) | If(_, body):
+            return _words(body)
+    return 0
+
+
+def _declared(s: Statement) -> int:
+    if not isinstance(s, Declare) or s.memory.space is not Space.PRIVATE:
+        return 0
+    return -(-s.memory.elements * BYTES[s.memory.scalar] // 4)
+
+
+def _traffic(s: Statement) -> int:
+    match s:
+        case Block(inner):
+            return sum(map(_traffic, inner))
+        case For(_, n, body, _):
+            return n * _traffic(body)
+        case If(_, body):
+            return _traffic(body)
+        case Store(memory, _, value, _):
+            width = kind_of(value).width if memory.space is Space.GLOBAL else 0
+            return _loaded(value) + width * BYTES[memory.scalar]
+    return 0
+
+
+def _loaded(value: Value) -> int:
+    return sum(
+        e.width * BYTES[e.memory.scalar]
+        for e in subvalues(value)
+        if isinstance(e, Load) and e.memory.space is Space.GLOBAL
+    )

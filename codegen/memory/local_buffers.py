@@ -1,0 +1,175 @@
+"""Local memory: buffers whose lives do not overlap share their storage."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from codegen.tree.statements import (
+    Block,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Load,
+    Memory,
+    Space,
+    Statement,
+    Store,
+    Value,
+    block,
+    loads,
+    rewrite,
+)
+from ir.core.types import BYTES
+
+
+@dataclass(slots=True)
+class _Life:
+    """The loops around a declaration, and the positions in the text between which it is used."""
+
+    loops: tuple[str, ...]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Lies:
+    """Where a buffer lies: in a memory, from a cell on."""
+
+    within: Memory
+    start: int
+
+
+def with_shared_locals(kernel: Kernel) -> Kernel:
+    """The kernel with its local buffers shared, all declared at its beginning."""
+    lives: dict[Memory, _Life] = {}
+    _walk(kernel.body, (), [0], lives)
+    if not lives:
+        return kernel
+    lies = _lying(lives)
+    kept = dict.fromkeys(lies[m].within for m in lives)
+    body = _moved(_undeclared(kernel.body), lies)
+    return replace(kernel, body=block([*map(Declare, kept), *body.statements]))
+
+
+def local_bytes(kernel: Kernel) -> int:
+    """Bytes of local memory that a group needs."""
+    found = [s.memory for s in kernel.body.statements if isinstance(s, Declare)]
+    return sum(m.elements * m.halves * BYTES[m.scalar] for m in found if m.space is Space.LOCAL)
+
+
+def _lying(lives: dict[Memory, _Life]) -> dict[Memory, _Lies]:
+    """Where each buffer lies; halves that take turns lie alone."""
+    found = {m: _Lies(m, 0) for m in lives if m.halves > 1}
+    for scalar in sorted({m.scalar for m in lives}):
+        pool = {m: life for m, life in lives.items() if m.scalar == scalar and m.halves == 1}
+        starts = _starts(pool)
+        for group in _apart(starts):
+            first = min(group, key=lambda m: lives[m].first)
+            base, end = starts[group[0]], max(starts[m] + m.elements for m in group)
+            whole = replace(first, elements=end - base) if len(group) > 1 else first
+            found |= {m: _Lies(whole, starts[m] - base) for m in group}
+    return found
+
+
+def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
+    """Each buffer as low as it can lie: above those that live when it does."""
+    starts: dict[Memory, int] = {}
+    for m in sorted(lives, key=lambda m: (-_alignment(m), -m.elements, lives[m].first)):
+        start = 0
+        for other in sorted(starts, key=lambda o: starts[o]):
+            if _together(lives[m], lives[other]) and starts[other] < start + m.elements:
+                start = max(start, starts[other] + other.elements)
+        starts[m] = start
+    return starts
+
+
+def _together(a: _Life, b: _Life) -> bool:
+    return a.first <= b.last and b.first <= a.last
+
+
+def _alignment(m: Memory) -> int:
+    """The widest vectors that what lies behind m may begin with."""
+    return math.gcd(m.elements, 16)
+
+
+def _apart(starts: dict[Memory, int]) -> Iterator[list[Memory]]:
+    """Groups of buffers with storage in common, lowest first."""
+    group: list[Memory] = []
+    end = 0
+    for m in sorted(starts, key=lambda m: (starts[m], -m.elements)):
+        if group and starts[m] >= end:
+            yield group
+            group = []
+        group.append(m)
+        end = max(end, starts[m] + m.elements)
+    if group:
+        yield group
+
+
+def _moved(body: Block, lies: dict[Memory, _Lies]) -> Block:
+    """The same statements on what the buffers lie in."""
+
+    def in_value(e: Value) -> Value:
+        match e:
+            case Load(memory, index) if memory in lies:
+                at = lies[memory]
+                return replace(e, memory=at.within, index=index + at.start)
+        return e
+
+    def in_statement(s: Statement) -> Statement:
+        match s:
+            case Block(inner):
+                return Block(tuple([in_statement(each) for each in inner]))
+            case For(_, _, inner, _) | If(_, inner):
+                return replace(s, body=_moved(inner, lies))
+            case Store(memory, index, value, _):
+                value = rewrite(value, in_value)
+                if memory not in lies:
+                    return replace(s, value=value)
+                at = lies[memory]
+                return replace(s, memory=at.within, index=index + at.start, value=value)
+        return s
+
+    return Block(tuple([in_statement(each) for each in body.statements]))
+
+
+def _walk(
+    s: Statement, loops: tuple[tuple[str, int], ...], clock: list[int], lives: dict[Memory, _Life]
+) -> None:
+    clock[0] += 1
+    match s:
+        case Block(inner):
+            for each in inner:
+                _walk(each, loops, clock, lives)
+        case If(_, body):
+            _walk(body, loops, clock, lives)
+        case For(name, _, body, _):
+            start = clock[0]
+            _walk(body, (*loops, (name, start)), clock, lives)
+            clock[0] += 1
+            for life in lives.values():
+                if name not in life.loops and life.last >= start:
+                    life.last = clock[0]
+        case Declare(memory) if memory.space is Space.LOCAL:
+            names = tuple(name for name, _ in loops)
+            lives[memory] = _Life(names, clock[0], clock[0])
+        case Store(memory, _, value, _):
+            for touched in (memory, *(load.memory for load in loads(value))):
+                if touched in lives:
+                    lives[touched].last = clock[0]
+
+
+def _undeclared(body: Block) -> Block:
+    def without(s: Statement) -> Statement:
+        match s:
+            case For(_, _, inner, _) | If(_, inner):
+                return replace(s, body=_undeclared(inner))
+        return s
+
+    kept = [
+        without(s)
+        for s in body.statements
+        if not (isinstance(s, Declare) and s.memory.space is Space.LOCAL)
+    ]
+    return Block(tuple(kept))

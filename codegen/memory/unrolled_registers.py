@@ -1,0 +1,133 @@
+"""Which loops are spelled out, and what private memory becomes then: registers or an array.
+
+Only loops whose variables index registers, or constant tables, are spelled out. Any other loop
+marked unrolled stays a loop under `#pragma unroll`: the text is shorter, and a compiler that
+unrolls by itself keeps far fewer registers alive than one that is given the copies (104 instead of
+254 on an H200 for the tiled matrix product).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codegen.index.index import Index
+from codegen.tree.statements import (
+    Block,
+    For,
+    If,
+    Kernel,
+    Memory,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    kind_of,
+    loads,
+    remembered,
+    statements,
+)
+
+MOST_TRIPS = 64  # of a loop that nobody asked to unroll, so that what it indexes become registers
+MOST_COPIES = 2048  # of statements, in a nest of such loops
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """Variables of `width` scalars each: every index into them is a number once loops unroll."""
+
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """An array of vectors of `width` scalars."""
+
+    width: int
+
+
+Layout = Registers | InMemory
+
+
+def unrolled_loops(kernel: Kernel) -> frozenset[str]:
+    """The loops with no counter at run time: those marked, and those to spell out."""
+    return _marked(kernel.body) | spelled_loops(kernel)
+
+
+@remembered
+def spelled_loops(kernel: Kernel) -> frozenset[str]:
+    """The loops to spell out: marked or short ones, if that turns memory into registers; marked
+    ones, if that turns entries of a table into numbers."""
+    body = kernel.body
+    asked = _marked(body)
+    short: set[str] = set()
+    _short(body, short)
+    names: dict[Memory, set[str]] = {}
+    for memory, index, _ in _private(body):
+        names.setdefault(memory, set()).update(index.names)
+    could_be = [found for found in names.values() if found <= asked | short]
+    entries = [found for found in _entries(body) if found <= asked]
+    return (asked | short) & frozenset[str]().union(*could_be, *entries)
+
+
+def _entries(body: Block) -> Iterator[frozenset[str]]:
+    """What the entries of constant tables that are read depend on."""
+    for s in statements(body):
+        if isinstance(s, Store):
+            for load in loads(s.value):
+                if load.memory.space is Space.CONSTANT:
+                    yield load.index.names
+
+
+def _marked(body: Block) -> frozenset[str]:
+    loops = (s for s in statements(body) if isinstance(s, For))
+    return frozenset(loop.var for loop in loops if loop.unroll is Unroll.YES)
+
+
+def _short(s: Statement, found: set[str]) -> int:
+    """Add the loops of s that may be spelled out unasked; the statements that s then has."""
+    match s:
+        case Block(inner):
+            return sum([_short(each, found) for each in inner])
+        case If(_, body):
+            return _short(body, found)
+        case For(var, count, body, how):
+            inside = _short(body, found)
+            free = how is Unroll.FREE and count <= MOST_TRIPS and count * inside <= MOST_COPIES
+            if free:
+                found.add(var)
+            return count * inside if free or how is Unroll.YES else inside
+    return 1
+
+
+def layouts(body: Block, spelled: frozenset[str]) -> dict[Memory, Layout]:
+    """How each private memory is kept."""
+    touched: dict[Memory, list[tuple[Index, int]]] = {}
+    for memory, index, width in _private(body):
+        touched.setdefault(memory, []).append((index, width))
+    return {memory: _layout(found, spelled) for memory, found in touched.items()}
+
+
+def _layout(touched: list[tuple[Index, int]], spelled: frozenset[str]) -> Layout:
+    width = max(w for _, w in touched)
+    neat = all(width % w == 0 and is_aligned(index, w) for index, w in touched)
+    if all(index.names <= spelled for index, _ in touched):
+        if neat:
+            return Registers(width)
+        if width == 1:
+            return Registers(1)
+    same = neat and all(w == width for _, w in touched)
+    return InMemory(width if same and width != 3 else 1)
+
+
+def is_aligned(index: Index, width: int) -> bool:
+    """Whether an index is always a multiple of width."""
+    return index.constant % width == 0 and all(k % width == 0 for _, k in index.terms)
+
+
+def _private(body: Block) -> Iterator[tuple[Memory, Index, int]]:
+    for s in statements(body):
+        if isinstance(s, Store):
+            if s.memory.space is Space.PRIVATE:
+                yield s.memory, s.index, kind_of(s.value).width
+            for load in loads(s.value):
+                if load.memory.space is Space.PRIVATE:
+                    yield load.memory, load.index, load.width

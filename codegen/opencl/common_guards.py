@@ -1,0 +1,77 @@
+"""Guards that a whole loop has in common: tested once, before it.
+
+Where the loads of a loop are guarded (a padded image) and no guard varies inside, the loop is
+spelled more than once: without guards where all of them hold, which is nearly everywhere; where
+what guards every load holds (a row of the image), with what guards some (its ends); and else as it
+is. Only guards that all work-items of a group decide alike are taken out, so that none waits for
+another.
+"""
+
+# key: s statement
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from codegen.index.condition import NEVER, Condition, both, shared, substitute_in
+from codegen.tree.statements import (
+    Barrier,
+    Block,
+    For,
+    If,
+    Kernel,
+    Select,
+    Statement,
+    Store,
+    statements,
+    subvalues,
+)
+
+
+def told_apart(kernel: Kernel) -> frozenset[str]:
+    """The ids that differ within a work-group."""
+    return frozenset(
+        i.name for i in kernel.ids if i.kind != "group" and kernel.local_size[i.dimension] > 1
+    )
+
+
+def common_guards(
+    loop: For, spelled: frozenset[str], values: Mapping[str, int], apart: frozenset[str]
+) -> tuple[Condition, ...]:
+    """All guards of the loads in a loop, then the part that each has; none to be tested before it:
+    nothing."""
+    inside = list(statements(loop))
+    if any(isinstance(s, Barrier) for s in inside):
+        return ()
+    loops = {s.var: s.count for s in inside if isinstance(s, For)}
+    varying = (loops.keys() - spelled) | apart
+    found: list[Condition] = []
+    for guard in dict.fromkeys(_guards(loop)):
+        if guard.names & varying:
+            return ()
+        found += _copies(guard, {n: loops[n] for n in sorted(guard.names & loops.keys())}, values)
+    whole, each = both(*found), shared(found)
+    return tuple(c for c in dict.fromkeys((whole, each)) if c.parts)
+
+
+def _guards(s: Statement) -> Iterator[Condition]:
+    """The conditions of all selections in a statement."""
+    match s:
+        case Block(inner):
+            for each in inner:
+                yield from _guards(each)
+        case For(_, _, body, _) | If(_, body):
+            yield from _guards(body)
+        case Store(_, _, value, _):
+            for e in subvalues(value):
+                if isinstance(e, Select):
+                    yield e.condition
+
+
+def _copies(
+    guard: Condition, counts: Mapping[str, int], values: Mapping[str, int]
+) -> Iterator[Condition]:
+    """A guard in each copy of the text; a copy where it never holds has nothing to guard."""
+    for choice in product(*map(range, counts.values())):
+        here = substitute_in(guard, {**values, **dict(zip(counts, choice, strict=True))})
+        if here != NEVER:
+            yield here

@@ -1,0 +1,76 @@
+"""Trees as OpenCL C."""
+
+from collections.abc import Iterator, Sequence
+
+from codegen.opencl.expression_text import number_text
+from codegen.opencl.index_text import counter
+from codegen.opencl.statement_text import Writer
+from codegen.tree.statements import (
+    Declare,
+    Kernel,
+    Space,
+    Store,
+    loads,
+    remembered,
+    statements,
+)
+
+HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
+
+
+@remembered
+def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
+    """The text of a kernel, and what it needs before it: extensions, and functions it calls."""
+    writer = Writer(kernel)
+    body = writer.write(kernel.body)
+    lines = [*_head(kernel), *_tables(kernel, body), *_locals(kernel), *_ids(kernel), *body, "}"]
+    text = "\n".join(lines) + "\n"
+    extensions = [HALF] if " half" in text or "(half" in text else []
+    return text, (*extensions, *writer.spell.helpers())
+
+
+def _head(kernel: Kernel) -> list[str]:
+    written = set(kernel.writes)
+    given = [*kernel.reads, *(m for m in kernel.writes if m not in kernel.reads)]
+    parameters = ",\n    ".join(
+        f"__global {'' if m in written else 'const '}{m.scalar} *restrict {m.name}" for m in given
+    )
+    x, y, z = kernel.local_size
+    groups = " x ".join(map(str, kernel.groups))
+    return [
+        f"// {groups} groups of {x} x {y} x {z}",
+        f"__attribute__((reqd_work_group_size({x}, {y}, {z})))",
+        f"__kernel void {kernel.name}(\n    {parameters})",
+        "{",
+    ]
+
+
+def _ids(kernel: Kernel) -> list[str]:
+    return [
+        f"  const {counter(i.extent)} {i.name} = get_{i.kind}_id({i.dimension});"
+        for i in kernel.ids
+    ]
+
+
+def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:
+    """The constant tables that are still read once loops are spelled out."""
+    read = [
+        load.memory
+        for s in statements(kernel.body)
+        if isinstance(s, Store)
+        for load in loads(s.value)
+        if load.memory.space is Space.CONSTANT
+    ]
+    for m in dict.fromkeys(read):
+        if any(m.name in line for line in body):
+            values = ", ".join(number_text(v, m.scalar) for v in m.values)
+            yield f"  __constant {m.scalar} {m.name}[{m.elements}] = {{{values}}};"
+
+
+def _locals(kernel: Kernel) -> list[str]:
+    found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
+    return [
+        f"  __local {m.scalar} {m.name}[{m.elements * m.halves}] __attribute__((aligned(64)));"
+        for m in found
+        if m.space is Space.LOCAL
+    ]

@@ -1,0 +1,248 @@
+"""Statements as lines of OpenCL C, loops over registers expanded on the way."""
+
+# key: s statement, w width
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
+from codegen.index.substitute import evaluate
+from codegen.memory.register_names import names_in, register_names
+from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
+from codegen.opencl.common_guards import common_guards, told_apart
+from codegen.opencl.constant_folding import folding
+from codegen.opencl.expression_text import Expressions, type_text
+from codegen.opencl.index_text import counter
+from codegen.opencl.name_addresses import naming
+from codegen.tree.statements import (
+    Barrier,
+    Block,
+    Broadcast,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Kind,
+    Memory,
+    Number,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    kind_of,
+)
+
+FENCES = {Space.LOCAL: "CLK_LOCAL_MEM_FENCE", Space.GLOBAL: "CLK_GLOBAL_MEM_FENCE"}
+
+
+@dataclass(slots=True)
+class _Undeclared:
+    """Registers whose type is still to be written: with their first value, or else in a line."""
+
+    line: int
+    depth: int
+    kind: str
+    names: list[str]
+
+
+class Writer:
+    """The text of one kernel's body, line by line."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        body = kernel.body
+        self.spelled = spelled_loops(kernel)
+        self.layouts: Mapping[Memory, Layout] = layouts(body, self.spelled)
+        held = frozenset(m for m, layout in self.layouts.items() if isinstance(layout, Registers))
+        taken = names_in(kernel)
+        self.registers = {m: register_names(m, self.layouts[m].width, taken) for m in held}
+        self.apart = told_apart(kernel)
+        self.settled = False  # whether the guards of the loops here have been seen to
+        self.naming = naming(body, self.spelled, held, taken)
+        self.spell = Expressions(self.layouts, self.registers, self.naming, folding(kernel))
+        self.lines: list[str] = []
+        self.undeclared: dict[str, _Undeclared] = {}
+        self.all_undeclared: list[_Undeclared] = []
+
+    def write(self, body: Block) -> list[str]:
+        """The lines of a kernel's body."""
+        self.definitions(None, 1)
+        self.block(body, 1)
+        return self.finished()
+
+    def finished(self) -> list[str]:
+        at = {entry.line: entry for entry in self.all_undeclared}
+        lines: list[str] = []
+        for n, line in enumerate(self.lines):
+            entry = at.get(n)
+            if entry is None:
+                lines.append(line)
+            else:
+                for start in range(0, len(entry.names), 8):
+                    some = ", ".join(entry.names[start : start + 8])
+                    lines.append("  " * entry.depth + f"{entry.kind} {some};")
+        return lines
+
+    # ---- statements
+
+    def block(self, block: Block, depth: int) -> None:
+        for s in block.statements:
+            self.statement(s, depth)
+
+    def statement(self, s: Statement, depth: int) -> None:
+        match s:
+            case Store():
+                self.store(s, depth)
+            case Block():
+                self.block(s, depth)
+            case For(_, _, body, _) if (fill := self.filled(s)) is not None:
+                self.fill(*fill, depth)
+            case For(var, count, body, _) if var in self.spelled:
+                self.expanded(var, count, body, depth)
+            case For() if not self.settled and (guards := self.guards(s)):
+                self.apart_by(guards, s, depth)
+            case For():
+                self.loop(s, depth)
+            case If(condition, body):
+                self.guarded(condition, body, depth)
+            case Declare(memory):
+                self.declare(memory, depth)
+            case Barrier(spaces):
+                fences = " | ".join(FENCES[space] for space in Space if space in spaces)
+                self.line(depth, f"barrier({fences});")
+
+    def loop(self, s: For, depth: int) -> None:
+        """Nothing, if nothing is done in it."""
+        before = len(self.lines)
+        if s.unroll is Unroll.YES:
+            self.line(depth, "#pragma unroll")
+        start = f"{counter(s.count)} {s.var} = 0"
+        self.line(depth, f"for ({start}; {s.var} < {s.count}; ++{s.var}) {{")
+        self.definitions(s.var, depth + 1)
+        begun = len(self.lines)
+        self.block(s.body, depth + 1)
+        if len(self.lines) == begun:
+            del self.lines[before:]
+        else:
+            self.line(depth, "}")
+
+    def guards(self, s: For) -> tuple[Condition, ...]:
+        return common_guards(s, self.spelled, self.spell.values, self.apart)
+
+    def apart_by(self, guards: tuple[Condition, ...], s: For, depth: int) -> None:
+        """A loop without its guards where all of them hold, and else with what is left of them."""
+        self.settled = True
+        start, failed = "if", NEVER
+        for guard in guards:
+            self.line(depth, f"{start} ({self.spell.condition(guard)}) {{")
+            self.spell.guarded(guard, beyond(failed, guard), steady=failed != NEVER)
+            self.loop(s, depth + 1)
+            start, failed = "} else if", guard
+        self.spell.guarded(ALWAYS, failed, steady=True)
+        self.line(depth, "} else {")
+        begun = len(self.lines)
+        self.loop(s, depth + 1)
+        if len(self.lines) == begun:
+            self.lines.pop()
+        self.line(depth, "}")
+        self.spell.guarded(ALWAYS, NEVER, steady=False)
+        self.settled = False
+
+    def definitions(self, loop: str | None, depth: int) -> None:
+        for text in self.naming.lines(loop):
+            self.line(depth, text)
+
+    def expanded(self, var: str, count: int, body: Block, depth: int) -> None:
+        braces = any(isinstance(s, Declare) for s in body.statements)
+        for n in range(count):
+            self.spell.values[var] = n
+            if braces:
+                self.line(depth, "{")
+            self.block(body, depth + braces)
+            if braces:
+                self.line(depth, "}")
+        del self.spell.values[var]
+
+    def guarded(self, condition: Condition, body: Block, depth: int) -> None:
+        here = substitute_in(condition, self.spell.values)
+        if here == ALWAYS:
+            self.block(body, depth)
+        elif here != NEVER:
+            self.line(depth, f"if ({self.spell.condition(here)}) {{")
+            self.block(body, depth + 1)
+            self.line(depth, "}")
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("  " * depth + text)
+
+    # ---- declarations
+
+    def declare(self, memory: Memory, depth: int) -> None:
+        if memory.space is Space.LOCAL or memory not in self.layouts:
+            return
+        layout = self.layouts[memory]
+        kind = type_text(Kind(memory.scalar, layout.width))
+        if isinstance(layout, InMemory):
+            self.line(depth, f"{kind} {memory.name}[{-(-memory.elements // layout.width)}];")
+            return
+        names = self.registers[memory]
+        entry = _Undeclared(len(self.lines), depth, kind, list(names))
+        self.undeclared.update(dict.fromkeys(names, entry))
+        self.all_undeclared.append(entry)
+        self.lines.append("")
+
+    def declared_by(self, name: str, depth: int) -> str:
+        """The type in front of a register's first value, where that is also where it lives."""
+        entry = self.undeclared.pop(name, None)
+        if entry is None or entry.depth != depth:
+            return ""
+        entry.names.remove(name)
+        return f"{entry.kind} "
+
+    def filled(self, s: For) -> tuple[list[str], str] | None:
+        """The registers that nested spelled-out loops do nothing but fill with one literal."""
+        counts: list[tuple[str, int]] = []
+        inner: Statement = s
+        while isinstance(inner, For) and inner.var in self.spelled:
+            counts.append((inner.var, inner.count))
+            if len(inner.body.statements) != 1:
+                return None
+            inner = inner.body.statements[0]
+        if not isinstance(inner, Store) or inner.memory not in self.registers:
+            return None
+        value = inner.value.e if isinstance(inner.value, Broadcast) else inner.value
+        width = self.layouts[inner.memory].width
+        if not isinstance(value, Number) or kind_of(inner.value).width != width or not counts:
+            return None
+        names = []
+        for choice in product(*(range(count) for _, count in counts)):
+            values = {**self.spell.values, **dict(zip((v for v, _ in counts), choice, strict=True))}
+            at = evaluate(inner.index, values)
+            names.append(self.registers[inner.memory][at // width])
+        return names, self.spell.text(inner.value)
+
+    def fill(self, names: list[str], literal: str, depth: int) -> None:
+        """float a = 0, b = 0; or, where they are declared elsewhere, a = b = 0;"""
+        for start in range(0, len(names), 4):
+            some = names[start : start + 4]
+            kinds = [self.declared_by(name, depth) for name in some]
+            if kinds[0] and len(set(kinds)) == 1:
+                each = ", ".join(f"{name} = {literal}" for name in some)
+                self.line(depth, f"{kinds[0]}{each};")
+            else:
+                for kind, name in zip(kinds, some, strict=True):
+                    if kind:
+                        self.line(depth, f"{kind}{name};")
+                self.line(depth, f"{' = '.join(some)} = {literal};")
+
+    def store(self, s: Store, depth: int) -> None:
+        text = self.spell.statement(s)
+        if text is None:
+            return
+        if s.memory in self.registers:
+            cell = text[: text.index(" ")]
+            if "." in cell:
+                self.undeclared.pop(cell.split(".")[0], None)
+            else:
+                text = self.declared_by(cell, depth) + text
+        self.line(depth, text)

@@ -1,0 +1,130 @@
+"""What a kernel does to memory, and nothing else: accesses among loops, branches and barriers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from codegen.index.atoms import Assume, Atom
+from codegen.index.condition import Condition
+from codegen.index.index import Index, operands_of
+from codegen.tree.statements import (
+    Memory,
+    Space,
+)
+from ir.core.frozen import distinct
+
+
+@distinct
+class Where:
+    """Inside these loops (name, count), where every `given` ≥ 0 and no `denied` condition holds."""
+
+    loops: tuple[tuple[str, int], ...] = ()
+    given: tuple[Index, ...] = ()
+    denied: tuple[Condition, ...] = ()
+
+
+@distinct
+class Access:
+    """memory[half][index … index + width − 1] is read or written; `text` says in which words."""
+
+    memory: Memory
+    index: Index
+    width: int
+    half: Index | None
+    writes: bool
+    where: Where
+    text: str
+
+
+@distinct
+class Claim:
+    """What the tree assumes of an index: lo ≤ index ≤ hi there."""
+
+    atom: Assume
+    where: Where
+    text: str
+
+
+# ---- the shape of a kernel
+
+
+@distinct
+class Touch:
+    """Accesses of one statement."""
+
+    accesses: tuple[Access, ...]
+
+
+@distinct
+class Meet:
+    """A barrier."""
+
+    spaces: frozenset[Space]
+
+
+@distinct
+class Loop:
+    name: str
+    count: int
+    body: "Sequence"
+
+
+@distinct
+class Branch:
+    """`where`: around the branch, without its own condition."""
+
+    condition: Condition
+    where: Where
+    body: "Sequence"
+
+
+@distinct
+class Sequence:
+    parts: tuple["Node", ...]
+
+
+Node = Touch | Meet | Loop | Branch | Sequence
+
+
+@dataclass(slots=True)
+class Footprint:
+    """A kernel's shape, its accesses and claims; ids by name with how many values they take."""
+
+    groups: dict[str, int]
+    locals: dict[str, int]
+    respelled: dict[str, Index]
+    root: Sequence = field(default_factory=lambda: Sequence(()))
+    accesses: list[Access] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)  # variables that are not what loops say
+
+
+# ---- looking into shapes and indices
+
+
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """What is directly inside."""
+    match node:
+        case Sequence(parts):
+            return parts
+        case Loop(_, _, body) | Branch(_, _, body):
+            return (body,)
+        case Touch() | Meet():
+            return ()
+
+
+def inner_atoms(index: Index) -> Iterator[Atom]:
+    """The atoms of an index and all that are inside them."""
+    for atom, _ in index.terms:
+        yield atom
+        for operand in operands_of(atom):
+            yield from inner_atoms(operand)
+
+
+def inside(branch: Branch) -> Where:
+    """What holds in a branch."""
+    return replace(branch.where, given=(*branch.where.given, *branch.condition.parts))
+
+
+def values_taken(found: Footprint, where: Where) -> Mapping[str, int]:
+    """How many values each variable takes there."""
+    return {**found.groups, **found.locals, **dict(where.loops)}

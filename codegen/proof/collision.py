@@ -1,0 +1,135 @@
+"""Two accesses that may meet, as equations: their cells overlap, their work-items differ."""
+
+# key: a b the sides, x y indices
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from codegen.index.condition import Condition, substitute_in
+from codegen.index.index import Index, constant, var
+from codegen.index.mixed_radix_digits import digits, plus, unassumed
+from codegen.index.substitute import substitute
+from codegen.proof.accesses import Access, Footprint, Where, values_taken
+from codegen.proof.barrier_intervals import Meeting, Pins
+from codegen.proof.guard_facts import Range, facts, folded, narrowed
+
+PRIME = "ʹ"  # marks the variables of the second side
+OVERLAP = "overlap" + PRIME
+Values = Mapping[str, Index]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collision:
+    """All `equations` are 0 where, and only where, the accesses of two work-items overlap.
+
+    `left` and `right` give the variables of each side; the sides are different work-items where
+    they differ in one of `apart`.
+    """
+
+    meeting: Meeting
+    equations: tuple[Index, ...]
+    left: Values
+    right: Values
+    apart: tuple[str, ...]
+
+    def differences(self) -> Iterator[Index]:
+        for name in self.apart:
+            yield self.left[name] - self.right[name]
+
+    def in_digits(self) -> tuple[Index, ...]:
+        """The equations once more, each side written in digits."""
+        a, b = self.meeting.a.access, self.meeting.b.access
+        i, j = digits(substitute(a.index, self.left)), digits(substitute(b.index, self.right))
+        return (_overlap(a, b, i, j), *self.equations[1:])
+
+    def folded(self) -> tuple[Index, ...]:
+        """The equations in digits, with the ranges that guards give to sums of them."""
+        a, b = self.meeting.a.access, self.meeting.b.access
+        i, j = _folded(a, self.left), _folded(b, self.right)
+        return (_overlap(a, b, i, j), *self.equations[1:])
+
+    def given(self) -> list[Index]:
+        sides = ((self.meeting.a, self.left), (self.meeting.b, self.right))
+        return [substitute(x, side) for item, side in sides for x in item.access.where.given]
+
+    def denied(self) -> list[Condition]:
+        sides = ((self.meeting.a, self.left), (self.meeting.b, self.right))
+        return [substitute_in(c, side) for item, side in sides for c in item.access.where.denied]
+
+
+@dataclass(slots=True)
+class Sides:
+    """Makes collisions of one kernel; what guards say of variables is worked out once."""
+
+    found: Footprint
+    known: dict[tuple[Where, Pins], dict[str, Range] | None] = field(default_factory=dict)
+
+    def collision(
+        self, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]
+    ) -> Collision | None:
+        """None if the ranges of variables leave no such two work-items."""
+        first = self.ranges(meeting.a.access.where, meeting.a.pins)
+        second = self.ranges(meeting.b.access.where, meeting.b.pins)
+        if first is None or second is None:
+            return None
+        first, second = dict(first), dict(second)
+        if not _agree(first, second, shared, meeting.step):
+            return None
+        left = {name: var(name, lo, hi) for name, (lo, hi) in first.items()}
+        right = {}
+        for name, (lo, hi) in second.items():
+            if name == meeting.step:
+                right[name] = left[name] + 1
+            elif name in shared:
+                right[name] = left[name]
+            else:
+                right[name] = var(name + PRIME, lo, hi)
+        equations = _equations(meeting.a.access, meeting.b.access, left, right)
+        return Collision(meeting, equations, left, right, apart)
+
+    def ranges(self, where: Where, pins: Pins = ()) -> dict[str, Range] | None:
+        """What guards leave of the values of variables; None: nothing, this never runs."""
+        if (where, pins) not in self.known:
+            all_of = {name: (0, n - 1) for name, n in values_taken(self.found, where).items()}
+            all_of.update({name: (value, value) for name, value in pins})
+            self.known[where, pins] = narrowed(where.given, all_of)
+        return self.known[where, pins]
+
+
+def _agree(
+    first: dict[str, Range], second: dict[str, Range], shared: frozenset[str], step: str | None
+) -> bool:
+    """Narrows the ranges of shared variables to what both sides allow."""
+    for name, (lo, hi) in first.items():
+        late = 1 if name == step else 0
+        if not late and name not in shared:
+            continue
+        low, high = second[name]
+        low, high = max(lo, low - late), min(hi, high - late)
+        if low > high:
+            return False
+        first[name], second[name] = (low, high), (low + late, high + late)
+    return True
+
+
+def _equations(a: Access, b: Access, left: Values, right: Values) -> tuple[Index, ...]:
+    cells = _overlap(a, b, substitute(a.index, left), substitute(b.index, right))
+    if a.half is None and b.half is None:
+        return (cells,)
+    return cells, _half(a, left) - _half(b, right)
+
+
+def _overlap(a: Access, b: Access, i: Index, j: Index) -> Index:
+    """i + u = j + v for some u < a.width and v < b.width"""
+    if a.width == 1 and b.width == 1:
+        return plus(i, j, -1)
+    return plus(plus(i, j, -1), var(OVERLAP, 1 - b.width, a.width - 1))
+
+
+def _folded(a: Access, side: Values) -> Index:
+    known = [digits(substitute(part, side)) for part in facts(a.where.given)]
+    return folded(unassumed(digits(substitute(a.index, side))), known)
+
+
+def _half(a: Access, side: Values) -> Index:
+    return constant(0) if a.half is None else substitute(a.half, side)

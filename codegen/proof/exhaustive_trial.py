@@ -1,0 +1,148 @@
+"""Small questions about races, settled by trying every value of the variables.
+
+Where quotients of rounded-up splits meet, ranges see no digits and a solver gets lost; but a tile
+has few cells, and a work-group few work-items. All cells that each side touches are computed: two
+work-items meet if a cell appears on both sides, and with more than one of them.
+"""
+
+# key: x index
+
+from collections.abc import Iterable, Mapping
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.index.atoms import Atom, Max, Min, Product, Quot, Rem, Var
+from codegen.index.condition import substitute_in
+from codegen.index.index import Index, operands_of
+from codegen.index.substitute import substitute
+from codegen.proof.accesses import Access, inner_atoms
+from codegen.proof.collision import Collision, Values
+
+MOST = 1 << 18  # cells of a side, sorted: some ten milliseconds
+MOST_APART = 1 << 21  # cells of a side, marked in a map of the memory
+
+Array = NDArray[np.int64]
+Grid = Mapping[str, Array]
+
+
+def never_meet(collision: Collision) -> bool:
+    """Whether every value was tried and the two work-items never met."""
+    a, b = collision.meeting.a.access, collision.meeting.b.access
+    sides = (_Side(a, collision.left, collision.apart), _Side(b, collision.right, collision.apart))
+    most = max(side.cells for side in sides)
+    if a is not b and most <= MOST_APART and _apart(*sides):
+        return True
+    if most > MOST:
+        return False
+    shared = sorted(sides[0].variables.keys() & sides[1].variables.keys())
+    (left, left_items), (right, right_items) = (side.touched(shared) for side in sides)
+    cells = _numbered(np.concatenate((left, right), axis=1))
+    items = _numbered(np.concatenate((left_items, right_items), axis=1))
+    here = left.shape[1]
+    both = np.intersect1d(cells[:here], cells[here:])
+    seen = np.isin(cells, both)
+    met = np.unique(np.stack((cells[seen], items[seen])), axis=1)
+    return bool(met.shape[1] == len(both))
+
+
+def _apart(left: "_Side", right: "_Side") -> bool:
+    """Whether no cell is touched by both sides, at whatever time."""
+    first, second = (side.touched([])[0][-1] for side in (left, right))
+    low = min(first.min(initial=0), second.min(initial=0))
+    marked = np.zeros(max(first.max(initial=0), second.max(initial=0)) - low + 1, bool)
+    marked[first - low] = True
+    return not marked[second - low].any()
+
+
+class _Side:
+    """One access with the variables of its side."""
+
+    def __init__(self, access: Access, values: Values, apart: tuple[str, ...]) -> None:
+        where = access.where
+        half = () if access.half is None else (access.half,)
+        self.width = access.width
+        self.place = [substitute(x, values) for x in (*half, access.index)]
+        self.given = [substitute(x, values) for x in where.given]
+        self.denied = [substitute_in(c, values).parts for c in where.denied]
+        self.items = [values[name] for name in apart]
+        parts = [part for parts in self.denied for part in parts]
+        self.variables = _variables((*self.place, *self.given, *parts, *self.items))
+
+    @property
+    def cells(self) -> float:
+        return self.width * prod([_count(v) for v in self.variables.values()])
+
+    def touched(self, shared: list[str]) -> tuple[Array, Array]:
+        """For each cell touched: the shared variables with the cell, and the work-item."""
+        axes = np.meshgrid(*map(_values, self.variables.values()), indexing="ij")
+        grid = dict(zip(self.variables, [axis.reshape(-1) for axis in axes], strict=True))
+        grid = {name: column[self.runs(grid)] for name, column in grid.items()}
+        count = len(next(iter(grid.values()))) if grid else 1
+        place = [*(grid[name] for name in shared), *(_evaluated(x, grid) for x in self.place)]
+        items = [_evaluated(x, grid) for x in self.items]
+        cells = np.repeat(_rows(place, count), self.width, axis=1)
+        cells[-1] += np.tile(np.arange(self.width), count)
+        return cells, np.repeat(_rows(items, count), self.width, axis=1)
+
+    def runs(self, grid: Grid) -> NDArray[np.bool_]:
+        """Where the access is made."""
+        found = np.ones(len(next(iter(grid.values()))), bool)
+        for x in self.given:
+            found &= _evaluated(x, grid) >= 0
+        for parts in self.denied:
+            found &= ~np.logical_and.reduce([_evaluated(part, grid) >= 0 for part in parts])
+        return found
+
+
+def _count(v: Var) -> float:
+    return float("inf") if v.lo is None or v.hi is None else v.hi - v.lo + 1
+
+
+def _values(v: Var) -> Array:
+    assert v.lo is not None
+    assert v.hi is not None
+    return np.arange(v.lo, v.hi + 1)
+
+
+def _rows(columns: list[Array], count: int) -> Array:
+    """Columns one below the other, each of `count` numbers; at least one."""
+    wide = [np.broadcast_to(column, (count,)) for column in columns]
+    return np.stack(wide) if wide else np.zeros((1, count), np.int64)
+
+
+def _numbered(columns: Array) -> Array:
+    """A number for each column, equal for equal ones."""
+    _, numbers = np.unique(columns, axis=1, return_inverse=True)
+    return np.asarray(numbers.reshape(-1))
+
+
+def _variables(indices: Iterable[Index]) -> dict[str, Var]:
+    atoms = (atom for x in indices for atom in inner_atoms(x))
+    return {atom.key: atom for atom in atoms if isinstance(atom, Var)}
+
+
+def _evaluated(x: Index, grid: Grid) -> Array:
+    total = np.asarray(x.constant)
+    for atom, k in x.terms:
+        total = total + k * _atom(atom, grid)
+    return total
+
+
+def _atom(atom: Atom, grid: Grid) -> Array:
+    inner = [_evaluated(x, grid) for x in operands_of(atom)]
+    match atom:
+        case Var(key=name):
+            return grid[name]
+        case Quot(divisor=d):
+            return inner[0] // d
+        case Rem(divisor=d):
+            return inner[0] % d
+        case Min():
+            return np.minimum(*inner)
+        case Max():
+            return np.maximum(*inner)
+        case Product():
+            return np.asarray(np.multiply.reduce(inner))
+    return inner[0]

@@ -1,0 +1,216 @@
+"""From a statement tree to what it does to memory.
+
+In a kernel that has global ids and shares local memory, a global id is spelled as
+group · local size + local id.
+"""
+
+# key: c condition, e value, s statement, n trip count
+
+from dataclasses import dataclass, field, replace
+
+from codegen.index.atoms import Assume, Var
+from codegen.index.condition import Condition, substitute_in
+from codegen.index.index import Index, var
+from codegen.index.substitute import substitute
+from codegen.proof.accesses import (
+    Access,
+    Branch,
+    Claim,
+    Footprint,
+    Loop,
+    Meet,
+    Node,
+    Sequence,
+    Touch,
+    Where,
+    inner_atoms,
+)
+from codegen.tree.statements import (
+    Barrier,
+    Block,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Load,
+    Memory,
+    Select,
+    Space,
+    Statement,
+    Store,
+    Value,
+    Whole,
+    kind_of,
+    operands,
+    remembered,
+    statements,
+)
+
+
+@remembered
+def footprint(kernel: Kernel) -> Footprint:
+    found = _with_ids(kernel)
+    walker = _Walker(found, {**found.groups, **found.locals})
+    found.root = walker.block(kernel.body, Where())
+    return found
+
+
+def _with_ids(kernel: Kernel) -> Footprint:
+    """Every dimension of more than one work-item or group has an id, whether named or not."""
+    names = {(i.kind, i.dimension): i.name for i in kernel.ids}
+    sharing = any(_shares(s) for s in statements(kernel.body))
+    found = Footprint({}, {}, {})
+    for d, (size, count) in enumerate(zip(kernel.local_size, kernel.groups, strict=True)):
+        whole = names.get(("global", d))
+        if whole is not None and not sharing:
+            found.groups[whole] = size * count
+            continue
+        group = names.get(("group", d), f"group_{d}")
+        item = names.get(("local", d), f"item_{d}")
+        found.groups[group], found.locals[item] = count, size
+        if whole is not None:
+            found.respelled[whole] = var(group, 0, count - 1) * size + var(item, 0, size - 1)
+    return found
+
+
+def _shares(s: Statement) -> bool:
+    match s:
+        case Barrier():
+            return True
+        case Store(memory) | Declare(memory):
+            return memory.space is Space.LOCAL
+    return False
+
+
+@dataclass(slots=True)
+class _Walker:
+    found: Footprint
+    scope: dict[str, int]  # how many values each variable in sight takes
+    seen: dict[tuple[Where, str], Index] = field(default_factory=dict)
+    within: dict[tuple[Where, Condition], Where] = field(default_factory=dict)
+
+    # ---- statements
+
+    def block(self, block: Block, where: Where) -> Sequence:
+        parts = [self.statement(s, where) for s in block.statements]
+        return Sequence(tuple([part for part in parts if part is not None]))
+
+    def statement(self, s: Statement, where: Where) -> Node | None:
+        match s:
+            case Block():
+                return self.block(s, where)
+            case For(name, count, body):
+                return self.loop(name, count, body, where)
+            case If(condition, body):
+                c = self.condition(condition, where, "if")
+                return Branch(c, where, self.block(body, self.holding(where, c)))
+            case Store():
+                return self.store(s, where)
+            case Barrier(spaces):
+                return Meet(spaces)
+            case Declare():
+                return None
+
+    def loop(self, name: str, count: int, body: Block, where: Where) -> Loop:
+        if name in self.scope:
+            self.found.strangers.append(f"{name} is the variable of two nested loops, or an id")
+        outer = self.scope
+        self.scope = {**outer, name: count}
+        where = replace(where, loops=(*where.loops, (name, count)))
+        try:
+            return Loop(name, count, self.block(body, where))
+        finally:
+            self.scope = outer
+
+    def store(self, s: Store, where: Where) -> Touch:
+        text = f"{_cell(s.memory, s.index, s.half)} = …"
+        found: list[Access] = []
+        self.value(s.value, where, text, found)
+        width = kind_of(s.value).width
+        found.append(self.access(Load(s.memory, s.index, width, s.half), where, text, True))
+        once: dict[tuple[object, ...], Access] = {}
+        for a in found:
+            half = None if a.half is None else a.half.key
+            once.setdefault((a.memory, a.index.key, a.width, half, a.writes, a.where), a)
+        self.found.accesses.extend(once.values())
+        return Touch(tuple(once.values()))
+
+    # ---- values
+
+    def value(self, e: Value, where: Where, text: str, found: list[Access]) -> None:
+        match e:
+            case Load(memory, index, _, half):
+                words = f"{_cell(memory, index, half)} in {text}"
+                found.append(self.access(e, where, words, False))
+            case Whole(index):
+                self.index(index, where, text)
+            case Select(condition, a, b):
+                c = self.condition(condition, where, text)
+                self.value(a, self.holding(where, c), text, found)
+                self.value(b, _without(where, c), text, found)
+            case _:
+                for inner in operands(e):
+                    self.value(inner, where, text, found)
+
+    def access(self, e: Load, where: Where, text: str, writes: bool) -> Access:
+        half = None if e.half is None else self.index(e.half, where, text)
+        index = self.index(e.index, where, text)
+        return Access(e.memory, index, e.width, half, writes, where, text)
+
+    # ---- indices
+
+    def index(self, index: Index, where: Where, text: str) -> Index:
+        """The index with global ids respelled; what it assumes becomes claims."""
+        key = (where, index.key)
+        if key not in self.seen:
+            if self.found.respelled:
+                index = substitute(index, self.found.respelled)
+            self.seen[key] = index
+            self._look_into(index, where, text)
+        return self.seen[key]
+
+    def condition(self, c: Condition, where: Where, text: str) -> Condition:
+        """What a part assumes may rest on the parts that assume less: `&&` needs all of them."""
+        if self.found.respelled:
+            c = substitute_in(c, self.found.respelled)
+        assumed = [_assumptions(part) for part in c.parts]
+        for part, mine in zip(c.parts, assumed, strict=True):
+            less = [q for q, theirs in zip(c.parts, assumed, strict=True) if theirs < mine]
+            inside = replace(where, given=(*where.given, *less)) if less else where
+            self._look_into(part, inside, text)
+        return c
+
+    def holding(self, where: Where, c: Condition) -> Where:
+        if (where, c) not in self.within:
+            self.within[where, c] = replace(where, given=(*where.given, *c.parts))
+        return self.within[where, c]
+
+    def _look_into(self, index: Index, where: Where, text: str) -> None:
+        for atom in inner_atoms(index):
+            match atom:
+                case Var(name, lo, hi):
+                    self._variable(name, lo, hi)
+                case Assume():
+                    self.found.claims.append(Claim(atom, where, text))
+
+    def _variable(self, name: str, lo: int | None, hi: int | None) -> None:
+        count = self.scope.get(name)
+        if count is None:
+            self.found.strangers.append(f"{name} is no loop variable and no id here")
+        elif (lo is not None and lo > 0) or (hi is not None and hi < count - 1):
+            self.found.strangers.append(f"{name} is taken for {lo} … {hi}, is 0 … {count - 1}")
+
+
+def _assumptions(part: Index) -> frozenset[str]:
+    return frozenset(atom.key for atom in inner_atoms(part) if isinstance(atom, Assume))
+
+
+def _without(where: Where, c: Condition) -> Where:
+    """not x ≥ 0  ⇔  −x − 1 ≥ 0"""
+    if len(c.parts) == 1:
+        return replace(where, given=(*where.given, -c.parts[0] - 1))
+    return replace(where, denied=(*where.denied, c))
+
+
+def _cell(memory: Memory, index: Index, half: Index | None) -> str:
+    return f"{memory.name}{'' if half is None else f'[{half.key}]'}[{index.key}]"

@@ -1,0 +1,100 @@
+"""NumPy arrays against a plan's buffers: what is accepted, what poison and guards look like."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.plan import Buffer, Plan, Role
+from codegen.runtime.results import PoisonFound
+from ir.errors import UserError
+from ir.meaning.inputs import Data
+
+Array = NDArray[Any]
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "float": np.dtype(np.float32),
+    "half": np.dtype(np.float16),
+    "int": np.dtype(np.int32),
+}
+
+# NaNs with a payload that no arithmetic makes by itself; for int, a number nobody uses.
+POISON: dict[str, Array] = {
+    "float": np.array(0x7FC0DEAD, np.uint32),
+    "half": np.array(0x7E5A, np.uint16),
+    "int": np.array(0x5EADBEE5, np.uint32),
+}
+
+GUARD = np.array(0xA7, np.uint8)
+
+
+def outputs(plan: Plan) -> tuple[Buffer, ...]:
+    """The buffers that a run leaves: one, or those of a tuple's components."""
+    found = tuple(buffer for buffer in plan.buffers if buffer.role is Role.OUTPUT)
+    if not found:
+        raise ValueError("a plan has an output buffer, this one has none")
+    return found
+
+
+def names(plan: Plan, role: Role) -> tuple[str, ...]:
+    return tuple(buffer.name for buffer in plan.buffers if buffer.role is role)
+
+
+def accept(plan: Plan, given: Mapping[str, Data], *roles: Role) -> dict[str, Array]:
+    """The arrays as they are uploaded, contiguous; a UserError names what does not fit."""
+    expected = {buffer.name: buffer for buffer in plan.buffers if buffer.role in roles}
+    apart = dict(part for name, data in given.items() for part in _apart(name, data))
+    for name in apart:
+        if name not in expected:
+            raise UserError(f"no input is called '{name}': expected {_listed(expected)}")
+    return {name: _fitting(expected[name], array) for name, array in apart.items()}
+
+
+def _apart(name: str, data: Data) -> Iterator[tuple[str, Any]]:
+    """What a tuple holds, under the names of its components' buffers."""
+    if isinstance(data, tuple):
+        for k, part in enumerate(data):
+            yield from _apart(f"{name}.{k}", part)
+    else:
+        yield name, data
+
+
+def require(expected: tuple[str, ...], given: Mapping[str, object], what: str) -> None:
+    missing = [name for name in expected if name not in given]
+    if missing:
+        raise UserError(f"{what} {_listed(missing)} missing: expected {_listed(expected)}")
+
+
+def _fitting(buffer: Buffer, array: Array) -> Array:
+    if not isinstance(array, np.ndarray):
+        kind = type(array).__name__
+        raise UserError(f"'{buffer.name}' is a {kind}, expected a NumPy array of {_kind(buffer)}")
+    if array.dtype != DTYPES[buffer.scalar] or array.shape != buffer.shape:
+        raise UserError(
+            f"'{buffer.name}' is {array.dtype} {list(array.shape)}, expected {_kind(buffer)}"
+        )
+    return np.ascontiguousarray(array)
+
+
+def _kind(buffer: Buffer) -> str:
+    return f"{DTYPES[buffer.scalar]} {list(buffer.shape)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def refuse_poison(buffer: Buffer, array: Array) -> None:
+    """A NaN of the data's own is fine; the poison's very bits are not."""
+    poison = POISON[buffer.scalar]
+    left = array.view(poison.dtype) == poison
+    if left.any():
+        first = tuple(int(i) for i in np.argwhere(left)[0])
+        raise PoisonFound(buffer.name, int(left.sum()), first)
+
+
+def first_change(band: Array) -> int | None:
+    """Where a guard band no longer holds its pattern."""
+    changed = np.flatnonzero(band != GUARD)
+    return int(changed[0]) if changed.size else None

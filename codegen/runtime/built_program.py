@@ -1,0 +1,267 @@
+"""A plan built for a device: its buffers, its runs, its timings."""
+
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codegen.plan import Buffer, Plan, Role
+from codegen.runtime import buffer_arrays as arrays
+from codegen.runtime.buffer_arrays import Array
+from codegen.runtime.results import GuardViolated, KernelTime, Timing
+from ir.errors import UserError
+from ir.meaning.inputs import Data
+
+if TYPE_CHECKING:
+    from codegen.runtime.session import Session
+
+GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
+COLD = 4.0  # times slower, and as many nanoseconds: so slow that neither a cold start nor another
+BRIEF = 20e6  # process can be the reason; what is quicker is soon run again
+ENOUGH = 5  # runs that agree
+
+
+@dataclass(slots=True)
+class _Cell:
+    """An allocation: guard bytes, the view that kernels see, guard bytes. Temporaries that share
+    one take turns as its tenant, and what a smaller tenant leaves free is guarded too."""
+
+    whole: Any
+    view: Any
+    bytes: int
+    guard: int
+    tenant: Buffer
+
+    def bands(self) -> Iterator[tuple[int, int]]:
+        """Start and size of the guarded bytes on each side."""
+        end = self.guard + self.tenant.bytes
+        if self.guard:
+            yield 0, self.guard
+            yield end, self.bytes + 2 * self.guard - end
+
+
+class Program:
+    """A plan built for a device: call it on arrays, launch it on buffers, or time it."""
+
+    def __init__(
+        self,
+        session: "Session",
+        plan: Plan,
+        kernels: list[Any],
+        checking: bool,
+        code_bytes: int | None = None,
+    ) -> None:
+        self.session = session
+        self.plan = plan
+        self.checking = checking
+        self.code_bytes = code_bytes
+        self.prepack_ns = 0.0
+        self.checked_ns = 0.0  # device time of the last call in checking mode
+        self._launches = list(zip(plan.kernels, kernels, strict=True))
+        self._buffers = {buffer.name: buffer for buffer in plan.buffers}
+        self._inputs = arrays.names(plan, Role.INPUT)
+        self._outputs = arrays.outputs(plan)
+        self._constants: dict[str, Array] = {}
+        self._ready = False
+        self._cells: dict[str | int, _Cell] = {}
+        # The simulator sees every access itself, reads too, if buffers end where they end.
+        guarded = checking and not session.device.simulator
+        self._guard = -(-GUARD_BYTES // session.alignment) * session.alignment if guarded else 0
+
+    def __call__(self, inputs: Mapping[str, Data]) -> Any:
+        """The output for these inputs, of several a tuple; constants may be among them, and are
+        then set anew."""
+        given = self._accepted(inputs)
+        self._prepare()
+        for name, array in given.items():
+            self.session.write(self._cell(name).view, array)
+        events = self._run({}, self.checking)
+        if self.checking:
+            self.checked_ns = float(sum(self.session.device_ns(events)))
+        results = tuple(map(self._result, self._outputs))
+        return results[0] if len(results) == 1 else results
+
+    def _result(self, buffer: Buffer) -> Array:
+        out = np.empty(buffer.shape, arrays.DTYPES[buffer.scalar])
+        self.session.read(out, self._cell(buffer.name).view)
+        if self.checking:
+            arrays.refuse_poison(buffer, out)
+        return out
+
+    def set_constants(self, constants: Mapping[str, Data]) -> None:
+        """Give constants, or change some. The arrays are kept: prepack kernels run again from
+        them before the next run."""
+        self._constants |= arrays.accept(self.plan, constants, Role.CONST)
+        self._ready = False
+
+    def launch(self, buffers: Mapping[str, Any]) -> None:
+        """Enqueue on the session's queue with the caller's own pyopencl buffers as inputs and
+        output; copies nothing and waits for nothing."""
+        expected = (*self._inputs, *(buffer.name for buffer in self._outputs))
+        arrays.require(expected, buffers, "buffers")
+        for name, buffer in buffers.items():
+            if name not in expected:
+                raise UserError(f"buffer '{name}' is not an input or an output: {expected}")
+            if buffer.size < self._buffers[name].bytes:
+                raise UserError(
+                    f"buffer '{name}' has {buffer.size} bytes, expected {self._buffers[name].bytes}"
+                )
+        self._prepare()
+        self._run(buffers, checking=False)
+
+    def time(
+        self,
+        inputs: Mapping[str, Data],
+        runs: int = 20,
+        warmup: int = 2,
+        turns: Sequence[Mapping[str, Any]] = (),
+        give_up_above_ns: float | None = None,
+        limit_s: float | None = None,
+        steady: float = 0.0,
+        seen_ns: Sequence[float] = (),
+    ) -> Timing:
+        """Device times on these inputs. `turns` are buffers that hold copies of them already, taken
+        in turns so that no run finds its inputs in a cache; past `limit_s` no further run starts,
+        nor once the runs agree: their middle half within `steady` of the median. What earlier runs
+        took may show sooner that it gives up."""
+        given = self._accepted(inputs)
+        ceiling = float("inf") if give_up_above_ns is None else give_up_above_ns
+        deadline = time.monotonic() + (float("inf") if limit_s is None else limit_s)
+        self._prepare()
+        copies = turns or self.session.copies(given)
+        samples: list[list[int]] = []
+        gave_up = late = False
+        while len(samples) < warmup + max(runs, 1) and not gave_up and not late:
+            if _agree([sum(sample) for sample in samples[warmup:]], steady):
+                break
+            turn = copies[len(samples) % len(copies)]
+            samples.append(self.session.device_ns(self._run(turn, checking=False)))
+            gave_up = hopeless([*seen_ns, *map(sum, samples)], ceiling)
+            late = time.monotonic() > deadline
+        kept = [min(samples, key=sum)] if gave_up else samples[min(warmup, len(samples) - 1) :]
+        return _timing(self.plan, kept, self.prepack_ns, gave_up)
+
+    def unchecked(self) -> "Program":
+        """The same kernels, without poison and guards."""
+        kernels = [kernel for _, kernel in self._launches]
+        return Program(self.session, self.plan, kernels, False, self.code_bytes)
+
+    def release(self) -> None:
+        """Give the device's memory back; the next call allocates again."""
+        self._cells = {}
+        self._ready = False
+
+    def _accepted(self, inputs: Mapping[str, Data]) -> dict[str, Array]:
+        given = arrays.accept(self.plan, inputs, Role.INPUT, Role.CONST)
+        constants = {n: a for n, a in given.items() if self._buffers[n].role is Role.CONST}
+        if constants:
+            self.set_constants(constants)
+        rest = {name: array for name, array in given.items() if name not in constants}
+        arrays.require(self._inputs, rest, "inputs")
+        return rest
+
+    def _prepare(self) -> None:
+        """Constants on the device and packed; what only packing needed is freed."""
+        if self._ready:
+            return
+        arrays.require(arrays.names(self.plan, Role.CONST), self._constants, "constants")
+        for name, array in self._constants.items():
+            self.session.write(self._cell(name).view, array)
+        events = self._run({}, self.checking, prepack=True)
+        self.prepack_ns = float(sum(self.session.device_ns(events)))
+        needed = {name for k in self.plan.kernels if not k.prepack for name in k.arguments}
+        for name in self._constants.keys() - needed:
+            del self._cells[name]
+        self._ready = True
+
+    def _run(self, own: Mapping[str, Any], checking: bool, prepack: bool = False) -> list[Any]:
+        """Enqueue the kernels on the caller's `own` buffers and on ours; the events."""
+        events = []
+        moved_in: set[str] = set()
+        for launch, kernel in self._launches:
+            if launch.prepack is prepack:
+                if checking:
+                    self._move_in(set(launch.arguments) - moved_in, prepack)
+                    moved_in.update(launch.arguments)
+                views = [own[n] if n in own else self._cell(n).view for n in launch.arguments]
+                events.append(self.session.enqueue(kernel, launch, views))
+                if checking:
+                    self.session.device_ns(events[-1:])
+                    self._inspect(launch.name)
+        return events
+
+    def _cell(self, name: str) -> _Cell:
+        """A buffer's allocation; a slot's temporaries share one, as large as the largest."""
+        buffer = self._buffers[name]
+        key = buffer.slot if buffer.role is Role.TEMPORARY else name
+        if key not in self._cells:
+            self._cells[key] = self._new_cell(buffer)
+        return self._cells[key]
+
+    def _new_cell(self, buffer: Buffer) -> _Cell:
+        size = max(b.bytes for b in self._sharers(buffer))
+        whole = self.session.allocate(size + 2 * self._guard)
+        view = self.session.part(whole, self._guard, size) if self._guard else whole
+        cell = _Cell(whole, view, size, self._guard, buffer)
+        self._fill_bands(cell)
+        return cell
+
+    def _sharers(self, buffer: Buffer) -> list[Buffer]:
+        if buffer.role is not Role.TEMPORARY:
+            return [buffer]
+        temporaries = (b for b in self.plan.buffers if b.role is Role.TEMPORARY)
+        return [b for b in temporaries if b.slot == buffer.slot]
+
+    def _move_in(self, names: set[str], prepack: bool) -> None:
+        """At its first use in a run, a buffer that kernels make starts as poison."""
+        made = {Role.TEMPORARY, Role.PACKED if prepack else Role.OUTPUT}
+        for name in sorted(names):
+            buffer = self._buffers[name]
+            if buffer.role in made:
+                cell = self._cell(name)
+                cell.tenant = buffer
+                self.session.fill(cell.view, arrays.POISON[buffer.scalar], 0, buffer.bytes)
+                self._fill_bands(cell)
+
+    def _fill_bands(self, cell: _Cell) -> None:
+        for start, size in cell.bands():
+            self.session.fill(cell.whole, arrays.GUARD, start, size)
+
+    def _inspect(self, kernel: str) -> None:
+        """Every guard band still holds its pattern."""
+        for cell in self._cells.values():
+            for start, size in cell.bands():
+                band = np.empty(size, np.uint8)
+                self.session.read(band, cell.whole, start)
+                at = arrays.first_change(band)
+                if at is not None:
+                    raise GuardViolated(kernel, cell.tenant.name, start + at - cell.guard)
+
+
+def hopeless(runs: Sequence[float], ceiling: float) -> bool:
+    """Whether runs show that others would be slower than this too: three do if all of them are,
+    fewer if they are so slow that they will not be quick."""
+    if len(runs) >= 3:
+        return min(runs) > ceiling
+    return min(runs) > max(BRIEF, COLD * ceiling / len(runs))
+
+
+def _agree(totals: list[int], steady: float) -> bool:
+    """Whether enough runs took as long as each other."""
+    if len(totals) < ENOUGH:
+        return False
+    low, median, high = np.percentile(totals, (25, 50, 75))
+    return bool(high - low < steady * median)
+
+
+def _timing(plan: Plan, samples: list[list[int]], prepack_ns: float, gave_up: bool) -> Timing:
+    low, median, high = np.percentile([sum(sample) for sample in samples], (25, 50, 75))
+    names = [kernel.name for kernel in plan.kernels if not kernel.prepack]
+    each = [float(statistics.median(column)) for column in zip(*samples, strict=True)]
+    kernels = tuple(KernelTime(name, ns) for name, ns in zip(names, each, strict=True))
+    return Timing(
+        float(median), float(low), float(high), len(samples), kernels, prepack_ns, gave_up
+    )

@@ -1,0 +1,85 @@
+"""`devices`: which OpenCL devices work here, which do not, and what to do about it."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from codegen.runtime import platforms
+from codegen.runtime.devices import Broken, Device, devices, working
+
+
+def main(argv: Sequence[str]) -> int:
+    """List the devices; the exit code says whether one of them works."""
+    parser = argparse.ArgumentParser(prog="devices", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    as_json = parser.parse_args(argv).json
+    found = devices(fresh=True)
+    print(as_lines(found) if as_json else report(found), end="" if as_json else "\n")
+    return 0 if working(found) else 1
+
+
+def as_lines(found: Sequence[Device | Broken]) -> str:
+    """One JSON object a line; a broken one has "works": false, a reason and advice."""
+    return "".join(
+        json.dumps({"works": isinstance(entry, Device), **asdict(entry)}) + "\n" for entry in found
+    )
+
+
+def report(found: Sequence[Device | Broken], width: int | None = None) -> str:
+    """A table of what works, then what does not and why."""
+    console = Console(width=width, highlight=False)
+    with console.capture() as captured:
+        if working(found):
+            console.print(_table(working(found)))
+        if not all(device.local_is_dedicated for device in working(found)):
+            console.print("* ordinary memory: staging in it gains nothing by itself")
+        for entry in found:
+            if isinstance(entry, Broken):
+                console.print(_complaint(entry))
+        if not working(found):
+            console.print(Text(f"no OpenCL device works here: {platforms.INSTALL}"))
+    return captured.get().rstrip("\n")
+
+
+def _table(usable: Sequence[Device]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("#", justify="right")
+    table.add_column("device", overflow="fold", min_width=20)
+    for title in ("kind", "units", "group", "local", "global", "half"):
+        table.add_column(title, justify="left" if title == "kind" else "right", no_wrap=True)
+    for device in usable:
+        table.add_row(*(Text(cell) for cell in _row(device)))
+    return table
+
+
+def _row(device: Device) -> tuple[str, ...]:
+    return (
+        str(device.index),
+        f"{device.name}\n{device.platform} {device.driver}",
+        "simulator" if device.simulator else device.kind,
+        str(device.compute_units),
+        str(device.max_work_group),
+        _bytes(device.local_bytes) + ("" if device.local_is_dedicated else "*"),
+        _bytes(device.global_bytes),
+        "yes" if device.half else "no",
+    )
+
+
+def _complaint(broken: Broken) -> Text:
+    return Text(
+        f"broken: {broken.name} ({broken.platform})\n"
+        f"  reason: {broken.reason}\n"
+        f"  advice: {broken.advice}"
+    )
+
+
+def _bytes(size: int) -> str:
+    for unit, step in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if size >= step:
+            return f"{size / step:.3g} {unit}"
+    return f"{size / 1024:.3g} KiB"

@@ -1,0 +1,326 @@
+"""Builds plans and runs them on OpenCL devices: the one module that imports pyopencl."""
+
+import contextlib
+import json
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.runtime import binary_cache as cache
+from codegen.runtime import buffer_arrays as arrays
+from codegen.runtime import platforms
+from codegen.runtime.buffer_arrays import Array
+from codegen.runtime.built_program import Program
+from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
+from codegen.runtime.results import (
+    BuildFailed,
+    GuardViolated,
+    KernelTime,
+    PoisonFound,
+    RunFailed,
+    Timing,
+)
+from ir.errors import UserError
+
+__all__ = [
+    "Broken",
+    "BuildFailed",
+    "Device",
+    "GuardViolated",
+    "KernelTime",
+    "PoisonFound",
+    "Program",
+    "RunFailed",
+    "Session",
+    "Timing",
+    "choose",
+    "devices",
+    "open_device",
+]
+
+
+# Devices
+
+_registered: set[str] = set()
+
+
+def _handles(libraries: Iterable[str]) -> list[cl.Device]:
+    """Every device of these runtimes. The loader looks only once: the first call decides."""
+    if not _registered:
+        _registered.update(libraries)
+        shelf = cache.folder() / "vendors"
+        with platforms.registered(sorted(_registered), shelf), contextlib.suppress(cl.Error):
+            cl.get_platforms()
+    try:
+        return [device for platform in cl.get_platforms() for device in _devices_of(platform)]
+    except cl.Error:  # the loader found no platform at all
+        return []
+
+
+def _devices_of(platform: cl.Platform) -> list[cl.Device]:
+    try:
+        return list(platform.get_devices())
+    except cl.Error:
+        return []
+
+
+def _identity(handle: cl.Device) -> tuple[str, ...]:
+    texts = (handle.name, handle.platform.name, handle.version, handle.driver_version)
+    return tuple(text.strip() for text in texts)
+
+
+def _facts(handle: cl.Device, ordinal: int) -> dict[str, Any]:
+    """The fields of a Device that its driver knows."""
+    name, platform, version, driver = _identity(handle)
+    return {
+        "name": name,
+        "platform": platform,
+        "version": version,
+        "driver": driver,
+        "kind": _kind(handle.type),
+        "compute_units": handle.max_compute_units,
+        "max_work_group": handle.max_work_group_size,
+        "max_work_item_sizes": list(handle.max_work_item_sizes),
+        "local_bytes": handle.local_mem_size,
+        "local_is_dedicated": handle.local_mem_type == cl.device_local_mem_type.LOCAL,
+        "global_bytes": handle.global_mem_size,
+        "max_alloc_bytes": handle.max_mem_alloc_size,
+        "half": "cl_khr_fp16" in handle.extensions.split(),
+        "simulator": "oclgrind" in platform.lower(),
+        "ordinal": ordinal,
+        "vector": max(1, handle.native_vector_width_float),
+    }
+
+
+def _kind(types: int) -> str:
+    kinds = cl.device_type
+    flags = [kind for kind, flag in (("gpu", kinds.GPU), ("cpu", kinds.CPU)) if types & flag]
+    return flags[0] if len(flags) == 1 else "other"  # a simulator claims to be everything
+
+
+TRIAL = """
+kernel void trial(global const int *x, global int *y) {
+  local int shared_x[8];
+  int i = get_local_id(0);
+  shared_x[i] = x[get_global_id(0)];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  y[get_global_id(0)] = 2 * shared_x[7 - i] + 1;
+}
+"""
+
+
+def try_devices(library: str, skip: int) -> None:
+    """Run a small kernel on each device of a runtime, but the first few; one JSON object a line."""
+    platforms.preload(library)
+    refused = platforms.loading_error(library)
+    handles = [] if refused else _handles([library])
+    if not handles:
+        _say(broken=refused or "it offers no device", name="every device", platform=None)
+    seen: list[tuple[str, ...]] = []
+    for number, handle in enumerate(handles):
+        identity = _identity(handle)
+        seen.append(identity)
+        if number >= skip:
+            _say(trying=identity[0], platform=identity[1])
+            _try_device(handle, _facts(handle, seen.count(identity) - 1))
+
+
+def _say(**line: object) -> None:
+    print(f"\n{json.dumps(line)}", flush=True)
+
+
+def _try_device(handle: cl.Device, facts: dict[str, Any]) -> None:
+    try:
+        wrong = _trial_error(Session(replace(_BLANK, **facts), handle, cached=False))
+    except (BuildFailed, RunFailed) as error:
+        wrong = str(error)
+    except cl.Error as error:
+        wrong = f"no context: {error}"
+    if wrong is None:
+        _say(**facts)
+    else:
+        _say(broken=wrong.strip()[:600], name=facts["name"], platform=facts["platform"])
+
+
+_BLANK = Device(-1, "", "", "", "", "", 0, 0, (), 0, False, 0, 0, False, False, "", 0)
+
+
+def _trial_error(session: "Session") -> str | None:
+    shape = (64,)
+    x = Buffer("x", "int", shape, 256, Role.INPUT, 0)
+    y = Buffer("y", "int", shape, 256, Role.OUTPUT, 1)
+    launch = Kernel("trial", (64, 1, 1), (8, 1, 1), ("x", "y"), prepack=False, text=TRIAL)
+    data = np.arange(64, dtype=np.int32)
+    out = session.build(Plan((launch,), (x, y), 512, 0))({"x": data})
+    expected = 2 * data.reshape(8, 8)[:, ::-1].reshape(-1) + 1
+    return None if np.array_equal(out, expected) else "a small kernel computed a wrong result"
+
+
+def open_device(device: Device, cached: bool = True) -> "Session":
+    """A session on a device that `devices()` listed, here or in a parent process; `cached` keeps
+    what it builds on disk."""
+    wanted = (device.name, device.platform, device.version, device.driver)
+    handles = _handles({device.library} | known_libraries())
+    same = [handle for handle in handles if _identity(handle) == wanted]
+    if device.ordinal >= len(same):
+        raise UserError(f"device '{device.name}' ({device.platform}) is not here any more")
+    with _driver("opening the device"):
+        return Session(device, same[device.ordinal], cached)
+
+
+@contextlib.contextmanager
+def _driver(doing: str) -> Iterator[None]:
+    try:
+        yield
+    except cl.Error as error:
+        raise RunFailed(f"{doing}: {error}") from error
+
+
+def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:
+    """The size of what the driver made of some programs, as it would be kept in files."""
+    try:
+        return sum(int(size) for c in compiled for size in c.get_info(cl.program_info.BINARY_SIZES))
+    except cl.Error:
+        return None
+
+
+# Sessions
+
+KEPT = 256  # kernels compiled last: what variants share is compiled, or loaded, once
+
+
+class Session:
+    """A device opened: `context` and `queue` are pyopencl's own, for those who have buffers."""
+
+    def __init__(self, device: Device, handle: cl.Device, cached: bool = True) -> None:
+        self.device = device
+        self.handle = handle
+        self.context = cl.Context([handle])
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        self.queue = cl.CommandQueue(self.context, properties=profiling)
+        self.alignment = max(handle.mem_base_addr_align // 8, 64)
+        # A simulator reports the source's lines, which a binary does not have.
+        keep = cached and not device.simulator
+        self._cache = cache.BinaryCache(cache.folder() / "programs") if keep else None
+        self._compiled = lru_cache(maxsize=KEPT)(self._compile)
+
+    def build(self, plan: Plan, options: str = "", checking: bool = False) -> "Program":
+        """Compile a plan, or fetch it compiled. `checking` poisons and guards its buffers."""
+        arrays.outputs(plan)
+        if plan.uses_half and not self.device.half:
+            missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
+            raise UserError(f"{missing}: use float, or another device")
+        compiled = [self._compiled(k.source, options) for k in plan.kernels]
+        kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
+        return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
+
+    def _compile(self, source: str, options: str) -> cl.Program:
+        if self._cache is None:
+            return self._from_source(source, options)
+        extra = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
+        key = cache.key("kernel 1", source, options, extra, *_identity(self.handle))
+        binary = self._cache.get(key)
+        if binary is not None:
+            try:
+                return _built(cl.Program(self.context, [self.handle], [binary]), options)
+            except cl.Error:
+                self._cache.drop(key)
+        compiled = self._from_source(source, options)
+        with contextlib.suppress(cl.Error):
+            self._cache.put(key, compiled.get_info(cl.program_info.BINARIES)[0])
+        return compiled
+
+    def _from_source(self, source: str, options: str) -> cl.Program:
+        program = cl.Program(self.context, source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Asking anything before the build turns off pyopencl's own cache, which would leave
+            # the source of each failure in the temporary folder.
+            program.get_info(cl.program_info.CONTEXT)
+        try:
+            return _built(program, options)
+        except cl.Error as error:
+            raise BuildFailed(self._log(program) or str(error)) from error
+
+    def _log(self, program: cl.Program) -> str:
+        try:
+            log = program.get_build_info(self.handle, cl.program_build_info.LOG)
+        except cl.Error:
+            return ""
+        return str(log).strip("\0 \n")
+
+    def _kernel(self, compiled: cl.Program, launch: Kernel) -> cl.Kernel:
+        try:
+            kernel = cl.Kernel(compiled, launch.name)
+            limit = kernel.get_work_group_info(
+                cl.kernel_work_group_info.WORK_GROUP_SIZE, self.handle
+            )
+        except cl.Error as error:
+            raise BuildFailed(f"kernel '{launch.name}': {error}") from error
+        if kernel.num_args != len(launch.arguments):
+            raise ValueError(f"kernel '{launch.name}' takes {kernel.num_args} arguments")
+        if prod(launch.local_size) > limit:
+            raise BuildFailed(
+                f"kernel '{launch.name}' wants work-groups of {prod(launch.local_size)} "
+                f"work-items; this device can run it with at most {limit}"
+            )
+        return kernel
+
+    # Memory and launches, as a Program needs them; what the driver refuses is a RunFailed.
+
+    def allocate(self, size: int) -> cl.Buffer:
+        with _driver(f"allocating {size} bytes"):
+            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
+
+    def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, cl.Buffer]]:
+        """So many buffers with each array."""
+        found: list[Mapping[str, cl.Buffer]]
+        found = [{n: self.allocate(a.nbytes) for n, a in arrays.items()} for _ in range(count)]
+        for buffers in found:
+            for name, array in arrays.items():
+                self.write(buffers[name], array)
+        return found
+
+    def part(self, buffer: cl.Buffer, start: int, size: int) -> cl.Buffer:
+        with _driver("dividing a buffer"):
+            return buffer.get_sub_region(start, size)
+
+    def fill(self, buffer: cl.Buffer, pattern: Array, start: int, size: int) -> None:
+        with _driver("filling a buffer"):
+            cl.enqueue_fill_buffer(self.queue, buffer, pattern, start, size)
+
+    def write(self, buffer: cl.Buffer, array: Array) -> None:
+        with _driver("copying to the device"):
+            cl.enqueue_copy(self.queue, buffer, array)
+
+    def read(self, array: Array, buffer: cl.Buffer, start: int = 0) -> None:
+        with _driver("copying from the device"):
+            cl.enqueue_copy(self.queue, array, buffer, src_offset=start)
+
+    def enqueue(self, kernel: cl.Kernel, launch: Kernel, buffers: Sequence[cl.Buffer]) -> cl.Event:
+        with _driver(f"kernel '{launch.name}'"):
+            kernel.set_args(*buffers)
+            return cl.enqueue_nd_range_kernel(
+                self.queue, kernel, launch.global_size, launch.local_size
+            )
+
+    def device_ns(self, events: Sequence[cl.Event]) -> list[int]:
+        """How long each command took on the device, waiting for them all."""
+        with _driver("waiting for the device"):
+            for event in events:
+                event.wait()
+            return [event.profile.end - event.profile.start for event in events]
+
+
+def _built(program: cl.Program, options: str) -> cl.Program:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        return program.build(options=options)

@@ -1,0 +1,118 @@
+"""The axes of arrays as kernels walk them: whose element is whose, and in which loop."""
+
+from codegen.index.atoms import Assume
+from codegen.index.index import Index, constant, from_atom, summed
+from ir.core.frozen import frozen
+from ir.core.types import Array, Type
+from ir.errors import Unsupported
+
+
+def number(n: object) -> int:
+    """A size, which must be a number by now."""
+    if not isinstance(n, int):
+        raise Unsupported(f"the size {n} is not a number yet")
+    return n
+
+
+@frozen
+class Plain:
+    """n elements that everyone may visit."""
+
+    size: int
+
+
+@frozen
+class Owned:
+    """n elements, element i belonging to the work-item (or group) whose `id` is i % count."""
+
+    size: int
+    id: Index
+    count: int
+
+
+@frozen
+class Joined:
+    """Element i is element i % inner.size of row i // inner.size."""
+
+    outer: "Axis"
+    inner: "Axis"
+
+    @property
+    def size(self) -> int:
+        return self.outer.size * self.inner.size
+
+
+Axis = Plain | Owned | Joined
+
+
+def joined(outer: Axis, inner: Axis) -> Axis:
+    """The axis of the elements of an array of arrays."""
+    if isinstance(outer, Plain) and isinstance(inner, Plain):
+        return Plain(outer.size * inner.size)
+    return Joined(outer, inner)
+
+
+def owners(axis: Axis) -> frozenset[Index]:
+    """The ids among which the elements are divided."""
+    match axis:
+        case Plain():
+            return frozenset()
+        case Owned(_, owner, _):
+            return frozenset({owner})
+        case Joined(outer, inner):
+            return owners(outer) | owners(inner)
+
+
+def share(axis: Axis) -> int:
+    """How many elements one work-item has to keep."""
+    match axis:
+        case Plain(n):
+            return n
+        case Owned(n, _, count):
+            return -(-n // count)
+        case Joined(outer, inner):
+            return share(outer) * share(inner)
+
+
+def slot(axis: Axis, i: Index) -> Index:
+    """Where its owner keeps element i; whoever asks must be proved to be the owner."""
+    match axis:
+        case Plain():
+            return i
+        case Owned(_, owner, count):
+            if bare(i % count) != bare(owner) and bare(bare(i) % count) != bare(owner):
+                raise Unsupported(
+                    f"element {i.key} of a private result of a parallel map is read by a work-item "
+                    "that need not have made it; expected the same map over it, or toLocal"
+                )
+            return i // count
+        case Joined(outer, inner):
+            return slot(outer, i // inner.size) * share(inner) + slot(inner, i % inner.size)
+
+
+def someones(axis: Axis) -> Index:
+    """An element that whoever asks owns."""
+    match axis:
+        case Plain():
+            return constant(0)
+        case Owned(_, owner, _):
+            return owner
+        case Joined(outer, inner):
+            return someones(outer) * inner.size + someones(inner)
+
+
+def plain(t: Type) -> tuple[Axis, ...]:
+    """The axes of an array, and of the arrays that are its elements, … shared by nobody."""
+    if not isinstance(t, Array):
+        return ()
+    return (Plain(number(t.size)), *plain(t.elem))
+
+
+def bare(i: Index) -> Index:
+    """An index without what guards let it assume."""
+    if not any(isinstance(atom, Assume) for atom, _ in i.terms):
+        return i
+    total = summed((), i.constant)
+    for atom, k in i.terms:
+        total += bare(atom.index) * k if isinstance(atom, Assume) else from_atom(atom) * k
+    return total

@@ -1,0 +1,340 @@
+"""Kernels as trees of statements, before they are spelled.
+
+Memories are flat arrays of scalars, and every index counts scalars: an access of width w at index i
+touches i … i + w − 1. Loops that are to be unrolled stay loops here (`Unroll`), and only printing
+expands them, so that a tree stays as small as the program it came from. All trip counts are
+numbers; loop variables, the ids of work-items, and nothing else occur in indices.
+
+Key: e value, n trip count.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from enum import Enum
+from functools import lru_cache
+
+from codegen.index.condition import Condition
+from codegen.index.index import Index
+from ir.core.frozen import distinct, frozen
+
+
+class Space(Enum):
+    """Who sees a memory: everyone (to read and write, or a table that stands in the text), one
+    work-group, one work-item."""
+
+    GLOBAL = "global"
+    CONSTANT = "constant"
+    LOCAL = "local"
+    PRIVATE = "private"
+
+
+@distinct
+class Memory:
+    """`halves` equal parts of `elements` scalars each; two memories are never the same storage.
+
+    `shape` only says how the scalars of private memory are spelled: `acc_0_1`. `values` are those
+    of a constant table.
+    """
+
+    name: str
+    space: Space
+    scalar: str  # "float" | "half" | "int"
+    elements: int
+    halves: int = 1
+    shape: tuple[int, ...] = ()
+    values: tuple[float | int, ...] = ()
+
+
+@frozen
+class Kind:
+    """What a value is: a scalar (width 1) or a vector."""
+
+    scalar: str
+    width: int = 1
+
+
+# ---- values
+
+
+@frozen
+class Load:
+    """memory[half][index … index + width − 1]"""
+
+    memory: Memory
+    index: Index
+    width: int = 1
+    half: Index | None = None
+
+
+@frozen
+class Number:
+    """A literal."""
+
+    value: float | int
+    scalar: str
+
+
+@frozen
+class Whole:
+    """The value of an index, an int."""
+
+    index: Index
+
+
+@frozen
+class Apply:
+    """op(arguments): + - * / % max min neg exp log sqrt tanh cospi sinpi abs, and fma
+
+    All arguments are of this kind. On ints / and % round down; fma(a, b, c) = a*b + c.
+    """
+
+    op: str
+    arguments: tuple["Value", ...]
+    kind: Kind
+
+
+@frozen
+class Convert:
+    """A value as another scalar type, lane by lane."""
+
+    e: "Value"
+    kind: Kind
+
+
+@frozen
+class Broadcast:
+    """A scalar in every lane of a vector."""
+
+    e: "Value"
+    kind: Kind
+
+
+@frozen
+class Build:
+    """A vector made of scalars, lane by lane."""
+
+    parts: tuple["Value", ...]
+    kind: Kind
+
+
+@frozen
+class Lane:
+    """One lane of a vector."""
+
+    e: "Value"
+    lane: int
+
+
+@frozen
+class Select:
+    """a where the condition holds, else b; only that one is evaluated."""
+
+    condition: Condition
+    a: "Value"
+    b: "Value"
+
+
+Value = Load | Number | Whole | Apply | Convert | Broadcast | Build | Lane | Select
+
+
+# ---- statements
+
+
+class Unroll(Enum):
+    """Whether a loop is spelled out: NO, YES (asked for), FREE (nobody asked: as reads best)."""
+
+    NO = "no"
+    YES = "yes"
+    FREE = "free"
+
+
+@frozen
+class Block:
+    """One after the other."""
+
+    statements: tuple["Statement", ...]
+
+
+@frozen
+class For:
+    """body, for var = 0 … count − 1 (count ≥ 2; the name is used by no other loop)"""
+
+    var: str
+    count: int
+    body: Block
+    unroll: Unroll = Unroll.NO
+
+
+@frozen
+class If:
+    """body, where the condition holds"""
+
+    condition: Condition
+    body: Block
+
+
+@frozen
+class Declare:
+    """A private or local memory begins its life, which ends with the enclosing block."""
+
+    memory: Memory
+
+
+@frozen
+class Store:
+    """memory[half][index …] = value, as wide as the value"""
+
+    memory: Memory
+    index: Index
+    value: Value
+    half: Index | None = None
+
+
+@frozen
+class Barrier:
+    """All work-items of the group meet here, and see each other's writes to these spaces."""
+
+    spaces: frozenset[Space]
+
+
+Statement = Block | For | If | Declare | Store | Barrier
+
+
+@frozen
+class Id:
+    """`name` is get_{kind}_id(dimension), 0 … extent − 1; kind: "global", "group" or "local"."""
+
+    name: str
+    kind: str
+    dimension: int
+    extent: int
+
+
+@distinct
+class Kernel:
+    """One launch. `ids` are those in use; a kernel has global ids, or group and local ones.
+
+    Programs that differ elsewhere share it: `remembered` asks about each kernel once.
+    """
+
+    name: str
+    reads: tuple[Memory, ...]
+    writes: tuple[Memory, ...]
+    ids: tuple[Id, ...]
+    local_size: tuple[int, int, int]
+    groups: tuple[int, int, int]
+    body: Block
+
+
+remembered = lru_cache(maxsize=512)
+
+# ---- looking through trees
+
+
+def kind_of(e: Value) -> Kind:
+    """The kind of a value."""
+    match e:
+        case Load(memory, _, width, _):
+            return Kind(memory.scalar, width)
+        case Number(_, scalar):
+            return Kind(scalar)
+        case Whole():
+            return Kind("int")
+        case Apply(_, _, kind) | Convert(_, kind) | Broadcast(_, kind) | Build(_, kind):
+            return kind
+        case Lane(inner, _):
+            return Kind(kind_of(inner).scalar)
+        case Select(_, a, _):
+            return kind_of(a)
+
+
+def operands(e: Value) -> tuple[Value, ...]:
+    """The values directly inside a value."""
+    match e:
+        case Load() | Number() | Whole():
+            return ()
+        case Apply(_, arguments, _):
+            return arguments
+        case Convert(inner, _) | Broadcast(inner, _) | Lane(inner, _):
+            return (inner,)
+        case Build(parts, _):
+            return parts
+        case Select(_, a, b):
+            return (a, b)
+
+
+def subvalues(e: Value) -> Iterator[Value]:
+    """e and every value inside it, in the order they are written."""
+    left = [e]
+    while left:
+        inner = left.pop()
+        yield inner
+        left.extend(reversed(operands(inner)))
+
+
+def loads(e: Value) -> Iterator[Load]:
+    """The loads of a value, in the order they are written."""
+    for inner in subvalues(e):
+        if isinstance(inner, Load):
+            yield inner
+
+
+def with_operands(e: Value, new: tuple[Value, ...]) -> Value:
+    """e with its direct operands replaced."""
+    match e:
+        case Apply() as apply:
+            return replace(apply, arguments=new)
+        case Build() as build:
+            return replace(build, parts=new)
+        case Convert() | Broadcast() | Lane():
+            return replace(e, e=new[0])
+        case Select(condition, _, _):
+            return Select(condition, new[0], new[1])
+    return e
+
+
+def rewrite(e: Value, f: Callable[[Value], Value]) -> Value:
+    """f applied to every value inside e, innermost first."""
+    old = operands(e)
+    new = tuple([rewrite(inner, f) for inner in old])
+    if any(a is not b for a, b in zip(old, new, strict=True)):
+        e = with_operands(e, new)
+    return f(e)
+
+
+def statements(s: Statement) -> Iterator[Statement]:
+    """s and every statement inside it, in the order of the text."""
+    left = [s]
+    while left:
+        each = left.pop()
+        yield each
+        match each:
+            case Block(inner):
+                left.extend(reversed(inner))
+            case For(_, _, body, _) | If(_, body):
+                left.append(body)
+
+
+def block(items: list[Statement]) -> Block:
+    """A block without empty parts, nested blocks laid open, neighbours under one guard joined."""
+    flat: list[Statement] = []
+    for item in items:
+        match item:
+            case Block(inner):
+                flat.extend(inner)
+            case For(_, _, Block(()), _) | If(_, Block(())):
+                pass
+            case If(condition, body) if flat and _is_guard(flat[-1], condition):
+                flat[-1] = If(condition, _joined(flat[-1], body))
+            case _:
+                flat.append(item)
+    return Block(tuple(flat))
+
+
+def _is_guard(s: Statement, condition: Condition) -> bool:
+    return isinstance(s, If) and s.condition == condition
+
+
+def _joined(first: Statement, then: Block) -> Block:
+    assert isinstance(first, If)
+    return block([*first.body.statements, *then.statements])

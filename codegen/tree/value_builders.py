@@ -1,0 +1,187 @@
+"""Making values: kinds are joined, converted and broadcast here, and vectors meet their lanes."""
+
+# key: e value, w width, i index
+
+from codegen.index.condition import Condition, both, substitute_in
+from codegen.index.index import Index, constant, var
+from codegen.index.substitute import coefficient, substitute
+from codegen.tree.statements import (
+    Apply,
+    Broadcast,
+    Build,
+    Convert,
+    Kind,
+    Lane,
+    Load,
+    Number,
+    Select,
+    Value,
+    Whole,
+    kind_of,
+    operands,
+    rewrite,
+    subvalues,
+)
+
+RANK = ("int", "half", "float")
+
+
+def binary(op: str, a: Value, b: Value) -> Value:
+    """a op b in the kind that both fit; a product that is added becomes an fma."""
+    x, y = kind_of(a), kind_of(b)
+    scalar = max(x.scalar, y.scalar, key=RANK.index)
+    kind = Kind(scalar, max(x.width, y.width))
+    return _sum(fitted(a, kind), fitted(b, kind), kind) if op == "+" else _plain(op, a, b, kind)
+
+
+def _plain(op: str, a: Value, b: Value, kind: Kind) -> Value:
+    return Apply(op, (fitted(a, kind), fitted(b, kind)), kind)
+
+
+def _sum(a: Value, b: Value, kind: Kind) -> Value:
+    """a + b·c = fma(b, c, a) on floats"""
+    if kind.scalar != "int":
+        for product, rest in ((b, a), (a, b)):
+            if isinstance(product, Apply) and product.op == "*":
+                return Apply("fma", (*product.arguments, rest), kind)
+    return Apply("+", (a, b), kind)
+
+
+def unary(op: str, e: Value) -> Value:
+    """op e, of the kind of e"""
+    return Apply(op, (e,), kind_of(e))
+
+
+def fitted(e: Value, kind: Kind) -> Value:
+    """e as a value of another kind: converted, then broadcast."""
+    have = kind_of(e)
+    if have.scalar != kind.scalar:
+        e = _converted(e, Kind(kind.scalar, have.width))
+    return e if have.width == kind.width else Broadcast(e, kind)
+
+
+def _converted(e: Value, kind: Kind) -> Value:
+    match e:
+        case Number(value, _) if kind.scalar != "int":
+            return Number(float(value), kind.scalar)
+        case Whole(i) if i.is_constant and kind.scalar != "int":
+            return Number(float(i.constant), kind.scalar)
+        case Broadcast(inner, _):
+            return Broadcast(_converted(inner, Kind(kind.scalar)), kind)
+    return Convert(e, kind)
+
+
+def select(condition: Condition, a: Value, b: Value) -> Value:
+    """c ? (d ? a : b) : b  =  c && d ? a : b"""
+    match a:
+        case Select(inner, c, d) if d == b:
+            return Select(both(condition, inner), c, b)
+    return Select(condition, a, b)
+
+
+# ---- indices inside values
+
+
+def names_in(e: Value) -> frozenset[str]:
+    """The index variables that a value depends on."""
+    return frozenset[str]().union(*(_own_names(inner) for inner in subvalues(e)))
+
+
+def _own_names(e: Value) -> frozenset[str]:
+    match e:
+        case Load(_, i, _, half):
+            return i.names if half is None else i.names | half.names
+        case Whole(i):
+            return i.names
+        case Select(condition, _, _):
+            return condition.names
+    return frozenset()
+
+
+def substituted(e: Value, values: dict[str, Index | int]) -> Value:
+    """e with values in the place of index variables."""
+
+    def place(inner: Value) -> Value:
+        match inner:
+            case Load(memory, i, w, half):
+                new = None if half is None else substitute(half, values)
+                return Load(memory, substitute(i, values), w, new)
+            case Whole(i):
+                return Whole(substitute(i, values))
+            case Select(condition, a, b):
+                return Select(substitute_in(condition, values), a, b)
+        return inner
+
+    return rewrite(e, place)
+
+
+# ---- vectors and lanes
+
+
+def lane_variable(name: str, w: int) -> Index:
+    """The symbolic lane of a vector that is being formed."""
+    return var(name, 0, w - 1)
+
+
+def vectorised(e: Value, lane: str, w: int) -> Value:
+    """The vector whose lane l is e with `lane` = l."""
+    kind = Kind(kind_of(e).scalar, w)
+    if lane not in names_in(e):
+        return Broadcast(e, kind)
+    match e:
+        case Load(memory, i, 1, half) if (start := contiguous(i, lane, w)) is not None:
+            return Load(memory, start, w, half)
+        case Apply(op, arguments, _):
+            return Apply(op, tuple([vectorised(a, lane, w) for a in arguments]), kind)
+        case Convert(inner, _):
+            return Convert(vectorised(inner, lane, w), kind)
+        case Select(condition, a, b) if lane not in condition.names:
+            return Select(condition, vectorised(a, lane, w), vectorised(b, lane, w))
+        case Select(condition, a, b) if (one := uniform(condition, lane, w)) is not None:
+            return Select(one, vectorised(a, lane, w), vectorised(b, lane, w))
+    return Build(tuple([substituted(e, {lane: l}) for l in range(w)]), kind)
+
+
+def contiguous(i: Index, lane: str, w: int) -> Index | None:
+    """The i at lane 0, if lane l is proved to be l further for every l."""
+    start = substitute(i, {lane: 0})
+    if coefficient(i, lane) == 1:
+        return start
+    if any(substitute(i, {lane: l}) - start != constant(l) for l in range(1, w)):
+        return None
+    return start
+
+
+def uniform(condition: Condition, lane: str, w: int) -> Condition | None:
+    """The condition without the lane, if it says the same for every lane."""
+    first = substitute_in(condition, {lane: 0})
+    same = all(substitute_in(condition, {lane: l}) == first for l in range(1, w))
+    return first if same else None
+
+
+def lane_of(e: Value, lane: Index) -> Value | None:
+    """Lane `lane` of the vector e; None: only memory can be indexed by a lane that is not known."""
+    kind = Kind(kind_of(e).scalar)
+    match e:
+        case Load(memory, i, _, half):
+            return Load(memory, i + lane, 1, half)
+        case Broadcast(inner, _):
+            return inner
+        case Build(parts, _) if lane.is_constant:
+            return parts[lane.constant]
+    if isinstance(e, Apply | Convert | Select):
+        lanes = [lane_of(part, lane) for part in operands(e)]
+        found = tuple([part for part in lanes if part is not None])
+        if len(found) == len(lanes):
+            return _of_kind(e, found, kind)
+    return Lane(e, lane.constant) if lane.is_constant else None
+
+
+def _of_kind(e: Apply | Convert | Select, parts: tuple[Value, ...], kind: Kind) -> Value:
+    match e:
+        case Apply(op, _, _):
+            return Apply(op, parts, kind)
+        case Convert():
+            return Convert(parts[0], kind)
+        case Select(condition, _, _):
+            return Select(condition, parts[0], parts[1])

@@ -1,0 +1,209 @@
+"""The second engine: every valid point as a path of a layered graph; counted, then unranked.
+
+Parameters are chosen in dependency order. Points that later constraints cannot tell apart share a
+node, so a graph of thousands of edges stands for millions of points, and counts are exact.
+"""
+
+# key: p parameter, e edges
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from random import Random
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from constraints.count.evaluate_columns import Column, column
+from constraints.count.grow_layers import Edges, grow
+from constraints.count.parameter_choice import ceilings, choices
+from constraints.relations.parameter_bounds import bounds, nonempty
+from constraints.relations.relations import System, holds, scope
+
+Point = dict[str, int]
+Index = NDArray[np.intp]
+
+MOST_EDGES = 1 << 24
+SAFE = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The edges that choose one parameter: node s owns edges starts[s] to starts[s + 1]."""
+
+    parameter: str
+    starts: Index
+    values: Column
+    targets: Index
+    below: Column  # below[e]: how many points pass through the edges before e
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All valid points of a system."""
+
+    parameters: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    count: int
+
+    def points(self, ranks: Sequence[int]) -> list[Point]:
+        """The valid points of these ranks, 0 <= rank < count."""
+        return _finish(self, [({}, 0, 0, r) for r in ranks])
+
+    def all(self, chunk: int = 1 << 16) -> Iterator[Point]:
+        """Every valid point, in order of rank."""
+        for start in range(0, self.count, chunk):
+            yield from self.points(range(start, min(start + chunk, self.count)))
+
+    def sample(self, n: int, seed: int | Random = 0) -> list[Point]:
+        """n distinct points (all, if there are fewer), uniformly, in random order."""
+        return self.points(_distinct(self.count, n, _generator(seed)))
+
+    def domain(self, parameter: str) -> tuple[int, ...]:
+        """The values that a parameter takes in some valid point."""
+        layer = next((x for x in self.layers if x.parameter == parameter), None)
+        return () if layer is None else tuple(sorted({int(v) for v in np.unique(layer.values)}))
+
+    def strata(self, depth: int) -> list["Stratum"]:
+        """How many points there are for each choice of the first `depth` parameters."""
+        found = [Stratum((), 0, self.count)] if self.count else []
+        for layer in self.layers[:depth]:
+            found = [s for stratum in found for s in _split(layer, stratum)]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """The points that share their first values: all paths from one node."""
+
+    values: tuple[int, ...]
+    node: int
+    count: int
+
+
+def space(
+    system: System,
+    first: Sequence[str] = (),
+    most_edges: int = MOST_EDGES,
+    seconds: float = inf,
+) -> Space:
+    """Enumerate a system, `first` outermost; `Unsupported` where it is too large to be counted, or
+    takes longer."""
+    until = monotonic() + seconds
+    relations = [c.relation for c in system.constraints]
+    found = bounds(system.parameters, relations)
+    constants = all(holds(r, {}) for r in relations if not scope(r))
+    if not constants or not nonempty(found):
+        return Space(system.parameters, (), 0)
+    steps = choices(system, found, first)
+    layers, count = _counted(list(grow(steps, ceilings(steps), most_edges, until)))
+    return Space(system.parameters, layers, count)
+
+
+def count_bound(system: System) -> int | None:
+    """At most so many points, where they are too many to be counted; None: no bound is known."""
+    total = 1
+    for low, high in bounds(system.parameters, [c.relation for c in system.constraints]).values():
+        if high is None:
+            return None
+        total *= max(0, high - low + 1)
+    return total
+
+
+def stratified(system: System, by: Sequence[str], n: int, seed: int | Random = 0) -> list[Point]:
+    """n distinct points, spread over the values of `by` as evenly as these allow."""
+    generator, points = _generator(seed), space(system, by)
+    strata = points.strata(len(by))
+    generator.shuffle(strata)
+    drawn = [
+        (dict(zip(by, s.values, strict=True)), len(by), s.node, r)
+        for s, share in zip(strata, _shares([s.count for s in strata], n), strict=True)
+        for r in _distinct(s.count, share, generator)
+    ]
+    generator.shuffle(drawn)
+    return _finish(points, drawn)
+
+
+def _counted(edges: list[Edges]) -> tuple[tuple[Layer, ...], int]:
+    """Layers with the number of points below each edge, dead ends removed; and the total."""
+    layers: list[Layer] = []
+    beyond: Column = np.ones(1, dtype=np.int64)
+    for e in reversed(edges):
+        layer, beyond = _layer(e, beyond)
+        layers.append(layer)
+    return tuple(reversed(layers)), int(beyond[0])
+
+
+def _layer(e: Edges, beyond: Column) -> tuple[Layer, Column]:
+    through = beyond[e.targets]
+    if len(through) and int(through.max()) * len(through) >= SAFE:
+        through = through.astype(object)
+    alive = np.asarray(through > 0, dtype=np.bool_)
+    sources, through = e.sources[alive], through[alive]
+    starts = np.searchsorted(sources, np.arange(e.nodes + 1))
+    below = np.concatenate([np.zeros(1, dtype=through.dtype), np.cumsum(through)])
+    layer = Layer(e.parameter, starts, e.values[alive], e.targets[alive], below)
+    return layer, below[starts[1:]] - below[starts[:-1]]
+
+
+def _split(layer: Layer, s: Stratum) -> list[Stratum]:
+    return [
+        Stratum(
+            (*s.values, int(layer.values[e])),
+            int(layer.targets[e]),
+            int(layer.below[e + 1] - layer.below[e]),
+        )
+        for e in range(int(layer.starts[s.node]), int(layer.starts[s.node + 1]))
+    ]
+
+
+def _finish(points: Space, begun: Sequence[tuple[Point, int, int, int]]) -> list[Point]:
+    """Complete points of which a prefix (values, depth, node) is known, by the rank of the rest."""
+    if not begun:
+        return []
+    depth = begun[0][1]
+    nodes = np.array([node for _, _, node, _ in begun], dtype=np.intp)
+    ranks = column([rank for _, _, _, rank in begun])
+    columns: dict[str, list[int]] = {}
+    for layer in points.layers[depth:]:
+        nodes, ranks, values = _descend(layer, nodes, ranks)
+        columns[layer.parameter] = values.tolist()
+    found = [dict(prefix) for prefix, *_ in begun]
+    for name, values_of in columns.items():
+        for point, value in zip(found, values_of, strict=True):
+            point[name] = int(value)
+    return [{p: point[p] for p in points.parameters} for point in found]
+
+
+def _descend(layer: Layer, nodes: Index, ranks: Column) -> tuple[Index, Column, Column]:
+    """One step along the path of each rank."""
+    place = layer.below[layer.starts[nodes]] + ranks
+    edge = np.searchsorted(layer.below, place, side="right") - 1
+    return layer.targets[edge], place - layer.below[edge], layer.values[edge]
+
+
+def _shares(room: list[int], n: int) -> list[int]:
+    """n dealt out one by one to strata that have room."""
+    shares, left = [0] * len(room), min(n, sum(room))
+    while left:
+        open_ = [i for i, size in enumerate(room) if shares[i] < size]
+        each = max(1, min(left // len(open_), min(room[i] - shares[i] for i in open_)))
+        for i in open_[: left // each]:
+            shares[i] += each
+            left -= each
+    return shares
+
+
+def _distinct(count: int, n: int, generator: Random) -> list[int]:
+    """n distinct ranks below count, in random order."""
+    if count < SAFE:
+        return generator.sample(range(count), min(n, count))
+    found: dict[int, None] = {}
+    while len(found) < n:
+        found[generator.randrange(count)] = None
+    return list(found)
+
+
+def _generator(seed: int | Random) -> Random:
+    return seed if isinstance(seed, Random) else Random(seed)

@@ -1,0 +1,68 @@
+"""Relations that the bounds of parameters, or simpler relations, already guarantee."""
+
+# key: r relation, m divisor, n size
+
+from collections.abc import Iterable, Sequence
+
+from constraints.relations.inequality import Positive, at_least_one, ceiling_of, floor_of, gap
+from constraints.relations.parameter_bounds import Bounds, extreme
+from constraints.relations.relations import AtMost, Divides, Relation
+from ir.core.size import Size, denominator, exact
+
+
+def relevant(relations: Iterable[Relation], found: Bounds) -> list[Relation]:
+    """The relations that still tell points within the bounds apart."""
+    every = list(dict.fromkeys(relations))
+    positive = at_least_one(every) | {p for p, (low, _) in found.items() if low > 0}
+    divided = _divided(every)
+    return [r for r in every if not _guaranteed(r, found, positive, divided)]
+
+
+Divided = dict[Size, list[Size]]
+
+
+def _divided(relations: Sequence[Relation]) -> Divided:
+    """What each divisor must divide."""
+    found: Divided = {}
+    for r in relations:
+        match r:
+            case Divides(m, n) if n != 0:
+                found.setdefault(m, []).append(n)
+    return found
+
+
+def _guaranteed(r: Relation, found: Bounds, positive: Positive, divided: Divided) -> bool:
+    match r:
+        case AtMost(1, m) if m in divided:
+            return True
+        case AtMost(a, b):
+            return _by_bounds(a, b, found, positive)
+        case Divides(m, 0):
+            return m in divided or _by_bounds(1, m, found, positive)
+        case Divides(m, n):
+            return any(_stronger(other, n) for other in divided.get(m, ()))
+    return False
+
+
+def _stronger(n: Size, than: Size) -> bool:
+    """Whether every divisor of n divides the other too, and not the other way round."""
+    return denominator(exact(than, n)) == 1 and denominator(exact(n, than)) != 1
+
+
+def _by_bounds(a: Size, b: Size, found: Bounds, positive: Positive) -> bool:
+    """a <= b even where a is largest and b least."""
+    difference = gap(a, b)
+    if difference is None:
+        return False
+    most, least = 0, 0
+    for term in difference:
+        if term[1] > 0:
+            above = ceiling_of(term)
+            top = None if above is None else extreme(above, found, top=True)
+            if top is None:
+                return False
+            most += top
+        else:
+            bottom = extreme(floor_of((term[0], -term[1]), positive), found, top=False)
+            least += bottom or 0
+    return most <= least

@@ -1,0 +1,33 @@
+"""How many operations a kernel's text has once the loops marked `unrolled` are spelled out."""
+
+# key: e term
+
+from ir.core.nodes import Binary, Expr, Get, MapSeq, ReduceSeq, Store, Unary, Var
+from ir.core.size import Size
+from ir.core.terms import children, once
+from ir.core.type_rules import size_of, type_of
+from ir.core.types import Scalar, Vector
+
+
+@once
+def code(e: Expr) -> Size:
+    """Arithmetic and accesses, an operation of a vector counting once."""
+    match e:
+        case Store():
+            return 0
+        case Var() | Get():
+            return 1 if isinstance(type_of(e), Scalar | Vector) else 0
+        case Binary() | Unary():
+            return 1 + _inside(e)
+        case MapSeq(f, xs, True):
+            return code(f.body) * size_of(xs) + code(xs)
+        case ReduceSeq(init, f, xs, True):
+            return code(init) + code(f.body) * size_of(xs) + code(xs)
+    return _inside(e)
+
+
+def _inside(e: Expr) -> Size:
+    total: Size = 0
+    for c in children(e):
+        total = total + (code(c.body) if hasattr(c, "body") and hasattr(c, "pattern") else code(c))
+    return total

@@ -1,0 +1,116 @@
+"""Where a constraint comes from: the head of a node, its sizes, and a glimpse of what is inside."""
+
+# key: e term
+
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Concat,
+    Edge,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Let,
+    Lit,
+    MakeArray,
+    Map,
+    MapPar,
+    MapSeq,
+    Pad,
+    PadEdge,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    SizeOf,
+    Slide,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.core.size import show_size
+from ir.core.terms import once, variables
+
+EDGES = {Edge.CLAMP: "pad_clamp", Edge.MIRROR: "pad_mirror", Edge.WRAP: "pad_wrap"}
+
+
+def brief(e: Expr, depth: int = 2) -> str:
+    """A node on one line, cut off below `depth`."""
+    if depth == 2:
+        return _whole(e)
+    return "…" if depth < 0 else _brief(e, depth - 1)
+
+
+@once
+def _whole(e: Expr) -> str:
+    return _brief(e, 1)
+
+
+def _brief(e: Expr, depth: int) -> str:
+    match e:
+        case Var(name, _):
+            return name
+        case Lit(value, _):
+            return str(value)
+        case SizeOf(n):
+            return show_size(n)
+        case Get(i, xs):
+            return f"{brief(xs, depth)}.{i}"
+        case Let(p, value, _):
+            return f"let {', '.join(v.name for v in variables(p))} = {brief(value, depth)}"
+        case MapPar(level, dim, _, xs):
+            return f"{level.value}({dim})(…, {brief(xs, depth)})"
+        case MapSeq(_, xs, unrolled):
+            return f"{_unrolled(unrolled)}mapSeq(…, {brief(xs, depth)})"
+        case ReduceSeq(_, _, xs, unrolled):
+            return f"{_unrolled(unrolled)}reduceSeq(…, {brief(xs, depth)})"
+        case Map(_, xs):
+            return f"map(…, {brief(xs, depth)})"
+        case Reduce(_, _, xs):
+            return f"reduce(…, {brief(xs, depth)})"
+        case Generate(n, _):
+            return f"generate({show_size(n)}, …)"
+        case ToLocal(a, ahead):
+            return f"toLocal{'Ahead' if ahead else ''}({brief(a, depth)})"
+        case ToPrivate(a):
+            return f"toPrivate({brief(a, depth)})"
+        case Store(a):
+            return f"store({brief(a, depth)})"
+    return _view(e, depth)
+
+
+def _view(e: Expr, depth: int) -> str:
+    match e:
+        case Split(n, xs):
+            return f"split({show_size(n)}, {brief(xs, depth)})"
+        case Slide(size, step, xs, strict):
+            name = "slide_strict" if strict else "slide"
+            return f"{name}({show_size(size)}, {show_size(step)}, {brief(xs, depth)})"
+        case Pad(l, r, _, xs):
+            return f"pad({show_size(l)}, {show_size(r)}, …, {brief(xs, depth)})"
+        case PadEdge(edge, l, r, xs):
+            name = EDGES.get(edge, "pad_any")
+            return f"{name}({show_size(l)}, {show_size(r)}, {brief(xs, depth)})"
+        case AsVector(n, xs):
+            return f"asVector({show_size(n)}, {brief(xs, depth)})"
+        case At(k, xs):
+            return f"at({show_size(k)}, {brief(xs, depth)})"
+        case Join(xs) | Transpose(xs) | AsScalar(xs) | Reorder(_, xs):
+            name = type(e).__name__
+            return f"{name[0].lower()}{name[1:]}({brief(xs, depth)})"
+        case MakeArray(parts):
+            return f"[{', '.join(brief(p, depth) for p in parts)}]"
+        case Zip(parts):
+            return f"zip({', '.join(brief(p, depth) for p in parts)})"
+        case Concat(a, b):
+            return f"concat({brief(a, depth)}, {brief(b, depth)})"
+    return type(e).__name__.lower()
+
+
+def _unrolled(unrolled: bool) -> str:
+    return "unrolled " if unrolled else ""

@@ -1,0 +1,123 @@
+"""What a kernel does in all, as counts in its parameters: operations, loads, bytes moved.
+
+A load is done once for each turn of the loops around it, but for unrolled loops that do not choose
+its cell: the text has it once. What the work-items of a group ask for together is moved to the
+group once. These are estimates, to rank variants by: windows that overlap are counted apart, and
+padding is counted as if it were read.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from constraints.quantities.loop_trace import Loop, Loops, Trace
+from constraints.quantities.value_bytes import bytes_of
+from constraints.relations.relations import value_at
+from ir.core.nodes import Expr, Level
+from ir.core.size import Size, names
+from ir.core.type_rules import type_of
+from ir.core.types import Type, Vector
+
+GLOBAL_ITEMS = 64  # about so many are a group, where a kernel leaves its groups open
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """How many groups there are along the last of these dimensions, where a kernel leaves its
+    groups open: they take items from the first dimensions first."""
+
+    lengths: tuple[Size, ...]
+
+
+Count = tuple[Size | Groups, ...]  # the product of these
+Total = tuple[Count, ...]  # the sum of these
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Of one launch."""
+
+    operations: Total  # on floats, one for each lane of a vector
+    instructions: Total  # the same, a vector's counting once
+    words: Total  # that work-items load, from global or local memory
+    loads: Total  # the same, a vector counting once
+    moved: Total  # bytes that groups load from global memory, and the output
+    staged: Total  # times that groups fill local memory: they wait for each other
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """That any of these depends on."""
+        totals = (self.operations, self.instructions, self.words, self.loads, self.moved)
+        sizes = {n for total in (*totals, self.staged) for count in total for n in count}
+        every = (n.lengths if isinstance(n, Groups) else (n,) for n in sizes)
+        return frozenset().union(*(names(n) for several in every for n in several))
+
+
+def total_at(total: Total, values: Mapping[str, int], known: dict[Size | Groups, int]) -> int:
+    """A total at a point; `known` keeps the sizes that were asked for there."""
+    for count in total:
+        for n in count:
+            if n not in known:
+                known[n] = _groups_at(n, values) if isinstance(n, Groups) else value_at(n, values)
+    return sum(prod(known[n] for n in count) for count in total)
+
+
+def _groups_at(open_: Groups, values: Mapping[str, int]) -> int:
+    room = GLOBAL_ITEMS
+    for length in open_.lengths:
+        n = max(1, value_at(length, values))
+        taken = min(n, room)
+        room //= taken
+    return -(-n // taken)
+
+
+def work(kernel: Expr) -> Work:
+    """What a kernel does; variables that it does not bind lie in global memory."""
+    trace = Trace()
+    trace.made(kernel, {}, ())
+    computed = [(_trips(loops), type_) for type_, loops in trace.computed]
+    loaded = [
+        (_trips(o for o in loops if not o.unrolled or o in cells.chosen), type_)
+        for cells, type_, loops in trace.loaded
+    ]
+    moved = [
+        (*(_apart(o, loops, o in cells.chosen) for o in loops), bytes_of(type_))
+        for cells, type_, loops in trace.loaded
+        if cells.space == "global"
+    ]
+    return Work(
+        operations=_tidy((*trips, _lanes(type_)) for trips, type_ in computed),
+        instructions=_tidy(trips for trips, _ in computed),
+        words=_tidy((*trips, _lanes(type_)) for trips, type_ in loaded),
+        loads=_tidy(trips for trips, _ in loaded),
+        moved=_tidy([*moved, (bytes_of(type_of(kernel)),)]),
+        staged=_tidy(_trips(o for o in loops if not o.together) for loops in trace.staged),
+    )
+
+
+def _trips(loops: Iterable[Loop]) -> Count:
+    return tuple(o.trips for o in loops)
+
+
+def _apart(loop: Loop, loops: Loops, chosen: bool) -> Size | Groups:
+    """For how many turns of a loop a group asks apart."""
+    if chosen or not loop.together:
+        return loop.trips
+    if loop.level is not Level.GLOBAL:
+        return 1
+    every = sorted((o for o in loops if o.level is Level.GLOBAL), key=lambda o: o.dim)
+    return Groups(tuple(o.trips for o in every if o.dim <= loop.dim))
+
+
+def _tidy(counts: Iterable[Count]) -> Total:
+    """Equal counts as one, numbers multiplied."""
+    found: dict[Count, int] = {}
+    for count in counts:
+        k = prod(n for n in count if isinstance(n, int))
+        rest = tuple(n for n in count if not isinstance(n, int))
+        found[rest] = found.get(rest, 0) + k
+    return tuple((k, *rest) for rest, k in found.items() if k)
+
+
+def _lanes(t: Type) -> Size:
+    return t.width if isinstance(t, Vector) else 1

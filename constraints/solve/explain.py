@@ -1,0 +1,60 @@
+"""An impossible set of constraints, in the user's words."""
+
+# key: c constraint
+
+from collections.abc import Mapping, Sequence
+
+from constraints.relations.parameter_bounds import ENDLESS, bounds, least
+from constraints.relations.relations import AtMost, Constraint, Divides, Equal, show_relation, spell
+from ir.core.size import Nat, Size, bind, named, names
+
+LEGIBLE = 60  # characters of a relation
+
+
+def explain(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
+    """That no variant satisfies all of these, and why."""
+    return f"no variant: {clash(core, parameters)}"
+
+
+def clash(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
+    """Why not all of these hold."""
+    relations = [c.relation for c in core]
+    low = {p: n for p, (n, _) in bounds(parameters, relations).items() if n < ENDLESS}
+    fixed = {r.a: r.b for r in relations if isinstance(r, Equal)}
+    words = [_words(c, low, fixed) for c in core]
+    return "; ".join(dict.fromkeys(words))
+
+
+def _words(c: Constraint, low: Mapping[str, int], fixed: Mapping[Size, Size]) -> str:
+    place = "" if c.origin in c.why else f" at {c.origin}"
+    match c.relation:
+        case AtMost(a, int(limit)) if str(limit) in c.why:
+            unit = " B" if c.why.endswith(" B") else ""
+            return f"{c.why} < {_needed(a, low)}{unit} needed by {c.origin}"
+        case Divides(m, n) if m in fixed:
+            return f"{_valued(m, fixed)} does not divide {_amount(n, fixed)} of {c.origin}"
+        case Divides():
+            return f"{c.why}{place}"
+        case Equal():
+            return f"{show_relation(c.relation)} ({c.why})"
+    relation = show_relation(c.relation)
+    return f"{relation} ({c.why}){place}" if len(relation) <= LEGIBLE else f"{c.why}{place}"
+
+
+def _valued(a: Size, fixed: Mapping[Size, Size]) -> str:
+    return f"{spell(a)} = {spell(fixed[a])}" if a in fixed else spell(a)
+
+
+def _amount(a: Size, fixed: Mapping[Size, Size]) -> str:
+    """A size with the number that it is, once what is fixed is known."""
+    known = {p: n for p in names(a) if isinstance(n := fixed.get(named(p)), int)}
+    number = bind(a, known)
+    return f"{number} = {spell(a)}" if isinstance(number, int) and number != a else spell(a)
+
+
+def _needed(a: Size, low: Mapping[str, int]) -> str:
+    """An amount, with its least value where that is known."""
+    if not isinstance(a, Nat):
+        return str(a)
+    smallest = least(a, low)
+    return spell(a) if smallest is None else f"{smallest}"

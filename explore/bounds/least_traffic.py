@@ -1,0 +1,90 @@
+"""Least global traffic: what any schedule must move, given how much it can hold on chip.
+
+The bounds are those of Zhang et al. (PPoPP 2021), from the structure of a program: a nest of maps
+around one reduction of products of two operands, of which some maps reach only one, some only the
+other. Where windows overlap an input is used for `reuse` of them. docs/explore.md has the proofs.
+"""
+
+# key: r side of a window, m side of a tile of results
+
+from dataclasses import dataclass
+from math import prod, sqrt
+
+from explore.bounds.program_work import bytes_of
+from ir.core.nodes import Program
+from ir.core.type_rules import type_of
+from ir.dependence.needed_elements import dependence
+from ir.meaning.inputs import cells_of
+from rewrites.catalogue.forms import parameters
+from rewrites.nest.work_amounts import amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Along one dimension: their size and step, how many there are, and at least how many of
+    them, all neighbours, hold no padding."""
+
+    size: int
+    step: int
+    count: int
+    whole: int
+
+    def tiles(self, m: int) -> int:
+        """In how many tiles of m results along it, at least, no window holds padding."""
+        return (self.whole if self.whole == self.count else max(0, self.whole - m + 1)) // m
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """A program's sums of products. Amounts and what is held on chip count elements."""
+
+    count: int  # multiplications
+    results: int
+    reuse: float  # windows that an input is in: size / step over slides, of as many as there are
+    windows: tuple[Windows, ...] = ()  # of each slide
+    real: float = 1.0  # the part of the multiplications that is not with padding
+    others: int = 0  # elements that results need besides their sums
+    word: int = 4  # bytes of an element, of the smallest where they differ
+
+    def direct(self, chip: float) -> float:
+        """No schedule of these products moves less: real count / (4 √(2 reuse chip))."""
+        return self.real * self.count / (4 * sqrt(2 * self.reuse * chip))
+
+    def volume(self, chip: float) -> float:
+        """What the io-optimal dataflow moves with blocks of `chip` results."""
+        return 2 * self.count / sqrt(self.reuse * chip) + self.results + self.others
+
+    def winograd(self, m: int, chip: float) -> float | None:
+        """No schedule of F(m × m, r × r) moves less; None where windows are not r × r, step 1."""
+        spread = self._spread(m)
+        tiled = prod(m * w.tiles(m) / w.count for w in self.windows)
+        return None if spread is None else tiled * spread / (2 * sqrt(2 * chip)) - chip
+
+    def winograd_volume(self, m: int, chip: float) -> float | None:
+        """What its dataflow moves with `chip` sums, all transformed, on chip."""
+        spread = self._spread(m)
+        return None if spread is None else 2 * spread / sqrt(chip) + self.results + self.others
+
+    def _spread(self, m: int) -> float | None:
+        """Ho Wo Co Ci (m + r - 1) r / m of windows of r × r, step 1."""
+        sizes = {w.size for w in self.windows}
+        if len(self.windows) != 2 or len(sizes) != 1 or any(w.step != 1 for w in self.windows):
+            return None
+        (r,) = sizes
+        return self.count / r * (m + r - 1) / m
+
+
+def products(program: Program) -> Products | None:
+    """Those of a program that is one nest around one reduction, of two shared operands."""
+    known = amounts(program.body, parameters(program))
+    if known is None:
+        return None
+    made = dependence(Program(program.name, program.params, known.nest))
+    sums = min(made.whole_sums, known.results)  # as many or more, along each dimension
+    windows = tuple(
+        Windows(w.size, w.step, w.count, w.count * sums // known.results) for w in known.windows
+    )
+    results, real = cells_of(type_of(program.body)), min(1.0, made.products / known.products)
+    arrays = (*(p.var for p in program.params), program.body)
+    word = min(bytes_of(a) // cells_of(type_of(a)) for a in arrays if cells_of(type_of(a)))
+    return Products(known.products, results, float(known.reuse), windows, real, known.others, word)

@@ -1,0 +1,60 @@
+"""What a program asks for, whoever runs it: its operations, and the bytes it must move."""
+
+# key: e term, n trips
+
+from ir.core.nodes import (
+    Binary,
+    Expr,
+    Generate,
+    Lam,
+    Map,
+    MapPar,
+    MapSeq,
+    Program,
+    Reduce,
+    ReduceSeq,
+    Unary,
+)
+from ir.core.terms import children
+from ir.core.type_rules import size_of, type_of
+from ir.core.types import BYTES, INT
+from ir.meaning.inputs import cells_of, known, scalar_of
+
+FREE = frozenset({"neg"})
+
+
+def operations(program: Program) -> int:
+    """Arithmetic on floats, each operation as often as it is written to be done."""
+    return _cost(program.body)
+
+
+def least_bytes(program: Program) -> int:
+    """Each input read once and the output written once: no schedule moves less."""
+    return sum(map(bytes_of, (*(p.var for p in program.params), program.body)))
+
+
+def bytes_of(e: Expr) -> int:
+    """Of all its elements."""
+    return cells_of(type_of(e)) * BYTES[scalar_of(type_of(e)).name]
+
+
+def _cost(e: Expr) -> int:
+    match e:
+        case Map(f, xs) | MapPar(_, _, f, xs) | MapSeq(f, xs, _):
+            return _cost(xs) + known(size_of(xs)) * _cost(f.body)
+        case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
+            return _cost(init) + _cost(xs) + known(size_of(xs)) * _cost(f.body)
+        case Generate(n, f):
+            return known(n) * _cost(f.body)
+        case Binary(_, a, b):
+            return _cost(a) + _cost(b) + _counts(e)
+        case Unary(op, a):
+            return _cost(a) + (0 if op in FREE else _counts(e))
+        case Lam():
+            return 0
+        case _:
+            return sum(map(_cost, children(e)))
+
+
+def _counts(e: Expr) -> int:
+    return 0 if type_of(e) == INT else 1

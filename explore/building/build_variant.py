@@ -1,0 +1,117 @@
+"""A candidate made concrete: bound, emitted, proved, built. What a build worker does."""
+
+import pickle
+import time
+import traceback
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from codegen.compile import Generated, generate
+from codegen.plan import Plan
+from codegen.proof.prove import prove
+from codegen.proof.verdicts import Refuted, sentence
+from codegen.runtime.devices import Device
+from codegen.runtime.results import BuildFailed
+from codegen.runtime.session import Session, open_device
+from explore.building.operations import flops
+from explore.building.traffic import chip_bytes, traffic_bytes
+from explore.results.records import Failed, Stage
+from explore.space.lowering import bound
+from ir.core.nodes import Program
+from ir.errors import IllTyped, Unsupported, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The form's program, pickled (many tasks share one), and its parameters' values."""
+
+    number: int
+    program: bytes
+    parameters: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of it: a plan as far as it got, and at which stage it stopped, if it did."""
+
+    plan: Plan | None
+    flops: int | None
+    traffic_bytes: int | None
+    chip_bytes: int | None
+    build_ns: float
+    failed: Failed | None
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """A device to build for; without a session, plans are only made and proved."""
+
+    session: Session | None
+    max_work_group: int
+
+
+def builder(device: Device | None, max_work_group: int) -> Builder:
+    """Runs once in each build worker."""
+    return Builder(None if device is None else open_device(device), max_work_group)
+
+
+def setup_for(device: Device | None, max_work_group: int) -> "partial[Builder]":
+    """`builder` with its arguments, as a worker takes it."""
+    return partial(builder, device, max_work_group)
+
+
+def make(state: Builder, task: Task) -> Made:
+    """Every stage before the run."""
+    try:
+        program = bound(form_program(task.program), dict(task.parameters))
+        generated = generate(program, max_work_group=state.max_work_group)
+    except (Unsupported, UserError, IllTyped) as error:
+        return Made(None, None, None, None, 0.0, Failed("emit", str(error)))
+    except Exception as error:
+        return Made(None, None, None, None, 0.0, _bug("emit", error))
+    begun = time.perf_counter_ns()
+    failed = _proved(generated) or _built(state.session, generated.plan)
+    return Made(
+        generated.plan,
+        flops(generated.kernels),
+        traffic_bytes(generated),
+        chip_bytes(generated),
+        float(time.perf_counter_ns() - begun),
+        failed,
+    )
+
+
+@lru_cache(maxsize=512)
+def form_program(pickled: bytes) -> Program:
+    """The parametric program of a form."""
+    program = pickle.loads(pickled)
+    assert isinstance(program, Program)
+    return program
+
+
+def _proved(generated: Generated) -> Failed | None:
+    try:
+        proofs = [prove(kernel) for kernel in generated.kernels]
+    except Exception as error:
+        return _bug("prove", error)
+    open_ = [v for proof in proofs for v in proof.failures]
+    if not open_:
+        return None
+    worst = next((v for v in open_ if isinstance(v, Refuted)), open_[0])
+    return Failed("prove", sentence(worst).strip(), "\n".join(p.summary() for p in proofs))
+
+
+def _built(session: Session | None, plan: Plan) -> Failed | None:
+    if session is None:
+        return None
+    try:
+        session.build(plan)
+    except BuildFailed as error:
+        log = error.log.strip()
+        return Failed("build", (log.splitlines() or ["the compiler gave no reason"])[0], log)
+    return None
+
+
+def _bug(stage: Stage, error: Exception) -> Failed:
+    reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    return Failed(stage, reason, "".join(traceback.format_exception(error)))

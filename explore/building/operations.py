@@ -1,0 +1,137 @@
+"""The operations of a compiled program, counted on its trees. Guards count as taken."""
+
+# key: s statement, n trip count
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import frexp, prod
+from typing import TypeGuard
+
+from codegen.index.condition import NEVER, Condition, substitute_in
+from codegen.memory.unrolled_registers import spelled_loops
+from codegen.opencl.constant_folding import Folding, folding
+from codegen.opencl.text_patterns import Varying
+from codegen.tree.statements import (
+    Apply,
+    Block,
+    Broadcast,
+    For,
+    If,
+    Kernel,
+    Number,
+    Statement,
+    Store,
+    Value,
+    kind_of,
+    subvalues,
+)
+
+FREE = frozenset({"neg"})
+
+
+def flops(kernels: Sequence[Kernel]) -> int:
+    """Arithmetic on floats, redundant work too; fma counts twice."""
+    return sum(n * _operations(e) for k in kernels for n, e in _stored(k))
+
+
+def multiplications(kernels: Sequence[Kernel]) -> int:
+    """Products of floats, redundant ones too; by 0, ±1 and ±2^k none is counted."""
+    return sum(n * _products(e) for k in kernels for n, e in _stored(k))
+
+
+def scalings(kernels: Sequence[Kernel]) -> int:
+    """Products of floats by ±2^k that are added to nothing, as a fused multiply-add would."""
+    return sum(n * _scalings(e) for k in kernels for n, e in _stored(k))
+
+
+def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
+    """Every value that a kernel stores, its constants folded as they are spelled; how often."""
+    launches = prod(k.local_size) * prod(k.groups)
+    return _values(k.body, _Around(folding(k), launches, spelled_loops(k)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is around a statement: how often loops that are not spelled out take it, those that
+    are, and the conditions."""
+
+    folding: Folding
+    times: int
+    spelled: frozenset[str]
+    loops: tuple[tuple[str, int], ...] = ()
+    guards: tuple[tuple[frozenset[str], Varying[bool]], ...] = ()
+
+    def inside(self, loop: For) -> "_Around":
+        if loop.var in self.spelled:
+            return replace(self, loops=(*self.loops, (loop.var, loop.count)))
+        return replace(self, times=self.times * loop.count)
+
+    def under(self, guard: Condition) -> "_Around":
+        names = guard.names & {var for var, _ in self.loops}
+        may_hold = Varying(names, lambda here: substitute_in(guard, here) != NEVER)
+        return replace(self, guards=(*self.guards, (names, may_hold)))
+
+    def copies(self, s: Store) -> Iterator[tuple[int, Value]]:
+        """The value in all copies, once for those in which it is the same; how many they are."""
+        value = self.folding.of(s, [var for var, _ in self.loops])
+        differ = value.names.union(*(names for names, _ in self.guards))
+        same = self.times * prod(n for var, n in self.loops if var not in differ)
+        names = [var for var, _ in self.loops if var in differ]
+        found = Counter[tuple[tuple[str, int], ...]]()
+        for choice in product(*(range(n) for var, n in self.loops if var in differ)):
+            here = dict(zip(names, choice, strict=True))
+            if all(may_hold.at(here) for _, may_hold in self.guards):
+                found[tuple((var, n) for var, n in here.items() if var in value.names)] += same
+        return ((n, value.at(dict(here))) for here, n in found.items())
+
+
+def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
+    match s:
+        case Block(inner):
+            for each in inner:
+                yield from _values(each, around)
+        case For(_, _, body, _):
+            yield from _values(body, around.inside(s))
+        case If(condition, body):
+            yield from _values(body, around.under(condition))
+        case Store():
+            yield from around.copies(s)
+
+
+def _products(value: Value) -> int:
+    found = (e for e in subvalues(value) if _multiplies(e, ("*", "fma")))
+    return sum(kind_of(e).width for e in found if not _by_power(e))
+
+
+def _scalings(value: Value) -> int:
+    found = (e for e in subvalues(value) if _multiplies(e, ("*",)))
+    return sum(kind_of(e).width for e in found if _by_power(e))
+
+
+def _operations(value: Value) -> int:
+    return sum(map(_cost, subvalues(value)))
+
+
+def _cost(e: Value) -> int:
+    match e:
+        case Apply(op, _, kind) if kind.scalar != "int" and op not in FREE:
+            return kind.width * (2 if op == "fma" else 1)
+        case _:
+            return 0
+
+
+def _multiplies(e: Value, ways: Sequence[str]) -> TypeGuard[Apply]:
+    return isinstance(e, Apply) and e.op in ways and e.kind.scalar != "int"
+
+
+def _by_power(e: Apply) -> bool:
+    return any(_only_shifts(a) for a in e.arguments[:2])
+
+
+def _only_shifts(e: Value) -> bool:
+    """Whether multiplying by a value changes no more than a sign and an exponent."""
+    if isinstance(e, Broadcast):
+        return _only_shifts(e.e)
+    return isinstance(e, Number) and abs(frexp(e.value)[0]) in (0.0, 0.5)

@@ -1,0 +1,52 @@
+"""Does generated code take what the constraints said it would: bytes, work-items, groups?
+
+A limit holds for code only if the amount that was limited is the amount that the code has.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from codegen.compile import Generated
+from codegen.kernel_facts import Facts
+from codegen.tree.statements import Kernel
+from constraints.quantities.quantities import Dims, KernelQuantities, Quantities, peak_at
+
+Point = Mapping[str, int]
+
+
+def disagreements(known: Quantities, point: Point, made: Generated) -> Iterator[str]:
+    """Where what was inferred for a point is not what its code has, in words."""
+    plan = made.plan
+    yield from _unless_same("memory bytes", peak_at(known.memory_bytes, point), plan.memory_bytes)
+    yield from _unless_same(
+        "workspace bytes", peak_at(known.workspace_bytes, point), plan.workspace_bytes
+    )
+    largest = max(b.bytes for b in plan.buffers)
+    yield from _unless_same("bytes of the largest buffer", peak_at(known.buffers, point), largest)
+    yield from _unless_same("kernels", len(known.kernels), len(made.kernels))
+    for k, kernel, facts in zip(known.kernels, made.kernels, made.facts, strict=True):
+        yield from _of_kernel(k, point, kernel, facts)
+
+
+def _of_kernel(k: KernelQuantities, point: Point, kernel: Kernel, facts: Facts) -> Iterator[str]:
+    name = kernel.name
+    local = peak_at(k.local_bytes, point)
+    yield from _unless_same(f"{name}: local bytes", local, facts.local_bytes)
+    if any(k.global_items):  # the runtime's groups: as many items as there are, or a few more
+        for asked, groups, items in zip(
+            lengths(k.global_items, point), kernel.groups, kernel.local_size, strict=True
+        ):
+            yield from _unless_same(f"{name}: groups of {items}", -(-asked // items), groups)
+    else:
+        yield from _unless_same(f"{name}: items", lengths(k.items, point), kernel.local_size)
+        yield from _unless_same(f"{name}: groups", lengths(k.groups, point), kernel.groups)
+
+
+def lengths(dims: Dims, point: Point) -> tuple[int, int, int]:
+    """How many along each dimension."""
+    x, y, z = (max(1, peak_at(peak, point)) for peak in dims)
+    return x, y, z
+
+
+def _unless_same(what: str, inferred: object, found: object) -> Iterator[str]:
+    if inferred != found:
+        yield f"{what}: inferred {inferred}, the code has {found}"

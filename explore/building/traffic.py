@@ -1,0 +1,139 @@
+"""Global traffic, counted on a kernel's accesses: what a work-group loads and stores, and holds.
+
+What all work-items of a group ask for together, in one place of the program and one iteration of
+its loops, is moved once an element; what is asked for again later is moved again, since only local
+memory and registers are known to hold it. Where a guard does not hold nothing is moved.
+"""
+
+# key: n how many values a variable takes
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.compile import Generated
+from codegen.index.index import Index, maximum, var
+from codegen.index.substitute import substitute
+from codegen.proof.accesses import Access, Footprint, Where
+from codegen.proof.footprint import footprint
+from codegen.tree.statements import Kernel, Space, remembered
+from explore.building.index_classes import (
+    DENSE,
+    Numbers,
+    Parts,
+    Values,
+    classes,
+    in_a_row,
+    values_of,
+)
+from ir.core.types import BYTES
+
+LANE = "lane"
+NONE = np.iinfo(np.int64).max
+
+
+def traffic_bytes(made: Generated) -> int:
+    """Bytes between global memory and the work-groups, in one inference."""
+    return sum(kernel_traffic(k) for k in _running(made))
+
+
+def chip_bytes(made: Generated) -> int:
+    """The most that a work-group keeps: local memory, and the registers of its items."""
+    running = {k.name for k in _running(made)}
+    return max(
+        f.local_bytes + 4 * f.private_words * f.work_group
+        for f in made.facts
+        if f.kernel in running
+    )
+
+
+def _running(made: Generated) -> list[Kernel]:
+    """Its kernels but those that prepare constants, once."""
+    launches = zip(made.kernels, made.plan.kernels, strict=True)
+    return [kernel for kernel, launch in launches if not launch.prepack]
+
+
+@remembered
+def kernel_traffic(kernel: Kernel) -> int:
+    """Of all work-groups of a kernel."""
+    found = footprint(kernel)
+    ids = _ids(kernel, found)
+    touched = (a for a in found.accesses if a.memory.space is Space.GLOBAL)
+    return sum(_moved(ids, a) * BYTES[a.memory.scalar] for a in touched)
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Of groups and of their items, with how many there are; what global ids are made of."""
+
+    groups: dict[str, int]
+    items: dict[str, int]
+    spelled: dict[str, Index]
+
+
+def _ids(kernel: Kernel, found: Footprint) -> Ids:
+    """Every global id as that of a group and of an item in it."""
+    ids = Ids(dict(found.groups), dict(found.locals), {})
+    for i in kernel.ids:
+        if i.kind == "global" and i.name not in found.respelled:
+            del ids.groups[i.name]
+            size, count = kernel.local_size[i.dimension], kernel.groups[i.dimension]
+            group, item = f"group_{i.dimension}", f"item_{i.dimension}"
+            ids.groups[group], ids.items[item] = count, size
+            ids.spelled[i.name] = var(group, 0, count - 1) * size + var(item, 0, size - 1)
+    return ids
+
+
+def _moved(ids: Ids, a: Access) -> int:
+    """The elements that an access moves, those that items of a group ask for together once."""
+    apart = all(k % a.width == 0 for _, k in a.index.terms)  # vectors share all elements or none
+    lanes = 1 if apart else a.width
+    items = {**ids.items, LANE: lanes}
+    parts = Parts(frozenset(items))
+    inner, _ = parts.apart(substitute(a.index + var(LANE, 0, lanes - 1), ids.spelled))
+    guards = [parts.undecided(substitute(g, ids.spelled)) for g in _guards(a.where)]
+    choices, times = classes(parts.parameters, {**ids.groups, **dict(a.where.loops)})
+    used = sorted(items.keys() & inner.names.union(*(g.names for g in guards)))
+    values = {**choices, **in_a_row(used, items)}
+    shape = (len(times), prod(items[name] for name in used))
+    return int(_different(inner, guards, values, shape) @ times) * a.width // lanes
+
+
+def _guards(where: Where) -> list[Index]:
+    """What is at least 0 there. A condition is denied where one of its parts is less."""
+    denied = [reduce(maximum, [-part - 1 for part in c.parts]) for c in where.denied]
+    return [*where.given, *denied]
+
+
+def _different(
+    inner: Index, guards: Sequence[Index], values: Values, shape: tuple[int, int]
+) -> Numbers:
+    """How many elements are asked for in each row."""
+    asked, holds = np.broadcast_to(values_of(inner, values), shape), np.ones(shape, dtype=bool)
+    for guard in guards:
+        holds &= values_of(guard, values) >= 0
+    asked = asked - asked.min(axis=1, keepdims=True)
+    span = int(asked.max()) + 1
+    return _marked(asked, holds, span) if span <= DENSE * shape[1] else _sorted(asked, holds)
+
+
+def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
+    """How many numbers under `span` are in each row."""
+    seen = np.zeros((len(asked), span), dtype=bool)
+    row, _ = np.nonzero(holds)
+    seen[row, asked[holds]] = True
+    different: Numbers = seen.sum(axis=1, dtype=np.int64)
+    return different
+
+
+def _sorted(asked: Numbers, holds: NDArray[np.bool_]) -> Numbers:
+    """How many numbers, however far apart, are in each row."""
+    elements = np.sort(np.where(holds, asked, NONE), axis=1)
+    fresh = elements != NONE
+    fresh[:, 1:] &= elements[:, 1:] != elements[:, :-1]
+    different: Numbers = fresh.sum(axis=1, dtype=np.int64)
+    return different

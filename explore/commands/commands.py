@@ -1,0 +1,183 @@
+"""The commands on runs that exist: front, show, report, pick, compare; and devices."""
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from explore.export.csv_table import to_csv
+from explore.export.export_variant import export, kernel_text
+from explore.export.t4_results import to_t4
+from explore.report.summary import summary
+from explore.report.table import front_lines
+from explore.results.front import by_id, front, nothing_fits, pick, usable
+from explore.results.record_json import to_line
+from explore.results.records import Peer, Record, latest
+from explore.results.units import show_bytes, show_time
+from explore.results.whole_files import write_whole
+from explore.run.run import Run, limits_of
+from explore.run.why_nothing import none_ran
+from ir.errors import UserError
+
+
+def show_front(given: argparse.Namespace) -> int:
+    """`explore front RUN`"""
+    run = Run(given.run)
+    records = run.records
+    limits = limits_of(given.max_memory, given.max_time, given.max_error)
+    found = front(records, given.over, limits)
+    if not found and usable(records):
+        raise UserError(nothing_fits(records))
+    if given.plot is not None:
+        from explore.report.plot import plot_front  # here: slow to import
+
+        known = run.environment
+        plot_front(
+            records,
+            given.plot,
+            title=f"{known.name} on {known.where}",
+            peers=run.peers,
+            bounds=known.bounds,
+            over=given.over,
+        )
+    if not given.json:
+        return print_front(run, found)
+    for record in found:
+        print(to_line(record))
+    return 0 if found else 1
+
+
+def print_front(run: Run, found: Sequence[Record]) -> int:
+    """The table, the peers under it, and what kind of numbers these are; 1 if nothing ran."""
+    known = run.environment
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = front_lines(found, known.bounds, width) if found else none_ran(run.records)
+    lines += [_beside(peer, found) for peer in run.peers]
+    if known.options.get("profile"):
+        lines.append(
+            f"{known.device} is not here: nothing ran. Times are predicted by a cost model, "
+            "to rank variants by; they are not measurements."
+        )
+    print("\n".join(lines))
+    return 0 if found else 1
+
+
+def _beside(peer: Peer, found: Sequence[Record]) -> str:
+    """A peer in a line, and its time in ours."""
+    note = f" ({peer.note})" if peer.note else ""
+    ratio = f", {peer.time_ns / (found[0].time_ns or 1):.2f}× our best time" if found else ""
+    return f"{peer.name}{note}: {show_time(peer.time_ns)}, {show_bytes(peer.memory_bytes)}{ratio}"
+
+
+def show(given: argparse.Namespace) -> int:
+    """`explore show RUN [ID]`"""
+    run = Run(given.run)
+    records = run.records
+    if given.id is None:
+        if not given.json:
+            raise UserError("name a variant, or give --json for all of them")
+        for record in latest(records):
+            print(to_line(record))
+        return 0
+    record = by_id(records, given.id)
+    if given.json:
+        print(to_line(record))
+    elif given.source:
+        print(_source(record), end="")
+    elif given.derivation:
+        for n, step in enumerate(record.variant.derivation, 1):
+            print(f"{n:3}. {step.law}   at {step.place}\n     {step.term}")
+    elif given.constraints:
+        print("\n".join(_constraints(run, record)))
+    else:
+        print("\n".join(summary(record, run.environment.bounds)))
+    return 0
+
+
+def _source(record: Record) -> str:
+    if record.variant.plan is None:
+        raise UserError(f"{record.variant.id} has no source: it failed before")
+    return kernel_text(record)
+
+
+def _constraints(run: Run, record: Record) -> list[str]:
+    from explore.results.options import Options
+    from explore.run.run import Source
+    from explore.run.target import target_again
+    from explore.space.derive_form import constraints, lowered
+    from explore.space.search_domain import narrowed
+
+    known = run.environment
+    options = Options.from_json(known.options)
+    program = Source(known.program, str(known.options["file"])).program(options)
+    for_what = target_again(known, options).profile
+    lowering = lowered(program, record.variant.family, record.variant.form)
+    lowering = narrowed(lowering, program, options.domain)
+    system = constraints(lowering, for_what, options.max_memory)
+    return [f"{c}   ({c.why}; from {c.origin})" for c in system.constraints]
+
+
+def report(given: argparse.Namespace) -> int:
+    """`explore report RUN`"""
+    from explore.report.report import write_report  # here: slow to import
+
+    run = Run(given.run)
+    file = given.out or Path(given.run) / "report.html"
+    write_report(file, run.records, run.environment, run.peers)
+    print(file)
+    return 0
+
+
+def pick_variant(given: argparse.Namespace) -> int:
+    """`explore pick RUN`"""
+    run = Run(given.run)
+    records = run.records
+    limits = limits_of(given.max_memory, given.max_time, given.max_error)
+    which: Literal["fastest", "smallest"] = "smallest" if given.smallest else "fastest"
+    record = by_id(records, given.id) if given.id else pick(records, which, limits)
+    if given.json:
+        print(to_line(record))
+    else:
+        print("\n".join(summary(record, run.environment.bounds)))
+    if given.export is not None:
+        export(record, run.environment, given.export)
+        print(f"written to {given.export}: run host.py, or make")
+    return 0
+
+
+def export_run(given: argparse.Namespace) -> int:
+    """`explore export RUN`"""
+    run = Run(given.run)
+    records = run.records
+    if given.t4 is not None:
+        write_whole(given.t4, json.dumps(to_t4(records, run.environment), indent=1) + "\n")
+        print(f"{given.t4}: T4 results")
+    if given.csv is not None:
+        write_whole(given.csv, to_csv(records))
+        print(f"{given.csv}: {len(latest(records))} variants")
+    return 0
+
+
+def compare(given: argparse.Namespace) -> int:
+    """`explore compare RUN --against torch`"""
+    from explore.commands.compare import compare as measured
+
+    results = measured(given.run, tuple(given.against))
+    for result in results:
+        print(json.dumps(result) if given.json else _compared(result))
+    return 0
+
+
+def _compared(result: "dict[str, object]") -> str:
+    if result["ratio"] is None:
+        return f"{result['peer']}: {result['note']}"
+    ours, theirs = result["time_ns"], result["peer_time_ns"]
+    assert isinstance(ours, float)
+    assert isinstance(theirs, float)
+    return (
+        f"{result['peer']} ({result['note']}): {show_time(theirs)}; our best {show_time(ours)}: "
+        f"ratio {result['ratio']:.2f}"
+    )

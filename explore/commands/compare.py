@@ -1,0 +1,52 @@
+"""`explore compare`: a peer beside the best variant of a run, measured now, in turns."""
+
+import statistics
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from explore.measure.reference import stored_reference
+from explore.peers.peers import duel, peer_named
+from explore.results.front import pick
+from explore.results.options import Options
+from explore.results.store import Store
+from explore.run.run import Source, device_pool
+from explore.run.target import device_of
+from ir.errors import UserError
+
+
+def compare(folder: Path, against: tuple[str, ...]) -> list[dict[str, Any]]:
+    """For each peer: its best time over ours; `ratio` is null where no peer applies."""
+    with Store.read(folder) as store:
+        known, records = store.environment, store.records()
+    options = Options.from_json(known.options)
+    source = Source(known.program, str(known.options["file"]))
+    program = source.program(options)
+    if known.options.get("profile"):
+        raise UserError(f"{folder} ran on no device: there is nothing to compare")
+    target = device_of(known)
+    peers = tuple(dict.fromkeys(map(peer_named, against)))
+    best = pick(records)
+    found = []
+    with ExitStack() as stack:
+        device = device_pool(stack, folder, program, options, target)
+        file = stored_reference(program, options.seed, folder)
+        for name in peers:
+            plan = best.variant.plan
+            assert plan is not None
+            result = duel(name, program, options.seed, file, target, device, [plan])
+            ours = statistics.median(result.ours[0]) if result.ours else best.time_ns
+            theirs = result.best
+            found.append(
+                {
+                    "peer": name if theirs is None else theirs.name,
+                    "note": f"no peer applies: {result.reason}" if theirs is None else theirs.note,
+                    "id": best.variant.id,
+                    "time_ns": ours,
+                    "memory_bytes": best.memory_bytes,
+                    "peer_time_ns": None if theirs is None else theirs.time_ns,
+                    "peer_memory_bytes": None if theirs is None else theirs.memory_bytes,
+                    "ratio": None if theirs is None or not ours else theirs.time_ns / ours,
+                }
+            )
+    return found

@@ -1,0 +1,33 @@
+"""A run as one CSV table: a column for each parameter, a row for each variant."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from explore.results.record_json import to_json
+from explore.results.records import Record, latest
+
+_FIRST = ("id", "family", "form", "stored", "status", "stage", "reason", "time_ns", "spread")
+_REST = (
+    *("memory_bytes", "workspace_bytes", "prepack_ns", "build_ns", "error", "code_bytes"),
+    *("flops", "traffic_bytes", "elapsed_s", "key"),
+)
+
+
+def to_csv(records: Sequence[Record]) -> str:
+    """The latest round of each variant; no cell is a formula to a spreadsheet."""
+    found = latest(records)
+    names = sorted({name for record in found for name, _ in record.variant.parameters})
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*_FIRST, *(f"parameter {name}" for name in names), *_REST])
+    for record in found:
+        fields = {**to_json(record), "stored": " ".join(record.variant.stored)}
+        parameters = dict(record.variant.parameters)
+        cells = [*(fields[f] for f in _FIRST), *(parameters.get(n) for n in names)]
+        writer.writerow([_inert(cell) for cell in [*cells, *(fields[f] for f in _REST)]])
+    return out.getvalue()
+
+
+def _inert(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell

@@ -1,0 +1,205 @@
+"""`pick --export`: a variant with all it needs elsewhere, which runs and checks itself."""
+
+import json
+import re
+import string
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.measure.reference import Array, inputs_of, reference
+from explore.results.options import Options
+from explore.results.record_json import launch_json, plan_json
+from explore.results.records import Predicted, Record
+from explore.results.run_environment import Environment
+from explore.results.units import show_bytes, show_time
+from explore.results.whole_files import write_folder
+from ir.errors import UserError
+from ir.parse import parse
+
+GIVEN = (Role.INPUT, Role.CONST)
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+OURS = "plan.json"  # a folder that holds one may be written again
+INPUTS = "data/inputs"  # apart from the expected output, whatever an input is called
+EXPECTED = "data/expected.bin"
+
+MAKEFILE = """CFLAGS ?= -O2 -Wall
+host: host.c plan.h
+\t$(CC) $(CFLAGS) -o $@ host.c -lOpenCL -lm
+"""
+
+
+def export(record: Record, environment: Environment, folder: Path) -> None:
+    """Kernels, launch plan, stored inputs with the right result, and hosts in Python and C."""
+    plan = record.variant.plan
+    if plan is None:
+        raise UserError(f"{record.variant.id} was never compiled: it failed before")
+    _refuse_names(plan)
+    options = Options.from_json(environment.options)
+    program = parse(environment.program, environment.name, dict(options.sizes))
+    try:
+        _refuse_occupied(folder)
+    except OSError as error:
+        raise UserError(f"cannot write in {folder}: {error.strerror}") from error
+    stored = _stored(inputs_of(program, options.seed), reference(program, options.seed).output)
+    texts = {
+        OURS: json.dumps(_plan(record, environment, options.max_error), indent=1) + "\n",
+        "kernels.cl": kernel_text(record),
+        "plan.h": _header(plan, environment, options.max_error),
+        "platforms.py": _text("codegen.runtime", "platforms.py"),
+        "host.py": _text("explore.export", "host.py.in"),
+        "host.c": _text("explore.export", "host.c"),
+        "Makefile": MAKEFILE,
+        "README.md": _readme(record, environment),
+    }
+    write_folder(folder, {**texts, **stored})
+
+
+def _stored(inputs: Mapping[str, Array], expected: Array) -> Mapping[str, bytes]:
+    arrays = {_file_of(name): np.ascontiguousarray(array) for name, array in inputs.items()}
+    arrays[EXPECTED] = np.ascontiguousarray(expected, np.float64)
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def _file_of(buffer: str) -> str:
+    return f"{INPUTS}/{buffer}.bin"
+
+
+def kernel_text(record: Record) -> str:
+    """The OpenCL text under its derivation."""
+    variant = record.variant
+    assert variant.plan is not None
+    given = ", ".join(f"{name} = {value}" for name, value in variant.parameters)
+    lines = [f"{variant.id}: {variant.family} {variant.form}".rstrip(), f"with {given or 'none'}"]
+    lines += [f"{i:3}. {s.law}   at {s.place}" for i, s in enumerate(variant.derivation, 1)]
+    return "".join(f"// {_one_line(line)}\n" for line in lines) + "\n" + variant.plan.source
+
+
+def _one_line(text: str) -> str:
+    """No end of a line, and no backslash before it, in a comment."""
+    return " ".join(text.split()).replace("\\", "/")
+
+
+def _refuse_names(plan: Plan) -> None:
+    """Names become file names and C text: only plain ones."""
+    for name in [b.name for b in plan.buffers] + [k.name for k in plan.kernels]:
+        if not NAME.fullmatch(name):
+            raise UserError(f"cannot export: {name!r} is not a plain name")
+
+
+def _refuse_occupied(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is not a folder")
+    if folder.exists() and any(folder.iterdir()) and not (folder / OURS).exists():
+        raise UserError(f"{folder} holds other files: choose an empty or a new folder")
+    for place in ("data", INPUTS):
+        if (folder / place).is_symlink():
+            raise UserError(f"{folder / place} leads elsewhere: choose a new folder")
+
+
+def _text(package: str, name: str) -> str:
+    return files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def _plan(record: Record, environment: Environment, max_error: float) -> Mapping[str, Any]:
+    plan = record.variant.plan
+    assert plan is not None
+    return {
+        **plan_json(plan),
+        "kernels": [launch_json(kernel) for kernel in plan.kernels],
+        "id": record.variant.id,
+        "family": record.variant.family,
+        "form": record.variant.form,
+        "parameters": dict(record.variant.parameters),
+        "made_for": environment.where,
+        "time_ns": record.time_ns,
+        "max_error": max_error,
+    }
+
+
+# ---- C
+
+
+def _header(plan: Plan, environment: Environment, max_error: float) -> str:
+    numbers = {buffer.name: i for i, buffer in enumerate(plan.buffers)}
+    most = max(len(kernel.arguments) for kernel in plan.kernels)
+    buffers = "".join(f"  {_c_buffer(b)},\n" for b in plan.buffers)
+    kernels = "".join(f"  {_c_kernel(k, numbers)},\n" for k in plan.kernels)
+    return f"""/* The launch plan: what plan.json says, for host.c. */
+enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)} }};
+#define MAX_ERROR {max_error!r}
+#define MADE_FOR {_c_text(environment.where)} /* the device, and its platform */
+enum scalar {{ FLOAT, HALF, INT }};
+enum role {{ INPUT, CONST, PACKED, TEMPORARY, OUTPUT }};
+static const struct {{
+  const char *name, *file; /* file: where its contents are stored, if they are given */
+  enum scalar scalar;
+  enum role role;
+  size_t bytes;
+  int slot; /* temporaries with the same one share an allocation */
+}} buffers[] = {{
+{buffers}}};
+static const struct {{
+  const char *name;
+  size_t global_size[3], local_size[3];
+  int prepack; /* runs once, when constants change */
+  int argument_count, arguments[{most}];
+}} kernels[] = {{
+{kernels}}};
+"""
+
+
+def _c_text(text: str) -> str:
+    """A C string of the text's bytes; those that C could misread are spelled in octal."""
+    plain = string.ascii_letters + string.digits + " .,:;_+-()@#"
+    return '"' + "".join(c if c in plain else _octal(c) for c in text) + '"'
+
+
+def _octal(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in char.encode())
+
+
+def _c_buffer(b: Buffer) -> str:
+    file = f'"{_file_of(b.name)}"' if b.role in GIVEN else "NULL"
+    scalar, role = b.scalar.upper(), b.role.value.upper()
+    return f'{{"{b.name}", {file}, {scalar}, {role}, {b.bytes}u, {b.slot}}}'
+
+
+def _c_kernel(k: Kernel, numbers: Mapping[str, int]) -> str:
+    arguments = ", ".join(str(numbers[name]) for name in k.arguments)
+    sizes = f"{_c_sizes(k.global_size)}, {_c_sizes(k.local_size)}"
+    return f'{{"{k.name}", {sizes}, {int(k.prepack)}, {len(k.arguments)}, {{{arguments}}}}}'
+
+
+def _c_sizes(size: tuple[int, int, int]) -> str:
+    return "{" + ", ".join(map(str, size)) + "}"
+
+
+def _readme(record: Record, environment: Environment) -> str:
+    memory, time = show_bytes(record.memory_bytes), show_time(record.time_ns)
+    guess = " (predicted: nothing was run)" if isinstance(record.outcome, Predicted) else ""
+    return f"""# {record.variant.id}
+
+A variant of the program below: {time}{guess} and {memory} of global memory on
+{environment.where}.
+
+    python host.py      (needs numpy and pyopencl)
+    make && ./host      (needs a C compiler, the OpenCL headers and a loader)
+
+Both run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in `{INPUTS}`,
+print the time on the device, and check the result against `{EXPECTED}` (doubles).
+
+`host.py` finds runtimes that pip installed. `./host` asks the OpenCL loader, which is told of one
+so (Intel's CPU runtime in the Python environment ENV; the second way is for Debian's own loader):
+
+    LD_LIBRARY_PATH=ENV/lib OCL_ICD_FILENAMES=ENV/lib/libintelocl.so ./host
+    OCL_ICD_VENDORS=ENV/lib/libintelocl.so ./host
+
+```
+{environment.program_run.replace("```", "'''").rstrip()}
+```
+"""

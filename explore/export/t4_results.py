@@ -1,0 +1,103 @@
+"""A run in the T4 results format, which auto-tuners exchange and their benchmarks read.
+
+The format is the auto-tuning community's (FAIR benchmarking, Tørring et al. 2023); its times are in
+milliseconds. The schema beside this file is ours, as strict as what we write.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+from explore.export.json_schema import problems
+from explore.results.records import Failed, Measured, Outcome, Predicted, Record, Stage, latest
+from explore.results.run_environment import Environment
+
+SCHEMA_VERSION = "1.0.0"
+
+_INVALIDITY: dict[Stage, str] = {
+    "constrain": "constraints",
+    "emit": "compile",
+    "prove": "constraints",
+    "build": "compile",
+    "run": "runtime",
+    "verify": "correctness",
+}
+
+
+def to_t4(records: Sequence[Record], environment: Environment) -> dict[str, Any]:
+    """What was tried on the device; what was only predicted is left out."""
+    tried = [r for r in latest(records) if not isinstance(r.outcome, Predicted)]
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "metadata": {
+            "tuner": f"convlift {environment.version}",
+            "program": environment.name,
+            "program_sha256": environment.program_hash,
+            "device": environment.device,
+            "platform": environment.platform,
+            "driver": environment.driver,
+            "seed": environment.seed,
+        },
+        "results": [_result(record) for record in tried],
+    }
+    if wrong := list(problems(document, schema())):
+        raise AssertionError(f"the T4 export breaks its schema: {wrong[:3]}")
+    return document
+
+
+def schema() -> dict[str, Any]:
+    text = files("explore.export").joinpath("t4_results.schema.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def _result(record: Record) -> dict[str, Any]:
+    outcome = record.outcome
+    measured = outcome if isinstance(outcome, Measured) else None
+    return {
+        "timestamp": str(datetime.fromtimestamp(record.unix_s, UTC)),
+        "configuration": {
+            "family": record.variant.family,
+            "form": record.variant.form,
+            "stored": " ".join(record.variant.stored),
+            **dict(record.variant.parameters),
+        },
+        "objectives": ["time", "memory"],
+        "times": {
+            "compilation_time": _ms(measured.build_ns) if measured else 0.0,
+            "runtimes": [_ms(ns) for ns in measured.runs_ns] if measured else [],
+            "framework": 0.0,
+            "search_algorithm": 0.0,
+            "validation": 0.0,
+        },
+        "invalidity": _invalidity(outcome),
+        "correctness": 1 if measured else 0,
+        "measurements": _measurements(record, measured) if measured else [],
+    }
+
+
+def _measurements(record: Record, measured: Measured) -> list[dict[str, Any]]:
+    found = (
+        ("time", _ms(measured.time_ns), "ms"),
+        ("memory", record.memory_bytes, "bytes"),
+        ("workspace", record.workspace_bytes, "bytes"),
+        ("prepack", _ms(measured.prepack_ns), "ms"),
+        ("error", measured.error, ""),
+    )
+    return [{"name": n, "value": v, "unit": u} for n, v, u in found if v is not None]
+
+
+def _invalidity(outcome: Outcome) -> str:
+    match outcome:
+        case Failed(timed_out=True):
+            return "timeout"
+        case Failed(stage=stage):
+            return _INVALIDITY[stage]
+        case _:
+            return "correct"
+
+
+def _ms(ns: float) -> float:
+    return ns / 1e6

@@ -1,0 +1,206 @@
+"""What is right: inputs of a run, and the interpreter's outputs for them, kept in its folder."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir.core.nodes import Binary, Expr, Lit, Program, Unary
+from ir.core.terms import over, subterms
+from ir.core.type_rules import type_of
+from ir.core.types import INT
+from ir.errors import UserError
+from ir.meaning.inputs import components, random_inputs
+from ir.meaning.interpret import evaluate
+
+Array = NDArray[Any]
+
+FILE = "reference.npz"
+EPSILON = float(np.finfo(np.float32).eps)
+EXACT = 2.0**24  # whole numbers below this are exact in single precision
+EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a program makes of inputs; and the largest number that it would make of them if all of
+    theirs were as large as their largest, and nothing were taken from anything.
+
+    What rounding may lose is in proportion to that. There no signs cancel each other, as the terms
+    of a sum near zero do; nor do numbers differ in size, as those that a transform spreads over all
+    its results.
+    """
+
+    output: Array
+    scale: float
+
+    def lost(self, out: Array) -> float:
+        """How far any number is off, relative to the scale, or to the largest if that is more."""
+        return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
+
+    def agrees(self, out: Array, rounding: float) -> bool:
+        """Whether no more is lost than these machine epsilons: of numbers that are drawn at random,
+        whose roundings cancel each other as they do."""
+        return self.lost(out) <= rounding * EPSILON
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`output` of the random inputs; what is expected of whole numbers, where that is exact."""
+
+    output: Array
+    exact: Expected | None
+
+
+def demand_arrays(program: Program) -> Program:
+    """The program, unless it takes or gives tuples: what is measured has arrays on both sides."""
+    for p in program.params:
+        if components(p.var.type) is not None:
+            name = p.var.name
+            raise UserError(
+                f"input {name} is made of tuples: give each component an array of its own"
+            )
+    if components(type_of(program.body)) is not None:
+        raise UserError(f"{program.name} gives a tuple: expected one array")
+    return program
+
+
+def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, Array]:
+    """Numbers spread evenly over -1 to 1, or whole numbers; the same for the same seed."""
+    drawn = random_inputs(program, seed, integers)
+    return {name: np.asarray(data) for name, data in drawn.items()}
+
+
+def reference(program: Program, seed: int) -> Reference:
+    """By the interpreter, in double precision."""
+    output = _output(program, inputs_of(program, seed), np.float64)
+    if not whole_numbers_stay_whole(program.body):
+        return Reference(output, None)
+    given = inputs_of(program, seed, integers=True)
+    exact = expected(program, given)
+    single = _output(program, given, np.float32)
+    fits = np.array_equal(exact.output, single) and np.abs(single).max(initial=0) < EXACT
+    return Reference(output, exact if fits else None)
+
+
+def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
+    """By the interpreter, in double precision."""
+    alike = {name: np.full_like(data, _largest(data)) for name, data in inputs.items()}
+    scale = _largest(_output(replace(program, body=_sizes(program.body)), alike, np.float64))
+    return Expected(_output(program, inputs, np.float64), scale if np.isfinite(scale) else 0.0)
+
+
+def _sizes(e: Expr) -> Expr:
+    """The same of numbers without their signs. Whole numbers are exact, and may say which element
+    is meant: they lose theirs where they meet others."""
+    match e:
+        case Binary() | Unary() | Lit() if type_of(e) == INT:
+            return e
+        case Binary(op, a, b):
+            return Binary("+" if op == "-" else op, _size(a), _size(b))
+        case Unary("neg", a):
+            return _sizes(a)
+        case Lit(value, kind) if np.isfinite(value):
+            return Lit(abs(value), kind)
+    return over(_sizes, e)
+
+
+def _size(operand: Expr) -> Expr:
+    return Unary("abs", operand) if type_of(operand) == INT else _sizes(operand)
+
+
+def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:
+    return np.asarray(evaluate(program, inputs, dtype))
+
+
+def whole_numbers_stay_whole(e: Expr) -> bool:
+    """Whether only sums, products, maxima and whole literals make the result."""
+    return all(map(_stays_whole, subterms(e)))
+
+
+def _stays_whole(e: Expr) -> bool:
+    match e:
+        case Binary(op, _, _):
+            return op in EXACT_OPS
+        case Unary(op, _):
+            return op in ("neg", "abs")
+        case Lit(value, _):
+            return float(value).is_integer()
+        case _:
+            return True
+
+
+def stored_reference(program: Program, seed: int, folder: Path) -> Path:
+    """The file with the reference, computed if it is not there yet."""
+    file = folder / FILE
+    if not _holds_reference(file):
+        found = _demanded(program, seed)
+        if not np.isfinite(found.output).all():
+            raise UserError(
+                f"{program.name} gives numbers that are not finite for inputs from -1 to 1: "
+                "no variant could be checked against them"
+            )
+        part = file.with_name(".part-" + FILE)
+        arrays = {"output": found.output}
+        if found.exact is not None:
+            arrays |= {"exact": found.exact.output, "scale": np.asarray(found.exact.scale)}
+        try:
+            with part.open("wb") as out:
+                np.savez(out, **arrays)  # type: ignore[arg-type]
+            os.replace(part, file)
+        except OSError as error:
+            raise UserError(f"cannot write {file}: {error.strerror}") from error
+    return file
+
+
+def _demanded(program: Program, seed: int) -> Reference:
+    try:
+        return reference(program, seed)
+    except UserError as error:
+        raise UserError(
+            f"no variant of {program.name} could be checked here: {error}; "
+            "--profile ranks variants without running any"
+        ) from error
+
+
+def _holds_reference(file: Path) -> bool:
+    """Whether it is there and can be read."""
+    try:
+        load_reference(file)
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return False
+    return True
+
+
+def load_reference(file: Path) -> Reference:
+    """What `stored_reference` wrote."""
+    with np.load(file, allow_pickle=False) as arrays:
+        exact = Expected(arrays["exact"], float(arrays["scale"])) if "exact" in arrays else None
+        return Reference(arrays["output"], exact)
+
+
+def relative_error(out: Array, ref: Array) -> float:
+    """norm(out - ref) / norm(ref); of a zero reference, the norm itself."""
+    return _relative(_norm(_off(out, ref)), _norm(ref))
+
+
+def _off(out: Array, ref: Array) -> Array:
+    return np.asarray(out, np.float64).ravel() - ref.ravel()
+
+
+def _relative(difference: float, scale: float) -> float:
+    return difference / scale if scale > 0 else difference
+
+
+def _largest(xs: Array) -> float:
+    return float(np.abs(xs).max(initial=0))
+
+
+def _norm(xs: Array) -> float:
+    """Not BLAS's: the threads that it keeps awake cost more, and disturb what is timed next."""
+    return float(np.sqrt(np.square(xs).sum()))

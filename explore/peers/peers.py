@@ -1,0 +1,124 @@
+"""Other libraries on the same program, on the same device, in turns with our best variant."""
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from codegen.plan import Plan
+from codegen.runtime.devices import Device
+from explore.measure.measure_variant import Again
+from explore.measure.reference import stored_reference
+from explore.peers import clblast_peer, tinygrad_peer, torch_peer
+from explore.peers.rival import Rival, Timed, timed
+from explore.results.front import pick, usable
+from explore.results.options import Options
+from explore.results.records import Failed, Peer
+from explore.results.store import Store
+from explore.workers.pool import Pool
+from ir.core.nodes import Program
+from ir.errors import UserError
+
+PASSES = 5
+LIMIT = 300.0  # seconds a pass; the first one makes a peer's kernels
+KNOWN: dict[str, Callable[[Program, int, Path, Device], Rival]] = {
+    "torch": torch_peer.rival,
+    "tinygrad": tinygrad_peer.rival,
+    "tinygrad-beam": partial(tinygrad_peer.rival, beam=True),
+    "clblast": clblast_peer.rival,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """A peer's points, and our plans' times measured in turns with it; or why none."""
+
+    name: str
+    peers: tuple[Peer, ...]
+    ours: tuple[Sequence[float], ...]  # nanoseconds: the passes over each of our plans
+    reason: str = ""
+
+    @property
+    def best(self) -> Peer | None:
+        return min(self.peers, key=lambda p: p.time_ns, default=None)
+
+
+def peer_named(name: str) -> str:
+    """The peer, or an error that lists what there is."""
+    if name not in KNOWN:
+        raise UserError(f"no peer {name!r}: expected {', '.join(KNOWN)}")
+    return name
+
+
+def measure_peers(
+    store: Store, program: Program, options: Options, target: Device, device: "Pool[Any, Any]"
+) -> Iterator[str]:
+    """Measures what the options ask for and stores it; says what does not apply."""
+    best = pick(store.records()).variant.plan if usable(store.records()) else None
+    file = stored_reference(program, options.seed, store.folder)
+    for name in options.against:
+        found = duel(name, program, options.seed, file, target, device, [best] if best else [])
+        if found.peers:
+            store.add_peers(found.peers)
+        else:
+            yield f"{name}: no peer applies: {found.reason}"
+
+
+def duel(
+    name: str,
+    program: Program,
+    seed: int,
+    reference: Path,
+    target: Device,
+    device: "Pool[Any, Any]",
+    ours: Sequence[Plan],
+    limit: float = LIMIT,
+) -> Duel:
+    """Pass by pass, theirs and each of ours in turns."""
+    setup = partial(KNOWN[name], program, seed, reference, target)
+    passes: list[Timed] = []
+    times: list[list[float]] = [[] for _ in ours]
+    pool: Pool[int, Timed] = Pool(one_pass, workers=1, timeout=limit, stage="run", setup=setup)
+    with pool:
+        for number in range(PASSES):
+            pool.submit(number)
+            (done,) = pool.results()
+            if isinstance(done.result, Failed):
+                return Duel(name, (), (), done.result.reason)
+            passes.append(done.result)
+            for known, again in zip(times, _ours(device, ours), strict=True):
+                known += again
+    return Duel(name, _points(name, passes), tuple(t for t in times if t))
+
+
+def one_pass(rival: Rival, _: int) -> Timed | Failed:
+    """What a peer's worker does at each turn."""
+    return timed(rival) if rival.ways else Failed("run", rival.reason)
+
+
+def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> list[list[float]]:
+    if not plans:
+        return []
+    device.submit(Again(tuple(plans)), timeout=LIMIT)
+    (done,) = device.results()
+    return [[] for _ in plans] if isinstance(done.result, Failed) else list(done.result)
+
+
+def _points(name: str, passes: Sequence[Timed]) -> tuple[Peer, ...]:
+    """One point a way of doing it."""
+    first = passes[0]
+    points = []
+    for way in first.ns:
+        times = [p.ns[way] for p in passes]
+        note = f"{first.words}; {first.version}"
+        middle = statistics.median(times)
+        points.append(Peer(f"{name}, {way}", middle, first.bytes[way], spread(times), note))
+    return tuple(points)
+
+
+def spread(times: Sequence[float]) -> float:
+    """Interquartile range / median."""
+    quarter, middle, three = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
+    return (three - quarter) / middle if middle else 0.0

@@ -1,0 +1,99 @@
+"""What a run says while it goes: a live bar on a terminal, a plain line now and then elsewhere."""
+
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from explore.results.front import pareto
+from explore.results.records import Failed, Record
+from explore.results.units import show_time
+
+_EVERY = 10.0  # seconds between plain lines
+
+
+class Watch:
+    """`with Watch(1000) as watch: watch.saw(record)`; what was stored `before` sets no pace."""
+
+    def __init__(
+        self,
+        total: int,
+        *,
+        console: Console | None = None,
+        before: Sequence[Record] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console = console or Console(stderr=True)
+        self._total, self._clock = total, clock
+        self._begun, self._spoke = clock(), clock()
+        self._here = self._done = self._failed = 0
+        self._front: list[tuple[float, float]] = []
+        self._best: Record | None = None
+        self._bar = _bar(self._console) if self._console.is_terminal else None
+        self._task = self._bar.add_task("", total=total, says="") if self._bar else TaskID(0)
+        for record in before:
+            self._count(record)
+
+    def saw(self, record: Record) -> None:
+        """Counts an outcome."""
+        self._here += 1
+        self._count(record)
+        if self._bar:
+            self._bar.update(self._task, completed=self._done, says=self.says())
+        elif self._clock() - self._spoke >= _EVERY or self._done == self._total:
+            self._spoke = self._clock()
+            self._console.print(Text(f"{self._done}/{self._total}  {self.says()}"), soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Says something once, above the bar."""
+        self._console.print(Text(text), soft_wrap=True)
+
+    def says(self) -> str:
+        best = f"best {show_time(self._best.time_ns)}" if self._best else "nothing has run yet"
+        name = f" ({self._best.variant.id})" if self._best else ""
+        parts = (f"{self._failed} failed", f"front {len(self._front)}", best + name, self._left())
+        return "  ".join(part for part in parts if part)
+
+    def _count(self, record: Record) -> None:
+        self._done += 1
+        self._failed += isinstance(record.outcome, Failed)
+        if record.time_ns is None:
+            return
+        point = (record.time_ns, float(record.memory_bytes or 0))
+        self._front = pareto([*self._front, point], lambda p: p)
+        if self._best is None or record.time_ns < (self._best.time_ns or 0):
+            self._best = record
+
+    def _left(self) -> str:
+        if not self._here or self._done >= self._total:
+            return ""
+        pace = (self._clock() - self._begun) / self._here
+        minutes, seconds = divmod(round(pace * (self._total - self._done)), 60)
+        return f"{minutes}:{seconds:02d} left"
+
+    def __enter__(self) -> "Watch":
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
+        TextColumn("{task.fields[says]}", markup=False),
+        console=console,
+        refresh_per_second=4,
+    )

@@ -1,0 +1,181 @@
+"""A run as one HTML file that needs nothing else: no network, no server.
+
+Everything in it travels compressed, in base64: the plotting library, what is drawn, and the details
+of each variant. So text from the program never becomes markup here; the page sets it as text.
+"""
+
+import base64
+import html
+import json
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from explore.report.palette import colours, markers
+from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, least_traffic
+from explore.results.front import front
+from explore.results.record_json import launch_json, to_json
+from explore.results.records import (
+    STAGES,
+    Bounds,
+    Failed,
+    Peer,
+    Record,
+    Stage,
+    Step,
+    latest,
+)
+from explore.results.run_environment import Environment
+from explore.results.whole_files import write_whole
+
+_DETAILS = ("parameters", "buffers", "detail")
+_SUMMARY = (
+    *("id", "family", "status", "stage", "reason", "time_ns", "spread", "error", "prepack_ns"),
+    *("memory_bytes", "workspace_bytes", "traffic_bytes", "elapsed_s", "stopped_early"),
+)
+_REASONS = 4  # shown for each stage
+
+
+def write_report(
+    file: Path, records: Sequence[Record], environment: Environment, peers: Sequence[Peer] = ()
+) -> None:
+    """Appears whole or not at all."""
+    write_whole(file, report(records, environment, peers))
+
+
+def report(records: Sequence[Record], environment: Environment, peers: Sequence[Peer] = ()) -> str:
+    from plotly.offline import get_plotlyjs  # here: slow to import
+
+    found = latest(records)
+    values = {
+        "title": html.escape(f"{environment.name} on {environment.where}"),
+        "plotly": _packed(get_plotlyjs()),
+        "run": _packed(json.dumps(_run(records, found, environment, peers), allow_nan=False)),
+        "details": _packed(json.dumps(_details(found), allow_nan=False)),
+        "script": _text("report.js"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda hole: values[hole[1]], _text("report.html"))
+
+
+def best_so_far(records: Sequence[Record]) -> list[Record]:
+    """The records that were the fastest when they came, first rounds only."""
+    curve: list[Record] = []
+    for record in sorted((r for r in records if r.round == 0), key=lambda r: r.elapsed_s):
+        time = record.time_ns
+        if time is not None and (not curve or time < (curve[-1].time_ns or 0)):
+            curve.append(record)
+    return curve
+
+
+def failures(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """For each stage in which something failed: how many, and examples of the commonest reasons."""
+    found = []
+    for stage in STAGES:
+        alike: dict[str, list[tuple[str, str]]] = {}
+        for id, reason in _failed_at(records, stage):
+            alike.setdefault(_sort_of(reason), []).append((id, reason))
+        groups = sorted(alike.values(), key=len, reverse=True)
+        shown = [{"count": len(g), "id": g[0][0], "reason": g[0][1]} for g in groups[:_REASONS]]
+        if groups:
+            found.append({"stage": stage, "count": sum(map(len, groups)), "reasons": shown})
+    return found
+
+
+def _run(
+    records: Sequence[Record],
+    found: Sequence[Record],
+    environment: Environment,
+    peers: Sequence[Peer],
+) -> dict[str, Any]:
+    families = [record.variant.family for record in found]
+    marks = markers(families)
+    bounds = environment.bounds
+    started = datetime.fromtimestamp(environment.started_unix_s, UTC)
+    return {
+        "name": environment.name,
+        "program": environment.program_run,
+        "device": environment.where,
+        "driver": environment.driver,
+        "version": environment.version,
+        "seed": environment.seed,
+        "started": f"{started:%Y-%m-%d %H:%M} UTC" if environment.started_unix_s else "",
+        "families": {f: {"colour": c, "marker": marks[f]} for f, c in colours(families).items()},
+        "variants": [_summary(record, bounds) for record in found],
+        "front": [record.variant.id for record in front(records)],
+        "front_with_error": [r.variant.id for r in front(records, ("time", "memory", "error"))],
+        "curve": [
+            {"id": r.variant.id, "elapsed_s": r.elapsed_s, "time_ns": r.time_ns}
+            for r in best_so_far(records)
+        ],
+        "peers": [
+            {
+                "name": peer.name,
+                "time_ns": peer.time_ns,
+                "memory_bytes": peer.memory_bytes,
+                "note": peer.note,
+            }
+            for peer in peers
+        ],
+        "bounds": {
+            "flops": bounds.flops,
+            "io_bytes": bounds.io_bytes,
+            "peak_flops": bounds.peak_flops,
+            "bandwidth": bounds.bandwidth,
+            "floor_ns": bounds.floor_ns,
+        },
+        "failures": failures(found),
+    }
+
+
+def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
+    fields = to_json(record)
+    parameters = " ".join(f"{name}={value}" for name, value in fields["parameters"].items())
+    short = {name: fields[name] for name in _SUMMARY}
+    return {
+        **short,
+        "parameters": parameters,
+        "form": record.variant.form,
+        "least_traffic": least_traffic(record.variant, bounds),
+        "bound": bound_of(record.variant, bounds.products),
+        "dataflow_traffic": dataflow_traffic(record.variant, bounds),
+    }
+
+
+def _details(found: Sequence[Record]) -> dict[str, Any]:
+    """What is shown of a variant when it is chosen; those of a form share their derivation."""
+    number: dict[tuple[Step, ...], int] = {}
+    variants = []
+    for record in found:
+        fields = to_json(record)
+        shared = number.setdefault(record.variant.derivation, len(number))
+        plan = record.variant.plan
+        variants.append(
+            {name: fields[name] for name in _DETAILS}
+            | {"kernels": [launch_json(k) for k in plan.kernels] if plan else []}
+            | {"source": plan.source if plan else None, "derivation": shared}
+        )
+    return {"derivations": list(number), "variants": variants}
+
+
+def _failed_at(records: Sequence[Record], stage: Stage) -> Iterator[tuple[str, str]]:
+    for record in records:
+        match record.outcome:
+            case Failed(stage=at, reason=reason) if at == stage:
+                yield record.variant.id, reason
+
+
+def _sort_of(reason: str) -> str:
+    """Reasons that differ only in their numbers are one."""
+    return re.sub(r"\d+(\.\d+)?", "…", reason)
+
+
+def _packed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _text(name: str) -> str:
+    return files("explore.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,75 @@
+"""A variant in words: how it was made, what it takes, and how far that is from the bounds."""
+
+from collections.abc import Iterator
+
+from explore.report.traffic_against_bounds import (
+    bound_of,
+    dataflow_traffic,
+    least_traffic,
+    sums_on_chip,
+)
+from explore.results.records import Bounds, Failed, Measured, Record, Variant
+from explore.results.units import show_bytes, show_time
+
+
+def summary(record: Record, bounds: Bounds) -> list[str]:
+    """One fact a line."""
+    variant = record.variant
+    parameters = " ".join(f"{name}={value}" for name, value in variant.parameters)
+    facts = [("family", f"{variant.family} {variant.form}".rstrip())]
+    facts += [("parameters", parameters or "none"), *_outcome(record), *_bounds(record, bounds)]
+    facts += _plan(record)
+    return [variant.id, *(f"  {name:<11} {text}" for name, text in facts)]
+
+
+def _outcome(record: Record) -> Iterator[tuple[str, str]]:
+    match record.outcome:
+        case Failed(stage, reason):
+            yield "failed", f"at {stage}: {reason}"
+        case Measured(time, spread, error, prepack, _, code):
+            how = "in few runs" if record.outcome.stopped_early else f"± {spread:.1%}"
+            yield "time", f"{show_time(time)} {how}"
+            yield "error", f"{error:.1e}"
+            yield "prepack", show_time(prepack)
+            yield "code", show_bytes(code)
+        case _:
+            yield "time", f"{show_time(record.time_ns)} (predicted, never run)"
+
+
+def _bounds(record: Record, bounds: Bounds) -> Iterator[tuple[str, str]]:
+    if bounds.floor_ns and isinstance(record.outcome, Measured):
+        share = bounds.floor_ns / record.outcome.time_ns
+        yield "roofline", f"{share:.0%} of what the device can do"
+    yield from _traffic(record.variant, bounds)
+
+
+def _traffic(variant: Variant, bounds: Bounds) -> Iterator[tuple[str, str]]:
+    moved, least = variant.traffic_bytes, least_traffic(variant, bounds)
+    if moved is None or not least:
+        return
+    held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""
+    times = f"{moved / least:.3g} times the bound of {show_bytes(least)}{held}"
+    yield "traffic", f"{show_bytes(moved)}, {times} ({bound_of(variant, bounds.products)})"
+    if bounds.products and (volume := dataflow_traffic(variant, bounds)):
+        kept = f"with {sums_on_chip(variant, bounds.products.word):,} sums on chip"
+        best = f"{show_bytes(volume)} of the io-optimal dataflow {kept}"
+        yield "dataflow", f"{moved / volume:.3g} times the {best}"
+
+
+def _plan(record: Record) -> Iterator[tuple[str, str]]:
+    plan = record.variant.plan
+    if plan is None:
+        return
+    yield "memory", show_bytes(plan.memory_bytes)
+    yield "workspace", show_bytes(plan.workspace_bytes)
+    for kernel in plan.kernels:
+        once = ", once for the constants" if kernel.prepack else ""
+        grid, group = _by(kernel.global_size), _by(kernel.local_size)
+        yield "kernel", f"{kernel.name}: {grid} in groups of {group}{once}"
+    for buffer in plan.buffers:
+        shape = "".join(f"[{n}]" for n in buffer.shape)
+        yield "buffer", f"{buffer.name}: {buffer.role.value} {shape}, {show_bytes(buffer.bytes)}"
+
+
+def _by(size: tuple[int, int, int]) -> str:
+    return "×".join(map(str, size))

@@ -1,0 +1,76 @@
+"""The front as text: one line a point where the console is wide enough, two where it is not."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from explore.results.records import Bounds, Failed, Measured, Predicted, Record
+from explore.results.units import show_bytes, show_time
+
+_GAP = 2  # spaces between columns
+
+Row = Sequence[str]
+
+
+def front_lines(
+    points: Sequence[Record], bounds: Bounds | None = None, width: int | None = None
+) -> list[str]:
+    """A heading, then each point; `width` is the console's, None where lines have no end."""
+    flops = bounds.flops if bounds else None
+    names = ["id", "time", "±", *(["GFLOP/s"] if flops else [])]
+    rows = [[*names, "memory", "workspace", "error"]]
+    rows += [[r.variant.id, *_numbers(r, flops)] for r in points]
+    made = [["form", "parameters"], *([_form(r), _parameters(r)] for r in points)]
+    numbers, words = _aligned(rows, "l" + "r" * (len(rows[0]) - 1)), _aligned(made, "ll")
+    whole = [f"{a}{' ' * _GAP}{b}".rstrip() for a, b in zip(numbers, words, strict=True)]
+    if width is None or max(map(len, whole)) <= width:
+        return whole
+    return list(_folded(numbers, made, width))
+
+
+def _folded(numbers: Sequence[str], made: Sequence[Row], width: int) -> Iterator[str]:
+    """Form and parameters under the numbers."""
+    for line, words in zip(numbers, made, strict=True):
+        yield line.rstrip()
+        yield from textwrap.wrap(
+            "  ".join(words), max(20, width), initial_indent="  ", subsequent_indent="    "
+        )
+
+
+def _aligned(rows: Sequence[Row], sides: str) -> list[str]:
+    """Columns as wide as their widest cell; `sides` says l or r for each."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        (" " * _GAP).join(
+            cell.rjust(width) if side == "r" else cell.ljust(width)
+            for cell, width, side in zip(row, widths, sides, strict=True)
+        )
+        for row in rows
+    ]
+
+
+def _form(record: Record) -> str:
+    return record.variant.form or ", ".join(record.variant.stored) or "–"
+
+
+def _parameters(record: Record) -> str:
+    return " ".join(f"{name}={value}" for name, value in record.variant.parameters) or "–"
+
+
+def _numbers(record: Record, flops: int | None) -> list[str]:
+    time_ns = record.time_ns or 0.0
+    rate = [f"{flops / time_ns:.4g}" if time_ns else "–"] if flops else []
+    error = "–" if record.error is None else f"{record.error:.1e}"
+    memory, workspace = show_bytes(record.memory_bytes), show_bytes(record.workspace_bytes)
+    return [show_time(time_ns), _spread(record), *rate, memory, workspace, error]
+
+
+def _spread(record: Record) -> str:
+    match record.outcome:
+        case Measured(stopped_early=True):
+            return "few runs"
+        case Measured(spread=spread):
+            return f"{spread:.1%}"
+        case Predicted():
+            return "predicted"
+        case Failed():
+            return "–"

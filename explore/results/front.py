@@ -1,0 +1,147 @@
+"""The exact Pareto front of what was measured, and picking from it."""
+
+import difflib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from explore.results.records import Failed, Measured, Record, latest
+from explore.results.units import show_bytes, show_time
+from ir.errors import UserError
+
+T = TypeVar("T")
+Objective = Literal["time", "memory", "error", "workspace"]
+DEFAULT: tuple[Objective, ...] = ("time", "memory")
+
+_VALUE: dict[Objective, Callable[[Record], float | None]] = {
+    "time": lambda r: r.time_ns,
+    "memory": lambda r: r.memory_bytes,
+    "error": lambda r: r.error,
+    "workspace": lambda r: r.workspace_bytes,
+}
+
+
+def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
+    """What a front is over, from its names."""
+    for name in names:
+        if name not in _VALUE:
+            raise UserError(f"expected one of {', '.join(_VALUE)}, found {name!r}")
+    return tuple(o for name in names for o in _VALUE if o == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a variant may cost; None is no limit."""
+
+    max_memory: int | None = None
+    max_time_ns: float | None = None
+    max_error: float | None = None
+
+    def admit(self, record: Record) -> bool:
+        return (
+            _within(record.memory_bytes, self.max_memory)
+            and _within(record.time_ns, self.max_time_ns)
+            and _within(record.error, self.max_error)
+        )
+
+
+def pareto(points: Sequence[T], cost: Callable[[T], tuple[float, ...]]) -> list[T]:
+    """The points that no other point dominates, in order of cost; equal points are all kept.
+
+    Sorted by cost, a point can be dominated only by one before it, and then also by one kept.
+    """
+    costs = [cost(point) for point in points]
+    order = [i for i in range(len(points)) if not any(map(math.isnan, costs[i]))]
+    order.sort(key=lambda i: (costs[i], i))
+    kept: list[int] = []
+    for i in order:
+        if not any(_dominates(costs[j], costs[i]) for j in reversed(kept)):
+            kept.append(i)
+    return [points[i] for i in kept]
+
+
+def front(
+    records: Sequence[Record],
+    objectives: Sequence[Objective] = DEFAULT,
+    limits: Limits | None = None,
+) -> list[Record]:
+    """The front of the latest round of each variant, fastest first."""
+    found = usable(records, limits, early="error" in objectives)
+    return pareto(found, lambda r: tuple(_cost(r, o) for o in objectives))
+
+
+def usable(
+    records: Sequence[Record], limits: Limits | None = None, early: bool = False
+) -> list[Record]:
+    """What can be picked: right, within the limits, and finished (or only predicted). What was
+    given `early` up as too slow for its memory counts where errors do: it may be more exact."""
+    asked = limits or Limits()
+    early = early or asked.max_error is not None
+    return [r for r in latest(records) if _ran(r, early) and asked.admit(r)]
+
+
+def pick(
+    records: Sequence[Record],
+    which: Literal["fastest", "smallest"] = "fastest",
+    limits: Limits | None = None,
+) -> Record:
+    """The fastest, or the one that needs least memory; the other objective breaks ties."""
+    found = usable(records, limits)
+    if not found:
+        raise UserError(nothing_fits(records))
+    order: tuple[Objective, ...] = DEFAULT if which == "fastest" else ("memory", "time")
+    return min(found, key=lambda r: tuple(_cost(r, o) for o in order))
+
+
+def by_id(records: Sequence[Record], id: str) -> Record:
+    """The variant of that name; the beginning of a name will do where only one begins so."""
+    found = latest(records)
+    exact = [r for r in found if r.variant.id == id]
+    begins = [r for r in found if r.variant.id.startswith(id)]
+    if exact or (id and len(begins) == 1):
+        return (exact or begins)[0]
+    if begins and id:
+        raise UserError(f"{len(begins)} variants begin with {id!r}, such as {_names(begins)}")
+    near = difflib.get_close_matches(id, [r.variant.id for r in found], n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise UserError(f"no variant is named {id!r}{hint}")
+
+
+def _cost(record: Record, objective: Objective) -> float:
+    value = _VALUE[objective](record)
+    return math.nan if value is None else float(value)
+
+
+def _dominates(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a != b and all(x <= y for x, y in zip(a, b, strict=True))
+
+
+def _ran(record: Record, early: bool) -> bool:
+    match record.outcome:
+        case Failed():
+            return False
+        case Measured(stopped_early=stopped):
+            return early or not stopped
+        case _:
+            return True
+
+
+def _within(value: float | None, limit: float | None) -> bool:
+    return limit is None or (value is not None and value <= limit)
+
+
+def nothing_fits(records: Sequence[Record]) -> str:
+    """What the limits would have to be."""
+    found = usable(records)
+    if not found:
+        return "no variant ran to the end in this run: there is nothing to pick"
+    return (
+        f"no variant is within these limits; the smallest needs "
+        f"{show_bytes(min(r.memory_bytes or 0 for r in found))}, "
+        f"the fastest takes {show_time(min(r.time_ns or math.inf for r in found))}"
+    )
+
+
+def _names(records: Sequence[Record]) -> str:
+    return ", ".join(repr(r.variant.id) for r in records[:3])

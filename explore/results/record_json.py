@@ -1,0 +1,187 @@
+"""Records as JSON: the lines that `--json` promises, and back."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, TypeAlias
+
+from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.results.records import (
+    STAGES,
+    Failed,
+    Measured,
+    Outcome,
+    Predicted,
+    Record,
+    Step,
+    Variant,
+)
+
+Json: TypeAlias = dict[str, Any]
+
+_STATUS = {Measured: "measured", Failed: "failed", Predicted: "predicted"}
+
+
+def to_line(record: Record) -> str:
+    """One variant, one line, with the text of all its kernels."""
+    plan = record.variant.plan
+    return json.dumps({**to_json(record), "source": plan and plan.source}, allow_nan=False)
+
+
+def from_line(line: str) -> Record:
+    return from_json(json.loads(line))
+
+
+def to_json(record: Record) -> Json:
+    """Every field DESIGN §7 promises is present in every object, null where there is nothing."""
+    plan = record.variant.plan
+    return {
+        **_variant_json(record.variant),
+        **_outcome_json(record.outcome),
+        "memory_bytes": record.memory_bytes,
+        "workspace_bytes": record.workspace_bytes,
+        "kernels": [asdict(kernel) for kernel in plan.kernels] if plan else [],
+        "buffers": [_buffer_json(buffer) for buffer in plan.buffers] if plan else [],
+        "elapsed_s": record.elapsed_s,
+        "unix_s": record.unix_s,
+        "round": record.round,
+    }
+
+
+def from_json(fields: Mapping[str, Any]) -> Record:
+    return Record(
+        _variant_from(fields),
+        _outcome_from(fields),
+        float(fields["elapsed_s"]),
+        float(fields["unix_s"]),
+        int(fields["round"]),
+    )
+
+
+def plan_json(plan: Plan) -> Json:
+    """The launch plan as data: what a host program outside needs."""
+    return {
+        "kernels": [asdict(kernel) for kernel in plan.kernels],
+        "buffers": [_buffer_json(buffer) for buffer in plan.buffers],
+        "memory_bytes": plan.memory_bytes,
+        "workspace_bytes": plan.workspace_bytes,
+    }
+
+
+def launch_json(kernel: Kernel) -> Json:
+    """A kernel without its text."""
+    return {name: v for name, v in asdict(kernel).items() if name not in ("text", "needs")}
+
+
+def plan_from(fields: Mapping[str, Any]) -> Plan:
+    return Plan(
+        kernels=tuple(_kernel_from(kernel) for kernel in fields["kernels"]),
+        buffers=tuple(_buffer_from(buffer) for buffer in fields["buffers"]),
+        memory_bytes=fields["memory_bytes"],
+        workspace_bytes=fields["workspace_bytes"],
+    )
+
+
+def _variant_json(variant: Variant) -> Json:
+    return {
+        "id": variant.id,
+        "key": variant.key,
+        "family": variant.family,
+        "parameters": dict(variant.parameters),
+        "stored": list(variant.stored),
+        "form": variant.form,
+        "derivation": [step._asdict() for step in variant.derivation],
+        "flops": variant.flops,
+        "traffic_bytes": variant.traffic_bytes,
+        "chip_bytes": variant.chip_bytes,
+        "block": variant.block,
+        "features": [{n: _finite(value) for n, value in kernel} for kernel in variant.features],
+    }
+
+
+def _variant_from(fields: Mapping[str, Any]) -> Variant:
+    return Variant(
+        id=fields["id"],
+        family=fields["family"],
+        parameters=tuple(fields["parameters"].items()),
+        stored=tuple(fields["stored"]),
+        form=fields["form"],
+        derivation=tuple(Step(**step) for step in fields["derivation"]),
+        plan=plan_from(fields) if fields["kernels"] else None,
+        flops=fields["flops"],
+        traffic_bytes=fields["traffic_bytes"],
+        chip_bytes=fields.get("chip_bytes"),
+        block=fields.get("block"),
+        features=tuple(
+            tuple((n, math.nan if value is None else value) for n, value in kernel.items())
+            for kernel in fields["features"]
+        ),
+    )
+
+
+def _outcome_json(outcome: Outcome) -> Json:
+    measured = outcome if isinstance(outcome, Measured) else None
+    failed = outcome if isinstance(outcome, Failed) else None
+    return {
+        "status": _STATUS[type(outcome)],
+        "stage": failed.stage if failed else None,
+        "reason": failed.reason if failed else None,
+        "detail": failed.detail if failed else "",
+        "timed_out": failed.timed_out if failed else False,
+        "time_ns": None if isinstance(outcome, Failed) else outcome.time_ns,
+        "spread": measured.spread if measured else None,
+        "error": measured.error if measured else _finite(failed.error) if failed else None,
+        "prepack_ns": measured.prepack_ns if measured else None,
+        "build_ns": measured.build_ns if measured else None,
+        "code_bytes": measured.code_bytes if measured else None,
+        "runs_ns": list(measured.runs_ns) if measured else [],
+        "kernels_ns": list(measured.kernels_ns) if measured else [],
+        "stopped_early": measured.stopped_early if measured else False,
+    }
+
+
+def _outcome_from(fields: Mapping[str, Any]) -> Outcome:
+    match fields["status"]:
+        case "measured":
+            return Measured(
+                time_ns=float(fields["time_ns"]),
+                spread=float(fields["spread"]),
+                error=float(fields["error"]),
+                prepack_ns=float(fields["prepack_ns"]),
+                build_ns=float(fields["build_ns"]),
+                code_bytes=fields["code_bytes"],
+                runs_ns=tuple(fields["runs_ns"]),
+                kernels_ns=tuple(fields["kernels_ns"]),
+                stopped_early=fields["stopped_early"],
+            )
+        case "failed":
+            return Failed(
+                STAGES[STAGES.index(fields["stage"])],
+                fields["reason"],
+                fields["detail"],
+                fields["timed_out"],
+                fields["error"],
+            )
+        case "predicted":
+            return Predicted(float(fields["time_ns"]))
+        case other:
+            raise ValueError(f"a record has status {other!r}; expected {list(_STATUS.values())}")
+
+
+def _buffer_json(buffer: Buffer) -> Json:
+    return {**asdict(buffer), "role": buffer.role.value}
+
+
+def _buffer_from(fields: Mapping[str, Any]) -> Buffer:
+    return Buffer(**{**fields, "shape": tuple(fields["shape"]), "role": Role(fields["role"])})
+
+
+def _kernel_from(fields: Mapping[str, Any]) -> Kernel:
+    tuples = ("global_size", "local_size", "arguments", "needs")
+    return Kernel(**{**fields, **{name: tuple(fields[name]) for name in tuples}})
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinities and no NaN."""
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,185 @@
+"""What is known of a variant: how it was made, what became of it, and who its peers are."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from codegen.plan import Plan
+from explore.bounds.least_traffic import Products
+
+Stage = Literal["constrain", "emit", "prove", "build", "run", "verify"]
+WORD = 4  # bytes of an element
+STAGES: tuple[Stage, ...] = ("constrain", "emit", "prove", "build", "run", "verify")
+
+
+class Step(NamedTuple):
+    """A step of a derivation: the law, where it was applied, the term that then stands there."""
+
+    law: str
+    place: str
+    term: str
+
+
+Features: TypeAlias = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A lowered program with a number for every parameter; `plan` is there once emitted."""
+
+    id: str
+    family: str
+    parameters: tuple[tuple[str, int], ...]
+    stored: tuple[str, ...] = ()  # the views made real in global memory
+    form: str = ""  # the family's choices that are not numbers, such as "padded relaid ahead"
+    derivation: tuple[Step, ...] = ()
+    plan: Plan | None = None
+    flops: int | None = None  # operations it executes, redundant ones too
+    traffic_bytes: int | None = None  # global bytes it moves, counted on its accesses
+    chip_bytes: int | None = None  # the most that a work-group holds in local memory and registers
+    block: int | None = (
+        None  # the results that a work-group makes at once, where a family has blocks
+    )
+    features: tuple[Features, ...] = ()  # of each kernel that runs: what the search learns from
+
+    @property
+    def key(self) -> str:
+        """What it compiles to: variants with one key are the same kernels, launched the same."""
+        return self.id if self.plan is None else plan_key(self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """It ran and its output is right. Times are device times in nanoseconds."""
+
+    time_ns: float  # the median over runs of the sum over kernels
+    spread: float  # interquartile range / median
+    error: float  # norm(out - ref) / norm(ref)
+    prepack_ns: float = 0.0
+    build_ns: float = 0.0
+    code_bytes: int | None = None
+    runs_ns: tuple[float, ...] = ()
+    kernels_ns: tuple[float, ...] = ()  # of each that runs, where it ran often enough to say
+    stopped_early: bool = False  # hopeless after few runs: its time is an estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It did not get through `stage`. `detail` is long text: a build log, a traceback."""
+
+    stage: Stage
+    reason: str
+    detail: str = ""
+    timed_out: bool = False
+    error: float | None = None  # of a wrong output
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """Ranked by the cost model for a device that is not here; never run."""
+
+    time_ns: float
+
+
+Outcome: TypeAlias = Measured | Failed | Predicted
+
+
+def kernels_of(outcome: Outcome) -> tuple[float, ...]:
+    """What each kernel took, where that is known."""
+    return outcome.kernels_ns if isinstance(outcome, Measured) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A variant and what became of it; a later `round` replaces an earlier one."""
+
+    variant: Variant
+    outcome: Outcome
+    elapsed_s: float = 0.0  # since the run began, pauses between resumes left out
+    unix_s: float = 0.0
+    round: int = 0
+
+    @property
+    def time_ns(self) -> float | None:
+        match self.outcome:
+            case Measured(time_ns=time) | Predicted(time_ns=time):
+                return time
+            case Failed():
+                return None
+
+    @property
+    def error(self) -> float | None:
+        return None if isinstance(self.outcome, Predicted) else self.outcome.error
+
+    @property
+    def memory_bytes(self) -> int | None:
+        return self.variant.plan.memory_bytes if self.variant.plan else None
+
+    @property
+    def workspace_bytes(self) -> int | None:
+        return self.variant.plan.workspace_bytes if self.variant.plan else None
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another library on the same program in the same run."""
+
+    name: str
+    time_ns: float
+    memory_bytes: int | None = None
+    spread: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What no variant can beat on this device; None where it was not measured or does not apply."""
+
+    flops: int | None = None  # the program's own operations
+    io_bytes: int | None = None  # its inputs and output once: the least whatever is on chip
+    peak_flops: float | None = None  # per second, measured
+    bandwidth: float | None = None  # bytes per second, measured
+    products: Products | None = None  # its multiplications, if it is one sum of products
+
+    @property
+    def floor_ns(self) -> float | None:
+        """The roofline: the time the busier of arithmetic and memory needs at its peak."""
+        compute = _ratio(self.flops, self.peak_flops)
+        memory = _ratio(self.io_bytes, self.bandwidth)
+        known = [t * 1e9 for t in (compute, memory) if t is not None]
+        return max(known, default=None)
+
+
+def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequence[str] = ()) -> str:
+    """A short name that depends on nothing but the choice: `blocked-3f9a1c2e`."""
+    choice = json.dumps([family, sorted(parameters), list(form)])
+    return f"{family}-{hashlib.sha256(choice.encode()).hexdigest()[:8]}"
+
+
+def lost_form(family: str, form: str, failed: Failed, elapsed_s: float, unix_s: float) -> Record:
+    """A form that was not derived, with all its variants: its worker died or took too long."""
+    id = variant_id(family, (), (*form.split(), "not derived"))
+    why = replace(failed, stage="constrain", reason=f"its form was not derived: {failed.reason}")
+    return Record(Variant(id, family, (), form=form), why, elapsed_s, unix_s)
+
+
+def plan_key(plan: Plan) -> str:
+    """sha256 of the OpenCL source and the launch plan."""
+    text = json.dumps(asdict(plan), sort_keys=True, default=lambda role: role.value)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def latest(records: Sequence[Record]) -> list[Record]:
+    """One record a variant, the last round of each, in order of first appearance."""
+    newest: dict[str, Record] = {}
+    for record in records:
+        held = newest.get(record.variant.id)
+        if held is None or record.round >= held.round:
+            newest[record.variant.id] = record
+    return list(newest.values())
+
+
+def _ratio(a: float | None, b: float | None) -> float | None:
+    return None if a is None or not b else a / b

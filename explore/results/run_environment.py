@@ -1,0 +1,72 @@
+"""What a run depends on: stored beside its results, compared before it goes on."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from explore.bounds.least_traffic import Products, Windows
+from explore.results.records import Bounds
+from ir.text.rebind_sizes import rebound
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """`options` are whatever else one needs to go on: sizes, families, limits (JSON values)."""
+
+    program: str  # its text, as it was written
+    name: str  # of the program
+    device: str
+    driver: str  # its version
+    version: str  # of convlift, with a hash of its sources
+    platform: str = ""  # the OpenCL runtime: two may call one processor by the same name
+    seed: int = 0
+    variants: int = 1000
+    options: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=Bounds)
+    machine: Mapping[str, str] = field(
+        default_factory=dict
+    )  # host, OS, Python: for the record only
+    started_unix_s: float = 0.0
+
+    @property
+    def where(self) -> str:
+        """The device, told apart from one of that name under another runtime."""
+        return f"{self.device} ({self.platform})" if self.platform else self.device
+
+    @property
+    def program_run(self) -> str:
+        """The text with the sizes that were used."""
+        sizes = self.options.get("sizes")
+        return rebound(self.program, sizes) if sizes else self.program
+
+    @property
+    def program_hash(self) -> str:
+        return hashlib.sha256(self.program_run.encode()).hexdigest()
+
+    def dump(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def load(text: str) -> "Environment":
+        fields = json.loads(text)
+        bounds = fields["bounds"]
+        known = bounds.get("products")
+        windows = known and tuple(Windows(**w) for w in known["windows"])
+        products = known and Products(**{**known, "windows": windows})
+        return Environment(**{**fields, "bounds": Bounds(**{**bounds, "products": products})})
+
+
+def why_not_comparable(stored: Environment, now: Environment) -> str | None:
+    """The reason for which times measured under `now` may not join those under `stored`."""
+    for what, before, here in (
+        ("program", stored.program_hash[:12], now.program_hash[:12]),
+        ("device", stored.device, now.device),
+        ("platform", stored.platform, now.platform),
+        ("driver", stored.driver, now.driver),
+        ("convlift", stored.version, now.version),
+    ):
+        if before != here:
+            return f"it was made with {what} {before!r}, here is {what} {here!r}"
+    return None

@@ -1,0 +1,303 @@
+"""A run from start to end: its folder, its workers, its front, its report."""
+
+import platform
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from codegen.runtime.devices import Device
+from explore.bounds.least_bytes import moved_bytes
+from explore.bounds.least_traffic import products
+from explore.bounds.program_work import operations
+from explore.building.build_variant import setup_for as builder_setup
+from explore.building.build_worker import work
+from explore.export.export_variant import kernel_text
+from explore.measure.front_again import measure_again
+from explore.measure.measure_variant import RUN_LIMIT, measure
+from explore.measure.measure_variant import setup_for as meter_setup
+from explore.measure.reference import FILE as REFERENCE
+from explore.measure.reference import demand_arrays, stored_reference
+from explore.measure.roofline import measured as roofline
+from explore.peers.peers import measure_peers
+from explore.report.progress import Watch
+from explore.report.report import write_report
+from explore.results.front import Limits, by_id, front, pick
+from explore.results.options import Options, demand_one, demand_positive, demand_whole
+from explore.results.records import Bounds, Failed, Peer, Record, lost_form
+from explore.results.run_environment import Environment
+from explore.results.store import Store
+from explore.results.units import parse_bytes, parse_seconds
+from explore.results.version import version
+from explore.run.candidates import candidates
+from explore.run.loop import Loop, first_round
+from explore.run.target import Target, target_again
+from explore.space.rough_cost import predicted
+from explore.space.search_domain import narrowing
+from explore.workers.pool import Pool
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.parse import parse
+
+BUILD_LIMIT = 10.0  # seconds a variant
+BUILD_MEMORY = 6 << 30  # bytes a build worker may take
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program as it was written."""
+
+    text: str
+    name: str
+
+    def program(self, options: Options) -> Program:
+        """With the sizes of the run."""
+        return demand_arrays(parse(self.text, self.name, dict(options.sizes)))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A folder with a run in it."""
+
+    folder: Path
+
+    @property
+    def records(self) -> list[Record]:
+        with Store.read(self.folder) as store:
+            return store.records()
+
+    @property
+    def environment(self) -> Environment:
+        with Store.read(self.folder) as store:
+            return store.environment
+
+    @property
+    def peers(self) -> list[Peer]:
+        with Store.read(self.folder) as store:
+            return store.peers()
+
+    @property
+    def front(self) -> list[Record]:
+        return front(self.records)
+
+    def pick(
+        self,
+        which: Literal["fastest", "smallest"] = "fastest",
+        *,
+        id: str | None = None,
+        max_memory: str | int | None = None,
+        max_time: str | float | None = None,
+        max_error: float | None = None,
+    ) -> Any:
+        """A variant of the front, ready to be called on arrays."""
+        from explore.api import Compiled  # here: it opens a device
+
+        demand_one("which", which, ("fastest", "smallest"))
+        limits = limits_of(max_memory, max_time, max_error)
+        if not isinstance(id, str | None):
+            raise UserError(f"id: expected the name of a variant, found {id!r}")
+        records = self.records
+        record = by_id(records, id) if id else pick(records, which, limits)
+        return Compiled.of(record, self.environment)
+
+
+def limits_of(
+    max_memory: str | int | None, max_time: str | float | None, max_error: float | None = None
+) -> Limits:
+    """Limits as people write them: `32MiB`, `1.5ms`; numbers are bytes and seconds."""
+    memory = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
+    seconds = parse_seconds(max_time) if isinstance(max_time, str) else max_time
+    if memory is not None:
+        demand_whole("max_memory", memory, least=0)
+    if seconds is not None:
+        demand_positive("max_time", seconds, "seconds")
+    if max_error is not None:
+        demand_positive("max_error", max_error, "a relative error")
+    return Limits(memory, None if seconds is None else seconds * 1e9, max_error)
+
+
+def environment_of(source: Source, options: Options, target: Target) -> Environment:
+    """All that a run's times depend on."""
+    program = source.program(options)
+    return Environment(
+        program=source.text,
+        name=program.name,
+        device=target.name,
+        platform=target.platform,
+        driver=target.driver,
+        version=version(),
+        seed=options.seed,
+        variants=options.variants,
+        options={
+            **options.as_json(),
+            "file": source.name,
+            "profile": None if target.device else target.profile.name,
+        },
+        bounds=Bounds(
+            flops=operations(program), io_bytes=moved_bytes(program), products=products(program)
+        ),
+        machine={
+            "host": platform.node(),
+            "system": platform.platform(),
+            "python": platform.python_version(),
+        },
+        started_unix_s=time.time(),
+    )
+
+
+def start(source: Source, options: Options, target: Target, folder: Path) -> tuple[Run, bool]:
+    """A new run; the second says whether it went through to the end."""
+    program = source.program(options)  # mistakes in it come before anything is written
+    with Store.create(
+        folder, _with_roofline(environment_of(source, options, target), target)
+    ) as store:
+        (folder / REFERENCE).unlink(missing_ok=True)  # of whatever was here before
+        return _explore(store, program, options, target)
+
+
+def _with_roofline(environment: Environment, target: Target) -> Environment:
+    if target.device is None:
+        return environment
+    flops, bandwidth = roofline(target.device)
+    bounds = replace(environment.bounds, peak_flops=flops, bandwidth=bandwidth)
+    return replace(environment, bounds=bounds)
+
+
+def resume(folder: Path) -> tuple[Run, bool]:
+    """Go on where a run stopped, on the same device."""
+    with Store.read(folder) as store:
+        stored = store.environment
+    options = Options.from_json(stored.options)
+    source = Source(stored.program, str(stored.options["file"]))
+    target = target_again(stored, options)
+    now = environment_of(source, options, target)
+    with Store.resume(folder, now) as store:
+        return _explore(store, source.program(options), options, target)
+
+
+def _explore(store: Store, program: Program, options: Options, target: Target) -> tuple[Run, bool]:
+    before = store.records()
+    derived = [r for r in first_round(before).values() if r.variant.derivation]
+    with Watch(options.variants, before=derived) as watch:
+        try:
+            finished = _through(store, program, options, target, watch, before)
+        except KeyboardInterrupt:
+            watch.note(f"stopped; go on with `explore resume {store.folder}`")
+            _finish(store)
+            raise
+    _finish(store)
+    return Run(store.folder), finished
+
+
+def _through(
+    store: Store,
+    program: Program,
+    options: Options,
+    target: Target,
+    watch: Watch,
+    before: Sequence[Record],
+) -> bool:
+    watch.note(f"{program.name} on {store.environment.where}: deriving")
+    with ExitStack() as stack:
+        builders: Pool[Any, Any] = stack.enter_context(
+            Pool(
+                work,
+                workers=options.workers,
+                timeout=BUILD_LIMIT,
+                stage="build",
+                setup=builder_setup(target.device, target.profile.group_items),
+                max_memory=BUILD_MEMORY,
+            )
+        )
+        lost = partial(_lost, store, watch, time.monotonic())
+        found = candidates(program, target.profile, options, builders, lost)
+        watch.note(
+            f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
+            f"in {len(found.forms)} forms; results in {store.folder}"
+        )
+        if options.domain:
+            watch.note(narrowing(options.domain, found.left))
+        device = _meter(stack, store, program, options, target)
+        judge = None if target.device else predicted
+        loop = Loop(
+            options=options,
+            candidates=found,
+            store=store,
+            watch=watch,
+            builders=builders,
+            device=device,
+            judge=judge,
+            overlap=not target.disturbed_by_builds,
+            before=first_round(list(before)),
+        )
+        finished = loop.run()
+        builders.close()
+        if device is not None and target.device is not None:
+            measure_again(store, device, loop.elapsed, watch.note)
+            for note in measure_peers(store, program, options, target.device, device):
+                watch.note(note)
+        elif options.against:
+            watch.note(f"{', '.join(options.against)}: no peer is measured, the device is not here")
+    return finished
+
+
+def _lost(store: Store, watch: Watch, begun: float, family: str, form: str, failed: Failed) -> None:
+    """A form that could not be derived is a failure of its own: told, and stored."""
+    name = f"{family} {form}".rstrip()
+    watch.note(f"{name} was not derived, so it is left out: {failed.reason}")
+    store.append([lost_form(family, form, failed, time.monotonic() - begun, time.time())])
+
+
+def _meter(
+    stack: ExitStack, store: Store, program: Program, options: Options, target: Target
+) -> "Pool[Any, Any] | None":
+    if target.device is None:
+        return None
+    return device_pool(stack, store.folder, program, options, target.device)
+
+
+def device_pool(
+    stack: ExitStack, folder: Path, program: Program, options: Options, device: Device
+) -> "Pool[Any, Any]":
+    """The one worker that runs things on the device."""
+    file = stored_reference(program, options.seed, folder)
+    return stack.enter_context(
+        Pool(
+            measure,
+            workers=1,
+            timeout=RUN_LIMIT,
+            stage="run",
+            setup=meter_setup(device, program, options.seed, file, options.max_error),
+        )
+    )
+
+
+def _finish(store: Store) -> None:
+    """The report, and the kernels of the front as files."""
+    records = store.records()
+    if not records:
+        return
+    write_report(store.folder / "report.html", records, store.environment, store.peers())
+    kernels = store.folder / "front"
+    try:
+        kernels.mkdir(exist_ok=True)
+        for stale in kernels.glob("*.cl"):
+            stale.unlink()
+        for record in front(records):
+            if record.variant.plan is not None:
+                (kernels / f"{record.variant.id}.cl").write_text(kernel_text(record))
+    except OSError as error:
+        raise UserError(f"cannot write in {kernels}: {error.strerror}") from error
+
+
+def new_folder(name: str, under: Path = Path("runs")) -> Path:
+    """`runs/NAME`, or with the first number that is free."""
+    folder = under / name
+    number = 2
+    while folder.exists() and any(folder.iterdir()):
+        folder = under / f"{name}-{number}"
+        number += 1
+    return folder

@@ -1,0 +1,87 @@
+"""What a run is for: a device that is here, as the data that constraints are inferred for, or a
+profile; and the same again for a run that is stored."""
+
+from dataclasses import dataclass, replace
+
+from codegen.runtime.devices import Device, choose, devices, working
+from constraints.devices import CPU, H200, Profile, profile, results_of_cpu, with_overrides
+from explore.results.options import Options
+from explore.results.run_environment import Environment
+from ir.errors import UserError
+
+# Operations of a kernel once unrolled: more takes compilers seconds, and seldom pays.
+QUICK_CODE = {"gpu": 1 << 11, "cpu": 1 << 9}
+MOST_ITEMS = 1024  # of a group: CPU runtimes allow more, and run them one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a run is for: a device that is here, or the profile of one that is not."""
+
+    profile: Profile
+    device: Device | None
+
+    @property
+    def name(self) -> str:
+        return self.device.name if self.device else f"{self.profile.name} (profile)"
+
+    @property
+    def platform(self) -> str:
+        return self.device.platform if self.device else ""
+
+    @property
+    def driver(self) -> str:
+        return self.device.driver if self.device else "none: not run"
+
+    @property
+    def disturbed_by_builds(self) -> bool:
+        return self.device is not None and self.device.kind != "gpu"
+
+
+def profile_of(device: Device) -> Profile:
+    """What the driver says, over what is true of its kind."""
+    base = H200 if device.kind == "gpu" else CPU
+    vector = device.vector if device.kind == "cpu" else base.vector
+    x, y, z = (*device.max_work_item_sizes, 1, 1, 1)[:3]
+    return replace(
+        base,
+        name=device.name,
+        group_items=min(device.max_work_group, MOST_ITEMS),
+        group_dims=(x, y, z),
+        cores=device.compute_units,
+        local_bytes=device.local_bytes,
+        dedicated_local=device.local_is_dedicated,
+        memory_bytes=device.global_bytes,
+        buffer_bytes=device.max_alloc_bytes,
+        vector=vector,
+        results=results_of_cpu(vector) if device.kind == "cpu" else base.results,
+        quick_code=QUICK_CODE.get(device.kind, QUICK_CODE["cpu"]),
+    )
+
+
+def target_again(stored: Environment, options: Options) -> Target:
+    """What a stored run was for; or what is likest to its device, and cannot go on with it."""
+    if name := stored.options.get("profile"):
+        return Target(with_overrides(profile(name), options.limits), None)
+    device = _likest(stored) or choose(None)
+    return Target(with_overrides(profile_of(device), options.limits), device)
+
+
+def device_of(stored: Environment) -> Device:
+    """The device that a run was made on."""
+    found = _likest(stored)
+    if found is None:
+        raise UserError(f"{stored.where} is not here: the run was made on it")
+    if found.driver != stored.driver:
+        raise UserError(
+            f"{stored.where} has driver {found.driver} here, the run was made with driver "
+            f"{stored.driver}: what was found does not hold for another; start a new run"
+        )
+    return found
+
+
+def _likest(stored: Environment) -> Device | None:
+    """The device of a run, if it is here, by its driver if there are several."""
+    name = (stored.device, stored.platform)
+    here = [d for d in working(devices()) if (d.name, d.platform) == name]
+    return max(here, key=lambda d: d.driver == stored.driver, default=None)

@@ -1,0 +1,75 @@
+"""Why there is nothing: no candidate of a program, or no variant that ran, in the user's words."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from constraints.relations.relations import System
+from constraints.solve.explain import clash
+from constraints.solve.solver import Answer, Solver
+from explore.bounds.program_work import least_bytes
+from explore.results.records import STAGES, Failed, Record, latest
+from explore.results.units import show_bytes
+from explore.space.derive_form import Derived, Inapplicable, laddered
+from ir.core.nodes import Program
+
+SECONDS = 3.0  # to find out what clashes
+MOST = 3  # reasons that are told
+
+
+def no_candidate(
+    program: Program, max_memory: int | None, results: Sequence[Derived | Inapplicable]
+) -> str:
+    """Nothing that was derived has a point."""
+    if max_memory is not None and max_memory < (least := least_bytes(program)):
+        return (
+            f"no variant needs only {show_bytes(max_memory)} of memory: the program's inputs and "
+            f"output alone are {show_bytes(least)}"
+        )
+    return f"no variant satisfies the constraints: {'; '.join(_why(results))}"
+
+
+def _why(results: Sequence[Derived | Inapplicable]) -> list[str]:
+    """What clashes in the first form of each family, the plainest; or, where nothing could be
+    derived, why."""
+    lowered = {r.family: r for r in reversed(results) if isinstance(r, Derived)}
+    refused = {r.family: r.reason for r in reversed(results) if isinstance(r, Inapplicable)}
+    families = [f for f in dict.fromkeys(r.family for r in results) if f in (lowered or refused)]
+    told = {f: _clash(lowered[f].system) if lowered else refused[f] for f in families[:MOST]}
+    if len(set(told.values())) == 1:
+        return list(told.values())[:1]
+    return [f"{family}: {reason}" for family, reason in told.items()]
+
+
+def _clash(system: System) -> str:
+    for asked in (system, laddered(system)):
+        verdict = Solver(asked, SECONDS).feasible()
+        if verdict.answer is Answer.NO:
+            return clash(verdict.core, system.parameters)
+    return "no sizes were found that satisfy them all"
+
+
+def none_ran(records: Sequence[Record]) -> list[str]:
+    """That all failed: at each stage how many, and the commonest reasons."""
+    return ["no variant ran to the end", *_failures(records)]
+
+
+def _failures(records: Sequence[Record]) -> Iterator[str]:
+    failed = [r.outcome for r in latest(records) if isinstance(r.outcome, Failed)]
+    for stage in STAGES:
+        here = [f.reason for f in failed if f.stage == stage]
+        if here:
+            yield f"{len(here)} failed at {stage}"
+            yield from _commonest(here)
+
+
+def _commonest(reasons: Sequence[str]) -> Iterator[str]:
+    """Those that differ in numbers alone are one, told by its first."""
+    alike = defaultdict[str, list[str]](list)
+    for reason in reasons:
+        alike[re.sub(r"[\d.]+(e[+-]?\d+)?", "0", reason)].append(reason)
+    ranked = sorted(alike.values(), key=len, reverse=True)
+    for several in ranked[:MOST]:
+        yield f"  {len(several)} {'×' if len(set(several)) == 1 else 'like'} {several[0]}"
+    if left := sum(map(len, ranked[MOST:])):
+        yield f"  {left} for other reasons"

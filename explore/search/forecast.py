@@ -1,0 +1,64 @@
+"""What candidates may take: a candidate takes what its kernels take, and many share kernels.
+
+Kernels that were timed take what they took. Of the others a model tells by how much a rough
+estimate of their time errs, so that few measurements say a lot already.
+"""
+
+# key: i candidate, k kernel
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explore.search.cost_model import Model
+from explore.search.kernel_rows import Floats, Known
+
+STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Of each candidate: the log of its time, how sure that is, and the chance that it runs."""
+
+    mean: Floats
+    spread: Floats
+    chance: Floats
+
+
+def outlook(
+    known: Known, taken: Mapping[int, Sequence[float]], failed: Iterable[int], seed: int
+) -> Outlook:
+    """From the times of the kernels of candidates that ran, and from those that did not."""
+    times = defaultdict[int, list[float]](list)
+    for i, each in taken.items():
+        for k, time in zip(known.parts(i), each, strict=True):
+            times[int(k)].append(time)
+    ran = sorted(times)
+    logs = np.array([coarse_log(float(np.median(times[k]))) for k in ran])
+    estimate = trust(known.estimate[ran], logs) * known.estimate
+    bad = sorted({int(k) for i in failed for k in known.parts(i)} - set(ran))
+    model = Model.fit(known.kernels, [*ran, *bad], ran, logs - estimate[ran], seed)
+    error, spread, chance = model.predict(known.kernels)
+    mean = error + estimate
+    mean[ran], spread[ran], chance[ran] = logs, STEP, 1.0
+    total = known.total(mean)
+    unsure = np.square(np.exp(mean) * spread)[known.made_of]
+    return Outlook(
+        total,
+        np.sqrt(np.add.reduceat(unsure, known.first)) / np.exp(total),
+        np.minimum.reduceat(chance[known.made_of], known.first),
+    )
+
+
+def trust(estimate: Floats, logs: Floats) -> float:
+    """How much of the differences between estimates the times bear out: from none to all."""
+    apart = estimate - estimate.mean()
+    size = float(apart @ apart)
+    return min(1.0, max(0.0, float(apart @ logs) / size)) if size else 0.0
+
+
+def coarse_log(time: float) -> float:
+    return STEP * round(math.log(max(time, 1e-300)) / STEP)

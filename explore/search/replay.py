@@ -1,0 +1,80 @@
+"""A stored run as an oracle: search strategies compared without a device."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explore.results.records import Record, kernels_of, latest
+from explore.search.forecast import outlook
+from explore.search.kernel_rows import Floats
+from explore.search.search import Search, Strategy, run
+from explore.search.search_rounds import search_over
+from explore.search.variant_rows import known
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The candidates of a run with the times they had; a failure has none."""
+
+    records: tuple[Record, ...]
+
+    @staticmethod
+    def of(records: Sequence[Record]) -> "Replay":
+        return Replay(tuple(r for r in latest(records) if r.variant.derivation))
+
+    def search(self, strategy: Strategy, seed: int, budget: int) -> Search:
+        """As a run of that many variants would search."""
+        variants = [record.variant for record in self.records]
+        return search_over(variants, self._memory(), strategy, seed, budget)
+
+    def best_so_far(self, strategy: Strategy, seed: int, budget: int) -> list[float]:
+        """The best time after 1, 2, ... evaluations; infinite while nothing has run."""
+        trace = run(self.search(strategy, seed, budget), self._time, budget, self._each)
+        times = [math.inf if time is None else time for _, time in trace]
+        return [float(t) for t in np.minimum.accumulate(times)] if times else []
+
+    def _time(self, i: int) -> float | None:
+        return self.records[i].time_ns
+
+    def _each(self, i: int) -> Sequence[float]:
+        return kernels_of(self.records[i].outcome)
+
+    def rank_correlation(self, learned: int, seed: int) -> float:
+        """Spearman's, of what the model predicts for variants that it has not seen with their
+        times, after it has learned from so many random others."""
+        ran = [r for r in self.records if r.time_ns is not None]
+        order = np.random.default_rng(seed).permutation(len(ran))
+        logs = np.log([r.time_ns or math.nan for r in ran])
+        variants = [r.variant for r in ran]
+        table = known(variants)
+        seen, held = order[:learned], order[learned:]
+        taken = {
+            int(i): kernels_of(ran[i].outcome) or table.shared(i, math.exp(logs[i])) for i in seen
+        }
+        predicted = outlook(table, taken, (), seed).mean[held]
+        return float(np.corrcoef(_ranks(predicted), _ranks(logs[held]))[0, 1])
+
+    def _memory(self) -> list[float]:
+        """What never came to have a plan counts as the most."""
+        known = [r.memory_bytes for r in self.records if r.memory_bytes is not None]
+        most = max(known, default=0)
+        return [float(most if r.memory_bytes is None else r.memory_bytes) for r in self.records]
+
+
+def _ranks(values: Floats) -> Floats:
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
+
+
+def compare(
+    replay: Replay, seeds: Sequence[int], budget: int
+) -> dict[Strategy, list[tuple[float, float]]]:
+    """For each strategy and seed: the best after `budget`, over the best of the run; and where."""
+    strategies: tuple[Strategy, ...] = ("guided", "random")
+    optimum = min((r.time_ns for r in replay.records if r.time_ns is not None), default=math.inf)
+    found: dict[Strategy, list[tuple[float, float]]] = {}
+    for strategy in strategies:
+        curves = [replay.best_so_far(strategy, seed, budget) for seed in seeds]
+        found[strategy] = [(c[-1] / optimum, float(c.index(c[-1]) + 1)) for c in curves if c]
+    return found

@@ -1,0 +1,237 @@
+"""In which order to evaluate candidates: a few strata first, then where a learned model sees
+promise, and the other strata on the way.
+
+A round is chosen from the outcomes of the rounds that lie more than `lag` before it, in whatever
+order those arrived: for one seed and the same times the order is the same however many workers
+there are, and while one round is measured the next can be built. To resume, go through the rounds
+again and tell what is stored instead of measuring it.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explore.search.cost_model import expected_improvement
+from explore.search.forecast import coarse_log, outlook
+from explore.search.kernel_rows import Floats, Known
+
+Strategy = Literal["guided", "random"]
+NEAR = 12  # of the fastest, so many are looked around
+AT_ONCE = 6  # in one round
+_GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
+FEW = 4  # of a form, in one round, while fewer of it are known
+_HOPE = 2.0  # standard deviations
+_BLUR = math.log(2.0)  # estimates closer than this say nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How a guided round is divided: the overall best, the front, and what nobody has looked at."""
+
+    best: float = 0.5
+    front: float = 0.3
+    explore: float = 0.2
+
+
+Grow = Callable[[Sequence[int], Sequence[int]], Known]  # near some, and like the good ones
+
+
+class Search:
+    """Hands out candidates `0 .. n-1` in rounds, each once. Guided by what is known, it asks `grow`
+    for more that are near the best: they get the next numbers."""
+
+    def __init__(
+        self,
+        known: Known,
+        strata: Sequence[tuple[Hashable, ...]],
+        *,
+        strategy: Strategy = "guided",
+        seed: int = 0,
+        first: int = 16,
+        spread: int = 64,
+        batch: int = 16,
+        lag: int = 1,
+        shares: Shares | None = None,
+        grow: Grow | None = None,
+    ) -> None:
+        self._table = known
+        self._strategy, self._batch, self._lag = strategy, batch, lag
+        self._shares = shares or Shares()
+        self._random = np.random.default_rng(seed)
+        self._order = stratified(strata, known.total(known.estimate), self._random)
+        if strategy == "random":
+            self._order = [int(i) for i in self._random.permutation(len(known))]
+        self._first = min(first, len(known))
+        self._spread = self._order[:spread]  # to be seen, sooner or later
+        self._rounds: list[list[int]] = []
+        self._taken: set[int] = set()
+        self._times: dict[int, float | None] = {}
+        self._kernels: dict[int, Sequence[float]] = {}  # the kernels of those that ran
+        self._grow = grow
+        self._looked: set[int] = set()  # around these
+
+    @property
+    def left(self) -> int:
+        """Candidates not yet handed out."""
+        return len(self._table) - len(self._taken)
+
+    def tell(self, candidate: int, time: float | None, each: Sequence[float] = ()) -> None:
+        """A measured time (any unit), and of each kernel where that is known; None for a
+        failure."""
+        self._times[candidate] = time
+        if time is not None:
+            self._kernels[candidate] = each or self._table.shared(candidate, time)
+
+    def next_round(self) -> list[int] | None:
+        """The next candidates; None while outcomes they depend on are missing; [] at the end."""
+        if self._strategy == "random" or len(self._taken) < self._first:
+            chosen = self._from_order(self._batch)
+        elif (known := self._known()) is None:
+            return None
+        else:
+            chosen = self._guided(known)
+        self._rounds.append(chosen)
+        self._taken.update(chosen)
+        return chosen
+
+    def _known(self) -> list[int] | None:
+        """What may be learned from, in a fixed order; None if some of it is not in yet."""
+        settled = self._rounds[: max(0, len(self._rounds) - self._lag)]
+        if any(i not in self._times for chosen in settled for i in chosen):
+            return None
+        recent = {i for chosen in self._rounds[len(settled) :] for i in chosen}
+        return sorted(i for i in self._times if i not in recent)
+
+    def _from_order(self, count: int) -> list[int]:
+        added = range(len(self._order), len(self._table))
+        fresh = [i for i in (*self._order, *added) if i not in self._taken]
+        return fresh[:count]
+
+    def _guided(self, known: list[int]) -> list[int]:
+        """Bigger rounds as more is known, so that the model is fitted rarely."""
+        count = max(self._batch, len(known) // 12)
+        good = [i for i in known if self._times[i] is not None]
+        self._look_around(good)
+        fresh = np.array(sorted(set(range(len(self._table))) - self._taken), dtype=np.intp)
+        if len(good) < 8 or len(fresh) <= count:
+            return self._from_order(count)
+        logs = np.array([coarse_log(self._times[i] or math.inf) for i in good])
+        failed = [i for i in known if self._times[i] is None]
+        seed, memory = int(self._random.integers(2**31)), self._table.memory
+        seen = outlook(self._table, {i: self._kernels[i] for i in good}, failed, seed)
+        mean, spread, success = seen.mean[fresh], seen.spread[fresh], seen.chance[fresh]
+        best = np.full(len(fresh), logs.min())
+        here = front_at(memory[fresh], memory[good], logs)
+        chosen = self._unseen(round(self._shares.explore * count))
+        wishes = (
+            (self._shares.best, success * expected_improvement(best, mean, spread)),
+            (self._shares.front, success * expected_improvement(here, mean, spread)),
+            (1.0, np.log(success) + _HOPE * spread - mean),  # what may be quick for all we know
+        )
+        kinds = self._table.kinds()
+        room = _Room(Counter(kinds[i] for i in known))
+        for i in chosen:
+            room.take(kinds[i])
+        for share, score in wishes:
+            wanted = min(count - len(chosen), max(1, round(share * count)))
+            chosen += _top(fresh, score, chosen, wanted, lambda i: room.take(kinds[i]))
+        return chosen
+
+    def _unseen(self, count: int) -> list[int]:
+        """What stands for strata that have not had their turn."""
+        return [i for i in self._spread if i not in self._taken][:count]
+
+    def _look_around(self, good: list[int]) -> None:
+        """Adds candidates near the fastest, and near those on the front."""
+        if self._grow is None:
+            return
+        ranked = sorted(good, key=lambda i: (self._times[i], i))
+        lean = np.minimum.accumulate([self._table.memory[i] for i in ranked]) if ranked else ()
+        on_front = [
+            i for n, i in enumerate(ranked) if n == 0 or self._table.memory[i] < lean[n - 1]
+        ]
+        parents = [i for i in dict.fromkeys([*ranked[:NEAR], *on_front]) if i not in self._looked]
+        parents = parents[:AT_ONCE]
+        self._looked.update(parents)
+        logs = [coarse_log(self._times[i] or math.inf) for i in ranked]
+        worth = [i for i, log in zip(ranked, logs, strict=True) if log <= logs[0] + _GOOD]
+        self._table = self._table.followed_by(self._grow(parents, worth))
+
+
+def stratified(
+    strata: Sequence[tuple[Hashable, ...]], estimate: Floats, random: np.random.Generator
+) -> list[int]:
+    """Every stratum in turn, within it every finer one, and in the finest each member; those first
+    that are likely to be quick, as far as the estimates tell."""
+    blurred = estimate + _BLUR * random.standard_normal(len(strata))
+    return _in_turns([int(i) for i in np.argsort(blurred, kind="stable")], strata, 0)
+
+
+def _in_turns(members: list[int], strata: Sequence[tuple[Hashable, ...]], depth: int) -> list[int]:
+    groups: dict[tuple[Hashable, ...], list[int]] = {}
+    for i in members:
+        groups.setdefault(strata[i][depth : depth + 1], []).append(i)
+    if () in groups:
+        return members
+    ordered = [_in_turns(group, strata, depth + 1) for group in groups.values()]
+    longest = max(map(len, ordered), default=0)
+    return [group[k] for k in range(longest) for group in ordered if k < len(group)]
+
+
+def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:
+    """The best log time known within each of the wanted amounts of memory.
+
+    Below the least amount known there is none: the worst one known stands in for it.
+    """
+    order = np.argsort(memory, kind="stable")
+    best = np.minimum.accumulate(logs[order])
+    at = np.searchsorted(memory[order], wanted, side="right") - 1
+    return np.where(at >= 0, best[np.maximum(at, 0)], logs.max())
+
+
+def run(
+    search: Search,
+    evaluate: Callable[[int], float | None],
+    budget: int,
+    each: Callable[[int], Sequence[float]] = lambda i: (),
+) -> list[tuple[int, float | None]]:
+    """Evaluates one by one, and each kernel where that is known, up to `budget`: what tests and
+    replays do."""
+    trace: list[tuple[int, float | None]] = []
+    while len(trace) < budget and (chosen := search.next_round()):
+        for i in chosen[: budget - len(trace)]:
+            trace.append((i, evaluate(i)))
+            search.tell(*trace[-1], each(i))
+    return trace
+
+
+class _Room:
+    """How many more of a form a round takes: what is little known may turn out slow, however good
+    it looks."""
+
+    def __init__(self, known: Counter[bytes]) -> None:
+        self._known, self._taken = known, Counter[bytes]()
+
+    def take(self, kind: bytes) -> bool:
+        """Whether there was room for one."""
+        free = self._known[kind] >= FEW or self._taken[kind] < FEW
+        self._taken[kind] += free
+        return free
+
+
+def _top(
+    fresh: NDArray[np.intp],
+    score: Floats,
+    chosen: list[int],
+    count: int,
+    admit: Callable[[int], bool],
+) -> list[int]:
+    """The best by a score that are not chosen yet, as far as they are admitted."""
+    ranked = map(int, fresh[np.argsort(-score, kind="stable")])
+    return list(islice((i for i in ranked if i not in chosen and admit(i)), count))

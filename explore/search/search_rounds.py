@@ -1,0 +1,41 @@
+"""The search over a run's candidates: which strata it sees first, and how long its rounds are."""
+
+from collections.abc import Callable, Sequence
+
+from explore.results.records import Variant
+from explore.search.kernel_rows import Known
+from explore.search.search import Search, Strategy
+from explore.search.variant_rows import known, strata
+
+Near = Callable[[Sequence[int], Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
+
+
+def search_over(
+    variants: Sequence[Variant],
+    memory: Sequence[float],
+    strategy: Strategy,
+    seed: int,
+    budget: int,
+    near: Near | None = None,
+) -> Search:
+    """A few strata come first; then rounds are guided, and the strata of at most a quarter of the
+    budget have their turns in them. `near` gives further variants, and their memory, that are close
+    to those of some numbers, and others of forms like those of good ones."""
+
+    def grow(parents: Sequence[int], good: Sequence[int]) -> Known:
+        assert near is not None
+        more, theirs = near(parents, good)
+        return known(more, theirs)
+
+    places = strata(variants, memory)
+    families_and_levels = len({place[:2] for place in places})
+    return Search(
+        known(variants, memory),
+        places,
+        strategy=strategy,
+        grow=None if near is None else grow,
+        seed=seed,
+        first=max(16, min(32, budget // 16)),
+        spread=max(families_and_levels, 16, min(128, budget // 4)),
+        batch=max(8, min(32, budget // 12)),
+    )

@@ -1,0 +1,51 @@
+"""Variants as rows of numbers, for what learns from them; strata, for what must see all kinds."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from explore.results.records import Features, Variant
+from explore.search.kernel_rows import Floats, Known, absent
+from explore.space.rough_cost import ESTIMATE
+
+LEAST = 2.0**-10  # added to a feature, so that none has a logarithm of 0
+
+
+def known(variants: Sequence[Variant], memory: Sequence[float] | None = None) -> Known:
+    """Their kernels, how long each may take, and their memory."""
+    found = [_row(variant, kernel) for variant in variants for kernel in variant.features]
+    names = sorted({name for row in found for name in row})
+    columns = [(name, absent(name)) for name in names]
+    values = [[row.get(name, none) for name, none in columns] for row in found]
+    times = [dict(kernel).get(ESTIMATE, 1.0) for v in variants for kernel in v.features]
+    counts = [len(variant.features) for variant in variants]
+    rows = np.array(values, dtype=np.float64).reshape(len(found), len(names))
+    return Known.of(names, _tame(rows), memory, np.log(np.array(times)), counts)
+
+
+def strata(
+    variants: Sequence[Variant], memory: Sequence[float], levels: int = 4
+) -> list[tuple[str, int, str]]:
+    """Family, level of memory and form; the levels are equally wide in log memory."""
+    logs = np.log2(np.maximum(np.asarray(memory, dtype=np.float64), 1.0))
+    if not len(logs):
+        return []
+    edges = np.linspace(logs.min(), logs.max(), levels + 1)[1:-1]
+    found = zip(variants, np.searchsorted(edges, logs), strict=True)
+    return [(v.family, int(level), v.form) for v, level in found]
+
+
+def _row(variant: Variant, kernel: Features) -> dict[str, float]:
+    """Features in log2 (the trees draw their thresholds evenly), words and the family as 1."""
+    return {
+        f"family={variant.family}": 1.0,
+        **{f"stored={view}": 1.0 for view in variant.stored},
+        **{f"form={word}": 1.0 for word in variant.form.split()},
+        **{name: math.log2(LEAST + value) for name, value in kernel},
+    }
+
+
+def _tame(values: Floats) -> Floats:
+    """Trees take any scale, but not infinities nor what overflows their 32-bit floats."""
+    return np.clip(np.nan_to_num(values, nan=-1.0), -1e30, 1e30)

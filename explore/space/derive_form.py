@@ -1,0 +1,299 @@
+"""Candidates: a family in a form, with parameter values that the constraints allow.
+
+The constraints say what is legal, which is far more than is worth trying: a parameter that need not
+divide anything is taken from a ladder of sizes, and where there are many parameters each form looks
+at some rungs of it only. All points of a form on its rungs are counted, and a seeded sample of them
+is drawn without listing them.
+"""
+
+# key: p parameter
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from math import prod
+from random import Random
+
+from constraints.count.points import Point, Space
+from constraints.count.points import space as enumerated
+from constraints.devices import Profile
+from constraints.infer.infer import infer
+from constraints.quantities.quantities import Quantities, quantities
+from constraints.relations.relations import AtMost, Constraint, Divides, OneOf, System
+from explore.results.records import WORD, Step, Variant, variant_id
+from explore.space.forms_to_derive import LEAST, Derive
+from explore.space.kernel_features import Seen, code_at, features_at, memory_at
+from explore.space.search_domain import narrowed, narrows
+from ir.core.nodes import Expr, Program
+from ir.core.size import Size, bind, named
+from ir.core.terms import once, subterms
+from ir.errors import Unsupported
+from ir.text.show import show
+from rewrites.catalogue.forms import Lowering, forms, lower
+from rewrites.nest.dimensions import Refused
+
+LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
+COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
+SELDOM = 8  # of the points of a form that takes long to compile, one in so many
+STORES = frozenset(
+    {"padded", "planes", "room", "im2win", "mec", "im2col", "split", "relaid"}
+)  # words that store
+_NODES = 40  # a term of more is not shown in a derivation
+_TERM = 240  # characters of a term shown in a derivation
+_EDGES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A form lowered, with its derivation and sampled points: the candidates it stands for."""
+
+    family: str
+    form: str
+    program: Program
+    steps: tuple[Step, ...]
+    rounding: float  # machine epsilons that the derivation may lose
+    count: int  # of points on the ladder
+    variants: tuple[Variant, ...]  # without plan
+    memory: tuple[int, ...]
+    system: System  # what further points must satisfy
+    known: Quantities
+    block: Size | None  # the results of a work-group
+    profile: Profile
+    outside: int | None = None  # points that it has without the domain, if that narrows it
+
+
+@dataclass(frozen=True, slots=True)
+class Inapplicable:
+    """The family does not lower this program in this form, and why."""
+
+    family: str
+    form: str
+    reason: str
+
+
+def derive(task: Derive) -> Derived | Inapplicable:
+    """The form lowered and its points drawn."""
+    try:
+        lowering, outside = _within(task, lowered(_kept(task.program), task.family, task.form))
+        random = _random(task.seed, lowering)
+        system, space = worth_trying(lowering, task.profile, random, task.max_memory)
+    except (Refused, Unsupported) as refused:
+        return Inapplicable(task.family, task.form, str(refused))
+    drawn = space.sample(task.points, random)
+    known = quantities(lowering.program)
+    sample = afforded(drawn, known, task.profile)
+    block = prod(lowering.block, start=1) if lowering.block else None
+    seen: Seen = {}
+    variants = tuple(
+        variant_at(task.family, task.form, block, p, known, task.profile, seen) for p in sample
+    )
+    return Derived(
+        task.family,
+        task.form,
+        lowering.program,
+        steps(lowering),
+        lowering.derivation.rounding,
+        space.count,
+        variants,
+        tuple(memory_at(known, point) for point in sample),
+        system,
+        known,
+        block,
+        task.profile,
+        outside,
+    )
+
+
+@lru_cache(maxsize=4)
+def _kept(program: Program) -> Program:
+    """The first of equal programs: what is known of its terms serves every form."""
+    return program
+
+
+def _within(task: Derive, lowering: Lowering) -> tuple[Lowering, int | None]:
+    """The lowering in the domain asked for, and how many points it has without."""
+    if not narrows(lowering, task.domain):
+        return lowering, None
+    near = narrowed(lowering, task.program, task.domain)
+    random = _random(task.seed, lowering)
+    return near, worth_trying(lowering, task.profile, random, task.max_memory)[1].count
+
+
+def _random(seed: int, lowering: Lowering) -> Random:
+    return Random(f"{seed} {lowering.family} {lowering.form}")
+
+
+def lowered(program: Program, family: str, name: str) -> Lowering:
+    """The program in the form of that name."""
+    form = next(f for f in forms(program, family) if f.name == name)
+    return lower(program, family, form)
+
+
+def points(
+    lowering: Lowering, profile: Profile, count: int, seed: int, max_memory: int | None = None
+) -> tuple[Space, list[Point]]:
+    """All legal points on the ladder that are worth trying, and a sample of them."""
+    random = _random(seed, lowering)
+    _, space = worth_trying(lowering, profile, random, max_memory)
+    return space, space.sample(count, random)
+
+
+def worth_trying(
+    lowering: Lowering, profile: Profile, random: Random, max_memory: int | None = None
+) -> tuple[System, Space]:
+    """The constraints of a form with what makes a point worth trying, and all points on the ladder.
+    Where there are none: those that do not keep the device busy, then those that take long to
+    compile."""
+    quick = constraints(lowering, replace(profile, code=profile.quick_code), max_memory)
+    free = _off_divisors(quick)
+    rungs = {p: _rungs(random, len(free)) for p in free}
+    wanted = tuple(busy(lowering, profile))
+    found = _where_busy(quick, wanted, rungs)
+    if not found[1].count and profile.quick_code < profile.code:
+        found = _where_busy(constraints(lowering, profile, max_memory), wanted, rungs)
+    return found
+
+
+def _where_busy(
+    system: System, wanted: Sequence[tuple[Constraint, ...]], rungs: Mapping[str, tuple[int, ...]]
+) -> tuple[System, Space]:
+    """What satisfies the first of the wishes too that leaves something, or none of them."""
+    for wish in wanted:
+        more = replace(system, constraints=(*system.constraints, *wish))
+        space = _on_rungs(more, rungs)
+        if space.count:
+            return more, space
+    return system, _on_rungs(system, rungs)
+
+
+def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
+    """On rungs where there are points, else on the whole ladder, or what can be counted of it."""
+    try:
+        space = enumerated(on_ladder(system, rungs), most_edges=_EDGES)
+        if not space.count:
+            space = enumerated(on_ladder(system, dict.fromkeys(rungs, LADDER)), most_edges=_EDGES)
+    except Unsupported:
+        space = enumerated(on_ladder(system, dict.fromkeys(rungs, COARSE)), most_edges=_EDGES)
+    return space
+
+
+def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[Point]:
+    """All points, or some, where each takes seconds to compile."""
+    long = [p for p in sample if code_at(known, p) > profile.quick_code]
+    return sample[: max(LEAST, len(sample) // SELDOM)] if long else sample
+
+
+def busy(lowering: Lowering, profile: Profile) -> Iterator[tuple[Constraint, ...]]:
+    """Results enough to keep a device's arithmetic busy, and no more than its registers hold. Where
+    nothing else hides a latency, in vectors that fill a register, or else half of one."""
+    if lowering.kept is None:
+        return
+    (least, most), results = profile.results, lowering.kept.results
+    why, origin = f"{least} to {most} results keep {profile.name} busy", "what is worth trying"
+    for part in (1, 2) if least > 1 else (profile.vector,):
+        filled = AtMost(profile.vector, part * lowering.kept.vector)
+        asked = (AtMost(least, results), AtMost(results, most), filled)
+        yield tuple(Constraint(relation, why, origin) for relation in asked)
+
+
+def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
+    """All of a few parameters, some of many: counting takes time by their product."""
+    some = len(LADDER) if parameters < 5 else 9
+    return tuple(sorted(random.sample(LADDER, some)))
+
+
+def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
+    """What a form demands on a device: its types, its limits, and what the family asks."""
+    return infer(lowering.program, profile, asked(lowering, profile), max_memory)
+
+
+def asked(lowering: Lowering, profile: Profile) -> list[Constraint]:
+    """What a family asks beyond what is legal: what makes a variant worth having."""
+    origin = f"family {lowering.family}"
+    needed = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
+    tried = [
+        Constraint(OneOf(named(c.parameter), c.values), c.why, origin) for c in lowering.choices
+    ]
+    return [*needed, *tried, *_together(lowering, profile)]
+
+
+def _together(lowering: Lowering, profile: Profile) -> Iterator[Constraint]:
+    """Zhang et al. (PPoPP 2021): x y z ≤ S_b and S_b ≤ S_sm / 2, where two groups share a core."""
+    if lowering.at_once == 1 or lowering.block is None:
+        return
+    most = profile.local_bytes // lowering.at_once
+    share = f"{most} B: {lowering.at_once} groups share the local memory of a core"
+    sums = AtMost(WORD * prod(lowering.block, start=1), most)
+    yield Constraint(sums, f"the results of a block in {share}", f"family {lowering.family}")
+    for kernel in quantities(lowering.program).kernels:
+        for a in kernel.local_bytes:
+            yield Constraint(AtMost(a.size, most), f"local memory {share}", a.origin)
+
+
+def laddered(system: System) -> System:
+    """The parameters that need not divide a number, on the whole ladder."""
+    return on_ladder(system, dict.fromkeys(_off_divisors(system), LADDER))
+
+
+def on_ladder(system: System, rungs: Mapping[str, tuple[int, ...]]) -> System:
+    """Parameters restricted to rungs."""
+    steps = tuple(
+        Constraint(OneOf(named(p), values), f"{p} is one of the sizes tried", "the ladder")
+        for p, values in rungs.items()
+    )
+    return replace(system, constraints=(*system.constraints, *steps))
+
+
+def _off_divisors(system: System) -> list[str]:
+    """The parameters with no list of values and no number to divide."""
+    bare: dict[Size, str] = {named(p): p for p in system.parameters}
+    relations = [c.relation for c in system.constraints]
+    listed = {bare.get(r.a) for r in relations if isinstance(r, OneOf)}
+    dividing = {
+        bare.get(r.m)
+        for r in relations
+        if isinstance(r, Divides) and isinstance(r.n, int) and r.n > 0
+    }
+    return [p for p in system.parameters if p not in dividing | listed]
+
+
+def variant_at(
+    family: str,
+    form: str,
+    block: Size | None,
+    point: Mapping[str, int],
+    known: Quantities,
+    profile: Profile,
+    seen: Seen,
+) -> Variant:
+    """A point of a form, with what is known of it before it is built."""
+    parameters = tuple(sorted(point.items()))
+    words = form.split()
+    results = None if block is None else bind(block, point)
+    return Variant(
+        id=variant_id(family, parameters, words),
+        family=family,
+        parameters=parameters,
+        stored=tuple(word for word in (family, *words) if word in STORES),
+        form=form,
+        block=results if isinstance(results, int) else None,
+        features=features_at(known, point, profile, seen),
+    )
+
+
+def steps(lowering: Lowering) -> tuple[Step, ...]:
+    """The derivation in words: each law, where, and the term that then stands there."""
+    return tuple(
+        Step(s.rule.law, ".".join(map(str, s.place)) or "top", _brief(s.term))
+        for s in lowering.derivation.steps
+    )
+
+
+@once
+def _brief(term: Expr) -> str:
+    """A term of a moderate size, on one line."""
+    if next(islice(subterms(term), _NODES, None), None) is not None:
+        return "…"
+    line = " ".join(show(term).split())
+    return line if len(line) <= _TERM else f"{line[: _TERM - 1]}…"

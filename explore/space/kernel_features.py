@@ -1,0 +1,107 @@
+"""What is known of a candidate's kernels before they are built: what the search's cost model learns
+from.
+
+All of it follows from sizes that every lowered program has, whatever its family: nothing is left
+out for some. What does not matter on a device, such as how many groups share a unit of a CPU, is
+one number for all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from constraints.devices import Profile
+from constraints.quantities.quantities import KernelQuantities, Quantities, peak_at
+from constraints.quantities.work import Groups, total_at
+from constraints.relations.relations import value_at
+from explore.results.records import Features
+from explore.space.occupancy import Use, use_at
+from explore.space.rough_cost import ESTIMATE, estimate
+from ir.core.size import Size
+
+
+def memory_at(known: Quantities, point: Mapping[str, int]) -> int:
+    """Peak bytes of global memory."""
+    return peak_at(known.memory_bytes, point)
+
+
+def code_at(known: Quantities, point: Mapping[str, int]) -> int:
+    """Operations of the longest kernel, once unrolled."""
+    return max(peak_at((k.code,), point) for k in known.kernels)
+
+
+Seen = dict[tuple[int, ...], Features]  # by a kernel's number and the parameters it depends on
+
+
+def features_at(
+    known: Quantities, point: Mapping[str, int], device: Profile, seen: Seen
+) -> tuple[Features, ...]:
+    """Of each kernel that runs; `seen` keeps those of other points."""
+    found = []
+    for number, k in enumerate(known.kernels):
+        if not k.prepack:
+            place = (number, *(point[p] for p in k.parameters))
+            if place not in seen:
+                seen[place] = tuple(sorted(kernel_at(k, point, device).items()))
+            found.append(seen[place])
+    return tuple(found)
+
+
+def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> dict[str, float]:
+    """Of one kernel, and those of the parameters that it depends on."""
+    features = {
+        "code": float(value_at(k.code.size, point)),
+        **done_at(k, point).features(),
+        **filled(use_at(k, point, device), device),
+    }
+    own = {f"parameter {p}": float(n) for p, n in point.items() if p in k.parameters}
+    return features | own | {ESTIMATE: estimate(features, device)}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is done in all, as `constraints.work` counts it."""
+
+    operations: int
+    instructions: int
+    words: int
+    loads: int
+    moved: int
+    staged: int
+
+    def features(self) -> dict[str, float]:
+        return {
+            "operations": float(self.operations),
+            "instructions": float(self.instructions),
+            "vector width": self.operations / max(1, self.instructions),
+            "words": float(self.words),
+            "loads": float(self.loads),
+            "bytes moved": float(self.moved),
+            "staged": float(self.staged),
+            "intensity": self.operations / max(1, self.moved),
+            "reuse of words": self.operations / max(1, self.words),
+            "reuse of loads": self.instructions / max(1, self.loads),
+        }
+
+
+def done_at(k: KernelQuantities, point: Mapping[str, int]) -> Done:
+    """Of one kernel at a point."""
+    known, w = dict[Size | Groups, int](), k.work
+    totals = (w.operations, w.instructions, w.words, w.loads, w.moved, w.staged)
+    return Done(*(total_at(total, point, known) for total in totals))
+
+
+def filled(use: Use, device: Profile) -> dict[str, float]:
+    """How a kernel's work-groups fill a device."""
+    rounds = use.groups / (device.cores * use.resident)
+    return {
+        "group items": float(use.items),
+        "groups": float(use.groups),
+        "threads": float(use.items * use.groups),
+        "local bytes": float(use.local_bytes),
+        "private bytes": float(use.private_bytes),
+        "resident groups": float(use.resident),
+        "occupancy": min(1.0, use.resident * use.items / device.resident_items),
+        "rounds": rounds,
+        "tail": rounds / ceil(rounds),
+    }

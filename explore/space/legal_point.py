@@ -1,0 +1,67 @@
+"""A point of a parametric program: the values that one wants, and legal ones for the rest."""
+
+# key: p parameter
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from constraints.count.points import space
+from constraints.devices import Profile
+from constraints.infer.infer import infer
+from constraints.relations.relations import Constraint, Equal, System
+from constraints.solve.explain import explain
+from constraints.solve.solver import Solver
+from explore.space.derive_form import constraints, laddered
+from explore.space.lowering import bound, lowering
+from ir.core.nodes import Program
+from ir.core.size import named
+from ir.errors import Unsupported, UserError
+
+Values = dict[str, int]
+
+
+def lowered_at(
+    program: Program, family: str, form: str | None, given: Mapping[str, int], profile: Profile
+) -> tuple[Program, Values]:
+    """The program lowered by a family, with the values of its parameters."""
+    low = lowering(program, family, form)
+    values = settled(constraints(low, profile), given, family)
+    return bound(low.program, values), values
+
+
+def closed(program: Program, profile: Profile) -> tuple[Program, Values]:
+    """A lowered program whose open sizes have legal values."""
+    values = settled(infer(program, profile), {}, program.name) if program.free else {}
+    return bound(program, values), values
+
+
+def settled(system: System, given: Mapping[str, int], of: str) -> Values:
+    """A legal point where these parameters have these values; an error says why there is none."""
+    for p in given:
+        if p not in system.parameters:
+            known = ", ".join(system.parameters) or "none"
+            raise UserError(f"{of} has no parameter `{p}`, its parameters are {known}")
+    fixed = [Constraint(Equal(named(p), v), "you set it", "--set") for p, v in given.items()]
+    whole = replace(system, constraints=(*system.constraints, *fixed))
+    if len(given) < len(system.parameters):
+        return _drawn(laddered(whole)) or _found(whole)
+    return _found(whole)
+
+
+def _drawn(system: System) -> Values | None:
+    """One of all points, the same each time."""
+    try:
+        points = space(system)
+    except Unsupported:  # too many to be counted
+        return None
+    return points.sample(1)[0] if points.count else None
+
+
+def _found(system: System) -> Values:
+    """A point that the solver knows, or its reason why there is none."""
+    verdict = Solver(system).feasible()
+    if verdict.point is not None:
+        return verdict.point
+    if verdict.core:
+        raise UserError(explain(verdict.core, system.parameters))
+    raise Unsupported("no legal values were found in time; expected more of them with --set")

@@ -1,0 +1,51 @@
+"""Points near a good one: a parameter a step or two further, two in opposite directions, or the
+same parameters in another form of the family."""
+
+# key: p q parameters
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
+
+from constraints.count.points import Point
+from constraints.relations.relations import System, holds
+
+STEPS = (-2, -1, 1, 2)
+Ladders = Mapping[str, Sequence[int]]  # the values to step along, sorted, by parameter
+
+
+def ladders(points: Iterable[Mapping[str, int]], known: Ladders | None = None) -> Ladders:
+    """The values that parameters take in some points, and those that are known."""
+    seen = defaultdict[str, set[int]](set, {p: set(values) for p, values in (known or {}).items()})
+    for point in points:
+        for p, value in point.items():
+            seen[p].add(value)
+    return {p: sorted(values) for p, values in seen.items()}
+
+
+def allowed(system: System, point: Mapping[str, int]) -> bool:
+    """Whether a point is of these parameters and satisfies every constraint."""
+    if point.keys() != set(system.parameters):
+        return False
+    return all(holds(c.relation, point) for c in system.constraints)
+
+
+def moves(point: Point, along: Ladders) -> Iterator[Point]:
+    """The points around one, allowed or not."""
+    for p in point:
+        for step in STEPS:
+            yield from _moved(point, along, {p: step})
+    for p, q in permutations(point, 2):
+        yield from _moved(point, along, {p: 1, q: -1})
+
+
+def _moved(point: Point, along: Ladders, steps: Mapping[str, int]) -> Iterator[Point]:
+    """The point with parameters so many steps further, if they go that far."""
+    values = dict(point)
+    for p, step in steps.items():
+        place = bisect_left(along[p], point[p]) + step
+        if not 0 <= place < len(along[p]):
+            return
+        values[p] = along[p][place]
+    yield values

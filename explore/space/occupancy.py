@@ -1,0 +1,45 @@
+"""How many of a kernel's work-groups a compute unit keeps at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from constraints.devices import Profile
+from constraints.quantities.quantities import Dims, KernelQuantities, peak_at
+from constraints.quantities.work import GLOBAL_ITEMS
+
+WORD = 4  # bytes of a register
+OWN_WORDS = 16  # registers of an item beside its arrays: addresses, what it counts
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a kernel asks of a device."""
+
+    items: int  # of a group
+    groups: int
+    local_bytes: int  # of a group
+    private_bytes: int  # of an item
+    resident: int  # groups that a compute unit keeps at once
+
+
+def use_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> Use:
+    """At a point of its parameters."""
+    items, groups, free = (_volume(dims, point) for dims in (k.items, k.groups, k.global_items))
+    if free > 1:
+        items, groups = min(GLOBAL_ITEMS, free), -(-free // GLOBAL_ITEMS)
+    local, private = peak_at(k.local_bytes, point), peak_at(k.private_bytes, point)
+    return Use(items, groups, local, private, _resident(items, local, private, device))
+
+
+def _resident(items: int, local: int, private: int, device: Profile) -> int:
+    """One at least: what is more than registers hold is spilled."""
+    words = items * (OWN_WORDS + private // WORD)
+    room = [device.resident_items // items, device.resident_words // words]
+    if local:
+        room.append(device.resident_bytes // local)
+    return max(1, min(room))
+
+
+def _volume(dims: Dims, point: Mapping[str, int]) -> int:
+    return prod(max(1, peak_at(peak, point)) for peak in dims)

@@ -1,0 +1,72 @@
+"""Search domains: what narrows any family's parameters to those worth trying for a reason."""
+
+# key: z channels of a block, xy pixels of a block
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ir.core.nodes import Program
+from ir.errors import UserError
+from rewrites.catalogue.forms import BILINEAR, Lowering, parameters
+from rewrites.catalogue.io_optimal_blocks import AT_ONCE, balanced
+from rewrites.catalogue.values_worth_trying import Requirement
+from rewrites.nest.work_amounts import Amounts, amounts
+
+DOMAINS = ("io-optimal",)
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """The legal points of a family's forms, and how many there are without the domain asked for."""
+
+    family: str
+    left: int
+    whole: int | None  # None where the domain asks nothing of the family
+
+
+def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]:
+    """Family by family, from each form's: its points, and those without the domain."""
+    found: dict[str, Narrowed] = {}
+    for family, left, whole in forms:
+        old = found.get(family, Narrowed(family, 0, None))
+        every = old.whole if whole is None else (old.whole or 0) + whole
+        found[family] = Narrowed(family, old.left + left, every)
+    return tuple(found.values())
+
+
+def narrowing(domain: str, families: Iterable[Narrowed]) -> str:
+    """What a domain leaves of each family, and of which it asks nothing."""
+    families = tuple(families)
+    some = [f"{f.left / f.whole:.0%} of {f.family}" for f in families if f.whole]
+    free = [f.family for f in families if f.whole is None]
+    said = f"the domain {domain} leaves of all points {', '.join(some)}" if some else ""
+    rest = f"{', '.join(free)}: no blocks, left whole" if free else ""
+    return "; ".join(filter(None, (said, rest)))
+
+
+def narrows(lowering: Lowering, domain: str | None) -> bool:
+    """Whether a domain asks something of a lowering: of one that makes blocks."""
+    return domain is not None and lowering.block is not None
+
+
+def narrowed(lowering: Lowering, source: Program, domain: str | None) -> Lowering:
+    """A lowering that asks what its domain asks too. What makes no blocks is left as it is."""
+    if not narrows(lowering, domain):
+        return lowering
+    if domain not in DOMAINS:
+        raise UserError(f"no domain {domain!r}: expected one of {', '.join(DOMAINS)}")
+    more = tuple(_io_optimal(lowering, source))
+    return replace(lowering, requirements=(*lowering.requirements, *more), at_once=AT_ONCE)
+
+
+def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
+    """Zhang et al. (PPoPP 2021): blocks with x y near R z."""
+    known = amounts(source.body, parameters(source))
+    if known is None or lowering.block is None:
+        raise UserError("the domain io-optimal is of one sum of products of two shared operands")
+    yield from balanced(lowering.block, _summed(known, lowering))
+
+
+def _summed(known: Amounts, lowering: Lowering) -> Amounts:
+    """Of what a lowering sums up: transforms leave products of matrices, without windows."""
+    return replace(known, windows=()) if lowering.family in BILINEAR else known

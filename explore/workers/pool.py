@@ -1,0 +1,201 @@
+"""Processes that do tasks and may die: crashes, hangs and greed end as `Failed`, never the run.
+
+A `Pool` keeps its workers alive between tasks (starting one costs more than most builds), replaces
+those that died, and hands results back as they come. One class serves both ends: many processes
+that build, and a single one that owns the device.
+"""
+
+import contextlib
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from explore.results.records import Failed, Stage
+from explore.results.units import show_bytes
+from explore.workers.child_process import Worker, inherited
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_START_LIMIT = 120.0  # seconds to start and set up: a cold driver can take long
+_BAD_STARTS = 3  # in a row, before a task is given up for want of a worker
+_GLANCE = 0.05  # seconds between looks at the memory of the workers
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T, R]):
+    """A task and what came of it, with the wall-clock seconds the worker spent on it."""
+
+    task: T
+    result: R | Failed
+    seconds: float
+
+
+class Pool(Generic[T, R]):
+    """`function(task)` in `workers` processes; with `setup`, `function(setup(), task)`.
+
+    `setup` runs once in each. Functions, tasks and results must pickle. `timeout` is seconds a
+    task, `max_memory` resident bytes a worker. What goes wrong becomes `Failed(stage, ...)`; a
+    function may return `Failed` itself.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., R | Failed],
+        *,
+        workers: int = 1,
+        timeout: float = 60.0,
+        stage: Stage = "run",
+        setup: Callable[[], Any] | None = None,
+        max_memory: int | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._timeout, self._stage, self._max_memory = timeout, stage, max_memory
+        self._recipe = pickle.dumps((function, setup))
+        self._env = inherited(env or {})
+        self._waiting: deque[tuple[T, float]] = deque()
+        self._workers = [Worker(self._recipe, self._env) for _ in range(workers)]
+        self._running: dict[Worker, tuple[T, float, float]] = {}  # task, limit, since
+        self._finished: deque[Done[T, R]] = deque()
+        self._bad_starts = 0
+
+    @property
+    def pending(self) -> int:
+        """Tasks handed in whose results were not handed back yet."""
+        return len(self._waiting) + len(self._running) + len(self._finished)
+
+    @property
+    def free(self) -> int:
+        """How many more tasks would start at once."""
+        return max(0, len(self._workers) - len(self._running) - len(self._waiting))
+
+    def submit(self, task: T, timeout: float | None = None) -> None:
+        self._waiting.append((task, self._timeout if timeout is None else timeout))
+        self._dispatch()
+
+    def results(self, timeout: float | None = None) -> list[Done[T, R]]:
+        """What finished; waits up to `timeout` seconds for the first, for ever if None."""
+        return [done for _, done in wait_any([self], timeout)]
+
+    def map(self, tasks: Sequence[T], timeout: float | None = None) -> Iterator[Done[T, R]]:
+        """All tasks, in the order they finish."""
+        for task in tasks:
+            self.submit(task, timeout)
+        while self.pending:
+            yield from self.results()
+
+    def close(self) -> None:
+        """Kills the workers and forgets what they were doing."""
+        for worker in self._workers:
+            worker.kill()
+        self._waiting.clear()
+        self._running.clear()
+
+    def __enter__(self) -> "Pool[T, R]":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _connections(self) -> list["Connection[Any, Any]"]:
+        return [w.connection for w in self._workers if w in self._running or not w.ready]
+
+    def _step(self) -> None:
+        """Takes in what the workers said, ends those that may not go on, gives out what waits."""
+        for i, worker in enumerate(self._workers):
+            if worker.connection.poll():
+                self._hear(i, worker)
+            elif reason := self._why_end(worker):
+                self._end(i, worker, *reason)
+        self._dispatch()
+
+    def _hear(self, i: int, worker: Worker) -> None:
+        try:
+            fine, answer = worker.connection.recv()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            self._end(i, worker, worker.how_it_died())
+            return
+        except Exception as error:  # the result came but cannot be rebuilt here
+            fine, answer = False, (f"{type(error).__name__}: {error}", "")
+        if not worker.ready:
+            worker.ready = bool(fine)
+            if fine:
+                self._bad_starts = 0
+            else:
+                self._end(i, worker, f"the worker could not start: {answer[0]}", answer[1])
+        elif worker in self._running and fine:
+            self._finish(worker, answer)
+        elif worker in self._running:  # what a task's error left behind is not to be trusted
+            self._end(i, worker, *answer)
+
+    def _why_end(self, worker: Worker) -> tuple[str, str, bool] | None:
+        """Reason, detail, and whether it is for the time it took."""
+        now = time.monotonic()
+        if not worker.ready and now - worker.started > _START_LIMIT:
+            return f"the worker took longer than {_START_LIMIT:g} s to start", "", True
+        if worker not in self._running:
+            return None
+        _, limit, since = self._running[worker]
+        if now - since > limit:
+            return f"took longer than {limit:g} s", "", True
+        if self._max_memory and worker.resident_bytes() > self._max_memory:
+            return f"used more than {show_bytes(self._max_memory)} of memory", "", False
+        return None
+
+    def _end(
+        self, i: int, worker: Worker, reason: str, detail: str = "", timed_out: bool = False
+    ) -> None:
+        """Replaces a worker, and fails the task it had."""
+        worker.kill()
+        self._bad_starts = 0 if worker.ready else self._bad_starts + 1
+        if self._bad_starts >= _BAD_STARTS and self._waiting:  # it will not get better: say so
+            task, limit = self._waiting.popleft()
+            self._running[worker] = (task, limit, worker.started)
+        if worker in self._running:
+            words = detail or worker.last_words()
+            self._finish(worker, Failed(self._stage, reason, words, timed_out))
+        self._workers[i] = Worker(self._recipe, self._env)
+
+    def _finish(self, worker: Worker, result: R | Failed) -> None:
+        task, _, since = self._running.pop(worker)
+        self._finished.append(Done(task, result, time.monotonic() - since))
+
+    def _collect(self) -> list[Done[T, R]]:
+        found = list(self._finished)
+        self._finished.clear()
+        return found
+
+    def _dispatch(self) -> None:
+        for worker in self._workers:
+            if self._waiting and worker.ready and worker not in self._running:
+                task, limit = self._waiting.popleft()
+                self._running[worker] = (task, limit, time.monotonic())
+                with contextlib.suppress(OSError):  # it just died: heard at the next step
+                    worker.connection.send(task)
+
+
+def wait_any(
+    pools: Sequence[Pool[Any, Any]], timeout: float | None = None
+) -> list[tuple[Pool[Any, Any], Done[Any, Any]]]:
+    """What finished in any of the pools; waits up to `timeout` seconds for the first."""
+    until = None if timeout is None else time.monotonic() + timeout
+    while True:
+        for pool in pools:
+            pool._step()
+        found = [
+            (pool, pool._finished.popleft()) for pool in pools for _ in range(len(pool._finished))
+        ]
+        left = _GLANCE if until is None else min(_GLANCE, until - time.monotonic())
+        if found or left <= 0 or not any(pool.pending for pool in pools):
+            return found
+        wait([c for pool in pools for c in pool._connections()], left)

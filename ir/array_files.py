@@ -1,0 +1,86 @@
+"""What the commands read and write: the arrays that a program is given, and its result."""
+
+import argparse
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.meaning.inputs import Data, Numbers, check_inputs, random_inputs
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """`--input`, `--random` and `--output`; read the first two with `data_of`."""
+    parser.add_argument(
+        "--input",
+        metavar="NAME=FILE.npy",
+        type=_input,
+        action="append",
+        default=[],
+        help="a parameter's array (tuples: an .npz, its arrays in order)",
+    )
+    parser.add_argument(
+        "--random", metavar="SEED", type=_seed, help="random whole numbers for what is not given"
+    )
+    parser.add_argument("--output", metavar="OUT.npy", type=Path, required=True)
+
+
+def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]:
+    """What the parameters are given, checked."""
+    found: dict[str, Data] = {}
+    for name, path in options.input:
+        if name in found:
+            raise UserError(f"input {name} is given twice")
+        found[name] = load(path)
+    drawn = {} if options.random is None else random_inputs(program, options.random)
+    given = {**drawn, **found}
+    check_inputs(program, given)
+    return given
+
+
+def load(path: Path) -> Data:
+    """The array in an .npy file, or the tuple of those in an .npz."""
+    try:
+        data = np.load(path, allow_pickle=False)
+        if isinstance(data, np.ndarray):
+            return data
+        with data:
+            return tuple(data[name] for name in data.files)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        raise UserError(f"cannot read {path}: expected arrays in .npy form ({error})") from None
+
+
+def save(path: Path, result: Data) -> None:
+    """Write an array as .npy, a tuple as the arrays of an .npz."""
+    try:
+        with path.open("wb") as file:
+            if isinstance(result, tuple):
+                np.savez(file, *_flat(result))
+            else:
+                np.save(file, result)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _flat(result: Data) -> list[Numbers]:
+    if isinstance(result, tuple):
+        return [array for part in result for array in _flat(part)]
+    return [np.asarray(result)]
+
+
+def _input(text: str) -> tuple[str, Path]:
+    name, equals, path = text.partition("=")
+    if not equals or not name or not path:
+        raise argparse.ArgumentTypeError(f"expected NAME=FILE.npy, found {text!r}")
+    return name, Path(path)
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, found {text!r}")
+    return int(text)

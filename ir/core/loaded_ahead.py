@@ -1,0 +1,41 @@
+"""What a loop loads one iteration ahead: `toLocalAhead` in the lets at the head of its body."""
+
+# key: e term, p pattern
+
+from ir.core.nodes import Expr, Lam, Let, Pattern, ToLocal, Var
+from ir.core.terms import free, variables
+
+Tile = tuple[Pattern, ToLocal]
+
+
+def loaded_ahead(f: Lam) -> tuple[tuple[Tile, ...], Expr]:
+    """The tiles of a reduction's function that need nothing of this iteration's, and its rest."""
+    if isinstance(f.pattern, Var):
+        return (), f.body
+    return _tiles(f.body, _names(f.pattern[0]))
+
+
+def _tiles(e: Expr, hidden: frozenset[str]) -> tuple[tuple[Tile, ...], Expr]:
+    """What is hidden is not known an iteration before: the accumulator, and what lets compute."""
+    match e:
+        case Let(p, ToLocal(given, True) as tile, body) if not free(given) & hidden:
+            tiles, rest = _tiles(body, hidden | _names(p))
+            return ((p, tile), *tiles), rest
+        case Let(p, value, body):
+            tiles, rest = _tiles(body, hidden | _names(p))
+            return tiles, Let(p, value, rest)
+    return (), e
+
+
+def at_once(e: Expr) -> Expr:
+    """The lets at the head of e with nothing loaded ahead: for a loop of one iteration."""
+    match e:
+        case Let(p, ToLocal(given, True), body):
+            return Let(p, ToLocal(given), at_once(body))
+        case Let(p, value, body):
+            return Let(p, value, at_once(body))
+    return e
+
+
+def _names(p: Pattern) -> frozenset[str]:
+    return frozenset(v.name for v in variables(p))

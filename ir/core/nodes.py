@@ -1,0 +1,338 @@
+"""Programs: typed terms. A node's docstring is its signature; `[T]n` is an array of n T.
+
+Nodes hold sizes that are numbers or expressions over tuning parameters; variables carry their type,
+so that the type of any term follows from the term alone (`ir.typing.type_of`).
+"""
+
+# key: f function, xs arrays, e expression, n size, l r amounts left and right
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ir.core.hash_once import Hashed, hashed
+from ir.core.size import Size
+from ir.core.types import Scalar, Type
+
+
+class Expr(Hashed):
+    """A term. The slots hold what is derived from it, found once: its children, free variables,
+    hash and type, the strategies that are known to succeed nowhere inside it, and what functions
+    say of it (`ir.terms.once`)."""
+
+    __slots__ = ("_barren", "_children", "_free", "_said", "_type")
+    _barren: set[object]
+    _children: tuple["Expr", ...]
+    _free: frozenset[str]
+    _said: dict[object, object]
+    _type: Type
+
+
+# ---- functions and scalars
+
+
+@hashed
+class Var(Expr):
+    """x : T"""
+
+    name: str
+    type: Type
+
+
+Pattern = Var | tuple["Pattern", ...]
+
+
+@hashed
+class Lam(Expr):
+    """pattern -> body; a reduction's takes the pair (acc, x)"""
+
+    pattern: "Pattern"
+    body: Expr
+
+
+@hashed
+class Lit(Expr):
+    """a number : scalar"""
+
+    value: float | int
+    scalar: Scalar
+
+    def __eq__(self, other: object) -> bool:
+        """As it is written: 0.0 is not -0.0."""
+        return (
+            isinstance(other, Lit)
+            and self.scalar == other.scalar
+            and repr(self.value) == repr(other.value)
+        )
+
+
+@hashed
+class SizeOf(Expr):
+    """a size as a value : int"""
+
+    size: Size
+
+
+@hashed
+class Unary(Expr):
+    """op : T -> T, op one of neg exp log sqrt tanh cospi sinpi abs, T scalar or vector"""
+
+    op: str
+    e: Expr
+
+
+@hashed
+class Binary(Expr):
+    """op : T, T -> T, op one of + - * / % max min, T scalar or vector; a scalar meets a vector"""
+
+    op: str
+    a: Expr
+    b: Expr
+
+
+@hashed
+class MakeTuple(Expr):
+    """T, U, … -> (T, U, …)"""
+
+    parts: tuple[Expr, ...]
+
+
+@hashed
+class MakeArray(Expr):
+    """T, T, … -> [T]n; of numbers, or of rows of numbers, it is a constant table"""
+
+    parts: tuple[Expr, ...]
+
+
+@hashed
+class Get(Expr):
+    """(T0, T1, …) -> Ti"""
+
+    index: int
+    e: Expr
+
+
+@hashed
+class Let(Expr):
+    """value : T, pattern : T, body : U -> U; the value is computed once"""
+
+    pattern: "Pattern"
+    value: Expr
+    body: Expr
+
+
+# ---- algorithms
+
+
+@hashed
+class Map(Expr):
+    """(T -> U), [T]n -> [U]n. In a lowered program: computed on demand, where it is read."""
+
+    f: Lam
+    xs: Expr
+
+
+@hashed
+class Reduce(Expr):
+    """U, ((U, T) -> U), [T]n -> U, a left fold"""
+
+    init: Expr
+    f: Lam
+    xs: Expr
+
+
+@hashed
+class Generate(Expr):
+    """n, (int -> T) -> [T]n"""
+
+    size: Size
+    f: Lam
+
+
+# ---- views
+
+
+@hashed
+class Zip(Expr):
+    """[T]n, [U]n, … -> [(T, U, …)]n"""
+
+    parts: tuple[Expr, ...]
+
+
+@hashed
+class Split(Expr):
+    """m, [T]n -> [[T]m](n/m)"""
+
+    size: Size
+    xs: Expr
+
+
+@hashed
+class Join(Expr):
+    """[[T]m]n -> [T](n*m)"""
+
+    xs: Expr
+
+
+@hashed
+class Slide(Expr):
+    """size, step, [T]n -> [[T]size](floor((n-size)/step)+1); strict: (n-size) % step = 0"""
+
+    size: Size
+    step: Size
+    xs: Expr
+    strict: bool = False
+
+
+@hashed
+class Pad(Expr):
+    """l, r, v : T or its scalar, [T]n -> [T](l+n+r); negative amounts crop"""
+
+    left: Size
+    right: Size
+    value: Expr
+    xs: Expr
+
+
+class Edge(Enum):
+    """Where a padded element comes from; ANY promises that nobody looks."""
+
+    CLAMP = "clamp"
+    MIRROR = "mirror"
+    WRAP = "wrap"
+    ANY = "any"
+
+
+@hashed
+class PadEdge(Expr):
+    """l, r, [T]n -> [T](l+n+r)"""
+
+    edge: Edge
+    left: Size
+    right: Size
+    xs: Expr
+
+
+@hashed
+class Transpose(Expr):
+    """[[T]n]m -> [[T]m]n"""
+
+    xs: Expr
+
+
+@hashed
+class Reorder(Expr):
+    """(int -> int), [T]n -> [T]n, out[i] = xs[f(i)], f a bijection"""
+
+    f: Lam
+    xs: Expr
+
+
+@hashed
+class Concat(Expr):
+    """[T]n, [T]m -> [T](n+m)"""
+
+    a: Expr
+    b: Expr
+
+
+@hashed
+class At(Expr):
+    """k, [T]n -> T, 0 <= k < n"""
+
+    k: Size
+    xs: Expr
+
+
+@hashed
+class AsVector(Expr):
+    """v, [T]n -> [T<v>](n/v), every scalar of T becoming a vector of v neighbours"""
+
+    width: Size
+    xs: Expr
+
+
+@hashed
+class AsScalar(Expr):
+    """[T<v>]n -> [T](n*v)"""
+
+    xs: Expr
+
+
+# ---- lowered
+
+
+class Level(Enum):
+    """Who shares the elements of a parallel map."""
+
+    GLOBAL = "mapGlobal"
+    GROUP = "mapWorkgroup"
+    LOCAL = "mapLocal"
+
+
+@hashed
+class MapPar(Expr):
+    """(T -> U), [T]n -> [U]n, one element a work-item (or group) of dimension `dim`"""
+
+    level: Level
+    dim: int
+    f: Lam
+    xs: Expr
+
+
+@hashed
+class MapSeq(Expr):
+    """(T -> U), [T]n -> [U]n, a loop"""
+
+    f: Lam
+    xs: Expr
+    unrolled: bool = False
+
+
+@hashed
+class ReduceSeq(Expr):
+    """U, ((U, T) -> U), [T]n -> U, a loop"""
+
+    init: Expr
+    f: Lam
+    xs: Expr
+    unrolled: bool = False
+
+
+@hashed
+class ToLocal(Expr):
+    """T -> T, made real in local memory; `ahead`: the next iteration's is loaded during this one"""
+
+    e: Expr
+    ahead: bool = False
+
+
+@hashed
+class ToPrivate(Expr):
+    """T -> T, made real in private memory"""
+
+    e: Expr
+
+
+@hashed
+class Store(Expr):
+    """T -> T, made real in global memory by a kernel of its own"""
+
+    e: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a program; `const` ones stay the same from run to run."""
+
+    var: Var
+    const: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """name(parameters) = body; `free` names the tuning parameters that have no value yet."""
+
+    name: str
+    params: tuple[Param, ...]
+    body: Expr
+    free: tuple[str, ...] = ()

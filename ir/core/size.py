@@ -1,0 +1,402 @@
+"""Sizes: integers, names and tuning parameters under + - *, exact and floor division, remainder.
+
+A size is a Python int as soon as it can be, else a `Nat`: a quotient of two polynomials over atoms.
+Exact division is a true quotient (`k * (n/k) = n`), so its divisibility is an obligation that
+`denominator` still shows; floor division and remainder are atoms of their own.
+"""
+
+# key: a b sizes, p q polynomials, m monomial, k integer coefficient
+
+from collections.abc import Mapping
+from functools import lru_cache
+from math import gcd
+
+from ir.core.hash_once import Hashed, hashed
+
+
+class Atomic(Hashed):
+    """Keeps the text that atoms are sorted by."""
+
+    __slots__ = ("_key",)
+    _key: str
+
+
+@hashed
+class Name(Atomic):
+    """A named size or tuning parameter."""
+
+    name: str
+
+
+@hashed
+class Floor(Atomic):
+    """floor(a / b)"""
+
+    a: "Size"
+    b: "Size"
+
+
+@hashed
+class Mod(Atomic):
+    """a - b * floor(a / b)"""
+
+    a: "Size"
+    b: "Size"
+
+
+Atom = Name | Floor | Mod
+Monomial = tuple[tuple[Atom, int], ...]
+Poly = tuple[tuple[Monomial, int], ...]
+
+ONE: Poly = (((), 1),)
+
+
+@hashed
+class Nat(Hashed):
+    """num / den in lowest terms (as far as monomials and exact polynomial division go)."""
+
+    num: Poly
+    den: Poly
+
+    def __add__(self, other: "Size") -> "Size":
+        a, b = self, _nat(other)
+        if a.den == b.den:
+            return quotient(_add(a.num, b.num), a.den)
+        return quotient(_add(_mul(a.num, b.den), _mul(b.num, a.den)), _mul(a.den, b.den))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> "Size":
+        return quotient(_scale(self.num, -1), self.den)
+
+    def __sub__(self, other: "Size") -> "Size":
+        return self + -_nat(other)
+
+    def __rsub__(self, other: "Size") -> "Size":
+        return -self + other
+
+    def __mul__(self, other: "Size") -> "Size":
+        b = _nat(other)
+        return quotient(_mul(self.num, b.num), _mul(self.den, b.den))
+
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        return show_size(self)
+
+
+Size = int | Nat
+
+
+@lru_cache(maxsize=1 << 12)
+def named(name: str) -> Nat:
+    """The size called `name`."""
+    return Nat(((((Name(name), 1),), 1),), ONE)
+
+
+def exact(a: Size, b: Size) -> Size:
+    """a / b, where b must divide a (see `denominator` for what is left to prove)."""
+    if isinstance(a, int) and isinstance(b, int) and b != 0 and a % b == 0:
+        return a // b
+    x, y = _nat(a), _nat(b)
+    if not y.num:
+        raise ZeroDivisionError("a size is divided by zero")
+    return quotient(_mul(x.num, y.den), _mul(x.den, y.num))
+
+
+def floor_div(a: Size, b: Size) -> Size:
+    """floor(a / b)"""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    whole = exact(a, b)
+    over, under = numerator(whole), denominator(whole)
+    if isinstance(over, int) and isinstance(under, int):
+        return over // under
+    return whole if under == 1 else quotient(((((Floor(a, b), 1),), 1),), ONE)
+
+
+def remainder(a: Size, b: Size) -> Size:
+    """a mod b"""
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    return 0 if denominator(exact(a, b)) == 1 else quotient(((((Mod(a, b), 1),), 1),), ONE)
+
+
+def ceil_div(a: Size, b: Size) -> Size:
+    """ceil(a / b), where b is positive or a number"""
+    if isinstance(b, int) and b < 0:
+        return ceil_div(-a, -b)
+    return floor_div(a + b - 1, b)
+
+
+def round_up(a: Size, b: Size) -> Size:
+    """The least multiple of b that is at least a."""
+    return ceil_div(a, b) * b
+
+
+def denominator(a: Size) -> Size:
+    """What must divide the numerator of a: 1 if a is integral by construction."""
+    return 1 if isinstance(a, int) else quotient(a.den, ONE)
+
+
+def numerator(a: Size) -> Size:
+    """The numerator that `denominator` must divide."""
+    return a if isinstance(a, int) else quotient(a.num, ONE)
+
+
+def same(a: Size, b: Size) -> bool:
+    """a = b by normal form: cross-multiplied, so no quotient is left undecided."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    x, y = _nat(a), _nat(b)
+    return _mul(x.num, y.den) == _mul(y.num, x.den)
+
+
+def names(a: Size) -> frozenset[str]:
+    """The names that occur in a size."""
+    return frozenset() if isinstance(a, int) else _names(a)
+
+
+@lru_cache(maxsize=1 << 14)
+def _names(a: Nat) -> frozenset[str]:
+    found: set[str] = set()
+    for atom in _atoms(a):
+        found |= {atom.name} if isinstance(atom, Name) else names(atom.a) | names(atom.b)
+    return frozenset(found)
+
+
+def bind(a: Size, values: Mapping[str, Size]) -> Size:
+    """Replace names by sizes and normalise again."""
+    if isinstance(a, int):
+        return a
+    if not names(a) & values.keys():
+        return a
+    return exact(_bind_poly(a.num, values), _bind_poly(a.den, values))
+
+
+def _bind_poly(p: Poly, values: Mapping[str, Size]) -> Size:
+    total: Size = 0
+    for monomial, k in p:
+        term: Size = k
+        for atom, power in monomial:
+            for _ in range(power):
+                term = term * _bind_atom(atom, values)
+        total = total + term
+    return total
+
+
+def _bind_atom(atom: Atom, values: Mapping[str, Size]) -> Size:
+    match atom:
+        case Name(name):
+            return values[name] if name in values else named(name)
+        case Floor(a, b):
+            return floor_div(bind(a, values), bind(b, values))
+        case Mod(a, b):
+            return remainder(bind(a, values), bind(b, values))
+
+
+def _atoms(a: Nat) -> list[Atom]:
+    return [atom for p in (a.num, a.den) for monomial, _ in p for atom, _ in monomial]
+
+
+def _nat(a: Size) -> Nat:
+    if isinstance(a, Nat):
+        return a
+    return Nat((((), a),) if a else (), ONE)
+
+
+@lru_cache(maxsize=100_000)
+def quotient(num: Poly, den: Poly) -> Size:
+    """num / den, normalised; an int where it can be."""
+    if not num:
+        return 0
+    num, den = _cancel_monomial(num, den)
+    if len(den) > 1:
+        whole = _divide(num, den)
+        if whole is not None:
+            num, den = whole, ONE
+        elif (inverse := _divide(den, num)) is not None:
+            num, den = ONE, inverse
+    num, den = _cancel_content(num, den)
+    if den == ONE and len(num) == 1 and num[0][0] == ():
+        return num[0][1]
+    return Nat(num, den)
+
+
+def _cancel_content(p: Poly, q: Poly) -> tuple[Poly, Poly]:
+    k = gcd(*(c for _, c in p), *(c for _, c in q))
+    if q[0][1] < 0:
+        k = -k
+    return _scale_down(p, k), _scale_down(q, k)
+
+
+def _cancel_monomial(p: Poly, q: Poly) -> tuple[Poly, Poly]:
+    common = _common(p + q)
+    if not common:
+        return p, q
+    return _divide_monomial(p, common), _divide_monomial(q, common)
+
+
+def _common(p: Poly) -> Monomial:
+    shared = dict(p[0][0])
+    for monomial, _ in p[1:]:
+        powers = dict(monomial)
+        shared = {a: min(n, powers[a]) for a, n in shared.items() if a in powers}
+    return _monomial(shared)
+
+
+def _divide_monomial(p: Poly, m: Monomial) -> Poly:
+    return _poly({_times(monomial, m, -1): k for monomial, k in p})
+
+
+def _divide(p: Poly, q: Poly) -> Poly | None:
+    """p / q if q divides p exactly, by long division on the leading monomial."""
+    lead, k = q[-1]
+    result: dict[Monomial, int] = {}
+    rest = p
+    for _ in range(64):
+        if not rest:
+            return _poly(result)
+        top, c = rest[-1]
+        step = _times(top, lead, -1)
+        if c % k or any(power < 0 for _, power in step):
+            return None
+        result[step] = c // k
+        rest = _add(rest, _scale(_mul(q, ((step, 1),)), -(c // k)))
+    return None
+
+
+def _add(p: Poly, q: Poly) -> Poly:
+    total = dict(p)
+    for monomial, k in q:
+        total[monomial] = total.get(monomial, 0) + k
+    return _poly(total)
+
+
+def _mul(p: Poly, q: Poly) -> Poly:
+    if p == ONE:
+        return q
+    if q == ONE:
+        return p
+    total: dict[Monomial, int] = {}
+    for m, k in p:
+        for n, c in q:
+            product = _times(m, n, 1)
+            total[product] = total.get(product, 0) + k * c
+    return _poly(total)
+
+
+def _times(m: Monomial, n: Monomial, sign: int) -> Monomial:
+    powers = dict(m)
+    for atom, power in n:
+        powers[atom] = powers.get(atom, 0) + sign * power
+    return _monomial(powers)
+
+
+def _scale(p: Poly, k: int) -> Poly:
+    return tuple((m, c * k) for m, c in p)
+
+
+def _scale_down(p: Poly, k: int) -> Poly:
+    return tuple((m, c // k) for m, c in p)
+
+
+def _monomial(powers: Mapping[Atom, int]) -> Monomial:
+    return tuple(sorted(((a, n) for a, n in powers.items() if n), key=lambda f: _key(f[0])))
+
+
+def _poly(terms: Mapping[Monomial, int]) -> Poly:
+    """Ordered by degree, then by text, so that the last term leads."""
+    return tuple(sorted(((m, k) for m, k in terms.items() if k), key=_order))
+
+
+def _order(term: tuple[Monomial, int]) -> tuple[int, tuple[str, ...]]:
+    word = tuple([_key(a) for a, n in term[0] for _ in range(n)])
+    return len(word), word
+
+
+def _key(a: Atom) -> str:
+    try:
+        return a._key
+    except AttributeError:
+        object.__setattr__(a, "_key", str(a))
+        return a._key
+
+
+@lru_cache(maxsize=1 << 14)
+def show_size(a: Size) -> str:
+    """A size in the language's own syntax."""
+    if isinstance(a, int):
+        return str(a)
+    top = _show_poly(a.num)
+    if a.den == ONE:
+        return top
+    bottom = _show_poly(a.den)
+    return f"{_wrap(top, len(a.num) > 1)} / {_wrap(bottom, not _single(a.den))}"
+
+
+def _single(p: Poly) -> bool:
+    return len(p) == 1 and sum(n for _, n in p[0][0]) + (p[0][1] != 1) == 1
+
+
+def _wrap(text: str, needed: bool) -> str:
+    return f"({text})" if needed else text
+
+
+def _show_poly(p: Poly) -> str:
+    parts = [_show_term(m, k) for m, k in reversed(p)]
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def _show_term(m: Monomial, k: int) -> str:
+    powers, factors = dict(m), []
+    for atom in powers:
+        rounded = _rounded_up(atom, powers, k)
+        if rounded is not None:
+            text, powers, k = rounded
+            factors.append(text)
+    factors = [_show_atom(atom) for atom, n in powers.items() for _ in range(n)] + factors
+    if k == -1 and factors:
+        return "-" + " * ".join(factors)
+    return " * ".join(([str(k)] if k != 1 or not factors else []) + factors)
+
+
+def _rounded_up(
+    atom: Atom, powers: Mapping[Atom, int], k: int
+) -> tuple[str, dict[Atom, int], int] | None:
+    """ceil(n, b) * b is round_up(n, b): its text, and what is left of a term once it is out."""
+    n = _ceiling_of(atom)
+    if not isinstance(atom, Floor) or n is None or not powers[atom]:
+        return None
+    multiple = _nat(atom.b)
+    (factors, c), *more = multiple.num
+    left = {a: power - dict(factors).get(a, 0) for a, power in powers.items()}
+    left[atom] -= 1
+    held = all(a in left for a, _ in factors) and min(left.values()) >= 0
+    if more or multiple.den != ONE or k % c or not held:
+        return None
+    return f"round_up({show_size(n)}, {show_size(atom.b)})", left, k // c
+
+
+def _ceiling_of(atom: Atom) -> Size | None:
+    """The n of which floor(n + b - 1, b) is ceil(n, b), where it is the simpler to read."""
+    if not isinstance(atom, Floor):
+        return None
+    n = atom.a - atom.b + 1
+    return n if _terms(n) < _terms(atom.a) else None
+
+
+def _terms(a: Size) -> int:
+    return len(_nat(a).num)
+
+
+def _show_atom(atom: Atom) -> str:
+    match atom:
+        case Name(name):
+            return name
+        case Floor(a, b):
+            n = _ceiling_of(atom)
+            word, over = ("floor", a) if n is None else ("ceil", n)
+            return f"{word}({show_size(over)}, {show_size(b)})"
+        case Mod(a, b):
+            return f"(({show_size(a)}) % ({show_size(b)}))"

@@ -1,0 +1,122 @@
+"""Types: scalars, vectors of scalars, arrays with a size, tuples."""
+
+# key: t u types, n size
+
+from collections.abc import Iterator
+
+from ir.core.hash_once import Hashed, hashed
+from ir.core.size import Size, same, show_size
+from ir.errors import IllTyped
+
+
+@hashed
+class Scalar(Hashed):
+    """float, half or int"""
+
+    name: str
+
+
+@hashed
+class Vector(Hashed):
+    """`width` scalars that move and compute together"""
+
+    scalar: Scalar
+    width: Size
+
+
+@hashed
+class Array(Hashed):
+    """[elem]size"""
+
+    elem: "Type"
+    size: Size
+
+
+@hashed
+class Tuple(Hashed):
+    """(t, u, …)"""
+
+    parts: tuple["Type", ...]
+
+
+Type = Scalar | Vector | Array | Tuple
+
+FLOAT, HALF, INT = Scalar("float"), Scalar("half"), Scalar("int")
+BYTES = {"float": 4, "half": 2, "int": 4}
+
+
+def equal(t: "Type", u: "Type") -> bool:
+    """The same type, sizes compared by proved normal form."""
+    if t is u:
+        return True
+    match t, u:
+        case Scalar(a), Scalar(b):
+            return a == b
+        case Vector(a, n), Vector(b, m):
+            return a == b and same(n, m)
+        case Array(a, n), Array(b, m):
+            return same(n, m) and equal(a, b)
+        case Tuple(ts), Tuple(us):
+            return len(ts) == len(us) and all(map(equal, ts, us))
+    return False
+
+
+def lift(t: Type, width: Size) -> Type:
+    """Every scalar of t becomes a vector: the element type of `asVector`."""
+    match t:
+        case Scalar():
+            return Vector(t, width)
+        case Array(elem, n):
+            return Array(lift(elem, width), n)
+        case Tuple(parts):
+            return Tuple(tuple(lift(p, width) for p in parts))
+        case Vector():
+            raise IllTyped(f"expected scalars to form vectors of, found {show_type(t)}")
+
+
+def unlift(t: Type) -> tuple[Type, Size]:
+    """The inverse of `lift`: (type of one lane, width)."""
+    widths = {leaf.width if isinstance(leaf, Vector) else None for leaf in leaves(t)}
+    if len(widths) != 1 or None in widths:
+        raise IllTyped(f"expected vectors of one width, found {show_type(t)}")
+    (width,) = widths
+    assert width is not None
+    return _lane(t), width
+
+
+def _lane(t: Type) -> Type:
+    match t:
+        case Vector(scalar, _):
+            return scalar
+        case Array(elem, n):
+            return Array(_lane(elem), n)
+        case Tuple(parts):
+            return Tuple(tuple(map(_lane, parts)))
+        case Scalar():
+            return t
+
+
+def leaves(t: Type) -> Iterator[Scalar | Vector]:
+    """The scalars and vectors that a type is made of."""
+    match t:
+        case Scalar() | Vector():
+            yield t
+        case Array(elem, _):
+            yield from leaves(elem)
+        case Tuple(parts):
+            for part in parts:
+                yield from leaves(part)
+
+
+def show_type(t: Type) -> str:
+    """A type in the language's own syntax."""
+    match t:
+        case Scalar(name):
+            return name
+        case Vector(scalar, width):
+            return f"{scalar.name}<{show_size(width)}>"
+        case Array(elem, size):
+            text = show_size(size)
+            return f"[{show_type(elem)}]{text if text.isalnum() else f'({text})'}"
+        case Tuple(parts):
+            return f"({', '.join(map(show_type, parts))})"

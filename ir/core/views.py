@@ -1,0 +1,84 @@
+"""Which terms move no data and compute nothing: views."""
+
+# key: e term
+
+from collections.abc import Callable
+
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Concat,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Let,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Reorder,
+    SizeOf,
+    Slide,
+    Split,
+    Store,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.core.terms import children, once
+
+LAYOUT = (
+    Join, Split, Slide, Pad, PadEdge, Transpose, Reorder, Zip, Concat, At, AsVector, AsScalar,
+    Get, MakeArray, MakeTuple,
+)  # fmt: skip
+
+
+@once
+def is_view(e: Expr) -> bool:
+    """Only variables, numbers, what is stored, and layout: it costs nothing to read it twice."""
+    return isinstance(e, Store) or _is_view(e, is_view)
+
+
+@once
+def is_plain_view(e: Expr) -> bool:
+    """A view in which nothing is stored: it costs nothing to write it twice."""
+    return _is_view(e, is_plain_view)
+
+
+def _is_view(e: Expr, is_part: Callable[[Expr], bool]) -> bool:
+    match e:
+        case Var() | Lit() | SizeOf():
+            return True
+        case Map(f, xs):
+            return is_part(f.body) and is_part(xs)
+        case Let(_, value, body):
+            return is_part(value) and is_part(body)
+        case Generate(_, f):
+            return is_part(f.body)
+        case Reorder(_, xs):
+            return is_part(xs)
+    return isinstance(e, LAYOUT) and all(map(is_part, children(e)))
+
+
+@once
+def is_layout(e: Expr) -> bool:
+    """Whether e only says where arrays lie; what pads them may be computed, where it is read."""
+    match e:
+        case Var():
+            return True
+        case Map(f, xs):
+            return is_layout(f.body) and is_layout(xs)
+        case Generate(_, f):
+            return is_layout(f.body)
+        case Pad(_, _, _, xs) | Reorder(_, xs):
+            return is_layout(xs)
+    return is_table(e) or (isinstance(e, LAYOUT) and all(map(is_layout, children(e))))
+
+
+def is_table(e: Expr) -> bool:
+    """An array of numbers that are known now, or of rows of such."""
+    return isinstance(e, MakeArray) and all(isinstance(p, Lit) or is_table(p) for p in e.parts)

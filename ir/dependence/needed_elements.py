@@ -1,0 +1,301 @@
+"""What results depend on: which elements of inputs matter, and which products are real.
+
+A product with a zero that the program pads with is no work, and what only such products use need
+not be read. Forwards, each array of the program gets the elements that depend on an input, and
+those that are not zero; backwards, from the results, those that are asked for. A map is carried as
+axes, as the interpreter does it. What is found is never more than there is: a reduction that is no
+fold of `+ - max min`, and what only lowered programs hold, ask for nothing.
+"""
+
+# key: e term, f function, n size, m mask
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ir.core.nodes import (
+    At,
+    Binary,
+    Concat,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    MapPar,
+    MapSeq,
+    Pad,
+    PadEdge,
+    Program,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    SizeOf,
+    Slide,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.terms import free, subterms, variables
+from ir.core.type_rules import pattern_type, type_of
+from ir.core.types import Array, Tuple, Type
+from ir.dependence.marked_arrays import (
+    Env,
+    Node,
+    Pull,
+    Tape,
+    Unknown,
+    Value,
+    each,
+    indices,
+    leaves,
+    moved,
+    the_same,
+)
+from ir.dependence.marked_views import beside, edge_padded, padded, rearranged, reordered
+from ir.dependence.masks import EVERY, NONE, Mask, anywhere, both, count, either, everywhere, line
+from ir.meaning.inputs import known
+from ir.meaning.named_axes import Axis
+
+KEEP_ZERO = frozenset({"neg", "abs", "sqrt", "tanh"})
+ADD = frozenset({"+", "-", "max", "min"})
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """How many elements of each input the results depend on; the products of innermost sums that
+    are not with zeros, and how many of these sums have no others."""
+
+    read: Mapping[str, int]
+    products: int
+    whole_sums: int
+
+
+def dependence(program: Program) -> Dependence:
+    """Of a program whose sizes are numbers."""
+    tape = Tape()
+    env = Env({}, frozenset(), frozenset(), tape)
+    given = {p.var.name: _input(p.var.type, p.const, env) for p in program.params}
+    for leaf in leaves(_made(program.body, replace(env, values=given))):
+        leaf.ask(EVERY)
+    for node in reversed(tape.nodes):
+        for source, pull in node.pulls:
+            if node.asked is not NONE:
+                source.ask(pull(node.asked))
+    read = {
+        name: sum(count(leaf.asked, leaf.dims) for leaf in leaves(value))
+        for name, value in given.items()
+    }
+    return Dependence(read, tape.products, tape.whole_sums)
+
+
+def _input(t: Type, const: bool, env: Env) -> Value:
+    return _fresh(t, (), lambda dims: Node(dims, env.scope, EVERY, EVERY, const), env)
+
+
+def _nothing(t: Type, env: Env) -> Value:
+    """Of which nothing is known."""
+    return _fresh(t, (), lambda dims: Node(dims, env.scope, NONE, NONE, False), env)
+
+
+def _fresh(
+    t: Type, dims: tuple[Axis, ...], made: Callable[[tuple[Axis, ...]], Node], env: Env
+) -> Value:
+    match t:
+        case Tuple(parts):
+            return tuple(_fresh(part, dims, made, env) for part in parts)
+        case Array(elem, n):
+            return _fresh(elem, (*dims, Axis(known(n))), made, env)
+    return env.tape.add(made(dims))
+
+
+# ---- terms
+
+
+def _made(e: Expr, env: Env) -> Value:
+    try:
+        return _value(e, env)
+    except Unknown:
+        return _nothing(type_of(e), env)
+
+
+def _value(e: Expr, env: Env) -> Value:
+    match e:
+        case Var(name):
+            return env.values[name]
+        case Lit(number):
+            return _constant(EVERY if number else NONE, (), env)
+        case SizeOf():
+            return _constant(EVERY, (), env)
+        case Unary(op, a):
+            return _unary(op, _scalar(a, env), env)
+        case Binary(op, a, b):
+            return _binary(op, _scalar(a, env), _scalar(b, env), env)
+        case MakeTuple(parts) | Zip(parts):
+            return tuple(_made(part, env) for part in parts)
+        case Get(i, a):
+            found = _made(a, env)
+            assert isinstance(found, tuple)
+            return found[i]
+        case Let(p, a, body):
+            return _made(body, env.bind(p, _made(a, env)))
+        case Store(a) | ToLocal(a) | ToPrivate(a):
+            return _made(a, env)
+        case Map(f, xs) | MapPar(_, _, f, xs) | MapSeq(f, xs):
+            return _map(f, _made(xs, env), env)
+        case Generate(n, f):
+            axis = Axis(known(n))
+            index = _constant(line(indices(0, axis.size) != 0, axis), (axis,), env)
+            return _map(f, index, env)
+        case Reduce(init, f, xs) | ReduceSeq(init, f, xs):
+            return _reduce(f, _made(init, env), _made(xs, env), env)
+        case MakeArray(parts):
+            return beside([_made(part, env) for part in parts], 0, env)
+        case Concat(a, b):
+            return beside([_made(a, env), _made(b, env)], 1, env)
+    return _view(e, env)
+
+
+def _constant(nonzero: Mask, dims: tuple[Axis, ...], env: Env) -> Node:
+    return env.tape.add(Node(dims, env.scope, NONE, nonzero, True))
+
+
+def _scalar(e: Expr, env: Env) -> Node:
+    found = _made(e, env)
+    if not isinstance(found, Node) or found.dims:
+        raise Unknown
+    return found
+
+
+def _unary(op: str, a: Node, env: Env) -> Node:
+    if a.sum is not None:
+        raise Unknown
+    nonzero = a.nonzero if op in KEEP_ZERO else a.live
+    pulls = () if a.fixed else ((a, the_same),)
+    return env.tape.add(Node((), env.scope, a.live, nonzero, a.fixed, None, pulls))
+
+
+def _binary(op: str, a: Node, b: Node, env: Env) -> Node:
+    if not {a.sum, b.sum} == {None} and (op not in ADD or None not in (a.sum, b.sum)):
+        raise Unknown
+    left: Pull = the_same
+    right: Pull = the_same
+    live = either(a.live, b.live)
+    match op:
+        case "*":
+            live = either(both(a.live, b.nonzero), both(a.nonzero, b.live))
+            nonzero = both(a.nonzero, b.nonzero)
+            left, right = (lambda m: both(m, b.nonzero)), (lambda m: both(m, a.nonzero))
+        case "/":
+            live = either(a.live, both(a.nonzero, b.live))
+            nonzero, right = a.nonzero, lambda m: both(m, a.nonzero)
+        case _:
+            nonzero = _of_either(op, a, b, live)
+    fixed = a.fixed and b.fixed
+    pulls = () if fixed else ((a, left), (b, right))
+    whose = a.sum if b.sum is None else b.sum
+    return env.tape.add(Node((), env.scope, live, nonzero, fixed, whose, pulls))
+
+
+def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:
+    """Two constants may cancel each other; one beside zeros does not."""
+    if op in ("+", "-") and (a.nonzero is NONE or b.nonzero is NONE):
+        return either(a.nonzero, b.nonzero)
+    return live
+
+
+# ---- functions
+
+
+def _entered(value: Value, axis: Axis, env: Env) -> Value:
+    """An element of an array, whichever."""
+
+    def element(node: Node) -> Node:
+        return moved(node, node.dims[:1], (axis,), node.dims[1:], env)
+
+    return each(element, value)
+
+
+def _map(f: Lam, xs: Value, env: Env) -> Value:
+    axis = Axis(leaves(xs)[0].dims[0].size)
+    inner = env.inside(axis)
+    made = _made(f.body, inner.bind(f.pattern, _entered(xs, axis, inner)))
+    return each(lambda node: moved(node, (), (), (axis, *node.dims), env), made)
+
+
+def _reduce(f: Lam, init: Value, xs: Value, env: Env) -> Value:
+    assert isinstance(f.pattern, tuple)
+    acc, element = f.pattern
+    axis = Axis(leaves(xs)[0].dims[0].size)
+    inner = replace(env.inside(axis), summed=env.summed | {axis})
+    start = _fresh(pattern_type(acc), (), partial(_empty, inner), inner)
+    inner = inner.bind(acc, start).bind(element, _entered(xs, axis, inner))
+    out = _made(f.body, inner)
+    if [n.sum for n in leaves(out)] != [n.sum for n in leaves(start)]:
+        raise Unknown
+    _count_products(f, out, inner)
+    return _total(init, out, axis, env)
+
+
+def _empty(env: Env, dims: tuple[Axis, ...]) -> Node:
+    """The accumulator of a sum, to which nothing has been added."""
+    return Node(dims, env.scope, NONE, NONE, True, object())
+
+
+def _total(init: Value, out: Value, axis: Axis, env: Env) -> Value:
+    """What a sum starts with, and all that was added."""
+    if isinstance(out, tuple):
+        starts = init if isinstance(init, tuple) else (init,) * len(out)
+        return tuple(_total(i, o, axis, env) for i, o in zip(starts, out, strict=True))
+    assert isinstance(init, Node)
+    dims = tuple(Axis(d.size) for d in out.dims)
+    a = moved(out, out.dims, dims, dims, env)
+    z = moved(init, init.dims, dims[: len(init.dims)], dims, env)
+    live = either(z.live, anywhere(a.live, [axis]))
+    nonzero = z.nonzero if a.nonzero is NONE else live
+    pulls = ((z, the_same), (a, the_same))
+    fixed = z.fixed and a.fixed
+    return env.tape.add(Node(dims, env.scope, live, nonzero, fixed, z.sum, () if fixed else pulls))
+
+
+def _count_products(f: Lam, out: Value, env: Env) -> None:
+    """The steps of an innermost sum of numbers in which all that is looked at depends on inputs,
+    and is not constant."""
+    assert isinstance(f.pattern, tuple)
+    accumulators = {v.name for v in variables(f.pattern[0])}
+    looked_at = [env.values[name] for name in sorted(free(f.body) - accumulators)]
+    parts = [part for value in (out, *looked_at) for part in leaves(value)]
+    inner = any(isinstance(sub, Reduce | ReduceSeq) for sub in subterms(f.body))
+    if inner or any(part.dims for part in parts) or all(part.fixed for part in parts):
+        return
+    real = both(*(part.live for part in parts))
+    env.tape.products += count(real, env.scope)
+    env.tape.whole_sums += count(everywhere(real, env.summed), env.scope - env.summed)
+
+
+# ---- views
+
+
+def _view(e: Expr, env: Env) -> Value:
+    match e:
+        case Pad(l, r, value, xs):
+            return padded(known(l), known(r), _made(value, env), _made(xs, env), env)
+        case Reorder(f, xs):
+            return reordered(f, _made(xs, env), env)
+        case Transpose(xs) | Split(_, xs) | Join(xs) | Slide(_, _, xs) | At(_, xs):
+            return each(lambda node: rearranged(e, node, env), _made(xs, env))
+        case PadEdge(edge, l, r, xs):
+            return each(
+                lambda node: edge_padded(edge, known(l), known(r), node, env), _made(xs, env)
+            )
+    raise Unknown

@@ -1,0 +1,103 @@
+"""What a name stands for while a program is elaborated, and names that do not clash."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ir.core.nodes import Expr, Var
+from ir.core.size import Size
+from ir.core.terms import free, fresh
+from ir.errors import Span
+from ir.text.surface import Definition, Name, Surface
+
+PRELUDE = "<prelude>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """Not looked at yet: a size, a function or a number, whichever its use needs."""
+
+    text: Surface
+    env: "Env"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """A typed term."""
+
+    term: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sized:
+    """A size inferred at a call."""
+
+    size: Size
+    span: Span
+
+
+Argument = Written | Made | Sized
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Helper:
+    """A definition, and those before it, which it may call."""
+
+    definition: Definition
+    known: "Mapping[str, Helper]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Env:
+    """Local names, the variables in scope around them, the definitions that may be called; and
+    what `bindings` can reach: the variables that occur in them."""
+
+    bindings: Mapping[str, Argument]
+    scope: frozenset[str]
+    known: Mapping[str, Helper]
+    reach: frozenset[str] = frozenset()
+
+    def bind(self, name: str, argument: Argument) -> "Env":
+        bindings = {**self.bindings, name: argument}
+        scope = self.scope
+        if isinstance(argument, Made) and isinstance(argument.term, Var):
+            scope |= {argument.term.name}
+        return Env(bindings, scope, self.known, _reach_all(bindings.values()))
+
+    def within(self, scope: frozenset[str]) -> "Env":
+        """The same names, inside more variables."""
+        if scope <= self.scope:
+            return self
+        return Env(self.bindings, self.scope | scope, self.known, self.reach)
+
+    def fresh(self, name: str) -> str:
+        """A variable for `name`: itself, unless that would hide a variable still within reach."""
+        own = self.bindings.get(name)
+        others = _reach_all(b for n, b in self.bindings.items() if n != name)
+        hides_itself = isinstance(own, Made) and isinstance(own.term, Var) and own.term.name == name
+        if name in others or (name in self.scope and not hides_itself):
+            return fresh(name, self.scope | others)
+        return name
+
+
+def _reach_all(arguments: Iterable[Argument]) -> frozenset[str]:
+    return frozenset().union(*map(_reach, arguments))
+
+
+def _reach(argument: Argument) -> frozenset[str]:
+    match argument:
+        case Made(term, _):
+            return free(term)
+        case Written(_, env):
+            return env.reach
+    return frozenset()
+
+
+def place(argument: Argument) -> Span:
+    """Where the user wrote an argument, seen through the prelude's own names."""
+    if not isinstance(argument, Written):
+        return argument.span
+    text = argument.text
+    if isinstance(text, Name) and text.span.name == PRELUDE and text.text in argument.env.bindings:
+        return place(argument.env.bindings[text.text])
+    return text.span

@@ -1,0 +1,233 @@
+"""Functions: lambdas, definitions, primitives, Python functions; given to a map, or applied."""
+
+# key: c the elaborator, f g functions, a argument, t type
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ir.core.nodes import Expr, Lam, Let, Pattern, Var
+from ir.core.size import Size
+from ir.core.terms import apply as substituted
+from ir.core.terms import fresh, variables
+from ir.core.type_rules import type_of
+from ir.core.types import Tuple, Type, Vector, leaves, show_type
+from ir.core.views import is_plain_view
+from ir.elaborate.environment import Argument, Env, Helper, Made, Written, place
+from ir.elaborate.expand_call import expand
+from ir.elaborate.patterns import Kept, arity, bind, finish, is_global, pattern_of, settle, take
+from ir.elaborate.primitive_call import Call
+from ir.elaborate.primitives import PRIMITIVES
+from ir.elaborate.python_functions import native_pattern
+from ir.errors import Span, UserError
+from ir.text.surface import (
+    Apply,
+    Done,
+    Group,
+    Lambda,
+    Name,
+    Native,
+    Number,
+    Surface,
+    SurfacePattern,
+    Vectorized,
+)
+from ir.text.written_sizes import at_least_one
+
+if TYPE_CHECKING:
+    from ir.elaborate.elaborator import Elaborator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A lambda and the names around it."""
+
+    lam: Lambda
+    env: Env
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Global:
+    """A definition or primitive, given its first arguments."""
+
+    name: Name
+    helper: Helper | None
+    given: tuple[Argument, ...]
+    takes: tuple[int, int]
+
+    def arity(self) -> tuple[int, int]:
+        """The least and the most arguments that it still takes."""
+        return self.takes[0] - len(self.given), self.takes[1] - len(self.given)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnVectors:
+    """vectorized f"""
+
+    f: "Function"
+    span: Span
+
+
+Function = Closure | Global | OnVectors | Native
+
+
+def function(c: "Elaborator", e: Surface, env: Env) -> Function:
+    """What stands where a function is expected."""
+    match e:
+        case Lambda():
+            return Closure(e, env)
+        case Native():
+            return e
+        case Vectorized(f, span):
+            return OnVectors(function(c, f, env), span)
+        case Name(name, _):
+            bound = env.bindings.get(name)
+            if isinstance(bound, Written) and not isinstance(bound.text, Number):
+                return function(c, bound.text, bound.env)
+            if is_global(name, env):
+                return Global(e, env.known.get(name), (), arity(name, env))
+            if bound is None and name not in c.sizes:
+                raise c.unknown(e, env)
+            raise UserError(f"`{name}` is a value, expected a function", e.span)
+        case Apply(head, args, _):
+            g = function(c, head, env)
+            if isinstance(g, Global) and len(args) < g.arity()[0]:
+                more = tuple(settle(c, Written(a, env), env) for a in args)
+                return Global(g.name, g.helper, g.given + more, g.takes)
+    raise UserError("expected a function: a lambda, a definition or a primitive", e.span)
+
+
+def function_of(c: "Elaborator", a: Argument) -> Function:
+    """An argument as a function."""
+    if isinstance(a, Written):
+        return function(c, a.text, a.env)
+    raise UserError("expected a function, found a value", place(a))
+
+
+def stride_of(c: "Elaborator", a: Argument) -> Size | None:
+    """s, if an argument is stride(s)."""
+    f = function_of(c, a)
+    if isinstance(f, Global) and f.name.text == "stride" and f.helper is None and f.given:
+        return at_least_one(c.size(f.given[0]), place(f.given[0]), "a stride")
+    return None
+
+
+def as_lam(c: "Elaborator", f: Function, t: Type, env: Env, span: Span) -> Lam:
+    """f as a lambda on elements of type t."""
+    match f:
+        case Closure(written, around):
+            p, inner = take(c, written.pattern, t, around.within(env.scope))
+            return Lam(p, c.expr(written.body, inner))
+        case OnVectors(g, at):
+            if not any(isinstance(leaf, Vector) for leaf in leaves(t)):
+                raise UserError(f"expected vectors, found elements {show_type(t)}", at)
+            return as_lam(c, g, t, env, span)
+        case Native(python, names, _):
+            p, shown = native_pattern(names, t, env.scope, f.span)
+            inner = env.within(env.scope | {x.name for x in variables(p)})
+            return Lam(p, c.expr(python(*(Done(x, span) for x in shown)), inner))
+        case Global():
+            args, p = spread(c, f, t, env, span)
+            inner = env.within(env.scope | {arg.name for arg in args})
+            made = tuple(Made(arg, span) for arg in args)
+            return Lam(p, c.checked(apply(c, f, made, span, inner), span))
+    raise AssertionError(f"no lambda of {f}")
+
+
+def spread(
+    c: "Elaborator", f: Global, t: Type, env: Env, span: Span
+) -> tuple[tuple[Var, ...], Pattern]:
+    """Variables for the parameters of f: one for the element, or one for each component."""
+    low, high = f.arity()
+    if low <= 1 <= high:
+        x = Var(fresh(_hint(f, 0), env.scope), t)
+        return (x,), x
+    if not isinstance(t, Tuple) or not low <= len(t.parts) <= high:
+        raise UserError(
+            f"{f.name.text} takes {_many(low, high)}, but an element is {show_type(t)}", span
+        )
+    scope, found = env.scope, list[Var]()
+    for i, part in enumerate(t.parts):
+        found.append(Var(fresh(_hint(f, i), scope), part))
+        scope |= {found[-1].name}
+    return tuple(found), tuple(found)
+
+
+def apply(c: "Elaborator", f: Function, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
+    """f(args)"""
+    match f:
+        case OnVectors(g, _):
+            return apply(c, g, args, span, env)
+        case Closure(written, around):
+            parts = _parts(written.pattern, len(args), span)
+            inner, kept = around.within(env.scope), Kept()
+            for p, a in zip(parts, args, strict=True):
+                inner = bind(c, p, settle(c, a, env), inner, kept)
+            return finish(c, kept, c.expr(written.body, inner))
+        case Native():
+            return _apply_native(c, f, args, env)
+        case Global(name, helper, given):
+            check_count(c, f, args, span)
+            if helper is None:
+                call = Call(c, name, given + args, span, env)
+                return PRIMITIVES[name.text].make(call)
+            return expand(c, helper, given + args, span, env)
+    raise AssertionError(f"no application of {f}")
+
+
+def _apply_native(c: "Elaborator", f: Native, args: tuple[Argument, ...], env: Env) -> Expr:
+    """The body of a Python function; what its parameters compute is computed before it."""
+    each = (f.names,) if len(args) == 1 else tuple((name,) for name in f.names)
+    if len(each) != len(args):
+        raise UserError(f"this function takes {len(f.names)}, found {len(args)}", f.span)
+    scope, taken = env.scope, list[tuple[Pattern, Expr]]()
+    for names, a in zip(each, args, strict=True):
+        value = c.value(settle(c, a, env), env)
+        p, xs = native_pattern(names, type_of(value), scope, f.span)
+        scope |= {x.name for x in xs}
+        taken.append((p, value))
+    shown = (Done(x, f.span) for p, _ in taken for x in variables(p))
+    body = c.expr(f.f(*shown), env.within(scope))
+    for p, value in reversed(taken):
+        body = substituted(Lam(p, body), value) if is_plain_view(value) else Let(p, value, body)
+    return body
+
+
+def check_count(c: "Elaborator", f: Global, args: tuple[Argument, ...], span: Span) -> None:
+    low, high = f.arity()
+    if low <= len(args) <= high or f.name.text == "stride":  # which says where it belongs
+        return
+    usage = _usage(f)
+    at = place(args[high]) if len(args) > high else span
+    raise UserError(f"{usage} takes {_many(low, high)}, found {len(args)}", at)
+
+
+def _parts(p: SurfacePattern, count: int, span: Span) -> tuple[SurfacePattern, ...]:
+    """A lambda's parameters for so many arguments."""
+    if count == 1:
+        return (p,)
+    if isinstance(p, Group) and len(p.parts) == count:
+        return tuple(map(pattern_of, p.parts))
+    takes = len(p.parts) if isinstance(p, Group) else 1
+    raise UserError(f"this function takes {_many(takes, takes)}, found {count}", span)
+
+
+def _hint(f: Global, i: int) -> str:
+    if f.helper is None:
+        return "x" if f.arity()[0] <= 1 else "abcdefgh"[i % 8]
+    p = f.helper.definition.params[len(f.given) + i].pattern
+    return p.text if isinstance(p, Name) else "x"
+
+
+def _usage(f: Global) -> str:
+    if f.helper is None:
+        return PRIMITIVES[f.name.text].usage
+    d = f.helper.definition
+    names = (p.pattern.text if isinstance(p.pattern, Name) else "(…)" for p in d.params)
+    return f"{d.name.text}({', '.join(names)})"
+
+
+def _many(low: int, high: int) -> str:
+    word = "argument" if high == 1 else "arguments"
+    if low == high:
+        return f"{low} {word}"
+    return f"at least {low} {word}" if high > 99 else f"{low} to {high} {word}"

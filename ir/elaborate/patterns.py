@@ -1,0 +1,154 @@
+"""What arguments are, and how patterns take them apart."""
+
+# key: c the elaborator, p pattern, a argument
+
+from typing import TYPE_CHECKING
+
+from ir.core.nodes import Expr, Let, Lit, Pattern, SizeOf, Var
+from ir.core.terms import component, free, substitute, variables
+from ir.core.type_rules import type_of
+from ir.core.types import Tuple, Type, show_type
+from ir.core.views import is_plain_view
+from ir.elaborate.environment import PRELUDE, Argument, Env, Made, Sized, Written, place
+from ir.elaborate.primitives import PRIMITIVES
+from ir.elaborate.used_once import used_once
+from ir.errors import UserError
+from ir.text.surface import (
+    Apply,
+    Done,
+    Group,
+    Lambda,
+    LetIn,
+    Name,
+    Native,
+    Number,
+    Operator,
+    Surface,
+    SurfacePattern,
+    Vectorized,
+)
+from ir.text.written_sizes import FUNCTIONS
+
+if TYPE_CHECKING:
+    from ir.elaborate.elaborator import Elaborator
+
+Kept = list[tuple[Pattern, Expr]]
+"""What is computed before a body, and the variables that hold it."""
+
+
+def is_global(name: str, env: Env) -> bool:
+    """Whether a definition or a primitive is called so."""
+    return name in env.known or name in PRIMITIVES
+
+
+def arity(name: str, env: Env) -> tuple[int, int]:
+    """The least and the most arguments that a definition or primitive takes."""
+    if name in env.known:
+        count = len(env.known[name].definition.params)
+        return count, count
+    return PRIMITIVES[name].low, PRIMITIVES[name].high
+
+
+def settle(c: "Elaborator", a: Argument, env: Env) -> Argument:
+    """What an argument is, once: still as written if its use decides, else a term."""
+    if not isinstance(a, Written):
+        return a
+    if isinstance(a.text, Name) and (bound := a.env.bindings.get(a.text.text)) is not None:
+        if isinstance(bound, Made):
+            return Made(bound.term, place(a))
+        return bound if a.text.span.name == PRELUDE else Written(a.text, a.env)
+    if is_open(c, a.text, a.env):
+        return a
+    return Made(c.value(a, env), a.text.span)
+
+
+def is_open(c: "Elaborator", e: Surface, env: Env) -> bool:
+    """Sizes, numbers, functions, and tuples of them."""
+    match e:
+        case Number() | Lambda() | Vectorized() | Native() | Done(Lit() | SizeOf()):
+            return True
+        case Name(name, _) if name in env.bindings:
+            return not isinstance(env.bindings[name], Made)
+        case Name(name, _):
+            return name in c.sizes or is_global(name, env)
+        case Operator(_, parts, _) | Group(parts, _) | Apply(Name("floor" | "ceil"), parts, _):
+            return all(is_open(c, part, env) for part in parts)
+        case Apply(Name(name, _), args, _) if name not in FUNCTIONS:
+            if is_global(name, env) and name not in env.bindings:
+                return len(args) < arity(name, env)[0]
+    return False
+
+
+def take(c: "Elaborator", p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, Env]:
+    """New variables for a pattern that takes apart a t."""
+    if isinstance(p, Name):
+        x = Var(env.fresh(p.text), t)
+        return x, env.bind(p.text, Made(x, p.span))
+    if not isinstance(t, Tuple) or len(t.parts) != len(p.parts):
+        raise UserError(f"this takes apart a tuple of {len(p.parts)}, found {show_type(t)}", p.span)
+    found: list[Pattern] = []
+    for part, u in zip(p.parts, t.parts, strict=True):
+        q, env = take(c, pattern_of(part), u, env)
+        found.append(q)
+    return tuple(found), env
+
+
+def bind(
+    c: "Elaborator", p: SurfacePattern, a: Argument, env: Env, kept: Kept, keep: bool = False
+) -> Env:
+    """Let a pattern stand for an argument; what is computed is kept under a variable."""
+    if isinstance(a, Made) and (keep or not is_plain_view(a.term)):
+        q, env = take(c, p, type_of(a.term), env)
+        kept.append((q, a.term))
+        return env
+    if isinstance(p, Name):
+        return env.bind(p.text, a)
+    for part, each in zip(p.parts, take_apart(c, p, a), strict=True):
+        env = bind(c, pattern_of(part), each, env, kept)
+    return env
+
+
+def take_apart(c: "Elaborator", p: Group, a: Argument) -> list[Argument]:
+    """The components of an argument; one size stands for each of a tuple of them."""
+    n = len(p.parts)
+    match a:
+        case Sized():
+            return [a] * n
+        case Made(term, span):
+            t = type_of(term)
+            if isinstance(t, Tuple) and len(t.parts) == n:
+                return [Made(component(i, term), span) for i in range(n)]
+            raise UserError(f"expected a tuple of {n}, found {show_type(t)}", span)
+        case Written(Group(parts, span), env):
+            if len(parts) != n:
+                raise UserError(f"expected one or {n} of them, found {len(parts)}", span)
+            return [Written(part, env) for part in parts]
+        case Written(Name(name, _), env) if name in env.bindings:
+            return take_apart(c, p, env.bindings[name])
+        case Written(Lambda() | Vectorized() | Native() | LetIn(), _):
+            raise UserError(f"expected a tuple of {n}", place(a))
+    return [a] * n
+
+
+def finish(c: "Elaborator", kept: Kept, body: Expr) -> Expr:
+    """Put back what is used once, where it is used; the rest is computed before the body."""
+    for p, value in reversed(kept):
+        if not free(body) & {x.name for x in variables(p)}:
+            continue
+        if isinstance(p, Var) and used_once(body, p.name):
+            body = substitute(body, {p.name: value})
+        else:
+            body = Let(p, value, body)
+    return body
+
+
+def pattern_of(p: Surface) -> SurfacePattern:
+    assert isinstance(p, Name | Group)
+    return p
+
+
+def keep(kept: Kept, body: Expr) -> Expr:
+    """Every kept value is computed before the body."""
+    for p, value in reversed(kept):
+        body = Let(p, value, body)
+    return body

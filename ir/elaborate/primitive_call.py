@@ -1,0 +1,71 @@
+"""A call of a primitive: its arguments, each asked for as what it must be."""
+
+# key: i which argument, t type
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ir.core.nodes import Expr, Lam
+from ir.core.size import Size
+from ir.core.type_rules import type_of
+from ir.core.types import Array, Type, show_type
+from ir.elaborate.environment import Argument, Env, place
+from ir.errors import Span, UserError
+from ir.text.surface import Name
+
+if TYPE_CHECKING:
+    from ir.elaborate.elaborator import Elaborator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A primitive and its arguments, each asked for as what it must be."""
+
+    elaborator: "Elaborator"
+    head: Name
+    args: tuple[Argument, ...]
+    span: Span
+    env: Env
+
+    def value(self, i: int) -> Expr:
+        return self.elaborator.value(self.args[i], self.env)
+
+    def size(self, i: int, least: int | None = None) -> Size:
+        n = self.elaborator.size(self.args[i])
+        if least is not None and isinstance(n, int) and n < least:
+            raise self.wrong(i, f"found {n}, expected a size of at least {least}")
+        return n
+
+    def array(self, i: int) -> tuple[Expr, Array]:
+        xs = self.value(i)
+        t = type_of(xs)
+        if not isinstance(t, Array):
+            raise self.wrong(i, f"{self.head.text} needs an array, found {show_type(t)}")
+        return xs, t
+
+    def nested(self, i: int) -> tuple[Expr, Array]:
+        xs, t = self.array(i)
+        if not isinstance(t.elem, Array):
+            raise self.wrong(i, f"{self.head.text} needs an array of arrays, found {show_type(t)}")
+        return xs, t
+
+    def lam(self, i: int, t: Type) -> Lam:
+        return self.elaborator.lam(self.args[i], t, self.env)
+
+    def wrong(self, i: int, message: str) -> UserError:
+        return UserError(message, place(self.args[i]))
+
+    def divides(self, i: int, m: Size, n: Size) -> None:
+        if isinstance(m, int) and isinstance(n, int) and n % m:
+            raise self.wrong(i, f"{m} does not divide the array's size {n}")
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """How it is written, the least and most arguments, and how its node is made."""
+
+    usage: str
+    low: int
+    high: int
+    make: Callable[[Call], Expr]

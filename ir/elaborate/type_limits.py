@@ -1,0 +1,30 @@
+"""Arrays have at least one element, and no type is larger than anyone could mean."""
+
+from ir.core.types import Array, Tuple, Type, show_type
+from ir.errors import Span, UserError
+
+ELEMENTS = 2**48
+LEAVES = 256
+
+
+def check_type(t: Type, span: Span) -> None:
+    """A UserError where arrays of this type cannot be."""
+    count, leaves = _measure(t, span)
+    if leaves > LEAVES:
+        raise UserError(f"a type of {leaves} components; expected at most {LEAVES}", span)
+    if count > ELEMENTS:
+        raise UserError(f"{show_type(t)} has {count:,} elements; expected at most 2^48", span)
+
+
+def _measure(t: Type, span: Span) -> tuple[int, int]:
+    """How many scalars (or vectors) t holds, and how many leaves it is written with."""
+    match t:
+        case Array(elem, n):
+            count, leaves = _measure(elem, span)
+            if isinstance(n, int) and n < 1:
+                raise UserError(f"an array of size {n}; expected at least 1", span)
+            return count * (n if isinstance(n, int) else 1), leaves
+        case Tuple(parts):
+            measures = [_measure(part, span) for part in parts]
+            return sum(c for c, _ in measures), sum(n for _, n in measures)
+    return 1, 1

@@ -1,0 +1,114 @@
+"""Numbers that belong together, brought together: arithmetic on values."""
+
+# key: f function on arrays
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ir.meaning.named_axes import Axis, Named, Numbers, elementwise, extent, union
+from ir.meaning.values import (
+    FACTORS,
+    Group,
+    Leaf,
+    Value,
+    check_room,
+    enter,
+    force,
+    leaves,
+    on_factors,
+)
+
+FOLDS: dict[str, np.ufunc] = {
+    "+": np.add,
+    "*": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+
+
+def _divide(a: Numbers, b: Numbers) -> object:
+    return (np.floor_divide if a.dtype.kind in "iu" else np.true_divide)(a, b)
+
+
+ARITHMETIC: dict[str, Callable[..., object]] = {
+    **FOLDS,
+    "-": np.subtract,
+    "/": _divide,
+    "%": np.mod,
+}
+
+
+def cospi(x: Numbers | float) -> Numbers:
+    """cos(pi x), exact where it is 0 or ±1"""
+    return sinpi(np.asarray(x) + 0.5)
+
+
+def sinpi(x: Numbers | float) -> Numbers:
+    """sin(pi x), exact where it is 0 or ±1: folded into -1/2 … 1/2 first"""
+    half = np.asarray(x) - 2 * np.round(np.asarray(x) / 2)
+    near = np.where(np.abs(half) > 0.5, np.sign(half) - half, half)
+    return np.asarray(np.sin(np.pi * near))
+
+
+UNARY: dict[str, Callable[..., object]] = {
+    "neg": np.negative,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+    "cospi": cospi,
+    "sinpi": sinpi,
+    "abs": np.absolute,
+}
+
+
+def unify(found: Sequence[Leaf]) -> list[Leaf]:
+    """Leaves with the same axes in the same dimensions; those without dimensions are repeated."""
+    depth = max(len(leaf.dims) for leaf in found)
+    value: Value = tuple(leaf for leaf in found if leaf.dims)
+    dims: tuple[Group, ...] = ()
+    for _ in range(depth):
+        value, group = enter(value)
+        dims = (*dims, group)
+    entered = iter(leaves(value))
+    return [replace(next(entered) if leaf.dims else leaf, dims=dims) for leaf in found]
+
+
+def shape(leaf: Leaf) -> tuple[int, ...]:
+    """The sizes of a leaf's dimensions."""
+    return tuple(map(extent, leaf.dims))
+
+
+def widened(leaf: Leaf, sizes: Sequence[int]) -> Leaf:
+    """The leaf repeated along the inner dimensions that it lacks."""
+    lacking = tuple((Axis(n),) for n in sizes[len(leaf.dims) :])
+    return replace(leaf, dims=leaf.dims + lacking)
+
+
+def cast(found: Sequence[Leaf]) -> list[Leaf]:
+    """Integers that meet floats become floats."""
+    dtypes = [a.data.dtype for leaf in found for a in leaf.factors]
+    real = [dtype for dtype in dtypes if dtype.kind == "f"]
+    if not real or len(real) == len(dtypes):
+        return list(found)
+    return [
+        on_factors(leaf, lambda a: Named(a.data.astype(real[0], copy=False), a.axes))
+        for leaf in found
+    ]
+
+
+def pointwise(f: Callable[..., object], found: Sequence[Leaf]) -> Leaf:
+    """f on numbers that belong together."""
+    forced = [force(leaf) for leaf in unify(cast(found))]
+    arrays = [leaf.factors[0] for leaf in forced]
+    check_room(union(arrays), forced[0].dims, arrays[0].data.itemsize)
+    return Leaf((elementwise(f, arrays),), forced[0].dims)
+
+
+def product(a: Leaf, b: Leaf) -> Leaf:
+    """a * b, not multiplied out yet."""
+    x, y = unify(cast((force(a) if a.summed else a, force(b) if b.summed else b)))
+    both = Leaf((*x.factors, *y.factors), x.dims)
+    return force(both) if len(both.factors) > FACTORS else both

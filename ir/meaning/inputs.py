@@ -1,0 +1,145 @@
+"""What a program is given: what its parameters expect, checked or drawn at random."""
+
+# key: t type, dims sizes of the arrays around it
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir.core.nodes import Program
+from ir.core.size import Size, show_size
+from ir.core.types import INT, Array, Scalar, Tuple, Type, Vector, show_type
+from ir.errors import UserError
+
+Numbers = NDArray[np.generic]
+Data = Numbers | tuple["Data", ...]
+"""An array, or for tuples a tuple of what each component holds: `[(T, U)]n` is `([T]n, [U]n)`."""
+
+DRAWN = 1 << 30  # how many random numbers are drawn at most
+STORED = {"float": np.float32, "half": np.float16, "int": np.int32}
+
+
+def known(n: Size) -> int:
+    """A size that has its value."""
+    if isinstance(n, int):
+        return n
+    raise UserError(f"the size {show_size(n)} has no value yet: give one with --set")
+
+
+def shape_of(t: Type) -> tuple[int, ...]:
+    """The shape of the array that holds a t without tuples."""
+    match t:
+        case Array(elem, n):
+            return (known(n), *shape_of(elem))
+        case Vector(_, n):
+            return (known(n),)
+    return ()
+
+
+def components(t: Type) -> tuple[Type, ...] | None:
+    """The arrays that a type with tuples falls into; None where it holds no tuple."""
+    match t:
+        case Tuple(parts):
+            return parts
+        case Array(elem, n):
+            inner = components(elem)
+            return None if inner is None else tuple(Array(part, n) for part in inner)
+    return None
+
+
+def scalar_of(t: Type) -> Scalar:
+    """The scalar that an array without tuples is made of."""
+    match t:
+        case Array(elem, _):
+            return scalar_of(elem)
+        case Vector(scalar, _) | (Scalar() as scalar):
+            return scalar
+    raise AssertionError(f"{show_type(t)} holds tuples")
+
+
+def cells_of(t: Type) -> int:
+    """How many numbers a t holds."""
+    match t:
+        case Array(elem, n):
+            return known(n) * cells_of(elem)
+        case Tuple(parts):
+            return sum(map(cells_of, parts))
+        case Vector(_, n):
+            return known(n)
+    return 1
+
+
+def check_inputs(program: Program, inputs: Mapping[str, Data]) -> None:
+    """Raise a UserError unless there is one array of the right shape and kind a parameter."""
+    wanted = {p.var.name: p.var.type for p in program.params}
+    for name in inputs:
+        if name not in wanted:
+            near = get_close_matches(name, wanted, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UserError(
+                f"{program.name} has no input {name}, its inputs are {', '.join(wanted)}{hint}"
+            )
+    for name, t in wanted.items():
+        if name not in inputs:
+            raise UserError(f"no input given for {name} : {show_type(t)}")
+        _check(name, t, inputs[name])
+
+
+def _check(name: str, t: Type, found: Data) -> None:
+    parts = components(t)
+    if parts is not None:
+        if not isinstance(found, tuple) or len(found) != len(parts):
+            raise UserError(
+                f"input {name} : {show_type(t)} needs a tuple of {len(parts)}, one a component"
+            )
+        for i, (part, data) in enumerate(zip(parts, found, strict=True)):
+            _check(f"{name}.{i}", part, data)
+        return
+    if not isinstance(found, np.ndarray | np.generic):
+        raise UserError(
+            f"input {name} : {show_type(t)} needs an array, found {type(found).__name__}"
+        )
+    if found.shape != shape_of(t):
+        raise UserError(
+            f"input {name} : {show_type(t)} has shape {shape_of(t)}, found {found.shape}"
+        )
+    kinds = "iu" if scalar_of(t) == INT else "fiu"
+    if found.dtype.kind not in kinds:
+        raise UserError(f"input {name} : {show_type(t)} cannot be given as {found.dtype}")
+
+
+def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[str, Data]:
+    """Inputs as a device would store them: whole numbers from -3 to 3, so that sums are exact in
+    any order, or numbers spread evenly over -1 to 1; the same for the same seed."""
+    cells = sum(cells_of(p.var.type) for p in program.params)
+    if cells > DRAWN:
+        raise UserError(f"{program.name} takes {cells:,} numbers; at most {DRAWN:,} are drawn")
+    rng = np.random.default_rng(seed)
+    return {p.var.name: _draw(p.var.type, rng, integers) for p in program.params}
+
+
+def _draw(t: Type, rng: np.random.Generator, integers: bool) -> Data:
+    parts = components(t)
+    if parts is not None:
+        return tuple(_draw(part, rng, integers) for part in parts)
+    scalar, shape = scalar_of(t), shape_of(t)
+    if integers or scalar == INT:
+        drawn: Numbers = rng.integers(-3, 4, shape)
+    else:
+        drawn = rng.uniform(-1, 1, shape)
+    return np.asarray(drawn).astype(STORED[scalar.name])
+
+
+def stored(program: Program, given: Mapping[str, Data]) -> dict[str, Data]:
+    """Inputs, in the kinds of numbers that a device stores."""
+    return {p.var.name: _stored(p.var.type, given[p.var.name]) for p in program.params}
+
+
+def _stored(t: Type, data: Data) -> Data:
+    parts = components(t)
+    if parts is not None:
+        assert isinstance(data, tuple)
+        return tuple(_stored(part, x) for part, x in zip(parts, data, strict=True))
+    return np.asarray(data).astype(STORED[scalar_of(t).name])

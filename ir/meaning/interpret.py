@@ -1,0 +1,239 @@
+"""What programs mean: the interpreter, on NumPy. It is the oracle for everything else.
+
+`map` is carried as axes of the arrays it computes with, never a loop (see `ir.values`). A reduction
+whose body proves to be `acc + g(x)` (or `* max min`) evaluates g once for all elements, and a sum
+of products is contracted without its products; any other reduction loops over its own elements
+only. Where an intermediate array would be too big, the map or reduction around it goes in halves.
+"""
+
+# key: e term, f function, xs array, env the values of variables
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Binary,
+    Concat,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    MapPar,
+    MapSeq,
+    Pad,
+    PadEdge,
+    Pattern,
+    Program,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    SizeOf,
+    Slide,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.type_rules import pattern_type
+from ir.core.types import INT, Tuple
+from ir.errors import UserError
+from ir.meaning import layout
+from ir.meaning.arithmetic import UNARY, pointwise
+from ir.meaning.inputs import Data, check_inputs, known
+from ir.meaning.named_axes import Axis
+from ir.meaning.reductions import binary, fold
+from ir.meaning.values import (
+    Leaf,
+    NotAFold,
+    TooBig,
+    Value,
+    check_ceiling,
+    constant,
+    count,
+    each,
+    enter,
+    force_small,
+    from_array,
+    halves,
+    leave,
+    split,
+    to_array,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """The values of variables, and the type that floats (and halves) are computed in."""
+
+    values: Mapping[str, Value]
+    real: "np.dtype[np.generic]"
+
+    def bind(self, p: Pattern, value: Value) -> "Env":
+        """The environment in which a pattern has taken a value apart."""
+        return Env({**self.values, **_taken_apart(p, value)}, self.real)
+
+
+def _taken_apart(p: Pattern, value: Value) -> dict[str, Value]:
+    if isinstance(p, Var):
+        return {p.name: value}
+    assert isinstance(value, tuple)
+    bound: dict[str, Value] = {}
+    for q, component in zip(p, value, strict=True):
+        bound |= _taken_apart(q, component)
+    return bound
+
+
+def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np.float64) -> Data:
+    """The program's result: an array, or for tuples a tuple of what each component holds.
+
+    Floats and halves are computed in `dtype`, ints in 64 bits.
+    """
+    check_inputs(program, inputs)
+    real = np.dtype(dtype)
+    given = {name: _given(data, real) for name, data in inputs.items()}
+    try:
+        with np.errstate(all="ignore"):
+            return _result(_eval(program.body, Env(given, real)))
+    except RecursionError:
+        raise UserError(f"{program.name} is nested too deeply to evaluate") from None
+    except MemoryError as error:
+        raise UserError(f"{program.name} needs more memory than there is: {error}") from None
+
+
+def _given(data: Data, real: "np.dtype[np.generic]") -> Value:
+    if isinstance(data, tuple):
+        return tuple(_given(component, real) for component in data)
+    return from_array(data.astype(real if data.dtype.kind == "f" else np.int64))
+
+
+def _result(value: Value) -> Data:
+    if isinstance(value, Leaf):
+        return np.array(to_array(value), order="C")
+    assert isinstance(value, tuple)
+    return tuple(map(_result, value))
+
+
+def _eval(e: Expr, env: Env) -> Value:
+    match e:
+        case Var(name, _):
+            return env.values[name]
+        case Lit(value, scalar):
+            return constant(np.asarray(value, np.int64 if scalar == INT else env.real))
+        case SizeOf(n):
+            return constant(np.asarray(known(n), np.int64))
+        case Unary(op, a):
+            return _unary(op, _eval(a, env))
+        case Binary(op, a, b):
+            return binary(op, _eval(a, env), _eval(b, env))
+        case MakeTuple(parts) | Zip(parts):
+            return tuple(_eval(part, env) for part in parts)
+        case MakeArray(parts):
+            return _array(parts, env)
+        case Get(i, a):
+            found = _eval(a, env)
+            assert isinstance(found, tuple)
+            return found[i]
+        case Let(p, a, body):
+            return _eval(body, env.bind(p, each(force_small, _eval(a, env))))
+        case Store(a) | ToLocal(a, _) | ToPrivate(a):
+            return each(force_small, _eval(a, env))
+        case Map(f, xs) | MapPar(_, _, f, xs) | MapSeq(f, xs, _):
+            return _map(f, _eval(xs, env), env)
+        case Generate(n, f):
+            return _map(f, _numbers(known(n)), env)
+        case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
+            return _reduce(f, _eval(init, env), _eval(xs, env), env)
+    return _view(e, env)
+
+
+def _array(parts: tuple[Expr, ...], env: Env) -> Value:
+    """Arrays of one element, one behind the other."""
+    ones = [leave(_eval(part, env), (Axis(1),)) for part in parts]
+    return reduce(layout.concat, ones)
+
+
+def _view(e: Expr, env: Env) -> Value:
+    match e:
+        case Split(n, xs):
+            m = known(n)
+            return each(lambda leaf: split(leaf, m), _eval(xs, env))
+        case Join(xs):
+            return each(layout.join, _eval(xs, env))
+        case Slide(n, s, xs, strict):
+            size, step = known(n), known(s)
+            return each(lambda leaf: layout.slide(leaf, size, step, strict), _eval(xs, env))
+        case Transpose(xs):
+            return each(layout.transpose, _eval(xs, env))
+        case AsVector(n, xs):
+            width = known(n)
+            return each(lambda leaf: layout.as_vector(leaf, width), _eval(xs, env))
+        case AsScalar(xs):
+            return each(layout.as_scalar, _eval(xs, env))
+        case At(n, xs):
+            k = known(n)
+            return each(lambda leaf: layout.at(leaf, k), _eval(xs, env))
+        case Pad(l, r, value, xs):
+            return layout.pad(known(l), known(r), _eval(value, env), _eval(xs, env))
+        case PadEdge(edge, l, r, xs):
+            left, right = known(l), known(r)
+            return each(lambda leaf: layout.pad_edge(edge, left, right, leaf), _eval(xs, env))
+        case Reorder(f, xs):
+            array = _eval(xs, env)
+            index = _map(f, _numbers(count(array)), env)
+            assert isinstance(index, Leaf)
+            return each(lambda leaf: layout.reorder(leaf, index), array)
+        case Concat(a, b):
+            return layout.concat(_eval(a, env), _eval(b, env))
+    raise AssertionError(f"no meaning for {type(e).__name__}")
+
+
+def _numbers(n: int) -> Value:
+    if n < 1:
+        raise UserError(f"an array of {n} elements: sizes start at 1")
+    check_ceiling(n * 8)
+    return from_array(np.arange(n))
+
+
+def _unary(op: str, a: Value) -> Value:
+    if not isinstance(a, Leaf):
+        raise NotAFold
+    return pointwise(UNARY[op], (a,))
+
+
+def _call(f: Lam, argument: Value, env: Env) -> Value:
+    return _eval(f.body, env.bind(f.pattern, argument))
+
+
+def _map(f: Lam, xs: Value, env: Env) -> Value:
+    """All elements at once, or half by half."""
+    try:
+        elements, group = enter(xs)
+        return leave(_call(f, elements, env), group)
+    except TooBig:
+        if count(xs) == 1:
+            raise
+    first, second = halves(xs)
+    return layout.concat(_map(f, first, env), _map(f, second, env))
+
+
+def _reduce(f: Lam, init: Value, xs: Value, env: Env) -> Value:
+    taken = pattern_type(f.pattern)
+    assert isinstance(taken, Tuple)
+    return fold(lambda acc, x: _call(f, (acc, x), env), taken.parts[0], init, xs)

@@ -1,0 +1,181 @@
+"""Reductions as folds: which bodies are `acc + g(x)`, and their elements combined all at once.
+
+The body is evaluated once for all elements, on an accumulator that only remembers what is added to
+it (`Acc`). If every cell comes back in its place, the reduction is `init + sum of g(x)`.
+"""
+
+# key: op one of + * max min, t type
+
+from collections.abc import Callable
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from ir.core.types import Array, Tuple, Type, Vector
+from ir.errors import UserError
+from ir.meaning.arithmetic import ARITHMETIC, FOLDS, cast, pointwise, product, shape, widened
+from ir.meaning.inputs import known
+from ir.meaning.layout import at
+from ir.meaning.named_axes import Named, extent, reduce_axes
+from ir.meaning.values import (
+    Acc,
+    Group,
+    Leaf,
+    NotAFold,
+    TooBig,
+    Value,
+    check_ceiling,
+    constant,
+    count,
+    each,
+    enter,
+    force,
+    from_array,
+    halves,
+    to_array,
+)
+
+LOOP = 100_000  # elements of a reduction taken one after another
+
+Step = Callable[[Value, Value], Value]
+
+
+def fold(step: Step, acc: Type, init: Value, xs: Value) -> Value:
+    """The left fold of xs by `step` from `init`, broadcast to the accumulator's type."""
+    init = _widen(init, acc)
+    try:
+        return _at_once(step, acc, init, xs)
+    except NotAFold:
+        return _loop(step, init, xs)
+
+
+def _at_once(step: Step, acc: Type, init: Value, xs: Value) -> Value:
+    """All elements at once, or half by half, where the body is `acc + g(x)`."""
+    try:
+        elements, group = enter(xs)
+        start = accumulator(acc)
+        total = finish(start, step(start, elements), group)
+    except TooBig:
+        if count(xs) == 1:
+            raise
+    else:
+        return begin(init, total)
+    first, second = halves(xs)
+    return _at_once(step, acc, _at_once(step, acc, init, first), second)
+
+
+def _loop(step: Step, init: Value, xs: Value) -> Value:
+    """The left fold as it is defined, for all enclosing maps at once."""
+    if count(xs) > LOOP:
+        raise UserError(
+            f"a reduction of {count(xs):,} elements whose body is not acc + g(x) "
+            f"(or * max min); the interpreter loops over at most {LOOP:,}"
+        )
+    acc, elements = each(force, init), each(force, xs)
+    for k in range(count(elements)):
+        acc = each(force, step(acc, each(partial(at, k=k), elements)))
+    return acc
+
+
+def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
+    """A reduction's first value, its scalars repeated over the vectors of what it accumulates."""
+    match t:
+        case Array(elem, n):
+            return _widen(init, elem, (*dims, known(n)))
+        case Tuple(parts):
+            assert isinstance(init, tuple)
+            return tuple(_widen(i, part, dims) for i, part in zip(init, parts, strict=True))
+        case Vector(_, n):
+            dims = (*dims, known(n))
+    return each(lambda leaf: widened(leaf, dims), init)
+
+
+def binary(op: str, a: Value, b: Value) -> Value:
+    """a op b, where one of them may be a reduction's accumulator."""
+    match a, b:
+        case Leaf(), Leaf():
+            return product(a, b) if op == "*" else pointwise(ARITHMETIC[op], (a, b))
+        case Acc(), Leaf():
+            return accumulate(op, a, b)
+        case Leaf(), Acc() if op in FOLDS:
+            return accumulate(op, b, a)
+    raise NotAFold
+
+
+def accumulate(op: str, acc: Acc, delta: Leaf) -> Acc:
+    """acc op delta; a difference is a sum of the negative."""
+    if op == "-":
+        op, delta = "+", product(delta, constant(np.asarray(-1)))
+    if op not in FOLDS or acc.op not in (None, op):
+        raise NotAFold
+    return Acc(acc.owner, acc.index, op, (*acc.deltas, widened(delta, shape(acc.index))))
+
+
+def accumulator(t: Type, dims: tuple[int, ...] = ()) -> Value:
+    """An accumulator of type t that has met nothing yet."""
+    match t:
+        case Array(elem, n):
+            return accumulator(elem, (*dims, known(n)))
+        case Tuple(parts):
+            return tuple(accumulator(part, dims) for part in parts)
+        case Vector(_, n):
+            dims = (*dims, known(n))
+    check_ceiling(8 * prod(dims))
+    return Acc(object(), from_array(np.arange(prod(dims)).reshape(dims)))
+
+
+def finish(start: Value, end: Value, group: Group) -> Value:
+    """The accumulator after all elements: each delta combined over the axes of the elements."""
+    match start, end:
+        case Acc(), Acc() if start.owner is end.owner and _in_place(start.index, end.index):
+            op = end.op or "+"
+            combined = tuple(_combine(op, delta, group) for delta in end.deltas)
+            return Acc(end.owner, end.index, end.op, combined)
+        case tuple(), tuple():
+            return tuple(finish(a, b, group) for a, b in zip(start, end, strict=True))
+    raise NotAFold
+
+
+def _in_place(start: Leaf, end: Leaf) -> bool:
+    own = {axis for group in end.dims for axis in group}
+    if any(axis not in own for axis in end.factors[0].axes):
+        return False
+    return np.array_equal(to_array(start), to_array(end))
+
+
+def _combine(op: str, delta: Leaf, group: Group) -> Leaf:
+    if op == "+":
+        total = Leaf(delta.factors, delta.dims, (*delta.summed, *group))
+        return total if len(delta.factors) > 1 else force(total)
+    (a,) = force(delta).factors
+    result = reduce_axes(FOLDS[op], a, [axis for axis in group if axis in a.axes])
+    times = extent(axis for axis in group if axis not in a.axes)
+    if op == "*" and times > 1:
+        power = np.power(result.data, np.asarray(times).astype(result.data.dtype))
+        result = Named(np.asarray(power), result.axes)
+    return Leaf((result,), delta.dims)
+
+
+def begin(init: Value, total: Value) -> Value:
+    """init combined with what was accumulated."""
+    match init, total:
+        case ((Leaf() | Acc()), Acc(_, _, op, deltas)):
+            for delta in deltas:
+                init = _enter_once(op or "+", init, delta)
+            return init
+        case tuple(), tuple():
+            return tuple(map(begin, init, total))
+    raise NotAFold
+
+
+def _enter_once(op: str, init: Leaf | Acc, delta: Leaf) -> Leaf | Acc:
+    if isinstance(init, Acc):
+        return accumulate(op, init, delta)
+    if op == "+" and _is_zero(init):
+        return widened(cast((init, delta))[1], shape(init))
+    return pointwise(FOLDS[op], (init, delta))
+
+
+def _is_zero(leaf: Leaf) -> bool:
+    return all(not a.axes and not a.data.any() for a in leaf.factors)

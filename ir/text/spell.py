@@ -1,0 +1,177 @@
+"""How each node is written: its head and arguments, its numbers, its patterns."""
+
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Binary,
+    Concat,
+    Expr,
+    Generate,
+    Join,
+    Lam,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    MapPar,
+    MapSeq,
+    Pad,
+    PadEdge,
+    Pattern,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    Slide,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.number_types import has_half, scalar_of
+from ir.core.size import show_size
+from ir.core.terms import variables
+from ir.core.type_rules import elem_of, type_of
+from ir.core.types import FLOAT, HALF, Tuple, Type, Vector
+
+SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
+LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
+
+
+def show_pattern(p: Pattern) -> str:
+    """x or (a, (b, c))"""
+    return p.name if isinstance(p, Var) else f"({', '.join(map(show_pattern, p))})"
+
+
+def arrow(f: Lam) -> str:
+    """The head of a lambda, `vectorized` where its elements are vectors."""
+    word = "vectorized " if any(_is_vector(v.type) for v in variables(f.pattern)) else ""
+    return f"{word}{show_pattern(f.pattern)} ->"
+
+
+def _is_vector(t: Type) -> bool:
+    return isinstance(t, Vector) or (isinstance(t, Tuple) and any(map(_is_vector, t.parts)))
+
+
+# ---- numbers
+
+
+def number(e: Lit, strict: bool = False) -> str:
+    """A half has its suffix; with `strict`, so has every number that could be taken for one."""
+    if e.scalar == HALF:
+        return f"{float(e.value)!r}h"
+    if e.scalar == FLOAT:
+        return f"{float(e.value)!r}{'f' if strict else ''}"
+    return f"{int(e.value)}{'i' if strict else ''}"
+
+
+def strict(e: Expr, other: Expr) -> bool:
+    """A float number beside a half would be read as a half."""
+    return is_number(e) and type_of(e) == FLOAT and scalar_of(type_of(other)) == HALF
+
+
+def is_number(e: Expr) -> bool:
+    """Made of numbers only, which would adapt to what they meet."""
+    match e:
+        case Lit():
+            return True
+        case Unary("neg", a) | Generate(_, Lam(_, a)):
+            return is_number(a)
+        case Binary(op, a, b):
+            return op in LEVELS and is_number(a) and is_number(b)
+        case MakeTuple(parts) | MakeArray(parts):
+            return all(map(is_number, parts))
+    return False
+
+
+def strict_line(e: Expr) -> str:
+    """Numbers with their suffixes, so that they adapt to nothing."""
+    match e:
+        case Lit():
+            return number(e, True)
+        case Unary("neg", a):
+            return f"-({strict_line(a)})"
+        case Binary(op, a, b):
+            return f"({strict_line(a)}) {op} ({strict_line(b)})"
+        case MakeTuple(parts):
+            return f"({', '.join(map(strict_line, parts))})"
+        case MakeArray(parts):
+            return f"[{', '.join(map(strict_line, parts))}]"
+        case Generate(n, f):
+            return f"generate({show_size(n)}, {arrow(f)} {strict_line(f.body)})"
+    raise AssertionError(f"{type(e).__name__} is no number")
+
+
+# ---- calls
+
+
+def parts_of(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
+    """The head and arguments with which a node is written."""
+    match e:
+        case Map(f, xs):
+            return "map", (f, xs)
+        case MapPar(level, dim, f, xs):
+            return f"{level.value}({dim})", (f, xs)
+        case MapSeq(f, xs, unrolled):
+            return f"{'unrolled ' * unrolled}mapSeq", (f, xs)
+        case Reduce(init, f, xs):
+            return "reduce", (_init(init, xs), f, xs)
+        case ReduceSeq(init, f, xs, unrolled):
+            return f"{'unrolled ' * unrolled}reduceSeq", (_init(init, xs), f, xs)
+        case Generate(n, f):
+            return "generate", (show_size(n), f)
+        case MakeTuple(parts):
+            return "", parts
+        case Binary(op, a, b):
+            return op, (_beside(a, b), _beside(b, a))
+        case Unary(op, a):
+            return op, (a,)
+    return _view(e)
+
+
+def _view(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
+    match e:
+        case Zip(parts):
+            return "zip", parts
+        case Split(m, xs):
+            return "split", (show_size(m), xs)
+        case Join(xs):
+            return "join", (xs,)
+        case Slide(size, step, xs, strict):
+            return "slide_strict" if strict else "slide", (show_size(size), show_size(step), xs)
+        case Pad(left, right, value, xs):
+            return "pad", (show_size(left), show_size(right), value, xs)
+        case PadEdge(edge, left, right, xs):
+            return f"pad_{edge.value}", (show_size(left), show_size(right), xs)
+        case Transpose(xs):
+            return "transpose", (xs,)
+        case Reorder(f, xs):
+            return "reorder", (f, xs)
+        case Concat(a, b):
+            return "concat", (a, b)
+        case At(k, xs):
+            return "at", (show_size(k), xs)
+        case AsVector(n, xs):
+            return "asVector", (show_size(n), xs)
+        case AsScalar(xs):
+            return "asScalar", (xs,)
+        case ToLocal(a, ahead):
+            return "toLocalAhead" if ahead else "toLocal", (a,)
+        case ToPrivate(a):
+            return "toPrivate", (a,)
+        case Store(a):
+            return "store", (a,)
+    raise AssertionError(f"no way to show {type(e).__name__}")
+
+
+def _init(init: Expr, xs: Expr) -> str | Expr:
+    """What a reduction starts as: over halves, a float number must say that it is one."""
+    return strict_line(init) if is_number(init) and has_half(elem_of(xs)) else init
+
+
+def _beside(e: Expr, other: Expr) -> str | Expr:
+    return strict_line(e) if strict(e, other) else e

@@ -1,0 +1,214 @@
+"""What is written, before it means anything: a small tree that knows where each part stands."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ir.core.nodes import Expr
+from ir.errors import Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name:
+    """x"""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """2, 0.5, 0.5h (half), 0.5f (float), 2i (int): without a suffix it adapts to what it meets"""
+
+    value: int | float
+    suffix: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Apply:
+    """head(args); head(a)(b) is head(a, b)"""
+
+    head: "Surface"
+    args: tuple["Surface", ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    """-a, a + b, a - b, a * b, a / b, a % b"""
+
+    op: str
+    parts: tuple["Surface", ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """(a, b, …): a tuple, or a pattern that takes one apart"""
+
+    parts: tuple["Surface", ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class List:
+    """[a, b, …]: an array, element by element"""
+
+    parts: tuple["Surface", ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lambda:
+    """pattern -> body"""
+
+    pattern: "SurfacePattern"
+    body: "Surface"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectorized:
+    """vectorized f"""
+
+    f: "Surface"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Component:
+    """e.0"""
+
+    index: int
+    e: "Surface"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LetIn:
+    """let pattern = value, then body; `let!` keeps even a pure view by its name"""
+
+    pattern: "SurfacePattern"
+    value: "Surface"
+    body: "Surface"
+    keep: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Done:
+    """A term that is there already"""
+
+    term: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Native:
+    """A Python function; `names` are those of its parameters"""
+
+    f: "Callable[..., Surface]"
+    names: tuple[str, ...]
+    span: Span
+
+
+Surface = (
+    Name
+    | Number
+    | Apply
+    | Operator
+    | Group
+    | List
+    | Lambda
+    | Vectorized
+    | Component
+    | LetIn
+    | Done
+    | Native
+)
+SurfacePattern = Name | Group
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypeName:
+    """float, half, int, float<4>; _ is any type"""
+
+    text: str
+    width: Surface | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypeArray:
+    """[elem]size"""
+
+    elem: "SurfaceType"
+    size: Surface
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypeTuple:
+    """(t, u, …)"""
+
+    parts: tuple["SurfaceType", ...]
+    span: Span
+
+
+SurfaceType = TypeName | TypeArray | TypeTuple
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameter:
+    """const pattern : type"""
+
+    pattern: SurfacePattern
+    type: SurfaceType | None
+    const: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """name(parameters) = body"""
+
+    name: Name
+    params: tuple[Parameter, ...]
+    body: Surface
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """name = size; no size: `?`, a tuning parameter"""
+
+    name: Name
+    size: Surface | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class File:
+    """definitions, the last of which is the program, and the sizes after `where`"""
+
+    definitions: tuple[Definition, ...]
+    where: tuple[Binding, ...]
+
+
+def pattern_names(p: SurfacePattern | Surface) -> tuple[Name, ...]:
+    """The names that a pattern binds, left to right."""
+    if isinstance(p, Name):
+        return (p,)
+    assert isinstance(p, Group)
+    return tuple(name for part in p.parts for name in pattern_names(part))
+
+
+def type_sizes(t: SurfaceType | None) -> tuple[Surface, ...]:
+    """The sizes written in a type, outermost first."""
+    match t:
+        case TypeArray(elem, size):
+            return (size, *type_sizes(elem))
+        case TypeTuple(parts):
+            return tuple(size for part in parts for size in type_sizes(part))
+        case TypeName(_, width) if width is not None:
+            return (width,)
+    return ()

@@ -1,0 +1,144 @@
+"""Types as they are written: what they mean, and the sizes they infer at a call."""
+
+from collections.abc import Callable
+
+from ir.core.size import Size, exact, same, show_size
+from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, show_type
+from ir.errors import Span, UserError
+from ir.text.suggest import did_you_mean
+from ir.text.surface import Name, Operator, Surface, SurfaceType, TypeArray, TypeName, TypeTuple
+from ir.text.written_sizes import at_least_one, size_names
+
+SCALARS = {"float": FLOAT, "half": HALF, "int": INT}
+SizeOf = Callable[[Surface], Size]
+
+
+def meaning(declared: SurfaceType, size: SizeOf) -> Type:
+    """The type that is written, every size known."""
+    match declared:
+        case TypeName(_, width, span):
+            scalar = scalar_named(declared)
+            if width is None:
+                return scalar
+            return Vector(scalar, at_least_one(size(width), span, "a vector's width"))
+        case TypeArray(elem, n, _):
+            inner = meaning(elem, size)
+            return Array(inner, at_least_one(size(n), n.span))
+        case TypeTuple(parts, _):
+            return Tuple(tuple(meaning(part, size) for part in parts))
+
+
+def scalar_named(declared: TypeName) -> Scalar:
+    """float, half or int"""
+    if declared.text not in SCALARS:
+        hint = did_you_mean(declared.text, SCALARS)
+        raise UserError(f"unknown type `{declared.text}`{hint}", declared.span)
+    return SCALARS[declared.text]
+
+
+def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) -> dict[str, Size]:
+    """The sizes that open names must have for `found` to be as declared."""
+    match declared, found:
+        case TypeArray(elem, n, _), Array(inner, m):
+            own = {n.text: m} if isinstance(n, Name) and is_open(n.text) else {}
+            return infer(elem, inner, is_open) | own
+        case TypeTuple(parts, _), Tuple(types) if len(parts) == len(types):
+            bound: dict[str, Size] = {}
+            for part, t in zip(parts, types, strict=True):
+                bound = infer(part, t, is_open) | bound
+            return bound
+        case TypeName(_, Name(name, _), _), Vector(_, n) if is_open(name):
+            return {name: n}
+    return {}
+
+
+def infer_rest(
+    declared: SurfaceType, found: Type, is_open: Callable[[str], bool], size: SizeOf
+) -> dict[str, Size]:
+    """As `infer`, for a size written as arithmetic in which one open name occurs, and once."""
+    match declared, found:
+        case TypeArray(elem, n, _), Array(inner, m):
+            names = [name.text for name in size_names(n) if is_open(name.text)]
+            own = {names[0]: solved(n, m, names[0], size)} if len(names) == 1 else {}
+            return infer_rest(elem, inner, is_open, size) | own
+        case TypeTuple(parts, _), Tuple(types) if len(parts) == len(types):
+            bound: dict[str, Size] = {}
+            for part, t in zip(parts, types, strict=True):
+                bound = infer_rest(part, t, is_open, size) | bound
+            return bound
+    return {}
+
+
+def solved(e: Surface, whole: Size, name: str, size: SizeOf) -> Size:
+    """The size of `name`, which occurs once in e, for e to be `whole`."""
+    match e:
+        case Name():
+            return whole
+        case Operator("neg", (a,), _):
+            return solved(a, -whole, name, size)
+        case Operator(op, (a, b), span):
+            left = any(x.text == name for x in size_names(a))
+            part, other = (a, size(b)) if left else (b, size(a))
+            match op, left:
+                case "+", _:
+                    return solved(part, whole - other, name, size)
+                case "-", True:
+                    return solved(part, whole + other, name, size)
+                case "-", False:
+                    return solved(part, other - whole, name, size)
+                case "*", _:
+                    return solved(part, _quotient(whole, other, span), name, size)
+                case "/", True:
+                    return solved(part, whole * other, name, size)
+                case "/", False:
+                    return solved(part, _quotient(other, whole, span), name, size)
+    raise UserError(f"the size `{name}` cannot be found from this", e.span)
+
+
+def _quotient(whole: Size, part: Size, span: Span) -> Size:
+    if part == 0 or (isinstance(whole, int) and isinstance(part, int) and whole % part):
+        raise UserError(
+            f"found an array of {show_size(whole)}, which {show_size(part)} does not divide", span
+        )
+    return exact(whole, part)
+
+
+def agree(declared: SurfaceType, found: Type, size: SizeOf, span: Span, whole: Type) -> None:
+    """An argument is as declared, or a UserError under it."""
+    match declared, found:
+        case TypeArray(elem, n, _), Array(inner, m):
+            if not same(size(n), m):
+                raise UserError(
+                    f"expected an array of {show_size(size(n))}, found {show_size(m)} "
+                    f"in {show_type(whole)}",
+                    span,
+                )
+            return agree(elem, inner, size, span, whole)
+        case TypeTuple(parts, _), Tuple(types) if len(parts) == len(types):
+            for part, t in zip(parts, types, strict=True):
+                agree(part, t, size, span, whole)
+            return None
+        case TypeName("_", None, _), _:
+            return None
+        case TypeName(_, None, _), Scalar() | Vector():
+            scalar = found.scalar if isinstance(found, Vector) else found
+            if scalar_named(declared) == scalar:
+                return None
+        case TypeName(_, width, _), Vector(scalar, n) if width is not None:
+            if scalar_named(declared) == scalar and same(size(width), n):
+                return None
+    raise UserError(f"expected {describe(declared)}, found {show_type(whole)}", span)
+
+
+def describe(declared: SurfaceType) -> str:
+    """A written type in words for a message."""
+    match declared:
+        case TypeName(text, None, _):
+            return text
+        case TypeName(text, _, _):
+            return f"a vector of {text}"
+        case TypeArray(elem, _, _):
+            inner = describe(elem)
+            return f"an array of {inner.removeprefix('an array of ')}" if inner else "an array"
+        case TypeTuple(parts, _):
+            return f"({', '.join(map(describe, parts))})"

@@ -1,0 +1,238 @@
+"""Which cell of which array a view shows: base[a i + b j + c]…"""
+
+# key: e term, i j loop indices, k coefficient, env what variables are bound to
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from ir.core.nodes import (
+    At,
+    Edge,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Pattern,
+    Slide,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.core.size import Size
+from ir.core.terms import free
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import Array
+from ir.core.views import is_view
+
+
+class NoAccess(Exception):
+    """A view whose cells are not sums of multiples of loop indices: the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A loop's index: 0 … size - 1."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """The sum of k i, and c; `loose`: where it is outside of its array, there is a 0."""
+
+    terms: tuple[tuple[Index, int], ...]
+    constant: int = 0
+    loose: bool = False
+
+    def times(self, k: int) -> "Affine":
+        return replace(
+            self, terms=tuple((i, k * c) for i, c in self.terms), constant=k * self.constant
+        )
+
+    def plus(self, other: "Affine") -> "Affine":
+        total = dict(self.terms)
+        for i, k in other.terms:
+            total[i] = total.get(i, 0) + k
+        kept = tuple((i, k) for i, k in total.items() if k)
+        return Affine(kept, self.constant + other.constant, self.loose or other.loose)
+
+    def shifted(self, by: int) -> "Affine":
+        return replace(self, constant=self.constant + by)
+
+    @property
+    def last(self) -> int:
+        """Its largest value."""
+        return self.constant + sum(k * (i.size - 1) for i, k in self.terms)
+
+    def divided(self, n: int) -> tuple["Affine", "Affine"]:
+        """(quotient, remainder), where multiples of n stand apart from what is less than n."""
+        whole = tuple((i, k // n) for i, k in self.terms if k % n == 0)
+        rest = tuple((i, k) for i, k in self.terms if k % n)
+        low = Affine(rest, self.constant % n)
+        if self.loose or any(k < 0 for _, k in self.terms) or low.last >= n:
+            raise NoAccess("elements of joined rows are not read row by row")
+        return Affine(whole, self.constant // n), low
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One cell (or what rows of cells begin with); outside of the base there are zeros."""
+
+    base: Expr
+    coordinates: tuple[Affine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An array: what is at an index of it."""
+
+    size: int
+    at: Callable[[Affine], "Read"]
+
+
+Read = Access | View | tuple["Read", ...]
+Env = Mapping[str, Read]
+
+
+def index(i: Index) -> Affine:
+    """i itself"""
+    return Affine(((i, 1),))
+
+
+def array(r: Read) -> View:
+    """What is read, as an array."""
+    match r:
+        case View():
+            return r
+        case Access(base, coordinates):
+            t = type_of(base)
+            for _ in coordinates:
+                assert isinstance(t, Array)
+                t = t.elem
+            if isinstance(t, Array) and isinstance(t.size, int):
+                return View(t.size, lambda i: Access(base, (*coordinates, i)))
+        case tuple():
+            views = [array(part) for part in r]
+            return View(views[0].size, lambda i: tuple(v.at(i) for v in views))
+    raise NoAccess("a view of sizes that are not numbers")
+
+
+def bind(env: Env, p: Pattern, r: Read) -> Env:
+    """env, and what a pattern takes apart."""
+    if isinstance(p, Var):
+        return {**env, p.name: r}
+    if not isinstance(r, tuple):
+        raise NoAccess("tuples that are computed")
+    for q, part in zip(p, r, strict=True):
+        env = bind(env, q, part)
+    return env
+
+
+def read(e: Expr, env: Env) -> Read:
+    """What a view shows; what is no view is a base of its own."""
+    match e:
+        case Var(name, _) if name in env:
+            return env[name]
+        case MakeTuple(parts):
+            return tuple(read(part, env) for part in parts)
+        case Zip(parts):
+            return array(tuple(read(part, env) for part in parts))
+        case Get(k, inner):
+            found = read(inner, env)
+            if isinstance(found, tuple):
+                return found[k]
+            raise NoAccess("tuples that are computed")
+        case Let(p, value, body):
+            return read(body, bind(env, p, read(value, env)))
+        case Map(f, xs) if is_view(f.body):
+            return _mapped(f, array(read(xs, env)), env)
+    return _layout(e, env)
+
+
+def _mapped(f: Lam, xs: View, env: Env) -> Read:
+    return View(xs.size, lambda i: read(f.body, bind(env, f.pattern, xs.at(i))))
+
+
+def _layout(e: Expr, env: Env) -> Read:
+    match e:
+        case Split(int() as m, xs):
+            parts = array(read(xs, env))
+            return View(parts.size // m, lambda i: _chunk(parts, m, i))
+        case Join(xs):
+            return _joined(array(read(xs, env)), _int(size_of(_element(xs))))
+        case Slide(int() as n, int() as step, xs, _):
+            return _windows(array(read(xs, env)), n, step)
+        case Transpose(xs):
+            rows = array(read(xs, env))
+            return View(_int(size_of(_element(xs))), lambda i: _column(rows, i))
+        case Pad(int() as l, int() as r, Lit(0, _), xs) | PadEdge(
+            Edge.ANY, int() as l, int() as r, xs
+        ):
+            if isinstance(e, Pad) or max(l, r) <= 0:
+                return _padded(array(read(xs, env)), l, r)
+        case At(int() as k, xs):
+            return array(read(xs, env)).at(Affine((), k))
+        case _ if not set(env) & free(e):
+            return Access(e, ())
+    raise NoAccess("an operand that is not a view of the program's parameters")
+
+
+def _chunk(xs: View, m: int, i: Affine) -> Read:
+    return View(m, lambda j: xs.at(i.times(m).plus(_inside(j))))
+
+
+def _column(rows: View, i: Affine) -> Read:
+    return View(rows.size, lambda j: array(rows.at(j)).at(i))
+
+
+def _joined(rows: View, n: int) -> Read:
+    def cell(i: Affine) -> Read:
+        row, column = i.divided(n)
+        return array(rows.at(row)).at(column)
+
+    return View(rows.size * n, cell)
+
+
+def _windows(xs: View, n: int, step: int) -> Read:
+    def window(i: Affine) -> Read:
+        if i.loose:
+            raise NoAccess("padding around windows, not around what they are of")
+        return View(n, lambda j: xs.at(i.times(step).plus(_inside(j))))
+
+    return View((xs.size - n) // step + 1, window)
+
+
+def _inside(j: Affine) -> Affine:
+    """An index of a chunk or a window: beside one there are zeros, but in the array the next."""
+    if j.loose:
+        raise NoAccess("padding around chunks or windows of an array, not around the array")
+    return j
+
+
+def _padded(xs: View, l: int, r: int) -> Read:
+    """Zeros around; under zeros, nothing may be cropped."""
+
+    def cell(i: Affine) -> Read:
+        if i.loose and min(l, r) < 0:
+            raise NoAccess("padding around what is cropped")
+        return xs.at(replace(i.shifted(-l), loose=i.loose or l > 0 or r > 0))
+
+    return View(l + xs.size + r, cell)
+
+
+def _element(xs: Expr) -> Expr:
+    return Var("_", elem_of(xs))
+
+
+def _int(n: Size) -> int:
+    if isinstance(n, int):
+        return n
+    raise NoAccess("sizes that are not numbers")

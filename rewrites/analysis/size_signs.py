@@ -1,0 +1,65 @@
+"""Signs of sizes, whatever value their names have: 0 or more, and 1 or more where they divide."""
+
+# key: n a b c sizes, p polynomial, x atom, m monomial, k coefficient
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ir.core.size import (
+    ONE,
+    Atom,
+    Floor,
+    Mod,
+    Name,
+    Poly,
+    Size,
+    denominator,
+    exact,
+    numerator,
+    quotient,
+)
+
+
+@lru_cache(maxsize=1 << 14)
+def non_negative(n: Size) -> bool:
+    """Whether n >= 0 is plain: none of its terms is negative, or none of a lower bound's."""
+    if isinstance(n, int):
+        return n >= 0
+    if not _added(n.den):
+        return False
+    return _added(n.num) or any(map(non_negative, _lower_bounds(numerator(n))))
+
+
+def _added(p: Poly) -> bool:
+    """Whether a sum takes nothing away."""
+    return all(k > 0 and all(_counts(x) for x, _ in monomial) for monomial, k in p)
+
+
+def _counts(x: Atom) -> bool:
+    """Whether an atom is 0 or more; its divisor is positive."""
+    match x:
+        case Name() | Mod():
+            return True
+        case Floor(a, _):
+            return non_negative(a)
+
+
+def _lower_bounds(n: Size) -> Iterator[Size]:
+    """n with bounds for one of its floors: a - b < b floor(a / b) <= a, and 0 <= a mod b < b."""
+    p = () if isinstance(n, int) else n.num
+    for x in dict.fromkeys(x for monomial, _ in p for x, power in monomial if power == 1):
+        one, c = quotient(((((x, 1),), 1),), ONE), _factor(p, x)
+        match x:
+            case Floor(a, b) if denominator(exact(c, b)) == 1:
+                if non_negative(-exact(c, b)):
+                    yield n - c * one + exact(c, b) * a
+                elif non_negative(exact(c, b)):
+                    yield n - c * one + exact(c, b) * (a - b + 1)
+            case Mod(_, b) if non_negative(-c):
+                yield n - c * one + c * (b - 1)
+
+
+def _factor(p: Poly, x: Atom) -> Size:
+    """What an atom is multiplied by where it stands once."""
+    alone = [(tuple(f for f in m if f != (x, 1)), k) for m, k in p if (x, 1) in m]
+    return sum((quotient(((m, k),), ONE) for m, k in alone), start=0)

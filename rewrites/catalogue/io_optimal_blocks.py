@@ -1,0 +1,94 @@
+"""What the io-optimal dataflow asks of its blocks: balanced sides, and to move little more than it.
+
+Zhang et al. (PPoPP 2021, section 4): blocks of x y pixels and z channels, with x y = R z, move
+2 T / √(R S) elements of a program of T products, S = x y z, whose inputs are in R windows each, its
+results once, and once what these need besides: biases, what is added to them.
+What tiles read beyond their windows, what rounding adds and copies take must not double that.
+S is at most what a group may keep, and that at most half of local memory: while one group waits
+for its channel another one works.
+"""
+
+# key: e term, t type, n how often, z channels of a block, xy pixels of a block
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import add
+
+from ir.core.nodes import Expr, Level, MapPar, MapSeq, ReduceSeq, Store, ToLocal
+from ir.core.size import Size
+from ir.core.terms import children, free, subterms
+from ir.core.type_rules import size_of, type_of
+from ir.core.types import Array, Type, Vector
+from rewrites.catalogue.values_worth_trying import Requirement
+from rewrites.nest.work_amounts import Amounts
+
+# A block with x y = a R z reads (√a + 1 / √a) / 2 times what the best of its size does: at most a
+# quarter more.
+APART = 4
+MOST = 2  # times the volume
+AT_ONCE = 2  # groups that share a core
+
+Block = tuple[Size, Size]
+
+
+def balanced(block: Block, known: Amounts) -> Iterator[Requirement]:
+    """Blocks that are nearly the best of their size."""
+    (xy, z), r = block, known.reuse
+    near = f"x y within {APART} times R z, R = {r}"
+    yield Requirement(r.denominator * xy, APART * r.numerator * z, near)
+    yield Requirement(r.numerator * z, APART * r.denominator * xy, near)
+
+
+def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts) -> Requirement:
+    """What e, lowered, moves besides its results; squared, so that all numbers are whole."""
+    (xy, z), r = block, known.reuse
+    moved = staged(e) + stored(e, constants) + beside(blocks(e) * xy * z, known)
+    most = 2 * MOST * known.products
+    why = f"what is staged and stored is at most {MOST} times the volume of the dataflow"
+    return Requirement(r.numerator * xy * z * moved * moved, r.denominator * most * most, why)
+
+
+def beside(made: Size, known: Amounts) -> Size:
+    """What results need besides their sums, read at most once for each that is made, rounding's
+    too: as much of it as is over what the volume has for results and for this, but for writing."""
+    spare = (MOST - 1) * known.results + MOST * known.others
+    over = max(0, known.beside * known.results - spare)
+    return known.beside * (made - known.results) + over
+
+
+def staged(e: Expr, n: Size = 1) -> Size:
+    """The elements that all work-groups copy to local memory; e is done n times."""
+    match e:
+        case ToLocal(xs):
+            return n * cells(type_of(xs))
+        case MapPar(Level.GROUP, _, f, xs) | MapSeq(f, xs) | ReduceSeq(_, f, xs):
+            return staged(xs, n) + staged(f.body, n * size_of(xs))
+    return total(staged(c, n) for c in children(e))
+
+
+def blocks(e: Expr, n: Size = 1) -> Size:
+    """How many work-groups sum something up; e is done n times."""
+    match e:
+        case ReduceSeq():
+            return n
+        case MapPar(Level.GROUP, _, f, xs):
+            return blocks(f.body, n * size_of(xs))
+    return total(blocks(c, n) for c in children(e))
+
+
+def stored(e: Expr, constants: frozenset[str]) -> Size:
+    """The elements that are read and written where a view is made real, more than once."""
+    stores = (s for s in subterms(e) if isinstance(s, Store) and not free(s) <= constants)
+    return total(2 * cells(type_of(s)) for s in stores)
+
+
+def cells(t: Type) -> Size:
+    """The scalars of an array."""
+    match t:
+        case Array(elem, n) | Vector(elem, n):
+            return n * cells(elem)
+    return 1
+
+
+def total(sizes: Iterable[Size]) -> Size:
+    return reduce(add, sizes, 0)

@@ -1,0 +1,141 @@
+"""Does a derivation keep meaning? Each of its terms interpreted, with small parameters."""
+
+# key: e term, values of parameters
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir.core.bind_parameters import bind_sizes
+from ir.core.nodes import Binary, Expr, Lit, Program, Reduce, Unary
+from ir.core.terms import children, subterms
+from ir.core.type_rules import size_of, type_of
+from ir.core.types import INT
+from ir.errors import IllTyped
+from ir.meaning.inputs import Data, known, random_inputs
+from ir.meaning.interpret import evaluate
+from rewrites.engine.rule import Derivation
+from rewrites.engine.small_sizes import Values, types_of
+
+Floats = NDArray[np.float64]
+EPSILON = float(np.finfo(np.float64).eps)
+MOST_WHOLE = 2.0**53  # doubles up to here hold every whole number
+WHOLE = frozenset({"neg", "abs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A derivation replayed: `values` of the parameters, and the first step that is wrong."""
+
+    values: Values
+    steps: int
+    wrong: int | None
+
+
+def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
+    """Replay the laws, and interpret every term on the same random whole numbers."""
+    d.replay()
+    inputs = random_inputs(p, seed)
+    expected = evaluate(p, inputs)
+    lost = inexact(p, expected)
+    known = accumulate((step.rounding for step in d.steps), initial=lost)
+    terms = enumerate(zip(d.terms(), known, strict=True))
+    found = ((i, _meaning(p, e, values, inputs), r) for i, (e, r) in terms)
+    wrong = (i for i, data, r in found if data is None or not same_data(expected, data, r))
+    return Checked(values, len(d.steps), next(wrong, None))
+
+
+def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: float = 0.0) -> bool:
+    """Whether e computes what the program's own body does, on random whole numbers.
+
+    `rounding` is the known error, in machine epsilons: without one, and where the program makes
+    whole numbers of whole numbers, not a number may differ.
+    """
+    inputs = random_inputs(p, seed)
+    expected, found = evaluate(p, inputs), _meaning(p, e, values, inputs)
+    return found is not None and same_data(expected, found, rounding + inexact(p, expected))
+
+
+def _meaning(p: Program, e: Expr, values: Values, inputs: Mapping[str, Data]) -> Data | None:
+    try:
+        bound = bind_sizes(e, values)
+        types_of(bound)
+        return evaluate(Program(p.name, p.params, bound), inputs)
+    except IllTyped:
+        return None
+
+
+# ---- what order may change
+
+
+def inexact(p: Program, result: Data) -> float:
+    """By how many epsilons the order of a program's operations may change its result.
+
+    Sums and products of whole numbers are exact in any order, as long as doubles hold them.
+    """
+    exact = _whole(p.body) and all(_held(_floats(part)) for part in _parts(result))
+    return 0.0 if exact else float(1 + operations(p.body))
+
+
+def _whole(e: Expr) -> bool:
+    """Whether a term makes whole numbers of whole numbers."""
+    return not any(_fractional(s) for s in subterms(e))
+
+
+def _fractional(e: Expr) -> bool:
+    match e:
+        case Lit(value):
+            return isfinite(value) and value != int(value)
+        case Unary(op, _):
+            return op not in WHOLE
+        case Binary("/", _, _):
+            return type_of(e) != INT
+    return False
+
+
+def _held(a: Floats) -> bool:
+    return not np.any(np.abs(a[np.isfinite(a)]) > MOST_WHOLE)
+
+
+def operations(e: Expr) -> int:
+    """How many operations lie behind one number of a term's result, or more."""
+    match e:
+        case Reduce(init, f, xs):
+            return operations(init) + operations(xs) + known(size_of(xs)) * operations(f.body)
+        case Unary() | Binary():
+            return 1 + sum(map(operations, children(e)))
+    return sum(map(operations, children(e)))
+
+
+# ---- comparison
+
+
+def same_data(a: Data, b: Data, rounding: float = 0.0) -> bool:
+    """The same numbers in the same shape: exactly, or but for so many epsilons in norm."""
+    pairs = [(_floats(x), _floats(y)) for x, y in zip(_parts(a), _parts(b), strict=True)]
+    if any(x.shape != y.shape for x, y in pairs):
+        return False
+    if not rounding:
+        return all(np.array_equal(x, y, equal_nan=True) for x, y in pairs)
+    size = sum(np.sum(np.square(x[np.isfinite(x)])) for x, _ in pairs)
+    differ = sum(np.sum(np.square(_apart(x, y))) for x, y in pairs)
+    return bool(np.sqrt(differ) <= rounding * EPSILON * (1 + np.sqrt(size)))
+
+
+def _apart(x: Floats, y: Floats) -> Floats:
+    """The difference; none between infinities that are the same, or two that are no numbers."""
+    with np.errstate(invalid="ignore"):
+        return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, x - y)
+
+
+def _parts(a: Data) -> list[object]:
+    """The arrays of which tuples are made."""
+    return [part for each in a for part in _parts(each)] if isinstance(a, tuple) else [a]
+
+
+def _floats(a: object) -> Floats:
+    return np.asarray(a, np.float64)

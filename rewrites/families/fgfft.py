@@ -1,0 +1,162 @@
+"""The family `fgfft`: fine-grained convolution by Fourier transforms of rows (Zhang 2019).
+
+Each row is transformed once, whatever number of windows it is in: N C H transforms, and K C U of
+kernels' rows, which are prepared once where they are constant. Products of spectra are summed over
+channels and a kernel's rows, and what is left is transformed back, a row at a time.
+"""
+
+# key: e term, s strategy
+
+from collections.abc import Callable
+from functools import partial
+
+from ir.core.nodes import Expr, Let
+from rewrites.analysis.affine_access import NoAccess
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import child, exhaust, outermost, place_where, seq, skip, when
+from rewrites.families.fgfft_kernels import Fine, kernel
+from rewrites.fast_algorithms.by_columns import by_columns, spectral_products
+from rewrites.fast_algorithms.sums_of_spectra import is_sums, real_sums, sums_in_planes, three_sums
+from rewrites.kernels.each_kernel import divided
+from rewrites.laws.hoisting import store_as
+from rewrites.laws.maps import fuse_maps, inline_view
+from rewrites.nest.dimensions import Refused
+from rewrites.nest.normal_form import normalise, simplify
+from rewrites.nest.reshape import sort
+from rewrites.nest.spine import inside, kernels
+from rewrites.nest.sums_of_products import Products, Rows, others, products, rows_of, slides_again
+from rewrites.nest.window_nest import of_floats
+from rewrites.storing.one_reduction_each import separate
+from rewrites.storing.view_out_of_maps import Layout, stored_at
+from rewrites.transforms.group_fourier import SHORT
+from rewrites.transforms.row_spectra import rows, spectra
+
+Order = tuple[int, ...]
+
+
+def fgfft(params: frozenset[str], form: Fine) -> Strategy:
+    """Transforms of rows, products of spectra, and transforms back."""
+    return seq(
+        separate(params, normalise),
+        divided(partial(_lowered, params, form), skip),
+        kernels(partial(kernel, params, form)),
+    )
+
+
+def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
+    try:
+        p = products(e)
+        r = rows_of(p)
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+    of_floats(a.base for a in p.operands)
+    if form.shared and r.length < 2 * SHORT:
+        raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
+    if form.regular and not slides_again(p, r):
+        raise Refused("windows of more than one place along one dimension at most: see fgfft")
+    return seq(rows, _rows_transformed(params, form, p, r))(e)
+
+
+def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) -> Strategy:
+    """Spectra of rows are stored, and the sums of their products too unless the kernel that
+    transforms back makes them; or these are transformed again, where they slide."""
+    again = form.regular and slides_again(p, r)
+    real = None if form.products is None else three_sums() if form.three else real_sums()
+    layout: Layout = partial(_columns, params, form) if again else partial(_sums_laid, form.three)
+    return seq(
+        spectra(sums_in_planes() if again else real),
+        outermost(when(_is_let, _stored(*_orders(r), _layouts(form, again)))),
+        simplify,
+        partial(_sums_stored, params, layout) if form.products else skip,
+    )
+
+
+def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten | None:
+    """The sums of products of spectra leave the maps of rows, and are stored."""
+    place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
+    if place is None:
+        raise Refused("there is one row, and no sum of its products")
+    return stored_at(params, (*place, 0), layout)(e)
+
+
+def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
+    """Sums of products of spectra that slide along another dimension, transformed along it too."""
+
+    def run(e: Expr) -> Rewritten | None:
+        p = spectral_products(e)
+        r = rows_of(p)
+        n = len(p.maps) - 1
+        laid = store_as(order=(*range(n - 1), n, n + 1, n - 1))
+        return seq(by_columns(), _rows_transformed(params, form, p, r), inside(laid))(e)
+
+    return run
+
+
+def _sums_laid(three: bool, dims: int) -> Strategy:
+    """Frequencies outermost; the last dimension, which neighbouring work-items take, innermost."""
+    if three:
+        return store_as(order=(dims + 1, dims, *range(dims)))
+    order = (dims + 1, *range(dims - 1), dims, *range(max(dims - 1, 0), dims))
+    return store_as(order=order)
+
+
+def _is_let(e: Expr) -> bool:
+    return isinstance(e, Let)
+
+
+def _orders(r: Rows) -> tuple[Order, Order]:
+    """How the spectra of rows, and those of the kernel's rows, lie in memory.
+
+    Innermost is what neighbouring work-items take: the rows' last dimension, and the kernels.
+    Outermost in both is what both have: each product is of rows that lie together.
+    """
+    x, g = others(r.x, r.along), others(r.g, r.across)
+    phase = [len(x)] * r.phased, [len(g)] * r.phased
+    summed = [n for n, c in enumerate(g) if any(i in r.sums for i, _ in c.terms)]
+    theirs = {i for c in x for i, _ in c.terms}
+    both = [n for n, c in enumerate(g) if n not in summed and theirs & {i for i, _ in c.terms}]
+    kept = [n for n in range(len(g)) if n not in (*summed, *both)]
+    rows_of_x = list(range(len(x)))
+    return (*rows_of_x[:-1], *phase[0], *rows_of_x[-1:]), (*both, *summed, *phase[1], *kept)
+
+
+Layouts = tuple[Callable[[Order], Strategy], Callable[[Order], Strategy]]
+
+
+def _layouts(form: Fine, again: bool) -> Layouts:
+    """How spectra of rows are stored, and how those of kernels' rows."""
+    if form.products is None or again:
+        return _spectra_stored, _spectra_stored
+    if form.three:
+        return _thirds_stored, _thirds_stored
+    return partial(_products_stored, 1), partial(_products_stored, 2)
+
+
+def _stored(x: Order, g: Order, layouts: Layouts) -> Strategy:
+    """Both lets, of rows' spectra and of kernels' spectra, are stored."""
+    second = seq(child(0, layouts[1](g)), inline_view())
+    return seq(child(0, layouts[0](x)), child(1, outermost(when(_is_let, second))), inline_view())
+
+
+def _spectra_stored(order: Order) -> Strategy:
+    """Rows in this order; frequencies and parts outside of the last dimension of the rows."""
+    n = len(order)
+    return seq(sort(order), inside(store_as(order=(*range(n - 1), n + 1, n, *range(n - 1, n)))))
+
+
+def _products_stored(parts: int, order: Order) -> Strategy:
+    """Rows in this order; frequencies outermost, parts outside of the last dimension."""
+    n = len(order)
+    inner = reversed(range(n, n + parts))
+    return _rows_laid(order, (n + parts, *range(n - 1), *inner, *range(n - 1, n)))
+
+
+def _thirds_stored(order: Order) -> Strategy:
+    """Rows in this order, for each frequency and each of the three products."""
+    n = len(order)
+    return _rows_laid(order, (n + 1, n, *range(n)))
+
+
+def _rows_laid(order: Order, laid: Order) -> Strategy:
+    fused = exhaust(fuse_maps())
+    return seq(fused, sort(order), inside(store_as(order=laid)))

@@ -1,0 +1,187 @@
+"""The kernels of convolutions by Fourier transforms: rows that are transformed, and the matrix
+products of their spectra."""
+
+# key: e term, s strategy
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from ir.core.nodes import Expr, Let, Level, Map, Reduce
+from ir.core.size import ceil_div, named
+from ir.core.type_rules import size_of
+from ir.core.views import is_view
+from rewrites.analysis.affine_access import Index, NoAccess
+from rewrites.analysis.predicates import has_reduction, own_terms
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import (
+    attempt,
+    child,
+    outermost,
+    seq,
+    skip,
+    when,
+)
+from rewrites.families.blocked import Blocked, in_tiles
+from rewrites.families.registers import Registers, in_blocks
+from rewrites.fast_algorithms.fourier import BACKWARD, FORWARD, REAL, TO_REAL, source
+from rewrites.kernels.each_kernel import or_plain
+from rewrites.kernels.naive import plain
+from rewrites.kernels.register_block import unrolled_spine
+from rewrites.laws.lower import share, to_parallel, to_private, to_reduce_seq, to_seq
+from rewrites.nest.dimensions import Dims, Refused
+from rewrites.nest.normal_form import nested_reductions, perfect, simplify
+from rewrites.nest.reshape import merge, sort, tile
+from rewrites.nest.spine import body, inside, nest, nested
+from rewrites.nest.sums_of_products import products
+from rewrites.transforms.fast_fourier import divided, in_registers, made
+from rewrites.transforms.group_fourier import in_stages, staged, worth_sharing
+
+BACK = (TO_REAL, BACKWARD)
+
+
+@dataclass(frozen=True, slots=True)
+class Fine:
+    """What distinguishes the lowered forms of the family."""
+
+    products: Registers | Blocked | None = (
+        None  # sums of products of spectra are stored, and made this way
+    )
+    shared: bool = False  # a row's transforms are made by several work-items
+    three: bool = False  # products of complex numbers are three real ones, not four (Gauss)
+    regular: bool = False  # rows of spectra are transformed again, along every dimension of windows
+
+
+def kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
+    """Rows over work-items, each in registers: the last dimension in groups, others in turns."""
+    if not _transforms(e):
+        if form.products is None or not has_reduction(e):
+            return plain(e)
+        matrices = partial(_matrices, params, form.products)
+        return or_plain(seq(perfect, nested_reductions, simplify, matrices))(e)
+    return seq(perfect, simplify, partial(_rows, form.shared))(e)
+
+
+def _rows(shared: bool, e: Expr) -> Rewritten | None:
+    n = _outer(e)
+    dims = min(n, 2)
+    merged = [merge(0) for _ in range(n - 2)]
+    if not shared:
+        lanes = inside(_parallel(Level.LOCAL, 0))
+        return seq(*merged, nested(dims, _row), _blocks(dims, lanes))(e)
+    items = worth_sharing(e)
+    if not dims or items is None:
+        raise Refused("rows are short, or there is one: a work-item transforms one by itself")
+    row = seq(_row_named, staged)
+    lanes = inside(in_stages(items))
+    return seq(*merged, nested(dims, row), _blocks(dims, lanes, turns=False))(e)
+
+
+def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
+    """A matrix product for each frequency."""
+    dims = _laid(e)
+    if isinstance(form, Blocked):
+        return in_tiles(params, form, dims)(e)
+    return in_blocks(params, form, dims)(e)
+
+
+def _laid(e: Expr) -> Dims:
+    """What both operands have, rows, and kernels, each in the order in which spectra are stored."""
+    try:
+        p = products(e)
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+    x, g = ({i: n for n, c in enumerate(a.coordinates) for i, _ in c.terms} for a in p.operands)
+
+    def among(chosen: Iterable[Index]) -> tuple[int, ...]:
+        return tuple(p.maps.index(m) for m in sorted(chosen, key=lambda m: g.get(m, x.get(m, 0))))
+
+    own = [{*p.maps} & {*one} - {*other} for one, other in ((x, g), (g, x))]
+    both = {*p.maps} - own[0] - own[1]
+    return Dims(among(both), columns=among(own[0]), rows=among(own[1]))
+
+
+def _transforms(e: Expr) -> bool:
+    """Whether a kernel transforms."""
+    return any(source(t, kind) for t in own_terms(e) for kind in (REAL, FORWARD, *BACK))
+
+
+def _outer(e: Expr) -> int:
+    """How many maps stand around what a work-item does."""
+    maps = nest(e)
+    return next((n for n, m in enumerate(maps) if _is_row(m)), len(maps))
+
+
+def _is_row(m: Map) -> bool:
+    return any(_transformed_back(m.xs))
+
+
+def _row(e: Expr) -> Rewritten | None:
+    """A row's sum and its transform back get names, then transforms are divided."""
+    return seq(_sum_named, _row_named, divided, _in_registers)(e)
+
+
+def _sum_named(e: Expr) -> Rewritten | None:
+    found = next(_transformed_back(e), None)
+    if found is None or is_view(found[1]):
+        return skip(e)
+    return share(term=found[1], name="sums")(e)
+
+
+def _row_named(e: Expr) -> Rewritten | None:
+    if isinstance(e, Let) and not any(_transformed_back(e.value)):
+        return child(1, _row_named)(e)
+    found = next(_transformed_back(e), None)
+    return skip(e) if found is None else share(term=found[0], name="row")(e)
+
+
+def _transformed_back(e: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """The transforms back in a term, and of what."""
+    found = ((t, source(t, kind)) for t in own_terms(e) for kind in BACK)
+    yield from ((t, xs[0]) for t, xs in found if xs)
+
+
+def _in_registers(e: Expr) -> Rewritten | None:
+    return seq(
+        attempt(outermost(when(_is_sums, child(0, seq(_summed, to_private()))))),
+        in_registers,
+        made,
+    )(e)
+
+
+def _is_sums(e: Expr) -> bool:
+    return isinstance(e, Let) and isinstance(e.value, Reduce)
+
+
+def _summed(e: Expr) -> Rewritten | None:
+    """Sums as loops around unrolled blocks of registers."""
+    if not isinstance(e, Reduce):
+        return unrolled_spine(e)
+    return seq(child(0, unrolled_spine), child(1, child(0, _summed)), to_reduce_seq())(e)
+
+
+def _blocks(dims: int, lanes: Strategy, turns: bool = True) -> Strategy:
+    """Groups of block_size rows along the last dimension, which `lanes` hands to work-items;
+    num_blocks along the others, each in turns, or one for each."""
+    size, blocks = named("block_size"), named("num_blocks")
+
+    def run(e: Expr) -> Rewritten | None:
+        if dims == 0:
+            return skip(e)
+        if dims == 1 or not turns:
+            groups = inside(seq(body(lanes), _parallel(Level.GROUP, 0)))
+            if dims > 1:
+                groups = inside(seq(body(groups), _parallel(Level.GROUP, 1)))
+            return seq(tile(dims - 1, size), groups)(e)
+        share = ceil_div(size_of(nest(e)[0].xs), blocks)
+        loops = inside(seq(body(lanes), to_seq()))
+        groups = seq(
+            body(inside(seq(body(loops), _parallel(Level.GROUP, 0)))), _parallel(Level.GROUP, 1)
+        )
+        return seq(tile(1, size), tile(0, share), sort((0, 2, 1, 3)), inside(groups))(e)
+
+    return run
+
+
+def _parallel(level: Level, dim: int) -> Strategy:
+    return to_parallel(level=level, dim=dim)

@@ -1,0 +1,190 @@
+"""The family `strassen`: a matrix product by seven products of half its size, or of each of these;
+of complex numbers, by three of real ones.
+
+Rows and columns are those of the reduction's operands, whatever nest of maps goes over them: the
+pixels and channels of a convolution too. What is added of the blocks of an operand is stored, the
+products are matrix products in a batch, and what is added of them is the result.
+"""
+
+# key: e term, s strategy, level how often the law was used around
+
+from dataclasses import dataclass
+from functools import partial
+
+from ir.core.nodes import Expr, Map, Var, Zip
+from ir.core.size import named
+from ir.core.terms import free
+from ir.core.type_rules import elem_of, type_of
+from ir.core.types import FLOAT, leaves
+from rewrites.analysis.predicates import bound, operator
+from rewrites.engine.rule import Rewritten, Strategy, get
+from rewrites.engine.strategy import at, attempt, child, everywhere, seq, skip
+from rewrites.families.blocked import Blocked
+from rewrites.families.registers import Registers
+from rewrites.families.winograd import product_kernel
+from rewrites.fast_algorithms.block_products import fewer_blocks, round_product
+from rewrites.fast_algorithms.complex_products import three_products
+from rewrites.fast_algorithms.constant_matrices import sums_products
+from rewrites.kernels.each_kernel import divided, wherever
+from rewrites.kernels.register_block import trips
+from rewrites.laws.lower import store
+from rewrites.laws.maps import fission, inline_view
+from rewrites.laws.pads import fission_zip
+from rewrites.laws.zips import unused_part
+from rewrites.nest.captures_as_operands import carried
+from rewrites.nest.dimensions import Dims, Refused, classify, reduction
+from rewrites.nest.normal_form import flat, normalise, perfect
+from rewrites.nest.reshape import merge, sort, swap
+from rewrites.nest.spine import inside, nested
+from rewrites.storing.one_reduction_each import separate
+from rewrites.transforms.epilogue import on_sums, sums_apart
+from rewrites.transforms.matrix_kernels import tidied, transform_kernel
+from rewrites.transforms.tile_transforms import products, stored_as
+
+
+@dataclass(frozen=True, slots=True)
+class Strassen:
+    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+
+    levels: int  # how often a product becomes seven; 0 where it is of complex numbers
+    products: Registers | Blocked  # how these are made
+
+
+def strassen(params: frozenset[str], form: Strassen) -> Strategy:
+    """Lower a program this way."""
+
+    def run(e: Expr) -> Rewritten | None:
+        dims = classify(e)
+        if not dims.rows or not dims.columns or len(trips(reduction(e))) != 1:
+            raise Refused("expected a matrix product: rows, columns, and one sum for each pair")
+        return seq(_matrices(dims), inside(_lowered(form.levels, len(dims.batch))))(e)
+
+    return seq(
+        separate(params, flat),
+        divided(run, seq(normalise, carried)),
+        wherever(partial(product_kernel, params, form.products)),
+    )
+
+
+def _matrices(dims: Dims) -> Strategy:
+    """One map over columns, and one over rows, inside those over the batch."""
+    n = len(dims.batch)
+    return seq(
+        sort([*dims.batch, *dims.columns, *dims.rows]),
+        *(merge(n) for _ in dims.columns[1:]),
+        *(merge(n + 1) for _ in dims.rows[1:]),
+    )
+
+
+def _lowered(levels: int, batch: int) -> Strategy:
+    """A product, or each of a batch; what is done to its results is done to what is stored."""
+    made = seq(_matrix_product(batch, 2**levels), inside(_by_seven(levels, batch)))
+    results = seq(made, transform_kernel(batch + 2, VO)) if levels else made
+
+    return seq(sums_apart(batch + 2), on_sums(results))
+
+
+def _matrix_product(batch: int, parts: int) -> Strategy:
+    """Every row with every row: operands whole, and every side a multiple of `parts`."""
+    rounded = attempt(round_product(k=parts))
+    return seq(everywhere(unused_part()), nested(batch, seq(_operands_apart, rounded)), perfect)
+
+
+def _operands_apart(e: Expr) -> Rewritten | None:
+    """What is multiplied is rows of two arrays."""
+    steps = [attempt(on_part(i)) for i in (0, 1)]
+    return seq(*steps)(e)
+
+
+def on_part(i: int) -> Strategy:
+    """The i-th of what a sum goes over is made before the maps around it."""
+    inner, outer = ((2, i), (0, 0, 2, i))
+
+    def run(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        part = get(e.f.body, (0, 0, 2, i))
+        if isinstance(part, Var):
+            return skip(e)
+        if free(part) & bound(e.f):
+            return fission(place=outer)(e)
+        return child(0, child(0, fission(place=inner)))(e)
+
+    return run
+
+
+def _by_seven(levels: int, batch: int) -> Strategy:
+    """Seven products of blocks for one, or for each of a batch; or three of complex numbers."""
+    if levels == 0:
+        return _by_three(batch)
+    if batch:
+        return seq(_cut_each(batch, _cut), child(1, _stages(levels, batch + 1)))
+
+    def run(e: Expr) -> Rewritten | None:
+        return seq(_cut, lambda e: at(products(e), _stages(levels, 1))(e))(e)
+
+    return run
+
+
+def _by_three(batch: int) -> Strategy:
+    """Three products of real numbers, stored, of which complex numbers are made."""
+    if batch:
+        seen = at((0, 0) * batch, inline_view())
+        return seq(_cut_each(batch, _cut_parts), seen, child(1, _stages(1, batch + 1)))
+    return seq(_cut_parts, child(0, _stages(1, 1)), inline_view())
+
+
+def _cut_parts(e: Expr) -> Rewritten:
+    """The law at a matrix product of complex numbers."""
+    done = three_products()(e)
+    if done is None:
+        raise Refused("expected sums from 0 of products of complex numbers, pairs of floats")
+    return done
+
+
+def _cut_each(maps: int, cut: Strategy) -> Strategy:
+    """The same for each product that so many maps make; operands and results leave them."""
+
+    def apart(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        place = products(e.f.body)
+        parts = [fission_zip(place=(*place, 1, i)) for i in (0, 1)]
+        return seq(*parts, fission(place=place))(e)
+
+    inner = cut if maps == 1 else _cut_each(maps - 1, cut)
+    return seq(child(0, child(0, inner)), apart)
+
+
+def _cut(e: Expr) -> Rewritten:
+    """The law at a matrix product."""
+    done = fewer_blocks()(e)
+    if done is None:
+        raise Refused(_why_not(e))
+    return done
+
+
+def _why_not(e: Expr) -> str:
+    """What the law lacks."""
+    sums = reduction(e)
+    parts = sums.xs.parts if isinstance(sums.xs, Zip) else ()
+    if operator(sums.f) != "+":
+        return "expected results that are added up: blocks' products are added and subtracted"
+    if type_of(sums) != FLOAT or any({*leaves(elem_of(part))} != {FLOAT} for part in parts):
+        return "expected floats: the law's error is known for them alone"
+    if len(parts) != 2 or not sums_products(sums.f):
+        return "expected each sum to be of products of two numbers, and nothing else"
+    return "expected a matrix product whose operands do not depend on each other"
+
+
+VI, VO = named("vi"), named("vo")
+
+
+def _stages(levels: int, deep: int) -> Strategy:
+    """At the map of products: sums of blocks stored, and products made of smaller ones if asked;
+    `deep`: how many maps over seven products there are."""
+    left = seq(store(), child(0, transform_kernel(deep + 1, VI)))
+    across = seq(perfect, tidied, swap(deep - 1), transform_kernel(deep + 1, VI))
+    operands = child(1, seq(child(0, left), child(1, stored_as([deep], across))))
+    if levels == 1:
+        return seq(operands, tidied, swap(deep), inside(stored_as([deep], tidied)))
+    nested_products = seq(_cut_each(deep, _cut), child(1, _stages(levels - 1, deep + 1)))
+    return seq(operands, nested_products, store(), child(0, transform_kernel(deep + 2, VO)))

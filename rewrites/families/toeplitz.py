@@ -1,0 +1,164 @@
+"""The family `toeplitz`: weights replicated, so that sums over windows are a matrix product.
+
+Where windows slide along the rows of an operand, the other operand's rows become Toeplitz matrices:
+one row for each window, zeros where that window is not. They are stored, once for constants, and
+what is left is a product of the rows with those matrices: no windows in that dimension.
+"""
+
+# key: e term, s strategy
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ir.core.nodes import Expr, Map, Zip
+from ir.core.size import Size
+from ir.core.terms import subterms
+from ir.core.type_rules import type_of
+from ir.core.types import leaves
+from rewrites.analysis.predicates import depth
+from rewrites.engine.rule import Rewritten, Strategy, get
+from rewrites.engine.strategy import (
+    attempt,
+    child,
+    choice,
+    everywhere,
+    exhaust,
+    outermost,
+    seq,
+    when,
+)
+from rewrites.families.blocked import Blocked, in_tiles
+from rewrites.families.registers import Registers, in_blocks
+from rewrites.fast_algorithms.toeplitz import is_toeplitz, replicate_taps
+from rewrites.kernels.each_kernel import wherever
+from rewrites.kernels.work_group import flattened
+from rewrites.laws.hoisting import store_as
+from rewrites.laws.maps import constant_part, fuse_zip, inline_view
+from rewrites.laws.reductions import absorb_init, interchange_reduce_map
+from rewrites.laws.views import flat_zip
+from rewrites.nest.dimensions import Dims, Refused, classify, depends, operands, reduction
+from rewrites.nest.normal_form import normalise
+from rewrites.nest.spine import nest, store_operands
+from rewrites.storing.constant_panels import panels
+from rewrites.storing.stored_views import prepare
+from rewrites.storing.view_out_of_maps import stored_at, views
+from rewrites.transforms.matrix_kernels import tidied
+from rewrites.transforms.row_spectra import rows
+
+
+@dataclass(frozen=True, slots=True)
+class Toeplitz:
+    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+
+    products: Registers | Blocked  # how the products with the matrices are made
+
+
+def toeplitz(params: frozenset[str], form: Toeplitz) -> Strategy:
+    """Lower a program this way."""
+    return seq(
+        replicated(params),
+        partial(_stored, params, form.products.choices.panel),
+        tidied,
+        prepare(params, form.products.choices),
+        wherever(partial(_kernel, params, form.products)),
+    )
+
+
+# ---- from windows to matrices
+
+
+def replicated(params: frozenset[str]) -> Strategy:
+    """Sums over windows of rows become products of the rows with Toeplitz matrices."""
+    return seq(
+        normalise,
+        store_operands(params),
+        rows,
+        exhaust(inline_view()),
+        choice(outermost(replicate_taps()), lambda _: _refuse(NOT_LINEAR)),
+        each_result,
+        normalise,
+        exhaust(flat_zip()),
+        tidied,
+    )
+
+
+NOT_LINEAR = "the sums over windows are not linear in what the windows are multiplied with"
+
+
+def _refuse(why: str) -> Rewritten | None:
+    raise Refused(why)
+
+
+def _is_sum(e: Expr) -> bool:
+    return isinstance(e, Map) and isinstance(e.xs, Zip)
+
+
+_added = seq(fuse_zip(), attempt(child(0, child(0, absorb_init()))))
+
+each_result: Strategy = everywhere(
+    choice(when(_is_sum, _added), seq(interchange_reduce_map(), attempt(constant_part())))
+)
+"""Sums of arrays become arrays of sums."""
+
+
+# ---- the matrices in memory
+
+
+def oriented(e: Expr) -> Dims:
+    """Rows are the dimensions of the matrices: windows and kernels, in the order of the nest."""
+    dims, first = classify(e), _first(e)
+    if first in dims.batch:
+        raise Refused("each result has a matrix of its own")
+    return Dims(dims.batch, dims.columns, dims.rows) if first in dims.columns else dims
+
+
+def _first(e: Expr) -> int | None:
+    """The outermost map over matrices."""
+    return next((n for n, m in enumerate(nest(e)) if _of_matrices(m.xs)), None)
+
+
+def _of_matrices(e: Expr) -> bool:
+    return any(map(is_toeplitz, subterms(e)))
+
+
+def _stored(params: frozenset[str], panel: Size, e: Expr) -> Rewritten | None:
+    """Matrices in panels of their rows; where there are several kinds, what is summed outermost."""
+    dims, first = oriented(e), _first(e)
+    reached = (depends(nest(e), part) for part in operands(reduction(e)))
+    over = next((sorted(dims_of) for dims_of in reached if first in dims_of), [])
+    batch = [n for n, d in enumerate(over) if d in dims.batch]
+    laid = _together(batch, len(over)) if batch else _in_panels(len(over), panel)
+    places = (place for place in views(e, params) if _is_matrices(get(e, place)))
+    done = next((stored_at(params, place, lambda _: laid)(e) for place in places), None)
+    return done or _refuse("the matrices depend on more than the maps around them")
+
+
+def _is_matrices(e: Expr) -> bool:
+    return _of_matrices(e) and len(list(leaves(type_of(e)))) == 1
+
+
+def _in_panels(rows: int, panel: Size) -> Strategy:
+    """Windows and kernels as one dimension, in panels."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return flattened(rows, panels(depth(type_of(e)) - rows + 1, panel))(e)
+
+    return run
+
+
+def _together(batch: Sequence[int], around: int) -> Strategy:
+    """What is summed between the kinds of matrices and their rows."""
+
+    def run(e: Expr) -> Rewritten | None:
+        rows = [n for n in range(around) if n not in batch]
+        return store_as(order=(*batch, *range(around, depth(type_of(e))), *rows))(e)
+
+    return run
+
+
+def _kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
+    dims = oriented(e)
+    if isinstance(form, Registers):
+        return in_blocks(params, form, dims)(e)
+    return in_tiles(params, form, dims)(e)

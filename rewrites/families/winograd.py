@@ -1,0 +1,165 @@
+"""The family `winograd`: convolutions with fewer products, by F(m, r) in one dimension or two.
+
+Windows are taken in tiles of m results a side. For each tile and channel the data are transformed,
+once for all output channels; weights are transformed when they are packed. What is left in between
+is a matrix product for every point of the transform, and one more transform of its results.
+"""
+
+# key: e term, s strategy, m results a side
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ir.core.nodes import Expr, Slide
+from ir.core.size import Size, named
+from rewrites.analysis.affine_access import NoAccess
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, seq, skip
+from rewrites.families.blocked import Blocked
+from rewrites.families.blocked import kernel as blocked_kernel
+from rewrites.families.registers import Registers
+from rewrites.families.registers import kernel as registers_kernel
+from rewrites.fast_algorithms.by_rows import uses
+from rewrites.fast_algorithms.by_windows import by_windows
+from rewrites.kernels.each_kernel import divided, remaining, wherever
+from rewrites.kernels.register_block import on_reduction
+from rewrites.laws.reductions import release_init
+from rewrites.nest.captures_as_operands import carried
+from rewrites.nest.dimensions import Refused
+from rewrites.nest.normal_form import normalise
+from rewrites.nest.reshape import merge, sort, swap
+from rewrites.nest.spine import inside, nest, nested
+from rewrites.nest.sums_of_products import Products as Sums
+from rewrites.nest.sums_of_products import Rows, products, slid_along
+from rewrites.nest.window_nest import Windowed, windowed
+from rewrites.storing.constant_panels import panels
+from rewrites.storing.one_reduction_each import separate
+from rewrites.storing.stored_views import Choices
+from rewrites.transforms.elementwise_kernels import elementwise
+from rewrites.transforms.epilogue import or_apart
+from rewrites.transforms.fused_kernel import Fused, in_one_kernel, kernels_of
+from rewrites.transforms.matrix_kernels import tidied, transform_kernel
+from rewrites.transforms.tile_transforms import (
+    beneath,
+    on_made,
+    one_stage,
+    outward,
+    stored_as,
+    three_stages,
+    transformed_tiles,
+    two_stages,
+)
+
+Products = Registers | Blocked | Fused
+
+
+@dataclass(frozen=True, slots=True)
+class Winograd:
+    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+
+    m: int  # results a side of a tile
+    products: Products | None  # of matrices, or element by element
+
+
+def winograd(params: frozenset[str], form: Winograd) -> Strategy:
+    """Lower a program this way."""
+
+    made = form.products
+    if made is None:
+        return seq(_transformed(params, elementwise(form.m)), _rest(params, Registers(Choices())))
+    lowered = seq(_planes, partial(_lowered, params, form.m, made))
+    if isinstance(made, Fused):
+        one = Registers(Choices(panel=made.panel), made.level)
+        return seq(_transformed(params, lowered), _rest(params, one))
+    others = wherever(partial(product_kernel, params, made))
+    return seq(_transformed(params, lowered), others)
+
+
+def _transformed(params: frozenset[str], s: Strategy) -> Strategy:
+    """s on each kernel that it can transform."""
+    return seq(separate(params, normalise), divided(or_apart(s), attempt(carried)))
+
+
+def _rest(params: frozenset[str], form: Registers) -> Strategy:
+    """What is not transformed, where all that is has been lowered."""
+    return remaining(partial(registers_kernel, params, form))
+
+
+def _planes(e: Expr) -> Rewritten | None:
+    """Windows are of planes, channels last: of one that is viewed in another way, or of each image
+    or group of channels that has kernels of its own."""
+    try:
+        p = products(e)
+    except NoAccess:
+        return skip(e)
+    found = slid_along(p)
+    windows = [p.maps.index(r.w) for r in found]
+    stand = any(isinstance(nest(e)[n].xs, Slide) for n in windows)
+    if stand and not _holds_others(p, found) and not windowed(e).own:
+        return skip(e)
+    order = [*(n for n in range(len(p.maps)) if n not in windows), *windows]
+    released = nested(len(order), on_reduction(attempt(release_init())))
+    return attempt(seq(sort(order), released, inside(by_windows()), normalise))(e)
+
+
+def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
+    """Whether images, or whatever else windows are of alone, are counted inside of windows."""
+    ours = [r.w for r in found]
+    alone = uses(found[0].x.coordinates) - uses(found[0].g.coordinates)
+    reached = [i for i in p.maps if i in ours or i in alone]
+    return any(i not in ours for i in reached[-len(ours) :])
+
+
+def _lowered(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritten | None:
+    w = windowed(e)
+    return seq(transformed_tiles(m, w), _stages(params, form, w))(e)
+
+
+def _stages(params: frozenset[str], form: Products, w: Windowed) -> Strategy:
+    """The transforms and the products between them, lowered."""
+    if isinstance(form, Fused):
+        return _fused(form, w)
+    return _stored(form.choices.panel, w)
+
+
+def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
+    """What is not a transform, and so not lowered yet."""
+    if isinstance(form, Registers):
+        return registers_kernel(params, form, e)
+    return blocked_kernel(params, form, e)
+
+
+def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
+    """Kernels transformed and stored in panels, once if they are constant."""
+    return panels(d + 2, panel, made=beneath(transform_kernel(2, None)), by_step=by_step)
+
+
+def _stored(panel: Size, w: Windowed) -> Strategy:
+    """Each stage a kernel of its own, the points of the transform outermost in what is stored."""
+    outer, d, own = w.outer, w.d, w.own
+    points = range(outer + 1, outer + 1 + d)
+    data = stored_as(outward(outer, d), transform_kernel(outer + 1, named("vi")))
+    taps = stored_as([*outward(own + 1, d), d + own], transform_kernel(own + 2, None))
+    product = [
+        *([child(1, child(0, data)), child(1, child(1, taps))] if own else [child(1, data)]),
+        skip if own else nested(outer, child(1, _taps(panel, d))),
+        sort([*points, *range(outer + 1)]),
+        tidied,
+        *(merge(d + own) for _ in range(outer - own - 1)),
+        swap(d + own),
+        tidied,
+        inside(stored_as([d + own], tidied)),
+    ]
+    results = transform_kernel(outer + 1, named("vo"))
+    return seq(three_stages(outer, own), inside(on_made(seq(*product))), results)
+
+
+def _fused(form: Fused, w: Windowed) -> Strategy:
+    """Products and their results by one kernel; data are transformed there too, or stored."""
+    if w.own:
+        raise Refused("each image has kernels of its own: see the forms that store products")
+    data = stored_as([], transform_kernel(w.outer + 1, named("vi")))
+    divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(on_made(data)))
+    kernels = nested(w.outer, kernels_of(_taps(form.panel, w.d, by_step=True)))
+    return seq(divided, kernels, in_one_kernel(form.level, w.outer, w.d))

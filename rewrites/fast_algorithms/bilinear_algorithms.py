@@ -1,0 +1,190 @@
+"""Bilinear algorithms: y = A [(G g) ⊙ (B d)], with constant matrices, proved in exact arithmetic.
+
+A bilinear map is a tensor T: y_k = Σ T[k][a][b] g_a d_b. An algorithm computes it with as many
+products as its matrices have rows; it is right if Σ_p A[k][p] G[p][a] B[p][b] = T[k][a][b] for all
+k, a and b, which is a finite question about rational numbers.
+"""
+
+# key: m outputs, r taps, p points and products
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import count, islice
+from math import lcm, prod
+from re import findall
+
+from rewrites.fast_algorithms.matrix_factors import is_power, rides
+
+Row = tuple[Fraction, ...]
+Matrix = tuple[Row, ...]
+Tensor = Callable[[int, int, int], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bilinear:
+    """Matrices of an algorithm: `g` and `b` make the factors of each product, `a` the results."""
+
+    a: Matrix
+    g: Matrix
+    b: Matrix
+
+    @property
+    def products(self) -> int:
+        return len(self.g)
+
+    def computes(self, tensor: Tensor) -> bool:
+        """Whether this is the bilinear map of a tensor: exact, and so a proof."""
+        return all(
+            sum(row[p] * self.g[p][i] * self.b[p][j] for p in range(self.products))
+            == tensor(k, i, j)
+            for k, row in enumerate(self.a)
+            for i in range(len(self.g[0]))
+            for j in range(len(self.b[0]))
+        )
+
+    def amplification(self) -> float:
+        """How much larger what is rounded may be than what is computed: Σ |A| |G| |B|, over that of
+        the tensor itself, the most of all results (Higham, Accuracy and Stability, ch. 23)."""
+        sizes = [_sum(g) * _sum(b) for g, b in zip(self.g, self.b, strict=True)]
+        return float(max(_weighted(row, sizes) / self._direct(row) for row in self.a))
+
+    def _direct(self, row: Sequence[Fraction]) -> Fraction:
+        cells = (
+            sum((x * g[i] * b[j] for x, g, b in zip(row, self.g, self.b, strict=True)), Fraction(0))
+            for i in range(len(self.g[0]))
+            for j in range(len(self.b[0]))
+        )
+        return _sum(list(cells))
+
+
+def _sum(xs: Sequence[Fraction]) -> Fraction:
+    return sum(map(abs, xs), Fraction(0))
+
+
+def _weighted(row: Sequence[Fraction], sizes: Sequence[Fraction]) -> Fraction:
+    return sum((abs(x) * s for x, s in zip(row, sizes, strict=True)), Fraction(0))
+
+
+# ---- correlation: y_i = Σ_a g_a d_{i+a}
+
+
+def correlation(k: int, a: int, b: int) -> int:
+    """The tensor of a correlation."""
+    return int(b == k + a)
+
+
+@cache
+def cook_toom(m: int, r: int) -> Bilinear:
+    """m results of a correlation with r taps by m + r - 1 products (Winograd's F(m, r)).
+
+    A product of polynomials of degrees m - 1 and r - 1, evaluated at m + r - 2 points and at
+    infinity, multiplied there, and interpolated; then transposed (Lavin & Gray 2016, Barabasz et
+    al. 2020). Lagrange's denominators go to the taps, whose transform is made once, but for powers
+    of two that would be products of their own there.
+    """
+    points = list(islice(_points(), m + r - 2))
+    found = [_product_at(p, points, m, r) for p in points]
+    whole, scale = _plain(_roots(points))
+    found.append(_folded(_infinity(m), _times(1 / scale, _infinity(r)), whole))
+    a, g, b = zip(*found, strict=True)
+    return Bilinear(tuple(zip(*a, strict=True)), g, b)
+
+
+Column = tuple[Row, Row, Row]
+"""How a product counts in the results, and its factors: of taps and of data."""
+
+
+def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Column:
+    """The product of the values at a point, which are interpolated with those at the others."""
+    others = [q for q in points if q != p]
+    whole, scale = _plain(_roots(others))
+    divisor = scale * prod(p - q for q in others)
+    sign = -1 if divisor < 0 else 1
+    taps = _times(sign / divisor, _powers(p, r))
+    return _folded(_powers(p, m), taps, (*_times(sign, whole), Fraction(0)))
+
+
+def _folded(a: Row, g: Row, b: Row) -> Column:
+    """The same product, its taps divided by the least ±2^k among them: one is added as it is.
+
+    What they are divided by goes to the data, if something of these is then multiplied by no power
+    of two, or else to the results: there it is multiplied in a sum with others.
+    """
+    least = min(map(abs, filter(is_power, g)), default=Fraction(1))
+    taps, data = _times(1 / least, g), _times(least, b)
+    return (a, taps, data) if rides(data) else (_times(least, a), taps, b)
+
+
+def _times(c: Fraction | int, xs: Sequence[Fraction]) -> Row:
+    return tuple(c * x for x in xs)
+
+
+def _points() -> Iterator[Fraction]:
+    """0, 1, -1, 2, -2, 1/2, -1/2, 3, …: small numbers first, so that little is lost to rounding."""
+    yield Fraction(0)
+    for n in count(1):
+        yield from dict.fromkeys((Fraction(n), Fraction(-n), Fraction(1, n), Fraction(-1, n)))
+
+
+def _powers(p: Fraction, n: int) -> Row:
+    return tuple(p**i for i in range(n))
+
+
+def _infinity(n: int) -> Row:
+    """The leading coefficient."""
+    return (*([Fraction(0)] * (n - 1)), Fraction(1))
+
+
+def _roots(points: Sequence[Fraction]) -> list[Fraction]:
+    """The coefficients of Π (x - p), constant first."""
+    found = [Fraction(1)]
+    for p in points:
+        shifted, scaled = [Fraction(0), *found], [*(-p * c for c in found), Fraction(0)]
+        found = [a + b for a, b in zip(shifted, scaled, strict=True)]
+    return found
+
+
+def _plain(xs: Sequence[Fraction]) -> tuple[Row, Fraction]:
+    """Multiples of xs, and by how much: whole, then divided by the least power of two among them.
+
+    So where a number is multiplied by ±2^k, another of the same sum is not multiplied at all.
+    """
+    scale = Fraction(lcm(*(x.denominator for x in xs)))
+    powers = [abs(x * scale) for x in xs if is_power(x * scale)]
+    scale /= min(powers, default=Fraction(1))
+    return _times(scale, xs), scale
+
+
+# ---- products of matrices and of complex numbers
+
+
+def block_product(c: int, a: int, b: int) -> int:
+    """The tensor of 2 × 2 blocks: C_ij = Σ_k A_ik B_kj, in the order 2i + j, 2i + k and 2j + k."""
+    (i, j), (p, k), (q, l) = divmod(c, 2), divmod(a, 2), divmod(b, 2)
+    return int(i == p and j == q and k == l)
+
+
+def strassen() -> Bilinear:
+    """Seven products of blocks instead of eight (Strassen 1969)."""
+    return Bilinear(
+        a=_matrix("1001-101 0010100 0101000 1-110010"),
+        g=_matrix("1001 0011 1000 0001 1100 -1010 010-1"),
+        b=_matrix("1001 1000 001-1 -1100 0001 1010 0101"),
+    )
+
+
+def complex_product(y: int, a: int, b: int) -> int:
+    """The tensor of (a0 + a1 i) (b0 + b1 i)."""
+    return (1 if y or not a else -1) * int((a + b) % 2 == y)
+
+
+def gauss() -> Bilinear:
+    """Three products instead of four: b0 (a0 + a1), a0 (b1 - b0), a1 (b0 + b1)."""
+    return Bilinear(a=_matrix("10-1 110"), g=_matrix("11 10 01"), b=_matrix("10 -11 11"))
+
+
+def _matrix(rows: str) -> Matrix:
+    """Rows of 0, 1 and -1."""
+    return tuple(tuple(map(Fraction, findall("-?[01]", row))) for row in rows.split())

@@ -1,0 +1,225 @@
+"""A law of sums of products over windows: row by row."""
+
+# key: e term, x a row, g a kernel's row, acc an accumulator, z its first value, l length
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ir.core.nodes import (
+    Binary,
+    Expr,
+    Generate,
+    Get,
+    Lam,
+    Let,
+    MakeTuple,
+    Map,
+    Pad,
+    Reduce,
+    Slide,
+    Var,
+    Zip,
+)
+from ir.core.terms import apply, component, free, lam, lam2
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import INT, Array, Scalar, Tuple, Type
+from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
+from rewrites.analysis.predicates import adds_anything, number
+from rewrites.engine.rule import put, rule
+from rewrites.fast_algorithms.dft_terms import (
+    COMPLEX,
+    conjugate,
+    each,
+    times,
+)
+from rewrites.laws.affine_views import at_level, gather
+from rewrites.laws.maps import tidy
+from rewrites.laws.views import swapped, used_of
+from rewrites.nest.sums_of_products import Products, Rows, others, products, rows_of, windows
+
+# ---- from cells to rows
+
+
+@rule("sums of products in windows  =  let x, g = rows in sums of (windows of x times g)")
+def by_rows(e: Expr) -> Expr | None:
+    """map … (map (w -> reduce (x_wv g_v)))  =  map … (reduce (row + map (reduce …) (slide v 1 x)))
+
+    The same products of the same cells, for each pair of rows together. Rows are dense: where
+    windows step by s, one row is s rows, each of every s-th element.
+    """
+    try:
+        p = products(e)
+        r = rows_of(p)
+        return _by_rows(e, p, r) if r.w == p.maps[-1] and _closed(r, e) else None
+    except NoAccess:
+        return None
+
+
+def _closed(r: Rows, e: Expr) -> bool:
+    """Whether what gets a name is the same for all of e, and all of it numbers."""
+    return free(r.x.base) | free(r.g.base) <= free(e) and not adds_anything(r.x.base)
+
+
+def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
+    sums, x, g = summed(r)
+    in_x, in_g = uses(x), uses(g)
+    if not set(sums) <= in_x & in_g:
+        return None
+    maps = p.maps[:-1]
+
+    def body(xs: Expr, gs: Expr) -> Expr:
+        own = tuple(i for i in maps if i in in_x), tuple(i for i in maps if i in in_g)
+        view_x, view_g = gather(xs, x, (*own[0], *sums)), gather(gs, g, (*own[1], *sums))
+        term = partial(slid, shared=r.shared)
+
+        def made(rest: Expr, x: Expr, g: Expr) -> Expr:
+            return _in_windows(rest, sum_of_rows(x, g, len(sums), term))
+
+        return carried(e, maps, view_x, view_g, (set(own[0]), set(own[1])), made)
+
+    return let_rows(at_rows(r.x, r.along, r.dense), at_rows(r.g, r.across, r.kernel), body)
+
+
+def summed(r: Rows) -> tuple[tuple[Index, ...], tuple[Affine, ...], tuple[Affine, ...]]:
+    """What is summed up besides the places of rows, and where rows of x and of g are."""
+    x, g = others(r.x, r.along), others(r.g, r.across)
+    if not r.phased:
+        return r.sums, x, g
+    phase = Index("phase", r.step)
+    return (*r.sums, phase), (*x, index(phase)), (*g, index(phase))
+
+
+def let_rows(rows_x: Expr, rows_g: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+    """let xs = rows_x; let gs = rows_g; body(xs, gs)"""
+    f = lam2(("xs", "gs"), (type_of(rows_x), type_of(rows_g)), body)
+    assert isinstance(f.pattern, tuple)
+    first, second = f.pattern
+    return Let(first, rows_x, Let(second, rows_g, f.body))
+
+
+def uses(coordinates: Sequence[Affine]) -> set[Index]:
+    """The indices in coordinates."""
+    return {i for c in coordinates for i, _ in c.terms}
+
+
+def at_rows(a: Access, along: int, row: Callable[[Expr], Expr]) -> Expr:
+    """What an access reads, the dimension `along` innermost, with `row` of each of its rows."""
+    base, last = a.base, len(a.coordinates) - 1
+    for level in range(along, last):
+        base = swapped(base, level)
+    return at_level(last, base, row)
+
+
+def _in_windows(e: Expr, sums: Expr) -> Expr:
+    """e with these sums for its windows."""
+    place = windows(e)
+    if place is None:
+        raise NoAccess("expected sums that start from 0")
+    return put(e, place, sums)
+
+
+def carried(
+    e: Expr,
+    maps: tuple[Index, ...],
+    x: Expr,
+    g: Expr,
+    own: tuple[set[Index], set[Index]],
+    made: Callable[[Expr, Expr, Expr], Expr],
+) -> Expr:
+    """e with the rows zipped to what its maps go over; inside of them what is `made` of the rest
+    and of the rows."""
+    if not maps:
+        return made(e, x, g)
+    if not isinstance(e, Map):
+        raise NoAccess("expected maps directly inside each other")
+    f, has = e.f, [maps[0] in one for one in own]
+    parts = e.xs.parts if isinstance(e.xs, Zip) else (e.xs,)
+    pairs = Zip((*parts, *(part for part, mine in zip((x, g), has, strict=True) if mine)))
+
+    def body(t: Expr) -> Expr:
+        n = len(parts)
+        whole = tuple(component(i, t) for i in range(n))
+        inner_x = component(n, t) if has[0] else x
+        inner_g = component(n + has[0], t) if has[1] else g
+        arg = MakeTuple(whole) if isinstance(e.xs, Zip) else whole[0]
+        return carried(apply(f, arg), maps[1:], inner_x, inner_g, own, made)
+
+    f_t = tidy(lam("t", elem_of(pairs), body))
+    return Map(*(used_of(f_t, pairs.parts) or (f_t, pairs)))
+
+
+def slid(x: Expr, g: Expr, shared: int = 0) -> Expr:
+    """map (w -> reduce 0 (acc + a b) (zip w g)) (slide v 1 x); of complex numbers, a conj b
+
+    So many zeros are around x that whoever transforms it lets both sides share.
+    """
+    row = Pad(shared, shared, zeros(elem_of(x)), x) if shared else x
+    windows = Slide(size_of(g), 1, row)
+    return Map(lam("window", elem_of(windows), lambda w: _dot(w, g)), windows)
+
+
+def _dot(xs: Expr, ys: Expr) -> Expr:
+    pairs, number = Zip((xs, ys)), elem_of(xs)
+
+    def term(x: Expr, y: Expr) -> Expr:
+        return times(conjugate(y), x) if number == COMPLEX else Binary("*", x, y)
+
+    step = lam2(
+        ("acc", "t"),
+        (number, elem_of(pairs)),
+        lambda acc, t: added(acc, term(Get(0, t), Get(1, t))),
+    )
+    return Reduce(zeros(number), step, pairs)
+
+
+def sum_of_rows(x: Expr, g: Expr, sums: int, term: Callable[[Expr, Expr], Expr] = slid) -> Expr:
+    """The sum over pairs of rows of how one slides along the other."""
+    if not sums:
+        return term(x, g)
+    row, kernel = x, g
+    for _ in range(sums):
+        row, kernel = Var("_", elem_of(row)), Var("_", elem_of(kernel))
+    return adding(zeros(type_of(term(row, kernel))), x, g, sums, term)
+
+
+def adding(
+    acc: Expr, x: Expr, g: Expr, sums: int, term: Callable[[Expr, Expr], Expr] = slid
+) -> Expr:
+    if not sums:
+        return added(acc, term(x, g))
+    pairs = Zip((x, g))
+    step = lam2(
+        ("acc", "t"),
+        (type_of(acc), elem_of(pairs)),
+        lambda a, t: adding(a, Get(0, t), Get(1, t), sums - 1, term),
+    )
+    assert isinstance(step.pattern, tuple)
+    first, second = step.pattern
+    f = tidy(Lam(second, step.body))
+    return Reduce(acc, Lam((first, f.pattern), f.body), pairs)
+
+
+# ---- arrays that are added
+
+
+def zeros(t: Type) -> Expr:
+    """Numbers 0 in the shape of a t."""
+    match t:
+        case Array(elem, n):
+            return Generate(n, lam("i", INT, lambda _: zeros(elem)))
+        case Tuple(parts):
+            return MakeTuple(tuple(map(zeros, parts)))
+        case Scalar():
+            return number(0, t)
+    raise NoAccess("sums of vectors")
+
+
+def added(x: Expr, y: Expr) -> Expr:
+    """x + y, element by element"""
+    match type_of(x):
+        case Array():
+            return each(added, x, y)
+        case Tuple(parts):
+            fields = range(len(parts))
+            return MakeTuple(tuple(added(component(i, x), component(i, y)) for i in fields))
+    return Binary("+", x, y)

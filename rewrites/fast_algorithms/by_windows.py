@@ -1,0 +1,126 @@
+"""A law of sums of products over windows: each a window of a plane, of numbers or of channels."""
+
+# key: e term, p its products, x g operands, w window, v place in a window, r rows
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ir.core.nodes import Binary, Expr, Get, Map, Reduce, Slide, Transpose, Var, Zip
+from ir.core.terms import free, lam, lam2, substitute, variables
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import FLOAT, Array, leaves
+from rewrites.analysis.affine_access import Access, Index, NoAccess
+from rewrites.analysis.predicates import adds_anything, depth
+from rewrites.engine.rule import get, put, rule
+from rewrites.fast_algorithms.by_rows import carried, uses
+from rewrites.fast_algorithms.dft_terms import ZERO
+from rewrites.laws.affine_views import at_level, gather, permuted, widened
+from rewrites.nest.blocks_of_results import place_of_reduction
+from rewrites.nest.sums_of_products import Products, Rows, products, slid_along
+
+
+@rule("sums of products in windows  =  map … (map (w -> reduce … (zip w g)) (windows of a plane))")
+def by_windows(e: Map) -> Expr | None:
+    """map … (map (f . reduce))  =  map … (map (w -> f (reduce (zip w g))) (slide v 1 x))
+
+    For each element of the outer maps, windows of one plane (or row) x with taps g, along its one
+    or two dimensions; however the program views both. What else is summed up, such as channels, is
+    what each place of x and g holds.
+    """
+    try:
+        p = products(e)
+        found = slid_along(p)
+        if len(found) not in (1, 2) or adds_anything(found[0].x.base):
+            return None
+        return _by_windows(e, p, found)
+    except NoAccess:
+        return None
+
+
+def _by_windows(e: Expr, p: Products, found: Sequence[Rows]) -> Expr | None:
+    x, g = found[0].x, found[0].g
+    outer, inner = p.maps[: -len(found)], p.maps[-len(found) :]
+    dense = all(r.step == r.gap == 1 for r in found) and tuple(r.w for r in found) == inner
+    held = [i for i in found[0].sums if i not in {r.v for r in found}]
+    both = uses(x.coordinates) & uses(g.coordinates)
+    if not (dense and both.issuperset(held) and free(x.base) | free(g.base) <= free(e)):
+        return None
+    along, across = [r.along for r in found], [r.across for r in found]
+    own = [[i for i in outer if i in uses(a.coordinates)] for a in (x, g)]
+    planes = _planes(x, along, own[0], held, [(r.first, r.row) for r in found])
+    taps = _planes(g, across, own[1], held, [(r.start, r.v.size) for r in found])
+    if not is_number(planes, len(own[0]) + len(found) + len(held)):
+        return None
+    made = partial(_windowed, [r.v.size for r in found])
+    return carried(e, outer, planes, taps, (set(own[0]), set(own[1])), made)
+
+
+def is_number(e: Expr, dims: int) -> bool:
+    """Whether so many dimensions are all, of floats."""
+    return depth(type_of(e)) == dims and set(leaves(type_of(e))) == {FLOAT}
+
+
+def _planes(
+    a: Access,
+    inside: Sequence[int],
+    own: Sequence[Index],
+    held: Sequence[Index],
+    parts: Sequence[tuple[int, int]],
+) -> Expr:
+    """An array over indices of planes: the dimensions `inside`, from a place on so many each; at
+    each place of which is an array over other indices."""
+    rest = [n for n in range(len(a.coordinates)) if n not in inside]
+    e = permuted(a.base, [[*rest, *inside].index(n) for n in range(len(a.coordinates))])
+    for level, (first, n) in enumerate(parts, len(rest)):
+        e = at_level(level, e, partial(_part, first=first, n=n))
+    e = gather(e, tuple(a.coordinates[n] for n in rest), (*own, *held))
+    n, m, d = len(own), len(held), len(inside)
+    return permuted(e, [*range(n), *range(n + d, n + d + m), *range(n, n + d)])
+
+
+def _part(xs: Expr, first: int, n: int) -> Expr:
+    """n elements from a place on, zeros outside of xs."""
+    return widened(xs, -first, first + n - size_of(xs))
+
+
+def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
+    """The inner maps of e: what they do with each sum, with those of windows and g instead."""
+    core, bound = e, set[str]()
+    for _ in sizes:
+        if not isinstance(core, Map):
+            raise NoAccess("expected maps directly inside each other")
+        bound |= {v.name for v in variables(core.f.pattern)}
+        core = core.f.body
+    place = place_of_reduction(core)
+    assert place is not None
+    old = get(core, place)
+    around = put(core, place, Var("?sum", FLOAT))
+    starts = isinstance(old, Reduce) and old.init == ZERO
+    if not starts or free(around) & bound or not free(around) <= {*free(e), "?sum"}:
+        raise NoAccess("expected the same of all windows, done to sums from 0")
+    return _slid(sizes, x, lambda w: substitute(around, {"?sum": _sum(ZERO, w, g)}))
+
+
+def _slid(sizes: Sequence[int], x: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """f of each window of a row, or of a plane"""
+    windows = Slide(sizes[0], 1, x)
+    if len(sizes) == 1:
+        return Map(lam("window", elem_of(windows), f), windows)
+
+    def across(rows: Expr) -> Expr:
+        slid = Transpose(Map(lam("row", elem_of(rows), lambda r: Slide(sizes[1], 1, r)), rows))
+        return Map(lam("window", elem_of(slid), f), slid)
+
+    return Map(lam("rows", elem_of(windows), across), windows)
+
+
+def _sum(acc: Expr, w: Expr, g: Expr) -> Expr:
+    """acc + the sum of all products of a window and taps"""
+    pairs = Zip((w, g))
+
+    def step(a: Expr, t: Expr) -> Expr:
+        if isinstance(elem_of(w), Array):
+            return _sum(a, Get(0, t), Get(1, t))
+        return Binary("+", a, Binary("*", Get(0, t), Get(1, t)))
+
+    return Reduce(acc, lam2(("acc", "t"), (FLOAT, elem_of(pairs)), step), pairs)

@@ -1,0 +1,171 @@
+"""Fourier transforms as programs: sums over roots of unity, written in the language.
+
+A complex number is a pair (re, im). The spectrum of n real numbers is its first n/2 + 1 complex
+numbers: the others are conjugates of these.
+"""
+
+# key: z w complex numbers, x a real number, k frequency, j position, n length, s sign
+
+from collections.abc import Callable
+from functools import partial
+
+from ir.core.nodes import (
+    At,
+    Binary,
+    Concat,
+    Expr,
+    Generate,
+    Get,
+    Lam,
+    Let,
+    Lit,
+    MakeTuple,
+    Map,
+    Reduce,
+    Split,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.terms import component, identity, lam, lam2, let
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import FLOAT, INT, Tuple
+from ir.core.views import is_view
+
+COMPLEX = Tuple((FLOAT, FLOAT))
+ZERO = Lit(0.0, FLOAT)
+
+
+# ---- complex numbers
+
+
+def pair(re: Expr, im: Expr) -> Expr:
+    return MakeTuple((re, im))
+
+
+def plus(z: Expr, w: Expr) -> Expr:
+    return _parts("+", z, w)
+
+
+def minus(z: Expr, w: Expr) -> Expr:
+    return _parts("-", z, w)
+
+
+def _parts(op: str, z: Expr, w: Expr) -> Expr:
+    return pair(*(Binary(op, component(i, z), component(i, w)) for i in (0, 1)))
+
+
+def conjugate(z: Expr) -> Expr:
+    return pair(component(0, z), Unary("neg", component(1, z)))
+
+
+def times(w: Expr, z: Expr) -> Expr:
+    (a, b), (x, y) = ((component(0, e), component(1, e)) for e in (w, z))
+    re = Binary("-", Binary("*", a, x), Binary("*", b, y))
+    return pair(re, Binary("+", Binary("*", a, y), Binary("*", b, x)))
+
+
+def scaled(x: Expr, z: Expr) -> Expr:
+    return pair(*(Binary("*", component(i, z), x) for i in (0, 1)))
+
+
+def root(n: int, k: Expr, s: int) -> Expr:
+    """exp(s 2 pi i k / n), for a k of few turns"""
+    cos = Unary("cospi", Binary("*", k, Lit(2 / n, FLOAT)))
+    return pair(cos, Unary("sinpi", Binary("*", k, Lit(s * 2 / n, FLOAT))))
+
+
+# ---- arrays
+
+
+def indices(n: int) -> Expr:
+    return Generate(n, identity(INT))
+
+
+def each(f: Callable[..., Expr], *arrays: Expr) -> Expr:
+    """f on the elements of arrays that belong together."""
+    xs = arrays[0] if len(arrays) == 1 else Zip(arrays)
+    if len(arrays) == 1:
+        return Map(lam("x", elem_of(xs), f), xs)
+    args = range(len(arrays))
+    return Map(lam("x", elem_of(xs), lambda x: f(*(component(i, x) for i in args))), xs)
+
+
+def planes(zs: Expr) -> Expr:
+    """[(re, im)]n -> [[re]n, [im]n]: complex numbers as memory holds them"""
+
+    def laid(z: Expr) -> Expr:
+        return Split(size_of(z), Concat(*(each(partial(component, i), z) for i in (0, 1))))
+
+    return let("z", zs, type_of(zs), laid)
+
+
+def complexes(xss: Expr) -> Expr:
+    """[[re]n, [im]n] -> [(re, im)]n"""
+    if is_view(xss):
+        return Zip((At(0, xss), At(1, xss)))
+    return let("y", xss, type_of(xss), complexes)
+
+
+def planes_of(zs: Expr) -> Expr | None:
+    """The xss of complexes(xss)."""
+    match zs:
+        case Let(Var(name, _), xss, Zip((At(0, Var(x, _)), At(1, Var(y, _))))) if name == x == y:
+            return xss
+        case Zip((At(0, xss), At(1, yss))) if xss == yss and size_of(xss) == 2:
+            return xss
+    return None
+
+
+# ---- transforms
+
+
+def dft(zs: Expr, n: int, s: int = -1) -> Expr:
+    """[z]n -> [sum over j of exp(s 2 pi i j k / n) z_j]n"""
+    return Generate(n, _sums(zs, n, lambda z, jk: times(root(n, jk, s), z)))
+
+
+def rdft(xs: Expr, n: int) -> Expr:
+    """[x]n -> the first n/2 + 1 of its dft"""
+    return Generate(n // 2 + 1, _sums(xs, n, lambda x, jk: scaled(x, root(n, jk, -1))))
+
+
+def irdft(zs: Expr, n: int) -> Expr:
+    """[z](n/2 + 1) -> [x]n, whose rdft is n zs: each number between the ends has a conjugate"""
+    half = n // 2
+
+    def term(z: Expr, k: Expr, j: Expr) -> Expr:
+        ends = (k, Binary("-", Lit(half, INT), k))
+        sides = Binary("+", *(Binary("min", Lit(1, INT), end) for end in ends))
+        return Binary("*", sides, component(0, times(root(n, _turned(j, k, n), 1), z)))
+
+    def sample(j: Expr) -> Expr:
+        xs = Zip((zs, indices(half + 1)))
+        step = lam2(
+            ("acc", "x"),
+            (FLOAT, elem_of(xs)),
+            lambda acc, x: Binary("+", acc, term(Get(0, x), Get(1, x), j)),
+        )
+        return Reduce(ZERO, step, xs)
+
+    return Generate(n, lam("j", INT, sample))
+
+
+def _sums(xs: Expr, n: int, term: Callable[[Expr, Expr], Expr]) -> Lam:
+    """k -> sum over j of term(x_j, j k)"""
+
+    def one(k: Expr) -> Expr:
+        pairs = Zip((xs, indices(n)))
+        step = lam2(
+            ("acc", "x"),
+            (COMPLEX, elem_of(pairs)),
+            lambda acc, x: plus(acc, term(Get(0, x), _turned(Get(1, x), k, n))),
+        )
+        return Reduce(pair(ZERO, ZERO), step, pairs)
+
+    return lam("k", INT, one)
+
+
+def _turned(j: Expr, k: Expr, n: int) -> Expr:
+    """j k without whole turns"""
+    return Binary("%", Binary("*", j, k), Lit(n, INT))

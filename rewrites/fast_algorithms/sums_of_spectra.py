@@ -1,0 +1,160 @@
+"""Laws of sums of products of spectra: sums of complex products by real ones, four or three."""
+
+# key: z w complex numbers, zs ws sums of spectra's planes, acc an accumulator, f frequency
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+
+from ir.core.nodes import (
+    At,
+    Binary,
+    Concat,
+    Expr,
+    Get,
+    Lam,
+    Let,
+    Map,
+    Reduce,
+    Split,
+    Zip,
+)
+from ir.core.terms import lam, lam2, let, subterms
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import FLOAT
+from ir.core.views import is_view
+from rewrites.analysis.predicates import alike, depth
+from rewrites.engine.rule import rule
+from rewrites.fast_algorithms.bilinear_algorithms import Matrix, complex_product, gauss
+from rewrites.fast_algorithms.by_rows import adding, zeros
+from rewrites.fast_algorithms.by_spectra import product
+from rewrites.fast_algorithms.constant_matrices import spelled
+from rewrites.fast_algorithms.dft_terms import ZERO, complexes, each, pair, planes
+from rewrites.laws.affine_views import at_level, permuted
+
+
+def _conjugate(matrix: Matrix) -> Matrix:
+    """The rows for (re, im) that a matrix makes of (re, -im)."""
+    return tuple((re, -im) for re, im in matrix)
+
+
+ONE = Fraction(1)
+FOUR: Matrix = ((ONE, 0 * ONE), (0 * ONE, ONE), (0 * ONE, -ONE), (ONE, 0 * ONE))
+"""(re w, im w) and (-im w, re w): whose products with (re z, im z) are those of z conj w."""
+MATRICES = (FOUR, gauss().b, _conjugate(gauss().g))
+
+
+def of_planes(a: Expr, b: Expr) -> Expr:
+    """z conj w, of what memory holds"""
+    return product(complexes(a), complexes(b))
+
+
+def summed_spectra(e: Expr) -> tuple[Expr, Expr, int] | None:
+    """(zs, ws, n) where e is the sum over n dimensions of z conj w."""
+    match e:
+        case Reduce(z, _, Zip((zs, ws))):
+            n = depth(type_of(zs)) - 2
+            plain = n > 0 and depth(type_of(ws)) == n + 2 and is_view(Zip((zs, ws)))
+            if plain and alike(e, adding(z, zs, ws, n, of_planes)):
+                return (zs, ws, n) if alike(z, zeros(type_of(z))) else None
+    return None
+
+
+@rule("reduce 0 (acc + z conj w)  =  complexes (map (map (reduce … (reduce (z w')))) rows)")
+def real_sums(e: Expr) -> Expr | None:
+    """Sums of products of complex numbers as sums of real products, as a matrix product has.
+
+    The rows of a number w are (re w, im w) and (-im w, re w).
+    """
+    found = summed_spectra(e)
+    if found is None:
+        return None
+    zs, ws, n = found
+    both = at_level(n, ws, lambda b: Split(2, combined(FOUR, b)))
+    rows = permuted(both, [*range(2, n + 2), 0, n + 2, 1])
+    columns = permuted(zs, [*range(1, n + 1), n + 1, 0])
+
+    def part(row: Expr) -> Expr:
+        return each(lambda x, y: _nested(ZERO, x, y, n), columns, row)
+
+    return complexes(Map(lam("row", elem_of(rows), part), rows))
+
+
+@rule(
+    "reduce 0 (acc + z conj w)  =  A (map (map (reduce … (reduce (G w' B z)))) (zip …))",
+    rounding=2 * gauss().amplification(),
+)
+def three_sums(e: Expr) -> Expr | None:
+    """Gauss's product of complex numbers, of whole sums: three real ones.
+
+    G w' are 3 numbers for each w' = conj w, B z are 3 for each z; A makes a complex number of the
+    3 sums of their products.
+    """
+    found, algorithm = summed_spectra(e), gauss()
+    if found is None or not algorithm.computes(complex_product):
+        return None
+    zs, ws, n = found
+    data = at_level(n, zs, lambda b: combined(algorithm.b, b))
+    taps = at_level(n, ws, lambda b: combined(_conjugate(algorithm.g), b))
+    points = (permuted(xs, [*range(2, n + 2), 0, 1]) for xs in (data, taps))
+    sums = each(lambda x, y: each(lambda a, b: _nested(ZERO, a, b, n - 1), x, y), *points)
+
+    def results(y: Expr) -> Expr:
+        products = [At(i, y) for i in range(algorithm.products)]
+        return each(lambda *p: pair(*(spelled(row, p) for row in algorithm.a)), *products)
+
+    return let("y", sums, type_of(sums), results)
+
+
+def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
+    """acc + the sum of the products of all numbers of two arrays."""
+    pairs = Zip((x, y))
+
+    def step(a: Expr, t: Expr) -> Expr:
+        if deeper:
+            return _nested(a, Get(0, t), Get(1, t), deeper - 1)
+        return Binary("+", a, Binary("*", Get(0, t), Get(1, t)))
+
+    return Reduce(acc, lam2(("acc", "t"), (FLOAT, elem_of(pairs)), step), pairs)
+
+
+# ---- rows made of planes
+
+
+def combined(matrix: Matrix, b: Expr) -> Expr:
+    """[[re]n, [im]n] -> [c re + d im]n for each row (c, d) of a matrix"""
+    rows = [_combination(row, b) for row in matrix]
+    return Split(size_of(At(0, b)), reduce(lambda done, row: Concat(done, row), rows))
+
+
+def _combination(row: Sequence[Fraction], b: Expr) -> Expr:
+    kept = [(c, At(i, b)) for i, c in enumerate(row) if c]
+    if [c for c, _ in kept] == [1]:
+        return kept[0][1]
+    return each(lambda *xs: spelled([c for c, _ in kept], xs), *(x for _, x in kept))
+
+
+def combines(e: Expr) -> bool:
+    """Whether e is rows made of a view of planes, by one of these laws."""
+    if isinstance(e, Split) and isinstance(e.xs, Split):
+        return combines(e.xs)
+    b = next((t.xs for t in subterms(e) if isinstance(t, At)), None)
+    known = isinstance(e, Split) and isinstance(e.xs, Concat) and b is not None and is_view(b)
+    return known and any(alike(e, combined(m, b)) for m in MATRICES)  # type: ignore[arg-type]
+
+
+def is_sums(e: Expr) -> bool:
+    """Whether e is sums as these laws leave them: real ones for each row and frequency, or planes
+    of complex ones."""
+    match e:
+        case Map(Lam(_, Map(Lam(_, Reduce(z, _, Zip((_, _)))), _)), _):
+            return z == ZERO
+        case Let(_, Reduce(), Split()):
+            return True
+    return False
+
+
+@rule("reduce 0 (acc + z conj w)  =  complexes (planes (reduce 0 (acc + z conj w)))")
+def sums_in_planes(e: Expr) -> Expr | None:
+    """As memory holds complex numbers."""
+    return complexes(planes(e)) if summed_spectra(e) else None

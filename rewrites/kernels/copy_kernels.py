@@ -1,0 +1,78 @@
+"""Kernels that store windows or a padded view: many elements, in long rows.
+
+Where a work-item copies rows of its own, a CPU is quick: it reads and writes them from end to end.
+On a GPU neighbouring work-items have to copy neighbouring elements, and there must be many. So `u`
+of them share each row, and take its elements in turns: one, or all that it has, or some between.
+"""
+
+# key: e term, s strategy, u work-items that share a row, n size
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ir.core.nodes import Expr, Level, Map, Pad, PadEdge, Slide, Store
+from ir.core.size import Nat, named, names
+from ir.core.terms import children, size_names
+from ir.core.type_rules import size_of
+from rewrites.analysis.predicates import is_crop
+from rewrites.engine.rule import Rewritten, Step, Strategy
+from rewrites.engine.strategy import seq, skip
+from rewrites.kernels.naive import plain
+from rewrites.laws.lower import to_parallel, to_seq
+from rewrites.laws.maps import split_map
+from rewrites.nest.spine import body, computed, inside, loops, nest, nested
+
+SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or a few times as many
+
+
+def unfolded(e: Expr) -> Rewritten | None:
+    """A kernel without sums: `plain`, but for such views of more dimensions than global ids."""
+    return seq(computed, _rows_shared, loops)(e) if _is_of_windows(e) else plain(e)
+
+
+def _is_of_windows(e: Expr) -> bool:
+    """Whether a program's windows, or its padding, which is a number, are among what makes e."""
+    match e:
+        case Store():
+            return False
+        case Slide():
+            return True
+        case Pad(int(), int()) | PadEdge(_, int(), int()) if not is_crop(e):
+            return True
+    return any(map(_is_of_windows, children(e)))
+
+
+def _rows_shared(e: Expr) -> Rewritten | None:
+    sizes = [size_of(m.xs) for m in nest(e)]
+    wide = [level for level, n in enumerate(sizes) if n != 1]
+    if len(wide) < 4 or not isinstance(sizes[wide[-1]], int):
+        return plain(e)
+    row = wide[-1]
+    ids = {wide[0]: 2, wide[1]: 1, row + 1: 0}
+    return seq(nested(row, split_map(k=named("u"))), inside(_over(0, ids)))(e)
+
+
+def _over(level: int, ids: Mapping[int, int]) -> Strategy:
+    """Maps from a level on: those of `ids` over a dimension of global ids, others in loops."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Map):
+            return skip(e)
+        over = to_parallel(level=Level.GLOBAL, dim=ids[level]) if level in ids else to_seq()
+        return seq(body(inside(_over(level + 1, ids))), over)(e)
+
+    return run
+
+
+def shares(e: Expr, steps: Sequence[Step]) -> tuple[int, ...]:
+    """The values of `u` worth trying, if a program has it."""
+    rows = set(_rows(steps)) if "u" in size_names(e) else set[int]()
+    return tuple(sorted({u for n in rows for u in (1, *SHARED, n) if u in (1, n) or n % u == 0}))
+
+
+def _rows(steps: Sequence[Step]) -> Iterator[int]:
+    for step in steps:
+        k = dict(step.arguments).get("k")
+        if step.rule == split_map and isinstance(k, Nat) and names(k) == {"u"}:
+            n = size_of(step.term)
+            if isinstance(n, int):
+                yield n

@@ -1,0 +1,88 @@
+"""A family's own way for each kernel that it can lower; what is plain, or another, for the rest."""
+
+# key: e term, s strategy, k kernel
+
+from collections.abc import Callable
+
+from ir.core.nodes import Expr, MapPar
+from rewrites.analysis.predicates import has_reduction, own_terms
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import skip
+from rewrites.kernels.copy_kernels import unfolded
+from rewrites.kernels.naive import plain
+from rewrites.nest.dimensions import Refused
+from rewrites.nest.spine import kernels, kernels_inside_out
+
+
+def wherever(s: Strategy) -> Strategy:
+    """s on each kernel with a reduction, `plain` where s refuses it; refused where s does all."""
+    return _each(s, or_plain(_refuse), kernels, 0)
+
+
+def divided(s: Strategy, other: Strategy) -> Strategy:
+    """s, which makes several kernels of one, on each with a reduction; `other` on those without
+    and where s refuses; refused where s does all."""
+    return _each(s, other, kernels_inside_out, -1)
+
+
+def remaining(s: Strategy) -> Strategy:
+    """s on each kernel that is not lowered yet, what is plain where s refuses it."""
+    other = or_plain(s)
+
+    def run(k: Expr) -> Rewritten | None:
+        return skip(k) if any(isinstance(t, MapPar) for t in own_terms(k)) else other(k)
+
+    return kernels(run)
+
+
+def or_plain(s: Strategy) -> Strategy:
+    """s on a kernel with a reduction, what is plain where s refuses it, or where there is none."""
+
+    def run(k: Expr) -> Rewritten | None:
+        if not has_reduction(k):
+            return unfolded(k)
+        try:
+            return _done(s, k)
+        except Refused:
+            return plain(k)
+
+    return run
+
+
+def _each(
+    s: Strategy, other: Strategy, over: Callable[[Strategy], Strategy], reason: int
+) -> Strategy:
+    """`reason`: which kernel's is given, first or last: that of the results."""
+
+    def run(e: Expr) -> Rewritten | None:
+        refused: list[Refused] = []
+        lowered: list[Expr] = []
+
+        def kernel(k: Expr) -> Rewritten | None:
+            if not has_reduction(k):
+                return other(k)
+            try:
+                done = _done(s, k)
+            except Refused as why:
+                refused.append(why)
+                return other(k)
+            lowered.append(k)
+            return done
+
+        done = over(kernel)(e)
+        if not lowered:
+            raise refused[reason] if refused else Refused("nothing is summed up: see naive")
+        return done
+
+    return run
+
+
+def _refuse(_: Expr) -> Rewritten | None:
+    raise Refused("no way but the plain one")
+
+
+def _done(s: Strategy, e: Expr) -> Rewritten:
+    done = s(e)
+    if done is None:
+        raise Refused("what is summed up is neither split nor arranged by the laws that this needs")
+    return done

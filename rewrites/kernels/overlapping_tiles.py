@@ -1,0 +1,90 @@
+"""Windows in overlapping tiles: the nest over tiles outside, the windows of one tile inside."""
+
+# key: e term, s strategy, m windows a tile, r window size
+
+from ir.core.nodes import Expr, Map, PadEdge, Slide
+from rewrites.analysis.predicates import own_terms
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, choice, repeat, seq, when
+from rewrites.laws.maps import fuse_maps
+from rewrites.laws.pads import map_join
+from rewrites.laws.slides import (
+    map_pad_edge,
+    pad_twice,
+    round_windows,
+    slide_map,
+    tile_slide,
+    windows_across,
+    windows_down,
+)
+from rewrites.nest.dimensions import Refused
+from rewrites.nest.normal_form import perfect, simplify
+from rewrites.nest.spine import nested
+
+
+def slide_of(e: Expr) -> Slide:
+    """The windows that a map goes over."""
+    if isinstance(e, Map) and isinstance(e.xs, Slide):
+        return e.xs
+    raise Refused("expected windows of one array: a slide that the outer maps go over")
+
+
+def tiled_windows(m: int) -> Strategy:
+    """map f . slide r 1  becomes  crop . join . map (map f . slide r 1) . slide (m + r - 1) m"""
+
+    def run(e: Expr) -> Rewritten | None:
+        slid = slide_of(e)
+        if slid.step != 1:
+            raise Refused(f"windows {slid.step} apart; expected every window, one apart")
+        if not isinstance(slid.size, int):
+            raise Refused("expected windows whose size is a number")
+        steps = seq(
+            attempt(seq(child(1, round_windows(k=m)), map_pad_edge())),
+            inside_crop(
+                seq(
+                    attempt(child(1, child(0, pad_twice()))),
+                    child(1, tile_slide(u=m + slid.size - 1)),
+                    map_join(),
+                    child(0, fuse_maps()),
+                )
+            ),
+        )
+        return steps(e)
+
+    return run
+
+
+def inside_crop(s: Strategy) -> Strategy:
+    """s below a crop, if there is one."""
+    return choice(when(lambda e: isinstance(e, PadEdge), child(0, s)), s)
+
+
+plain_slide: Strategy = seq(child(1, slide_map()), fuse_maps())
+"""map f . slide n s . map g  becomes  map (f . map g) . slide n s"""
+
+
+def _slides_inside(e: Expr) -> bool:
+    """Whether windows are of an array that has windows of its own."""
+    return isinstance(e, Map) and any(isinstance(t, Slide) for t in own_terms(slide_of(e).xs))
+
+
+def tiles(depth: int, sizes: tuple[int, ...]) -> Strategy:
+    """The windows' maps from position `depth` on in tiles of so many a side: first the maps over
+    tiles, then those over the windows of one, rows outside columns."""
+    if len(sizes) == 1:
+        return seq(nested(depth, tiled_windows(sizes[0])), perfect, simplify)
+    down, across = sizes
+    return seq(
+        nested(depth, seq(repeat(when(_slides_inside, plain_slide)), tiled_windows(down))),
+        perfect,
+        simplify,
+        nested(depth + 1, windows_across()),
+        perfect,
+        simplify,
+        nested(depth + 1, tiled_windows(across)),
+        perfect,
+        simplify,
+        nested(depth + 2, windows_down()),
+        perfect,
+        simplify,
+    )

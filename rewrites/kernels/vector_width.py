@@ -1,0 +1,48 @@
+"""Widths of vectors: the sums of a program have one, which divides what each of them goes over."""
+
+# key: e term, n number of steps
+
+from collections.abc import Iterator
+from math import gcd
+
+from ir.core.nodes import Expr, Reduce
+from ir.core.size import Size
+from ir.core.terms import children
+from ir.core.type_rules import size_of
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, skip
+from rewrites.kernels.register_block import trips, weight
+from rewrites.laws.units import round_fold
+
+ROUND = 4  # what is rounded up is a multiple of this
+
+
+def has_width(n: Size) -> bool:
+    """Whether vectors of some width may divide n."""
+    return not isinstance(n, int) or gcd(n, 2 * 3) > 1
+
+
+def common(e: Expr) -> int:
+    """What the width divides, sums being rounded up where none divides them all; 0: anything."""
+    steps = [n for n in _longest(e) if isinstance(n, int)]
+    exact = gcd(*steps)
+    return exact if has_width(exact) else gcd(*(n + n % 2 * (-n % ROUND) for n in steps))
+
+
+def rounded(multiple: int) -> Strategy:
+    """A sum that no width of `multiple` divides goes on over elements that it does not notice."""
+
+    def run(e: Expr) -> Rewritten | None:
+        n = size_of(e.xs) if isinstance(e, Reduce) else None
+        odd = isinstance(n, int) and not has_width(gcd(n, multiple))
+        return attempt(round_fold(k=ROUND))(e) if odd else skip(e)
+
+    return run
+
+
+def _longest(e: Expr) -> Iterator[Size]:
+    """How many steps the longest loop of each sum takes: its vectors are of these."""
+    if isinstance(e, Reduce):
+        yield max(trips(e), key=weight)
+    for c in (e.init, e.xs) if isinstance(e, Reduce) else children(e):
+        yield from _longest(c)

@@ -1,0 +1,157 @@
+"""What a work-group does: a loop over chunks, each staged in local memory, and a block an item."""
+
+# key: e term, s strategy, t operand
+
+from collections.abc import Callable, Iterable
+from math import prod
+
+from ir.core.nodes import Expr, Level, Reduce
+from ir.core.size import Size
+from ir.core.type_rules import type_of
+from ir.core.types import Array, Type, Vector, leaves
+from rewrites.analysis.predicates import depth
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, remembered, seq, skip
+from rewrites.kernels.over_work_items import spread
+from rewrites.kernels.register_block import loop_nest, operand_terms
+from rewrites.laws.lets import let_view
+from rewrites.laws.lower import copy, share, to_local, to_parallel, to_reduce_seq, to_seq
+from rewrites.laws.maps import round_map, split_map
+from rewrites.laws.vectors import vectorize_map
+from rewrites.laws.views import join_open, transpose_inner
+from rewrites.nest.spine import body, inside
+
+Items = tuple[Size, ...]  # the work-items of a group along each dimension, the innermost first
+Staging = Callable[[Expr], Strategy]  # how an operand of a chunk is staged
+
+
+def work_group(dims: int, stage: Staging) -> Strategy:
+    """Maps over work-items in `dims` dimensions, then over a block; its sums chunk by chunk."""
+    return spread(levels(dims), _chunks(dims, stage))
+
+
+def levels(dims: int) -> tuple[Strategy, ...]:
+    """Maps over work-items, outermost first, then over the rows and columns of a block."""
+    items = (to_parallel(level=Level.LOCAL, dim=dim) for dim in reversed(range(dims)))
+    return (*items, to_seq(unrolled=True), to_seq(unrolled=True))
+
+
+def _chunks(dims: int, stage: Staging) -> Strategy:
+    """A loop over chunks: stage the operands, then every work-item its block."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Reduce):
+            return None
+        inner = run if isinstance(e.f.body, Reduce) else _staged(dims, stage)
+        start = child(0, spread(levels(dims), skip))
+        return seq(start, child(1, child(0, inner)), to_reduce_seq())(e)
+
+    return run
+
+
+def _staged(dims: int, stage: Staging) -> Strategy:
+    """Each array operand of a chunk staged, then a block for every work-item."""
+
+    def run(e: Expr) -> Rewritten | None:
+        step: Strategy = spread(levels(dims)[:dims], loop_nest)
+        for t in reversed([t for t in operand_terms(e) if isinstance(type_of(t), Array)]):
+            held = seq(child(0, stage(t)), child(1, step))
+            step = seq(share(term=t, name="tile"), held, attempt(let_view()))
+        return step(e)
+
+    return run
+
+
+def has_vectors(e: Expr) -> bool:
+    """Whether e holds vectors, as the rows' operand does."""
+    return _vectors(type_of(e))
+
+
+def _vectors(t: Type) -> bool:
+    return any(isinstance(leaf, Vector) for leaf in leaves(t))
+
+
+@remembered
+def staging(items: Items, ahead: bool) -> Strategy:
+    """view  =  views . toLocal . (copied by all work-items of the group) . views
+
+    The items' own dimensions, outermost in the operand, go innermost, so that neighbours in the
+    group read neighbours in the tile.
+    """
+
+    def run(e: Expr) -> Rewritten | None:
+        dims = depth(type_of(e))
+        step = copied(items, dims, ahead)
+        for _ in items[1:]:
+            step = _inwards(dims - 1, step)
+        return step(e)
+
+    return run
+
+
+@remembered
+def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
+    """The same, but the reduction goes outermost: what an item reads at a step is side by side.
+
+    `vector`: copied in vectors along the reduction, and so written across the tile.
+    """
+
+    def run(e: Expr) -> Rewritten | None:
+        dims = depth(type_of(e))
+        if vector is None:
+            return _outwards(dims - 1, copied(items, dims, ahead))(e)
+        vectors = seq(copy(), vectorize_map(v=vector), inside(_in_rounds(items)))
+        across = _inwards(dims - 1, flattened(dims, vectors))
+        return _outwards(dims - 1, seq(across, to_local(ahead=ahead)))(e)
+
+    return run
+
+
+def _inwards(levels: int, s: Strategy) -> Strategy:
+    """s where the outermost dimension comes after the next `levels`."""
+    return rearranged(range(levels), s)
+
+
+def _outwards(levels: int, s: Strategy) -> Strategy:
+    """s where the innermost dimension comes before the `levels` around it."""
+    return rearranged(reversed(range(levels)), s)
+
+
+def rearranged(exchanges: Iterable[int], s: Strategy) -> Strategy:
+    """s where neighbouring dimensions have been exchanged, at these levels one after the other."""
+    for level in reversed([*exchanges]):
+        s = seq(transpose_inner(level=level), child(1 if level else 0, s))
+    return s
+
+
+def copied(items: Items, dims: int, ahead: bool) -> Strategy:
+    """Copied in the order of the tile."""
+    return flattened(dims, seq(copy(), _in_rounds(items), to_local(ahead=ahead)))
+
+
+def flattened(dims: int, s: Strategy) -> Strategy:
+    """s on the array seen as one dimension."""
+    if dims == 1:
+        return s
+    return seq(join_open(), child(0, flattened(dims - 1, s)))
+
+
+@remembered
+def _in_rounds(items: Items) -> Strategy:
+    """A map over as many rounds of all work-items as it takes."""
+    threads = prod(items)
+    return seq(
+        attempt(round_map(k=threads)),
+        inside(split_map(k=threads)),
+        inside(seq(body(_by_items(items)), to_seq(unrolled=True))),
+    )
+
+
+def _by_items(items: Items) -> Strategy:
+    """A map over all work-items of a group, neighbours in dimension 0."""
+    *outer, last = range(len(items))
+    here = to_parallel(level=Level.LOCAL, dim=last)
+    if not outer:
+        return here
+    rest = body(_by_items(items[:-1]))
+    return seq(split_map(k=prod(items[:-1])), inside(seq(rest, here)))

@@ -1,0 +1,72 @@
+"""Slices of a work-group: each makes a part of every sum; the parts meet in local memory."""
+
+# key: e term, s strategy, p slices, k steps
+
+from ir.core.nodes import Expr, Reduce, Zip
+from ir.core.size import Size, exact
+from ir.core.type_rules import size_of
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, seq, skip
+from rewrites.kernels.over_work_items import spread
+from rewrites.kernels.register_block import longest_inside, loop_nest, on_reduction, split_innermost
+from rewrites.kernels.split_reduction import on_parts
+from rewrites.kernels.work_group import Staging, levels, rearranged, work_group
+from rewrites.laws.lets import let_view
+from rewrites.laws.lower import copy_deep, share, to_local, to_seq
+from rewrites.laws.reductions import partial_reduce
+from rewrites.nest.blocks_of_results import block, share_chunks
+from rewrites.nest.dimensions import Refused
+from rewrites.nest.normal_form import perfect, simplify
+from rewrites.nest.reshape import sort
+from rewrites.nest.spine import body, inside, nest
+
+COUNTS = (2, 3, 4, 5, 7, 8, 11, 13)  # slices that are tried: some part of most sums
+
+
+def in_slices(p: Size) -> Strategy:
+    """A sum as p partial sums."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Reduce):
+            return None
+        n = size_of(e.xs)
+        if isinstance(n, int) and all(n % count for count in COUNTS):
+            raise Refused(f"a sum of {n} steps is not {' or '.join(map(str, COUNTS))} equal parts")
+        done = partial_reduce(k=exact(n, p))(e)
+        if done is None:
+            raise Refused("the sum cannot be taken in parts")
+        return done
+
+    return run
+
+
+def slices(stage: Staging, k: Size) -> Strategy:
+    """Every slice its part of the block, in registers; then the sums, column after column of it."""
+    # from column block, column item, row item, row block, part
+    arranged = seq(perfect, simplify, sort((4, 1, 2, 0, 3)))
+    chunks = seq(on_reduction(longest_inside), split_innermost(k))
+    parts = seq(arranged, chunks, block(3, 4), share_chunks(0, 2), work_group(3, stage))
+    return seq(on_parts(parts), inside(body(_together)), spread(RESULTS, loop_nest))
+
+
+LOCAL = levels(3)[:3]
+UNROLLED = to_seq(unrolled=True)
+RESULTS: tuple[Strategy, ...] = (
+    UNROLLED,
+    *LOCAL[1:],
+    UNROLLED,
+)  # column block, column item, row item, row block
+PARTS: tuple[Strategy, ...] = (
+    LOCAL[0],
+    UNROLLED,
+    *LOCAL[1:],
+)  # part, row block, column item, row item
+INTO_PARTS = (2, 1, 0, 2, 1)  # exchanges of neighbouring dimensions that make it of the results
+
+
+def _together(e: Expr) -> Rewritten | None:
+    """The parts of a column go to local memory, where each item finds those of its results."""
+    rows = nest(e)[0].xs
+    parts = rows.parts[-1] if isinstance(rows, Zip) else rows
+    made = rearranged(INTO_PARTS, seq(copy_deep(), spread(PARTS, skip), to_local()))
+    return seq(share(term=parts, name="parts"), child(0, made), attempt(let_view()))(e)

@@ -1,0 +1,109 @@
+"""The view that shows given cells: an array over loop indices of base[a i + b j + c]…"""
+
+# key: e term, i index, k coefficient
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ir.core.nodes import At, Edge, Expr, Join, Map, Pad, PadEdge, Slide, Split, Var
+from ir.core.size import Size
+from ir.core.terms import lam
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import Scalar, leaves
+from ir.meaning.inputs import shape_of
+from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
+from rewrites.analysis.predicates import crops, number
+from rewrites.laws.views import swapped
+
+
+def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]) -> Expr:
+    """The array over the indices in this order of what `base` has at the coordinates.
+
+    Each index is in one coordinate; dimensions without a coordinate stay innermost.
+    """
+    e, found = base, list[Index]()
+    for level in reversed(range(len(coordinates))):
+        own = sorted(coordinates[level].terms, key=lambda term: -term[1])
+        if any(k < 1 for _, k in own):
+            raise NoAccess("an array that is read backwards")
+        e = at_level(level, e, partial(_cells, at=coordinates[level], terms=own))
+        found = [i for i, _ in own] + found
+    if sorted(found, key=repr) != sorted(order, key=repr):
+        raise NoAccess("an index that is in no dimension of an operand, or in two")
+    return permuted(e, [order.index(i) for i in found])
+
+
+def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """map^level f e; e itself where f changes nothing"""
+    if level == 0:
+        return f(e)
+    row = Var("_", elem_of(e))
+    if at_level(level - 1, row, f) == row:
+        return e
+    return Map(lam("r", elem_of(e), lambda r: at_level(level - 1, r, f)), e)
+
+
+def unjoined(a: Access, sums: Sequence[Index]) -> Access:
+    """A dimension that sums count as the digits of a number do, as one for each: taps in a row."""
+    base, coordinates = a.base, list[Affine]()
+    for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
+        digits = _digits(c, sums, size)
+        base = at_level(len(coordinates), base, partial(_split, sizes=[i.size for i in digits]))
+        coordinates += map(index, digits) if digits else [c]
+    return Access(base, tuple(coordinates))
+
+
+def _digits(c: Affine, sums: Sequence[Index], size: int) -> list[Index]:
+    """The indices whose values are digits of a place in a dimension, the largest first."""
+    terms, n = sorted(c.terms, key=lambda term: -term[1]), 1
+    for i, k in reversed(terms):
+        if k != n or i not in sums:
+            return []
+        n *= i.size
+    whole = n == size and not c.constant and not c.loose
+    return [i for i, _ in terms] if whole and len(terms) > 1 else []
+
+
+def _split(xs: Expr, sizes: Sequence[int]) -> Expr:
+    """An array of so many arrays of so many …"""
+    for size in reversed(sizes[1:]):
+        xs = Split(size, xs)
+    return xs
+
+
+def _cells(xs: Expr, at: Affine, terms: list[tuple[Index, int]]) -> Expr:
+    """One dimension as one for each index in its coordinate: windows in windows."""
+    xs = widened(xs, -at.constant, at.last + 1 - size_of(xs))
+    return _nested(xs, terms) if terms else At(0, xs)
+
+
+def widened(xs: Expr, left: Size, right: Size) -> Expr:
+    """xs with zeros around, or without what is not needed."""
+    if left == right == 0:
+        return xs
+    if crops(left, right):
+        return PadEdge(Edge.ANY, left, right, xs)
+    scalar = next(iter(leaves(elem_of(xs))))
+    assert isinstance(scalar, Scalar)
+    return Pad(left, right, number(0, scalar), xs)
+
+
+def _nested(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
+    (_, k), *rest = terms
+    if not rest:
+        return xs if k == 1 else Join(Slide(1, k, xs))
+    windows = Slide(1 + sum(k * (i.size - 1) for i, k in rest), k, xs)
+    if [k for _, k in rest] == [1]:
+        return windows
+    return Map(lam("window", elem_of(windows), lambda w: _nested(w, rest)), windows)
+
+
+def permuted(e: Expr, ranks: list[int]) -> Expr:
+    """The outer dimensions of e, so that the one of rank n comes to place n."""
+    ranks = list(ranks)
+    for end in reversed(range(len(ranks))):
+        for n in range(end):
+            if ranks[n] > ranks[n + 1]:
+                ranks[n], ranks[n + 1] = ranks[n + 1], ranks[n]
+                e = swapped(e, n)
+    return e

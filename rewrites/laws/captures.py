@@ -1,0 +1,42 @@
+"""Laws of what a reduction's function captures: it goes beside the elements, as an operand."""
+
+# key: e term, z initial value, f folding function, p pattern of an element, x what is captured
+
+from ir.core.nodes import Expr, Generate, Lam, MakeTuple, Pattern, Reduce, Var, Zip
+from ir.core.terms import apply, bound_names, free, fresh, lam
+from ir.core.type_rules import size_of, type_of
+from ir.core.types import INT, Tuple
+from rewrites.analysis.predicates import bound
+from rewrites.engine.rule import rule
+from rewrites.laws.lower import replaced
+
+
+@rule("reduce z f_x xs  =  reduce z (acc, (x', y) -> f_y acc x') (zip xs (generate n (i -> x)))")
+def carry(e: Reduce, x: Expr) -> Expr | None:
+    """Makes x, which is the same at every step, one more thing that the steps go over."""
+    match e:
+        case Reduce(z, Lam((acc, p), body) as f, xs):
+            if not free(x) or not free(x) <= free(f):
+                return None
+            y = Var(fresh("y", free(body) | bound(f) | bound_names(body)), type_of(x))
+            if (carried := replaced(body, x, y)) == body:
+                return None
+            parts = xs.parts if isinstance(xs, Zip) else (xs,)
+            same = Generate(size_of(xs), lam("i", INT, lambda _: x))
+            q, inner = _beside(p, isinstance(xs, Zip), y, carried)
+            return Reduce(z, Lam((acc, q), inner), Zip((*parts, same)))
+    return None
+
+
+def _beside(p: Pattern, zipped: bool, y: Var, body: Expr) -> tuple[Pattern, Expr]:
+    """The pattern of an element with y beside it, and the body under it."""
+    if not zipped:
+        return (p, y), body
+    if isinstance(p, tuple):
+        return (*p, y), body
+    assert isinstance(p.type, Tuple)
+    avoid = free(body) | {y.name} | bound_names(body)
+    fields: list[Var] = []
+    for t in p.type.parts:
+        fields.append(Var(fresh(p.name, avoid | {v.name for v in fields}), t))
+    return (*fields, y), apply(Lam(p, body), MakeTuple(tuple(fields)))

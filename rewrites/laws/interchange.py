@@ -1,0 +1,159 @@
+"""Laws of nested maps: which is outside, and two as one."""
+
+# key: f g functions, xs ys arrays, x y elements
+
+from ir.core.nodes import (
+    Concat,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    MakeTuple,
+    Map,
+    Pattern,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.core.terms import apply, free, lam, pattern_value
+from ir.core.type_rules import elem_of, size_of
+from rewrites.analysis.predicates import apart, bound
+from rewrites.engine.rule import rule
+from rewrites.laws.maps import tidy
+
+
+@rule("map (x -> map (y -> e) ys) xs  =  transpose (map (y -> map (x -> e) xs) ys),  x not in ys")
+def interchange(e: Map) -> Expr | None:
+    match e:
+        case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(ys):
+            f = apart(f, free(xs) | bound(Lam(p, ys)))
+            return Transpose(Map(Lam(f.pattern, Map(Lam(p, f.body), xs)), ys))
+    return None
+
+
+@rule("map (map f)  =  transpose . map (map f) . transpose")
+def interchange_rows(e: Map) -> Expr | None:
+    match e:
+        case Map(Lam(Var(x, _), Map(f, Var(y, _))), xs) if x == y and x not in free(f):
+            columns = Transpose(xs)
+            return Transpose(Map(lam("column", elem_of(columns), lambda c: Map(f, c)), columns))
+    return None
+
+
+@rule("map (x -> map f (zip ys zs(x)))  =  transpose . map ((y, c) -> map f (y, c)) . zip ys zs'")
+def interchange_zip(e: Map) -> Expr | None:
+    """Parts of a zip that do not depend on x stay one for all x."""
+    match e:
+        case Map(Lam(p, Map(f, Zip(parts))), xs):
+            mine = [bool(bound(Lam(p, parts[0])) & free(part)) for part in parts]
+            if all(mine):
+                return None
+            columns = Zip(
+                tuple(
+                    Transpose(Map(Lam(p, part), xs)) if m else part
+                    for m, part in zip(mine, parts, strict=True)
+                )
+            )
+            outer = lam("t", elem_of(columns), lambda t: _inner_columns(p, f, xs, mine, t))
+            return Transpose(Map(tidy(outer), columns))
+    return None
+
+
+def _inner_columns(p: Pattern, f: Lam, xs: Expr, mine: list[bool], t: Expr) -> Expr:
+    own = [i for i, m in enumerate(mine) if m]
+    pairs = Zip((xs, *(Get(i, t) for i in own)))
+
+    def body(u: Expr) -> Expr:
+        fields = tuple(Get(1 + own.index(i), u) if m else Get(i, t) for i, m in enumerate(mine))
+        return apply(Lam(p, apply(f, MakeTuple(fields))), Get(0, u))
+
+    return Map(tidy(lam("u", elem_of(pairs), body)), pairs)
+
+
+@rule("map (map f . g)  =  transpose . map (map f) . transpose . map g")
+def interchange_mapped(e: Map) -> Expr | None:
+    match e:
+        case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(f):
+            columns = Transpose(Map(Lam(p, ys), xs))
+            return Transpose(Map(lam("column", elem_of(columns), lambda c: Map(f, c)), columns))
+    return None
+
+
+@rule(
+    "map (x -> map f_x ys_x) xs"
+    "  =  transpose . map (c -> map ((x, y) -> f_x y) (zip xs c)) . transpose . map (x -> ys_x)"
+)
+def interchange_beside(e: Map) -> Expr | None:
+    """Whatever depends on x: each column of inner arrays goes beside the xs."""
+    match e:
+        case Map(Lam(p, Map(f, ys)), xs):
+            f = tidy(apart(f, bound(Lam(p, ys))))
+            zipped = isinstance(ys, Zip) and isinstance(f.pattern, tuple)
+            inner = _turned(p, xs, ys.parts if isinstance(ys, Zip) and zipped else (ys,))
+            columns = Zip(inner) if zipped else inner[0]
+            outer = lam("c", elem_of(columns), lambda c: _beside(p, f, xs, c, zipped))
+            return Transpose(Map(tidy(outer), columns))
+    return None
+
+
+def _turned(p: Pattern, xs: Expr, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return tuple(Transpose(Map(Lam(p, part), xs)) for part in parts)
+
+
+def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
+    """map ((x, y) -> f_x y) (zip xs c), what is zipped already taken apart"""
+    ps, whole = (p, xs.parts) if isinstance(xs, Zip) and isinstance(p, tuple) else ((p,), (xs,))
+    q = f.pattern if zipped and isinstance(f.pattern, tuple) else (f.pattern,)
+    own = tuple(Get(i, c) for i in range(len(q))) if zipped else (c,)
+    return Map(Lam((*ps, *q), f.body), Zip((*whole, *own)))
+
+
+@rule("map (x -> map (y -> e) ys(x)) xs  =  map (ps -> map ((x, y) -> e) ps) (pairs of x, y)")
+def pair(e: Map) -> Expr | None:
+    """Makes an inner map whose array depends on x go over pairs (x, y): a map of rows."""
+    match e:
+        case Map(Lam(p, Map(g, ys)), xs) if not (isinstance(p, Var) and ys == p):
+            rows = Map(Lam(p, _paired(p, ys)), xs)
+            g = apart(g, bound(Lam(p, ys)))
+            f = Lam((p, g.pattern), g.body)
+            return Map(lam("row", elem_of(rows), lambda r: Map(f, r)), rows)
+    return None
+
+
+def _paired(p: Pattern, ys: Expr) -> Expr:
+    outer = pattern_value(p)
+    return Map(lam("y", elem_of(ys), lambda y: MakeTuple((outer, y))), ys)
+
+
+@rule(
+    "map (x -> map (y -> e) ys) xs  =  split n (map ((x, y) -> e) (join (map (x -> (x, ys)) xs)))"
+)
+def collapse(e: Map) -> Expr | None:
+    """Two nested maps become one; where e does not use x, the pairs are just the ys."""
+    match e:
+        case Map(Lam(p, Map(f, ys)), xs):
+            n = size_of(ys)
+            if not bound(Lam(p, ys)) & free(f):
+                plain = Join(xs) if isinstance(p, Var) and ys == p else Join(Map(Lam(p, ys), xs))
+                return Split(n, Map(f, plain))
+            f = apart(f, bound(Lam(p, ys)))
+            pairs = Join(Map(Lam(p, _paired(p, ys)), xs))
+            return Split(n, Map(Lam((p, f.pattern), f.body), pairs))
+    return None
+
+
+@rule(
+    "map (x -> concat (f x) (g x))  =  transpose (concat (transpose (map f)) (transpose (map g)))"
+)
+def concat_outside(e: Map) -> Expr | None:
+    match e:
+        case Map(Lam(p, Concat() as both), xs):
+            return Transpose(_concat_of(p, both, xs))
+    return None
+
+
+def _concat_of(p: Pattern, part: Expr, xs: Expr) -> Expr:
+    if isinstance(part, Concat):
+        return Concat(_concat_of(p, part.a, xs), _concat_of(p, part.b, xs))
+    return Transpose(Map(Lam(p, part), xs))

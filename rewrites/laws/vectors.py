@@ -1,0 +1,141 @@
+"""Vectorisation: a function on scalars is a function on vectors of scalars, lane by lane."""
+
+# key: f function, e term, v width, env the new types of variables
+
+from collections.abc import Callable, Mapping
+
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    Binary,
+    Expr,
+    Generate,
+    Get,
+    Lam,
+    Let,
+    Map,
+    MapPar,
+    MapSeq,
+    Pattern,
+    Reduce,
+    ReduceSeq,
+    Reorder,
+    Split,
+    Var,
+    Zip,
+)
+from ir.core.size import Size, exact
+from ir.core.terms import children, lam, lam2, over, rebuild, subterms
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import INT, Scalar, Tuple, Type, equal, lift
+from ir.errors import IllTyped
+from rewrites.analysis.predicates import divides, operator, unit
+from rewrites.engine.rule import rule
+
+Types = Mapping[str, Type]
+
+
+@rule("map f  =  asScalar . map (vectorized f) . asVector v")
+def vectorize_map(e: Map, v: Size) -> Expr | None:
+    match e:
+        case Map(f, xs):
+            if not scalar_only(f) or not divides(v, size_of(xs)):
+                return None
+            try:
+                vectors = AsVector(v, xs)
+                result = Map(retyped(f, elem_of(vectors)), vectors)
+                lifted = equal(type_of(result.f.body), lift(type_of(f.body), v))
+            except IllTyped:
+                return None
+            return AsScalar(result) if lifted else None
+    return None
+
+
+def scalar_only(f: Lam) -> bool:
+    """Whether f neither forms vectors nor takes them apart itself."""
+    return not any(isinstance(s, AsVector | AsScalar) for s in subterms(f))
+
+
+def retyped(f: Lam, domain: Type, env: Types | None = None) -> Lam:
+    """f on another element type: its variables, and all that depends on them, typed again."""
+    p = with_type(f.pattern, domain)
+    return Lam(p, retype(f.body, {**(env or {}), **_bindings(p)}))
+
+
+def with_type(p: Pattern, t: Type) -> Pattern:
+    """The names of p, with the types that t gives them."""
+    if isinstance(p, Var):
+        return Var(p.name, t)
+    if not isinstance(t, Tuple) or len(t.parts) != len(p):
+        raise IllTyped("a tuple pattern meets something else")
+    return tuple(map(with_type, p, t.parts))
+
+
+def _bindings(p: Pattern) -> dict[str, Type]:
+    if isinstance(p, Var):
+        return {p.name: p.type}
+    return {name: t for part in p for name, t in _bindings(part).items()}
+
+
+def retype(e: Expr, env: Types) -> Expr:
+    """e with variables of new types."""
+    match e:
+        case Var(name, t):
+            return Var(name, env.get(name, t))
+        case Map(f, xs) | MapSeq(f, xs) | MapPar(_, _, f, xs):
+            new = retype(xs, env)
+            return rebuild(e, (retyped(f, elem_of(new), env), new))
+        case Reduce(z, f, xs) | ReduceSeq(z, f, xs):
+            start, new = retype(z, env), retype(xs, env)
+            return rebuild(e, (start, retyped_fold(f, type_of(start), elem_of(new), env), new))
+        case Let(p, value, body):
+            new = retype(value, env)
+            q = with_type(p, type_of(new))
+            return Let(q, new, retype(body, {**env, **_bindings(q)}))
+        case Generate(n, f):
+            return Generate(n, retyped(f, INT, env))
+        case Reorder(f, xs):
+            return Reorder(f, retype(xs, env))
+    return over(lambda c: retype(c, env), e) if children(e) else e
+
+
+def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types) -> Lam:
+    """The accumulator takes the type that the body gives it: scalars may become vectors."""
+    first = retyped(f, Tuple((acc, elem)), env)
+    made = type_of(first.body)
+    return first if equal(made, acc) else retyped(f, Tuple((made, elem)), env)
+
+
+@rule(
+    "reduce z ⊕ g  =  reduce z ⊕ . asScalar . map (reduce 0 ⊕ (vectorized g)) . split (k/v)"
+    " . asVector v"
+)
+def partial_reduce_vector(e: Reduce, k: Size, v: Size) -> Expr | None:
+    """Partial sums in vectors: each lane sums every v-th element of a chunk."""
+    match e:
+        case Reduce(z, f, xs) if divides(k, size_of(xs)) and divides(v, k) and scalar_only(f):
+            op, t = operator(f), type_of(f.body)
+            zero = unit(op, t) if op else None
+            if op is None or zero is None or not isinstance(t, Scalar):
+                return None
+            chunks = rows_of(xs, lambda part: Split(exact(k, v), AsVector(v, part)))
+            try:
+                part = lam("part", elem_of(chunks), lambda c: _vector_fold(zero, f, c, xs))
+                lifted = equal(type_of(part.body), lift(t, v))
+            except IllTyped:
+                return None
+            if not lifted:
+                return None
+            plus = lam2(("acc", "p"), (t, t), lambda a, x: Binary(op, a, x))
+            return Reduce(z, plus, AsScalar(Map(part, chunks)))
+    return None
+
+
+def rows_of(xs: Expr, view: Callable[[Expr], Expr]) -> Expr:
+    """A view of an array, or of each part of a zip."""
+    return Zip(tuple(map(view, xs.parts))) if isinstance(xs, Zip) else view(xs)
+
+
+def _vector_fold(zero: Expr, f: Lam, c: Expr, xs: Expr) -> Expr:
+    source = Zip(tuple(Get(i, c) for i in range(len(xs.parts)))) if isinstance(xs, Zip) else c
+    return Reduce(zero, retyped_fold(f, type_of(zero), elem_of(source), {}), source)

@@ -1,0 +1,366 @@
+"""Laws of views: what cancels, and how views pass maps."""
+
+# key: xs array, n k sizes, f function
+
+from collections.abc import Callable
+
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    Edge,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    Let,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Pattern,
+    Reduce,
+    Reorder,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
+from ir.core.size import Size, round_up, same
+from ir.core.terms import apply, children, free, lam, once, pattern_value, variables
+from ir.core.type_rules import elem_of, type_of
+from ir.core.types import Array, Scalar, Type, leaves
+from rewrites.analysis.predicates import depth, divides, number
+from rewrites.engine.rule import Rule, rule
+from rewrites.laws.maps import tidy
+
+
+@rule("join . split k  =  id")
+def join_split(e: Join) -> Expr | None:
+    match e:
+        case Join(Split(_, xs)):
+            return xs
+    return None
+
+
+@rule("split n . join  =  id,  rows of n")
+def split_join(e: Split) -> Expr | None:
+    match e:
+        case Split(n, Join(xs)):
+            row = elem_of(xs)
+            return xs if isinstance(row, Array) and same(row.size, n) else None
+    return None
+
+
+@rule("transpose . transpose  =  id")
+def transpose_twice(e: Transpose) -> Expr | None:
+    match e:
+        case Transpose(Transpose(xs)):
+            return xs
+    return None
+
+
+@rule("map transpose . map transpose  =  id")
+def map_transpose_twice(e: Map) -> Expr | None:
+    match e:
+        case Map(Lam(Var(x, _), Transpose(Transpose(Var(y, _)))), xs) if x == y:
+            return xs
+    return None
+
+
+@rule("pad 0 0  =  id")
+def pad_nothing(e: Pad | PadEdge) -> Expr | None:
+    match e:
+        case Pad(0, 0, _, xs) | PadEdge(_, 0, 0, xs):
+            return xs
+    return None
+
+
+@rule("(x, y).i  =  the i-th")
+def get_tuple(e: Get) -> Expr | None:
+    match e:
+        case Get(i, MakeTuple(parts)):
+            return parts[i]
+    return None
+
+
+@rule("asScalar . asVector v  =  id")
+def scalar_vector(e: AsScalar) -> Expr | None:
+    match e:
+        case AsScalar(AsVector(_, xs)):
+            return xs
+    return None
+
+
+@rule("map (x -> f x.i x.j) (zip xs …)  =  map f (zip of the i-th and j-th of xs …)")
+def unzip(e: Map) -> Expr | None:
+    """A function that looks at some parts of a zip goes over those alone."""
+    match e:
+        case Map(f, Zip(parts)) if not _uses_all(f.pattern, f.body, len(parts)):
+            used = used_of(tidy(f), parts)
+            return None if used is None else Map(*used)
+    return None
+
+
+@rule("map f . zip(…, zip(ys, zs), …)  =  map (f . (…, (y, z), …)) . zip(…, ys, zs, …)")
+def flat_zip(e: Map) -> Expr | None:
+    """The parts of parts side by side, so that those may be left out that nobody looks at."""
+    match e:
+        case Map(f, Zip(parts)) if any(isinstance(p, Zip) for p in parts):
+            rows = [p.parts if isinstance(p, Zip) else (p,) for p in parts]
+            xs = Zip(tuple(part for row in rows for part in row))
+
+            def body(x: Expr) -> Expr:
+                fields = iter([Get(i, x) for i in range(len(xs.parts))])
+                taken = [tuple(next(fields) for _ in row) for row in rows]
+                pairs = zip(taken, parts, strict=True)
+                whole = tuple(MakeTuple(t) if isinstance(p, Zip) else t[0] for t, p in pairs)
+                return apply(f, MakeTuple(whole))
+
+            return Map(tidy(lam("x", elem_of(xs), body)), xs)
+    return None
+
+
+@rule("reduce z (acc, x -> f acc x.i x.j) (zip xs …)  =  reduce z f (zip of the i-th and j-th)")
+def unzip_reduce(e: Reduce) -> Expr | None:
+    match e:
+        case Reduce(z, Lam((acc, p), body), Zip(parts)) if not _uses_all(p, body, len(parts)):
+            used = used_of(tidy(Lam(p, body)), parts)
+            return None if used is None else Reduce(z, _after(acc, used[0]), used[1])
+    return None
+
+
+def _after(acc: Pattern, f: Lam) -> Lam:
+    return Lam((acc, f.pattern), f.body)
+
+
+def _uses_all(p: Pattern, body: Expr, n: int) -> bool:
+    """Whether an element's name is used for each of its n components."""
+    return isinstance(p, Var) and len(_components(body).get(p.name, ())) == n
+
+
+@once
+def _components(e: Expr) -> dict[str, frozenset[int]]:
+    """Which components of which variables e looks at."""
+    match e:
+        case Get(i, Var(x, _)):
+            return {x: frozenset({i})}
+    found: dict[str, frozenset[int]] = {}
+    for inner in map(_components, children(e)):
+        for x, some in inner.items():
+            found[x] = found.get(x, frozenset()) | some
+    for v in variables(e.pattern) if isinstance(e, Lam | Let) else ():
+        found.pop(v.name, None)
+    return found
+
+
+def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
+    """A function of the parts that are used, and the zip of those, if some are not."""
+    if not isinstance(f.pattern, tuple):
+        return None
+    used = _used(f.pattern, Zip(parts), free(f.body))
+    if used is None or used[1] == Zip(parts):
+        return None
+    return Lam(used[0], f.body), used[1]
+
+
+def _used(p: Pattern, xs: Expr, names: frozenset[str]) -> tuple[Pattern, Expr] | None:
+    """What is named of a zip, and of the zips in it."""
+    if not isinstance(p, tuple) or not isinstance(xs, Zip):
+        return (p, xs) if {v.name for v in variables(p)} & names else None
+    pairs = zip(p, xs.parts, strict=True)
+    used = [found for q, part in pairs if (found := _used(q, part, names))]
+    if len(used) < 2:
+        return used[0] if used else None
+    return tuple(q for q, _ in used), Zip(tuple(part for _, part in used))
+
+
+@rule("map id  =  id")
+def map_identity(e: Map) -> Expr | None:
+    match e:
+        case Map(Lam(p, inner), xs) if pattern_value(p) == inner:
+            return xs
+    return None
+
+
+@rule("pad_any . crop  =  id")
+def pad_cropped(e: PadEdge) -> Expr | None:
+    """Nobody looks at what pad_any adds, so it may be what was cropped."""
+    match e:
+        case PadEdge(Edge.ANY, 0, right, PadEdge(_, 0, left, xs) | Pad(0, left, _, xs)) if same(
+            right + left, 0
+        ):
+            return xs
+    return None
+
+
+@rule("pad_any . zip  =  zip . map pad_any")
+def pad_zip(e: PadEdge) -> Expr | None:
+    match e:
+        case PadEdge(edge, left, right, Zip(parts)):
+            return Zip(tuple(PadEdge(edge, left, right, p) for p in parts))
+    return None
+
+
+@rule("id  =  join . split k")
+def split_open(e: Expr, k: Size) -> Expr | None:
+    t = type_of(e)
+    return Join(Split(k, e)) if isinstance(t, Array) and divides(k, t.size) else None
+
+
+@rule("id  =  map^level join . map^level (split k)")
+def split_inner(e: Expr, k: Size, level: Size) -> Expr | None:
+    """The rows of rows … of e split, and joined again."""
+    assert isinstance(level, int)
+    row = _row(type_of(e), level)
+    if row is None or not divides(k, row.size):
+        return None
+    return beneath_maps(level, Join, beneath_maps(level, lambda r: Split(k, r), e))
+
+
+def beneath_maps(level: int, f: Callable[[Expr], Expr], e: Expr) -> Expr:
+    """map^level f e"""
+    if level == 0:
+        return f(e)
+    return Map(lam("r", elem_of(e), lambda r: beneath_maps(level - 1, f, r)), e)
+
+
+def _row(t: Type, level: int) -> Array | None:
+    """The type of the arrays that stand `level` dimensions inside."""
+    if not isinstance(t, Array):
+        return None
+    return t if level == 0 else _row(t.elem, level - 1)
+
+
+@rule("id  =  split n . join,  rows of n")
+def join_open(e: Expr) -> Expr | None:
+    t = type_of(e)
+    rows = t.elem if isinstance(t, Array) else t
+    return Split(rows.size, Join(e)) if isinstance(rows, Array) and rows is not t else None
+
+
+@rule("id  =  map^level (split n) . map^level join,  rows of n")
+def join_inner(e: Expr, level: Size) -> Expr | None:
+    """The rows of rows … of e joined, and split again."""
+    assert isinstance(level, int)
+    row = _row(type_of(e), level)
+    if row is None or not isinstance(row.elem, Array):
+        return None
+    n = row.elem.size
+    return beneath_maps(level, lambda r: Split(n, r), beneath_maps(level, Join, e))
+
+
+@rule("id  =  crop . pad (0, round_up(n, k) - n) 0")
+def round_open(e: Expr, k: Size) -> Expr | None:
+    t = type_of(e)
+    if not isinstance(t, Array):
+        return None
+    more = round_up(t.size, k) - t.size
+    scalar, *others = set(leaves(t))
+    if more == 0 or others or not isinstance(scalar, Scalar):
+        return None
+    zero = number(0, scalar)
+    return Pad(0, -more, zero, Pad(0, more, zero, e))
+
+
+@rule("id  =  transpose . transpose")
+def transpose_open(e: Expr) -> Expr | None:
+    return Transpose(Transpose(e)) if depth(type_of(e)) > 1 else None
+
+
+@rule("id  =  map^level transpose . map^level transpose")
+def transpose_inner(e: Expr, level: Size) -> Expr | None:
+    """The rows of rows … of e transposed, twice."""
+    assert isinstance(level, int)
+    return swapped(swapped(e, level), level) if depth(type_of(e)) > level + 1 else None
+
+
+def swapped(e: Expr, level: int) -> Expr:
+    """map^level transpose e"""
+    return beneath_maps(level, Transpose, e)
+
+
+@rule("transposes of dimensions  =  the fewest that arrange them so")
+def fewest_transposes(e: Map | Transpose) -> Expr | None:
+    """A chain of map^level transpose is a permutation of dimensions; this is its shortest chain."""
+    levels, inner = _transposes(e)
+    if len(levels) < 2:
+        return None
+    order = list(range(max(levels) + 2))
+    for level in reversed(levels):
+        order[level], order[level + 1] = order[level + 1], order[level]
+    fewest = _sorting(order)
+    if len(fewest) >= len(levels) and fewest >= levels:
+        return None
+    for level in reversed(fewest):
+        inner = swapped(inner, level)
+    return inner
+
+
+def _transposes(e: Expr) -> tuple[list[int], Expr]:
+    """The levels of a chain of transposes, outermost first, and what they are of."""
+    levels: list[int] = []
+    while (found := _transposed(e)) is not None:
+        levels.append(found[0])
+        e = found[1]
+    return levels, e
+
+
+def _transposed(e: Expr) -> tuple[int, Expr] | None:
+    """(level, xs) of map^level transpose xs"""
+    match e:
+        case Transpose(xs):
+            return 0, xs
+        case Map(Lam(Var(x, _), body), xs):
+            inner = _transposed(body)
+            if inner is not None and isinstance(inner[1], Var) and inner[1].name == x:
+                return inner[0] + 1, xs
+    return None
+
+
+def _sorting(order: list[int]) -> list[int]:
+    """The exchanges of neighbours that make this order, last applied first, by insertion."""
+    order, swaps = list(order), []
+    for end in range(len(order)):
+        for at in reversed(range(end)):
+            if order[at] > order[at + 1]:
+                order[at], order[at + 1] = order[at + 1], order[at]
+                swaps.append(at)
+    return swaps
+
+
+@rule("split k . zip  =  map zip . zip . map (split k)")
+def split_zip(e: Split) -> Expr | None:
+    match e:
+        case Split(k, Zip(parts)):
+            rows = Zip(tuple(Split(k, p) for p in parts))
+            return Map(
+                lam(
+                    "row", elem_of(rows), lambda r: Zip(tuple(Get(i, r) for i in range(len(parts))))
+                ),
+                rows,
+            )
+    return None
+
+
+@rule("reorder id  =  id")
+def reorder_nothing(e: Reorder) -> Expr | None:
+    match e:
+        case Reorder(Lam(p, inner), xs) if p == inner:
+            return xs
+    return None
+
+
+SIMPLER: tuple[Rule, ...] = (
+    join_split,
+    split_join,
+    transpose_twice,
+    map_transpose_twice,
+    pad_nothing,
+    get_tuple,
+    scalar_vector,
+    unzip,
+    unzip_reduce,
+    map_identity,
+    pad_cropped,
+    reorder_nothing,
+)

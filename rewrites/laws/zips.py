@@ -1,0 +1,39 @@
+"""Laws of maps over zips: parts that need not be zipped."""
+
+# key: f function, x y elements
+
+from collections.abc import Sequence
+
+from ir.core.nodes import Expr, Lam, Map, Zip
+from ir.core.terms import variables
+from rewrites.analysis.predicates import has_reduction, uses
+from rewrites.engine.rule import rule
+from rewrites.laws.maps import tidy
+
+
+@rule("map ((x, y) -> f x) . zip xs ys  =  map f xs")
+def unused_part(e: Map) -> Expr | None:
+    """A part that nobody looks at need not be zipped, nor made."""
+    match e:
+        case Map(f, Zip(parts)):
+            f = tidy(f)
+            if not isinstance(f.pattern, tuple):
+                return None
+            read = [any(uses(f.body, v.name) for v in variables(p)) for p in f.pattern]
+            if not any(read):
+                read[_simplest(parts)] = True
+            left = [
+                pair for pair, r in zip(zip(f.pattern, parts, strict=True), read, strict=True) if r
+            ]
+            if len(left) == len(parts):
+                return None
+            if len(left) == 1:
+                return Map(Lam(left[0][0], f.body), left[0][1])
+            patterns, arrays = zip(*left, strict=True)
+            return Map(Lam(tuple(patterns), f.body), Zip(tuple(arrays)))
+    return None
+
+
+def _simplest(parts: Sequence[Expr]) -> int:
+    """Which part says best how many elements there are: one that needs not be computed."""
+    return next((i for i, part in enumerate(parts) if not has_reduction(part)), 0)

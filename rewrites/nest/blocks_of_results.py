@@ -1,0 +1,60 @@
+"""Turning a map of reductions into one reduction of blocks: what makes register blocks."""
+
+# key: e term, s strategy, n position in the nest
+
+from ir.core.nodes import Expr, Map, Reduce
+from rewrites.engine.rule import Place, Rewritten, Strategy, get
+from rewrites.engine.strategy import attempt, child, choice, place_where, remembered, seq
+from rewrites.laws.maps import fission
+from rewrites.laws.reductions import interchange_map_reduce
+from rewrites.nest.normal_form import simplify
+from rewrites.nest.spine import nested
+
+
+def place_of_reduction(e: Expr) -> Place | None:
+    """Where the outermost reduction of e stands."""
+    return place_where(e, lambda t: isinstance(t, Reduce))
+
+
+def hoist(left: int) -> Strategy:
+    """map (x -> f (reduce …))  becomes  map f . reduce of arrays.
+
+    In a nest of reductions the map goes inside all of them but the `left` innermost ones.
+    """
+
+    def run(e: Expr) -> Rewritten | None:
+        place = place_of_reduction(e.f.body) if isinstance(e, Map) else None
+        if place is None:
+            return None
+        if place == ():
+            return seq(interchange_map_reduce(), attempt(child(1, child(0, deeper))))(e)
+        return seq(fission(place=place), choice(child(1, run), child(1, child(1, run))))(e)
+
+    def deeper(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Map) or not isinstance(e.f.body, Reduce):
+            return None
+        return run(e) if levels(e.f.body) > left else None
+
+    return run
+
+
+def levels(e: Expr) -> int:
+    """How many reductions are nested here."""
+    place = place_of_reduction(e)
+    if place is None:
+        return 0
+    r = get(e, place)
+    assert isinstance(r, Reduce)
+    return 1 + levels(r.f.body)
+
+
+@remembered
+def block(first: int, last: int, left: int = 0) -> Strategy:
+    """The maps from position `first` to `last` go inside the reduction, innermost first."""
+    inward = hoist(left)
+    return seq(*(seq(nested(n, inward), simplify) for n in reversed(range(first, last + 1))))
+
+
+def share_chunks(first: int, last: int) -> Strategy:
+    """The maps from `first` to `last` go inside all reductions but the innermost."""
+    return block(first, last, left=1)

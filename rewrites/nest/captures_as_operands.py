@@ -1,0 +1,36 @@
+"""Reductions whose functions look at nothing but accumulators and elements: what blocks need."""
+
+# key: e term, x what is captured
+
+from ir.core.nodes import Expr, Reduce
+from ir.core.terms import free, variables
+from rewrites.analysis.predicates import bound
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, outermost, seq
+from rewrites.laws.captures import carry
+from rewrites.nest.dimensions import roots
+from rewrites.nest.spine import nest
+
+
+def carried(e: Expr) -> Rewritten | None:
+    """What a reduction's function takes from the maps around it becomes an operand."""
+    names = frozenset(name for m in nest(e) for name in bound(m.f))
+    return attempt(outermost(_levels(names)))(e)
+
+
+def _levels(names: frozenset[str]) -> Strategy:
+    """A nest of reductions, level by level; `names` are bound by the maps and levels around it."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Reduce):
+            return None
+        captured = dict.fromkeys(x for x in roots(e.f) if free(x) <= names)
+        return seq(*(carry(x=x) for x in captured), deeper)(e)
+
+    def deeper(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Reduce)
+        assert isinstance(e.f.pattern, tuple)
+        elements = frozenset(v.name for v in variables(e.f.pattern[1]))
+        return child(1, child(0, attempt(_levels(names | elements))))(e)
+
+    return run

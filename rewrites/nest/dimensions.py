@@ -1,0 +1,168 @@
+"""The parallel dimensions of a nest and which operands of its reduction depend on them."""
+
+# key: d dimension
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.core.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Store, Var, Zip
+from ir.core.size import denominator
+from ir.core.terms import children, free, subterms, variables
+from ir.core.type_rules import size_of
+from rewrites.engine.rule import Rewritten
+from rewrites.engine.strategy import skip
+from rewrites.nest.spine import core, nest
+
+
+class Refused(Exception):
+    """A strategy does not apply to a program: the reason, for its user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dims:
+    """Positions in a nest of maps: `batch` reach every operand, `rows` and `columns` one each.
+
+    `columns` are the dimensions of the operand that most dimensions reach (the pixels of a
+    convolution), `rows` those of the other (its output channels); either may be empty.
+    """
+
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    def beside_one(self) -> "Dims":
+        """The same inside one more dimension, which is the side that is missing."""
+        batch, rows, columns = (
+            tuple(1 + d for d in side) for side in (self.batch, self.rows, self.columns)
+        )
+        return Dims(batch, rows or (0,), columns or (0,))
+
+
+def reduction(e: Expr) -> Reduce:
+    """The only outermost reduction inside the nest of e."""
+    found = outermost_reductions(core(e))
+    if len(found) != 1:
+        raise Refused(f"expected one reduction inside the maps, found {len(found)}")
+    return found[0]
+
+
+def outermost_reductions(e: Expr) -> list[Reduce]:
+    """Reductions of e that are not inside another, nor stored."""
+    if isinstance(e, Store):
+        return []
+    if isinstance(e, Reduce):
+        return [e]
+    return [r for c in children(e) for r in outermost_reductions(c)]
+
+
+def operands(r: Reduce) -> Sequence[Expr]:
+    """What a reduction goes over, part by part."""
+    return r.xs.parts if isinstance(r.xs, Zip) else (r.xs,)
+
+
+def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
+    """The dimensions whose element reaches e, directly or through an inner map's array."""
+    found: set[int] = set()
+    for term in roots(e):
+        d = _binder(maps, term)
+        if d is not None:
+            found |= {d} | depends(maps[:d], _origin(maps[d], term))
+    return frozenset(found)
+
+
+def roots(e: Expr) -> list[Expr]:
+    """The free variables of e, as x.i where only a component is used."""
+    match e:
+        case Var() | Get(_, Var()):
+            return [e]
+    inside = [r for c in children(e) for r in roots(c)]
+    return [r for r in inside if free(r) <= free(e)]
+
+
+def _binder(maps: Sequence[Map], term: Expr) -> int | None:
+    """The innermost map that binds the variable of a root."""
+    for d in reversed(range(len(maps))):
+        if free(term) & {v.name for v in variables(maps[d].f.pattern)}:
+            return d
+    return None
+
+
+def _origin(m: Map, term: Expr) -> Expr:
+    """The part of a map's array that a root of its body comes from."""
+    part = _part(m.f.pattern, m.xs, term)
+    match term:
+        case Get(i, _) if isinstance(part, Zip):
+            return part.parts[i]
+    return part
+
+
+def _part(pattern: Pattern, xs: Expr, term: Expr) -> Expr:
+    """What the variable of a root stands for the elements of."""
+    if not isinstance(pattern, tuple) or not isinstance(xs, Zip):
+        return xs
+    inside = zip(pattern, xs.parts, strict=True)
+    return next(_part(p, part, term) for p, part in inside if free(term) & _names(p))
+
+
+def _names(p: Pattern) -> set[str]:
+    return {v.name for v in variables(p)}
+
+
+def classify(e: Expr) -> Dims:
+    """Which dimensions of the nest of e reach which operands."""
+    maps, r = nest(e), reduction(e)
+    reach = sorted({depends(maps, part) for part in operands(r)} - {frozenset()}, key=_size)
+    every = frozenset(range(len(maps)))
+    if not maps:
+        raise Refused("there is one result, a sum inside no map: its parts have to be stored first")
+    if not reach:
+        raise Refused("the reduction does not depend on the maps around it")
+    if len(reach) > 2:
+        raise Refused("the reduction has more than two kinds of operands")
+    if len(reach) == 1:
+        return Dims(tuple(sorted(every - reach[0])), (), tuple(sorted(reach[0])))
+    small, large = reach
+    rest = every - small - large
+    return Dims(
+        tuple(sorted((small & large) | rest)),
+        tuple(sorted(small - large)),
+        tuple(sorted(large - small)),
+    )
+
+
+def parts_of(maps: Sequence[Map]) -> set[int]:
+    """The dimensions that are parts of sums: as many as a parameter fits into a number of steps."""
+    return {d for d, m in enumerate(maps) if denominator(size_of(m.xs)) != 1}
+
+
+def sided(e: Expr) -> Dims:
+    """classify e, with rows to go beside columns also where no operand is the same for all columns:
+    the innermost dimension that reaches every operand, else the innermost column.
+
+    Parts of sums, as many as a parameter says, stay in the batch if there is anything else.
+    """
+    dims = classify(e)
+    if dims.rows:
+        return dims
+    parts = tuple(sorted(parts_of(nest(e))))
+    if not parts and not isinstance(size_of(reduction(e).xs), int):
+        raise Refused("what is summed up are parts that another kernel makes")
+    batch, columns = (
+        tuple(d for d in side if d not in parts) for side in (dims.batch, dims.columns)
+    )
+    if batch:
+        return Dims((*batch[:-1], *parts), batch[-1:], columns)
+    if columns:
+        return Dims(parts, columns[-1:], columns[:-1])
+    return Dims((), parts, ())
+
+
+def _size(s: frozenset[int]) -> tuple[int, list[int]]:
+    return len(s), sorted(s)
+
+
+def shared_by_groups(e: Expr) -> Rewritten | None:
+    """e if work-items of a group make something together; a family does that or refuses."""
+    if not any(isinstance(s, MapPar) and s.level is Level.LOCAL for s in subterms(e)):
+        raise Refused("nothing is summed up inside maps: there is no sum for a work-group to make")
+    return skip(e)

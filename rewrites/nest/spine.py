@@ -1,0 +1,201 @@
+"""The spine of a term: the nest of maps whose results are the program's, seen through views."""
+
+# key: e term, s strategy, n depth
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ir.core.nodes import (
+    Concat,
+    Expr,
+    Let,
+    MakeTuple,
+    Map,
+    MapPar,
+    MapSeq,
+    Reduce,
+    ReduceSeq,
+    Store,
+    Zip,
+)
+from ir.core.terms import children, free, once
+from ir.core.type_rules import type_of
+from ir.core.types import Array
+from ir.core.views import is_view
+from rewrites.analysis.predicates import has_reduction, is_out_view, is_pointwise
+from rewrites.engine.rule import Place, Rewritten, Step, Strategy, get, put
+from rewrites.engine.strategy import attempt, child, choice, seq, skip
+from rewrites.laws.lower import copy_deep, store, to_reduce_seq, to_seq
+
+
+def inside(s: Strategy) -> Strategy:
+    """s below the views that a result is seen through, and below its lets."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Let):
+            return child(1, run)(e)
+        if is_out_view(e):
+            return child(len(children(e)) - 1, run)(e)
+        return s(e)
+
+    return run
+
+
+def body(s: Strategy) -> Strategy:
+    """s in the body of the function of a map at the root."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return child(0, child(0, s))(e) if isinstance(e, Map | MapPar | MapSeq) else None
+
+    return run
+
+
+def nested(n: int, s: Strategy) -> Strategy:
+    """s at the spine inside n maps."""
+    for _ in range(n):
+        s = inside(body(s))
+    return inside(s)
+
+
+def strip(e: Expr) -> Expr:
+    """The first term on the spine that is neither a view of a result nor a let."""
+    while isinstance(e, Let) or is_out_view(e):
+        e = children(e)[-1]
+    return e
+
+
+def nest(e: Expr) -> list[Map]:
+    """The maps of the spine, outermost first."""
+    e = strip(e)
+    return [e, *nest(e.f.body)] if isinstance(e, Map) else []
+
+
+def core(e: Expr) -> Expr:
+    """What stands inside all maps of the spine, with the lets that it uses."""
+    inner = strip(e)
+    return core(inner.f.body) if isinstance(inner, Map) else e
+
+
+def computed(e: Expr) -> Rewritten | None:
+    """Makes a view that is the program's result a copy, so that there is something to run; of what
+    is computed too, where the maps that compute it do not make the results themselves."""
+    shown = is_pointwise(strip(e)) and isinstance(type_of(core(e)), Array)
+    if (shown or is_view(strip(e))) and isinstance(type_of(e), Array):
+        return copy_deep()(e)
+    return skip(e)
+
+
+def is_computed(e: Expr) -> bool:
+    """Whether e is a reduction, or a map that does more than rearrange its elements."""
+    return isinstance(e, Reduce) or (isinstance(e, Map) and not is_view(e.f.body))
+
+
+def is_beside(e: Expr) -> bool:
+    """Whether e is several results side by side, something being computed for one of them."""
+    return isinstance(e, MakeTuple | Concat | Zip) and not is_view(e)
+
+
+def each(s: Strategy) -> Strategy:
+    """s on each child."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return seq(*[child(i, s) for i in range(len(children(e)))])(e)
+
+    return run
+
+
+def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
+    """Stores what depends on the parameters alone, needs a reduction, and is read by others.
+    `beside`: results side by side are read by nobody."""
+
+    def on_spine(e: Expr) -> Rewritten | None:
+        if beside and is_beside(e):
+            return each(on_spine)(e)
+        if isinstance(e, Let):
+            return seq(child(0, operand), child(1, on_spine))(e)
+        if is_out_view(e):
+            return child(len(children(e)) - 1, on_spine)(e)
+        if isinstance(e, Map):
+            return seq(child(0, child(0, store_operands(params))), child(1, operand))(e)
+        if isinstance(e, Store):
+            return child(0, on_spine)(e)
+        return each(operand)(e)
+
+    def operand(e: Expr) -> Rewritten | None:
+        if isinstance(e, Store):
+            return child(0, on_spine)(e)
+        if is_computed(e) and free(e) <= params and has_reduction(e):
+            return seq(store(), child(0, on_spine))(e)
+        return each(operand)(e)
+
+    return on_spine
+
+
+def kernels(s: Strategy) -> Strategy:
+    """s on the program's result and on everything stored for it, outside first; on all or none."""
+    return _kernels(lambda stored: seq(s, stored))
+
+
+def kernels_inside_out(s: Strategy) -> Strategy:
+    """The same for everything stored before what reads it: s is not asked of what it stores."""
+    return _kernels(lambda stored: seq(stored, s))
+
+
+def _kernels(both: Callable[[Strategy], Strategy]) -> Strategy:
+    known: dict[Expr, Rewritten | None] = {}  # what is read in two places is made once
+
+    def run(e: Expr) -> Rewritten | None:
+        if e not in known:
+            known[e] = both(stored)(e)
+        return known[e]
+
+    def stored(e: Expr) -> Rewritten | None:
+        steps: tuple[Step, ...] = ()
+        for place in list(_stored(e)):
+            done = run(get(e, place))
+            if done is None:
+                return None
+            e = put(e, place, done[0])
+            steps += tuple(replace(step, place=(*place, *step.place)) for step in done[1])
+        return e, steps
+
+    return run
+
+
+def _stored(e: Expr, place: Place = ()) -> Iterator[Place]:
+    """Where what is stored stands, if not inside of what is."""
+    for i, c in enumerate(children(e)):
+        if isinstance(e, Store):
+            yield (*place, i)
+        else:
+            yield from _stored(c, (*place, i))
+
+
+@once
+def loops(e: Expr) -> Rewritten:
+    """Every reduction left becomes a loop; maps whose results are accumulated do too."""
+    if isinstance(e, Store):
+        return skip(e)
+    done = seq(_inner_loops, attempt(to_reduce_seq()), attempt(_accumulate))(e)
+    assert done is not None
+    return done
+
+
+def _inner_loops(e: Expr) -> Rewritten:
+    steps: tuple[Step, ...] = ()
+    for i in range(len(children(e))):
+        done = child(i, loops)(e)
+        assert done is not None
+        e, more = done
+        steps += more
+    return e, steps
+
+
+def _accumulate(e: Expr) -> Rewritten | None:
+    """The maps on the spine of a reduction's function, which make the next accumulator."""
+    return child(1, child(0, sequential))(e) if isinstance(e, ReduceSeq) else None
+
+
+def sequential(e: Expr) -> Rewritten | None:
+    """Every map on the spine becomes a loop."""
+    return inside(choice(seq(body(sequential), to_seq()), skip))(e)

@@ -1,0 +1,114 @@
+"""Nests of maps over windows, as transforms need them: what is outside windows and kernels."""
+
+# key: e term, d dimensions of windows
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ir.core.nodes import Expr, Slide
+from ir.core.type_rules import type_of
+from ir.core.types import FLOAT, leaves
+from rewrites.analysis.predicates import own_terms
+from rewrites.nest.dimensions import (
+    Dims,
+    Refused,
+    classify,
+    depends,
+    operands,
+    outermost_reductions,
+    reduction,
+)
+from rewrites.nest.spine import nest
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """The nest of a program over windows: what is outside windows and kernels, and inside."""
+
+    dims: Dims
+    batch: int  # maps outside the first over windows
+    own: int  # of these, how many have kernels of their own for each element: one or none
+    sizes: tuple[int, ...]  # of the windows, outermost first
+
+    @property
+    def d(self) -> int:
+        """How many maps go over windows."""
+        return len(self.sizes)
+
+    def sides(self, m: int) -> tuple[int, ...]:
+        """Of a tile of results: m, where windows extend."""
+        return tuple(m if r > 1 else 1 for r in self.sizes)
+
+    @property
+    def outer(self) -> int:
+        """How many maps are outside that over kernels."""
+        return self.batch + self.d
+
+
+def windowed(e: Expr) -> Windowed:
+    """Refused where there are no windows along one dimension or two, or only one kernel."""
+    dims, maps = _oriented(classify(e), e), nest(e)
+    lead = _lead(dims.columns, e)
+    d = len(dims.columns) - lead
+    if d not in (1, 2):
+        raise Refused(f"windows along {d} dimensions; expected one or two")
+    if not dims.rows:
+        raise Refused(
+            "expected several kernels for each window: to transform it takes longer than products"
+            " with one; where nothing else is summed up, see the forms `elementwise`"
+        )
+    slides = [t for i in dims.columns[lead:] for t in own_terms(maps[i].xs) if isinstance(t, Slide)]
+    sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
+    if len(sizes) < d:
+        raise Refused("expected windows along each dimension, of a size that is a number")
+    sums = reduction(e)
+    of_floats([sums, *operands(sums)])
+    if max(sizes) == 1:
+        raise Refused("windows of one place: each element is multiplied once for a kernel")
+    if _levels(e) <= d:
+        raise Refused(
+            "expected windows of something summed up as well, such as channels; otherwise see the"
+            " forms `elementwise`"
+        )
+    return Windowed(dims, len(dims.batch) + lead, _own(dims, e), sizes)
+
+
+def of_floats(parts: Iterable[Expr]) -> None:
+    """Refused where something else is among what is multiplied and summed up."""
+    if any(scalar != FLOAT for part in parts for scalar in leaves(type_of(part))):
+        raise Refused("expected products of floats: transforms are of those alone")
+
+
+def _levels(e: Expr) -> int:
+    """How many sums stand inside each other."""
+    return max((1 + _levels(r.f.body) for r in outermost_reductions(e)), default=0)
+
+
+def _oriented(dims: Dims, e: Expr) -> Dims:
+    """Columns are what goes over windows."""
+    maps = nest(e)
+
+    def slides(group: tuple[int, ...]) -> bool:
+        return any(isinstance(maps[i].xs, Slide) for i in group)
+
+    if slides(dims.rows) and not slides(dims.columns):
+        return Dims(dims.batch, dims.columns, dims.rows)
+    return dims
+
+
+def _lead(columns: tuple[int, ...], e: Expr) -> int:
+    """How many columns stand before the first that goes over windows: images of a batch."""
+    maps = nest(e)
+    slides = [n for n, i in enumerate(columns) if isinstance(maps[i].xs, Slide)]
+    if not slides:
+        raise Refused("expected windows: maps over what slides along an array")
+    return slides[0]
+
+
+def _own(dims: Dims, e: Expr) -> int:
+    """How many maps go over images, or groups of channels, with kernels of their own for each."""
+    reached = [depends(nest(e), part) for part in operands(reduction(e))]
+    own = set(dims.batch) & frozenset.intersection(*reached)
+    if own and len(dims.batch) > 1:
+        raise Refused("kernels of their own in more than one dimension; expected one at most")
+    return len(own)

@@ -1,0 +1,99 @@
+"""How many products a program makes, and in how many windows an element of its input is."""
+
+# key: e term, w window
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from ir.core.nodes import Binary, Expr, Param, Program, Reduce, Slide, Store, Var
+from ir.core.size import Size
+from ir.core.terms import free, over, subterms
+from ir.core.type_rules import size_of, type_of
+from ir.core.types import Scalar
+from ir.dependence.needed_elements import dependence
+from rewrites.engine.strategy import seq
+from rewrites.nest.dimensions import Refused, classify, reduction, roots
+from rewrites.nest.normal_form import normalise
+from rewrites.nest.spine import core, nest, store_operands
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A slide's windows: their size and step, and how many there are."""
+
+    size: int
+    step: int
+    count: int
+
+    @property
+    def reuse(self) -> Fraction:
+        """In how many of them an element is that is in any."""
+        return min(max(Fraction(1), Fraction(self.size, self.step)), Fraction(self.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Of one sum of products of two operands, each shared by results that the other is not."""
+
+    products: int
+    results: int
+    windows: tuple[Window, ...]
+    nest: Expr  # the program's body, normalised
+    others: int  # elements that results need besides their sums: biases, what is added to them
+    beside: int  # how many of these a result needs
+
+    @property
+    def reuse(self) -> Fraction:
+        """R of Zhang et al. (PPoPP 2021): in how many windows an element of the input is."""
+        return prod((w.reuse for w in self.windows), start=Fraction(1))
+
+
+def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
+    """Those of a program that is one nest around one such sum, all its sizes known."""
+    done = seq(normalise, store_operands(params))(e)
+    e = e if done is None else done[0]
+    if any(isinstance(sub, Store) for sub in subterms(e)):
+        return None
+    try:
+        dims = classify(e)
+    except Refused:
+        return None
+    if not dims.rows or not dims.columns:
+        return None
+    maps = nest(e)
+    results = [size_of(m.xs) for m in maps]
+    slides = [s for m in maps for s in subterms(m.xs) if isinstance(s, Slide)]
+    sizes = _known([*results, *_trips(reduction(e))])
+    windows = [_known([s.size, s.step, size_of(s)]) for s in slides]
+    if sizes is None or None in windows:
+        return None
+    made = tuple(Window(*w) for w in windows if w is not None)
+    others, beside = _others(e)
+    return Amounts(prod(sizes), prod(sizes[: len(results)]), made, e, others, beside)
+
+
+def _others(e: Expr) -> tuple[int, int]:
+    """What a nest needs besides what it sums up, in all and for each result."""
+    r = reduction(e)
+    products = Var("its products", type_of(r))  # no name of the program's
+    number = isinstance(products.type, Scalar)
+    rest = _with(e, r, Binary("+", r.init, products) if number else r.init)
+    inputs = {v.name: v for v in subterms(rest) if isinstance(v, Var) and v.name in free(rest)}
+    read = dependence(Program("others", tuple(map(Param, inputs.values())), rest)).read
+    beside = set(roots(core(rest))) - {products}
+    return sum(read.values()) - read.get(products.name, 0), len(beside)
+
+
+def _with(e: Expr, r: Reduce, new: Expr) -> Expr:
+    """A term with another in place of a sum."""
+    return new if e is r else over(lambda c: _with(c, r, new), e)
+
+
+def _known(sizes: list[Size]) -> list[int] | None:
+    found = [n for n in sizes if isinstance(n, int)]
+    return found if len(found) == len(sizes) else None
+
+
+def _trips(e: Expr) -> list[Size]:
+    return [size_of(e.xs), *_trips(e.f.body)] if isinstance(e, Reduce) else []

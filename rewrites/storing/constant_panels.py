@@ -1,0 +1,99 @@
+"""Constants laid out anew: in panels of the block that a work-item or a group makes of them."""
+
+# key: e term, s strategy, n position in the nest
+
+from functools import partial
+from math import gcd, prod
+
+from ir.core.nodes import Expr, Map, Zip
+from ir.core.size import Size
+from ir.core.terms import free
+from ir.core.type_rules import elem_of, type_of
+from ir.core.types import Array, Type
+from ir.core.views import is_view
+from rewrites.analysis.predicates import depth
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, choice, seq, skip, when
+from rewrites.kernels.vector_width import common, has_width
+from rewrites.laws.lower import store
+from rewrites.laws.views import join_inner, round_open, split_inner, split_open, transpose_inner
+from rewrites.nest.dimensions import Dims, Refused, sided
+from rewrites.nest.spine import kernels, nested
+
+Side = tuple[int, ...]  # the position of a map, or none
+
+
+def relay(
+    constants: frozenset[str], flipped: bool, vectors: Size, others: Size, lanes: Size
+) -> Strategy:
+    """In each kernel the constants that vectors go over in panels of them, the others in theirs."""
+
+    def run(e: Expr) -> Rewritten | None:
+        done = kernels(partial(each, common(e)))(e)
+        if done is None or not done[1]:
+            raise Refused("no kernel goes over a constant that could be laid out for it")
+        return done
+
+    def each(widths: int, e: Expr) -> Rewritten | None:
+        try:
+            first, second = sides(sided(e), flipped)
+        except Refused:
+            return skip(e)
+        over = [_over(constants, n, vectors, lanes, widths) for n in first]
+        over += [_over(constants, n, others) for n in second if others != 1]
+        return seq(*over)(e)
+
+    return run
+
+
+def sides(dims: Dims, flipped: bool) -> tuple[Side, Side]:
+    """The maps that are made of vectors, and those that are not: the innermost of each."""
+    rows, columns = dims.rows[:1], dims.columns[-1:]
+    return (columns, rows) if flipped else (rows, columns)
+
+
+def _over(
+    constants: frozenset[str], n: int, width: Size, lanes: Size = 1, widths: int = 0
+) -> Strategy:
+    """The constants that the map at a position goes over in panels of so many; in each of them
+    lanes together, where a width of vectors that the sums may have divides a row."""
+
+    def panel(xs: Expr) -> Rewritten | None:
+        constant = free(xs) and free(xs) <= constants and is_view(xs)
+        if not constant or depth(type_of(xs)) < 2:
+            return None
+        inner = prod(shape(elem_of(xs)), start=1)
+        fits = not isinstance(inner, int) or has_width(gcd(inner, widths))
+        return panels(depth(type_of(xs)), width, lanes if fits else 1)(xs)
+
+    def parts(xs: Expr) -> Rewritten | None:
+        if not isinstance(xs, Zip):
+            return attempt(panel)(xs)
+        return seq(*(child(i, attempt(panel)) for i in range(len(xs.parts))))(xs)
+
+    return attempt(nested(n, when(lambda m: isinstance(m, Map), child(1, parts))))
+
+
+def shape(t: Type) -> list[Size]:
+    """The sizes of an array's dimensions."""
+    return [t.size, *shape(t.elem)] if isinstance(t, Array) else []
+
+
+def panels(
+    dims: int, width: Size, lanes: Size = 1, made: Strategy = skip, by_step: bool = False
+) -> Strategy:
+    """id = undo . store . (rows in panels of `width`, a panel's rows innermost but for `lanes`
+    elements of each); `made` on what is stored. `by_step`: the last dimension, of which a sum takes
+    one in each step, outside of the others of a panel: what a step reads lies together"""
+    flat = dims if lanes == 1 else 2  # lanes may go from one row of a row to the next
+    opened: Strategy = seq(store(), child(0, made))
+    for level in reversed(range(1, flat)):
+        opened = seq(transpose_inner(level=level), child(1, opened))
+    if lanes != 1:
+        opened = seq(split_inner(k=lanes, level=2), child(1, opened))
+    for level in range(2, dims) if by_step else ():
+        opened = seq(transpose_inner(level=level), child(1, opened))
+    for _ in range(flat, dims):
+        opened = seq(join_inner(level=2), child(1, opened))
+    steps = seq(split_open(k=width), child(0, opened))
+    return choice(seq(round_open(k=width), child(1, steps)), steps)

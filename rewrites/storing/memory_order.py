@@ -1,0 +1,42 @@
+"""Sums over stored windows as one sum, in the order in which they lie in memory."""
+
+# key: e term, s strategy
+
+from functools import partial
+
+from ir.core.nodes import Expr
+from rewrites.analysis.predicates import has_reduction
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, place_where, seq, skip
+from rewrites.kernels.register_block import as_one, on_reduction
+from rewrites.nest.dimensions import Refused, classify, depends, operands, reduction
+from rewrites.nest.spine import kernels, nest, nested
+from rewrites.storing.view_out_of_maps import stored_at
+
+
+def in_order(params: frozenset[str], moves: tuple[int, ...]) -> Strategy:
+    """The nest of sums of each kernel as one sum, the levels from each of `moves` on exchanged
+    first; what is multiplied with windows is seen in that order too."""
+
+    def each(e: Expr) -> Rewritten | None:
+        if not has_reduction(e):
+            return skip(e)
+        whole = attempt(on_reduction(as_one(*moves)))
+        return seq(nested(len(nest(e)), whole), attempt(partial(_rows_before, params)))(e)
+
+    return kernels(each)
+
+
+def _rows_before(params: frozenset[str], e: Expr) -> Rewritten | None:
+    """The views of rows that are summed are taken of all rows, so that these can be relaid."""
+    try:
+        r, dims = reduction(e), classify(e)
+    except Refused:
+        return None
+    own = [part for part in operands(r) if depends(nest(e), part) <= set(dims.rows)]
+    return seq(*(attempt(partial(_before_maps, params, part)) for part in own))(e)
+
+
+def _before_maps(params: frozenset[str], view: Expr, e: Expr) -> Rewritten | None:
+    place = place_where(e, lambda t: t is view)
+    return None if place is None else stored_at(params, place, lambda _: skip)(e)

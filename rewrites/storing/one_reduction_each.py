@@ -1,0 +1,121 @@
+"""One reduction a kernel: what else a nest sums up is made by kernels of their own, and stored.
+
+A nest may hold several reductions side by side (a mean and a maximum, two convolutions that are
+added), arrays of sums under a name, and reductions that are the same for all elements of some map.
+Each but one is stored by a kernel before, over the maps that it depends on and no others.
+"""
+
+# key: e term, s strategy, p place
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from ir.core.nodes import Expr, Let, Map, Reduce, Store
+from ir.core.terms import children, free
+from ir.core.views import is_view
+from rewrites.analysis.predicates import has_reduction, is_out_view
+from rewrites.engine.rule import Place, Rewritten, Strategy, get
+from rewrites.engine.strategy import at, remembered, repeat, seq
+from rewrites.kernels.register_block import trips, weight
+from rewrites.laws.lower import store
+from rewrites.laws.reductions import release_init
+from rewrites.nest.captures_as_operands import carried
+from rewrites.nest.dimensions import depends
+from rewrites.nest.spine import is_computed, kernels, nest, store_operands, strip
+from rewrites.storing.view_out_of_maps import stored_at
+
+
+@remembered
+def one_each(params: frozenset[str], form: Strategy) -> Strategy:
+    """Kernels in a normal form with one reduction each, which looks at its operands and no more."""
+    return seq(separate(params, form), kernels(carried))
+
+
+@remembered
+def separate(params: frozenset[str], form: Strategy) -> Strategy:
+    """Kernels in a normal form with one reduction each."""
+    tidied = kernels(form)
+    earlier = kernels(partial(_earlier, params))
+    return seq(form, store_operands(params), tidied, repeat(seq(earlier, tidied)))
+
+
+def _earlier(params: frozenset[str], e: Expr) -> Rewritten:
+    """One more reduction, or array made of some, in a kernel before that of e."""
+    made = (_made_at(params, place)(e) for place in _spare(e))
+    return next((done for done in made if done is not None), (e, ()))
+
+
+def _made_at(params: frozenset[str], place: Place) -> Strategy:
+    """What stands at a place stored; what a sum starts from may depend on more, so it stays."""
+
+    def run(e: Expr) -> Rewritten | None:
+        term = get(e, place)
+        released = isinstance(term, Reduce) and free(term.init) and at(place, release_init())(e)
+        if not released:
+            return stored_at(params, place, lambda _: store())(e)
+        done = stored_at(params, (*place, 0), lambda _: store())(released[0])
+        return done and (done[0], released[1] + done[1])
+
+    return run
+
+
+def _spare(e: Expr) -> Iterator[Place]:
+    """Where what could be made earlier stands: arrays, then reductions, the lightest first."""
+    core, found = _walk(e)
+    yield from found
+    maps, inner = nest(e), get(e, core)
+    sums = [p for p in _made(inner) if isinstance(get(inner, p), Reduce)]
+    reach = {p: len(_reach(maps, get(inner, p))) for p in sums}
+    sums.sort(key=lambda p: (reach[p], _work(get(inner, p))))
+    for p in sums:
+        if p != sums[-1] or reach[p] < len(maps):
+            yield (*core, *p)
+        yield from ((*core, *p, *q) for q in _operands(get(inner, p)))
+
+
+def _reach(maps: Sequence[Map], r: Expr) -> frozenset[int]:
+    """The maps that the steps of a reduction depend on."""
+    assert isinstance(r, Reduce)
+    return depends(maps, r.xs) | depends(maps, r.f)
+
+
+def _walk(e: Expr) -> tuple[Place, list[Place]]:
+    """Where the maps of the spine end, and what is summed up on the way."""
+    place: Place = ()
+    found: list[Place] = []
+    while True:
+        here = get(e, place)
+        match here:
+            case Let(_, value, rest) if isinstance(strip(rest), Map) or has_reduction(rest):
+                found += [(*place, 0)] * (not is_view(value) and has_reduction(here))
+                place = (*place, 1)
+            case Map(_, xs) if not is_out_view(here):
+                found += [(*place, 1, *p) for p in _made(xs)]
+                place = (*place, 0, 0)
+            case _ if is_out_view(here):
+                place = (*place, len(children(here)) - 1)
+            case _:
+                return place, found
+
+
+def _made(e: Expr) -> list[Place]:
+    """Where the outermost sums of e stand, or the arrays that are made of them."""
+    if isinstance(e, Store) or not has_reduction(e):
+        return []
+    if is_computed(e):
+        return [()]
+    return [(i, *p) for i, c in enumerate(children(e)) for p in _made(c)]
+
+
+def _operands(r: Expr) -> list[Place]:
+    """Arrays of sums that a reduction goes over."""
+    assert isinstance(r, Reduce)
+    return [(2, *p) for p in _made(r.xs)]
+
+
+def _work(r: Expr) -> int:
+    """How many steps a reduction takes."""
+    total = 1
+    for n in trips(r):
+        total *= weight(n)
+    return total

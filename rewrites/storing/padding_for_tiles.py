@@ -1,0 +1,128 @@
+"""Extra room: what rounding adds to a nest is added to the stored copies that it reads.
+
+A map whose number of elements is rounded up goes over `pad_any` of an array of views. That pad
+moves inside, past views and out of maps, to the padding below them; where that is stored, the copy
+has room for the rounded-up tiles, and nothing is left to clamp.
+"""
+
+# key: e term, s strategy
+
+from ir.core.nodes import Expr, Lam, Map, Store, Transpose, Var, Zip
+from ir.core.terms import children, free, variables
+from ir.core.views import is_view
+from rewrites.analysis.predicates import adds, uses
+from rewrites.engine.rule import Place, Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, choice, exhaust, repeat, seq, when
+from rewrites.laws.interchange import interchange_rows
+from rewrites.laws.lower import store
+from rewrites.laws.maps import fission, fuse_maps, tidy
+from rewrites.laws.pads import (
+    fission_zip,
+    map_join,
+    map_split,
+    pad_join,
+    pad_pad,
+    pad_slide,
+    pad_split,
+    pad_transpose,
+    pad_zeros,
+    rows_pad_edge,
+    rows_pad_pad,
+    view_store,
+)
+from rewrites.laws.slides import map_slide, pad_map
+from rewrites.laws.views import SIMPLER, pad_zip
+
+
+def room(params: frozenset[str]) -> Strategy:
+    """Moves room inside; an array that has none to spare, and is not stored, is copied with it."""
+    return seq(sunk, _copies(params))
+
+
+def adds_to(e: Expr, x: str) -> bool:
+    """Whether e is x with room added, in any of its dimensions."""
+    if isinstance(e, Map):
+        inner = e.f.pattern
+        if not isinstance(inner, Var) or not adds_to(e.f.body, inner.name):
+            return False
+    elif not adds(e):
+        return False
+    source = children(e)[-1]
+    return (isinstance(source, Var) and source.name == x) or adds_to(source, x)
+
+
+def adds_to_rows(e: Expr) -> bool:
+    """Room added in the rows of an array, at some depth."""
+    if not isinstance(e, Map) or not isinstance(e.f.pattern, Var):
+        return False
+    return adds_to(e.f.body, e.f.pattern.name)
+
+
+def out_of_map(e: Expr) -> Rewritten | None:
+    """map (x -> f (room x))  becomes  map f . map room"""
+    if not isinstance(e, Map) or adds_to_rows(e):
+        return None
+    f = tidy(e.f) if isinstance(e.xs, Zip) else e.f
+    for v in variables(f.pattern):
+        place = _added(f.body, v.name) if uses(f.body, v.name) == 1 else None
+        if place is not None:
+            zipped = isinstance(f.pattern, tuple)
+            return fission_zip(place=place)(e) if zipped else fission(place=place)(e)
+    return None
+
+
+def _added(e: Expr, x: str) -> Place | None:
+    """Where room is added to x."""
+    if not isinstance(e, Lam) and adds_to(e, x):
+        return ()
+    for i, c in enumerate(children(e)):
+        inner = _added(c, x) if x in free(c) else None
+        if inner is not None:
+            return (i, *inner)
+    return None
+
+
+_past_views = choice(
+    pad_zip(),
+    pad_map(),
+    pad_slide(),
+    pad_transpose(),
+    pad_join(),
+    pad_split(),
+    pad_pad(),
+    view_store(),
+)
+
+_columns = seq(interchange_rows(), child(0, child(1, choice(*(r() for r in SIMPLER)))))
+
+_rows_past_views = choice(
+    when(lambda e: isinstance(e, Map) and isinstance(e.xs, Map), fuse_maps()),
+    rows_pad_edge(),
+    rows_pad_pad(),
+    map_slide(),
+    map_join(),
+    map_split(),
+    view_store(),
+    when(lambda e: isinstance(e, Map) and isinstance(e.xs, Transpose), _columns),
+)
+
+sunk: Strategy = exhaust(
+    choice(
+        when(adds, choice(*(r() for r in SIMPLER), _past_views)),
+        when(adds_to_rows, _rows_past_views),
+        out_of_map,
+    )
+)
+
+
+def _copies(params: frozenset[str]) -> Strategy:
+    """Stores parameters with their room."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Store):
+            return None
+        if (adds(e) or adds_to_rows(e)) and free(e) and free(e) <= params and is_view(e):
+            return seq(attempt(pad_zeros()), store())(e)
+        return next((d for i in range(len(children(e))) if (d := child(i, run)(e))), None)
+
+    return repeat(run)

@@ -1,0 +1,225 @@
+"""Choices made before a nest is lowered: which views are stored, how constants are laid out."""
+
+# key: e term, s strategy
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from ir.core.nodes import Expr, Map, Pad, PadEdge, Slide, Var, Zip
+from ir.core.size import Size
+from ir.core.terms import free
+from ir.core.type_rules import type_of
+from ir.core.types import Array
+from rewrites.analysis.predicates import bound, depth, has_windows, is_crop, slides
+from rewrites.engine.rule import Place, Rewritten, Strategy, get
+from rewrites.engine.strategy import (
+    at,
+    child,
+    choice,
+    everywhere,
+    place_where,
+    remembered,
+    seq,
+    skip,
+)
+from rewrites.laws.lower import store
+from rewrites.laws.maps import fission
+from rewrites.laws.slides import slide_map
+from rewrites.laws.views import transpose_inner
+from rewrites.nest.dimensions import Refused
+from rewrites.storing.constant_panels import relay
+from rewrites.storing.memory_order import in_order
+from rewrites.storing.view_out_of_maps import Layout, gathered, stored_at, views
+
+
+class Windows(Enum):
+    """How much of the windows' view is stored, and in which order."""
+
+    NONE = ""
+    PADDED = "padded"
+    PLANES = "planes"  # padded, the innermost dimension (channels) outermost
+    IM2WIN = "im2win"  # after the outermost slide
+    IM2WIN_PLANES = "im2win planes"  # the same, channels outermost
+    MEC = "mec"  # after every slide but the outermost
+    IM2COL = "im2col"  # after every slide
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is stored, and which parameters are constant (so that they may be relaid): a panel of
+    rows at a time, of each in turn as many elements as a vector has lanes."""
+
+    windows: Windows = Windows.NONE
+    room: bool = False  # what is stored has room for tiles that are rounded up
+    relaid: frozenset[str] = frozenset()
+    panel: Size = 1
+    lanes: Size = 1
+    block: Size = 1  # the panels of what vectors do not go over
+    flipped: bool = False  # rows and columns change roles: vectors go over columns
+
+
+@remembered
+def prepare(params: frozenset[str], choices: Choices) -> Strategy:
+    """Store what is to be stored; lay constants out in panels of the rows' block."""
+    stored = _windows(params, choices)
+    if choices.windows in IN_ORDER:
+        stored = seq(stored, in_order(params, IN_ORDER[choices.windows]))
+    constants = relay(choices.relaid, choices.flipped, choices.panel, choices.block, choices.lanes)
+    return seq(stored, constants if choices.relaid else skip)
+
+
+# What lies side by side in stored windows is summed in that order: which levels of the nest of
+# sums (that over rows of a window outermost) change places with the next, in turn.
+IN_ORDER: dict[Windows, tuple[int, ...]] = {
+    Windows.IM2COL: (),
+    Windows.MEC: (),
+    Windows.IM2WIN: (0,),
+    Windows.IM2WIN_PLANES: (0, 1, 0),
+}
+
+
+def _windows(params: frozenset[str], choices: Choices) -> Strategy:
+    match choices.windows:
+        case Windows.NONE:
+            return skip
+        case Windows.PADDED:
+            padded = _stored(params, _is_pad, plainly)
+            return choice(padded, skip if choices.room else _refused("no padding"))
+        case Windows.PLANES:
+            return choice(_stored(params, _is_pad, planar), _refused("no padding"))
+        case Windows.IM2WIN:
+            return seq(gathered, choice(_rows(params, _rows_first), _refused(ROWS)))
+        case Windows.IM2WIN_PLANES:
+            return seq(gathered, choice(_rows(params, _rows_of_planes), _refused(ROWS)))
+        case Windows.MEC:
+            inner = _stored(params, _is_rows, _columns_first, below=(0,))
+            return seq(gathered, choice(inner, _refused(ROWS)))
+        case Windows.IM2COL:
+            every = _stored(params, _is_windows, plainly)
+            return seq(gathered, choice(every, _refused("no windows")))
+
+
+ROWS = "no windows of rows of windows"
+
+
+def _refused(missing: str) -> Strategy:
+    def refuse(_: Expr) -> Rewritten | None:
+        raise Refused(f"the program has {missing} to store")
+
+    return refuse
+
+
+def _stored(
+    params: frozenset[str], test: Callable[[Expr], bool], layout: Layout, below: Place = ()
+) -> Strategy:
+    """What stands `below` the first view that passes the test, stored in a layout."""
+
+    def run(e: Expr) -> Rewritten | None:
+        place = _first(e, test, params)
+        return None if place is None else stored_at(params, (*place, *below), layout)(e)
+
+    return run
+
+
+def _rows(params: frozenset[str], layout: Layout) -> Strategy:
+    """The outermost slide is taken before those in its elements, and its windows stored."""
+
+    def run(e: Expr) -> Rewritten | None:
+        place = _first(e, _is_rows, params)
+        if place is None:
+            return None
+        first = at(place, seq(everywhere(_made_before), slide_map()))
+        return seq(first, stored_at(params, (*place, 1), layout))(e)
+
+    return run
+
+
+def _made_before(e: Expr) -> Rewritten | None:
+    """map (x -> slide n s (f x))  becomes  map (slide n s) . map f"""
+    if not isinstance(e, Map) or not has_windows(e.f.body):
+        return None
+
+    def is_slid(t: Expr) -> bool:
+        array = isinstance(type_of(t), Array) and not has_windows(t)
+        return array and bool(free(t) & bound(e.f))
+
+    place = place_where(e.f.body, is_slid)
+    if place is None or isinstance(get(e.f.body, place), Var):
+        return None
+    return fission(place=place)(e)
+
+
+def _first(e: Expr, test: Callable[[Expr], bool], params: frozenset[str]) -> Place | None:
+    """The outermost view that passes the test: of the parameters alone if there is one."""
+    places = [place for place in views(e, params) if test(get(e, place))]
+    whole = [place for place in places if free(get(e, place)) <= params]
+    return next(iter([*whole, *places]), None)
+
+
+def plainly(batch: int) -> Strategy:
+    """id = store"""
+    return store()
+
+
+def planar(batch: int) -> Strategy:
+    """id = undo . store . (the innermost dimension outermost, but for the batch's)"""
+
+    def run(e: Expr) -> Rewritten | None:
+        return _opened(range(batch, depth(type_of(e)) - 1))(e)
+
+    return run
+
+
+def _rows_first(batch: int) -> Strategy:
+    """Beside each element of the windows of rows those below it."""
+    return _opened((batch + 1,))
+
+
+def _rows_of_planes(batch: int) -> Strategy:
+    """The same, with the dimension below the windows (channels) outermost."""
+
+    def run(e: Expr) -> Rewritten | None:
+        last = depth(type_of(e)) - 1
+        if last < batch + 3:
+            raise Refused("the windows have no channels that could come first")
+        return _opened((batch + 2, *range(batch, last)))(e)
+
+    return run
+
+
+def _columns_first(batch: int) -> Strategy:
+    """All rows of one column of windows, then those of the next: windows of rows overlap."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return _opened([*reversed(range(batch, batch + slides(e)))])(e)
+
+    return run
+
+
+def _opened(levels: Sequence[int]) -> Strategy:
+    """id = undo . store . (neighbouring dimensions exchanged, at the last of the levels first)"""
+    opened: Strategy = store()
+    for level in levels:
+        opened = seq(transpose_inner(level=level), child(1 if level else 0, opened))
+    return opened
+
+
+def _is_pad(e: Expr) -> bool:
+    return isinstance(e, Pad | PadEdge) and not is_crop(e)
+
+
+def windowed(e: Expr) -> Rewritten:
+    """e if its results are made of windows."""
+    if not has_windows(e):
+        raise Refused("the program has no windows")
+    return skip(e)
+
+
+def _is_rows(e: Expr) -> bool:
+    """Windows of rows that hold windows themselves: the vertical slide can come first."""
+    return isinstance(e, Slide) and isinstance(e.xs, Map) and has_windows(e.xs.f.body)
+
+
+def _is_windows(e: Expr) -> bool:
+    return has_windows(e) and not isinstance(e, Zip)

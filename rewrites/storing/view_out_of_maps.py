@@ -1,0 +1,101 @@
+"""A view leaves the maps that it is made in, so that it can be stored whole."""
+
+# key: e term, s strategy
+
+from collections.abc import Callable, Iterator
+
+from ir.core.nodes import Expr, Lam, Map, Store, Zip
+from ir.core.terms import children, free
+from ir.core.type_rules import type_of
+from ir.core.types import Array
+from rewrites.analysis.predicates import bound, is_pointwise
+from rewrites.engine.rule import Place, Rewritten, Strategy, get
+from rewrites.engine.strategy import at, attempt, choice, seq
+from rewrites.laws.maps import fission
+from rewrites.laws.pads import fission_zip
+from rewrites.nest.spine import body, inside
+
+Layout = Callable[[int], Strategy]  # how to store what so many maps make an element of
+
+
+def gathered(e: Expr) -> Rewritten | None:
+    """The nest goes over one view of all its dimensions, in the nest's order."""
+    return inside(attempt(_gathered))(e)
+
+
+def _gathered(e: Expr) -> Rewritten | None:
+    """map (x -> map f (view x))  becomes  map (map f) . map view"""
+    return seq(body(gathered), attempt(_apart))(e)
+
+
+def _apart(e: Expr) -> Rewritten | None:
+    match e:
+        case Map(Lam(p, Map(_, ys)) as f, _) if ys != p and not isinstance(ys, Zip):
+            if is_pointwise(ys) and free(ys) & bound(f):
+                return fission(place=(1,))(e)
+    return None
+
+
+def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
+    """The view at a place stored for all elements of the maps that it depends on."""
+
+    def run(e: Expr, place: Place = place, batch: int = 0) -> Rewritten | None:
+        view = get(e, place)
+        if free(view) <= params:
+            return at(place, layout(batch))(e)
+        around = _around(e, place, free(view) - params)
+        if around is None:
+            return None
+        rest = place[len(around) + 2 :]
+        if not rest:
+            return run(e, around, batch + 1)
+        done = at(around, choice(fission_zip(place=rest), fission(place=rest)))(e)
+        if done is None:
+            return None
+        made = _made(get(done[0], around), view)
+        if made is None:
+            return None
+        more = run(done[0], (*around, *made), batch + 1)
+        return None if more is None else (more[0], done[1] + more[1])
+
+    return run
+
+
+def _made(m: Expr, view: Expr) -> Place | None:
+    """Where in a map the views of its elements are made: they come last, or in their part."""
+    assert isinstance(m, Map)
+    if not isinstance(m.xs, Zip):
+        return (1,)
+    parts = [i for i, part in enumerate(m.xs.parts) if _makes(part, view)]
+    return (1, parts[-1]) if parts else None
+
+
+def _makes(part: Expr, view: Expr) -> bool:
+    return isinstance(part, Map) and part.f.body == view
+
+
+def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
+    """Where the innermost map is that binds some of the names, if nothing else binds any."""
+    for n in reversed(range(len(place))):
+        binder = get(e, place[:n])
+        if isinstance(binder, Lam) and bound(binder) & needed:
+            outer = get(e, place[: n - 1])
+            return place[: n - 1] if isinstance(outer, Map) else None
+    return None
+
+
+def views(e: Expr, params: frozenset[str]) -> Iterator[Place]:
+    """The arrays of a term that are views of parameters, or of what maps compute of their elements,
+    depend on nothing but parameters and maps' variables, and are not stored already."""
+    return _views(e, params, ())
+
+
+def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
+    if isinstance(e, Store) and is_pointwise(e.e):
+        return
+    reachable = not isinstance(e, Lam) and is_pointwise(e) and free(e) <= known
+    if reachable and isinstance(type_of(e), Array):
+        yield place
+    for i, c in enumerate(children(e)):
+        more = bound(c) if isinstance(e, Map) and isinstance(c, Lam) else frozenset[str]()
+        yield from _views(c, known | more, (*place, i))

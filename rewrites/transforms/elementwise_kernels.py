@@ -1,0 +1,134 @@
+"""Convolutions by transforms where nothing but windows is summed up: several kernels of one plane
+each, a kernel for each channel, or one kernel.
+
+The products between the transforms are then no matrix product: one kernel makes a tile of results,
+in vectors of the kernels, and stores nothing. Taps are transformed when they are packed.
+"""
+
+# key: e term, s strategy, n position in the nest, d dimensions of windows
+
+from dataclasses import dataclass
+
+from ir.core.nodes import Expr, Map
+from ir.core.size import named
+from rewrites.analysis.affine_access import NoAccess
+from rewrites.analysis.predicates import has_windows
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import at, attempt, child, choice, seq
+from rewrites.fast_algorithms.by_rows import uses
+from rewrites.fast_algorithms.by_windows import by_windows
+from rewrites.kernels.overlapping_tiles import tiles
+from rewrites.kernels.register_block import on_reduction
+from rewrites.laws.maps import fuse_maps
+from rewrites.laws.pads import map_join
+from rewrites.laws.reductions import release_init
+from rewrites.laws.zips import unused_part
+from rewrites.nest.dimensions import Refused
+from rewrites.nest.normal_form import simplify
+from rewrites.nest.reshape import merge, sort
+from rewrites.nest.spine import inside, nested
+from rewrites.nest.sums_of_products import Products, Rows, products, slid_along
+from rewrites.nest.window_nest import of_floats
+from rewrites.transforms.fused_kernel import kernels_of
+from rewrites.transforms.matrix_kernels import transform_kernel
+from rewrites.transforms.tile_transforms import before, on_sum, outward, stored_as, summed
+from rewrites.transforms.tile_transforms import products as multiplied
+
+
+@dataclass(frozen=True, slots=True)
+class Planes:
+    """The maps of a nest: those of planes alone, those of kernels, and those of windows."""
+
+    planes: tuple[int, ...]
+    kernels: tuple[int, ...]
+    windows: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def d(self) -> int:
+        """How many dimensions windows slide along."""
+        return len(self.sizes)
+
+
+def elementwise(m: int) -> Strategy:
+    """A nest of sums over windows alone, tiles of m results a side."""
+
+    def run(e: Expr) -> Rewritten | None:
+        p = _planes(e)
+        outer, kernels = len(p.planes), min(1, len(p.kernels))
+        n, sides = outer + kernels, (m,) * p.d
+        return seq(
+            sort([*p.planes, *p.kernels, *p.windows]),
+            nested(outer + len(p.kernels) + p.d, on_reduction(attempt(release_init()))),
+            inside(choice(by_windows(), _refuse)),
+            *(merge(outer) for _ in p.kernels[1:]),
+            tiles(n, sides),
+            nested(n + p.d, summed(p.d)),
+            nested(n + p.d, on_sum(sides, p.sizes)),
+            _taps_stored(p),
+            sort([*range(outer), *range(n, n + p.d), *range(outer, n)]),
+            transform_kernel(n + p.d, named("v") if kernels else None),
+        )(e)
+
+    return run
+
+
+def _refuse(_: Expr) -> Rewritten | None:
+    raise Refused("the sums are not of windows of a plane, each with the same taps")
+
+
+def _planes(e: Expr) -> Planes:
+    """Refused where windows are not one apart, or more is summed up than they hold."""
+    try:
+        p = products(e)
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+    found = slid_along(p)
+    if not found:
+        one = "windows of one place: each element is multiplied once for a kernel"
+        raise Refused(one if has_windows(e) else "expected windows that slide along an array")
+    if len(found) > 2:
+        raise Refused(f"windows along {len(found)} dimensions; expected one or two")
+    _check(p, found)
+    of_floats(a.base for a in p.operands)
+    windows = tuple(p.maps.index(r.w) for r in found)
+    taps = uses(found[0].g.coordinates)
+    kernels = tuple(n for n, i in enumerate(p.maps) if i in taps)
+    planes = tuple(n for n in range(len(p.maps)) if n not in (*kernels, *windows))
+    return Planes(planes, kernels, windows, tuple(r.v.size for r in found))
+
+
+def _check(p: Products, found: list[Rows]) -> None:
+    for r in found:
+        if r.step > 1:
+            raise Refused(f"windows {r.step} apart; expected every window, one apart")
+        if r.gap > 1:
+            raise Refused(f"taps {r.gap} apart: zeros between them would be transformed too")
+    if {found[0].v, *found[0].sums} != {r.v for r in found}:
+        raise Refused("more is summed up than windows, such as channels: see the other forms")
+
+
+def _taps_stored(p: Planes) -> Strategy:
+    """The taps of all kernels are transformed and stored, their points outermost."""
+
+    def alone(e: Expr) -> Rewritten | None:
+        return at((*multiplied(e), 1, 1), stored_as([], transform_kernel(0, None)))(e)
+
+    def of_each(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        made = choice(
+            seq(inside(_of_taps_alone), transform_kernel(2, None)), transform_kernel(1, None)
+        )
+        taps = stored_as(outward(1, p.d), made)
+        return seq(before((*multiplied(e.f.body), 1, 1)), kernels_of(taps))(e)
+
+    if p.kernels:
+        return nested(len(p.planes), of_each)
+    return nested(len(p.planes) + p.d, alone)
+
+
+_fused = seq(fuse_maps(), simplify)
+_of_taps_alone: Strategy = seq(
+    map_join(), child(0, seq(_fused, child(0, child(0, _fused)), unused_part())), simplify
+)
+"""map f (join (map (x -> map (y -> (x, y)) ys) …)), where f looks at y alone: without x"""

@@ -1,0 +1,69 @@
+"""What is done to sums taken apart from them: map^n (f . reduce) becomes map^n f . map^n reduce."""
+
+# key: e term, s strategy, n maps
+
+from ir.core.nodes import Expr, Map
+from rewrites.analysis.predicates import has_reduction
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import at, attempt, child, seq, skip
+from rewrites.laws.lower import store
+from rewrites.laws.reductions import release_init
+from rewrites.nest.blocks_of_results import place_of_reduction
+from rewrites.nest.dimensions import Refused
+from rewrites.nest.spine import inside, nest, nested
+from rewrites.transforms.tile_transforms import before, made, on_made
+
+
+def sums_apart(n: int) -> Strategy:
+    """map^n (f . reduce)  becomes  map^n f . map^n (reduce from 0)"""
+    return seq(
+        nested(n - 1, seq(_from_zero, _innermost)),
+        *(nested(i, _around) for i in reversed(range(n - 1))),
+    )
+
+
+def _from_zero(e: Expr) -> Rewritten | None:
+    assert isinstance(e, Map)
+    place = place_of_reduction(e.f.body)
+    return None if place is None else attempt(at((0, 0, *place), release_init()))(e)
+
+
+def _innermost(e: Expr) -> Rewritten | None:
+    assert isinstance(e, Map)
+    place = place_of_reduction(e.f.body)
+    return skip(e) if place in (None, ()) else before(place)(e)
+
+
+def _around(e: Expr) -> Rewritten | None:
+    assert isinstance(e, Map)
+    inner = e.f.body
+    done = isinstance(inner, Map) and not has_reduction(inner.f.body)
+    return before(made(inner))(e) if done else skip(e)
+
+
+def on_sums(s: Strategy) -> Strategy:
+    """s on a nest of sums; if something else was done to them, they are stored."""
+
+    def run(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        if has_reduction(e.f.body):
+            return s(e)
+        return on_made(seq(store(), child(0, s)))(e)
+
+    return inside(run)
+
+
+def or_apart(s: Strategy) -> Strategy:
+    """s; where it refuses a nest, s on the sums alone, what is done to them by another kernel."""
+
+    def run(e: Expr) -> Rewritten | None:
+        try:
+            return s(e)
+        except Refused:
+            n = len(nest(e))
+            apart = sums_apart(n)(e) if n else None
+            if apart is None or apart[0] == e:
+                raise
+        return seq(sums_apart(n), on_sums(s))(e)
+
+    return run

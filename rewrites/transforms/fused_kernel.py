@@ -1,0 +1,159 @@
+"""One kernel that makes products and transforms what they sum to, all of it in registers.
+
+A work-item has `tx` tiles and `tr` vectors of `v` kernels, and a sum for every point of the
+transform of each. Nothing is stored between the products and the results.
+"""
+
+# key: e term, s strategy, n position in the nest
+
+from dataclasses import dataclass
+from functools import partial
+
+from ir.core.nodes import Expr, Level, Map, Zip
+from ir.core.size import Size, named
+from rewrites.engine.rule import Rewritten, Strategy, get
+from rewrites.engine.strategy import at, attempt, child, everywhere, place_where, seq, skip
+from rewrites.families.registers import placed, vectors
+from rewrites.kernels.register_block import (
+    longest_inside,
+    loop_nest,
+    on_reduction,
+    parallel,
+    split_innermost,
+    unrolled_spine,
+)
+from rewrites.laws.lower import share, to_seq
+from rewrites.laws.maps import fission, split_map
+from rewrites.laws.planes import fuse_reduce_zip
+from rewrites.laws.zips import unused_part
+from rewrites.nest.blocks_of_results import block, place_of_reduction
+from rewrites.nest.dimensions import Refused, outermost_reductions
+from rewrites.nest.normal_form import perfect, simplify
+from rewrites.nest.reshape import merge, on_map, sort, tile
+from rewrites.nest.spine import body, inside, nested
+from rewrites.transforms.matrix_kernels import in_registers, source, tidied
+from rewrites.transforms.tile_transforms import divided, has_table, sums, transformed_part
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Products, and the transforms of what they sum to, by one kernel."""
+
+    panel: Size  # kernels that lie side by side in memory
+    level: Level = Level.GLOBAL
+    whole: bool = False  # data are transformed there too, again for every block of kernels
+
+
+def kernels_of(s: Strategy) -> Strategy:
+    """s on the transformed kernels that a map goes over, alone or beside biases."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Zip):
+            return s(e)
+        return child(next(i for i, part in enumerate(e.parts) if has_table(part)), s)(e)
+
+    return child(1, run)
+
+
+def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
+    """`outer` maps over tiles and one over kernels, of results transformed from sums: blocks of
+    these, in each of which the sum is outermost."""
+    n = outer + 1
+    in_order = placed(n, [outer - 1, outer])
+    return seq(
+        perfect,
+        tidied,
+        on_map(outer, vectors()),
+        on_map(outer, split_map(k=named("tr"))),
+        tile(outer - 1, named("tx")),
+        sort(in_order),
+        *(merge(0) for _ in range(n - 3)),
+        parallel(min(3, n), level, seq(_sums_apart(points), _in_registers(points))),
+    )
+
+
+def _sums_apart(points: int) -> Strategy:
+    """map (map (results . sums))  becomes  map (map results) . map (map sums)"""
+
+    def inner(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        place = place_where(e.f.body, lambda t: _of_sums(t, points))
+        if place is None:
+            raise Refused("each product is expected to be one sum and what is done to it")
+        alone = at((0, 0, *place), _sum_alone(points))
+        done = alone(e)
+        assert done is not None
+        found = place_where(get(done[0], (0, 0)), lambda t: sums(t, points))
+        assert found is not None
+        return seq(alone, fission(place=found))(e)
+
+    def outer(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        return fission(place=divided(e.f.body))(e)
+
+    return seq(body(inner), outer, simplify)
+
+
+def _of_sums(e: Expr, points: int) -> bool:
+    """Whether e is so many maps over points, of data and kernels, of what has one sum."""
+    if not isinstance(e, Map) or not isinstance(e.xs, Zip):
+        return False
+    inner = e.f.body
+    return len(outermost_reductions(inner)) == 1 if points == 1 else _of_sums(inner, points - 1)
+
+
+def _sum_alone(points: int) -> Strategy:
+    """map (f . sum)  becomes  map f . map sum, each a nest of maps over points"""
+
+    def run(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Map)
+        if sums(e, points):
+            return skip(e)
+        if points > 1:
+            return seq(body(_sum_alone(points - 1)), fission(place=(1,)))(e)
+        place = place_of_reduction(e.f.body)
+        assert place is not None
+        return fission(place=place)(e)
+
+    return run
+
+
+def _in_registers(points: int) -> Strategy:
+    """The sums in a loop, all of a block in each step; then their transforms."""
+
+    def run(e: Expr) -> Rewritten | None:
+        results = body(inside(seq(body(inside(attempt(in_registers))), to_seq(unrolled=True))))
+        return seq(at(divided(e), _sums(points)), results, to_seq(unrolled=True))(e)
+
+    return run
+
+
+def _sums(points: int) -> Strategy:
+    """Sums of arrays, one for all points, then for all of a block; data that are not transformed
+    yet are so in each step, once for all kernels of the block."""
+    return seq(
+        on_reduction(longest_inside),
+        block(2, points + 1),
+        nested(2, seq(tidied, attempt(fuse_reduce_zip()), child(0, _sizes))),
+        nested(2, split_innermost(named("k"))),
+        block(0, 1),
+        on_reduction(partial(loop_nest, block=_step)),
+    )
+
+
+_sizes: Strategy = everywhere(attempt(unused_part()))
+"""First values, of which only the number depends on what is summed."""
+
+
+def _step(e: Expr) -> Rewritten | None:
+    """What one step adds to the block."""
+    return inside(seq(body(_tile), to_seq(unrolled=True)))(e)
+
+
+def _tile(e: Expr) -> Rewritten | None:
+    """What it adds to the sums of a tile, whose data are transformed first if they are not yet."""
+    place = transformed_part(e)
+    if place is None:
+        return unrolled_spine(e)
+    data = get(e, place)
+    return seq(share(term=data, name="d"), child(0, source), child(1, unrolled_spine))(e)

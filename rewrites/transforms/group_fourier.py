@@ -1,0 +1,119 @@
+"""Transforms shared by the work-items of a group: each stage made by all of them, in local memory.
+
+A long row is too much for one work-item's registers. Its transform is two stages of short ones, so
+many at once, with a barrier between. A group makes several rows: neighbouring work-items along
+dimension 0 take neighbouring rows, along dimension 1 the short transforms of a stage.
+"""
+
+# key: e term, s strategy, m a transform's length
+
+from ir.core.nodes import Expr, Let, Level, Map, ToLocal
+from ir.core.terms import subterms
+from ir.core.type_rules import size_of, type_of
+from ir.core.views import is_view
+from rewrites.analysis.predicates import depth
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import (
+    attempt,
+    child,
+    choice,
+    exhaust,
+    outermost,
+    repeat,
+    seq,
+    skip,
+    when,
+)
+from rewrites.fast_algorithms.fourier import BACKWARD, FORWARD, REAL, TO_REAL, source
+from rewrites.fast_algorithms.shared_fourier import pair_irdft, pair_rdft, split_dft_tabled
+from rewrites.laws.hoisting import local_as
+from rewrites.laws.lets import let_beside, let_out, let_view
+from rewrites.laws.lower import copy_deep, to_parallel, to_seq
+from rewrites.laws.maps import inline_view, round_map, split_map
+from rewrites.nest.normal_form import perfect, simplify
+from rewrites.nest.spine import body, inside, nest, strip
+from rewrites.transforms.fast_fourier import spelled
+
+SHORT = 32  # rows of twice as many numbers, and longer ones, are worth several work-items
+
+
+def staged(e: Expr) -> Rewritten | None:
+    """A row's transform as two stages of short ones, each with a name."""
+    halved = attempt(outermost(choice(pair_rdft(), pair_irdft())))
+    return seq(halved, outermost(_two_stages), exhaust(let_out()), _views_seen)(e)
+
+
+_views_seen: Strategy = exhaust(inline_view())
+
+
+def _two_stages(e: Expr) -> Rewritten | None:
+    found = source(e, FORWARD) or source(e, BACKWARD)
+    return split_dft_tabled(r=factor(found[1]))(e) if found else None
+
+
+def factor(m: int) -> int:
+    """The largest power of two whose square divides m."""
+    return 1 << ((m.bit_length() - 1) // 2)
+
+
+def worth_sharing(e: Expr) -> int | None:
+    """How many work-items a row that e transforms is for; None where it is short."""
+    m = max(map(_complex_length, subterms(e)), default=0)
+    return m // factor(m) if m >= SHORT else None
+
+
+def _complex_length(e: Expr) -> int:
+    """The complex numbers that e transforms; 0 if it is no transform."""
+    if real := source(e, REAL) or source(e, TO_REAL):
+        return real[1] // 2
+    found = source(e, FORWARD) or source(e, BACKWARD)
+    return found[1] if found else 0
+
+
+def in_stages(items: int) -> Strategy:
+    """A map over the rows of a group: what a row names is made for all of them, by all work-items,
+    then what is named next."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Map) and isinstance(e.f.body, Let):
+            stage = seq(perfect, simplify, _in_local, inside_local(_dealt(items)))
+            return seq(let_beside(), child(0, stage), repeat(let_view()), child(1, run))(e)
+        return inside(seq(body(_copied), _dealt(items)))(e)
+
+    return run
+
+
+def _copied(e: Expr) -> Rewritten | None:
+    """Parts side by side, and views, are copied: one loop for each dimension."""
+    return skip(e) if isinstance(strip(e), Map) and not is_view(strip(e)) else copy_deep()(e)
+
+
+def _in_local(e: Expr) -> Rewritten | None:
+    """Neighbouring rows next to each other, since neighbouring work-items take them."""
+    n = depth(type_of(strip(e)))
+    return inside(local_as(order=(*range(1, n), 0)))(e)
+
+
+def inside_local(s: Strategy) -> Strategy:
+    """s in what is made real in local memory."""
+    return outermost(when(lambda e: isinstance(e, ToLocal), child(0, inside(s))))
+
+
+def _dealt(items: int) -> Strategy:
+    """Rows along dimension 0; what is made of each along dimension 1, in turns where it is more."""
+
+    def of_row(e: Expr) -> Rewritten | None:
+        first, *more = nest(e)
+        if more:
+            return inside(seq(body(of_row), to_seq(unrolled=True)))(e)
+        each = seq(body(inside(spelled)), _parallel(1))
+        if size_of(first.xs) in range(items + 1):
+            return inside(each)(e)
+        chunks = seq(attempt(round_map(k=items)), inside(split_map(k=items)))
+        return inside(seq(chunks, inside(seq(body(inside(each)), to_seq()))))(e)
+
+    return seq(body(of_row), _parallel(0))
+
+
+def _parallel(dim: int) -> Strategy:
+    return to_parallel(level=Level.LOCAL, dim=dim)

@@ -1,0 +1,93 @@
+"""Lowering of transforms by constant matrices: in registers, in vectors of what is transformed."""
+
+# key: e term, s strategy, n maps around a transform
+
+from ir.core.nodes import Expr, Level, Map, Transpose, Zip
+from ir.core.size import Size
+from ir.core.type_rules import size_of
+from ir.core.views import is_view
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, choice, exhaust, seq, skip
+from rewrites.fast_algorithms.constant_matrices import constant_rows, divide_matrix, spell_rows
+from rewrites.kernels.register_block import parallel
+from rewrites.laws.lower import copy, share, to_private, to_seq
+from rewrites.laws.vectors import vectorize_map
+from rewrites.laws.views import SIMPLER, fewest_transposes
+from rewrites.nest.normal_form import perfect
+from rewrites.nest.reshape import merge, on_map
+from rewrites.nest.spine import nest, nested
+
+tidied: Strategy = exhaust(choice(fewest_transposes(), *(r() for r in SIMPLER)))
+"""Views simplified, permutations of dimensions among them."""
+
+
+def transform_kernel(n: int, v: Size | None) -> Strategy:
+    """n maps around a transform: over work-items, the innermost in vectors of v."""
+
+    def run(e: Expr) -> Rewritten | None:
+        maps = nest(e)[:n]
+        vectors = on_map(n - 1, vectorize_map(v=v)) if v and _in_vectors(maps[-1]) else skip
+        return seq(
+            vectors,
+            nested(n, in_registers),
+            *(merge(0) for _ in range(n - 3)),
+            parallel(min(n, 3), Level.GLOBAL, skip),
+        )(e)
+
+    return seq(perfect, tidied, run)
+
+
+def _in_vectors(m: Map) -> bool:
+    """Whether vectors may divide what a map goes over."""
+    n = size_of(m.xs)
+    return not isinstance(n, int) or n % 2 == 0
+
+
+def in_registers(e: Expr) -> Rewritten | None:
+    """A transform: what it reads is loaded once, and every stage of it is in registers."""
+    if not isinstance(e, Map):
+        return None
+    if constant_rows(e) is not None:
+        return _loaded(e)
+    stage = in_registers if is_view(_made(e.xs)) else spelled
+    body = child(0, child(0, choice(stage, in_registers, skip)))
+    return seq(attempt(child(1, source)), body, to_seq(unrolled=True))(e)
+
+
+def _made(e: Expr) -> Expr:
+    """What lies below the transposes that a stage reads through."""
+    while isinstance(e, Transpose):
+        e = e.xs
+    return e
+
+
+def source(e: Expr) -> Rewritten | None:
+    """A transform below transposes and zips, its results kept in registers."""
+    if isinstance(e, Transpose):
+        return child(0, source)(e)
+    if isinstance(e, Zip) and not is_view(e):
+        return seq(*(child(i, attempt(source)) for i in range(len(e.parts))))(e)
+    return None if is_view(e) else seq(in_registers, to_private())(e)
+
+
+def _loaded(e: Expr) -> Rewritten | None:
+    """A matrix spelled out on what is loaded once."""
+    held = choice(source, seq(copy(), to_seq(unrolled=True), to_private()))
+    return seq(_named("r"), child(0, held), child(1, spelled))(e)
+
+
+def spelled(e: Expr) -> Rewritten | None:
+    """A matrix spelled out, as a product of two where that takes fewer additions."""
+    halves = child(0, seq(spell_rows(), to_private()))
+    in_two = seq(divide_matrix(), _named("h"), halves, child(1, spell_rows()))
+    return choice(in_two, spell_rows())(e)
+
+
+def _named(name: str) -> Strategy:
+    """What a matrix is multiplied with gets a name."""
+
+    def run(e: Expr) -> Rewritten | None:
+        found = constant_rows(e)
+        return share(term=found[1], name=name)(e) if found else None
+
+    return run

@@ -1,0 +1,133 @@
+"""From sums over windows to products of spectra, and the transforms out of all loops."""
+
+# key: e term, s strategy
+
+from ir.core.nodes import Expr, Lam, Let, Map, Reduce, Split, Var
+from ir.core.terms import free, subterms
+from ir.core.views import is_view
+from rewrites.analysis.affine_access import NoAccess
+from rewrites.analysis.predicates import bound
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, child, choice, exhaust, outermost, seq, skip, when
+from rewrites.fast_algorithms.by_rows import by_rows
+from rewrites.fast_algorithms.by_spectra import correlate, linear_sum
+from rewrites.fast_algorithms.dft_terms import planes_of
+from rewrites.fast_algorithms.fourier import FORWARD, REAL, source
+from rewrites.fast_algorithms.sums_of_spectra import combines
+from rewrites.kernels.register_block import on_reduction
+from rewrites.laws.hoisting import before_view, hoist, let_made
+from rewrites.laws.maps import fission, inline_view
+from rewrites.laws.reductions import release_init
+from rewrites.nest.blocks_of_results import place_of_reduction
+from rewrites.nest.dimensions import Refused
+from rewrites.nest.reshape import sort
+from rewrites.nest.spine import inside, nested
+from rewrites.nest.sums_of_products import products, rows_of
+
+
+def rows(e: Expr) -> Rewritten | None:
+    """A nest with its windows' map innermost, its sums row by row."""
+    try:
+        p = products(e)
+        w = p.maps.index(rows_of(p).w)
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+    order = [n for n in range(len(p.maps)) if n != w] + [w]
+    last = len(order) - 1
+    return seq(
+        sort(order),
+        nested(last, attempt(_apart)),
+        inside(choice(by_rows(), _refuse)),
+    )(e)
+
+
+def _refuse(_: Expr) -> Rewritten | None:
+    raise Refused("the sums are not of rows that windows slide along")
+
+
+def _apart(e: Expr) -> Rewritten | None:
+    """map (f . reduce)  becomes  map f . map reduce, the sum starting from 0"""
+    if not isinstance(e, Map):
+        return None
+    released = attempt(child(0, child(0, on_reduction(attempt(release_init())))))
+    done = released(e)
+    assert done is not None
+    place = place_of_reduction(done[0].f.body) if isinstance(done[0], Map) else None
+    if not place:
+        return done
+    return seq(released, fission(place=place))(e)
+
+
+def is_made(e: Expr) -> bool:
+    """The spectrum of a row, or of the rows of rows … of a view."""
+    match e:
+        case Map(Lam(Var(), body), xs) if is_view(xs):
+            return is_made(body)
+        case Split():
+            return combines(e)
+        case Let(_, z, Split()):
+            return bool(source(z, REAL) or source(z, FORWARD))
+    return False
+
+
+def hoisted(e: Expr) -> Rewritten | None:
+    """Spectra are made outside of all loops."""
+    seen = when(lambda e: planes_of(e) is not None, inline_view())
+    return exhaust(choice(_hoist_one, seen))(e)
+
+
+def _hoist_one(e: Expr) -> Rewritten | None:
+    if not isinstance(e, Map | Reduce) or is_made(e):
+        return None
+    own = [t for t in subterms(e.f.body) if t != e.f.body and free(t) & bound(e.f) and is_made(t)]
+    return choice(*(hoist(term=term) for term in own))(e)
+
+
+def levels(e: Expr) -> int:
+    """How many maps stand around the spectrum of a row."""
+    return 1 + levels(e.f.body) if isinstance(e, Map) else 0
+
+
+def transformed(e: Expr) -> Rewritten | None:
+    """let x = rows in …  becomes  let y = the spectra of rows in …, twice"""
+    match e:
+        case Let(Var(x, _), _, _):
+            return seq(
+                child(1, attempt(transformed)), child(1, attempt(_before(x))), attempt(_let(x))
+            )(e)
+    return None
+
+
+def spectra(sums: Strategy | None) -> Strategy:
+    """Sums of rows that slide as sums of products of spectra, which are made before.
+
+    `sums`: a law that makes sums of products of complex numbers sums of real ones, as a matrix
+    product has.
+    """
+    made = seq(hoisted, outermost(transformed))
+    return seq(
+        outermost(correlate()),
+        exhaust(linear_sum()),
+        made,
+        seq(outermost(sums), made) if sums else skip,
+    )
+
+
+def _before(x: str) -> Strategy:
+    def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Map) and is_made(e) and free(e) == {x}:
+            return before_view(levels=levels(e))(e)
+        return None
+
+    return outermost(run)
+
+
+def _let(x: str) -> Strategy:
+    def run(e: Expr) -> Rewritten | None:
+        assert isinstance(e, Let)
+        for term in subterms(e.body):
+            if is_made(term) and free(term) == {x}:
+                return let_made(term=term)(e)
+        return None
+
+    return run

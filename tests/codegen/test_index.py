@@ -1,0 +1,667 @@
+"""Is index arithmetic right: against brute force, against Z3, and as C?"""
+
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+import z3
+from hypothesis import HealthCheck, given, settings
+from hypothesis import assume as given_that
+from hypothesis import strategies as st
+
+from codegen.index import division as divide
+from codegen.index import index as index_module
+from codegen.index.atoms import quot
+from codegen.index.condition import (
+    ALWAYS,
+    NEVER,
+    at_least,
+    both,
+    bounds,
+    decide,
+    holds,
+    less,
+    substitute_in,
+    within,
+)
+from codegen.index.index import Index, as_index, assume, constant, from_atom, maximum, minimum, var
+from codegen.index.mixed_radix_digits import digits, plus
+from codegen.index.substitute import coefficient, evaluate, linear_in, substitute, variables
+from codegen.opencl import index_text
+from codegen.opencl.index_text import condition_to_c, needs_64, parts, to_c
+
+# Random programs of index arithmetic: a tree is a number, a name, or (operation, operands …).
+
+RANGES = {"a": (0, 3), "b": (0, 6), "c": (-3, 2), "u": (None, None), "p": (0, None)}
+POINTS = {"a": range(4), "b": range(7), "c": range(-3, 3), "u": (-9, -1, 0, 5, 14), "p": (0, 3, 11)}
+
+divisors = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
+leaves = st.sampled_from(sorted(RANGES)) | st.integers(-9, 9)
+
+
+def larger_trees(trees):
+    return st.one_of(
+        st.tuples(st.sampled_from(["+", "-"]), trees, trees),
+        st.tuples(st.just("scale"), st.sampled_from([-6, -4, -1, 2, 3, 4, 8, 12]), trees),
+        st.tuples(st.sampled_from(["//", "%"]), trees, divisors),
+        st.tuples(st.sampled_from(["*", "min", "max"]), trees, trees),
+        st.tuples(st.just("assume"), trees, st.integers(-6, 3), st.integers(4, 20)),
+    )
+
+
+trees = st.recursive(leaves, larger_trees, max_leaves=9)
+
+
+affine_trees = st.recursive(
+    leaves,
+    lambda trees: st.one_of(
+        st.tuples(st.sampled_from(["+", "-"]), trees, trees),
+        st.tuples(st.just("scale"), trees, st.sampled_from([-6, -4, -1, 2, 3, 4, 8, 12])),
+    ),
+    max_leaves=6,
+)
+quotient_trees = st.tuples(st.just("//"), affine_trees, divisors) | affine_trees
+
+
+class GuardFails(Exception):
+    pass
+
+
+def direct(tree, env):
+    match tree:
+        case int():
+            return tree
+        case str():
+            return env[tree]
+        case ("assume", x, lo, hi):
+            value = direct(x, env)
+            if not lo <= value <= hi:
+                raise GuardFails
+            return value
+        case ("//" | "%" as operation, x, d):
+            return direct(x, env) // d if operation == "//" else direct(x, env) % d
+        case (operation, x, y):
+            return MEANING[operation](direct(x, env), direct(y, env))
+
+
+MEANING = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": lambda x, y: x * y,
+    "scale": lambda x, y: x * y,
+    "min": min,
+    "max": max,
+}
+
+
+def build(tree, ranges=RANGES):
+    match tree:
+        case int():
+            return constant(tree)
+        case str():
+            return var(tree, *ranges[tree])
+        case ("assume", x, lo, hi):
+            return assume(build(x, ranges), lo, hi)
+        case ("//" | "%" as operation, x, d):
+            return build(x, ranges) // d if operation == "//" else build(x, ranges) % d
+        case ("min" | "max" as operation, x, y):
+            return {"min": minimum, "max": maximum}[operation](build(x, ranges), build(y, ranges))
+        case (operation, x, y):
+            return MEANING[operation](build(x, ranges), build(y, ranges))
+
+
+def names_in(tree):
+    match tree:
+        case str():
+            return {tree}
+        case tuple():
+            return set().union(*map(names_in, tree[1:]))
+    return set()
+
+
+def meanings(tree, limit=80):
+    """(point, value) wherever the tree's guards hold; a spread of points if there are many."""
+    names = sorted(names_in(tree))
+    points = list(itertools.product(*(POINTS[name] for name in names)))
+    for point in points[:: max(1, len(points) // limit)]:
+        env = dict(zip(names, point, strict=True))
+        try:
+            yield env, direct(tree, env)
+        except GuardFails:
+            continue
+
+
+quickly = settings(
+    max_examples=250,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+@quickly
+@given(trees)
+def test_normal_forms_keep_the_value_stay_in_range_and_spell_as_c(tree):
+    x = build(tree)
+    text, long_text = to_c(x), to_c(x, wide=True)
+    for env, value in meanings(tree):
+        assert evaluate(x, env) == value
+        assert x.lo is None or x.lo <= value
+        assert x.hi is None or value <= x.hi
+        assert run_c(text, env) == value
+        assert run_c(long_text, env) == value
+
+
+@quickly
+@given(trees, leaves, st.dictionaries(st.sampled_from(["a", "b", "u"]), st.integers(0, 3)))
+def test_substitution_is_evaluation_with_what_was_put_in(tree, leaf, numbers):
+    x = substitute(build(tree), numbers)
+    y = substitute(build(tree), {"u": build(("+", ("scale", 4, leaf), "a"))})
+    for env, value in meanings(tree):
+        if all(env.get(name, n) == n for name, n in numbers.items()):
+            assert evaluate(x, env) == value
+            assert variables(x) <= names_in(tree) - set(numbers)
+    for env, _ in meanings(("+", ("+", tree, leaf), "a")):
+        inner = dict(env, u=4 * direct(leaf, env) + env["a"])
+        try:
+            assert evaluate(y, env) == direct(tree, inner)
+        except GuardFails:
+            continue
+
+
+@quickly
+@given(trees)
+def test_a_coefficient_is_the_step_per_unit_of_its_variable(tree):
+    k = coefficient(build(tree), "a")
+    given_that(k is not None)
+    values = {tuple(sorted(env.items())): value for env, value in meanings(tree, limit=10**6)}
+    for env, value in meanings(tree, limit=10**6):
+        if "a" not in env:
+            assert k == 0
+            continue
+        after = values.get(tuple(sorted({**env, "a": env["a"] + 1}.items())))
+        assert after is None or after - value == k
+
+
+@quickly
+@given(trees, trees)
+def test_conditions_hold_where_they_should(left, right):
+    tree = ("+", left, right)
+    for condition, meant in [
+        (less(build(left), build(right)), lambda x, y: x < y),
+        (at_least(build(left), build(right)), lambda x, y: x >= y),
+        (within(build(left), -2, build(right)), lambda x, y: -2 <= x < y),
+    ]:
+        decision, text = decide(condition), condition_to_c(condition)
+        low, high = bounds(condition, build(left))
+        for env, _ in meanings(tree, limit=20):
+            x = direct(left, env)
+            truth = meant(x, direct(right, env))
+            assert holds(condition, env) is truth
+            assert decision is None or decision is truth
+            assert bool(run_c(text, env)) is truth
+            assert decide(substitute_in(condition, env)) is truth
+            assert not truth or ((low is None or low <= x) and (high is None or x <= high))
+
+
+@quickly
+@given(trees, st.sampled_from([1, 1000, 10**6, 2**29]))
+def test_32_bits_are_enough_where_64_are_not_asked_for(tree, scale):
+    bounded = {name: POINTS[name] for name in names_in(tree)}
+    ranges = {name: (min(points), max(points)) for name, points in bounded.items()}
+    x = build(("scale", scale, tree), ranges)
+    given_that(not needs_64(x))
+    for env, value in meanings(tree):
+        assert run_c(to_c(x), env, bits=32) == scale * value
+
+
+@quickly
+@given(quotient_trees, divisors)
+def test_a_quotient_and_its_remainder_make_the_index_again(tree, d):
+    x = build(tree)
+    assert (x // d) * d + x % d == x
+    assert x % d + d * (x // d) == x
+
+
+@quickly
+@given(affine_trees, divisors, divisors)
+def test_nested_quotients_are_one(tree, a, b):
+    x = build(tree, dict.fromkeys(RANGES, (None, None)))
+    assert x // a // b == x // (a * b)
+    assert x % (a * b) % b == x % b
+
+
+@quickly
+@given(trees)
+def test_equal_indices_hash_and_print_alike(tree):
+    x, y = build(tree), build(tree)
+    assert x == y
+    assert hash(x) == hash(y)
+    assert x + var("z", 0, 1) - var("z", 0, 1) == x
+    assert (repr(x), to_c(x)) == (repr(y), to_c(y))
+
+
+# Every small sum of the shape of a law, whether or not its side condition holds.
+
+X_RANGE, Y_RANGE = (-5, 13), (4, 5)
+
+
+def divided(x, operation, d):
+    return x // d if operation == "//" else x % d
+
+
+def agrees(expression, x_range=X_RANGE, y_range=Y_RANGE):
+    """The expression of x and y as an index, and in Python's integers, at every x and y."""
+    x, y = var("x", *x_range), var("y", *y_range)
+    made = expression(x, y)
+    for a in range(X_RANGE[0], X_RANGE[1] + 1):
+        for b in range(Y_RANGE[0], Y_RANGE[1] + 1):
+            value = evaluate(made, {"x": a, "y": b})
+            inside = (made.lo is None or made.lo <= value) and (made.hi is None or value <= made.hi)
+            if value != expression(a, b) or not inside:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("inner", ["//", "%"])
+@pytest.mark.parametrize("outer", ["//", "%"])
+def test_every_quotient_of_a_sum_with_a_quotient(inner, outer):
+    for d1, d2, k, c in itertools.product([2, 3, 4, 8], [2, 3, 4, 8], [1, -1, 2, 4], [0, 1]):
+        for l in (0, 1, 3):
+            assert agrees(
+                lambda x, y: divided(k * divided(x, inner, d1) + l * y + c, outer, d2)  # noqa: B023
+            ), (d1, d2, k, l, c)
+
+
+@pytest.mark.parametrize("first", ["//", "%"])
+@pytest.mark.parametrize("second", ["//", "%"])
+def test_every_sum_of_two_quotients_of_one_index(first, second):
+    unbounded = (None, None)
+    for d1, d2, d3, l in itertools.product([1, 2, 3, 4, 6], [2, 3, 4], [2, 3, 4], [1, -2]):
+        for k in (l, l * d1, l * d2, l * d3, l * d3 + l, l - l * d3):
+            assert agrees(
+                lambda x, y: k * divided(divided(x + 1, first, d1), second, d2) + l * (x % d3),  # noqa: B023
+                unbounded,
+            ), (d1, d2, d3, k, l)
+            assert agrees(
+                lambda x, y: k * divided(divided(x, first, d1), second, d2) + l * (x % d3),  # noqa: B023
+                unbounded,
+            ), (d1, d2, d3, k, l)
+
+
+# C: what the compiler of the kernel will make of the text.
+
+TOKEN = re.compile(r"\s*(\d+L?|\w+|<=|>=|&&|[-+*/%()<?:,])")
+
+
+def run_c(text, env, bits=None):
+    """The value of a C expression; with `bits`, an error if a value on the way has more."""
+    reader = Reader(TOKEN.findall(text), env, bits)
+    value = reader.conditional()
+    assert not reader.tokens, f"{text}: left over {reader.tokens}"
+    return value()
+
+
+class Reader:
+    """A recursive descent: each method reads one level of C's grammar and gives a thunk."""
+
+    def __init__(self, tokens, env, bits):
+        self.tokens, self.env, self.bits = tokens, env, bits
+
+    def next_is(self, *texts):
+        return self.tokens and self.tokens[0] in texts and self.tokens.pop(0)
+
+    def checked(self, value):
+        assert self.bits is None or -(2 ** (self.bits - 1)) <= value < 2 ** (self.bits - 1)
+        return value
+
+    def conditional(self):
+        test = self.binary(0)
+        if not self.next_is("?"):
+            return test
+        yes = self.conditional()
+        assert self.next_is(":")
+        no = self.conditional()
+        return lambda: yes() if test() else no()
+
+    LEVELS = (("&&",), ("<", "<=", ">="), ("+", "-"), ("*", "/", "%"))
+
+    def binary(self, level):
+        if level == len(self.LEVELS):
+            return self.unary()
+        left = self.binary(level + 1)
+        while sign := self.next_is(*self.LEVELS[level]):
+            right = self.binary(level + 1)
+            left = self.applied(OPERATORS[sign], left, right)
+        return left
+
+    def applied(self, operator, left, right):
+        return lambda: self.checked(operator(left(), right()))
+
+    def unary(self):
+        if self.next_is("-"):
+            operand = self.unary()
+            return lambda: self.checked(-operand())
+        if self.tokens[:3] == ["(", "long", ")"]:
+            del self.tokens[:3]
+            return self.unary()
+        return self.primary()
+
+    def primary(self):
+        token = self.tokens.pop(0)
+        if token == "(":
+            inner = self.conditional()
+            assert self.next_is(")")
+            return inner
+        if token in ("min", "max"):
+            assert self.next_is("(")
+            left = self.conditional()
+            assert self.next_is(",")
+            right = self.conditional()
+            assert self.next_is(")")
+            return lambda: {"min": min, "max": max}[token](left(), right())
+        value = int(token.rstrip("L")) if token[0].isdigit() else self.env[token]
+        return lambda: self.checked(value)
+
+
+def truncated(x, d):
+    return abs(x) // abs(d) * (1 if (x < 0) == (d < 0) else -1)
+
+
+OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": lambda x, y: x * y,
+    "/": truncated,
+    "%": lambda x, y: x - y * truncated(x, y),
+    "<": lambda x, y: x < y,
+    "<=": lambda x, y: x <= y,
+    ">=": lambda x, y: x >= y,
+    "&&": lambda x, y: bool(x and y),
+}
+
+
+# Laws: true for all integers under their guard, and for some integers false without it.
+
+X, Y, Q = z3.Ints("x y q")
+LO, HI, LO2, HI2 = z3.Reals("lo hi lo2 hi2")
+
+
+def cut(x, d):
+    """C's x / d for d > 0."""
+    return z3.If(x >= 0, x / d, -((-x) / d))
+
+
+def cut_rem(x, d):
+    return x - d * cut(x, d)
+
+
+@dataclass(frozen=True)
+class Law:
+    text: str  # as the doc strings state it
+    guard: object  # None: it holds always
+    equation: object
+
+
+def laws(a, b, d, g, k, s):
+    """The laws for some divisors and coefficients; in the compiler these are numbers too."""
+    m, ab, gd = 6, a * b, g * d
+    in_block = z3.And(d * Q <= X, d * Q + d > X)
+    in_grain = z3.And(Y >= 0, g > Y)
+    return [
+        Law("x // d = q", in_block, X / d == Q),
+        Law("(d·x + y) // d = x + y // d", None, (d * X + Y) / d == X + Y / d),
+        Law("(g·x + y) // (g·d) = x // d", in_grain, (g * X + Y) / gd == X / d),
+        Law(
+            "(x // a + y) // d = (x + a·y) // (a·d)", None, (X / a + Y) / d == (X + a * Y) / (a * d)
+        ),
+        Law("(x % (a·d)) // d = (x // d) % a", None, (X % (a * d)) / d == (X / d) % a),
+        Law("x % d = x − q·d", in_block, X % d == X - d * Q),
+        Law("(d·x + y) % d = y % d", None, (d * X + Y) % d == Y % d),
+        Law("(g·x + y) % (g·d) = g·(x % d) + y", in_grain, (g * X + Y) % gd == g * (X % d) + Y),
+        Law(
+            "(k·(x % m) + y) % d = (k·x + y) % d",
+            z3.BoolVal(k * m % d == 0),
+            (k * (X % m) + Y) % d == (k * X + Y) % d,
+        ),
+        Law("d·(x // d) + x % d = x", None, d * (X / d) + X % d == X),
+        Law("b·((x // b) % a) + x % b = x % (a·b)", None, b * ((X / b) % a) + X % b == X % ab),
+        Law("min(x, y) = x", X <= Y, z3.If(X < Y, X, Y) == X),
+        Law("max(x, y) = y", X <= Y, z3.If(X > Y, X, Y) == Y),
+        Law(
+            "⌊lo/d⌋ ≤ ⌊x/d⌋ ≤ ⌊hi/d⌋",
+            z3.And(Q <= X, X <= Y),
+            z3.And(Q / d <= X / d, X / d <= Y / d),
+        ),
+        Law("0 ≤ x % d ≤ d − 1", None, z3.And(X % d >= 0, X % d <= d - 1)),
+        Law("x % d ≤ hi", z3.And(X >= 0, X <= Q), X % d <= Q),
+        Law("g·x + c ≥ 0  ⇔  x + c // g ≥ 0", None, (g * X + s >= 0) == (X + s // g >= 0)),
+        Law("(x + s·d) // d = x // d + s", X + s * d >= 0, cut(X + s * d, d) == X / d + s),
+        Law("(x + s·d) % d = x % d", X + s * d >= 0, cut_rem(X + s * d, d) == X % d),
+        Law(
+            "x // d = x < 0 ? (x + 1) / d - 1 : x / d",
+            None,
+            X / d == z3.If(X < 0, cut(X + 1, d) - 1, cut(X, d)),
+        ),
+        Law("x % d = (x % d + d) % d", None, X % d == cut_rem(cut_rem(X, d) + d, d)),
+    ]
+
+
+NUMBERS = [(2, 3, 4, 2, 2, 1), (3, 4, 5, 6, 5, -7), (5, 2, 12, 3, 5, 2), (7, 8, 3, 4, 4, 9)]
+LAWS = [law for numbers in NUMBERS for law in laws(*numbers)]
+
+
+def always(statement):
+    solver = z3.Solver()
+    solver.set("timeout", 5000)
+    solver.add(z3.Not(statement))
+    answer = solver.check()
+    assert answer != z3.unknown, statement
+    return answer == z3.unsat
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.text)
+def test_a_law_holds_for_all_integers_under_its_guard(law):
+    assert always(law.equation if law.guard is None else z3.Implies(law.guard, law.equation))
+
+
+def test_every_guard_is_needed():
+    for text in {law.text for law in LAWS if law.guard is not None}:
+        assert not all(always(law.equation) for law in LAWS if law.text == text), text
+
+
+def test_a_product_lies_between_the_products_of_the_bounds():
+    x, y = z3.Reals("x y")
+    ends = (LO * LO2, LO * HI2, HI * LO2, HI * HI2)
+    guard = z3.And(x >= LO, x <= HI, y >= LO2, y <= HI2)
+    assert always(z3.Implies(guard, z3.Or(*(x * y <= end for end in ends))))
+    assert always(z3.Implies(guard, z3.Or(*(x * y >= end for end in ends))))
+
+
+def test_every_law_of_the_doc_strings_is_among_the_proved():
+    proved = {law.text for law in LAWS}
+    stated = [
+        re.split(r"\s{2,}", line.strip())[0]
+        for module in (divide.quotient, divide.remainder, divide.recombined)
+        for line in module.__doc__.splitlines()[1:]
+        if " = " in line
+    ]
+    assert len(stated) == 11
+    assert set(stated) <= proved
+    for function, text in [
+        (minimum, "min(x, y) = x"),
+        (maximum, "max(x, y) = y"),
+        (index_text._shift, "(x + s·d) // d = x // d + s"),
+        (index_text._dividend, "(x + s·d) % d = x % d"),
+    ]:
+        assert text in function.__doc__
+        assert text in proved
+
+
+# Sums that resemble a law and are not one.
+
+m, n, i, j, k = (var(name, None, None) for name in "mnijk")
+
+
+@pytest.mark.parametrize("d", [2, 3, 64])
+def test_1_modulo_d_is_1_only_where_d_is_more_than_1(d):
+    assert constant(1) % d == constant(1)
+    assert constant(1) % 1 == constant(0)
+    with pytest.raises(ValueError, match="positive constant"):
+        constant(1) % var("d", 1, 9)
+
+
+def test_a_remainder_stays_where_nothing_bounds_the_summand():
+    for c, K, M in itertools.product(range(3), range(1, 4), range(1, 4)):
+        x = (c + i + K * M + K * j + M * j) % (K + M)
+        assert x == (c + i + K * M) % (K + M)
+        assert variables(x) == {"i"}
+        assert {evaluate(x, {"i": v}) for v in range(12)} == set(range(K + M))
+
+
+def test_a_quotient_stays_where_truncation_would_change_it():
+    """(k + j + c·n) / (c + n) is not c: truncating, or with k + j < c², it is less."""
+    for c, N in itertools.product(range(1, 4), range(1, 4)):
+        x = (k + j + c * N) // (c + N)
+        assert variables(x) == {"j", "k"}
+        for values in itertools.product(range(-3, 4), range(-3, 4)):
+            env = dict(zip("jk", values, strict=True))
+            expected = (sum(values) + c * N) // (c + N)
+            assert evaluate(x, env) == expected == run_c(to_c(x), env)
+
+
+@pytest.mark.parametrize("divisor", [0, -3, var("d", 1, 2), constant(0)])
+def test_a_divisor_is_a_positive_number(divisor):
+    for divided in (Index.__floordiv__, Index.__mod__):
+        with pytest.raises(ValueError, match="expected a positive constant as divisor"):
+            divided(i, divisor)
+
+
+# What the views of a kernel need.
+
+h, w, c = var("h", 0, 13), var("w", 0, 9), var("c", 0, 15)
+
+
+def test_joining_and_splitting_again_leaves_the_indices():
+    flat = (h * 10 + w) * 16 + c
+    assert (flat // 160, flat // 16 % 10, flat % 16) == (h, w, c)
+
+
+def test_splitting_and_joining_again_leaves_the_index():
+    x = var("x", 0, 2239)
+    assert x // 160 * 160 + x // 16 % 10 * 16 + x % 16 == x
+    assert x // 16 % 10 * 16 + x % 16 == x % 160
+    assert 7 * (x // 160 * 160 + x // 16 % 10 * 16 + x % 16) + h == 7 * x + h
+
+
+def test_an_assumption_holds_under_its_guard_and_is_spelled_as_what_it_is():
+    padded = h - 1
+    inside = assume(padded, 0, 11)
+    assert (inside.lo, inside.hi) == (0, 11)
+    assert to_c(inside * 12) == "h * 12 - 12"
+    assert coefficient(inside, "h") == 1
+    assert to_c(padded // 4) == "(h + 3) / 4 - 1"
+    assert to_c(inside // 4) == "(h + 3) / 4 - 1"
+    assert assume(h, 0, 20) is h
+    assert assume(h, 5, 5) == constant(5)
+
+
+def test_texts():
+    u = var("u", None, None)
+    assert to_c(h * 160 + w * 16 + c - 3) == "h * 160 + w * 16 + c - 3"
+    assert to_c(7 - h) == "7 - h"
+    assert to_c(-h) == "-h"
+    assert to_c((h - 1) // 4 * 3) == "(h + 3) / 4 * 3 - 3"
+    assert to_c((h - 1) % 4) == "(h + 3) % 4"
+    assert to_c(u // 4) == "(u < 0 ? (u + 1) / 4 - 1 : u / 4)"
+    assert to_c(u % 4) == "(u % 4 + 4) % 4"
+    assert to_c(maximum(0, minimum(h - 1, 11))) == "max(0, min(11, h - 1))"
+    assert to_c(h * w) == "h * w"
+    assert to_c(h, {"h": "(int)get_global_id(0)"}) == "(int)get_global_id(0)"
+    assert to_c(h * 4 + 1, wide=True) == "(long)h * 4L + 1L"
+    assert condition_to_c(within(h + w - 1, 0, 12)) == "h + w >= 1 && h + w < 13"
+    assert condition_to_c(less(h, w)) == "h < w"
+    assert condition_to_c(at_least(h, w)) == "h >= w"
+    assert (condition_to_c(ALWAYS), condition_to_c(NEVER)) == ("1", "0")
+
+
+def test_a_part_that_has_a_name_is_spelled_by_it():
+    x = (h - c) // 5 * 8 + (h - c) % 7 * 100 + ((h - c) // 5 * w + h) % 7
+    named = {part.key: f"t{n}" for n, part in enumerate(parts(x))}
+    env = {"c": 3, "w": 5, "h": 2}
+    for part in parts(x):
+        without = {key: name for key, name in named.items() if key != part.key}
+        env[named[part.key]] = run_c(to_c(from_atom(part), without), env)
+    assert run_c(to_c(x, named), env) == evaluate(x, env)
+    assert "/" not in to_c(x, named)
+
+
+def test_64_bits_are_asked_for_where_a_step_leaves_32():
+    big = var("i", 0, 2**20)
+    assert not needs_64(big * 2047)
+    assert needs_64(big * 2048)
+    assert needs_64(big * 4096 % (2**31 - 1))
+    assert needs_64(var("u", None, None) + 1)
+    assert needs_64(less(big * 4000, w))
+    assert not needs_64(less(big, w))
+
+
+def test_conditions_are_decided_by_ranges():
+    assert decide(within(h, 0, 14)) is True
+    assert decide(less(h, 0)) is False
+    assert decide(within(h - 1, 0, 14)) is None
+    assert decide(less(h, h + 1)) is True
+    assert both(less(h, 5), less(h, 3)) == less(h, 3)
+    assert less(4 * h, 6) == less(h, 2)
+    assert both(less(h, 5), less(w, -1)) == NEVER
+    assert bounds(within(h - 1, 0, 12), h - 1) == (0, 11)
+
+
+def test_an_index_is_linear_only_where_its_variable_stands_nowhere_else():
+    assert coefficient(h * 160 + w, "h") == 160
+    assert coefficient(h * 160 + w, "c") == 0
+    assert coefficient(h + h // 2, "h") is None
+    assert not linear_in(h * w, "h")
+
+
+def test_a_variable_of_one_value_is_that_value():
+    assert var("i", 3, 3) == as_index(3)
+    with pytest.raises(ValueError, match="a range with a value"):
+        var("i", 1, 0)
+    with pytest.raises(ValueError, match="identifier"):
+        var("i + 1", 0, 3)
+
+
+def test_nothing_here_keeps_state():
+    assert not [
+        name
+        for module in (divide, index_module, index_text)
+        for name, value in vars(module).items()
+        if isinstance(value, dict | list | set) and not name.startswith("__")
+    ]
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from([1, 3, 24]),
+    st.sampled_from([-60, 0, 7, 64]),
+    st.sampled_from([2, 3, 8]),
+    st.sampled_from([2, 5]),
+)
+def test_digits_are_what_they_were_taken_from(l, k, d, a):
+    """l·x + k·(x // d) + (x // (d·a)), with x a sum of ids that is known to stay below 20"""
+    x = assume(var("i", 0, 4) * 7 + var("j", 0, 6), hi=20)
+    whole = from_atom(quot(x, d)) * k + from_atom(quot(x, d * a))
+    apart = digits(plus(whole, x, l))
+    assert plus(whole, x, l).key != apart.key
+    for i, j in itertools.product(range(5), range(7)):
+        if 7 * i + j <= 20:
+            n = 7 * i + j
+            assert evaluate(apart, {"i": i, "j": j}) == l * n + k * (n // d) + n // (d * a)
+
+
+def test_digits_leave_nothing_beside_its_own_quotient():
+    x = var("i", 0, 99)
+    assert digits(plus(from_atom(quot(x, 8)) * 16, x, 2)).key == "2*(i%8)+32*(i/8)"

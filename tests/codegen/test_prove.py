@@ -1,0 +1,654 @@
+"""Does `prove` accept kernels that are right, and never one that is wrong?"""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from statistics import median
+from time import perf_counter, process_time
+
+import pytest
+
+from codegen.index.condition import ALWAYS, at_least, both, less, within
+from codegen.index.index import assume, constant, maximum, minimum, var
+from codegen.proof.prove import prove
+from codegen.proof.verdicts import Kind as About
+from codegen.proof.verdicts import Proof, Proved, Refuted, Unproved
+from codegen.tree.statements import (
+    Apply,
+    Barrier,
+    Block,
+    Broadcast,
+    Declare,
+    For,
+    Id,
+    If,
+    Kernel,
+    Kind,
+    Load,
+    Memory,
+    Number,
+    Select,
+    Space,
+    Store,
+    block,
+)
+from tests.support.kernel_simulator import faults
+
+ZERO = Number(0.0, "float")
+MEET = Barrier(frozenset([Space.LOCAL]))
+EVERYWHERE = Barrier(frozenset([Space.LOCAL, Space.GLOBAL]))
+
+
+def a_global(name, elements):
+    return Memory(name, Space.GLOBAL, "float", elements)
+
+
+def a_local(name, elements, halves=1):
+    return Memory(name, Space.LOCAL, "float", elements, halves)
+
+
+def a_private(name, elements):
+    return Memory(name, Space.PRIVATE, "float", elements)
+
+
+def kernel(*statements, groups=(1, 1, 1), local=(1, 1, 1), whole=False):
+    """A kernel with an id for each dimension of more than one."""
+    names = []
+    for d, (g, n) in enumerate(zip(groups, local, strict=True)):
+        if whole:
+            names += [Id(f"gid{d}", "global", d, g * n)]
+        else:
+            names += [Id(f"grp{d}", "group", d, g), Id(f"lid{d}", "local", d, n)]
+    ids = tuple(i for i in names if i.extent > 1)
+    return Kernel("k", (), (), ids, local, groups, block(list(statements)))
+
+
+def loop(name, count, body):
+    return For(name, count, block(body(var(name, 0, count - 1))))
+
+
+def when(condition, *body):
+    return Block(tuple(body)) if condition == ALWAYS else If(condition, Block(tuple(body)))
+
+
+def about(proof: Proof, kind: About):
+    return [v for v in proof.obligations if v.obligation.kind is kind]
+
+
+def failed_kinds(proof: Proof):
+    return {v.obligation.kind for v in proof.failures}
+
+
+def assert_proved(tree: Kernel) -> Proof:
+    proof = prove(tree)
+    assert proof.ok, proof.summary()
+    return proof
+
+
+def assert_refuted(tree: Kernel, kind: About) -> Proof:
+    proof = prove(tree)
+    assert kind in {v.obligation.kind for v in proof.refuted}, proof.summary()
+    return proof
+
+
+# ---- the tiled matrix product
+
+
+def matmul(m=256, n=256, k=256, tile=(128, 64), chunk=16, block_of=(8, 4), double=False, spoil=""):
+    """One work-item makes block_of cells; `spoil` names what is left out or wrong."""
+    (bm, bn), (tm, tn) = tile, block_of
+    gx, gy = bn // tn, bm // tm
+    a, b, c = a_global("a", m * k), a_global("b", k * n), a_global("c", m * n)
+    tile_a = a_local("tile_a", bm * chunk, 2 if double else 1)
+    tile_b = a_local("tile_b", chunk * bn, 2 if double else 1)
+    acc = a_private("acc", tm * tn)
+    x, y = var("lid0", 0, gx - 1), var("lid1", 0, gy - 1)
+    wx, wy = var("grp0", 0, n // bn - 1), var("grp1", 0, m // bm - 1)
+    item = y * gx + x
+    vector = Kind("float", 4)
+
+    def copied(name, to, half, source, columns):
+        size = to.elements
+
+        def turn(r):
+            i = (item + r * (gx * gy)) * 4
+            guard = ALWAYS if spoil == "guard" else less(i, size)
+            place = 0 if spoil == "write" else i
+            return when(
+                guard, Store(to, constant(0) + place, source(i // columns, i % columns), half)
+            )
+
+        turns = -(-size // (4 * gx * gy))
+        return turn(constant(0)) if turns == 1 else loop(name, turns, lambda r: [turn(r)])
+
+    def copies(name, s, half):
+        slip = 1 if spoil == "slide" else 0
+        return [
+            copied(
+                "ra" + name,
+                tile_a,
+                half,
+                lambda row, col: Load(a, (wy * bm + row) * k + s * chunk + col + slip, 4),
+                chunk,
+            ),
+            copied(
+                "rb" + name,
+                tile_b,
+                half,
+                lambda row, col: Load(b, (s * chunk + row) * n + wx * bn + col, 4),
+                bn,
+            ),
+        ]
+
+    def multiply(half):
+        def one(q, i):
+            left = Broadcast(Load(tile_a, (y * tm + i) * chunk + q, 1, half), vector)
+            right = Load(tile_b, q * bn + x * tn, 4, half)
+            return Store(acc, i * tn, Apply("fma", (left, right, Load(acc, i * tn, 4)), vector))
+
+        return loop("q", chunk, lambda q: [loop("i", tm, lambda i: [one(q, i)])])
+
+    def unless(name):
+        return [] if spoil == name else [MEET]
+
+    def single(s):
+        return [*copies("", s, None), *unless("after copy"), multiply(None), *unless("loop")]
+
+    def ahead(s):
+        half = s % 2 if spoil == "half" else (s + 1) % 2
+        return [
+            when(less(s + 1, k // chunk), *copies("", s + 1, half)),
+            multiply(s % 2),
+            *unless("loop"),
+        ]
+
+    def result(i):
+        return Store(c, (wy * bm + y * tm + i) * n + wx * bn + x * tn, Load(acc, i * tn, 4))
+
+    first = [*copies("0", constant(0), constant(0)), *unless("after copy")] if double else []
+    return kernel(
+        Declare(tile_a),
+        Declare(tile_b),
+        Declare(acc),
+        loop("z", tm * tn, lambda i: [Store(acc, i, ZERO)]),
+        *first,
+        loop("s", k // chunk, ahead if double else single),
+        loop("w", tm, lambda i: [result(i)]),
+        groups=(n // bn, m // bm, 1),
+        local=(gx, gy, 1),
+    )
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_tiled_matrix_product_is_proved_without_the_solver(double):
+    assert {v.by for v in assert_proved(matmul(double=double)).obligations} <= {"ranges", "guards"}
+
+
+def test_chunk_that_does_not_divide_is_proved():
+    assert_proved(matmul(chunk=12, k=252))
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("spoil", ["after copy", "loop"])
+def test_dropped_barrier_is_a_race(spoil, double):
+    assert_refuted(matmul(double=double, spoil=spoil), About.RACE)
+
+
+def test_wrong_half_of_a_double_buffer_is_a_race():
+    assert_refuted(matmul(double=True, spoil="half"), About.RACE)
+
+
+def test_write_that_is_not_injective_is_a_race():
+    assert_refuted(matmul(spoil="write"), About.RACE)
+
+
+def test_missing_guard_on_a_trip_count_that_does_not_divide_is_out_of_bounds():
+    assert_refuted(matmul(chunk=12, k=252, spoil="guard"), About.BOUNDS)
+
+
+def test_copy_that_starts_one_too_far_is_out_of_bounds():
+    assert_refuted(matmul(spoil="slide"), About.BOUNDS)
+
+
+def test_proof_of_the_register_blocked_product_takes_a_few_milliseconds():
+    tree, times = matmul(double=True), []
+    for _ in range(9):
+        start = perf_counter()
+        prove(tree)
+        times.append(perf_counter() - start)
+    assert median(times) < 0.1
+
+
+# ---- bounds
+
+
+def stencil(n, extent, slip=0):
+    """out[i] = in[i] + in[i + 1] + in[i + 2] over windows of a slide"""
+    xs, out = a_global("xs", n), a_global("out", extent)
+    i = var("gid0", 0, extent - 1)
+    taps = tuple(Load(xs, i + k + slip) for k in range(3))
+    total = Apply("+", (Apply("+", taps[:2], Kind("float")), taps[2]), Kind("float"))
+    return kernel(Store(out, i, total), groups=(extent, 1, 1), whole=True)
+
+
+def test_slide_is_in_bounds():
+    assert_proved(stencil(66, 64))
+
+
+@pytest.mark.parametrize("tree", [stencil(66, 65), stencil(66, 64, slip=1), stencil(66, 64, -1)])
+def test_slide_off_by_one_is_out_of_bounds(tree):
+    proof = assert_refuted(tree, About.BOUNDS)
+    assert "gid0 = " in proof.refuted[0].counterexample
+
+
+def padded(height, width, channels, condition_of):
+    xs = a_global("xs", height * width * channels)
+    out = a_global("out", (height + 2) * (width + 2) * channels)
+    i = var("gid0", 0, channels - 1)
+    x, y = var("gid1", 0, width + 1), var("gid2", 0, height + 1)
+    at = ((y - 1) * width + x - 1) * channels + i
+    e = Select(condition_of(x, y), Load(xs, at), ZERO)
+    to = (y * (width + 2) + x) * channels + i
+    return kernel(Store(out, to, e), groups=(channels, width + 2, height + 2), whole=True)
+
+
+def test_select_guards_its_load():
+    def inside(x, y):
+        return both(within(y - 1, 0, 9), within(x - 1, 0, 12))
+
+    assert_proved(padded(9, 12, 5, inside))
+
+
+def test_select_that_guards_one_side_only_is_refuted():
+    assert_refuted(padded(9, 12, 5, lambda x, y: within(y - 1, 0, 9)), About.BOUNDS)
+
+
+def test_other_branch_of_a_select_has_the_negation():
+    i = var("gid0", 0, 9)
+    a, b, out = a_global("a", 4), a_global("b", 6), a_global("out", 10)
+    e = Select(less(i, 4), Load(a, i), Load(b, i - 4))
+    assert_proved(kernel(Store(out, i, e), groups=(10, 1, 1), whole=True))
+
+
+@pytest.mark.parametrize(("limit", "holds"), [(17, True), (18, False)])
+def test_guard_on_a_sum_bounds_the_index(limit, holds):
+    r, i = var("r", 0, 2), var("gid0", 0, 7)
+    out = a_global("out", 17)
+    guarded = If(less(i + r * 8, limit), Block((Store(out, i + r * 8, ZERO),)))
+    assert prove(kernel(For("r", 3, Block((guarded,))), groups=(8, 1, 1), whole=True)).ok == holds
+
+
+def test_assumed_range_is_proved_where_it_is_used():
+    i, out = var("gid0", 0, 9), a_global("out", 8)
+    store = Store(out, assume(i, 0, 7), ZERO)
+    assert_proved(kernel(when(less(i, 8), store), groups=(10, 1, 1), whole=True))
+    assert_refuted(kernel(store, groups=(10, 1, 1), whole=True), About.CLAIM)
+
+
+def test_vector_reaches_as_far_as_it_is_wide():
+    i, out = var("gid0", 0, 3), a_global("out", 16)
+    four = Broadcast(ZERO, Kind("float", 4))
+    assert_proved(kernel(Store(out, i * 4, four), groups=(4, 1, 1), whole=True))
+    assert_refuted(kernel(Store(out, i * 4 + 1, four), groups=(4, 1, 1), whole=True), About.BOUNDS)
+    assert_refuted(kernel(Store(out, i * 3, four), groups=(4, 1, 1), whole=True), About.RACE)
+
+
+def test_private_memory_is_checked_for_bounds_only():
+    acc = a_private("acc", 4)
+    tree = [Declare(acc), loop("r", 4, lambda r: [Store(acc, r, ZERO)])]
+    assert_proved(kernel(*tree, local=(8, 1, 1)))
+    tree = [Declare(acc), loop("r", 5, lambda r: [Store(acc, r, ZERO)])]
+    assert_refuted(kernel(*tree, local=(8, 1, 1)), About.BOUNDS)
+
+
+# ---- barriers
+
+
+def in_branch(condition, **shape):
+    return kernel(loop("t", 4, lambda t: [If(condition(t), Block((MEET,)))]), **shape)
+
+
+def test_barrier_in_a_branch_on_loop_variable_or_group_is_met_by_all():
+    assert_proved(in_branch(lambda t: less(t, 2), local=(8, 1, 1)))
+    group = var("grp0", 0, 3)
+    assert_proved(in_branch(lambda t: less(t + group, 2), local=(8, 1, 1), groups=(4, 1, 1)))
+
+
+def test_barrier_in_a_branch_on_a_local_id_is_refuted():
+    item = var("lid0", 0, 7)
+    proof = assert_refuted(in_branch(lambda t: less(item + t, 9), local=(8, 1, 1)), About.BARRIER)
+    assert "but not at" in proof.refuted[0].counterexample
+
+
+def test_barrier_in_a_branch_that_divides_groups_only_is_proved():
+    whole = var("gid0", 0, 31)
+    shape = {"local": (8, 1, 1), "groups": (4, 1, 1), "whole": True}
+    assert_proved(in_branch(lambda t: less(whole // 8, 2), **shape))
+    assert_proved(in_branch(lambda t: less(whole, 16), **shape))
+    assert_refuted(in_branch(lambda t: less(whole, 17), **shape), About.BARRIER)
+
+
+def exchange(barrier, space):
+    """Every work-item writes a cell and reads its neighbour's."""
+    n = 8
+    cell = Memory("cell", space, "float", n)
+    out, item = a_global("out", n), var("lid0", 0, n - 1)
+    read = Store(out, item, Load(cell, (item + 1) % n))
+    return kernel(Store(cell, item, ZERO), barrier, read, local=(n, 1, 1))
+
+
+def test_barrier_orders_the_memory_of_its_fence_only():
+    assert_proved(exchange(MEET, Space.LOCAL))
+    assert_proved(exchange(EVERYWHERE, Space.GLOBAL))
+    assert_refuted(exchange(MEET, Space.GLOBAL), About.RACE)
+
+
+def test_barrier_does_not_order_groups():
+    n = 8
+    cell, out = a_global("cell", 2 * n), a_global("out", 2 * n)
+    i = var("grp0", 0, 1) * n + var("lid0", 0, n - 1)
+    read = Store(out, i, Load(cell, (i + 1) % (2 * n)))
+    tree = kernel(Store(cell, i, ZERO), EVERYWHERE, read, local=(n, 1, 1), groups=(2, 1, 1))
+    assert_refuted(tree, About.RACE)
+
+
+def test_barrier_that_may_be_skipped_orders_nothing():
+    cell, item = a_local("cell", 8), var("lid0", 0, 7)
+    out = a_global("out", 8)
+    maybe = loop("t", 2, lambda t: [If(less(t, 1), Block((MEET,)))])
+    read = Store(out, item, Load(cell, 7 - item))
+    assert not prove(kernel(Store(cell, item, ZERO), maybe, read, local=(8, 1, 1))).ok
+
+
+# ---- work-items
+
+
+def test_dimension_without_an_id_is_many_work_items():
+    out, i = a_global("out", 8), var("lid0", 0, 7)
+    store = Store(out, i, ZERO)
+    assert_proved(kernel(store, local=(8, 1, 1)))
+    assert_refuted(replace(kernel(store, local=(8, 1, 1)), local_size=(8, 2, 1)), About.RACE)
+
+
+def test_write_by_the_first_work_item_only():
+    out, i, j = a_global("out", 8), var("lid0", 0, 7), var("lid1", 0, 3)
+    assert_proved(kernel(when(less(j, 1), Store(out, i, ZERO)), local=(8, 4, 1)))
+    assert_refuted(kernel(when(less(j, 2), Store(out, i, ZERO)), local=(8, 4, 1)), About.RACE)
+
+
+def test_id_that_the_launch_does_not_bear_out_is_refuted():
+    tree = kernel(Store(a_global("out", 8), var("lid0", 0, 7), ZERO), local=(8, 1, 1))
+    assert_refuted(replace(tree, local_size=(16, 1, 1)), About.LAUNCH)
+
+
+def test_variable_that_is_not_what_its_loop_says_is_not_proved():
+    out = a_private("out", 4)
+    tree = For("r", 8, Block((Store(out, var("r", 0, 3), ZERO),)))
+    assert failed_kinds(prove(kernel(tree))) >= {About.LAUNCH}
+    assert failed_kinds(prove(kernel(Store(out, var("r", 0, 3), ZERO)))) == {About.LAUNCH}
+
+
+def test_skewed_local_rows_are_told_apart():
+    """A tile with rows of 16 kept 17 apart, copied by 64 work-items in four turns."""
+    tile, item = a_local("tile", 17 * 16), var("lid0", 0, 63)
+
+    def turn(r):
+        i = item + r * 64
+        return [Store(tile, (i // 16) * 17 + i % 16, ZERO)]
+
+    proof = assert_proved(kernel(loop("r", 4, turn), local=(64, 1, 1)))
+    assert {v.by for v in about(proof, About.RACE)} == {"ranges"}
+
+
+def test_rows_that_overlap_are_a_race():
+    tile, item = a_local("tile", 17 * 16), var("lid0", 0, 63)
+    store = Store(tile, (item // 16) * 15 + item % 16, ZERO)
+    assert_refuted(kernel(store, local=(64, 1, 1)), About.RACE)
+
+
+def panels(stride):
+    """Vectors of 8 scattered into a tile of 7 rows: element 8 e + lane in row (8 e + lane) % 7."""
+    tile, item = a_local("tile", 7 * 8 * 64), var("lid0", 0, 31)
+
+    def turn(r):
+        e = item + r * 32
+        whole = [e * 8 + lane for lane in range(8)]
+        return [Store(tile, (x % 7) * stride + x // 7, ZERO) for x in whole]
+
+    return kernel(loop("r", 14, turn), local=(32, 1, 1))
+
+
+def test_what_has_no_digits_is_tried():
+    proof = assert_proved(panels(512))
+    assert "trial" in {v.by for v in about(proof, About.RACE)}
+    assert_refuted(panels(500), About.RACE)
+
+
+def panels_filled(first):
+    """128 columns in panels of 48, 6 planes of 128 rows; the 16 that are missing from `first`."""
+    out = a_global("out", 3 * 36 * 128 * 48)
+    row, column = var("gid0", 0, 127), var("gid1", 0, 127)
+
+    def turn(plane):
+        at = row * 48 + plane * 6144
+        rest = If(less(column, constant(16)), block([Store(out, at + column + first, ZERO)]))
+        return [Store(out, (column // 48) * 221136 + column + at, ZERO), rest]
+
+    return kernel(loop("plane", 6, turn), groups=(128, 128, 1), whole=True)
+
+
+def test_what_fills_up_the_last_panel_is_apart_from_its_columns():
+    proof = assert_proved(panels_filled(442400))
+    assert {v.by for v in about(proof, About.RACE)} == {"ranges"}
+    assert_refuted(panels_filled(442399), About.RACE)
+
+
+def rows_in_threes(most):
+    """Rows three at a time, the last three cut off; row q in place q // 14 of panel q % 14."""
+    out, item = a_global("out", 14 * 1024 + 64), var("gid0", 0, 298)
+
+    def turn(r):
+        q = item * 3 + r
+
+        def lane(x):
+            store = Store(out, (q % 14) * 1024 + x * 64 + q // 14, ZERO)
+            return [If(less(q, constant(most)), block([store]))]
+
+        return [loop("x", 16, lane)]
+
+    return kernel(loop("r", 3, turn), groups=(299, 1, 1), whole=True)
+
+
+def test_guard_on_a_dividend_bounds_its_quotient():
+    proof = assert_proved(rows_in_threes(14 * 64))
+    assert {v.by for v in about(proof, About.RACE)} == {"guards"}
+    assert not prove(rows_in_threes(14 * 64 + 1)).ok
+
+
+def test_unlimited_work_is_not_done():
+    """What ranges do not settle stays open without time for the solver."""
+    out, item = a_global("out", 1 << 20), var("gid0", 0, (1 << 20) - 1)
+    tree = kernel(
+        Store(out, item * 5 % (1 << 20), ZERO),
+        groups=(1 << 16, 1, 1),
+        local=(16, 1, 1),
+        whole=True,
+    )
+    proof = prove(tree, limit_ms=0)
+    assert [type(v) for v in proof.failures] == [Unproved]
+    assert "time" in proof.summary()
+
+
+def test_summary_counts_and_names_what_failed():
+    proof = prove(stencil(66, 64))
+    assert proof.summary() == "k: 6 of 6 obligations proved (6 by ranges)"
+    text = prove(stencil(66, 65)).summary()
+    assert "xs[gid0+2] in out[gid0] = …: wrong: of 66, the index is 66 at gid0 = 64" in text
+
+
+# ---- random kernels against the simulator
+
+
+class Maker:
+    """Random small kernels, right more often than chance would have it."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        r = self.random
+        whole = r.random() < 0.3
+        self.local = (r.choice([2, 3, 4]), r.choice([1, 1, 2]), 1)
+        self.groups = (r.choice([1, 2]), 1, 1)
+        self.whole = whole
+        kinds = [("gid", [g * n for g, n in zip(self.groups, self.local, strict=True)])]
+        if not whole:
+            kinds = [("lid", self.local), ("grp", self.groups)]
+        self.ids = [
+            var(f"{kind}{d}", 0, n - 1)
+            for kind, extents in kinds
+            for d, n in enumerate(extents)
+            if n > 1
+        ]
+        self.loops = []
+        self.made = 0
+        spaces = (Space.GLOBAL, Space.LOCAL, Space.PRIVATE)
+        self.memories = [
+            Memory(f"m{k}", space, "float", r.choice([4, 8, 16, 24]), r.choice([1, 1, 2]))
+            for k, space in enumerate((*spaces, Space.LOCAL))
+        ]
+
+    def kernel(self):
+        body = self.body(3)
+        return kernel(*body, groups=self.groups, local=self.local, whole=self.whole)
+
+    def body(self, depth):
+        return [self.statement(depth) for _ in range(self.random.choice([1, 2, 2, 3]))]
+
+    def statement(self, depth):
+        kind = self.random.random()
+        if depth and kind < 0.25:
+            self.made += 1
+            name, count = f"r{self.made}", self.random.choice([2, 3])
+            self.loops.append(var(name, 0, count - 1))
+            inner = self.body(depth - 1)
+            self.loops.pop()
+            return For(name, count, Block(tuple(inner)))
+        if depth and kind < 0.4:
+            return when(self.condition(), *self.body(depth - 1))
+        if kind < 0.6:
+            return self.random.choice([MEET, MEET, EVERYWHERE])
+        memory = self.random.choice(self.memories)
+        width = self.random.choice([1, 1, 1, 2])
+        index, half, value = self.index(memory), self.half(memory), self.value(width)
+        if kind < 0.65:
+            step = self.random.choice([-1, 1, 2, 4])
+            return Block(tuple([Store(memory, index + step * k, value, half) for k in range(3)]))
+        return Store(memory, index, value, half)
+
+    def value(self, width):
+        if self.random.random() < 0.4:
+            return Broadcast(ZERO, Kind("float", width)) if width > 1 else ZERO
+        memory = self.random.choice(self.memories)
+        load = Load(memory, self.index(memory), width, self.half(memory))
+        if self.random.random() < 0.3:
+            other = Broadcast(ZERO, Kind("float", width)) if width > 1 else ZERO
+            both = (load, other) if self.random.random() < 0.5 else (other, load)
+            return Select(self.condition(), *both)
+        return load
+
+    def half(self, memory):
+        if memory.halves == 1:
+            return None
+        some = self.random.choice([*self.loops, constant(0)])
+        return (some + self.random.choice([0, 1])) % 2
+
+    def condition(self):
+        i = self.term()
+        n = self.random.choice([1, 2, 3, 5])
+        rests_on = both(less(i, n), less(assume(i, None, n - 1) + self.term(), n))
+        choices = [less(i, n), at_least(i, n), within(i + self.term(), 1, n + 2), rests_on]
+        return self.random.choice(choices)
+
+    def term(self):
+        return self.random.choice([*self.ids, *self.loops, constant(1)])
+
+    def index(self, memory):
+        """Each variable in a digit of its own, then perhaps made worse."""
+        parts = self.random.sample(self.ids, len(self.ids))
+        parts += [v for v in self.loops if self.random.random() < 0.6]
+        self.random.shuffle(parts)
+        total, unit = constant(0), 1
+        for part in parts:
+            if self.random.random() < 0.9:
+                total += part * unit
+                unit *= (part.hi or 0) + 1
+        spoil = self.random.random()
+        if spoil < 0.1:
+            total += self.random.choice([-1, 1, 2])
+        elif spoil < 0.2:
+            d = self.random.choice([2, 3, 4])
+            total = (total // d) * self.random.choice([d, d + 1]) + total % d
+        elif spoil < 0.3:
+            total = total * self.random.choice([2, 3]) % memory.elements
+        elif spoil < 0.4:
+            total = total + self.term() * self.random.choice([-1, 1, 2])
+        elif spoil < 0.45:
+            total = assume(total, 0, self.random.choice([3, memory.elements - 1]))
+        elif spoil < 0.5:
+            total = minimum(maximum(total - 1, 0), memory.elements - 1)
+        elif spoil < 0.53:
+            total = total * self.term()
+        return total % memory.elements if self.random.random() < 0.2 else total
+
+
+KINDS_OF_FAULT = {
+    "bounds": About.BOUNDS,
+    "race": About.RACE,
+    "barrier": About.BARRIER,
+    "claim": About.CLAIM,
+}
+
+
+def test_random_kernels_are_never_proved_if_the_simulator_finds_fault():
+    count = Counter()
+    for seed in range(600):
+        tree = Maker(seed).kernel()
+        wrong, proof = faults(tree), prove(tree)
+        assert not (wrong and proof.ok), f"seed {seed}: {wrong}"
+        told = {v.obligation.kind for v in proof.refuted}
+        real = {KINDS_OF_FAULT[fault] for fault in wrong}
+        assert told <= real, f"seed {seed}: {wrong}, yet {proof.summary()}"
+        count["wrong" if wrong else "proved" if proof.ok else "open"] += 1
+    assert count["proved"] > 8 * count["open"], count
+    assert min(count["wrong"], count["proved"]) > 120, count
+
+
+def test_every_verdict_says_what_it_is_about():
+    proof = prove(matmul(spoil="loop"))
+    for v in proof.obligations:
+        assert v.obligation.text
+        assert isinstance(v, Proved | Refuted)
+
+
+def scattered(n, lanes, apart):
+    """Every work-item writes lanes that lie `apart`, each by a statement of its own."""
+    out, i = a_global("out", n * lanes), var("gid0", 0, n - 1)
+    base = (i // apart) * (apart * lanes) + i % apart
+    stores = [Store(out, base + apart * l, ZERO) for l in range(lanes)]
+    return kernel(*stores, groups=(n, 1, 1), whole=True)
+
+
+def test_many_writes_that_differ_by_a_constant_are_one_series():
+    tree = scattered(64, 256, 16)
+    start = process_time()
+    proof = assert_proved(tree)
+    assert process_time() - start < 1
+    assert len(about(proof, About.RACE)) == 1
+    assert not faults(scattered(16, 8, 4))
+    assert_refuted(clashing(), About.RACE)
+
+
+def clashing():
+    """Two series that meet in one cell of two work-items."""
+    out, i = a_global("out", 100), var("gid0", 0, 7)
+    stores = [Store(out, i * 9 + 3 * l, ZERO) for l in range(4)]
+    return kernel(*stores, groups=(8, 1, 1), whole=True)

@@ -1,0 +1,165 @@
+"""Is a copy of a statement spelled as if it were alone? And counted as if each were looked at?"""
+
+import itertools
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from codegen.compile import generate
+from codegen.index.condition import NEVER, less, substitute_in
+from codegen.index.index import Index, var
+from codegen.memory.register_names import register_names
+from codegen.memory.unrolled_registers import layouts, spelled_loops
+from codegen.opencl.constant_folding import Folding, folded
+from codegen.opencl.expression_text import Expressions
+from codegen.opencl.name_addresses import Naming
+from codegen.opencl.text_patterns import Varying
+from codegen.tree.statements import (
+    Apply,
+    Block,
+    Convert,
+    For,
+    If,
+    Kernel,
+    Kind,
+    Load,
+    Memory,
+    Number,
+    Select,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    Value,
+    Whole,
+)
+from explore.building.operations import flops
+from ir.parse import parse
+
+FLOAT = Kind("float")
+I, J, K = (var(name, 0, 2) for name in "ijk")
+G = var("g", 0, 9)
+XS = Memory("xs", Space.GLOBAL, "float", 1000)
+ACC = Memory("acc", Space.PRIVATE, "float", 9, shape=(3, 3))
+TABLE = Memory("t", Space.CONSTANT, "float", 3, values=(0.0, -1.0, 0.5))
+
+
+def multiply_add(a: Value, b: Value, c: Value) -> Value:
+    return Apply("fma", (a, b, c), FLOAT)
+
+
+def times(a: Value, b: Value) -> Value:
+    return Apply("*", (a, b), FLOAT)
+
+
+def chosen(x: Index, n: int, a: Value) -> Value:
+    return Select(less(x, n), a, Number(0.0, "float"))
+
+
+STORES = {
+    "of places": Store(ACC, I * 3 + J, Load(XS, G * 30 + K * 9 + I)),
+    "of entries of a table": Store(
+        ACC, I * 3 + J, multiply_add(Load(TABLE, K), Load(XS, G + J), Load(ACC, I * 3 + J))
+    ),
+    "of numbers": Store(XS, G + K, times(Convert(Whole(I + J - 2), FLOAT), Load(XS, K))),
+    "of counters": Store(XS, G, Convert(Apply("abs", (Whole(G + I * J),), Kind("int")), FLOAT)),
+    "of choices": Store(XS, G * 3 + K, chosen(G * 2 + I + J, 3, Load(XS, G + K))),
+    "of vectors": Store(XS, G * 16 + K * 4, Load(XS, G * 4 + J * 4 + 1, 4)),
+    "of nothing that varies": Store(XS, G, Load(XS, G + 1)),
+}  # fmt: skip
+
+
+def expressions(s: Store) -> Expressions:
+    kernel = around(nest(s))
+    spelled = spelled_loops(kernel)
+    kept = layouts(kernel.body, spelled)
+    return Expressions(
+        kept, {ACC: register_names(ACC, 1, set())}, Naming(set(), spelled=spelled), Folding()
+    )
+
+
+def nest(*inner: Statement) -> Block:
+    """Three loops around statements, spelled out."""
+    body = Block(inner)
+    for name in "kji":
+        body = Block((For(name, 3, body, Unroll.YES),))
+    return body
+
+
+def around(body: Block) -> Kernel:
+    return Kernel("k", (XS,), (XS,), (), (2, 1, 1), (5, 1, 1), body)
+
+
+def everywhere() -> Iterator[dict[str, int]]:
+    for at in itertools.product(range(3), repeat=3):
+        yield dict(zip("ijk", at, strict=True))
+
+
+@pytest.mark.parametrize("what", STORES)
+def test_a_copy_is_spelled_as_if_it_were_the_only_one(what: str) -> None:
+    shared = expressions(STORES[what])
+    for values in everywhere():
+        alone = expressions(STORES[what])
+        alone.values.update(values)
+        shared.values.update(values)
+        assert shared.statement(STORES[what]) == alone.statement(STORES[what])
+        assert "{" not in alone.statement(STORES[what])
+
+
+def test_what_holds_around_a_copy_is_not_taken_from_another() -> None:
+    spell = expressions(STORES["of choices"])
+    spell.values.update(i=0, j=0, k=0)
+    assert spell.statement(STORES["of choices"]) == "xs[g * 3] = (g < 2 ? xs[g] : 0.0f);"
+    spell.guarded(less(G, 2), NEVER, steady=False)
+    assert spell.statement(STORES["of choices"]) == "xs[g * 3] = xs[g];"
+
+
+def test_what_varies_is_made_once_for_each_choice_of_what_it_varies_with() -> None:
+    made: list[int] = []
+
+    def make(values: Mapping[str, int]) -> int:
+        made.append(10 * values["j"] + values["k"])
+        return made[-1]
+
+    varying = Varying({"j", "k"}, make)
+    for each in everywhere():
+        assert varying.at(each) == 10 * each["j"] + each["k"]
+    assert made == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+
+
+# ---- counting
+
+
+def one_by_one(s: Statement, known: Mapping[str, int]) -> int:
+    """Operations, every copy looked at."""
+    match s:
+        case Block(inner):
+            return sum(one_by_one(each, known) for each in inner)
+        case For(name, n, body):
+            return sum(one_by_one(body, {**known, name: i}) for i in range(n))
+        case If(condition, body):
+            return 0 if substitute_in(condition, known) == NEVER else one_by_one(body, known)
+        case Store(_, _, value):
+            return operations(folded(value, known))
+    return 0
+
+
+def operations(e: Value) -> int:
+    match e:
+        case Apply(op, arguments, kind):
+            own = {"neg": 0, "fma": 2}.get(op, 1) if kind.scalar == "float" else 0
+            return own + sum(map(operations, arguments))
+        case Select(_, a, b):
+            return operations(a) + operations(b)
+    return 0
+
+
+def test_operations_are_counted_as_if_every_copy_were_looked_at() -> None:
+    sums = Store(ACC, I * 3 + J, Apply("+", (Load(XS, G), Load(XS, K)), FLOAT))
+    body = nest(*STORES.values(), If(less(I + J, 2), Block((sums, *STORES.values()))))
+    assert flops([around(body)]) == 10 * one_by_one(body, {}) > 0
+
+
+def test_loops_that_no_constant_depends_on_are_counted_by_their_number() -> None:
+    program = "p(xs : [float]M) = mapGlobal(0)(x -> x * x + 1.0, xs) where M = 16"
+    assert flops(generate(parse(program)).kernels) == 16 * 2

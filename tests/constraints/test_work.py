@@ -1,0 +1,189 @@
+"""What kernels do in all, counted on terms: by hand, and beside what is counted on their text."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.compile import generate
+from constraints.devices import CPU, H200, MALI_G72, Profile
+from constraints.quantities.quantities import quantities
+from constraints.quantities.work import total_at
+from explore.building.operations import flops
+from explore.building.traffic import traffic_bytes
+from explore.space.derive_form import lowered, points
+from explore.space.kernel_features import Done, done_at, features_at
+from explore.space.lowering import bound
+from explore.space.occupancy import use_at
+from explore.space.rough_cost import estimate
+from ir.core.nodes import Program
+from ir.parse import parse, parse_file
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYER = parse_file(ROOT / "examples/vgg.lift", {"C": 8, "W": 14, "H": 14, "M": 16})
+
+
+def done(text: str, **point: int) -> Done:
+    """What the last kernel of a program does."""
+    return done_at(quantities(parse(text)).kernels[-1], point)
+
+
+def test_a_map_loads_and_writes_each_element_once() -> None:
+    made = done("f(xs : [float]64) = mapGlobal(0)(x -> x * x + 1.0, xs)")
+    assert made == Done(operations=128, instructions=128, words=64, loads=64, moved=512, staged=0)
+
+
+@pytest.mark.parametrize(("unrolled", "of_x"), [("unrolled ", 8), ("", 32)])
+def test_what_an_unrolled_loop_does_not_choose_is_loaded_once(unrolled: str, of_x: int) -> None:
+    text = f"""f(xs : [float]8, ys : [float]4) =
+      mapGlobal(0)(x -> {unrolled}mapSeq(y -> x * y, ys), xs)"""
+    made = done(text)
+    assert (made.operations, made.loads) == (32, of_x + 32)
+
+
+def test_what_the_items_of_a_group_share_is_moved_once_a_group() -> None:
+    made = done("""f(xs : [float]16, ws : [float]3) =
+      join(mapWorkgroup(0)(tile ->
+          mapLocal(0)(x -> reduceSeq(0.0, (acc, w) -> acc + x * w, ws), tile),
+        split(4, xs)))""")
+    assert made.operations == 2 * 16 * 3
+    assert made.words == 2 * 16 * 3
+    assert made.moved == 4 * (16 * 3 + 4 * 3 + 16)
+
+
+def test_a_group_that_is_left_open_has_64_items_of_the_first_dimensions() -> None:
+    """8 by 8 items of 8 by 32: each x is moved to four groups, each y to one."""
+    made = done("""f(xs : [float]8, ys : [float]32) =
+      mapGlobal(1)(y -> mapGlobal(0)(x -> x * y, xs), ys)""")
+    assert made.words == 2 * 8 * 32
+    assert made.moved == 4 * (8 * 4 + 32 + 8 * 32)
+
+
+def test_what_is_in_local_memory_is_loaded_and_not_moved() -> None:
+    made = done("""f(xs : [float]16) =
+      join(mapWorkgroup(0)(tile ->
+          let copy = toLocal(mapLocal(0)(x -> x, tile))
+          mapLocal(0)(y -> reduceSeq(y, (acc, x) -> acc + x, copy), copy),
+        split(4, xs)))""")
+    assert made.staged == 4
+    assert made.moved == 4 * (16 + 16)
+    assert made.words == 16 + 16 + 16 * 4
+
+
+def test_a_vector_is_one_instruction_and_as_many_operations_as_lanes() -> None:
+    made = done("""f(xs : [float]64) =
+      asScalar(mapGlobal(0)(vectorized x -> x * x, asVector(4, xs)))""")
+    assert (made.operations, made.instructions) == (64, 16)
+    assert (made.words, made.loads) == (64, 16)
+
+
+def test_a_map_that_is_not_lowered_is_computed_where_it_is_read() -> None:
+    twice = done("""f(xs : [float]8) =
+      mapGlobal(0)(y -> reduceSeq(0.0, (acc, z) -> acc + z * y, map(x -> x * x, xs)), xs)""")
+    assert twice.operations == 8 * 8 * 3
+    unread = done("""f(xs : [float]8) =
+      mapGlobal(0)((x, y) -> x + 1.0, zip(xs, map(x -> x * x, xs)))""")
+    assert unread.operations == 8
+
+
+def test_maps_of_maps_are_counted_in_a_moment_however_often_each_is_read() -> None:
+    """2^40 reads of the innermost, if each were counted."""
+    text = "xs"
+    for _ in range(40):
+        text = f"map(x -> x * x, {text})"
+    assert done(f"f(xs : [float]8) = mapGlobal(0)(x -> x, {text})").loads == 8
+
+
+FORMS = [
+    ("naive", ""),
+    ("registers", "padded relaid tall"),
+    ("registers", "im2win"),
+    ("blocked", "relaid ahead"),
+    ("blocked", "padded split"),
+    ("winograd", "F2 blocked"),
+    ("winograd", "F4 fused"),
+    ("strassen", "once registers"),
+]
+
+
+@pytest.mark.parametrize(("family", "form"), FORMS)
+def test_counts_on_terms_are_near_those_on_text(family: str, form: str) -> None:
+    low = lowered(LAYER, family, form)
+    known, ratios = quantities(low.program), []
+    for point in points(low, CPU, 4, 0)[1]:
+        made = generate(bound(low.program, point), max_work_group=CPU.group_items)
+        run = [done_at(k, point) for k in known.kernels if not k.prepack]
+        every = [done_at(k, point) for k in known.kernels]
+        assert sum(d.operations for d in every) <= 1.3 * flops(made.kernels)
+        assert sum(d.operations for d in every) >= 0.75 * flops(made.kernels)
+        ratios.append(sum(d.moved for d in run) / traffic_bytes(made))
+    assert 0.8 <= np.median(ratios) <= 1.5, ratios
+    assert 0.5 <= min(ratios) <= max(ratios) <= 2, ratios
+
+
+def test_a_total_is_of_the_parameters() -> None:
+    low = lowered(LAYER, "registers", "")
+    kernel = quantities(low.program).kernels[-1]
+    few, many = ({**p, "tx": tx} for tx in (1, 7) for p in points(low, CPU, 1, 0)[1])
+    loads = [total_at(kernel.work.loads, p, {}) for p in (few, many)]
+    assert loads[1] < loads[0]
+
+
+# ---- what features make of it
+
+BLOCK = """f(xs : [float]4096) =
+  join(mapWorkgroup(0)(tile ->
+      let copy = toLocal(mapLocal(0)(x -> x, tile))
+      mapLocal(0)(x -> x + 1.0, copy),
+    split(256, xs)))"""
+
+
+@pytest.mark.parametrize(("device", "resident"), [(CPU, 1), (MALI_G72, 1), (H200, 8)])
+def test_groups_are_resident_as_items_registers_and_local_memory_allow(
+    device: Profile, resident: int
+) -> None:
+    kernel = quantities(parse(BLOCK)).kernels[-1]
+    use = use_at(kernel, {}, device)
+    assert (use.items, use.groups, use.local_bytes) == (256, 16, 1024)
+    assert use.resident == resident
+
+
+def features(program: Program, family: str, form: str, device: Profile) -> list[dict[str, float]]:
+    """Of each kernel, but its parameters."""
+    low = lowered(program, family, form)
+    found = features_at(quantities(low.program), points(low, CPU, 1, 0)[1][0], device, {})
+    return [{n: v for n, v in kernel if not n.startswith("parameter")} for kernel in found]
+
+
+@pytest.mark.parametrize("device", [CPU, MALI_G72, H200], ids=lambda d: d.name)
+def test_every_family_has_every_feature(device: Profile) -> None:
+    found = [k for family, form in FORMS for k in features(LAYER, family, form, device)]
+    assert all(f.keys() == found[0].keys() for f in found)
+    assert all(np.isfinite(value) and value >= 0 for f in found for value in f.values())
+    assert all(0 < f["occupancy"] <= 1 and 0 < f["tail"] <= 1 for f in found)
+    copied = parse("f(xs : [float]64) = mapGlobal(0)(x -> x, xs)")
+    assert dict(features_at(quantities(copied), {}, device, {})[0])["estimate"] > 0
+
+
+def test_a_kernel_has_the_parameters_that_it_depends_on() -> None:
+    low = lowered(LAYER, "winograd", "F2 registers")
+    point = points(low, CPU, 1, 0)[1][0]
+    kernels = features_at(quantities(low.program), point, CPU, {})
+    own = [{n.split()[1] for n, _ in k if n.startswith("parameter")} for k in kernels]
+    made = generate(bound(low.program, point), max_work_group=4096).plan
+    assert len(own) == sum(not kernel.prepack for kernel in made.kernels) == 3
+    assert set().union(*own) == set(point)
+    assert all(some < set(point) for some in own)
+
+
+@pytest.mark.parametrize("device", [CPU, H200], ids=lambda d: d.name)
+def test_reuse_is_what_a_block_of_registers_has(device: Profile) -> None:
+    low = lowered(LAYER, "registers", "")
+    known, point = quantities(low.program), points(low, CPU, 1, 0)[1][0]
+    few, many = (
+        dict(features_at(known, {**point, "tx": tx, "tr": 1}, device, {})[-1]) for tx in (1, 14)
+    )
+    assert few["reuse of loads"] == pytest.approx(1, rel=0.1)  # two loads, two operations
+    assert many["reuse of loads"] == pytest.approx(28 / 15, rel=0.1)
+    assert many["bytes moved"] < few["bytes moved"]
+    assert estimate(many, device) < estimate(few, device)

@@ -1,0 +1,191 @@
+"""Whole runs in which something goes wrong: builds that hang, kernels without end, full disks."""
+
+import pickle
+import re
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.plan import Plan
+from codegen.runtime.built_program import hopeless
+from codegen.runtime.devices import Device
+from explore.__main__ import main
+from explore.building.build_variant import Builder, Made, Task, builder, make
+from explore.building.build_worker import work
+from explore.measure.measure_variant import Measure, measure, setup_for
+from explore.measure.reference import load_reference, stored_reference
+from explore.results.options import Options
+from explore.results.records import Failed, Measured
+from explore.results.store import Store
+from explore.run import run as runs
+from explore.run.run import Run, Source, start
+from explore.run.target import Target, profile_of
+from explore.space.derive_form import Derived, Inapplicable, derive
+from explore.space.forms_to_derive import Derive
+from explore.workers.pool import Pool
+from ir.errors import UserError
+from ir.parse import parse
+from tests.explore.test_run import TEXT, arguments
+from tests.explore.test_store import mounted
+from tests.support.sample_runs import ENVIRONMENT
+
+
+def work_or_hang(state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
+    """What derives and builds, but for every third build, which never ends."""
+    if isinstance(task, Task) and task.number % 3 == 0:
+        time.sleep(1000)
+    return work(state, task)
+
+
+def test_builds_that_hang_cost_their_variants_alone(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "work", work_or_hang)
+    monkeypatch.setattr(runs, "BUILD_LIMIT", 4.0)
+    options = Options(variants=6, families=("registers",), jobs=3)
+    run, finished = start(
+        Source(TEXT, "tiny"), options, Target(profile_of(device), device), tmp_path / "run"
+    )
+    assert finished
+    hung = [r.outcome for r in run.records if isinstance(r.outcome, Failed)]
+    assert hung
+    assert all(f.stage == "build" and f.timed_out for f in hung)
+    assert "took longer than 4 s" in hung[0].reason
+    assert run.front
+
+
+def endless(plan: Plan) -> Plan:
+    """The plan, its last kernel waiting for a number that nobody writes."""
+    kernel = plan.kernels[-1]
+    out = kernel.arguments[-1]
+    wait = f"while (*(volatile __global float *){out} != 3e33f) {{}}"
+    begun = replace(kernel, text=kernel.text.replace("\n{\n", f"\n{{\n  {wait}\n"))
+    assert begun != kernel
+    return replace(plan, kernels=(*plan.kernels[:-1], begun))
+
+
+@pytest.fixture
+def worker(device: Device, tmp_path: Path) -> Iterator[Pool[Measure, object]]:
+    if device.kind == "gpu":
+        pytest.skip("a kernel without end can hang a GPU's driver")
+    program = parse(TEXT)
+    setup = setup_for(device, program, 0, stored_reference(program, 0, tmp_path), 1e-4)
+    with Pool(measure, timeout=20.0, stage="run", setup=setup) as pool:
+        yield pool
+
+
+def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
+    device: Device, worker: Pool[Measure, object]
+) -> None:
+    derived = derive(Derive(parse(TEXT), "naive", "", profile_of(device), 1, 0))
+    assert isinstance(derived, Derived)
+    made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
+    assert made.plan is not None
+    worker.submit(Measure(0, endless(made.plan)), timeout=3.0)
+    worker.submit(Measure(1, made.plan))
+    first, second = (done.result for done in worker.map([]))
+    assert isinstance(first, Failed)
+    assert (first.stage, first.timed_out) == ("run", True)
+    assert isinstance(second, Measured)
+
+
+def spinning(made: Plan) -> Plan:
+    """The same, but every work-item takes long."""
+    begin = "for (volatile int spin = 0; spin < 300000; ++spin);"
+    return edited(made, "\n{\n", f"\n{{\n  {begin}\n")
+
+
+def edited(plan: Plan, old: str, new: str) -> Plan:
+    kernels = tuple(replace(k, text=k.text.replace(old, new)) for k in plan.kernels)
+    assert kernels != plan.kernels
+    return replace(plan, kernels=kernels)
+
+
+def test_a_variant_that_is_hopeless_when_it_is_checked_is_not_run_again_and_its_error_is_known(
+    device: Device, worker: Pool[Measure, object]
+) -> None:
+    derived = derive(Derive(parse(TEXT), "naive", "", profile_of(device), 1, 0))
+    assert isinstance(derived, Derived)
+    made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
+    assert made.plan is not None
+    wrong = edited(made.plan, "expected[gid0]", "0.0f")
+    worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))
+    worker.submit(Measure(1, spinning(wrong), ceiling_ns=1.0))
+    slow, failed = (done.result for done in worker.map([]))
+    assert isinstance(slow, Measured)
+    assert slow.stopped_early
+    assert len(set(slow.runs_ns)) == 1
+    assert 0 < slow.error < 1e-5
+    assert isinstance(failed, Failed)
+    assert "cells differ on whole-number inputs" in failed.reason
+
+
+def test_few_runs_say_that_a_variant_is_hopeless_only_if_they_were_long() -> None:
+    assert not hopeless([9e6], 1e3)  # a thread that had to wait
+    assert not hopeless([60e6], 20e6)  # a cold start
+    assert hopeless([90e6], 20e6)
+    assert not hopeless([60e6, 30e6], 20e6)
+    assert hopeless([60e6, 50e6], 20e6)
+    assert hopeless([60e6, 50e6, 21e6], 20e6)
+    assert hopeless([9e3, 8e3, 7e3], 1e3)
+    assert not hopeless([9e3, 8e3, 7e3, 900.0], 1e3)
+
+
+def test_a_full_disk_ends_a_run_in_words_and_keeps_what_was_stored(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tiny.lift"
+    file.write_text(TEXT)
+    with mounted(tmp_path / "small", "size=72k") as folder:
+        assert main(arguments(file, folder / "run", device)) == 1
+        said = capsys.readouterr().err
+        assert "disk is full" in said
+        assert "Traceback" not in said
+        kept = Run(folder / "run").records
+        subprocess.run(["mount", "-o", "remount,size=64m", str(folder)], check=True)
+        assert main(["resume", str(folder / "run")]) == 0
+        assert Run(folder / "run").records[: len(kept)] == kept
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tiny.lift"
+    file.write_text(TEXT)
+    with mounted(tmp_path / "fixed", "size=1m") as folder:
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        assert main(arguments(file, folder / "run", device)) == 1
+    assert re.search(r"cannot write .*[Rr]ead-only", capsys.readouterr().err)
+
+
+def test_a_damaged_reference_is_computed_again(tmp_path: Path) -> None:
+    program = parse("p(xs : [float]n) = map(x -> x + 1.0, xs) where n = 4", "p")
+    file = stored_reference(program, 0, tmp_path)
+    whole = load_reference(file).output
+    file.write_bytes(b"not an archive")
+    assert np.array_equal(load_reference(stored_reference(program, 0, tmp_path)).output, whole)
+
+
+def test_results_that_are_not_finite_are_no_reference(tmp_path: Path) -> None:
+    program = parse("p(xs : [float]n) = map(x -> sqrt(x - 2.0), xs) where n = 4", "p")
+    with pytest.raises(UserError, match="not finite"):
+        stored_reference(program, 0, tmp_path)
+
+
+@pytest.mark.parametrize("row", ["[1]", "{}", "nonsense", None])
+def test_a_run_that_does_not_say_what_it_was_is_damaged(tmp_path: Path, row: str | None) -> None:
+    with Store.create(tmp_path, ENVIRONMENT):
+        pass
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM environment")
+        if row is not None:
+            connection.execute("INSERT INTO environment VALUES (?)", [row])
+    with Store.read(tmp_path) as store, pytest.raises(UserError, match="damaged"):
+        _ = store.environment

@@ -1,0 +1,170 @@
+"""The Pareto front against brute force, and picking from it."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explore.measure.front_again import contenders, measure_again
+from explore.measure.measure_variant import Again
+from explore.results.front import Limits, by_id, front, objectives, pareto, pick, usable
+from explore.results.records import Failed, Measured, Record
+from explore.results.store import Store
+from explore.workers.pool import Done
+from ir.errors import UserError
+from tests.support.sample_runs import ENVIRONMENT, sample_run, variant
+
+small = st.integers(0, 6).map(float)
+
+
+def point(tile: int, time: float, memory: int, error: float = 1e-7) -> Record:
+    made = variant(tile=tile)
+    assert made.plan is not None
+    made = replace(made, plan=replace(made.plan, memory_bytes=memory))
+    return Record(made, Measured(time, 0.01, error))
+
+
+def dominates(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return all(x <= y for x, y in zip(a, b, strict=True)) and a != b
+
+
+@given(st.lists(st.tuples(small, small)))
+def test_the_front_of_a_plane_is_what_brute_force_finds(points: list[tuple[float, ...]]) -> None:
+    kept = pareto(points, lambda p: p)
+    assert sorted(kept) == sorted(p for p in points if not any(dominates(q, p) for q in points))
+
+
+@given(st.lists(st.tuples(small, small, small, small), max_size=30))
+def test_the_front_of_four_objectives_is_what_brute_force_finds(
+    points: list[tuple[float, ...]],
+) -> None:
+    kept = pareto(points, lambda p: p)
+    assert sorted(kept) == sorted(p for p in points if not any(dominates(q, p) for q in points))
+
+
+def test_what_is_not_a_number_is_not_on_the_front() -> None:
+    assert pareto([(math.nan, 1.0), (2.0, 2.0)], lambda p: p) == [(2.0, 2.0)]
+
+
+def test_nothing_measured_dominates_the_front_and_all_else_is_dominated() -> None:
+    records = usable(sample_run())
+    kept = {r.variant.id for r in front(records)}
+    costs = {r.variant.id: (r.time_ns or 0.0, float(r.memory_bytes or 0)) for r in records}
+    for id, cost in costs.items():
+        assert any(dominates(other, cost) for other in costs.values()) == (id not in kept)
+
+
+def test_more_objectives_keep_more_points() -> None:
+    records = [point(1, 1.0, 10, 1e-3), point(2, 2.0, 20, 1e-6)]
+    assert len(front(records)) == 1
+    assert len(front(records, ("time", "memory", "error"))) == 2
+
+
+def test_failures_and_hopeless_variants_are_never_on_the_front() -> None:
+    failed = Record(variant(tile=1), Failed("run", "crash"))
+    hopeless = Record(variant(tile=2), Measured(0.5, 0.0, 0.0, stopped_early=True))
+    good = point(4, 1.0, 10)
+    assert front([failed, hopeless, good]) == [good]
+
+
+def test_what_was_given_up_as_slow_counts_where_errors_do() -> None:
+    good = point(4, 1.0, 10, 1e-6)
+    slow = point(2, 9.0, 10, 1e-8)
+    slow = replace(slow, outcome=replace(slow.outcome, stopped_early=True))
+    assert front([slow, good]) == [good]
+    assert front([slow, good], ("time", "memory", "error")) == [good, slow]
+    assert pick([slow, good], limits=Limits(max_error=1e-7)) is slow
+
+
+def test_a_point_measured_again_and_slower_leaves_the_front() -> None:
+    lucky, steady = point(1, 1.0, 10), point(2, 2.0, 10)
+    again = replace(lucky, outcome=Measured(3.0, 0.0, 1e-7), round=1)
+    assert front([lucky, steady]) == [lucky]
+    assert front([lucky, steady, again]) == [steady]
+
+
+def test_picking_obeys_the_limits() -> None:
+    records = [point(1, 1.0, 300), point(2, 2.0, 200), point(4, 3.0, 100, 1e-2)]
+    assert pick(records) is records[0]
+    assert pick(records, "smallest") is records[2]
+    assert pick(records, limits=Limits(max_memory=250)) is records[1]
+    assert pick(records, "smallest", Limits(max_error=1e-4)) is records[1]
+    assert pick(records, "smallest", Limits(max_time_ns=1.5)) is records[0]
+
+
+def test_when_nothing_fits_it_says_what_the_least_is() -> None:
+    with pytest.raises(UserError, match="the smallest needs 100 B, the fastest takes 1 ns"):
+        pick([point(1, 1.0, 100)], limits=Limits(max_memory=50))
+    with pytest.raises(UserError, match="there is nothing to pick"):
+        pick([Record(variant(), Failed("build", "no"))])
+
+
+def test_a_name_is_found_whole_or_by_its_unambiguous_beginning() -> None:
+    records = [point(1, 1.0, 1), Record(variant("lift"), Failed("build", "no"))]
+    assert by_id(records, records[1].variant.id) is records[1]
+    assert by_id(records, "lift") is records[1]
+    with pytest.raises(UserError, match=f"did you mean '{records[0].variant.id}'"):
+        by_id(records, records[0].variant.id[:-1] + "zz")
+    with pytest.raises(UserError, match="2 variants begin with 'blocked'"):
+        by_id([point(1, 1.0, 1), point(2, 1.0, 1)], "blocked")
+
+
+def test_the_front_over_error_holds_the_plane_front_and_what_is_more_exact() -> None:
+    records = sample_run(200)
+    over = objectives(["time", "memory", "error"])
+    plane, wide = front(records), front(records, over)
+    assert {r.variant.id for r in plane} <= {r.variant.id for r in wide}
+    assert min(r.error or 0 for r in wide) == min(r.error or 0 for r in usable(records, early=True))
+    exact = sorted(r.error or 0 for r in usable(records, early=True))[len(wide) // 2]
+    assert all((r.error or 0) <= exact for r in front(records, over, Limits(max_error=exact)))
+
+
+def test_an_objective_that_is_not_known_is_refused_with_those_that_are() -> None:
+    with pytest.raises(UserError, match="expected one of time, memory, error, workspace"):
+        objectives(["time", "speed"])
+
+
+def test_what_luck_may_have_kept_off_the_front_is_measured_again_with_it() -> None:
+    fast, near, slow = point(1, 100.0, 8), point(2, 104.0, 8), point(4, 120.0, 8)
+    lean = point(8, 130.0, 4)
+    assert contenders([slow, near, lean, fast]) == [fast, lean, near]
+    again = [replace(record, round=1) for record in (fast, near, lean)]
+    assert contenders([slow, near, lean, fast, *again]) == [again[0], again[2]]
+    slower = [replace(r, outcome=Measured(1.3 * (r.time_ns or 0), 0.0, 1e-7)) for r in again]
+    assert contenders([slow, near, lean, fast, *slower]) == [slower[0], slower[2], slow]
+
+
+def test_what_was_given_up_beside_a_time_that_was_luck_is_measured_again() -> None:
+    lucky, given_up, slow = point(1, 50.0, 8), point(2, 90.0, 8), point(4, 200.0, 8)
+    given_up, slow = (
+        replace(r, outcome=Measured(r.time_ns or 0, 0.0, 1e-7, stopped_early=True))
+        for r in (given_up, slow)
+    )
+    assert contenders([lucky, given_up, slow]) == [lucky]
+    again = replace(lucky, outcome=Measured(100.0, 0.0, 1e-7), round=1)
+    assert contenders([lucky, given_up, slow, again]) == [again, given_up]
+
+
+@pytest.mark.parametrize("drift", [0.8, 1.0, 1.1, 1.3, 2.0])
+def test_the_front_is_right_however_slow_the_machine_is_when_it_is_measured_again(
+    tmp_path: Path, drift: float
+) -> None:
+    records = [point(n, 100.0 * 1.06**n, 8) for n in range(20)]
+    times = {r.variant.plan: r.time_ns or 0.0 for r in records}
+
+    class Slow:
+        def submit(self, task: Again, timeout: float) -> None:
+            self.task = task
+
+        def results(self) -> list[Done[Again, list[list[float]]]]:
+            return [Done(self.task, [[drift * times[p]] * 5 for p in self.task.plans], 0.0)]
+
+    with Store.create(tmp_path / "run", ENVIRONMENT) as store:
+        store.append(records)
+        measure_again(store, Slow(), lambda: 0.0, lambda note: None)  # type: ignore[arg-type]
+        (best,) = front(store.records())
+    assert best.variant.id == records[0].variant.id
+    assert best.round > 0

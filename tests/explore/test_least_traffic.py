@@ -1,0 +1,65 @@
+"""Does no variant of a program of any layers move less than its bound?"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from random import Random
+
+import pytest
+
+from codegen.compile import generate
+from constraints.devices import H200
+from explore.bounds.least_bytes import moved_bytes
+from explore.bounds.least_traffic import products
+from explore.bounds.program_work import least_bytes, operations
+from explore.building.traffic import chip_bytes, traffic_bytes
+from explore.report.traffic_against_bounds import least_traffic
+from explore.results.records import Bounds, Variant
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir.errors import Unsupported
+from rewrites.catalogue.forms import FAMILIES, forms, lower
+from rewrites.nest.dimensions import Refused
+from tests.support.networks import network
+
+NETWORKS = range(80)
+FORMS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a variant moves, and must."""
+
+    what: str
+    least: int
+    moved: int
+
+
+def variants(seed: int, family: str) -> Iterator[Moved]:
+    """Some forms of a family at a point each, whatever it stores."""
+    p, r = network(seed), Random(f"{seed} {family}")
+    known = Bounds(operations(p), moved_bytes(p), products=products(p))
+    every = forms(p, family)
+    for form in r.sample(every, min(FORMS, len(every))):
+        with suppress(Refused, Unsupported):
+            lowering = lower(p, family, form)
+            for point in points(lowering, H200, 1, r.randrange(1 << 30))[1]:
+                made = generate(bound(lowering.program, point))
+                what = Variant("v", family, (), form=form.name)
+                least = least_traffic(replace(what, chip_bytes=chip_bytes(made)), known)
+                said = f"network {seed}: {family} {form.name} {point}"
+                yield Moved(said, least or 0, traffic_bytes(made))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_of_a_family(family: str) -> None:
+    """Padding, steps, windows larger than images, images of one pixel, pooling, biases, skips."""
+    seeds = Random(family).sample(NETWORKS, 3)
+    found = [moved for seed in seeds for moved in variants(seed, family)]
+    assert not [moved for moved in found if moved.moved < moved.least]
+
+
+@pytest.mark.parametrize("seed", [27, 58])
+def test_the_bound_is_attained_where_not_all_is_read(seed: int) -> None:
+    (found,) = variants(seed, "naive")
+    assert found.least == found.moved < least_bytes(network(seed))

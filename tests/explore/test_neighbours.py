@@ -1,0 +1,202 @@
+"""Candidates near a good one: new, legal, and no further than a step or two, or a word."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codegen.compile import generate
+from constraints.devices import CPU
+from constraints.relations.relations import holds
+from explore.building.promise_check import disagreements
+from explore.results.options import Options
+from explore.run.candidates import Candidates, gathered
+from explore.search.search import run
+from explore.space.derive_form import Derived, derive
+from explore.space.forms_to_derive import Derive, a_word_apart, all_forms, others, tasks
+from explore.space.lowering import bound, lowering
+from explore.space.neighbours import allowed, ladders, moves
+from ir.parse import parse_file
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PROGRAM = parse_file(EXAMPLES / "vgg.lift", {"C": 8, "W": 14, "H": 14, "M": 16})
+
+
+@pytest.fixture(scope="module")
+def derived() -> list[Derived]:
+    todo = tasks(PROGRAM, CPU, families=("registers", "blocked"), budget=100, seed=0)
+    return [d for d in map(derive, todo) if isinstance(d, Derived)]
+
+
+@pytest.fixture
+def several(derived) -> Candidates:
+    return gathered(derived)
+
+
+def test_moves_are_steps_along_the_ladders():
+    along = ladders([{"a": 1, "b": 2}, {"a": 4, "b": 8}, {"a": 16, "b": 2}])
+    found = list(moves({"a": 4, "b": 2}, along))
+    assert {"a": 1, "b": 2} in found  # one down
+    assert {"a": 4, "b": 8} in found  # one up
+    assert {"a": 1, "b": 8} in found  # one down, the other up
+    assert {"a": 16, "b": 8} not in found
+    assert len(found) == 4
+
+
+def test_what_is_near_is_new_legal_and_of_the_family(several):
+    for parent in range(0, len(several.variants), 9):
+        before = len(several.variants)
+        mine = several.variants[parent]
+        more, memory = several.near([parent], [])
+        assert memory == [float(m) for m in several.memory[before:]]
+        for number, variant in enumerate(more, before):
+            assert several.variants[number] is variant
+            form = several.forms[several.form_of[number]]
+            assert (form.family, form.name) == (variant.family, variant.form)
+            assert variant.family == mine.family
+            point = dict(variant.parameters)
+            assert all(holds(c.relation, point) for c in form.system.constraints)
+            changed = [n for n, v in mine.parameters if point.get(n) != v]
+            assert len(changed) <= 2 if variant.form == mine.form else not changed
+    assert len({v.id for v in several.variants}) == len(several.variants)
+
+
+def test_what_is_near_compiles_to_what_was_inferred(several):
+    more, _ = several.near(range(0, 60, 6), [])
+    assert len(more) > 20
+    for variant in more[::10]:
+        low = lowering(PROGRAM, variant.family, variant.form)
+        point = dict(variant.parameters)
+        form = next(f for f in several.forms if (f.family, f.name) == (low.family, low.form))
+        made = generate(bound(low.program, point), max_work_group=CPU.group_items)
+        assert not list(disagreements(form.known, point, made))
+
+
+def test_what_breaks_a_constraint_is_not_certified(several):
+    assert all(several.certified(n) for n in range(0, len(several.variants), 7))
+    variant = several.variants[0]
+    wrong = tuple((p, v + 1000) for p, v in variant.parameters)
+    several.variants[0] = replace(variant, parameters=wrong)
+    assert not several.certified(0)
+
+
+def test_a_search_goes_on_into_what_is_near(several):
+    """Times that fall with the block: the best block is further than the sample goes."""
+    search = several.search(Options(variants=100))
+    sampled, tried = len(several.variants), []
+    while len(tried) < 200 and (chosen := search.next_round()):
+        for n in chosen:
+            tried.append(n)
+            search.tell(n, 1e6 / (1 + sum(v for _, v in several.variants[n].parameters)))
+    assert max(tried) >= sampled
+    assert len(tried) == len(set(tried))
+
+
+# ---- forms
+
+
+def growing(todo: Sequence[Derive] = ()) -> Candidates:
+    """A few forms, of two families; the others wait to be asked for."""
+    todo = todo or tasks(PROGRAM, CPU, families=("registers", "blocked"), budget=100, seed=0)
+    return gathered([d for d in map(derive, todo) if isinstance(d, Derived)], others(todo))
+
+
+def forms_of(several: Candidates) -> list[tuple[str, str]]:
+    return [(form.family, form.name) for form in several.forms]
+
+
+def test_forms_are_a_word_apart_with_one_more_one_less_or_another() -> None:
+    assert a_word_apart("relaid", "relaid tall")
+    assert a_word_apart("padded relaid", "relaid")
+    assert a_word_apart("padded room tall", "planes room tall")
+    assert not a_word_apart("relaid", "relaid")
+    assert not a_word_apart("padded", "planes tall")
+    assert not a_word_apart("", "relaid tall")
+
+
+def test_what_is_not_derived_waits_in_the_order_in_which_it_would_be_drawn() -> None:
+    todo = tasks(PROGRAM, CPU, families=("registers", "lift"), budget=100, seed=3)
+    more = tasks(PROGRAM, CPU, families=("registers", "lift"), budget=1600, seed=3)
+    waiting, known = others(todo), {(t.family, t.form) for t in todo}
+    found = [(t.family, t.form) for t in (*todo, *waiting)]
+    assert sorted(found) == sorted(all_forms(PROGRAM, ("registers", "lift")))
+    for family in ("registers", "lift"):
+        drawn = [t.form for t in more if t.family == family and (family, t.form) not in known]
+        assert drawn
+        assert [t.form for t in waiting if t.family == family][: len(drawn)] == drawn
+
+
+def test_forms_a_word_apart_from_the_best_of_each_family_are_derived() -> None:
+    several = growing()
+    before, first = forms_of(several), {v.family: n for n, v in enumerate(several.variants)}
+    good = sorted(first.values())
+    more, _ = several.near([], good)
+    new = forms_of(several)[len(before) :]
+    assert {family for family, _ in new} == {"registers", "blocked"}
+    for family, name in new:
+        assert a_word_apart(name, several.variants[first[family]].form)
+        assert any((v.family, v.form) == (family, name) for v in more)
+    assert not set(new) & set(before)
+    assert not set(new) & set(several.others)
+
+
+def test_the_best_point_is_tried_in_a_form_that_was_derived_for_it() -> None:
+    """If it satisfies its constraints, though nobody drew it there."""
+    several = growing()
+    moved = 0
+    for number in range(0, len(several.variants), 12):
+        before, point = len(several.forms), dict(several.variants[number].parameters)
+        several.near([], [number])
+        for n in range(before, len(several.forms)):
+            if allowed(several.forms[n].system, point):
+                assert several.forms[n].variant(point).id in several.ids
+                moved += 1
+    assert moved > 3
+
+
+def test_every_form_is_derived_once_at_most_and_all_if_asked_for_long() -> None:
+    several = growing(plain("io-optimal"))
+    for _ in range(40):
+        several.near([], range(len(several.variants)))
+    derived = forms_of(several)
+    assert len(derived) == len(set(derived))
+    assert set(derived) == set(all_forms(PROGRAM, ["io-optimal"]))
+    assert not several.others
+
+
+def plain(family: str) -> list[Derive]:
+    """Its first form alone."""
+    return tasks(PROGRAM, CPU, families=[family], budget=100, seed=0)[:1]
+
+
+def test_a_search_reaches_the_best_form_though_it_was_not_derived() -> None:
+    """Times that fall with each word of a form, so that one leads to the next."""
+    several = growing()
+    best, start = {"relaid", "items", "tall", "taps"}, forms_of(several)
+    assert ("registers", "relaid items tall taps") not in start
+    search = several.search(Options(variants=150))
+
+    def time_of(number: int) -> float:
+        variant = several.variants[number]
+        far = len(best ^ set(variant.form.split()))
+        return 1e6 * (1 + far + 3 * (variant.family != "registers"))
+
+    times = [t for _, t in run(search, time_of, 150)]
+    assert min(times) == 1e6
+    assert len(several.forms) > len(start)
+
+
+def test_the_same_times_derive_the_same_forms_in_the_same_order() -> None:
+    found = []
+    for _ in range(2):
+        several = growing()
+        search = several.search(Options(variants=60))
+        tried = run(search, lambda n, s=several: 1e6 + hash_of(s.variants[n].id), 60)
+        found.append((forms_of(several), [several.variants[n].id for n, _ in tried]))
+    assert found[0] == found[1]
+    assert len(found[0][0]) > len(forms_of(growing()))
+
+
+def hash_of(name: str) -> int:
+    return int(name.split("-")[-1], 16) % 1_000_000

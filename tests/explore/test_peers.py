@@ -1,0 +1,129 @@
+"""Peers: which programs have one, and is it measured and kept?"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codegen.runtime.devices import Device
+from explore.__main__ import main
+from explore.measure.reference import stored_reference
+from explore.peers import clblast_peer
+from explore.peers.peers import KNOWN, one_pass
+from explore.peers.rival import Timed
+from explore.peers.torch_memory import GIVEN_BACK, PAGES, PEAK_RESET, scratch_bytes
+from explore.peers.torch_peer import recognised
+from explore.results.records import Failed
+from ir.parse import parse, parse_file
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SMALL = {"C": 4, "W": 12, "H": 12}
+
+
+def found(program_file: str, sizes: dict[str, int], tmp_path: Path) -> str:
+    program = parse_file(EXAMPLES / program_file, sizes)
+    layer = recognised(program, 0, stored_reference(program, 0, tmp_path))
+    return layer.words if layer else "nothing"
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("quickstart.lift", "conv2d stride 1 padding 1 + relu"),
+        ("conv2d.lift", "conv2d stride 2 padding 1"),
+        ("dilated.lift", "padding 2 dilation 2"),
+        ("conv1x1.lift", "linear"),
+        ("maxpool.lift", "nothing"),
+    ],
+)
+def test_a_layer_is_recognised_by_what_it_computes(file: str, words: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    assert words in found(file, SMALL, tmp_path)
+
+
+def test_a_convolution_that_flips_its_kernel_is_no_peer(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    program = parse(
+        """flipped(const weights : [[[[float]C]K]K]M, image : [[[float]C]W]H) =
+          map2d(window -> map(kernel -> dot(flatten(window), reorder(i -> 35 - i, flatten(kernel))),
+            weights), slide2d(K, 1, image))
+        where C = 4, W = 8, H = 8, K = 3, M = 4"""
+    )
+    assert recognised(program, 0, stored_reference(program, 0, tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    ("peer", "package", "ways"),
+    [
+        ("torch", "torch", {"channels first", "channels last"}),
+        ("tinygrad", "tinygrad", {"no search"}),
+    ],
+)
+def test_a_peer_is_timed_in_each_of_its_ways(
+    peer: str, package: str, ways: set[str], device: Device, tmp_path: Path
+) -> None:
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
+    rival = KNOWN[peer](program, 0, stored_reference(program, 0, tmp_path), device)
+    passed = one_pass(rival, 0)
+    assert isinstance(passed, Timed), passed
+    assert set(passed.ns) == ways
+    assert set(passed.bytes.values()) == {4 * (2 * 12 * 12 * 4 + 12 * 12 * 28 + 32 * 36 + 32)}
+
+
+def test_growth_of_a_process_is_what_it_allocates() -> None:
+    if not os.access(PEAK_RESET, os.W_OK):
+        pytest.skip("this system does not say by how much a process grows")
+    wanted = 20 << 20
+    code = (
+        "import numpy; from explore.peers.torch_memory import grows_by\n"
+        f"print(grows_by(lambda: numpy.ones({wanted}, numpy.uint8)), grows_by(lambda: None))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=os.environ | GIVEN_BACK, stdout=subprocess.PIPE, check=True)
+    grown, idle = map(int, done.stdout.split())
+    assert wanted <= grown < wanted + (1 << 20)
+    assert idle < PAGES
+
+
+def test_scratch_of_a_layer_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    if not os.access(PEAK_RESET, os.W_OK):
+        pytest.skip("this system does not say by how much a process grows")
+    program = parse_file(EXAMPLES / "vgg.lift", {"C": 64, "W": 14, "M": 64})
+    layer = recognised(program, 0, stored_reference(program, 0, tmp_path))
+    assert layer is not None
+    found = scratch_bytes(layer, ("channels last",), 1)
+    assert set(found) == {"channels last"}
+    assert 0 <= found["channels last"] < 8 << 20
+
+
+@pytest.mark.parametrize("peer", sorted(KNOWN))
+def test_a_peer_that_is_not_installed_says_how_to_install_it(
+    peer: str, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "tinygrad", None)
+    monkeypatch.setattr(clblast_peer, "LIBRARY", "libnowhere.so")
+    program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
+    rival = KNOWN[peer](program, 0, stored_reference(program, 0, tmp_path), device)
+    outcome = one_pass(rival, 0)
+    assert isinstance(outcome, Failed)
+    assert "install" in outcome.reason
+
+
+def test_a_comparison_is_made_or_refused_with_a_reason(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    sizes = [f"--set={name}={n}" for name, n in SMALL.items()]
+    given = [str(EXAMPLES / "quickstart.lift"), *sizes, "--families", "naive", "--variants", "1"]
+    assert main([*given, "--out", str(out), "--device", str(device.index)]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(out), "--against", "torch", "--json"]) == 0
+    (result,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (result["ratio"] is None) == ("no peer applies" in result["note"])
+    assert main(["compare", str(out), "--against", "nonsense"]) == 1

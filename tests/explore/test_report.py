@@ -1,0 +1,254 @@
+"""The report in a real browser, and figures: they show the run, and none of it is markup."""
+
+import base64
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explore.report.palette import colours, markers
+from explore.report.plot import plot_front
+from explore.report.report import best_so_far, failures, report, write_report
+from explore.results.front import Objective, front
+from explore.results.records import Failed, Measured, Peer, Record, Step
+from explore.results.run_environment import Environment
+from ir.errors import UserError
+from rewrites.catalogue.forms import DISTINCT, FAMILIES
+from tests.support.sample_runs import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, variant
+
+EVIL = "</script><img src=x onerror=\"document.title='OWNED'\"><b>bold</b>&amp;{{plotly}}"
+RECORDS = sample_run(300)
+
+ALL_THREE: tuple[Objective, ...] = ("time", "memory", "error")
+
+
+def hostile() -> tuple[list[Record], Environment]:
+    made = replace(
+        variant("blocked", tile=4),
+        id=f"blocked-{EVIL}",
+        family=EVIL,
+        parameters=((EVIL, 4),),
+        stored=(EVIL,),
+        derivation=(Step(EVIL, EVIL, EVIL),),
+        plan=plan(EVIL, name=EVIL),
+    )
+    other = Record(replace(made, id=f"lost-{EVIL}"), Failed("build", EVIL, EVIL))
+    environment = replace(ENVIRONMENT, name=EVIL, program=EVIL, device=EVIL, driver=EVIL)
+    return [Record(made, Measured(1e6, 0.0, 0.0)), other], environment
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if not found:
+        pytest.skip("no Chromium here to open the report in")
+    return found
+
+
+def page(browser: str, text: str, folder: Path, then: str = "", place: str = "") -> str:
+    """The document after its scripts ran, and after `then` ran."""
+    later = f"<script>setTimeout(() => {{ {then} }}, 1500)</script></body>"
+    head, _, tail = text.rpartition("</body>")
+    file = folder / "report.html"
+    file.write_text(head + later + tail, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as profile:
+        flags = [
+            *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+            *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+            *("--virtual-time-budget=5000", "--dump-dom"),
+        ]
+        command = [browser, *flags, f"--user-data-dir={profile}", f"{file.as_uri()}{place}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL)
+
+
+def test_the_page_shows_the_front_the_peer_and_the_failures(browser: str, tmp_path: Path) -> None:
+    lost = next(r for r in RECORDS if isinstance(r.outcome, Failed))
+    assert isinstance(lost.outcome, Failed)
+    text = report(RECORDS, ENVIRONMENT, PEERS)
+    shown = page(browser, text, tmp_path, place=f"#{lost.variant.id}")
+    assert all(f'data-id="{r.variant.id}"' in shown for r in front(RECORDS))
+    assert "torch (oneDNN)" in shown
+    assert "ptxas: too many resources requested" in shown
+    assert len(re.findall(r'class="[^"]*js-plotly-plot', shown)) == 3
+    assert "Share chart" not in shown  # the plot's own button would upload the run
+    assert "Download plot" in shown
+    detail = shown[shown.index('id="detail"') :]  # a place in the address opens a variant
+    assert f'class="warn">{lost.outcome.reason}' in detail
+
+
+def test_the_plane_is_coloured_by_error_and_marks_the_front_that_counts_it(
+    browser: str, tmp_path: Path
+) -> None:
+    click = (
+        "[...document.querySelectorAll('#colouring button')]"
+        ".find(b => b.textContent === 'by error').click();"
+        "const marked = document.getElementById('plane').data.find(t => /error/.test(t.name));"
+        "document.title = [...marked.customdata].sort().join(' ');"
+    )
+    shown = page(browser, report(RECORDS, ENVIRONMENT), tmp_path, click)
+    title = re.search("<title>(.*?)</title>", shown)
+    assert title is not None
+    wide = front(RECORDS, ALL_THREE)
+    assert title[1].split() == sorted(r.variant.id for r in wide)
+    assert len(wide) > len(front(RECORDS))
+
+
+def test_the_best_so_far_stays_in_its_picture_when_the_first_time_was_lucky(
+    browser: str, tmp_path: Path
+) -> None:
+    lucky = RECORDS[0].variant
+    times = [(0, 1.0, 2e3), (1, 9.0, 4e6)]  # far below all others, then above
+    again = [Record(lucky, Measured(t, 0.0, 0.0), elapsed_s=s, round=r) for r, s, t in times]
+    look = (
+        "const { data, layout } = document.getElementById('progress');"
+        "const drawn = data.flatMap(t => t.y).map(Math.log10), [low, high] = layout.yaxis.range;"
+        "document.title = [drawn.every(y => low < y && y < high), Math.min(...drawn)].join(' ');"
+    )
+    text = report([*again, *RECORDS[1:]], ENVIRONMENT)
+    shown = page(browser, text, tmp_path, look)
+    title = re.search("<title>(.*?)</title>", shown)
+    assert title is not None
+    inside, least = title[1].split()
+    assert (inside, float(least)) == ("true", pytest.approx(math.log10(2e3 / 1e6)))
+
+
+def test_the_report_shows_the_program_with_the_sizes_of_the_run() -> None:
+    environment = replace(ENVIRONMENT, options={**ENVIRONMENT.options, "sizes": {"C": 77}})
+    run = unpacked("run", report(RECORDS, environment))
+    assert "where C = 77, W = 112, H = 112, K = 3, M = 128" in run["program"]
+
+
+def unpacked(what: str, text: str) -> Any:
+    """Data that travels inside the report."""
+    packed = re.search(rf'id="{what}">([^<]*)<', text)
+    assert packed
+    return json.loads(zlib.decompress(base64.b64decode(packed[1])))
+
+
+def test_clicking_a_point_opens_how_it_was_made(browser: str, tmp_path: Path) -> None:
+    chosen = next(r for r in RECORDS if isinstance(r.outcome, Measured) and r not in front(RECORDS))
+    click = (
+        "const plane = document.getElementById('plane'); let hit = null;"
+        "plane.data.forEach((t, c) => (t.customdata || []).forEach((id, p) => {"
+        f"  if (id === '{chosen.variant.id}') hit = {{ points: [{{ customdata: id }}] }}; }}));"
+        "plane.emit('plotly_click', hit);"
+        "setTimeout(() => [...document.querySelectorAll('.tabs button')]"
+        ".find(b => b.textContent === 'source').click(), 500);"
+    )
+    shown = page(browser, report(RECORDS, ENVIRONMENT), tmp_path, click)
+    detail = shown[shown.index('id="detail"') :]
+    assert chosen.variant.id in detail[:600]
+    assert f"// {chosen.variant.id}\n__kernel void conv" in detail
+
+
+def test_text_of_the_program_is_shown_and_never_run(browser: str, tmp_path: Path) -> None:
+    records, environment = hostile()
+    text = report(records, environment, [Peer(EVIL, 2e6, 10**7), Peer(EVIL + "2", 2e6)])
+    click = (
+        "document.querySelectorAll('.link').forEach(b => b.click());"
+        "document.body.dataset.images = document.images.length;"
+    )
+    shown = page(browser, text, tmp_path, click)
+    assert "<title>OWNED" not in shown
+    assert 'data-images="0"' in shown
+    assert "&lt;b&gt;bold&lt;/b&gt;" in shown
+
+
+def test_the_file_reaches_for_nothing_outside_itself() -> None:
+    text = report(RECORDS, ENVIRONMENT)
+    assert "default-src 'none'" in text
+    assert not re.search(
+        r"""<(script|link|img|iframe)[^>]*\b(src|href)=""", text.split("<main>")[0]
+    )
+
+
+def test_variants_of_a_form_share_their_derivation_in_the_file() -> None:
+    text = report(RECORDS, ENVIRONMENT)
+    details = unpacked("details", text)
+    assert len(details["variants"]) == len(RECORDS)
+    assert len(details["derivations"]) == len({r.variant.derivation for r in RECORDS})
+    for record, shown in zip(RECORDS, details["variants"], strict=True):
+        steps = details["derivations"][shown["derivation"]]
+        assert [tuple(step) for step in steps] == list(record.variant.derivation)
+
+
+def test_a_run_in_which_nothing_ran_still_has_a_report(browser: str, tmp_path: Path) -> None:
+    lost = [r for r in RECORDS if isinstance(r.outcome, Failed)]
+    assert "No variant ran to the end." in page(browser, report(lost, ENVIRONMENT), tmp_path)
+    assert report([], ENVIRONMENT)
+
+
+def test_predictions_are_said_to_be_predictions(browser: str, tmp_path: Path) -> None:
+    shown = page(browser, report(sample_run(50, predicted=True), ENVIRONMENT), tmp_path)
+    assert "nothing was run on this device" in shown
+
+
+def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    write_report(tmp_path / "report.html", RECORDS, ENVIRONMENT)
+    assert [f.name for f in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(UserError, match="cannot write"):
+        write_report(tmp_path / "no" / "report.html", RECORDS, ENVIRONMENT)
+
+
+def test_the_same_run_has_the_same_report() -> None:
+    assert report(RECORDS, ENVIRONMENT) == report(RECORDS, ENVIRONMENT)
+
+
+def test_the_best_so_far_only_falls() -> None:
+    curve = best_so_far(RECORDS)
+    times = [r.time_ns or 0 for r in curve]
+    assert times == sorted(times, reverse=True)
+    assert times[-1] == min(r.time_ns for r in RECORDS if r.time_ns is not None)
+
+
+def test_failures_are_counted_by_stage_and_alike_but_for_numbers() -> None:
+    lost = [
+        Record(variant(tile=n), Failed("run", reason))
+        for n, reason in enumerate(["took 3 s", "died", "took 4.5 s"])
+    ]
+    (found,) = failures(lost)
+    assert (found["stage"], found["count"]) == ("run", 3)
+    assert [(r["count"], r["reason"]) for r in found["reasons"]] == [(2, "took 3 s"), (1, "died")]
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_the_front_is_drawn_for_a_paper_and_the_same_each_time(suffix: str, tmp_path: Path) -> None:
+    pictures = []
+    for name in ("a", "b"):
+        file = tmp_path / (name + suffix)
+        plot_front(RECORDS, file, title="layer $7$ _x_", peers=PEERS, bounds=BOUNDS, over=ALL_THREE)
+        pictures.append(file.read_bytes())
+    assert pictures[0] == pictures[1]
+    assert len(pictures[0]) > 5_000
+
+
+def test_a_figure_that_cannot_be_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"expected a file name in \.png"):
+        plot_front(RECORDS, tmp_path / "front.exe")
+    with pytest.raises(UserError, match="nothing to draw"):
+        plot_front([], tmp_path / "front.png")
+    with pytest.raises(UserError, match="cannot write"):
+        plot_front(RECORDS, tmp_path / "no" / "front.png")
+
+
+def test_names_that_are_markup_do_not_break_a_figure(tmp_path: Path) -> None:
+    records, _ = hostile()
+    named = [replace(r, variant=replace(r.variant, family="_$\\frac")) for r in records]
+    plot_front(named, tmp_path / "front.svg", title="$\\nonsense{", peers=[Peer("$_$", 1e6, 10)])
+    assert os.path.getsize(tmp_path / "front.svg") > 1000
+
+
+def test_families_that_are_explored_differ_in_colour_and_all_in_colour_and_marker():
+    assert len(set(colours(DISTINCT).values())) == len(DISTINCT)
+    looks = zip(colours(FAMILIES).values(), markers(FAMILIES).values(), strict=True)
+    assert len(set(looks)) == len(FAMILIES)

@@ -1,0 +1,95 @@
+"""Which points are worth trying, beyond what is legal."""
+
+from dataclasses import replace
+from functools import partial
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from constraints.devices import CPU, H200, Profile
+from constraints.quantities.quantities import peak_at, quantities
+from explore.space.derive_form import Derived, derive, points
+from explore.space.forms_to_derive import Derive, all_forms, tasks
+from explore.space.lowering import lowering
+from ir.parse import parse_file
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+COUNT = 60
+
+
+def blocks(profile: Profile, form: str, **sizes: int) -> list[tuple[int, int]]:
+    """(results a work-item keeps, the width of a vector) of sampled points of `registers`."""
+    low = lowering(parse_file(EXAMPLES / "vgg.lift", sizes), "registers", form)
+    _, found = points(low, profile, COUNT, seed=0)
+    kept = [prod(v for p, v in point.items() if p in ("tr", "tx", "ty", "v")) for point in found]
+    return [(block, point["v"]) for block, point in zip(kept, found, strict=True)]
+
+
+@pytest.mark.parametrize("form", ["relaid", "relaid tall"])
+def test_on_a_cpu_a_work_item_keeps_results_enough_and_no_more_than_fit(form: str) -> None:
+    found = blocks(CPU, form)
+    assert len(found) == COUNT
+    assert all(8 * 16 <= results <= 28 * 16 for results, _ in found)
+    assert all(v == 16 for _, v in found)
+
+
+def test_where_no_vector_fills_a_register_one_fills_half() -> None:
+    assert {v for _, v in blocks(CPU, "relaid", M=8)} == {8}
+
+
+def test_most_forms_that_are_tried_keep_constants_in_the_order_in_which_they_are_read() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift")
+    todo = tasks(program, CPU, families=["registers"], budget=2000, seed=0)
+    chosen = [task.form.split() for task in todo]
+    assert [] in chosen  # the plain form is always there
+    assert len(chosen) < len(list(all_forms(program, ["registers"])))
+    assert 2 * sum("relaid" in words for words in chosen) > len(chosen)
+    assert any("relaid" not in words for words in chosen[1:])
+
+
+def test_forms_that_copy_tiles_are_tried_less_where_local_memory_is_ordinary_memory() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift")
+
+    def staged(profile: Profile) -> int:
+        seeds = (tasks(program, profile, families=["im2col"], budget=300, seed=n) for n in range(8))
+        return sum("blocked" in task.form for todo in seeds for task in todo[1:])
+
+    assert 2 * staged(CPU) < staged(H200)
+
+
+def test_on_a_gpu_other_work_items_hide_latencies() -> None:
+    assert min(blocks(H200, "relaid"))[0] < 8
+
+
+def test_a_layer_too_small_to_keep_a_cpu_busy_still_has_points() -> None:
+    found = blocks(CPU, "relaid", C=3, W=4, H=4, M=4)
+    assert found
+    assert all(results < 8 * 16 for results, _ in found)
+
+
+def test_a_form_that_is_long_however_unrolled_still_has_points() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift", {"C": 5, "W": 13, "H": 13, "M": 24})
+    low = lowering(program, "winograd", "F6 registers")
+    hurried = replace(CPU, quick_code=512)
+    assert points(low, hurried, COUNT, seed=0)[1]
+    assert not points(low, replace(hurried, code=512), COUNT, seed=0)[1]
+
+
+def test_where_short_kernels_do_long_ones_are_not_tried() -> None:
+    low = lowering(parse_file(EXAMPLES / "vgg.lift"), "registers", "relaid")
+    quantity = quantities(low.program).kernels[-1].code
+    _, found = points(low, replace(CPU, quick_code=512), COUNT, seed=0)
+    assert max(peak_at((quantity,), point) for point in found) <= 512
+    _, found = points(low, CPU, COUNT, seed=0)
+    assert max(peak_at((quantity,), point) for point in found) > 512
+
+
+def test_few_points_are_drawn_of_a_form_that_takes_long_to_compile() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift", {"C": 5, "W": 13, "H": 13, "M": 24})
+    form = partial(Derive, program, "winograd", points=COUNT, seed=0)
+    drawn = derive(form(form="F6 registers", profile=CPU))
+    hurried = derive(form(form="F6 registers", profile=replace(CPU, quick_code=512)))
+    assert isinstance(drawn, Derived)
+    assert isinstance(hurried, Derived)
+    assert 0 < len(hurried.variants) < len(drawn.variants) == COUNT

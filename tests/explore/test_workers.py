@@ -1,0 +1,195 @@
+"""Workers may crash, hang and eat; the run goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from explore.results.records import Failed
+from explore.workers.pool import Pool, wait_any
+
+# Tasks: what a worker is asked to do, by name.
+
+
+def double(n: int) -> int:
+    return 2 * n
+
+
+def nap(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def obey(task: str) -> object:
+    match task:
+        case "segfault":
+            print("free(): invalid pointer", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "exit":
+            os._exit(3)
+        case "raise":
+            raise ValueError("no such tile\nand more")
+        case "hang":
+            time.sleep(1000)
+        case "hang in a child":
+            subprocess.run(["sleep", "1000"], check=True)
+        case "eat":
+            return len(bytearray(b"x" * 600_000_000)) + nap(10)
+        case "unpicklable":
+            return lambda: 0
+        case "fail":
+            return Failed("verify", "wrong by 7")
+    return os.getpid()
+
+
+def prepare() -> dict[str, int]:
+    return {"base": 100}
+
+
+def broken_prepare() -> None:
+    raise OSError("no device here")
+
+
+def add_base(state: dict[str, int], n: int) -> int:
+    state["base"] += 1  # kept from task to task
+    return state["base"] + n
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool[str, object]]:
+    with Pool(obey, timeout=1.0, max_memory=400_000_000) as made:
+        yield made
+
+
+def one(pool: Pool[str, object], task: str, timeout: float | None = None) -> object:
+    pool.submit(task, timeout)
+    (done,) = pool.results(30)
+    assert done.task == task
+    return done.result
+
+
+def test_every_task_comes_back_once() -> None:
+    with Pool(double, workers=2) as pool:
+        done = list(pool.map(range(50)))
+    assert sorted((d.task, d.result) for d in done) == [(n, 2 * n) for n in range(50)]
+
+
+def test_a_pool_is_free_while_a_task_would_start_at_once() -> None:
+    with Pool(nap) as pool:
+        assert pool.free == 1
+        pool.submit(0.2)
+        assert pool.free == 0
+        assert [d.task for d in pool.results()] == [0.2]
+        assert pool.free == 1
+
+
+def test_two_workers_work_at_the_same_time() -> None:
+    with Pool(nap, workers=2) as pool:
+        assert len({d.result for d in pool.map([0.3, 0.3])}) == 2
+
+
+def test_a_worker_stays_alive_between_tasks(pool: Pool[str, object]) -> None:
+    assert one(pool, "pid") == one(pool, "pid")
+
+
+def test_what_setup_made_is_there_for_every_task() -> None:
+    with Pool(add_base, setup=prepare) as pool:
+        assert [d.result for d in pool.map([1, 1])] == [102, 103]
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        ("segfault", "worker died with signal 11 (SIGSEGV)"),
+        ("exit", "worker died with exit status 3"),
+        ("raise", "ValueError: no such tile"),
+        ("hang", "took longer than 1 s"),
+        ("hang in a child", "took longer than 1 s"),
+        ("eat", "used more than 381 MiB of memory"),
+    ],
+)
+def test_what_goes_wrong_is_a_value_and_the_next_task_runs(
+    pool: Pool[str, object], task: str, reason: str
+) -> None:
+    failed = one(pool, task, timeout=20 if task == "eat" else None)
+    assert isinstance(failed, Failed)
+    assert (failed.stage, failed.reason) == ("run", reason)
+    assert failed.timed_out == task.startswith("hang")
+    assert isinstance(one(pool, "pid"), int)
+
+
+def test_the_last_words_of_a_worker_are_kept(pool: Pool[str, object]) -> None:
+    failed = one(pool, "segfault")
+    assert isinstance(failed, Failed)
+    assert "free(): invalid pointer" in failed.detail
+
+
+def test_a_result_that_cannot_travel_is_a_failure(pool: Pool[str, object]) -> None:
+    assert isinstance(one(pool, "unpicklable"), Failed)
+
+
+def test_a_function_may_fail_in_its_own_words(pool: Pool[str, object]) -> None:
+    assert one(pool, "fail") == Failed("verify", "wrong by 7")
+
+
+def test_a_worker_killed_from_outside_is_replaced(pool: Pool[str, object]) -> None:
+    first = one(pool, "pid")
+    assert isinstance(first, int)
+    os.kill(first, signal.SIGKILL)
+    time.sleep(0.2)
+    results = [one(pool, "pid"), one(pool, "pid")]
+    assert any(isinstance(result, int) and result != first for result in results)
+
+
+def test_a_worker_that_cannot_start_fails_its_tasks_and_does_not_spin() -> None:
+    with Pool(add_base, setup=broken_prepare, stage="build") as pool:
+        (done,) = pool.map([1])
+    assert isinstance(done.result, Failed)
+    assert done.result.stage == "build"
+    assert done.result.reason == "the worker could not start: OSError: no device here"
+
+
+def test_two_pools_are_awaited_together_and_the_quick_one_answers_first() -> None:
+    with Pool(nap) as builders, Pool(double) as device:
+        builders.submit(1.0)
+        device.submit(4)
+        ((first, done),) = wait_any([builders, device], 10)
+        assert (first is device, done.result) == (True, 8)
+        ((second, _),) = wait_any([builders, device], 10)
+        assert second is builders
+
+
+def test_waiting_has_an_end() -> None:
+    with Pool(nap) as pool:
+        pool.submit(5.0)
+        assert pool.results(0.1) == []
+        assert pool.pending == 1
+
+
+def test_workers_die_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from test_explore_worker import *\n"
+        "pool = Pool(obey, timeout=1000); (pid,) = [d.result for d in pool.map(['pid'])]\n"
+        "pool.submit('hang in a child'); print(pid, flush=True); time.sleep(1000)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=env)
+    assert run.stdout is not None
+    worker = int(run.stdout.readline())
+    run.kill()
+    run.wait()
+    assert gone(worker)
+
+
+def gone(pid: int) -> bool:
+    for _ in range(100):
+        stat = Path(f"/proc/{pid}/stat")
+        if not stat.exists() or stat.read_text().split()[2] == "Z":
+            return True
+        time.sleep(0.05)
+    return False

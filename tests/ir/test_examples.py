@@ -1,0 +1,214 @@
+"""Do the examples compute what they say? Against NumPy and SciPy, to 1e-12 in float64."""
+
+# key: w weights, b biases, x the image; taps: which rows and columns of a window
+
+import re
+import resource
+import time
+import tomllib
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.ndimage import correlate, correlate1d
+
+from ir.core.nodes import Program
+from ir.meaning.inputs import random_inputs
+from ir.meaning.interpret import evaluate
+from ir.parse import parse_file
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LAYERS = tomllib.loads((EXAMPLES / "layers.toml").read_text())
+
+Array = np.ndarray
+Sizes = dict[str, int]
+
+
+def load(file: str, sizes: Sizes) -> Program:
+    return parse_file(EXAMPLES / file, sizes)
+
+
+def convolution(
+    x: Array, w: Array, b: Array | float = 0.0, *, step: int = 1, pad: int = 0, apart: int = 1
+) -> Array:
+    """The sum over taps of shifted images times matrices: no window is ever formed."""
+    x = np.pad(x, ((pad, pad), (pad, pad), (0, 0)))
+    rows, columns = w.shape[1:3]
+    high = (x.shape[0] - apart * (rows - 1) - 1) // step + 1
+    wide = (x.shape[1] - apart * (columns - 1) - 1) // step + 1
+    total = np.zeros((high, wide, w.shape[0])) + b
+    for r, c in product(range(rows), range(columns)):
+        top, left = r * apart, c * apart
+        shifted = x[top : top + step * high : step, left : left + step * wide : step]
+        total += shifted[:high, :wide] @ w[:, r, c].T
+    return total
+
+
+def relu(x: Array) -> Array:
+    return np.maximum(x, 0)
+
+
+def depthwise(weights: Array, image: Array) -> Array:
+    planes = [correlate(image[:, :, c], weights[c], mode="constant") for c in range(image.shape[2])]
+    return np.stack(planes, axis=-1)
+
+
+def grouped(weights: Array, image: Array) -> Array:
+    parts = np.split(image, len(weights), axis=2)
+    return np.concatenate(
+        [convolution(x, w, pad=1) for x, w in zip(parts, weights, strict=True)], axis=2
+    )
+
+
+def pooled(f: Callable[..., Array], x: Array, size: int, step: int) -> Array:
+    return f(sliding_window_view(x, (size, size), (0, 1))[::step, ::step], axis=(-2, -1))
+
+
+def volume(weights: Array, biases: Array, volume: Array) -> Array:
+    planes = np.pad(volume, ((1, 1), (0, 0), (0, 0), (0, 0)))
+    return biases + np.stack(
+        [
+            sum(convolution(planes[d + k], weights[:, k], pad=1) for k in range(3))
+            for d in range(len(volume))
+        ]
+    )
+
+
+# what each example computes from its inputs and sizes, and the sizes it is checked at
+CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
+    "dot.lift": (lambda xs, ys: xs @ ys, [{}, {"N": 7}]),
+    "matmul.lift": (lambda a, b: a @ b, [{}, {"M": 3, "N": 5, "K": 1}]),
+    "conv1d.lift": (
+        lambda weights, biases, signal, S, P: convolution(
+            np.pad(signal, ((P, P), (0, 0)))[None], weights[:, None], biases, step=S
+        )[0],
+        [{}, {"N": 50, "S": 3, "P": 4, "K": 7, "C": 1}],
+    ),
+    "stencil5.lift": (
+        lambda grid: correlate(
+            grid, 0.2 * np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]]), mode="nearest"
+        ),
+        [{}, {"W": 3, "H": 4}],
+    ),
+    "blur.lift": (lambda weights, image: correlate(image, weights, mode="nearest"), [{}]),
+    "blur_separable.lift": (
+        lambda across, down, image: correlate1d(
+            correlate1d(image, across, 1, mode="nearest"), down, 0, mode="nearest"
+        ),
+        [{}, {"W": 5, "H": 9}],
+    ),
+    "conv2d.lift": (
+        lambda weights, biases, image, S, P: convolution(image, weights, biases, step=S, pad=P),
+        [{}, {"S": 1, "P": 0}, {"S": 3, "P": 2, "K": 5, "W": 20, "H": 31, "M": 3}],
+    ),
+    "quickstart.lift": (
+        lambda weights, biases, image: relu(convolution(image, weights, biases, pad=1)),
+        [{}],
+    ),
+    "vgg.lift": (
+        lambda weights, biases, image: relu(convolution(image, weights, biases, pad=1)),
+        [{"W": 14}, {"W": 9, "C": 3, "M": 5}],
+    ),
+    "alexnet.lift": (
+        lambda weights, biases, image, S, P: relu(
+            convolution(image, weights, biases, step=S, pad=P)
+        ),
+        [{}, {"C": 6, "W": 27, "K": 5, "S": 1, "P": 2, "M": 7}],
+    ),
+    "resnet.lift": (
+        lambda weights, biases, image: relu(convolution(image, weights, biases, step=2, pad=3)),
+        [{}, {"W": 21}],
+    ),
+    "conv1x1.lift": (
+        lambda weights, biases, image: image @ weights.T + biases,
+        [{}, {"W": 3, "C": 5}],
+    ),
+    "depthwise.lift": (depthwise, [{}, {"C": 3, "W": 6, "H": 9}]),
+    "grouped.lift": (grouped, [{}, {"G": 2, "C": 6, "M": 4, "W": 5}]),
+    "dilated.lift": (
+        lambda weights, image, D, P: convolution(image, weights, apart=D, pad=P),
+        [{}, {"D": 3, "P": 0, "W": 12, "H": 10, "C": 2}],
+    ),
+    "batched.lift": (
+        lambda weights, biases, images: np.stack(
+            [relu(convolution(x, weights, biases, pad=1)) for x in images]
+        ),
+        [{}, {"N": 2, "W": 5}],
+    ),
+    "maxpool.lift": (
+        lambda image, K, S: pooled(np.max, image, K, S),
+        [{}, {"K": 2}, {"W": 7, "H": 8, "S": 3}],
+    ),
+    "avgpool.lift": (
+        lambda image, K, S: pooled(np.mean, image, K, S),
+        [{}, {"K": 3, "S": 1}],
+    ),
+    "fully_connected.lift": (
+        lambda weights, biases, xs: relu(weights @ xs + biases),
+        [{}, {"N": 1, "M": 3}],
+    ),
+    "conv3d.lift": (volume, [{}, {"C": 1, "W": 4, "H": 5, "D": 3, "M": 2}]),
+    "mec.lift": (
+        lambda weights, images, S: np.stack([convolution(x, weights, step=S) for x in images]),
+        [{}, {"N": 3, "W": 23, "C": 3, "K": 11, "S": 4, "M": 5}],
+    ),
+}
+
+
+def sizes_of(file: str, given: Sizes) -> Sizes:
+    """The sizes that are plain numbers, as set or as the file has them."""
+    text = (EXAMPLES / file).read_text().rsplit("where", 1)[1]
+    return {name: int(n) for name, n in re.findall(r"(\w+) = (\d+)", text)} | given
+
+
+def check(file: str, sizes: Sizes) -> None:
+    program = load(file, sizes)
+    inputs = random_inputs(program, 0, integers=False)
+    doubles = {name: data.astype(np.float64) for name, data in inputs.items()}
+    reference, _ = CHECKS[file]
+    wanted = reference.__code__.co_varnames[: reference.__code__.co_argcount]
+    extra = {k: v for k, v in sizes_of(file, sizes).items() if k in wanted}
+    expected = reference(**doubles, **extra)
+    found = evaluate(program, inputs)
+    assert found.shape == expected.shape
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize(
+    ("file", "sizes"),
+    [
+        pytest.param(file, sizes, id=" ".join([file, *(f"{k}={v}" for k, v in sizes.items())]))
+        for file, (_, many) in CHECKS.items()
+        for sizes in many
+    ],
+)
+def test_example(file: str, sizes: Sizes) -> None:
+    check(file, sizes)
+
+
+def test_every_example_is_checked() -> None:
+    assert sorted(p.name for p in EXAMPLES.glob("*.lift")) == sorted(CHECKS)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_named_layers_are_programs_of_the_shape_they_name(name: str) -> None:
+    sizes = {k: v for k, v in LAYERS[name].items() if k != "file"}
+    program = load(LAYERS[name]["file"], sizes)
+    shapes = {name: data.shape for name, data in random_inputs(program, 0).items()}
+    weights, images = shapes["weights"], next(s for n, s in shapes.items() if "image" in n)
+    assert (weights[0], weights[-1]) == (sizes["M"], sizes["C"])
+    assert images[-3:] == (sizes["W"], sizes["W"], sizes["C"])
+    assert weights[1] == weights[2] == sizes.get("K", 7 if "resnet" in name else 3)
+
+
+@pytest.mark.parametrize("name", ["vgg-0", "vgg-7"])
+def test_a_whole_layer_takes_seconds_and_little_memory(name: str) -> None:
+    sizes = {k: v for k, v in LAYERS[name].items() if k != "file"}
+    start = time.process_time()
+    check("vgg.lift", sizes)
+    assert time.process_time() - start < 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20  # KiB

@@ -1,0 +1,176 @@
+"""Programs to run on devices, and whether what comes out is what the interpreter says.
+
+`oclgrind --data-races python -m tests.support.agreement` runs them on the simulator, prints
+what does not agree, and leaves what the simulator reports to it. A first argument chooses other
+programs:
+`single` those of one kernel, `faulty` three kernels with a fault each.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from codegen.compile import Generated, generate
+from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.runtime.session import Session, choose, open_device
+from constraints.devices import profile
+from explore.measure.reference import EPSILON, Expected
+from explore.space.derive_form import points
+from explore.space.lowering import bound, lowering
+from ir.core.nodes import Program
+from ir.meaning.inputs import Data, random_inputs
+from ir.meaning.interpret import evaluate
+from ir.parse import parse, parse_file
+from rewrites.catalogue.forms import BILINEAR, LOWERING, Form, Lowering, forms, lower
+from rewrites.nest.dimensions import Refused
+from tests.support.lowered_programs import PROGRAMS
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = {
+    "alexnet": {"C": 2, "W": 19, "M": 3},
+    "avgpool": {"C": 3, "W": 6, "H": 8},
+    "batched": {"N": 2, "C": 3, "W": 4, "H": 5, "M": 2},
+    "blur": {"W": 9, "H": 7},
+    "blur_separable": {"W": 9, "H": 7},
+    "conv1d": {"C": 3, "N": 12, "M": 4},
+    "conv1x1": {"C": 6, "W": 4, "H": 3, "M": 5},
+    "conv2d": {"C": 3, "W": 9, "H": 7, "M": 4},
+    "conv3d": {"C": 2, "W": 4, "H": 3, "D": 3, "M": 2},
+    "depthwise": {"C": 3, "W": 5, "H": 4},
+    "dilated": {"C": 2, "W": 7, "H": 6, "M": 3},
+    "dot": {"N": 40},
+    "fully_connected": {"N": 24, "M": 10},
+    "grouped": {"C": 4, "W": 4, "H": 5, "M": 6, "G": 2},
+    "matmul": {"M": 6, "N": 10, "K": 8},
+    "maxpool": {"C": 3, "W": 9, "H": 7},
+    "mec": {"C": 4, "W": 5, "M": 6},
+    "quickstart": {"C": 3, "W": 5, "H": 4, "M": 4},
+    "resnet": {"C": 2, "W": 12, "M": 3},
+    "stencil5": {"W": 9, "H": 7},
+    "vgg": {"C": 3, "W": 6, "M": 4},
+}
+FAMILIES = (*LOWERING, *BILINEAR)  # the others are made of these
+EXACT = 1e-12  # less than any digit of single precision; cos(pi / 2) is no zero
+WRITTEN = (*SMALL, *FAMILIES)
+CONVOLUTION = ("vgg", {"C": 4, "W": 8, "M": 8})
+OTHERWISE = {"strassen": ("matmul", {"M": 8, "N": 16, "K": 8})}  # not a family of convolutions
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program, and the kernels that some way of lowering makes of it."""
+
+    name: str
+    program: Program
+    made: Generated
+    rounding: float = 0.0  # machine epsilons that the way may lose on whole numbers
+
+
+def example(name: str, sizes: dict[str, int]) -> Program:
+    return parse_file(EXAMPLES / f"{name}.lift", sizes)
+
+
+def written(name: str) -> Iterator[Case]:
+    """An example, or a convolution (or what a family is for) lowered by a family."""
+    if name in FAMILIES:
+        yield from lowered(name)
+    else:
+        program = example(name, SMALL[name])
+        yield Case(name, program, generate(lowering(program, "naive").program, max_work_group=64))
+
+
+def lowered(family: str) -> Iterator[Case]:
+    """A small point of a family's first form, and of the last that applies, which has the most
+    words."""
+    program = example(*OTHERWISE.get(family, CONVOLUTION))
+    every = forms(program, family)
+    first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))
+    for form, low in dict([first, last]).items():
+        _, (point,) = points(low, profile("cpu"), 1, seed=0)
+        made = generate(bound(low.program, point), max_work_group=64)
+        yield Case(f"{family} {form.name}".strip(), program, made, low.derivation.rounding)
+
+
+def _lowered(
+    program: Program, family: str, some: Sequence[Form]
+) -> Iterator[tuple[Form, Lowering]]:
+    for form in some:
+        with suppress(Refused):
+            yield form, lower(program, family, form)
+
+
+def by_hand() -> Iterator[Case]:
+    """The hand-written lowered programs."""
+    for name, text in PROGRAMS.items():
+        program = parse(text)
+        made = generate(program, max_work_group=64)
+        yield Case(name, program, made)
+
+
+def every() -> tuple[Case, ...]:
+    return (*chain.from_iterable(map(written, WRITTEN)), *by_hand())
+
+
+def disagreement(session: Session, case: Case, integers: bool) -> str | None:
+    """How far a device is from the interpreter, if it is: on whole numbers by more than the way may
+    lose, else by 1e-5."""
+    inputs = random_inputs(case.program, 1, integers)
+    found = arrays(session.build(case.made.plan, checking=True)(inputs))
+    expected = arrays(evaluate(case.program, inputs))
+    sizes = arrays(evaluate(case.program, {name: alike(x) for name, x in inputs.items()}))
+    for out, meant, size in zip(found, expected, sizes, strict=True):
+        away = Expected(meant, float(np.abs(size).max(initial=0))).lost(out)
+        exact = bool((meant == np.round(meant)).all())
+        lost = EXACT + case.rounding * EPSILON if exact else 1e-5
+        if out.shape != meant.shape or not away <= lost:
+            return f"{case.name} is {away:.2g} away on {session.device.platform}"
+    return None
+
+
+def alike(x: Data) -> Data:
+    """Numbers that are all as large as the largest."""
+    return tuple(map(alike, x)) if isinstance(x, tuple) else np.full_like(x, np.abs(x).max())
+
+
+def arrays(result: Data) -> list[np.ndarray]:
+    """What a result consists of, in double precision."""
+    if isinstance(result, tuple):
+        return [array for part in result for array in arrays(part)]
+    return [np.asarray(result).astype(np.float64)]
+
+
+FAULTS = {
+    "race": "t[i] = x[i]; z[i] = t[15 - i];",
+    "outside": "z[i + 1] = x[i];",
+    "uninitialized": "z[i] = t[i] > 0 ? x[i] : 1;",
+}
+
+
+def faulty(name: str) -> Plan:
+    """One group of 16 work-items, a local buffer t, and a fault."""
+    source = f"""kernel void {name}(global const float *x, global float *z) {{
+      local float t[16]; int i = get_local_id(0); {FAULTS[name]} }}"""
+    x, z = (Buffer(n, "float", (16,), 64, r, 0) for n, r in (("x", Role.INPUT), ("z", Role.OUTPUT)))
+    launch = Kernel(name, (16, 1, 1), (16, 1, 1), ("x", "z"), False, source)
+    return Plan((launch,), (x, replace(z, slot=1)), 128, 0)
+
+
+def main(which: str = "all") -> None:
+    session = open_device(choose(None))
+    print(session.device.name)
+    if which == "faulty":
+        for name in FAULTS:
+            session.build(faulty(name))({"x": np.ones(16, np.float32)})
+        return
+    for case in every():
+        if which == "all" or len(case.made.kernels) == 1:
+            print(disagreement(session, case, integers=True) or "", end="")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,37 @@
+"""A side condition of a rule: a term where it holds, and one that differs in nothing else."""
+
+# key: rule law, text of a term
+
+from dataclasses import dataclass, field
+
+from rewrites.engine.rule import Argument, Rule
+
+Arguments = dict[str, Argument]
+Case = str | Arguments | tuple[str, Arguments]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a rule asks, beyond its pattern.
+
+    `text` has a place, {}, and `holds` and `violated` are what stands there; or they are arguments
+    of the rule, for the same term; or both.
+    """
+
+    rule: Rule
+    says: str
+    params: str
+    text: str
+    holds: Case
+    violated: Case
+    arguments: Arguments = field(default_factory=dict)
+
+    def case(self, which: Case) -> tuple[str, Arguments]:
+        """A term and the rule's arguments."""
+        match which:
+            case str():
+                return self.text.replace("{}", which), self.arguments
+            case dict():
+                return self.text, self.arguments | which
+            case (place, own):
+                return self.text.replace("{}", place), self.arguments | own

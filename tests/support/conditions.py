@@ -1,0 +1,9 @@
+"""The side conditions of all rules."""
+
+from tests.support import conditions_maps, conditions_sums, conditions_views
+
+CONDITIONS = [
+    *conditions_maps.CONDITIONS,
+    *conditions_views.CONDITIONS,
+    *conditions_sums.CONDITIONS,
+]

@@ -1,0 +1,160 @@
+"""A few work-items of a kernel, run one after the other, decide exactly what `prove` argues about.
+
+For each work-item: which cells it reads and writes after how many barriers, which barriers it
+passes, and what breaks on the way. Values are not computed.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from codegen.index.atoms import Assume
+from codegen.index.condition import Condition, holds
+from codegen.index.index import Index
+from codegen.index.substitute import evaluate
+from codegen.proof.accesses import inner_atoms
+from codegen.tree.statements import (
+    Barrier,
+    Block,
+    For,
+    If,
+    Kernel,
+    Load,
+    Select,
+    Space,
+    Store,
+    Value,
+    Whole,
+    kind_of,
+    operands,
+)
+from ir.core.types import BYTES
+
+
+@dataclass
+class Item:
+    """One work-item on its way."""
+
+    group: tuple[int, ...]
+    values: dict[str, int]
+    faults: set[str]
+    passed: list[tuple[int, ...]] = field(default_factory=list)  # barriers, by place and iteration
+    clock: dict[Space, int] = field(default_factory=lambda: dict.fromkeys(Space, 0))
+    taken: tuple[tuple[Condition, bool], ...] = ()  # ways in the selects around a value
+    asked: list[tuple[object, ...]] = field(default_factory=list)  # elements, and by which place
+    touched: list[tuple[object, int, int, bool, int]] = field(default_factory=list)
+
+
+def faults(kernel: Kernel) -> set[str]:
+    """What is wrong with the kernel: out of "bounds", "race", "barrier", "claim"."""
+    found: set[str] = set()
+    _compare(list(_items(kernel, found)), found)
+    return found
+
+
+def _items(kernel: Kernel, found: set[str]) -> Iterator[Item]:
+    for group in itertools.product(*map(range, kernel.groups)):
+        for local in itertools.product(*map(range, kernel.local_size)):
+            item = Item(group, _ids(kernel, group, local), found)
+            _run(kernel.body, item, ())
+            yield item
+
+
+def traffic(kernel: Kernel) -> int:
+    """The bytes of global memory that groups ask for, each once in a place and an iteration."""
+    asked = set()
+    for item in _items(kernel, set()):
+        asked |= {(item.group, *one) for one in item.asked}
+    return sum(BYTES[memory.scalar] for _, memory, *_ in asked)
+
+
+def _ids(kernel, group, local):
+    values = {}
+    for i in kernel.ids:
+        d = i.dimension
+        whole = group[d] * kernel.local_size[d] + local[d]
+        values[i.name] = {"group": group[d], "local": local[d], "global": whole}[i.kind]
+    return values
+
+
+def _run(s, item: Item, place: tuple[int, ...]) -> None:
+    match s:
+        case Block(inner):
+            for k, each in enumerate(inner):
+                _run(each, item, (*place, k))
+        case For(name, count, body):
+            for turn in range(count):
+                item.values[name] = turn
+                _run(body, item, (*place, turn))
+            del item.values[name]
+        case If(condition, body):
+            if _true(condition, item):
+                _run(body, item, place)
+        case Barrier(spaces):
+            item.passed.append(place)
+            for space in spaces:
+                item.clock[space] += 1
+        case Store(memory, index, value, half):
+            _value(value, place, item)
+            _touch(memory, index, kind_of(value).width, half, True, place, item)
+
+
+def _value(e: Value, place: tuple[int, ...], item: Item) -> None:
+    match e:
+        case Load(memory, index, width, half):
+            _touch(memory, index, width, half, False, place, item)
+        case Whole(index):
+            _number(index, item)
+        case Select(condition, a, b):
+            way, outside = _true(condition, item), item.taken
+            item.taken = (*outside, (condition, way))
+            _value(a if way else b, place, item)
+            item.taken = outside
+        case _:
+            for inner in operands(e):
+                _value(inner, place, item)
+
+
+def _true(condition: Condition, item: Item) -> bool:
+    plain = [part for part in condition.parts if "[" not in part.key]
+    if not all(evaluate(part, item.values) >= 0 for part in plain):
+        return False
+    for part in condition.parts:
+        _number(part, item)
+    return holds(condition, item.values)
+
+
+def _number(index: Index, item: Item) -> int:
+    for atom in inner_atoms(index):
+        if isinstance(atom, Assume):
+            x = evaluate(atom.index, item.values)
+            if (atom.lo is not None and x < atom.lo) or (atom.hi is not None and x > atom.hi):
+                item.faults.add("claim")
+    return evaluate(index, item.values)
+
+
+def _touch(memory, index, width, half, writes, place, item: Item) -> None:
+    i, h = _number(index, item), 0 if half is None else _number(half, item)
+    if i < 0 or i + width > memory.elements or not 0 <= h < memory.halves:
+        item.faults.add("bounds")
+    if memory.space is not Space.PRIVATE:
+        now = item.clock[memory.space]
+        item.touched.extend((memory, h, c, writes, now) for c in range(i, i + width))
+    if memory.space is Space.GLOBAL:
+        words = (place, item.taken, index.key, width, writes)
+        item.asked.extend((memory, c, *words) for c in range(i, i + width))
+
+
+def _compare(items: list[Item], found: set[str]) -> None:
+    for a, b in itertools.combinations(items, 2):
+        if a.group == b.group and a.passed != b.passed:
+            found.add("barrier")
+    users: dict[object, set[tuple[int, tuple[int, ...], bool, int]]] = {}
+    for k, item in enumerate(items):
+        for memory, half, cell, writes, now in item.touched:
+            where = None if memory.space is Space.GLOBAL else item.group
+            users.setdefault((memory, half, cell, where), set()).add((k, item.group, writes, now))
+    for uses in users.values():
+        for (k, g, write, now), (l, h, other, then) in itertools.combinations(uses, 2):
+            if k != l and (write or other) and (g != h or now == then):
+                found.add("race")

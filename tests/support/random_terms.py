@@ -1,0 +1,254 @@
+"""Random typed terms, small enough to interpret, with names that invite capture."""
+
+# key: g generator, t u types, n k sizes, scope the variables that may be used, f function
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeVar
+
+from ir.core.nodes import (
+    At,
+    Binary,
+    Edge,
+    Expr,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Param,
+    Pattern,
+    Program,
+    Reduce,
+    Reorder,
+    Split,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.terms import children, free, variables
+from ir.core.type_rules import type_of
+from ir.core.types import FLOAT, INT, Array, Scalar, Tuple, Type, equal
+from ir.elaborate.bijection import stride
+from ir.errors import IllTyped
+from rewrites.analysis.predicates import numbered
+
+NAMES = ("x", "y", "acc", "r", "v", "t", "row", "chunk", "p", "f", "tile", "a", "b")  # as rules use
+OPERATORS = ("+", "*", "max", "min")
+
+T = TypeVar("T")
+Scope = Mapping[str, Type]
+
+
+@dataclass
+class Terms:
+    """One source of terms: all that it draws may stand in one program together."""
+
+    rng: Random
+    params: dict[str, Type] = field(default_factory=dict)
+
+    def one_of(self, *choices: T) -> T:
+        return self.rng.choice(choices)
+
+    def size(self, least: int = 1, most: int = 4) -> int:
+        return self.rng.randint(least, most)
+
+    def scalar(self) -> Scalar:
+        return self.one_of(FLOAT, FLOAT, FLOAT, INT)
+
+    def type(self, depth: int | None = None) -> Type:
+        depth = self.one_of(1, 1, 1, 2) if depth is None else depth
+        kind = self.one_of("scalar", "scalar", "array", "tuple") if depth else "scalar"
+        match kind:
+            case "array":
+                return Array(self.type(depth - 1), self.size())
+            case "tuple":
+                return Tuple(tuple(self.type(depth - 1) for _ in range(self.size(2, 3))))
+        return self.scalar()
+
+    # ---- values
+
+    def param(self, t: Type, scope: Scope | None = None) -> Expr:
+        """A parameter of the program, perhaps one that is there already."""
+        scope = scope or {}
+        found = [n for n, u in self.params.items() if equal(t, u) and n not in scope]
+        if found and self.rng.random() < 0.5:
+            return Var(self.rng.choice(found), t)
+        names = [n for n in (*NAMES, *(f"p{i}" for i in range(40))) if n not in self.params]
+        name = next(n for n in names if n not in scope)
+        self.params[name] = t
+        return Var(name, t)
+
+    def value(self, t: Type, scope: Scope | None = None, depth: int = 2) -> Expr:
+        """A term of type t over the variables in scope and the parameters."""
+        scope = scope or {}
+        at_hand = [e for e in self.parts(scope) if equal(type_of(e), t)]
+        if at_hand and (depth <= 0 or self.rng.random() < 0.6):
+            return self.rng.choice(at_hand)
+        if depth <= 0 or self.rng.random() < 0.2:
+            return self.param(t, scope)
+        match t:
+            case Scalar():
+                return self.number(t, scope, depth)
+            case Array():
+                return self.array(t, scope, depth)
+            case Tuple(parts):
+                return MakeTuple(tuple(self.value(p, scope, depth - 1) for p in parts))
+        return self.param(t, scope)
+
+    def parts(self, scope: Scope) -> list[Expr]:
+        """The variables in scope and what their tuples are made of."""
+        found: list[Expr] = [Var(name, t) for name, t in scope.items()]
+        for e in found:
+            t = type_of(e)
+            if isinstance(t, Tuple):
+                found.extend(Get(i, e) for i in range(len(t.parts)))
+        return found
+
+    def number(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        arrays = [
+            e for e in self.parts(scope) if isinstance(u := type_of(e), Array) and equal(u.elem, t)
+        ]
+        match self.one_of("literal", "binary", "binary", "negative", "array", "array"):
+            case "binary":
+                op = self.one_of("+", "-", "*", "max", "min")
+                return Binary(op, self.value(t, scope, depth - 1), self.value(t, scope, depth - 1))
+            case "negative":
+                return Unary("neg", self.value(t, scope, depth - 1))
+            case "array" if arrays:
+                xs = self.rng.choice(arrays)
+                n = type_of(xs).size
+                if self.rng.random() < 0.5:
+                    return At(self.rng.randrange(n), xs)
+                return Reduce(self.literal(t), self.fold(t, t, "+", scope), xs)
+        return self.literal(t)
+
+    def literal(self, t: Scalar) -> Lit:
+        n = self.rng.randint(-3, 3)
+        return Lit(n if t == INT else float(n), t)
+
+    def array(self, t: Array, scope: Scope | None = None, depth: int = 2) -> Expr:
+        """A map, a view, or a parameter."""
+        scope, n = scope or {}, t.size
+        match self.one_of("map", "map", "pad", "crop", "reorder", "join", "split", "transpose"):
+            case "map":
+                u = self.type()
+                return Map(self.function(u, t.elem, scope), self.value(Array(u, n), scope, 0))
+            case "pad" if n > 1 and isinstance(t.elem, Scalar):
+                inner = self.value(Array(t.elem, n - 1), scope, depth - 1)
+                return Pad(*self.one_of((0, 1), (1, 0)), self.literal(t.elem), inner)
+            case "crop":
+                inner = self.value(Array(t.elem, n + 1), scope, depth - 1)
+                return PadEdge(self.edge(), *self.one_of((0, -1), (-1, 0)), inner)
+            case "reorder":
+                s = self.rng.choice([k for k in range(1, n + 1) if n % k == 0])
+                return Reorder(stride(s, n), self.value(t, scope, depth - 1))
+            case "join":
+                k = self.rng.choice([k for k in range(1, n + 1) if n % k == 0])
+                return Join(self.value(Array(Array(t.elem, k), n // k), scope, depth - 1))
+            case "split" if isinstance(t.elem, Array):
+                whole = Array(t.elem.elem, n * t.elem.size)
+                return Split(t.elem.size, self.value(whole, scope, depth - 1))
+            case "transpose" if isinstance(t.elem, Array):
+                other = Array(Array(t.elem.elem, n), t.elem.size)
+                return Transpose(self.value(other, scope, depth - 1))
+        return self.value(t, scope, 0)
+
+    def xs(self, elem: Type | None = None, n: int | None = None) -> Expr:
+        """An array, of anything and any size unless told."""
+        return self.value(Array(elem or self.type(), n or self.size()), depth=1)
+
+    def edge(self) -> Edge:
+        return self.one_of(Edge.CLAMP, Edge.MIRROR, Edge.WRAP)
+
+    # ---- functions
+
+    def pattern(self, t: Type, taken: frozenset[str] = frozenset()) -> Pattern:
+        """A name for a t, or names for its parts."""
+        if isinstance(t, Tuple) and self.rng.random() < 0.6:
+            patterns: list[Pattern] = []
+            for part in t.parts:
+                patterns.append(self.pattern(part, taken))
+                taken |= {v.name for v in variables(patterns[-1])}
+            return tuple(patterns)
+        return Var(self.rng.choice([n for n in NAMES if n not in taken]), t)
+
+    def function(self, t: Type, u: Type, scope: Scope | None = None, depth: int = 2) -> Lam:
+        """t -> u, usually using its argument, sometimes variables from outside."""
+        p = self.pattern(t)
+        return Lam(p, self.value(u, inside(scope, p), depth))
+
+    def fold(self, acc: Scalar, t: Type, op: str, scope: Scope | None = None) -> Lam:
+        """(acc, x) -> acc op g(x), either way round"""
+        a = Var(self.rng.choice(NAMES), acc)
+        p = self.pattern(t, frozenset({a.name}))
+        mine = {n: u for n, u in (scope or {}).items() if n != a.name}
+        bound = {v.name: v.type for v in variables(p)}
+        term = self._without(a.name, lambda: self.value(acc, {**mine, **bound}, 2))
+        return Lam((a, p), Binary(op, *self.one_of((a, term), (term, a))))
+
+    def _without(self, name: str, draw: Callable[[], Expr]) -> Expr:
+        """A term that does not use a name."""
+        for _ in range(1000):
+            e = draw()
+            if name not in free(e):
+                return e
+        raise AssertionError(f"everything drawn uses {name}")
+
+    def step(self, acc: Type, t: Type) -> Lam:
+        """(acc, x) -> anything"""
+        p = self.pattern(Tuple((acc, t)))
+        while not isinstance(p, tuple):
+            p = self.pattern(Tuple((acc, t)))
+        return Lam(p, self.value(acc, inside(None, p)))
+
+    def zipped(self, n: int, parts: int = 2) -> Expr:
+        """A zip of arrays of n."""
+        return Zip(tuple(self.xs(n=n) for _ in range(parts)))
+
+    def program(self, e: Expr) -> Program:
+        """A program whose body is e."""
+        return Program("test", tuple(Param(v) for v in free_variables(e)), e)
+
+
+def inside(scope: Scope | None, p: Pattern) -> Scope:
+    """What may be used in the body of a function: the outer variables, and its own."""
+    return {**(scope or {}), **{v.name: v.type for v in variables(p)}}
+
+
+def free_variables(e: Expr) -> list[Var]:
+    """The free variables of a term, each once; fails where a variable differs from its binder."""
+    found: dict[str, Type] = {}
+
+    def go(x: Expr, bound: Scope) -> None:
+        if isinstance(x, Var):
+            t = bound[x.name] if x.name in bound else found.setdefault(x.name, x.type)
+            if not equal(t, x.type):
+                raise IllTyped(f"{x.name} has two types")
+        for i, c in enumerate(children(x)):
+            binds = isinstance(x, Lam) or (isinstance(x, Let) and i == 1)
+            go(c, inside(bound, x.pattern) if binds else bound)  # type: ignore[attr-defined]
+
+    go(e, {})
+    return [Var(name, t) for name, t in found.items()]
+
+
+def nameless(e: Expr) -> Expr:
+    """What a term has in common with all that differ from it in names alone."""
+    return numbered(Lam(tuple(free_variables(e)), e))
+
+
+def well_formed(e: Expr) -> bool:
+    """Whether e has a type, and each of its variables the type that it is bound with."""
+    try:
+        free_variables(e)
+        type_of(e)
+    except IllTyped:
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""Does OpenCL agree with the interpreter on every device there is, and is it free of races?"""
+
+import os
+import shutil
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from codegen.proof.prove import prove
+from codegen.runtime.session import Session
+from tests.support.agreement import EXAMPLES, FAULTS, SMALL, WRITTEN, disagreement, every, written
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_example_and_family_agrees_on_every_device(
+    sessions: tuple[Session, ...], name: str
+) -> None:
+    for case, session, integers in product(written(name), sessions, (True, False)):
+        assert disagreement(session, case, integers) is None
+
+
+def test_every_example_is_run() -> None:
+    assert sorted(SMALL) == sorted(file.stem for file in EXAMPLES.glob("*.lift"))
+
+
+def test_all_of_them_are_proved() -> None:
+    for case in every():
+        for kernel in case.made.kernels:
+            proof = prove(kernel)
+            assert proof.ok, f"{case.name}: {proof.summary()}"
+
+
+# The simulator
+
+CHECKS = {
+    "all": ["--data-races"],
+    # What the optimizer writes, and what an earlier kernel wrote, this check does not know.
+    "single": ["--uninitialized", "--build-options", "-cl-opt-disable"],
+}
+
+
+def simulated(which: str, options: list[str], log: Path) -> str:
+    """What the programs said under Oclgrind; what it reported is in the log."""
+    oclgrind = shutil.which("oclgrind")
+    if oclgrind is None:
+        pytest.skip("oclgrind is not installed")
+    python = [sys.executable, "-m", "tests.support.agreement", which]
+    command = [oclgrind, *options, "--log", str(log), *python]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("which", CHECKS)
+def test_oclgrind_agrees_and_reports_nothing(which: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert simulated(which, CHECKS[which], log).split("\n") == ["Oclgrind Simulator", ""]
+    assert log.read_text() == ""
+
+
+def test_oclgrind_reports_a_fault_where_there_is_one(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    options = [option for check in CHECKS.values() for option in check]
+    simulated("faulty", options, log)
+    reported = log.read_text()
+    for name in FAULTS:
+        assert f"Kernel: {name}" in reported

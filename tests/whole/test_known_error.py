@@ -1,0 +1,142 @@
+"""Does a faster algorithm lose no more than it says, whatever numbers it is given?"""
+
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+
+from codegen.compile import generate
+from codegen.runtime.session import Session
+from constraints.devices import profile
+from explore.measure.reference import expected
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir.meaning.inputs import random_inputs
+from ir.parse import parse
+from rewrites.catalogue.forms import forms, lower
+from rewrites.engine.meaning_check import operations
+
+CONV = """
+conv(const weights : [[[[float]C]K]K]M, image : [[[float]C]H]H) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+where C = 8, M = 8, H = 12, K = 3
+"""
+MATMUL = """
+matmul(const a : [[float]8]32, b : [[float]8]32) = map(row -> map(column -> dot(row, column), b), a)
+"""
+DEEP = """
+deep(const weights : [[[[float]C]3]3]2, image : [[[float]C]6]6) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(3, 1, pad2d(1, 0.0, image)))
+where C = 512
+"""
+LEFT = """
+left(const weights : [[[[float]4]3]3]4, const b : [float]4, image : [[[float]4]9]9) =
+  map2d(window -> map((kernel, v) -> dot(flatten(window), flatten(kernel)) - v, zip(weights, b)),
+    slide2d(3, 1, image))
+"""
+LONG = """
+long(const a : [[float]4096]2, b : [[float]4096]2) = map(x -> map(y -> dot(x, y), b), a)
+"""
+WAYS = [
+    (CONV, "winograd", "F6 registers"),
+    (CONV, "winograd", "F4 fused"),
+    (CONV, "winograd", "F2 blocked"),
+    (CONV, "fgfft", ""),
+    (CONV, "fgfft", "registers"),
+    (CONV, "fgfft", "registers gauss"),
+    (CONV, "fft", "registers"),
+    (MATMUL, "strassen", "twice registers"),
+]
+
+
+def one_large(x: np.ndarray, draw: Random) -> np.ndarray:
+    """A large number in one place, and nothing else."""
+    alone = np.zeros_like(x)
+    alone.flat[draw.randrange(x.size)] = 1000.1
+    return alone
+
+
+def few(x: np.ndarray, draw: Random) -> np.ndarray:
+    """One number in twenty."""
+    kept = np.random.default_rng(draw.randrange(1000)).random(x.shape) < 0.05
+    return np.where(kept, x, 0).astype(x.dtype)
+
+
+def constant(x: np.ndarray, draw: Random) -> np.ndarray:
+    """The same everywhere."""
+    return np.full_like(x, 0.1)
+
+
+def of_all_sizes(x: np.ndarray, draw: Random) -> np.ndarray:
+    """From a thousandth to a thousand."""
+    sizes = np.random.default_rng(draw.randrange(1000)).uniform(-3, 3, x.shape)
+    return (x * 10**sizes).astype(x.dtype)
+
+
+@pytest.mark.parametrize("drawn", [one_large, few, constant, of_all_sizes])
+@pytest.mark.parametrize(("text", "family", "name"), WAYS)
+def test_no_more_is_lost_than_is_known(
+    text: str,
+    family: str,
+    name: str,
+    drawn: Callable[[np.ndarray, Random], np.ndarray],
+    session: Session,
+) -> None:
+    p = parse(text)
+    found = lower(p, family, next(f for f in forms(p, family) if f.name == name))
+    _, (point,) = points(found, profile("cpu"), 1, 1)
+    given = session.build(generate(bound(found.program, point)).plan, checking=True)
+    for seed in range(3):
+        draw = Random(seed)
+        inputs = {name: np.asarray(x) for name, x in random_inputs(p, seed, False).items()}
+        for strange in inputs:
+            some = {**inputs, strange: drawn(inputs[strange], draw)}
+            meant = expected(p, some)
+            assert meant.agrees(given(some), found.derivation.rounding)
+
+
+def test_one_wrong_number_of_many_shows() -> None:
+    """By less than it is itself: what else is right does not hide it."""
+    p = parse(CONV.replace("H = 12", "H = 100"))
+    rounding = next(f for f in forms(p, "winograd") if f.name == "F6 registers")
+    allowed = lower(p, "winograd", rounding).derivation.rounding
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
+    meant = expected(p, inputs)
+    out = meant.output.copy()
+    place = np.unravel_index(np.abs(out).argmax(), out.shape)
+    out[place] *= 0.99
+    assert out.size == 80_000
+    assert not meant.agrees(out, allowed)
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "name"),
+    [
+        (DEEP, "winograd", "F2 registers"),
+        (DEEP, "winograd", "F6 registers"),
+        (DEEP, "fgfft", "registers"),
+        (DEEP, "fgfft", "registers gauss"),
+        (DEEP, "fft", "registers"),
+        (LEFT, "winograd", "F6 registers"),
+        (LEFT, "fgfft", "registers"),
+        (LONG, "strassen", "once registers"),
+    ],
+)
+@pytest.mark.parametrize("value", [3.0, 0.1])
+def test_of_sums_whose_roundings_add_up_no_more_is_lost_than_one_for_each_term(
+    text: str, family: str, name: str, value: float, session: Session
+) -> None:
+    """All numbers alike: a long sum rounds the same way each time; or all but cancels, as 324 from
+    36 products of 3 and 3 does."""
+    p = parse(text)
+    found = lower(p, family, next(f for f in forms(p, family) if f.name == name))
+    _, (point,) = points(found, profile("cpu"), 1, 1)
+    inputs = {n: np.full_like(np.asarray(x), value) for n, x in random_inputs(p, 1, False).items()}
+    if "b" in inputs and text == LEFT:
+        inputs["b"] *= 36 * value
+    meant = expected(p, inputs)
+    out = session.build(generate(bound(found.program, point)).plan, checking=True)(inputs)
+    assert meant.agrees(out, found.derivation.rounding * (1 + operations(p.body) / 4))

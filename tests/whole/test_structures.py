@@ -1,0 +1,90 @@
+"""Do kernels compute what the program says, whatever its structure, family, form and point?
+
+Each run draws others. A failure says its seed; `SEED=… pytest
+tests/whole/test_structures.py` draws the same again.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+
+import pytest
+
+from codegen.compile import generate
+from codegen.proof.prove import prove
+from codegen.runtime.session import Session
+from constraints.devices import PROFILES
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from rewrites.analysis.predicates import has_reduction
+from rewrites.catalogue.forms import BILINEAR, LOWERING, forms, lower
+from rewrites.engine.meaning_check import means_the_same
+from rewrites.engine.small_sizes import small_values
+from rewrites.nest.dimensions import Refused
+from tests.support.agreement import Case, disagreement
+from tests.support.structures import STRUCTURES, drawn
+
+SEED = os.environ.get("SEED") or secrets.token_hex(4)
+FAMILIES = (*LOWERING, *BILINEAR)  # the others are made of these, or take long to derive
+UNSHARED = ("depthwise", "pooling", "stencil")  # results need not share an operand
+CASES, DRAWS = 2, 40  # of each structure: kernels that are run, and programs drawn for them
+
+
+def cases(structure: str, seed: str) -> Iterator[Case]:
+    """Random points of random forms."""
+    for draw in range(DRAWS):
+        print(f"SEED={seed}, draw {draw}")  # pytest shows it with a failure
+        case = made(structure, Random(f"{seed} {structure} {draw}"))
+        if case is not None:
+            yield case
+
+
+def made(structure: str, r: Random) -> Case | None:
+    """A program of a structure by a form of a family; nothing where that does not apply."""
+    program, family = drawn(structure, r), r.choice(FAMILIES)
+    form, target = r.choice(forms(program, family)), PROFILES[r.choice(("cpu", "mali-g72"))]
+    try:
+        low = lower(program, family, form)
+    except Refused:
+        return None
+    _, found = points(low, target, 1, r.randrange(1 << 16))
+    if not found:
+        return None
+    kernels = generate(bound(low.program, found[0]), max_work_group=target.group_items)
+    name = f"{family} {form.name} at {found[0]}"
+    return Case(name, program, kernels, low.derivation.rounding)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_random_way_to_lower_it_is_proved_and_right(session: Session, structure: str) -> None:
+    tried = 0
+    for case in islice(cases(structure, SEED), CASES):
+        unproved = [proof.summary() for k in case.made.kernels if not (proof := prove(k)).ok]
+        wrong = disagreement(session, case, integers=True)
+        assert not unproved, f"SEED={SEED}: {case.name}: {unproved}"
+        assert wrong is None, f"SEED={SEED}: {wrong}"
+        tried += 1
+    assert tried == CASES, f"SEED={SEED}: hardly any family applies"
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_however_it_is_written_it_reaches(structure: str) -> None:
+    """Loops in any order, channels first or last, windows flattened or not, biases at any place."""
+    reached = ("registers",) if structure in UNSHARED else ("registers", "blocked", "lift")
+    for family in reached:
+        print(f"SEED={SEED}, {family}")
+        r = Random(f"{SEED} {structure} {family}")
+        program = drawn(structure, r)
+        way = family if has_reduction(program.body) else "naive"
+        end = lower(program, way, forms(program, way)[0]).program.body
+        values = small_values([end], r)
+        assert values is not None
+        assert means_the_same(program, end, values, 1)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_seed_draws_the_same_again(structure: str) -> None:
+    assert drawn(structure, Random(1)) == drawn(structure, Random(1))
+    assert len({drawn(structure, Random(seed)).body for seed in range(10)}) > 5
