@@ -32,7 +32,7 @@ from ir.errors import Unsupported, UserError
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
 from rewrites.catalogue.forms import FAMILIES, Lowering, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 BATCH, SIDE, KERNEL = (1, 5), (1, 13, 27), (1, 2, 3, 5, 7, 9, 11)
 PAD, STRIDE, CHANNELS = (0, 1, 2, 3), (1, 2, 4), (1, 3, 5, 64)

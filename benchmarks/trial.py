@@ -33,7 +33,7 @@ from explore.space.lowering import bound
 from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
 from ir.parse import parse_file
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 MADE_HERE = {

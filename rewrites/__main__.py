@@ -20,6 +20,7 @@ from ir.text.surface import Number
 from rewrites.catalogue.forms import FAMILIES, Form, Lowering, first, forms, lower
 from rewrites.engine.derivation_text import proof
 from rewrites.engine.meaning_check import Checked, check
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Derivation
 from rewrites.engine.small_sizes import (
     LIMITS,
@@ -30,7 +31,6 @@ from rewrites.engine.small_sizes import (
     same_steps,
     telling_values,
 )
-from rewrites.nest.dimensions import Refused
 
 
 def main(argv: Sequence[str] | None = None) -> int:

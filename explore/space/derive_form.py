@@ -31,7 +31,7 @@ from ir.core.terms import once, subterms
 from ir.errors import Unsupported
 from ir.text.show import show
 from rewrites.catalogue.forms import Lowering, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)

@@ -7,7 +7,7 @@ from ir.core.nodes import Program
 from ir.errors import UserError
 from rewrites.catalogue.forms import FAMILIES, Lowering, first, forms
 from rewrites.catalogue.forms import lower as lower_form
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 
 def family_named(name: str) -> str:

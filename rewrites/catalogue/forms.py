@@ -20,6 +20,7 @@ from rewrites.catalogue.values_worth_trying import (
     kept,
     tried,
 )
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Derivation, Strategy
 from rewrites.engine.strategy import seq
 from rewrites.families.blocked import Blocked, blocked
@@ -32,7 +33,6 @@ from rewrites.families.strassen import Strassen, strassen
 from rewrites.families.toeplitz import Toeplitz, toeplitz
 from rewrites.families.winograd import Winograd, winograd
 from rewrites.kernels.naive import naive
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.work_amounts import amounts
 from rewrites.storing.stored_views import Choices, Windows, windowed
 from rewrites.transforms.fused_kernel import Fused

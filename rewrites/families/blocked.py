@@ -13,6 +13,7 @@ from functools import partial
 from ir.core.nodes import Expr, Level
 from ir.core.size import Size, named
 from ir.core.type_rules import size_of, type_of
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.each_kernel import wherever
@@ -24,7 +25,7 @@ from rewrites.laws.maps import split_map
 from rewrites.laws.reductions import partial_reduce
 from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.blocks_of_results import block, share_chunks
-from rewrites.nest.dimensions import Dims, Refused, shared_by_groups, sided
+from rewrites.nest.dimensions import Dims, shared_by_groups, sided
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.reshape import beside_one, merge, on_map, rounded, sort
 from rewrites.nest.spine import inside, nest

@@ -12,6 +12,7 @@ from functools import partial
 
 from ir.core.nodes import Expr, Let
 from rewrites.analysis.affine_access import NoAccess
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import child, exhaust, outermost, place_where, seq, skip, when
 from rewrites.families.fgfft_kernels import Fine, kernel
@@ -20,7 +21,6 @@ from rewrites.fast_algorithms.sums_of_spectra import is_sums, real_sums, sums_in
 from rewrites.kernels.each_kernel import divided
 from rewrites.laws.hoisting import store_as
 from rewrites.laws.maps import fuse_maps, inline_view
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.normal_form import normalise, simplify
 from rewrites.nest.reshape import sort
 from rewrites.nest.spine import inside, kernels

@@ -13,6 +13,7 @@ from ir.core.type_rules import size_of
 from ir.core.views import is_view
 from rewrites.analysis.affine_access import Index, NoAccess
 from rewrites.analysis.predicates import has_reduction, own_terms
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import (
     attempt,
@@ -29,7 +30,7 @@ from rewrites.kernels.each_kernel import or_plain
 from rewrites.kernels.naive import plain
 from rewrites.kernels.register_block import unrolled_spine
 from rewrites.laws.lower import share, to_parallel, to_private, to_reduce_seq, to_seq
-from rewrites.nest.dimensions import Dims, Refused
+from rewrites.nest.dimensions import Dims
 from rewrites.nest.normal_form import nested_reductions, perfect, simplify
 from rewrites.nest.reshape import merge, sort, tile
 from rewrites.nest.spine import body, inside, nest, nested

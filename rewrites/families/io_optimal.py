@@ -14,6 +14,7 @@ from ir.core.nodes import Expr, Level, Reduce, Zip
 from ir.core.size import Size, named
 from ir.core.type_rules import size_of, type_of
 from rewrites.analysis.predicates import depth, has_reduction
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import at, attempt, child, choice, seq
 from rewrites.kernels.copy_kernels import unfolded
@@ -25,7 +26,7 @@ from rewrites.laws.planes import fuse_reduce_zip, planes
 from rewrites.laws.reductions import interchange_reduce
 from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.blocks_of_results import block
-from rewrites.nest.dimensions import Dims, Refused, classify, reduction, shared_by_groups
+from rewrites.nest.dimensions import Dims, classify, reduction, shared_by_groups
 from rewrites.nest.normal_form import nested_reductions, normalise, simplify
 from rewrites.nest.reshape import merge, on_map, rounded, sort
 from rewrites.nest.spine import inside, kernels, nest

@@ -13,6 +13,7 @@ from functools import partial
 from ir.core.nodes import Expr, Level
 from ir.core.size import named
 from rewrites.analysis.predicates import has_windows
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import seq
 from rewrites.kernels.each_kernel import wherever
@@ -27,7 +28,7 @@ from rewrites.kernels.register_block import (
 from rewrites.laws.maps import split_map
 from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.blocks_of_results import block
-from rewrites.nest.dimensions import Dims, Refused, sided
+from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.reshape import merge, on_map, rounded, sort, tile
 from rewrites.nest.spine import inside, nest

@@ -17,6 +17,7 @@ from ir.core.terms import free
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import FLOAT, leaves
 from rewrites.analysis.predicates import bound, operator
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, child, everywhere, seq, skip
 from rewrites.families.blocked import Blocked
@@ -32,7 +33,7 @@ from rewrites.laws.maps import fission, inline_view
 from rewrites.laws.pads import fission_zip
 from rewrites.laws.zips import unused_part
 from rewrites.nest.captures_as_operands import carried
-from rewrites.nest.dimensions import Dims, Refused, classify, reduction
+from rewrites.nest.dimensions import Dims, classify, reduction
 from rewrites.nest.normal_form import flat, normalise, perfect
 from rewrites.nest.reshape import merge, sort, swap
 from rewrites.nest.spine import inside, nested

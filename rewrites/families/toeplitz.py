@@ -17,6 +17,7 @@ from ir.core.terms import subterms
 from ir.core.type_rules import type_of
 from ir.core.types import leaves
 from rewrites.analysis.predicates import depth
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.strategy import (
     attempt,
@@ -37,7 +38,7 @@ from rewrites.laws.hoisting import store_as
 from rewrites.laws.maps import constant_part, fuse_zip, inline_view
 from rewrites.laws.reductions import absorb_init, interchange_reduce_map
 from rewrites.laws.views import flat_zip
-from rewrites.nest.dimensions import Dims, Refused, classify, depends, operands, reduction
+from rewrites.nest.dimensions import Dims, classify, depends, operands, reduction
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.spine import nest, store_operands
 from rewrites.storing.constant_panels import panels

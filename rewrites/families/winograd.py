@@ -14,6 +14,7 @@ from functools import partial
 from ir.core.nodes import Expr, Slide
 from ir.core.size import Size, named
 from rewrites.analysis.affine_access import NoAccess
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, seq, skip
 from rewrites.families.blocked import Blocked
@@ -26,7 +27,6 @@ from rewrites.kernels.each_kernel import divided, remaining, wherever
 from rewrites.kernels.register_block import on_reduction
 from rewrites.laws.reductions import release_init
 from rewrites.nest.captures_as_operands import carried
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.reshape import merge, sort, swap
 from rewrites.nest.spine import inside, nest, nested

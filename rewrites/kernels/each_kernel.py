@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from ir.core.nodes import Expr, MapPar
 from rewrites.analysis.predicates import has_reduction, own_terms
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import skip
 from rewrites.kernels.copy_kernels import unfolded
 from rewrites.kernels.naive import plain
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.spine import kernels, kernels_inside_out
 
 

@@ -4,6 +4,7 @@
 
 from ir.core.nodes import Expr, Map, PadEdge, Slide
 from rewrites.analysis.predicates import own_terms
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, choice, repeat, seq, when
 from rewrites.laws.maps import fuse_maps
@@ -17,7 +18,6 @@ from rewrites.laws.slides import (
     windows_across,
     windows_down,
 )
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import nested
 

@@ -3,13 +3,13 @@
 # key: e term, s strategy, n position in the nest
 
 from ir.core.nodes import Expr, Map, Reduce, Zip
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import child, seq
 from rewrites.kernels.register_block import longest_outside, on_reduction
 from rewrites.laws.lower import store
 from rewrites.laws.maps import fission
 from rewrites.nest.blocks_of_results import place_of_reduction
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.spine import inside, nest, nested, strip
 
 

@@ -5,6 +5,7 @@
 from ir.core.nodes import Expr, Reduce, Zip
 from ir.core.size import Size, exact
 from ir.core.type_rules import size_of
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, seq, skip
 from rewrites.kernels.over_work_items import spread
@@ -15,7 +16,6 @@ from rewrites.laws.lets import let_view
 from rewrites.laws.lower import copy_deep, share, to_local, to_seq
 from rewrites.laws.reductions import partial_reduce
 from rewrites.nest.blocks_of_results import block, share_chunks
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.reshape import sort
 from rewrites.nest.spine import body, inside, nest

@@ -9,13 +9,10 @@ from ir.core.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Store,
 from ir.core.size import denominator
 from ir.core.terms import children, free, subterms, variables
 from ir.core.type_rules import size_of
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
 from rewrites.engine.strategy import skip
 from rewrites.nest.spine import core, nest
-
-
-class Refused(Exception):
-    """A strategy does not apply to a program: the reason, for its user."""
 
 
 @dataclass(frozen=True, slots=True)

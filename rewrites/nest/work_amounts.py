@@ -12,8 +12,9 @@ from ir.core.terms import free, over, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Scalar
 from ir.dependence.needed_elements import dependence
+from rewrites.engine.refused import Refused
 from rewrites.engine.strategy import seq
-from rewrites.nest.dimensions import Refused, classify, reduction, roots
+from rewrites.nest.dimensions import classify, reduction, roots
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.spine import core, nest, store_operands
 

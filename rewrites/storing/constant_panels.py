@@ -12,12 +12,13 @@ from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array, Type
 from ir.core.views import is_view
 from rewrites.analysis.predicates import depth
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, choice, seq, skip, when
 from rewrites.kernels.vector_width import common, has_width
 from rewrites.laws.lower import store
 from rewrites.laws.views import join_inner, round_open, split_inner, split_open, transpose_inner
-from rewrites.nest.dimensions import Dims, Refused, sided
+from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.spine import kernels, nested
 
 Side = tuple[int, ...]  # the position of a map, or none

@@ -6,10 +6,11 @@ from functools import partial
 
 from ir.core.nodes import Expr
 from rewrites.analysis.predicates import has_reduction
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, place_where, seq, skip
 from rewrites.kernels.register_block import as_one, on_reduction
-from rewrites.nest.dimensions import Refused, classify, depends, operands, reduction
+from rewrites.nest.dimensions import classify, depends, operands, reduction
 from rewrites.nest.spine import kernels, nest, nested
 from rewrites.storing.view_out_of_maps import stored_at
 

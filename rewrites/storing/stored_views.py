@@ -12,6 +12,7 @@ from ir.core.terms import free
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from rewrites.analysis.predicates import bound, depth, has_windows, is_crop, slides
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.strategy import (
     at,
@@ -27,7 +28,6 @@ from rewrites.laws.lower import store
 from rewrites.laws.maps import fission
 from rewrites.laws.slides import slide_map
 from rewrites.laws.views import transpose_inner
-from rewrites.nest.dimensions import Refused
 from rewrites.storing.constant_panels import relay
 from rewrites.storing.memory_order import in_order
 from rewrites.storing.view_out_of_maps import Layout, gathered, stored_at, views

@@ -13,6 +13,7 @@ from ir.core.nodes import Expr, Map
 from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.analysis.predicates import has_windows
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import at, attempt, child, choice, seq
 from rewrites.fast_algorithms.by_rows import uses
@@ -23,7 +24,6 @@ from rewrites.laws.maps import fuse_maps
 from rewrites.laws.pads import map_join
 from rewrites.laws.reductions import release_init
 from rewrites.laws.zips import unused_part
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.normal_form import simplify
 from rewrites.nest.reshape import merge, sort
 from rewrites.nest.spine import inside, nested

@@ -4,12 +4,12 @@
 
 from ir.core.nodes import Expr, Map
 from rewrites.analysis.predicates import has_reduction
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import at, attempt, child, seq, skip
 from rewrites.laws.lower import store
 from rewrites.laws.reductions import release_init
 from rewrites.nest.blocks_of_results import place_of_reduction
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.spine import inside, nest, nested
 from rewrites.transforms.tile_transforms import before, made, on_made
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from ir.core.nodes import Expr, Level, Map, Zip
 from ir.core.size import Size, named
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, child, everywhere, place_where, seq, skip
 from rewrites.families.registers import placed, vectors
@@ -27,7 +28,7 @@ from rewrites.laws.maps import fission, split_map
 from rewrites.laws.planes import fuse_reduce_zip
 from rewrites.laws.zips import unused_part
 from rewrites.nest.blocks_of_results import block, place_of_reduction
-from rewrites.nest.dimensions import Refused, outermost_reductions
+from rewrites.nest.dimensions import outermost_reductions
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.reshape import merge, on_map, sort, tile
 from rewrites.nest.spine import body, inside, nested

@@ -7,6 +7,7 @@ from ir.core.terms import free, subterms
 from ir.core.views import is_view
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.analysis.predicates import bound
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, choice, exhaust, outermost, seq, skip, when
 from rewrites.fast_algorithms.by_rows import by_rows
@@ -19,7 +20,6 @@ from rewrites.laws.hoisting import before_view, hoist, let_made
 from rewrites.laws.maps import fission, inline_view
 from rewrites.laws.reductions import release_init
 from rewrites.nest.blocks_of_results import place_of_reduction
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.reshape import sort
 from rewrites.nest.spine import inside, nested
 from rewrites.nest.sums_of_products import products, rows_of

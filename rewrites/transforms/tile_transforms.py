@@ -12,6 +12,7 @@ from ir.core.nodes import Expr, Map, Pad, Reduce, Zip
 from ir.core.terms import children, free
 from ir.core.views import is_table
 from rewrites.analysis.predicates import bound, has_reduction, is_out_view, own_terms
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, child, choice, place_where, seq, skip
 from rewrites.fast_algorithms.fewer_products import Sides, fewer_products, growth
@@ -22,9 +23,6 @@ from rewrites.laws.pads import fission_zip
 from rewrites.laws.reductions import release_init
 from rewrites.laws.views import transpose_inner
 from rewrites.nest.blocks_of_results import place_of_reduction
-from rewrites.nest.dimensions import (
-    Refused,
-)
 from rewrites.nest.normal_form import simplify
 from rewrites.nest.reshape import merge, sort
 from rewrites.nest.spine import nested

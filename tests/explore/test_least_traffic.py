@@ -19,7 +19,7 @@ from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.errors import Unsupported
 from rewrites.catalogue.forms import FAMILIES, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 from tests.support.networks import network
 
 NETWORKS = range(80)

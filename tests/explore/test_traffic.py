@@ -16,7 +16,7 @@ from explore.space.lowering import bound
 from ir.errors import Unsupported
 from ir.parse import parse
 from rewrites.catalogue.forms import FAMILIES, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 from tests.support.kernel_simulator import traffic
 from tests.support.random_programs import program
 

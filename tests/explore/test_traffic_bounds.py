@@ -22,7 +22,7 @@ from ir.dependence.needed_elements import dependence
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from rewrites.catalogue.forms import FAMILIES, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 CONV = """
 conv(const weights : [[[[float]C]R]R]M, image : [[[float]C]W]H) =

@@ -12,10 +12,10 @@ from ir.core.types import FLOAT, INT, Array
 from ir.parse import parse_file
 from ir.text.show import show
 from rewrites.catalogue.forms import LOWERING, first, parameters
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import everywhere
 from rewrites.laws.maps import split_map
-from rewrites.nest.dimensions import Refused
 from rewrites.nest.normal_form import simplify
 from rewrites.storing.stored_views import Choices, Windows, prepare
 

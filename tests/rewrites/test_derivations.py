@@ -23,6 +23,7 @@ from rewrites.__main__ import main
 from rewrites.catalogue.forms import FAMILIES, LOWERING, Lowering, first, forms, lower
 from rewrites.engine.derivation_text import brief, one_line, proof
 from rewrites.engine.meaning_check import check, inexact, means_the_same
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Derivation, Rewritten, Step, Unsound, apply_rule, rule
 from rewrites.engine.small_sizes import cut, cuts, small_values
 from rewrites.engine.strategy import (
@@ -38,7 +39,6 @@ from rewrites.engine.strategy import (
     skip,
 )
 from rewrites.laws.maps import fuse_maps, split_map
-from rewrites.nest.dimensions import Refused
 
 MATMUL = """
 matmul(a : [[float]K]M, b : [[float]N]K) =

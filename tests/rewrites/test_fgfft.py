@@ -25,9 +25,9 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
 from rewrites.catalogue.forms import Lowering, first, forms, lower
+from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
 from rewrites.fast_algorithms.by_rows import by_rows
-from rewrites.nest.dimensions import Refused
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, images : [[[[float]C]H]H]N) =

@@ -25,7 +25,7 @@ from ir.meaning.inputs import known as known_size
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from rewrites.catalogue.forms import forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 CONV = """
 conv(const weights : [[[[float]C]R]R]M, images : [[[[float]C]W]W]N) =

@@ -20,7 +20,7 @@ from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from rewrites.catalogue.forms import Form, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 SIZES = "where C = 4, M = 6, H = 7, W = 6, K = 3, N = 2"
 HELPERS = """

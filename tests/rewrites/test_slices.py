@@ -17,7 +17,7 @@ from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from rewrites.catalogue.forms import forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, image : [[[float]C]W]W) =

@@ -21,7 +21,7 @@ from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from rewrites.catalogue.forms import STORING, Form, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 
 IMAGE = """
 conv(weights, biases, image) =

@@ -15,6 +15,7 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
 from rewrites.catalogue.forms import forms, lower
+from rewrites.engine.refused import Refused
 from rewrites.fast_algorithms.bilinear_algorithms import (
     Bilinear,
     block_product,
@@ -22,7 +23,6 @@ from rewrites.fast_algorithms.bilinear_algorithms import (
     gauss,
     strassen,
 )
-from rewrites.nest.dimensions import Refused
 
 MATMUL = """
 matmul(a : [[float]K]M, b : [[float]N]K) =

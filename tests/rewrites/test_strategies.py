@@ -19,9 +19,9 @@ from ir.text.show import show
 from rewrites.analysis.predicates import adds, unit
 from rewrites.catalogue.forms import FAMILIES, LOWERING, Lowering, forms, lower
 from rewrites.engine.meaning_check import means_the_same
+from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
 from rewrites.kernels.work_group_slices import COUNTS
-from rewrites.nest.dimensions import Refused
 
 DEVICE = PROFILES["cpu"]
 FORMS = 5  # how many of a family's forms are tried on each program

@@ -24,11 +24,11 @@ from ir.meaning.inputs import random_inputs
 from ir.parse import parse, parse_file
 from rewrites.catalogue.forms import Form, Lowering, forms, lower
 from rewrites.engine.meaning_check import means_the_same
+from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
 from rewrites.fast_algorithms.bilinear_algorithms import Bilinear, cook_toom, correlation
 from rewrites.fast_algorithms.fewer_products import growth
 from rewrites.fast_algorithms.matrix_factors import additions, divided
-from rewrites.nest.dimensions import Refused
 from rewrites.transforms.tile_transforms import MOST_GROWTH, MOST_POINTS
 
 CONV = """

@@ -15,7 +15,7 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
 from rewrites.catalogue.forms import Form, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 from tests.rewrites.test_winograd import (
     CONV,
     DEPTHWISE,

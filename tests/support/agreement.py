@@ -27,7 +27,7 @@ from ir.meaning.inputs import Data, random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse, parse_file
 from rewrites.catalogue.forms import BILINEAR, LOWERING, Form, Lowering, forms, lower
-from rewrites.nest.dimensions import Refused
+from rewrites.engine.refused import Refused
 from tests.support.lowered_programs import PROGRAMS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -21,8 +21,8 @@ from explore.space.lowering import bound
 from rewrites.analysis.predicates import has_reduction
 from rewrites.catalogue.forms import BILINEAR, LOWERING, forms, lower
 from rewrites.engine.meaning_check import means_the_same
+from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
-from rewrites.nest.dimensions import Refused
 from tests.support.agreement import Case, disagreement
 from tests.support.structures import STRUCTURES, drawn
 
