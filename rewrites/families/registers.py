@@ -22,16 +22,17 @@ from rewrites.kernels.register_block import (
     longest_outside,
     on_reduction,
     parallel,
+    placed,
     split_innermost,
     unrolled_spine,
+    vectors,
 )
 from rewrites.laws.maps import split_map
-from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.blocks_of_results import block
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.normal_form import normalise
-from rewrites.nest.reshape import merge, on_map, rounded, sort, tile
-from rewrites.nest.spine import inside, nest
+from rewrites.nest.reshape import merge, on_map, sort, tile
+from rewrites.nest.spine import nest
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, prepare
@@ -119,21 +120,3 @@ def _tiles(form: Registers, dims: Dims, n: int) -> list[tuple[int, str]]:
     if form.tall and len(columns) > 1:
         tiles.append((columns[-2], "ty"))
     return sorted(tiles)
-
-
-def placed(n: int, tiled: list[int]) -> list[int]:
-    """The order that brings all chunk maps outside and all maps within chunks inside."""
-    outside, inside_, at = [], [], 0
-    for position in range(n):
-        outside.append(at)
-        at += 1
-        if position in tiled:
-            inside_.append(at)
-            at += 1
-    return outside + inside_
-
-
-def vectors() -> Strategy:
-    """The map at the root goes over vectors of v, in multiples of tr of them."""
-    tr, v = named("tr"), named("v")
-    return seq(rounded(tr * v), inside(vectorize_map(v=v)))

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from ir.core.nodes import Expr, Get, Level, Reduce, Var
-from ir.core.size import Size
+from ir.core.size import Size, named
 from ir.core.terms import free, once, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Array
@@ -31,11 +31,31 @@ from rewrites.laws.lower import (
     to_seq,
 )
 from rewrites.laws.reductions import fuse_reduce, interchange_reduce, join_reduce, split_reduce
+from rewrites.laws.vectors import vectorize_map
 from rewrites.laws.views import split_zip
 from rewrites.nest.normal_form import nested_reductions, simplify
+from rewrites.nest.reshape import rounded
 from rewrites.nest.spine import body, inside
 
 SHORT = 16  # reductions up to here are unrolled whole
+
+
+def placed(n: int, tiled: list[int]) -> list[int]:
+    """The order that brings all chunk maps outside and all maps within chunks inside."""
+    outside, inside_, at = [], [], 0
+    for position in range(n):
+        outside.append(at)
+        at += 1
+        if position in tiled:
+            inside_.append(at)
+            at += 1
+    return outside + inside_
+
+
+def vectors() -> Strategy:
+    """The map at the root goes over vectors of v, in multiples of tr of them."""
+    tr, v = named("tr"), named("v")
+    return seq(rounded(tr * v), inside(vectorize_map(v=v)))
 
 
 def is_reduce(e: Expr) -> bool:

@@ -14,14 +14,15 @@ from ir.core.size import Size, named
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, child, everywhere, place_where, seq, skip
-from rewrites.families.registers import placed, vectors
 from rewrites.kernels.register_block import (
     longest_inside,
     loop_nest,
     on_reduction,
     parallel,
+    placed,
     split_innermost,
     unrolled_spine,
+    vectors,
 )
 from rewrites.laws.lower import share, to_seq
 from rewrites.laws.maps import fission, split_map
