@@ -3,6 +3,7 @@ families and examples: the number of points of its form, its derivation, and its
 
     python -m benchmarks.same_kernels > before.jsonl
     python -m benchmarks.same_kernels --against before.jsonl
+    python -m benchmarks.same_kernels --against before.jsonl --programs vgg,matmul --families lift
 
 Names and comments do not count: identifiers are numbered in the order in which they come.
 """
@@ -12,7 +13,8 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -30,11 +32,32 @@ PROFILES = ("cpu", "h200", "mali-g72")
 _TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|[A-Za-z_]\w*|\s+", re.DOTALL)
 
 
-def lines(forms_each: int, points: int, seed: int) -> Iterator[dict[str, object]]:
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Which programs and families are compared: those named, or all where none is."""
+
+    programs: Collection[str]
+    families: Collection[str]
+
+    def has(self, program: str, family: str) -> bool:
+        """True if a family's variants of a program are compared."""
+        return _among(program, self.programs) and _among(family, self.families)
+
+    def has_variant(self, key: str) -> bool:
+        """True if the variant with this key is compared."""
+        program, family = key.split(" [")[0].split(" ")
+        return self.has(program, family)
+
+
+def _among(name: str, chosen: Collection[str]) -> bool:
+    return not chosen or name in chosen
+
+
+def lines(forms_each: int, points: int, seed: int, among: Among) -> Iterator[dict[str, object]]:
     """A record for each variant, the same ones for the same seed."""
     for path in sorted(EXAMPLES.glob("*.lift")):
         program = parse_file(path)
-        for family in FAMILIES:
+        for family in (f for f in FAMILIES if among.has(path.stem, f)):
             random = Random(f"{seed} {path.stem} {family}")
             every = [form.name for form in forms(program, family)]
             for name in sorted(random.sample(every, min(forms_each, len(every)))):
@@ -79,19 +102,27 @@ def _hash(thing: object) -> str:
     return hashlib.sha256(repr(thing).encode()).hexdigest()[:16]
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--forms", type=int, default=4, help="forms of each family and program")
     options.add_argument("--points", type=int, default=2, help="points of each form")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--against", type=Path, help="lines written before the change")
+    options.add_argument("--programs", type=_names, default=(), help="examples, as in vgg,matmul")
+    options.add_argument("--families", type=_names, default=(), help="families, as in lift,blocked")
     given = options.parse_args()
-    found = lines(given.forms, given.points, given.seed)
+    among = Among(given.programs, given.families)
+    found = lines(given.forms, given.points, given.seed, among)
     if given.against is None:
         for line in found:
             print(json.dumps(line), flush=True)
         return 0
-    before = {r["variant"]: r for r in map(json.loads, given.against.read_text().splitlines())}
+    written = map(json.loads, given.against.read_text().splitlines())
+    before = {r["variant"]: r for r in written if among.has_variant(r["variant"])}
     now = {r["variant"]: r for r in found}
     changed = [key for key in before.keys() | now.keys() if before.get(key) != now.get(key)]
     for key in sorted(map(str, changed))[:20]:
