@@ -13,13 +13,12 @@ from codegen.runtime.built_program import Program as Built
 from codegen.runtime.devices import Device, choose
 from codegen.runtime.session import open_device
 from explore.peers.peers import peer_named
-from explore.results.options import Options, demand_whole
+from explore.results.options import Options, Strategy, demand_whole
 from explore.results.records import Record
 from explore.results.run_environment import Environment
 from explore.results.units import parse_bytes, parse_seconds
 from explore.run.run import Run, Source, new_folder, start
 from explore.run.target import Target, device_of, profile_of
-from explore.search.search import Strategy
 from explore.space.legal_point import lowered_at
 from explore.space.lowering import family_named
 from ir.core.nodes import Program

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from math import isfinite
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from constraints.devices import Limit
-from explore.search.search import Strategy
-from explore.space.search_domain import DOMAINS
 from ir.errors import UserError
 
 POOL = 10  # candidates drawn for each variant to be tried
+Strategy = Literal["guided", "random"]
+Domain = Literal["io-optimal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Options:
     seed: int = 0
     families: tuple[str, ...] = ()  # empty: all
     max_memory: int | None = None
-    domain: str | None = None  # narrows what parameters are tried
+    domain: Domain | None = None  # narrows what parameters are tried
     max_error: float = 1e-4
     time_limit_s: float | None = None
     jobs: int | None = None
@@ -45,7 +45,7 @@ class Options:
         demand_positive("max_error", self.max_error, "a relative error")
         demand_one("strategy", self.strategy, get_args(Strategy))
         if self.domain is not None:
-            demand_one("domain", self.domain, DOMAINS)
+            demand_one("domain", self.domain, get_args(Domain))
 
     @property
     def workers(self) -> int:

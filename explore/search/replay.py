@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explore.results.options import Strategy
 from explore.results.records import Record, kernels_of, latest
 from explore.search.forecast import outlook
 from explore.search.kernel_rows import Floats
-from explore.search.search import Search, Strategy, run
+from explore.search.search import Search, run
 from explore.search.search_rounds import search_over
 from explore.search.variant_rows import known
 

@@ -12,16 +12,15 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from explore.results.options import Strategy
 from explore.search.cost_model import expected_improvement
 from explore.search.forecast import coarse_log, outlook
 from explore.search.kernel_rows import Floats, Known
 
-Strategy = Literal["guided", "random"]
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from explore.results.options import Strategy
 from explore.results.records import Variant
 from explore.search.kernel_rows import Known
-from explore.search.search import Search, Strategy
+from explore.search.search import Search
 from explore.search.variant_rows import known, strata
 
 Near = Callable[[Sequence[int], Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]

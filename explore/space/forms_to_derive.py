@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from constraints.devices import Profile
+from explore.results.options import Domain
 from ir.core.nodes import Program
 from rewrites.catalogue.forms import DISTINCT, forms
 from rewrites.catalogue.values_worth_trying import weight
@@ -25,7 +26,7 @@ class Derive:
     points: int
     seed: int
     max_memory: int | None = None
-    domain: str | None = None
+    domain: Domain | None = None
 
 
 def all_forms(program: Program, families: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -43,7 +44,7 @@ def tasks(
     budget: int,
     seed: int,
     max_memory: int | None = None,
-    domain: str | None = None,
+    domain: Domain | None = None,
 ) -> list[Derive]:
     """What to derive for about `budget` candidates, as many of each family and form. With a small
     budget some forms only: each is worth a few points."""

@@ -5,14 +5,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from explore.results.options import Domain
 from ir.core.nodes import Program
 from ir.errors import UserError
 from rewrites.catalogue.forms import BILINEAR, Lowering, parameters
 from rewrites.catalogue.io_optimal_blocks import AT_ONCE, balanced
 from rewrites.catalogue.values_worth_trying import Requirement
 from rewrites.nest.work_amounts import Amounts, amounts
-
-DOMAINS = ("io-optimal",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +43,15 @@ def narrowing(domain: str, families: Iterable[Narrowed]) -> str:
     return "; ".join(filter(None, (said, rest)))
 
 
-def narrows(lowering: Lowering, domain: str | None) -> bool:
+def narrows(lowering: Lowering, domain: Domain | None) -> bool:
     """Whether a domain asks something of a lowering: of one that makes blocks."""
     return domain is not None and lowering.block is not None
 
 
-def narrowed(lowering: Lowering, source: Program, domain: str | None) -> Lowering:
+def narrowed(lowering: Lowering, source: Program, domain: Domain | None) -> Lowering:
     """A lowering that asks what its domain asks too. What makes no blocks is left as it is."""
     if not narrows(lowering, domain):
         return lowering
-    if domain not in DOMAINS:
-        raise UserError(f"no domain {domain!r}: expected one of {', '.join(DOMAINS)}")
     more = tuple(_io_optimal(lowering, source))
     return replace(lowering, requirements=(*lowering.requirements, *more), at_once=AT_ONCE)
 
