@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from explore.peers.layers import Layer
+from explore.peers.torch_layer import forward, operands
 
 GIVEN_BACK = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 PAGES = 1 << 18  # bytes by which two measurements of one run may differ
@@ -49,8 +50,6 @@ def scratch_bytes(layer: Layer, ways: Iterable[str], threads: int) -> dict[str, 
 def tell() -> None:
     """The other process: a layer on its input, bytes of each way on its output."""
     import torch
-
-    from explore.peers.torch_peer import forward, operands
 
     layer, ways, threads = pickle.load(sys.stdin.buffer)
     torch.set_num_threads(threads)

@@ -8,7 +8,6 @@ that the gaps between launches are not counted.
 # key: x input, w weights, b biases, y output
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from codegen.runtime.devices import Device
 from explore.measure.reference import inputs_of, load_reference, relative_error
 from explore.peers.layers import Layer, layers
 from explore.peers.rival import COPIES, Rival, Way, absent, on_host_clock
+from explore.peers.torch_layer import Forward, forward, operands
 from explore.peers.torch_memory import scratch_bytes
 from ir.core.nodes import Program
 
 SAME = 1e-9
 REPLAYS = 3  # of a graph, each with all copies of the input
-Forward = Callable[[Any, Any, Any], Any]
 
 
 def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival:
@@ -63,35 +62,8 @@ def recognised(program: Program, seed: int, reference: Path) -> Layer | None:
     return None
 
 
-def forward(layer: Layer) -> Forward:
-    """The layer on tensors."""
-    import torch.nn.functional as F
-
-    g = layer.geometry
-    compute: Forward = (
-        F.linear
-        if g is None
-        else partial(
-            F.conv2d, stride=g.stride, padding=g.padding, dilation=g.dilation, groups=g.groups
-        )
-    )
-    return (lambda x, w, b: compute(x, w, b).relu_()) if layer.relu else compute
-
-
 def _formats(layer: Layer) -> tuple[str, ...]:
     return ("row major",) if layer.geometry is None else ("channels first", "channels last")
-
-
-def operands(layer: Layer, name: str, device: str) -> tuple[Any, Any, Any]:
-    """Input, weights and biases (or None) in a memory format."""
-    import torch
-
-    order = torch.channels_last if name == "channels last" else torch.contiguous_format
-    x, w = (
-        torch.from_numpy(a).float().to(device).contiguous(memory_format=order)
-        for a in (layer.x, layer.w)
-    )
-    return x, w, None if layer.b is None else torch.from_numpy(layer.b).float().to(device)
 
 
 def _way(layer: Layer, name: str, gpu: bool, scratch: int) -> Way:
