@@ -1,24 +1,18 @@
 """The Python side: explore a program, compile one variant of it, call it on arrays."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from codegen.compile import generate
-from codegen.plan import Plan, Role
 from codegen.proof.prove import demand_proofs
-from codegen.runtime.buffer_arrays import outputs
-from codegen.runtime.built_program import Program as Built
 from codegen.runtime.devices import Device, choose
 from codegen.runtime.session import open_device
 from explore.peers.peers import peer_named
 from explore.results.options import Options, Strategy, demand_whole
-from explore.results.records import Record
-from explore.results.run_environment import Environment
 from explore.results.units import parse_bytes, parse_seconds
+from explore.run.compiled_variant import Compiled
 from explore.run.run import Run, Source, new_folder, start
-from explore.run.target import Target, device_of, profile_of
+from explore.run.target import Target, profile_of
 from explore.space.legal_point import lowered_at
 from explore.space.lowering import family_named
 from ir.core.nodes import Program
@@ -27,43 +21,6 @@ from ir.parse import parse_file
 from ir.text.show import show
 
 Written = Program | str | Path
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A variant on a device: `best(image, weights)`, or by name; arrays in the program's order."""
-
-    plan: Plan
-    built: Built
-    names: tuple[str, ...]
-    record: Record | None = None
-
-    @staticmethod
-    def of(record: Record, environment: Environment) -> "Compiled":
-        """A variant of a stored run, on the device of that run."""
-        plan = record.variant.plan
-        if plan is None:
-            raise UserError(f"{record.variant.id} was never compiled: it failed before")
-        names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
-        return Compiled(plan, open_device(device_of(environment)).build(plan), names, record)
-
-    def __call__(self, *arrays: Any, **by_name: Any) -> Any:
-        """The output; a constant given once is kept."""
-        if len(arrays) > len(self.names):
-            raise UserError(f"{len(arrays)} arrays given: expected {', '.join(self.names)}")
-        given = dict(zip(self.names, arrays, strict=False))
-        if twice := sorted(given.keys() & by_name.keys()):
-            raise UserError(f"{twice[0]} is given twice")
-        return self.built(given | by_name)
-
-    @property
-    def source(self) -> str:
-        """The OpenCL text."""
-        return self.plan.source
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        return outputs(self.plan)[0].shape
 
 
 def compile(

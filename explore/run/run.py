@@ -33,6 +33,7 @@ from explore.results.store import Store
 from explore.results.units import parse_bytes, parse_seconds
 from explore.results.version import version
 from explore.run.candidates import candidates
+from explore.run.compiled_variant import Compiled
 from explore.run.loop import Loop, first_round
 from explore.run.target import Target, target_again
 from explore.space.rough_cost import predicted
@@ -91,10 +92,8 @@ class Run:
         max_memory: str | int | None = None,
         max_time: str | float | None = None,
         max_error: float | None = None,
-    ) -> Any:
+    ) -> Compiled:
         """A variant of the front, ready to be called on arrays."""
-        from explore.api import Compiled  # here: it opens a device
-
         demand_one("which", which, ("fastest", "smallest"))
         limits = limits_of(max_memory, max_time, max_error)
         if not isinstance(id, str | None):

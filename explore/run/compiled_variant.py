@@ -1,0 +1,50 @@
+"""A variant built for a device: called on arrays, it returns the program's output."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from codegen.plan import Plan, Role
+from codegen.runtime.buffer_arrays import outputs
+from codegen.runtime.built_program import Program as Built
+from codegen.runtime.session import open_device
+from explore.results.records import Record
+from explore.results.run_environment import Environment
+from explore.run.target import device_of
+from ir.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A variant on a device: `best(image, weights)`, or by name; arrays in the program's order."""
+
+    plan: Plan
+    built: Built
+    names: tuple[str, ...]
+    record: Record | None = None
+
+    @staticmethod
+    def of(record: Record, environment: Environment) -> "Compiled":
+        """A variant of a stored run, on the device of that run."""
+        plan = record.variant.plan
+        if plan is None:
+            raise UserError(f"{record.variant.id} was never compiled: it failed before")
+        names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
+        return Compiled(plan, open_device(device_of(environment)).build(plan), names, record)
+
+    def __call__(self, *arrays: Any, **by_name: Any) -> Any:
+        """The output; a constant given once is kept."""
+        if len(arrays) > len(self.names):
+            raise UserError(f"{len(arrays)} arrays given: expected {', '.join(self.names)}")
+        given = dict(zip(self.names, arrays, strict=False))
+        if twice := sorted(given.keys() & by_name.keys()):
+            raise UserError(f"{twice[0]} is given twice")
+        return self.built(given | by_name)
+
+    @property
+    def source(self) -> str:
+        """The OpenCL text."""
+        return self.plan.source
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return outputs(self.plan)[0].shape
