@@ -3,6 +3,7 @@
 import pytest
 
 from constraints.devices import H200
+from explore.results.options import Options
 from explore.space.derive_form import Derived, Inapplicable, derive, points
 from explore.space.forms_to_derive import Derive
 from explore.space.lowering import lowering
@@ -85,11 +86,14 @@ def test_a_run_says_what_the_domain_leaves_of_each_family() -> None:
     )
 
 
-def test_a_domain_says_what_it_is_of() -> None:
+def test_a_domain_that_is_not_known_is_refused() -> None:
+    with pytest.raises(UserError, match="domain: expected one of io-optimal, found 'fast'"):
+        Options.from_json({"domain": "fast"})
+
+
+def test_no_domain_asks_nothing_and_none_asks_of_what_makes_no_blocks() -> None:
     p = parse(CONV)
     low = lowering(p, "blocked")
-    with pytest.raises(UserError, match="expected one of io-optimal"):
-        narrowed(low, p, "fast")
     assert narrowed(low, p, None) == low
     naive = lowering(p, "naive")
     assert narrowed(naive, p, "io-optimal") == naive
