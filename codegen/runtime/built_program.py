@@ -4,19 +4,17 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from codegen.plan import Buffer, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.buffer_arrays import Array
+from codegen.runtime.queue import Queue
 from codegen.runtime.results import GuardViolated, KernelTime, Timing
 from ir.errors import UserError
 from ir.meaning.inputs import Data
-
-if TYPE_CHECKING:
-    from codegen.runtime.session import Session
 
 GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
 COLD = 4.0  # times slower, and as many nanoseconds: so slow that neither a cold start nor another
@@ -48,13 +46,13 @@ class Program:
 
     def __init__(
         self,
-        session: "Session",
+        queue: Queue,
         plan: Plan,
         kernels: list[Any],
         checking: bool,
         code_bytes: int | None = None,
     ) -> None:
-        self.session = session
+        self._queue = queue
         self.plan = plan
         self.checking = checking
         self.code_bytes = code_bytes
@@ -68,8 +66,8 @@ class Program:
         self._ready = False
         self._cells: dict[str | int, _Cell] = {}
         # The simulator sees every access itself, reads too, if buffers end where they end.
-        guarded = checking and not session.device.simulator
-        self._guard = -(-GUARD_BYTES // session.alignment) * session.alignment if guarded else 0
+        guarded = checking and not queue.device.simulator
+        self._guard = -(-GUARD_BYTES // queue.alignment) * queue.alignment if guarded else 0
 
     def __call__(self, inputs: Mapping[str, Data]) -> Any:
         """The output for these inputs, of several a tuple; constants may be among them, and are
@@ -77,16 +75,16 @@ class Program:
         given = self._accepted(inputs)
         self._prepare()
         for name, array in given.items():
-            self.session.write(self._cell(name).view, array)
+            self._queue.write(self._cell(name).view, array)
         events = self._run({}, self.checking)
         if self.checking:
-            self.checked_ns = float(sum(self.session.device_ns(events)))
+            self.checked_ns = float(sum(self._queue.device_ns(events)))
         results = tuple(map(self._result, self._outputs))
         return results[0] if len(results) == 1 else results
 
     def _result(self, buffer: Buffer) -> Array:
         out = np.empty(buffer.shape, arrays.DTYPES[buffer.scalar])
-        self.session.read(out, self._cell(buffer.name).view)
+        self._queue.read(out, self._cell(buffer.name).view)
         if self.checking:
             arrays.refuse_poison(buffer, out)
         return out
@@ -131,14 +129,14 @@ class Program:
         ceiling = float("inf") if give_up_above_ns is None else give_up_above_ns
         deadline = time.monotonic() + (float("inf") if limit_s is None else limit_s)
         self._prepare()
-        copies = turns or self.session.copies(given)
+        copies = turns or self._queue.copies(given)
         samples: list[list[int]] = []
         gave_up = late = False
         while len(samples) < warmup + max(runs, 1) and not gave_up and not late:
             if _agree([sum(sample) for sample in samples[warmup:]], steady):
                 break
             turn = copies[len(samples) % len(copies)]
-            samples.append(self.session.device_ns(self._run(turn, checking=False)))
+            samples.append(self._queue.device_ns(self._run(turn, checking=False)))
             gave_up = hopeless([*seen_ns, *map(sum, samples)], ceiling)
             late = time.monotonic() > deadline
         kept = [min(samples, key=sum)] if gave_up else samples[min(warmup, len(samples) - 1) :]
@@ -147,7 +145,7 @@ class Program:
     def unchecked(self) -> "Program":
         """The same kernels, without poison and guards."""
         kernels = [kernel for _, kernel in self._launches]
-        return Program(self.session, self.plan, kernels, False, self.code_bytes)
+        return Program(self._queue, self.plan, kernels, False, self.code_bytes)
 
     def release(self) -> None:
         """Give the device's memory back; the next call allocates again."""
@@ -169,9 +167,9 @@ class Program:
             return
         arrays.require(arrays.names(self.plan, Role.CONST), self._constants, "constants")
         for name, array in self._constants.items():
-            self.session.write(self._cell(name).view, array)
+            self._queue.write(self._cell(name).view, array)
         events = self._run({}, self.checking, prepack=True)
-        self.prepack_ns = float(sum(self.session.device_ns(events)))
+        self.prepack_ns = float(sum(self._queue.device_ns(events)))
         needed = {name for k in self.plan.kernels if not k.prepack for name in k.arguments}
         for name in self._constants.keys() - needed:
             del self._cells[name]
@@ -187,9 +185,9 @@ class Program:
                     self._move_in(set(launch.arguments) - moved_in, prepack)
                     moved_in.update(launch.arguments)
                 views = [own[n] if n in own else self._cell(n).view for n in launch.arguments]
-                events.append(self.session.enqueue(kernel, launch, views))
+                events.append(self._queue.enqueue(kernel, launch, views))
                 if checking:
-                    self.session.device_ns(events[-1:])
+                    self._queue.device_ns(events[-1:])
                     self._inspect(launch.name)
         return events
 
@@ -203,8 +201,8 @@ class Program:
 
     def _new_cell(self, buffer: Buffer) -> _Cell:
         size = max(b.bytes for b in self._sharers(buffer))
-        whole = self.session.allocate(size + 2 * self._guard)
-        view = self.session.part(whole, self._guard, size) if self._guard else whole
+        whole = self._queue.allocate(size + 2 * self._guard)
+        view = self._queue.part(whole, self._guard, size) if self._guard else whole
         cell = _Cell(whole, view, size, self._guard, buffer)
         self._fill_bands(cell)
         return cell
@@ -223,19 +221,19 @@ class Program:
             if buffer.role in made:
                 cell = self._cell(name)
                 cell.tenant = buffer
-                self.session.fill(cell.view, arrays.POISON[buffer.scalar], 0, buffer.bytes)
+                self._queue.fill(cell.view, arrays.POISON[buffer.scalar], 0, buffer.bytes)
                 self._fill_bands(cell)
 
     def _fill_bands(self, cell: _Cell) -> None:
         for start, size in cell.bands():
-            self.session.fill(cell.whole, arrays.GUARD, start, size)
+            self._queue.fill(cell.whole, arrays.GUARD, start, size)
 
     def _inspect(self, kernel: str) -> None:
         """Every guard band still holds its pattern."""
         for cell in self._cells.values():
             for start, size in cell.bands():
                 band = np.empty(size, np.uint8)
-                self.session.read(band, cell.whole, start)
+                self._queue.read(band, cell.whole, start)
                 at = arrays.first_change(band)
                 if at is not None:
                     raise GuardViolated(kernel, cell.tenant.name, start + at - cell.guard)

@@ -1,0 +1,39 @@
+"""What a built program asks of an opened device: memory, copies and launches, in order."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from codegen.plan import Kernel
+from codegen.runtime.buffer_arrays import Array
+from codegen.runtime.devices import Device
+
+
+class Queue(Protocol):
+    """The part of a Session that a Program needs; buffers, kernels and events are its driver's."""
+
+    device: Device
+    alignment: int  # of the start of a part of a buffer, in bytes
+
+    def allocate(self, size: int) -> Any:
+        """A buffer of so many bytes."""
+
+    def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, Any]]:
+        """So many buffers with each array."""
+
+    def part(self, buffer: Any, start: int, size: int) -> Any:
+        """So many bytes of a buffer from a start on, as a buffer."""
+
+    def fill(self, buffer: Any, pattern: Array, start: int, size: int) -> None:
+        """So many bytes of a buffer from a start on become copies of a pattern."""
+
+    def write(self, buffer: Any, array: Array) -> None:
+        """A buffer becomes what an array holds."""
+
+    def read(self, array: Array, buffer: Any, start: int = 0) -> None:
+        """An array becomes what a buffer holds from a start on."""
+
+    def enqueue(self, kernel: Any, launch: Kernel, buffers: Sequence[Any]) -> Any:
+        """The event of a kernel that will run on these buffers."""
+
+    def device_ns(self, events: Sequence[Any]) -> list[int]:
+        """How long each command took on the device, waiting for them all."""
