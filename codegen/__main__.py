@@ -18,7 +18,8 @@ from ir.command import add_set, guard, sizes_of
 from ir.core.nodes import MapPar, MapSeq, Program, ReduceSeq, Store, ToLocal, ToPrivate
 from ir.core.terms import subterms
 from ir.meaning.inputs import Data, stored
-from ir.parse import elaborated, names_of_sizes, text_of
+from ir.parse import elaborated, names_of_sizes
+from ir.program_file import text_of
 from ir.text.read_tree import read
 
 if TYPE_CHECKING:

@@ -13,9 +13,19 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from explore.commands.arguments import count, duration, limit, names, objectives, seed, size
+from explore.commands.arguments import (
+    count,
+    duration,
+    limit,
+    names,
+    objectives,
+    path,
+    seed,
+    size,
+)
 from ir.command import add_set, guard, sizes_of
 from ir.errors import UserError
+from ir.program_file import text_of
 
 if TYPE_CHECKING:
     from constraints.devices import Limit
@@ -62,7 +72,7 @@ def _parser(name: str, what: str) -> argparse.ArgumentParser:
 
 def _of_run(name: str, what: str) -> argparse.ArgumentParser:
     parser = _parser(name, what)
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run")
+    parser.add_argument("run", type=path, metavar="RUN", help="the folder of a run")
     return parser
 
 
@@ -96,7 +106,7 @@ def _start(argv: list[str]) -> int:
     parser.add_argument("--time-limit", type=duration, metavar="10m")
     parser.add_argument("--jobs", type=count, metavar="N", help="processes that build")
     parser.add_argument("--strategy", choices=("guided", "random"), default="guided")
-    parser.add_argument("--out", type=Path, metavar="RUN", help="the folder, runs/NAME by default")
+    parser.add_argument("--out", type=path, metavar="RUN", help="the folder, runs/NAME by default")
     parser.add_argument(
         "--against",
         type=names,
@@ -126,7 +136,7 @@ def _start(argv: list[str]) -> int:
         sizes=tuple(sorted(sizes_of(given).items())),
         limits=tuple(sorted(dict(given.limit).items())),
     )
-    source = Source(_read(given.program), str(given.program))
+    source = Source(text_of(given.program), str(given.program))
     source.program(options)
     target = _target(given.device, given.profile, options.limits)
     folder = given.out or new_folder(given.program.stem)
@@ -167,15 +177,6 @@ def _target(device: str | None, profile: str | None, limits: "Iterable[Limit]") 
     return Target(with_overrides(profile_of(found), limits), found)
 
 
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise UserError(f"cannot read {file}: expected UTF-8 text") from None
-
-
 # ---- looking
 
 
@@ -188,7 +189,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 def _front(argv: list[str]) -> int:
     parser = _of_run("front", "The Pareto front of a run.")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="a .png, .svg or .pdf")
+    parser.add_argument("--plot", type=path, metavar="FILE", help="a .png, .svg or .pdf")
     parser.add_argument(
         "--over",
         type=objectives,
@@ -215,7 +216,7 @@ def _show(argv: list[str]) -> int:
 
 def _report(argv: list[str]) -> int:
     parser = _of_run("report", "Write the report of a run as one HTML file.")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="RUN/report.html by default")
+    parser.add_argument("--out", type=path, metavar="FILE", help="RUN/report.html by default")
     from explore.commands.commands import report
 
     return report(parser.parse_args(argv))
@@ -229,7 +230,7 @@ def _pick(argv: list[str]) -> int:
     which.add_argument("--id", metavar="ID")
     _add_limits(parser)
     parser.add_argument(
-        "--export", type=Path, metavar="DIR", help="write it with hosts that run it"
+        "--export", type=path, metavar="DIR", help="write it with hosts that run it"
     )
     parser.add_argument("--json", action="store_true")
     from explore.commands.commands import pick_variant
@@ -248,8 +249,8 @@ def _compare(argv: list[str]) -> int:
 
 def _export(argv: list[str]) -> int:
     parser = _of_run("export", "All variants of a run as a table, or as T4 for other tools.")
-    parser.add_argument("--t4", type=Path, metavar="FILE.json", help="results of auto-tuners")
-    parser.add_argument("--csv", type=Path, metavar="FILE.csv", help="one row a variant")
+    parser.add_argument("--t4", type=path, metavar="FILE.json", help="results of auto-tuners")
+    parser.add_argument("--csv", type=path, metavar="FILE.csv", help="one row a variant")
     given = parser.parse_args(argv)
     if given.t4 is None and given.csv is None:
         parser.error("expected --t4 FILE, --csv FILE or both")

@@ -109,6 +109,6 @@ def _names(what: str, given: Sequence[str]) -> Sequence[str]:
 
 
 def _folder(out: object) -> Path:
-    if not isinstance(out, str | Path):
+    if not isinstance(out, str | Path) or not str(out):
         raise UserError(f"out: expected the path of a folder, found {out!r}")
     return Path(out)

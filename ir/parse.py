@@ -9,6 +9,7 @@ from ir.elaborate.elaborator import Elaborator
 from ir.elaborate.environment import PRELUDE, Helper
 from ir.elaborate.primitives import PRIMITIVES
 from ir.errors import UserError
+from ir.program_file import text_of
 from ir.text.check_names import check_names
 from ir.text.read_tree import read
 from ir.text.suggest import did_you_mean
@@ -29,16 +30,6 @@ def parse(text: str, name: str = "<program>", set: Mapping[str, int] = NONE) -> 
 def parse_file(path: Path | str, set: Mapping[str, int] = NONE) -> Program:
     """The program in a file."""
     return parse(text_of(path), str(path), set)
-
-
-def text_of(path: Path | str) -> str:
-    """What a file says."""
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"cannot read {path}: expected UTF-8 text") from None
 
 
 def elaborated(file: File, set: Mapping[str, int]) -> Program:

@@ -13,6 +13,7 @@ from ir.command import add_set, guard, sizes_of
 from ir.core.nodes import Program
 from ir.errors import IllTyped, UserError
 from ir.parse import parse_file
+from ir.program_file import text_of
 from ir.text.read_tree import read
 from ir.text.show import show
 from ir.text.suggest import did_you_mean
@@ -190,7 +191,7 @@ def _cut_down(file: Path, used: Values, p: Program, lowering: Lowering) -> _Smal
 
 def _written(file: Path) -> dict[str, int]:
     """The sizes that are plain numbers after `where`."""
-    found = {b.name.text: b.size for b in read(file.read_text(encoding="utf-8"), str(file)).where}
+    found = {b.name.text: b.size for b in read(text_of(file), str(file)).where}
     return {name: int(n.value) for name, n in found.items() if isinstance(n, Number)}
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from codegen.runtime import binary_cache as cache
 from codegen.runtime import platforms
+from codegen.runtime.process_ending import FOR_MEMORY, ending, for_memory, signal_named
 from ir.errors import UserError
 
 TRIAL_SECONDS = 60.0
@@ -143,9 +144,14 @@ def _remembered(seconds: float) -> tuple[Device | Broken, ...]:
             return found
     found = try_all(libraries)
     _memory[name] = (time.time(), found)
-    if working(found):
+    if working(found) and not any(_passing(entry) for entry in found):
         _save(name, *_memory[name])
     return found
+
+
+def _passing(entry: Device | Broken) -> bool:
+    """Whether the next trial may end otherwise, though nothing is installed meanwhile."""
+    return isinstance(entry, Broken) and FOR_MEMORY in entry.reason
 
 
 def _situation(libraries: Sequence[str]) -> str:
@@ -234,6 +240,8 @@ def _found(library: str, line: dict[str, Any]) -> Device | Broken:
 
 
 def _broken(library: str, platform: str, name: str, reason: str) -> Broken:
+    if FOR_MEMORY in reason:
+        return Broken(platform, name, reason, "free some memory, then try again")
     return Broken(platform, name, reason, platforms.advice(library, reason))
 
 
@@ -273,7 +281,9 @@ def _child(library: str, skip: int) -> tuple[list[dict[str, Any]], str | None]:
 def _ending(code: int, err: str) -> str | None:
     if code == 0:
         return None
-    last = (err.strip().splitlines() or [""])[-1][:300]
+    if for_memory(code, err):
+        return f"its trial ended {ending(code, err)}"
     if code < 0:
-        return f"its driver crashed ({signal.Signals(-code).name})"
+        return f"its driver crashed ({signal_named(-code)})"
+    last = (err.strip().splitlines() or [""])[-1][:300]
     return f"the trial ended with exit code {code}: {last}"

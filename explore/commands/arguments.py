@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from explore.results.units import parse_bytes, parse_seconds
@@ -36,6 +37,13 @@ def names(text: str) -> list[str]:
     if not found:
         raise argparse.ArgumentTypeError(f"expected names with commas between, found {text!r}")
     return found
+
+
+def path(text: str) -> Path:
+    """A file or folder; an empty name would be the current folder."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"expected the name of a file or folder, found {text!r}")
+    return Path(text)
 
 
 def size(text: str) -> int:

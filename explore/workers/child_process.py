@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
+from codegen.runtime.process_ending import ending
+
 _START = (
     "import sys; from explore.workers.child_main import main; "
     "main(int(sys.argv[1]), int(sys.argv[2]))"
@@ -46,12 +48,7 @@ class Worker:
             status = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return "worker closed its pipe"
-        how = (
-            f"with signal {-status}{_signal_name(-status)}"
-            if status < 0
-            else f"with exit status {status}"
-        )
-        return f"worker died {how}"
+        return f"worker died {ending(status, self.last_words())}"
 
     def last_words(self, most: int = 4000) -> str:
         size = self._complaints.seek(0, os.SEEK_END)
@@ -80,10 +77,3 @@ def inherited(extra: Mapping[str, str]) -> dict[str, str]:
     """The parent's, so that whatever it can import a worker can."""
     path = [entry or os.getcwd() for entry in sys.path]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **extra}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return f" ({signal.Signals(number).name})"
-    except ValueError:
-        return ""

@@ -124,7 +124,7 @@ def test_a_process_killed_while_the_loader_looks_leaves_no_folder_behind(tmp_pat
     passing = tmp_path / "passing"
     passing.mkdir()
     code = (
-        "import os, signal; from pathlib import Path; from codegen import platforms\n"
+        "import os, signal; from pathlib import Path; from codegen.runtime import platforms\n"
         f"with platforms.registered(['liba.so'], Path({str(tmp_path / 'kept')!r})):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -152,7 +152,7 @@ def compiled(folder: Path, constructor: str) -> str:
         pytest.skip("no C compiler to make a broken driver with")
     source, library = folder / "driver.c", folder / "libdriver.so"
     source.write_text(
-        "#include <stdlib.h>\n#include <unistd.h>\n"
+        "#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
         f"__attribute__((constructor)) static void start(void) {{ {constructor} }}\n"
     )
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
@@ -162,7 +162,22 @@ def compiled(folder: Path, constructor: str) -> str:
 def test_a_driver_that_crashes_is_a_line_in_the_list(tmp_path: Path) -> None:
     (entry,) = finding.try_library(compiled(tmp_path, "abort();"))
     assert isinstance(entry, Broken)
-    assert "crashed (SIGABRT)" in entry.reason
+    assert "crashed" in entry.reason
+    assert "(SIGABRT)" in entry.reason
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["kill(getpid(), SIGKILL);", 'fputs("std::bad_alloc\\n", stderr); abort();'],
+)
+def test_a_trial_that_memory_ran_out_for_is_no_driver_that_crashed(
+    tmp_path: Path, end: str
+) -> None:
+    (entry,) = finding.try_library(compiled(tmp_path, end))
+    assert isinstance(entry, Broken)
+    assert "memory runs out" in entry.reason
+    assert "crashed" not in entry.reason
+    assert entry.advice == "free some memory, then try again"
 
 
 def test_a_driver_that_hangs_is_a_line_in_the_list(

@@ -112,6 +112,21 @@ def outcomes(folder: Path) -> int:
 # ---- a run
 
 
+def test_a_folder_without_a_name_and_a_program_without_end_are_refused(
+    file: Path, device: Device, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from explore import explore
+
+    with pytest.raises(SystemExit) as usage:
+        main([str(file), "--out", ""])
+    assert usage.value.code == 2
+    assert "expected the name of a file or folder, found ''" in capsys.readouterr().err
+    assert main(["/dev/zero"]) == 1
+    assert "expected a program of at most" in capsys.readouterr().err
+    with pytest.raises(UserError, match="expected the path of a folder, found ''"):
+        explore(TEXT, device=device, out="")
+
+
 def test_every_variant_has_one_outcome_and_all_that_ran_are_right(finished: Path) -> None:
     records = first_rounds(finished)
     assert len(records) == len({r.variant.id for r in records}) == VARIANTS

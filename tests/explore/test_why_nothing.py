@@ -170,7 +170,7 @@ def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resu
     target = Target(profile("cpu"), None)
     run, finished = start(Source(TEXT, "tiny"), options, target, tmp_path / "run")
     assert finished
-    died = "worker died with signal 9 (SIGKILL)"
+    died = "worker died with signal 9 (SIGKILL), as happens when memory runs out"
     assert f"naive was not derived, so it is left out: {died}" in capsys.readouterr().err
     (lost,) = (r for r in run.records if r.variant.family == "naive")
     assert lost.outcome == Failed("constrain", f"its form was not derived: {died}")

@@ -32,6 +32,8 @@ def obey(task: str) -> object:
             os.kill(os.getpid(), signal.SIGSEGV)
         case "exit":
             os._exit(3)
+        case "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         case "raise":
             raise ValueError("no such tile\nand more")
         case "hang":
@@ -107,6 +109,7 @@ def test_what_setup_made_is_there_for_every_task() -> None:
     [
         ("segfault", "worker died with signal 11 (SIGSEGV)"),
         ("exit", "worker died with exit status 3"),
+        ("killed", "worker died with signal 9 (SIGKILL), as happens when memory runs out"),
         ("raise", "ValueError: no such tile"),
         ("hang", "took longer than 1 s"),
         ("hang in a child", "took longer than 1 s"),

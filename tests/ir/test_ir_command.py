@@ -55,6 +55,7 @@ def test_tuples_are_read_and_written_as_npz(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["none.lift"], "cannot read none.lift"),
+        (["/dev/zero"], "cannot read /dev/zero: expected a program of at most 1048576 bytes"),
         (["PROGRAM", "--set", "M=3"], "no size `M`"),
         (["PROGRAM", "--set", "N=0"], "an array's size is 0"),
         (["eval", "PROGRAM", "--output", "OUT"], "no input given for xs"),

@@ -1,0 +1,29 @@
+"""How a child process ended, in words: a signal, an exit status, or want of memory."""
+
+import signal
+
+# What C++ runtimes, Python and drivers say before they give up.
+WANT = ("bad_alloc", "MemoryError", "out of memory", "Out of memory", "Cannot allocate memory")
+
+
+FOR_MEMORY = "as happens when memory runs out"
+
+
+def ending(status: int, last_words: str = "") -> str:
+    """`with signal 11 (SIGSEGV)`, from an exit status as subprocess gives it; and that memory ran
+    out, where the kernel ended it or it said so."""
+    how = f"with exit status {status}" if status >= 0 else f"with {signal_named(-status)}"
+    return f"{how}, {FOR_MEMORY}" if for_memory(status, last_words) else how
+
+
+def for_memory(status: int, last_words: str = "") -> bool:
+    """Whether want of memory ended it, most likely: nothing else sends SIGKILL by itself."""
+    return status == -signal.SIGKILL or (status != 0 and any(word in last_words for word in WANT))
+
+
+def signal_named(number: int) -> str:
+    """`signal 11 (SIGSEGV)`."""
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:  # most real-time signals have no name
+        return f"signal {number}"
