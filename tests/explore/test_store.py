@@ -48,7 +48,7 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
 
 def script(body: str, folder: Path) -> "subprocess.Popen[bytes]":
     """A process that writes, in the words of this module."""
-    text = f"from test_explore_store import *\nfolder = Path(sys.argv[1])\n{body}"
+    text = f"from tests.explore.test_store import *\nfolder = Path(sys.argv[1])\n{body}"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", text, str(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, env=env)

@@ -176,7 +176,7 @@ def test_waiting_has_an_end() -> None:
 
 def test_workers_die_with_a_run_that_is_killed(tmp_path: Path) -> None:
     script = (
-        "import sys, time; from test_explore_worker import *\n"
+        "import sys, time; from tests.explore.test_workers import *\n"
         "pool = Pool(obey, timeout=1000); (pid,) = [d.result for d in pool.map(['pid'])]\n"
         "pool.submit('hang in a child'); print(pid, flush=True); time.sleep(1000)\n"
     )
