@@ -158,7 +158,8 @@ def _details(found: Sequence[Record]) -> dict[str, Any]:
             | {"kernels": [launch_json(k) for k in plan.kernels] if plan else []}
             | {"source": plan.source if plan else None, "derivation": shared}
         )
-    return {"derivations": list(number), "variants": variants}
+    derivations = [[step._asdict() for step in steps] for steps in number]
+    return {"derivations": derivations, "variants": variants}
 
 
 def _failed_at(records: Sequence[Record], stage: Stage) -> Iterator[tuple[str, str]]:

@@ -5,9 +5,6 @@ import json
 import math
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +20,7 @@ from explore.results.records import Failed, Measured, Peer, Record, Step
 from explore.results.run_environment import Environment
 from ir.errors import UserError
 from rewrites.catalogue.forms import DISTINCT, FAMILIES
+from tests.support.browser import chromium, page
 from tests.support.sample_runs import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, variant
 
 EVIL = "</script><img src=x onerror=\"document.title='OWNED'\"><b>bold</b>&amp;{{plotly}}"
@@ -48,27 +46,7 @@ def hostile() -> tuple[list[Record], Environment]:
 
 @pytest.fixture(scope="module")
 def browser() -> str:
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    if not found:
-        pytest.skip("no Chromium here to open the report in")
-    return found
-
-
-def page(browser: str, text: str, folder: Path, then: str = "", place: str = "") -> str:
-    """The document after its scripts ran, and after `then` ran."""
-    later = f"<script>setTimeout(() => {{ {then} }}, 1500)</script></body>"
-    head, _, tail = text.rpartition("</body>")
-    file = folder / "report.html"
-    file.write_text(head + later + tail, encoding="utf-8")
-    with tempfile.TemporaryDirectory() as profile:
-        flags = [
-            *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-            *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-            *("--virtual-time-budget=5000", "--dump-dom"),
-        ]
-        command = [browser, *flags, f"--user-data-dir={profile}", f"{file.as_uri()}{place}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL)
+    return chromium()
 
 
 def test_the_page_shows_the_front_the_peer_and_the_failures(browser: str, tmp_path: Path) -> None:
@@ -179,7 +157,7 @@ def test_variants_of_a_form_share_their_derivation_in_the_file() -> None:
     assert len(details["derivations"]) == len({r.variant.derivation for r in RECORDS})
     for record, shown in zip(RECORDS, details["variants"], strict=True):
         steps = details["derivations"][shown["derivation"]]
-        assert [tuple(step) for step in steps] == list(record.variant.derivation)
+        assert [Step(**step) for step in steps] == list(record.variant.derivation)
 
 
 def test_a_run_in_which_nothing_ran_still_has_a_report(browser: str, tmp_path: Path) -> None:
