@@ -2,11 +2,8 @@
 
 # key: e term, env what variables are bound to, p pattern, i index
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from codegen.emit import write_places as places
 from codegen.emit.bound_values import (
@@ -21,6 +18,7 @@ from codegen.emit.bound_values import (
 )
 from codegen.emit.private_shares import kept
 from codegen.emit.read_views import ArrayView, TupleView, View, value
+from codegen.emit.recursion import Recursion
 from codegen.emit.scope import Scope
 from codegen.emit.write_places import Cell, Place, view_of
 from codegen.tree.array_axes import Plain
@@ -58,16 +56,13 @@ from ir.core.views import is_layout
 from ir.errors import Unsupported
 from ir.text.show import show
 
-if TYPE_CHECKING:
-    from codegen.emit.emitter import Emitter
 
-
-def let(emitter: Emitter, p: Pattern, given: Expr, body: Expr, env: Env) -> Env:
+def let(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> Env:
     """let p = given, computed here and once."""
     return bound(env, p, once(emitter, p, given, body, env))
 
 
-def once(emitter: Emitter, p: Pattern, given: Expr, body: Expr, env: Env) -> View:
+def once(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> View:
     if isinstance(given, MakeTuple) and not isinstance(p, Var):
         parts = zip(p, given.parts, strict=True)
         return TupleView(tuple([once(emitter, q, part, body, env) for q, part in parts]))
@@ -78,7 +73,7 @@ def once(emitter: Emitter, p: Pattern, given: Expr, body: Expr, env: Env) -> Vie
     return materialised(emitter, given, env, hint_of(p))
 
 
-def calling(emitter: Emitter, hint: str, make: Callable[[], View]) -> View:
+def calling(emitter: Recursion, hint: str, make: Callable[[], View]) -> View:
     """make(), what it makes real getting this name"""
     before, emitter.wanted = emitter.wanted, hint
     try:
@@ -87,7 +82,7 @@ def calling(emitter: Emitter, hint: str, make: Callable[[], View]) -> View:
         emitter.wanted = before
 
 
-def scalar(emitter: Emitter, p: Pattern, e: Value, body: Expr) -> Value:
+def scalar(emitter: Recursion, p: Pattern, e: Value, body: Expr) -> Value:
     """A scalar under its name, where it is used more than once or is a choice."""
     if not is_heavy(e) or (emitter.scope.by_name and not _is_too_big(emitter, e)):
         return e
@@ -96,7 +91,7 @@ def scalar(emitter: Emitter, p: Pattern, e: Value, body: Expr) -> Value:
     return named(emitter.scope, hint_of(p), e)
 
 
-def compact(emitter: Emitter, hint: str, x: View) -> View:
+def compact(emitter: Recursion, hint: str, x: View) -> View:
     """x, what is big in it under a name, so that texts stay in proportion to programs."""
     match x:
         case TupleView(parts):
@@ -106,17 +101,17 @@ def compact(emitter: Emitter, hint: str, x: View) -> View:
     return named(emitter.scope, hint, x) if _is_too_big(emitter, x) else x
 
 
-def _is_too_big(emitter: Emitter, e: Value) -> bool:
+def _is_too_big(emitter: Recursion, e: Value) -> bool:
     """Inside an expression, such as one for all lanes of a vector, a name has its price."""
     return is_big(e, 1000 if emitter.scope.by_name else 60)
 
 
-def entered(emitter: Emitter, f: Lam, x: View, env: Env) -> Env:
+def entered(emitter: Recursion, f: Lam, x: View, env: Env) -> Env:
     """f's parameter bound to x at the start of a loop's body."""
     return bound(env, f.pattern, settled(emitter, f.pattern, x, f.body))
 
 
-def settled(emitter: Emitter, p: Pattern, x: View, body: Expr) -> View:
+def settled(emitter: Recursion, p: Pattern, x: View, body: Expr) -> View:
     match x:
         case TupleView(parts) if not isinstance(p, Var):
             pairs = zip(p, parts, strict=True)
@@ -126,7 +121,7 @@ def settled(emitter: Emitter, p: Pattern, x: View, body: Expr) -> View:
     return scalar(emitter, p, x, body)
 
 
-def materialised(emitter: Emitter, e: Expr, env: Env, hint: str) -> View:
+def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
     """e computed into memory of its own."""
     match e:
         case Store():
@@ -158,14 +153,14 @@ def materialised(emitter: Emitter, e: Expr, env: Env, hint: str) -> View:
     return view_of(place)
 
 
-def private(emitter: Emitter, e: Expr, hint: str) -> Place:
+def private(emitter: Recursion, e: Expr, hint: str) -> Place:
     """Private memory for one work-item's share of e."""
     place = kept(emitter.scope, e, _allocator(emitter.scope, hint, Space.PRIVATE))
     places.cells(place)  # now, so that it is declared here
     return place
 
 
-def local(emitter: Emitter, e: Expr, hint: str, halves: int = 1) -> Place:
+def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
     """Local memory for e: one for each of the parallel maps around it that share a group."""
     around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
     if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):

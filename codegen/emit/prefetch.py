@@ -7,16 +7,14 @@ then puts what it loaded into the other half: one barrier an iteration.
 
 # key: k iteration, n trip count, s statement
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from codegen.emit import materialise as making
 from codegen.emit.bound_values import Env, bound, hint_of
 from codegen.emit.read_views import ArrayView
+from codegen.emit.recursion import Recursion
 from codegen.emit.scope import Scope
 from codegen.emit.write_places import ArrayPlace, Cell, Place, Scatter, TuplePlace, view_of
 from codegen.index.condition import less, substitute_in
@@ -41,9 +39,6 @@ from codegen.tree.value_builders import substituted
 from ir.core.loaded_ahead import at_once, loaded_ahead
 from ir.core.nodes import Expr, Lam, Pattern, Var
 
-if TYPE_CHECKING:
-    from codegen.emit.emitter import Emitter
-
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -58,7 +53,7 @@ class Tile:
 class Pipeline:
     """The loads of a reduction that run one iteration ahead."""
 
-    emitter: Emitter
+    emitter: Recursion
     element: Pattern
     xs: ArrayView
     env: Env
@@ -104,7 +99,7 @@ class Pipeline:
         return _Stage(self.scope, f"next_{hint_of(tile.pattern)}").split(filling)
 
 
-def pipeline(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
+def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
     """What of f's body runs ahead, and the rest of the body."""
     found, rest = loaded_ahead(f)
     if not found or isinstance(f.pattern, Var):

@@ -2,15 +2,13 @@
 
 # key: e term, env what variables are bound to, n size, i index, w width
 
-from __future__ import annotations
-
 from math import prod
-from typing import TYPE_CHECKING
 
 from codegen.emit import materialise as making
 from codegen.emit import read_views as views
 from codegen.emit.bound_values import Env, bound, hint_of
 from codegen.emit.read_views import ArrayView, TupleView, View, array, component, value
+from codegen.emit.recursion import Recursion
 from codegen.emit.reductions import reduce
 from codegen.emit.scope import Mark
 from codegen.index.condition import at_least, less
@@ -57,11 +55,8 @@ from ir.core.types import unlift
 from ir.core.views import is_table
 from ir.errors import Unsupported
 
-if TYPE_CHECKING:
-    from codegen.emit.emitter import Emitter
 
-
-def read(emitter: Emitter, e: Expr, env: Env) -> View:
+def read(emitter: Recursion, e: Expr, env: Env) -> View:
     """What e is, as a function of the indices it is asked at."""
     match e:
         case Var(name, _):
@@ -87,7 +82,7 @@ def read(emitter: Emitter, e: Expr, env: Env) -> View:
     return layout(emitter, e, env)
 
 
-def layout(emitter: Emitter, e: Expr, env: Env) -> View:
+def layout(emitter: Recursion, e: Expr, env: Env) -> View:
     """A view that moves no data."""
     scope = emitter.scope
     match e:
@@ -124,7 +119,7 @@ def layout(emitter: Emitter, e: Expr, env: Env) -> View:
     raise Unsupported(f"no code for {type(e).__name__} where a value is expected")
 
 
-def delayed(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> View:
+def delayed(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> View:
     """map f xs, computed where it is read; once, where one place reads it more than once"""
     axes = (xs.axis, *plain(type_of(f.body)))
     seen: dict[str, tuple[View, Mark]] = {}
@@ -142,7 +137,7 @@ def delayed(emitter: Emitter, f: Lam, xs: ArrayView, env: Env) -> View:
     return ArrayView(axes, at)
 
 
-def listed(emitter: Emitter, e: Expr, parts: tuple[Expr, ...], env: Env) -> View:
+def listed(emitter: Recursion, e: Expr, parts: tuple[Expr, ...], env: Env) -> View:
     """[a, b, …]: a constant table, or the part asked for."""
     if is_table(e):
         return _table(emitter, e)
@@ -150,7 +145,7 @@ def listed(emitter: Emitter, e: Expr, parts: tuple[Expr, ...], env: Env) -> View
     return ArrayView(axes, lambda i: _part(emitter, parts, i, env))
 
 
-def _part(emitter: Emitter, parts: tuple[Expr, ...], i: Index, env: Env) -> View:
+def _part(emitter: Recursion, parts: tuple[Expr, ...], i: Index, env: Env) -> View:
     if i.is_constant:
         return emitter.read(parts[i.constant], env)
     return views.choose(
@@ -162,7 +157,7 @@ def _part(emitter: Emitter, parts: tuple[Expr, ...], i: Index, env: Env) -> View
     )
 
 
-def _table(emitter: Emitter, e: Expr) -> View:
+def _table(emitter: Recursion, e: Expr) -> View:
     """A table of numbers in constant memory, row after row."""
     scalar, dims, values = _flat(e)
     memory = emitter.scope.table(scalar, values)
@@ -186,7 +181,7 @@ def _flat(e: Expr) -> tuple[str, tuple[int, ...], tuple[float | int, ...]]:
     return scalar, (len(rows), *dims), tuple(v for _, _, values in rows for v in values)
 
 
-def arithmetic(emitter: Emitter, e: Expr, env: Env) -> Value:
+def arithmetic(emitter: Recursion, e: Expr, env: Env) -> Value:
     match e:
         case Lit(given, scalar):
             if scalar.name == "int":
@@ -207,7 +202,7 @@ def arithmetic(emitter: Emitter, e: Expr, env: Env) -> Value:
     raise AssertionError(f"expected arithmetic, found {type(e).__name__}")
 
 
-def index_at(emitter: Emitter, f: Lam, i: Index, env: Env) -> Index:
+def index_at(emitter: Recursion, f: Lam, i: Index, env: Env) -> Index:
     """f(i), for an index function"""
     found = emitter.read(f.body, bound(env, f.pattern, Whole(i)))
     if not isinstance(found, Whole):

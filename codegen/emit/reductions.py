@@ -2,10 +2,7 @@
 
 # key: e term, env what variables are bound to, k iteration
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from codegen.emit import materialise as making
 from codegen.emit import write_places as places
@@ -13,6 +10,7 @@ from codegen.emit.bound_values import Env, hint_of
 from codegen.emit.in_place import overwrites, retargeted
 from codegen.emit.prefetch import Pipeline, pipeline
 from codegen.emit.read_views import ArrayView, TupleView, View, array, spread
+from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import Cell, Place, view_of
 from codegen.index.condition import ALWAYS
 from codegen.index.index import Index
@@ -20,11 +18,8 @@ from codegen.tree.statements import Space, Unroll
 from ir.core.nodes import Expr, Lam, Pattern, Reduce, ReduceSeq, Var
 from ir.core.type_rules import type_of
 
-if TYPE_CHECKING:
-    from codegen.emit.emitter import Emitter
 
-
-def reduce(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, to: Place | None) -> View:
+def reduce(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, to: Place | None) -> View:
     """fold(init, f, xs), at its place if that is private memory of its own."""
     xs = array(emitter.read(e.xs, env))
     here = to is not None and _is_own(to)
@@ -42,7 +37,7 @@ def reduce(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, to: Place | None) 
     return view_of(acc)
 
 
-def _start(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, acc: Place) -> None:
+def _start(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, acc: Place) -> None:
     """acc = init, a scalar standing for vectors of it"""
     if type_of(e.init) == type_of(e):
         emitter.emit(e.init, env, acc)
@@ -54,7 +49,7 @@ def _start(emitter: Emitter, e: ReduceSeq | Reduce, env: Env, acc: Place) -> Non
 class _Step:
     """One iteration of a reduction, whose function's body is `body` (less what runs ahead)."""
 
-    emitter: Emitter
+    emitter: Recursion
     e: ReduceSeq | Reduce
     inner: Expr
     env: Env

@@ -2,14 +2,12 @@
 
 # key: e a view, xs what it is a view of, to where it goes, n m sizes
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from codegen.emit import read_terms as reading
 from codegen.emit import write_places as places
 from codegen.emit.bound_values import Env
+from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import ArrayPlace, Place, array_place
 from codegen.index.condition import within
 from codegen.index.index import Index
@@ -33,11 +31,8 @@ from ir.core.terms import free
 from ir.core.type_rules import elem_of, size_of
 from ir.core.types import Array, unlift
 
-if TYPE_CHECKING:
-    from codegen.emit.emitter import Emitter
 
-
-def outward(emitter: Emitter, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
+def outward(emitter: Recursion, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
     """What e is a view of, and where that goes; None if the view has no inverse."""
     match e:
         case Split(m, xs):
@@ -63,7 +58,7 @@ def outward(emitter: Emitter, e: Expr, env: Env, to: Place) -> tuple[Expr, Place
 
 
 def _reordered(
-    emitter: Emitter, f: Lam, xs: Expr, env: Env, to: Place
+    emitter: Recursion, f: Lam, xs: Expr, env: Env, to: Place
 ) -> tuple[Expr, Place] | None:
     back = _inverse(emitter, f, xs, env)
     if back is None:
@@ -81,7 +76,7 @@ def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] |
 
 
 def _each(
-    emitter: Emitter, name: str, body: Expr, xs: Expr, env: Env, to: Place
+    emitter: Recursion, name: str, body: Expr, xs: Expr, env: Env, to: Place
 ) -> tuple[Expr, Place] | None:
     """map of a view: the view, element by element"""
     if not _shows(emitter, name, body, env):
@@ -90,7 +85,7 @@ def _each(
     return xs, ArrayPlace(place.axis, lambda i: _through(emitter, name, body, env, place.at(i)))
 
 
-def _through(emitter: Emitter, name: str, e: Expr, env: Env, to: Place) -> Place:
+def _through(emitter: Recursion, name: str, e: Expr, env: Env, to: Place) -> Place:
     """Through views of views, down to the variable."""
     while not isinstance(e, Var):
         step = outward(emitter, e, env, to)
@@ -99,7 +94,7 @@ def _through(emitter: Emitter, name: str, e: Expr, env: Env, to: Place) -> Place
     return to
 
 
-def _shows(emitter: Emitter, name: str, e: Expr, env: Env) -> bool:
+def _shows(emitter: Recursion, name: str, e: Expr, env: Env) -> bool:
     """Whether e is a chain of views of a variable, each of which has an inverse."""
     match e:
         case Var(found, _):
@@ -115,5 +110,5 @@ def _shows(emitter: Emitter, name: str, e: Expr, env: Env) -> bool:
     return False
 
 
-def _inverse(emitter: Emitter, f: Lam, xs: Expr, env: Env) -> Callable[[Index], Index] | None:
+def _inverse(emitter: Recursion, f: Lam, xs: Expr, env: Env) -> Callable[[Index], Index] | None:
     return inverse(lambda i: reading.index_at(emitter, f, i, env), number(size_of(xs)))
