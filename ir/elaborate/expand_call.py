@@ -4,7 +4,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ir.core.nodes import Expr, Lit
 from ir.core.number_types import cast
@@ -13,15 +12,13 @@ from ir.core.type_rules import type_of
 from ir.core.types import FLOAT, HALF
 from ir.elaborate.environment import PRELUDE, Argument, Env, Helper, Made, Sized, Written, place
 from ir.elaborate.patterns import Kept, bind, finish, settle
+from ir.elaborate.recursion import Recursion
 from ir.errors import Span, UserError
 from ir.text.surface import Group, Parameter, TypeName, pattern_names
 from ir.text.written_types import agree, infer, infer_rest
 
-if TYPE_CHECKING:
-    from ir.elaborate.elaborator import Elaborator
 
-
-def expand(c: "Elaborator", h: Helper, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
+def expand(c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
     """The body of a definition, its parameters standing for the arguments."""
     c.step(span)
     d = h.definition
@@ -35,7 +32,7 @@ def expand(c: "Elaborator", h: Helper, args: tuple[Argument, ...], span: Span, e
 
 
 def enter(
-    c: "Elaborator", h: Helper, args: tuple[Argument, ...], span: Span, env: Env
+    c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env: Env
 ) -> tuple[Env, Kept]:
     """The names that a definition's body sees."""
     params, kept = h.definition.params, Kept()
@@ -50,7 +47,7 @@ def enter(
     return inner, kept
 
 
-def typed(c: "Elaborator", p: Parameter, a: Argument, env: Env) -> Argument:
+def typed(c: Recursion, p: Parameter, a: Argument, env: Env) -> Argument:
     """An argument for a parameter with a type is a value, its numbers of that type."""
     if p.type is None or isinstance(p.pattern, Group):
         return a
@@ -64,7 +61,7 @@ def typed(c: "Elaborator", p: Parameter, a: Argument, env: Env) -> Argument:
 
 
 def inferred(
-    c: "Elaborator", params: tuple[Parameter, ...], args: list[Argument], env: Env, span: Span
+    c: Recursion, params: tuple[Parameter, ...], args: list[Argument], env: Env, span: Span
 ) -> Env:
     """Sizes that occur in a definition's types and are bound nowhere else."""
     own = {name.text for p in params for name in pattern_names(p.pattern)}

@@ -3,7 +3,6 @@
 # key: c the elaborator, f g functions, a argument, t type
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ir.core.nodes import Expr, Lam, Let, Pattern, Var
 from ir.core.size import Size
@@ -18,6 +17,7 @@ from ir.elaborate.patterns import Kept, arity, bind, finish, is_global, pattern_
 from ir.elaborate.primitive_call import Call
 from ir.elaborate.primitives import PRIMITIVES
 from ir.elaborate.python_functions import native_pattern
+from ir.elaborate.recursion import Recursion
 from ir.errors import Span, UserError
 from ir.text.surface import (
     Apply,
@@ -32,9 +32,6 @@ from ir.text.surface import (
     Vectorized,
 )
 from ir.text.written_sizes import at_least_one
-
-if TYPE_CHECKING:
-    from ir.elaborate.elaborator import Elaborator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +67,7 @@ class OnVectors:
 Function = Closure | Global | OnVectors | Native
 
 
-def function(c: "Elaborator", e: Surface, env: Env) -> Function:
+def function(c: Recursion, e: Surface, env: Env) -> Function:
     """What stands where a function is expected."""
     match e:
         case Lambda():
@@ -96,14 +93,14 @@ def function(c: "Elaborator", e: Surface, env: Env) -> Function:
     raise UserError("expected a function: a lambda, a definition or a primitive", e.span)
 
 
-def function_of(c: "Elaborator", a: Argument) -> Function:
+def function_of(c: Recursion, a: Argument) -> Function:
     """An argument as a function."""
     if isinstance(a, Written):
         return function(c, a.text, a.env)
     raise UserError("expected a function, found a value", place(a))
 
 
-def stride_of(c: "Elaborator", a: Argument) -> Size | None:
+def stride_of(c: Recursion, a: Argument) -> Size | None:
     """s, if an argument is stride(s)."""
     f = function_of(c, a)
     if isinstance(f, Global) and f.name.text == "stride" and f.helper is None and f.given:
@@ -111,7 +108,7 @@ def stride_of(c: "Elaborator", a: Argument) -> Size | None:
     return None
 
 
-def as_lam(c: "Elaborator", f: Function, t: Type, env: Env, span: Span) -> Lam:
+def as_lam(c: Recursion, f: Function, t: Type, env: Env, span: Span) -> Lam:
     """f as a lambda on elements of type t."""
     match f:
         case Closure(written, around):
@@ -134,7 +131,7 @@ def as_lam(c: "Elaborator", f: Function, t: Type, env: Env, span: Span) -> Lam:
 
 
 def spread(
-    c: "Elaborator", f: Global, t: Type, env: Env, span: Span
+    c: Recursion, f: Global, t: Type, env: Env, span: Span
 ) -> tuple[tuple[Var, ...], Pattern]:
     """Variables for the parameters of f: one for the element, or one for each component."""
     low, high = f.arity()
@@ -152,7 +149,7 @@ def spread(
     return tuple(found), tuple(found)
 
 
-def apply(c: "Elaborator", f: Function, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
+def apply(c: Recursion, f: Function, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
     """f(args)"""
     match f:
         case OnVectors(g, _):
@@ -174,7 +171,7 @@ def apply(c: "Elaborator", f: Function, args: tuple[Argument, ...], span: Span, 
     raise AssertionError(f"no application of {f}")
 
 
-def _apply_native(c: "Elaborator", f: Native, args: tuple[Argument, ...], env: Env) -> Expr:
+def _apply_native(c: Recursion, f: Native, args: tuple[Argument, ...], env: Env) -> Expr:
     """The body of a Python function; what its parameters compute is computed before it."""
     each = (f.names,) if len(args) == 1 else tuple((name,) for name in f.names)
     if len(each) != len(args):
@@ -192,7 +189,7 @@ def _apply_native(c: "Elaborator", f: Native, args: tuple[Argument, ...], env: E
     return body
 
 
-def check_count(c: "Elaborator", f: Global, args: tuple[Argument, ...], span: Span) -> None:
+def check_count(c: Recursion, f: Global, args: tuple[Argument, ...], span: Span) -> None:
     low, high = f.arity()
     if low <= len(args) <= high or f.name.text == "stride":  # which says where it belongs
         return

@@ -2,8 +2,6 @@
 
 # key: c the elaborator, p pattern, a argument
 
-from typing import TYPE_CHECKING
-
 from ir.core.nodes import Expr, Let, Lit, Pattern, SizeOf, Var
 from ir.core.terms import component, free, substitute, variables
 from ir.core.type_rules import type_of
@@ -11,6 +9,7 @@ from ir.core.types import Tuple, Type, show_type
 from ir.core.views import is_plain_view
 from ir.elaborate.environment import PRELUDE, Argument, Env, Made, Sized, Written, place
 from ir.elaborate.primitives import PRIMITIVES
+from ir.elaborate.recursion import Recursion
 from ir.elaborate.used_once import used_once
 from ir.errors import UserError
 from ir.text.surface import (
@@ -29,9 +28,6 @@ from ir.text.surface import (
 )
 from ir.text.written_sizes import FUNCTIONS
 
-if TYPE_CHECKING:
-    from ir.elaborate.elaborator import Elaborator
-
 Kept = list[tuple[Pattern, Expr]]
 """What is computed before a body, and the variables that hold it."""
 
@@ -49,7 +45,7 @@ def arity(name: str, env: Env) -> tuple[int, int]:
     return PRIMITIVES[name].low, PRIMITIVES[name].high
 
 
-def settle(c: "Elaborator", a: Argument, env: Env) -> Argument:
+def settle(c: Recursion, a: Argument, env: Env) -> Argument:
     """What an argument is, once: still as written if its use decides, else a term."""
     if not isinstance(a, Written):
         return a
@@ -62,7 +58,7 @@ def settle(c: "Elaborator", a: Argument, env: Env) -> Argument:
     return Made(c.value(a, env), a.text.span)
 
 
-def is_open(c: "Elaborator", e: Surface, env: Env) -> bool:
+def is_open(c: Recursion, e: Surface, env: Env) -> bool:
     """Sizes, numbers, functions, and tuples of them."""
     match e:
         case Number() | Lambda() | Vectorized() | Native() | Done(Lit() | SizeOf()):
@@ -79,7 +75,7 @@ def is_open(c: "Elaborator", e: Surface, env: Env) -> bool:
     return False
 
 
-def take(c: "Elaborator", p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, Env]:
+def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, Env]:
     """New variables for a pattern that takes apart a t."""
     if isinstance(p, Name):
         x = Var(env.fresh(p.text), t)
@@ -94,7 +90,7 @@ def take(c: "Elaborator", p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern
 
 
 def bind(
-    c: "Elaborator", p: SurfacePattern, a: Argument, env: Env, kept: Kept, keep: bool = False
+    c: Recursion, p: SurfacePattern, a: Argument, env: Env, kept: Kept, keep: bool = False
 ) -> Env:
     """Let a pattern stand for an argument; what is computed is kept under a variable."""
     if isinstance(a, Made) and (keep or not is_plain_view(a.term)):
@@ -108,7 +104,7 @@ def bind(
     return env
 
 
-def take_apart(c: "Elaborator", p: Group, a: Argument) -> list[Argument]:
+def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
     """The components of an argument; one size stands for each of a tuple of them."""
     n = len(p.parts)
     match a:
@@ -130,7 +126,7 @@ def take_apart(c: "Elaborator", p: Group, a: Argument) -> list[Argument]:
     return [a] * n
 
 
-def finish(c: "Elaborator", kept: Kept, body: Expr) -> Expr:
+def finish(c: Recursion, kept: Kept, body: Expr) -> Expr:
     """Put back what is used once, where it is used; the rest is computed before the body."""
     for p, value in reversed(kept):
         if not free(body) & {x.name for x in variables(p)}:

@@ -4,25 +4,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ir.core.nodes import Expr, Lam
 from ir.core.size import Size
 from ir.core.type_rules import type_of
 from ir.core.types import Array, Type, show_type
 from ir.elaborate.environment import Argument, Env, place
+from ir.elaborate.recursion import Recursion
 from ir.errors import Span, UserError
 from ir.text.surface import Name
-
-if TYPE_CHECKING:
-    from ir.elaborate.elaborator import Elaborator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """A primitive and its arguments, each asked for as what it must be."""
 
-    elaborator: "Elaborator"
+    elaborator: Recursion
     head: Name
     args: tuple[Argument, ...]
     span: Span

@@ -1,0 +1,58 @@
+"""What the parts of the elaborator ask of the whole: terms, sizes and functions of what is written.
+
+An argument is looked at when its use tells what it must be, so every part needs all of these.
+"""
+
+# key: e what is written, a argument, env the names around it, t type
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from ir.core.nodes import Expr, Lam
+from ir.core.size import Size
+from ir.core.types import Type
+from ir.elaborate.environment import Argument, Env
+from ir.errors import Span, UserError
+from ir.text.surface import Name, Surface
+
+
+class Recursion(Protocol):
+    """The elaborator, as calls, patterns and primitives see it."""
+
+    sizes: Mapping[str, Size]
+
+    def step(self, span: Span, count: int = 1) -> None:
+        """Count what is done; a UserError where it is too much."""
+
+    def expr(self, e: Surface, env: Env) -> Expr:
+        """The term that e stands for, known to be well typed."""
+
+    def checked(self, made: Expr, span: Span) -> Expr:
+        """A term that has a type, and one that can be."""
+
+    def unknown(self, e: Name, env: Env) -> UserError:
+        """The mistake of a name that stands for nothing."""
+
+    def value(self, a: Argument, env: Env) -> Expr:
+        """An argument as a term."""
+
+    def number(self, word: str, a: Argument, env: Env) -> Expr:
+        """An argument as a term that is a scalar or a vector."""
+
+    def binary(self, op: str, a: Argument, b: Argument, env: Env) -> Expr:
+        """The term a op b."""
+
+    def is_weak(self, a: Argument) -> bool:
+        """Whether an argument is a number whose type adapts to what it meets."""
+
+    def lam(self, a: Argument, t: Type, env: Env) -> Lam:
+        """An argument as a lambda on elements of type t."""
+
+    def stride_of(self, a: Argument) -> Size | None:
+        """s, if an argument is stride(s)."""
+
+    def size(self, a: Argument) -> Size:
+        """An argument as a size."""
+
+    def written_size(self, e: Surface, env: Env) -> Size:
+        """The size that e stands for."""
