@@ -53,16 +53,23 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One use of a rule: where it was applied, and what stands there now."""
+    """One use of a rule: where it was applied, and what stands there now.
+
+    `opens` names the stages of the derivation that begin with this step, the outermost first, and
+    `closes` says how many end with it (`rewrites.engine.stages`).
+    """
 
     rule: Rule
     arguments: tuple[tuple[str, Argument], ...]
     place: Place
     term: Expr
+    opens: tuple[str, ...] = ()
+    closes: int = 0
 
     def under(self, i: int) -> "Step":
         """The step, seen from the term whose i-th child it is in."""
-        return Step(self.rule, self.arguments, (i, *self.place), self.term)
+        place = (i, *self.place)
+        return Step(self.rule, self.arguments, place, self.term, self.opens, self.closes)
 
     @property
     def rounding(self) -> float:

@@ -5,7 +5,7 @@ registers, chunks of `k` steps of the longest reduction, and `s` steps a part wh
 `p` slices of work-items, each for a part of the reduction of its own.
 """
 
-# key: e term, s strategy, n position in the nest
+# key: e term, s strategy
 
 from dataclasses import dataclass
 from functools import partial
@@ -17,17 +17,16 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.each_kernel import wherever
-from rewrites.kernels.register_block import longest_inside, on_reduction, parallel, split_innermost
+from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
 from rewrites.kernels.split_reduction import in_parts, made_apart
 from rewrites.kernels.work_group import Items, has_vectors, side_by_side, staging, work_group
 from rewrites.kernels.work_group_slices import in_slices, slices
-from rewrites.laws.maps import split_map
 from rewrites.laws.reductions import partial_reduce
 from rewrites.laws.vectors import vectorize_map
-from rewrites.nest.blocks_of_results import block, share_chunks
 from rewrites.nest.dimensions import Dims, shared_by_groups, sided
+from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
-from rewrites.nest.reshape import beside_one, merge, on_map, rounded, sort
+from rewrites.nest.reshape import beside_one, rounded
 from rewrites.nest.spine import inside, nest
 from rewrites.storing.constant_panels import shape
 from rewrites.storing.one_reduction_each import one_each
@@ -106,49 +105,54 @@ def _in_tiles(params: frozenset[str], form: Blocked, dims: Dims, e: Expr) -> Rew
     columns = COLUMNS if any(lengths[d] != 1 for d in dims.columns) else ONE
     if form.along and columns is ONE:
         raise Refused("there is one column: it is loaded along the reduction as it is")
-    return seq(*_steps(params, form, dims, rows, columns))(e)
+    return _nest(params, form, dims, rows, columns)(e)
 
 
-def _steps(
-    params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns: Side
-) -> list[Strategy]:
-    order = [*dims.batch, *dims.columns, *dims.rows]
-    c = len(dims.batch)  # the columns' position, then the rows' at c + 1
-    steps: list[Strategy] = [sort(order)]
-    steps += [merge(c) for _ in dims.columns[1:]]
-    steps += [merge(c + 1) for _ in dims.rows[1:]]
-    steps += [
-        on_map(c + 1, _vectors(rows)),
-        on_map(c + 1, split_map(k=rows.items * rows.each)),
-        on_map(c + 2, split_map(k=rows.items)),
-        on_map(c, seq(rounded(columns.all), inside(split_map(k=columns.all)))),
-        on_map(c + 1, split_map(k=columns.each)),
-    ]
-    if form.choices.room:
-        steps.append(room(params))
-    # batch…, column tile, column item, column block, row tile, row block, row item
-    steps.append(sort([*range(c), c, c + 3, *(c + i for i in (SLICED if form.sliced else WHOLE))]))
-    if form.sliced:
-        steps.append(made_apart(c + 6, c + 2, in_slices(P)))
-    else:
-        steps += [on_reduction(longest_inside), split_innermost(K)]
-        steps += [block(c + 4, c + 5), share_chunks(c + 2, c + 3)]
-    steps += [merge(0) for _ in range(c + 2 - 3)]
-    items = (rows.items, columns.items)
-    stage = partial(_stage, form, (*items, P) if form.sliced else items)
-    inner = slices(stage, K) if form.sliced else work_group(2, stage)
-    steps.append(parallel(min(3, c + 2), Level.GROUP, inner))
-    return steps
+GROUPS = ("batch", "column tiles", "row tiles")
+
+
+def _nest(params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns: Side) -> Strategy:
+    """Rows in vectors, then both sides in tiles for groups, and these in blocks for work-items."""
+    tiled = (
+        arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
+        .merge("columns")
+        .merge("rows")
+        .on("rows", _vectors(rows))
+        .split("rows", rows.items * rows.each, "row tiles", "rows")
+        .split("rows", rows.items, "row block", "row items")
+        .tile("columns", columns.all, "column tiles", "columns")
+        .split("columns", columns.each, "column items", "column block")
+        .then(room(params) if form.choices.room else skip)
+    )
+    return (
+        _sliced(form, tiled, rows, columns) if form.sliced else _whole(form, tiled, rows, columns)
+    )
+
+
+def _whole(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
+    """Each work-item makes its block of sums, chunk by chunk; the items of a group share chunks."""
+    blocks = (
+        tiled.order(*GROUPS, "column items", "row items", "column block", "row block")
+        .then(on_reduction(longest_inside), split_innermost(K))
+        .into_sum("column block", "row block")
+        .around_chunks("column items", "row items")
+    )
+    stage = partial(_stage, form, (rows.items, columns.items))
+    return over(blocks, Level.GROUP, GROUPS, work_group(2, stage))
+
+
+def _sliced(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
+    """Each slice of a group makes a part of all its sums; then these are completed, one column of
+    each block at a time."""
+    parts = tiled.order(*GROUPS, "column block", "column items", "row items", "row block")
+    stage = partial(_stage, form, (rows.items, columns.items, P))
+    apart = made_apart(parts, GROUPS, in_slices(P))
+    return over(apart, Level.GROUP, GROUPS, slices(stage, K))
 
 
 def _vectors(rows: Side) -> Strategy:
     """Rows in vectors, rounded up to a multiple of a group's."""
     return seq(rounded(rows.all), skip if rows is ONE else inside(vectorize_map(v=rows.lanes)))
-
-
-# What follows the tiles: column item, row item, column block, row block; the column block first
-# where sums are completed one of its columns at a time.
-WHOLE, SLICED = (1, 5, 2, 4), (2, 1, 5, 4)
 
 
 def _stage(form: Blocked, items: Items, t: Expr) -> Strategy:

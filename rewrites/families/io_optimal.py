@@ -6,7 +6,7 @@ of that channel under its pixels, and the channel's weights, then adds their pro
 of the input a group reads no element twice.
 """
 
-# key: e term, s strategy, n position in the nest, b how many batch dimensions
+# key: e term, s strategy
 
 from functools import partial
 
@@ -14,21 +14,22 @@ from ir.core.nodes import Expr, Level, Reduce, Zip
 from ir.core.size import Size, named
 from ir.core.type_rules import size_of, type_of
 from rewrites.analysis.predicates import depth, has_reduction
+from rewrites.engine.places import OF_STEP, of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import at, attempt, child, choice, seq
+from rewrites.engine.strategy import at, attempt, choice, seq
 from rewrites.kernels.copy_kernels import unfolded
 from rewrites.kernels.input_patches import patches
-from rewrites.kernels.register_block import on_reduction, parallel, split_innermost, trips
+from rewrites.kernels.register_block import on_reduction, over, split_innermost, trips
 from rewrites.kernels.work_group import copied, has_vectors, staging, work_group
 from rewrites.laws.maps import split_map
 from rewrites.laws.planes import fuse_reduce_zip, planes
 from rewrites.laws.reductions import interchange_reduce
 from rewrites.laws.vectors import vectorize_map
-from rewrites.nest.blocks_of_results import block
 from rewrites.nest.dimensions import Dims, classify, reduction, shared_by_groups
+from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import nested_reductions, normalise, simplify
-from rewrites.nest.reshape import merge, on_map, rounded, sort
+from rewrites.nest.reshape import rounded
 from rewrites.nest.spine import inside, kernels, nest
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, prepare
@@ -57,40 +58,38 @@ def _kernel(ahead: bool, e: Expr) -> Rewritten | None:
             "one output channel: vectors round it up to two, and blocks move twice as much"
         )
     sums = trips(reduction(e))
-    done = choice(*(seq(*_steps(ahead, dims, len(sums), c)) for c in reversed(range(len(sums)))))(e)
+    done = choice(*(_nest(ahead, dims, len(sums), c) for c in reversed(range(len(sums)))))(e)
     if done is None:
         raise Refused("no part of the input that goes by is the same for all pixels of a block")
     return done
 
 
-def _steps(ahead: bool, dims: Dims, sums: int, channel: int) -> list[Strategy]:
+TILES = ("batch", "tiles down", "tiles across", "row tiles")
+
+
+def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
     """`channel`: which of the nested sums is the outermost loop."""
-    columns = dims.columns[-2:]
-    batch = [*dims.batch, *dims.columns[:-2]]
-    b, n = len(batch), len(columns)
-    steps = [sort([*batch, *columns, *dims.rows])]
-    steps += [merge(b + n) for _ in dims.rows[1:]]
-    sides = (TY, TX) if n == 2 else (TX,)
-    steps += patches(b, [_chunks(k) for k in sides])
-    c = b + n  # the block's pixels, then the rows at c + 1
-    steps += [merge(c) for _ in columns[1:]]
-    steps += [
-        on_map(c + 1, seq(rounded(LX * TR * V), inside(vectorize_map(v=V)))),
-        on_map(c + 1, split_map(k=LX * TR)),
-        on_map(c + 2, split_map(k=LX)),
-        on_map(c, split_map(k=LY)),
-        # tiles…, pixel block, pixel item, row tile, row block, row item
-        sort([*range(c), c + 2, c + 1, c + 4, c, c + 3]),
-        on_reduction(_outside(channel)),
-        split_innermost(1) if sums == 1 else attempt(simplify),
-        block(c + 3, c + 4),
-        block(c + 1, c + 2, left=max(1, sums - 1)),
-        on_reduction(_by_planes),
-    ]
-    steps += [merge(0) for _ in range(c + 1 - 3)]
-    groups = min(3, c + 1)
-    steps.append(parallel(groups, Level.GROUP, work_group(2, partial(_stage, ahead))))
-    return steps
+    down, across = dims.columns[-2:-1], dims.columns[-1:]
+    batch = (*dims.batch, *dims.columns[:-2])
+    chunks = {"down": _chunks(TY), "across": _chunks(TX)} if down else {"across": _chunks(TX)}
+    windows = arranged(batch=batch, down=down, across=across, rows=dims.rows).merge("rows")
+    tiled = (
+        patches(windows, chunks)
+        .merge("pixels", "across", "down")
+        .on("rows", seq(rounded(LX * TR * V), inside(vectorize_map(v=V))))
+        .split("rows", LX * TR, "row tiles", "rows")
+        .split("rows", LX, "row block", "row items")
+        .split("pixels", LY, "pixel block", "pixel items")
+        .order(*TILES, "pixel items", "row items", "pixel block", "row block")
+    )
+    by_channel = (
+        tiled.then(on_reduction(_outside(channel)))
+        .then(split_innermost(1) if sums == 1 else attempt(simplify))
+        .into_sum("pixel block", "row block")
+        .into_sum("pixel items", "row items", left=max(1, sums - 1))
+        .then(on_reduction(_by_planes))
+    )
+    return over(by_channel, Level.GROUP, TILES, work_group(2, partial(_stage, ahead)))
 
 
 def _chunks(k: Size) -> Strategy:
@@ -99,7 +98,7 @@ def _chunks(k: Size) -> Strategy:
 
 def _outside(level: int) -> Strategy:
     """The sum at a level of a nest becomes its outermost."""
-    moves = [at((1, 0) * i, interchange_reduce()) for i in reversed(range(level))]
+    moves = [at(OF_STEP * i, interchange_reduce()) for i in reversed(range(level))]
     return seq(*(seq(m, simplify, nested_reductions) for m in moves))
 
 
@@ -110,7 +109,8 @@ def _by_planes(e: Expr) -> Rewritten | None:
     pixels = [i for i, part in enumerate(e.xs.parts) if not has_vectors(part)]
     if len(pixels) != 1:
         return None
-    return seq(child(2, child(pixels[0], planes())), fuse_reduce_zip(), attempt(simplify))(e)
+    by_planes = of_array(of_part(pixels[0], planes()))
+    return seq(by_planes, fuse_reduce_zip(), attempt(simplify))(e)
 
 
 def _stage(ahead: bool, t: Expr) -> Strategy:

@@ -6,7 +6,7 @@ completed in local memory, or by a second kernel. `theta` is the tile's side (el
 where windows slide), `rho` the padding added so that tiles fit.
 """
 
-# key: e term, s strategy, n position in the nest, d dimension
+# key: e term, s strategy, d dimension
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,17 +21,17 @@ from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.over_work_items import spread
-from rewrites.kernels.register_block import loop_nest, parallel
+from rewrites.kernels.register_block import loop_nest, over
 from rewrites.kernels.split_reduction import in_parts, made_apart, on_parts
 from rewrites.kernels.vector_width import common, rounded
 from rewrites.laws.lower import to_local, to_parallel, to_seq
 from rewrites.laws.maps import extend_map, split_map
 from rewrites.laws.reductions import partial_reduce, stride_parts
 from rewrites.laws.vectors import partial_reduce_vector
-from rewrites.nest.blocks_of_results import block
 from rewrites.nest.dimensions import Dims, classify, parts_of, shared_by_groups, sided
+from rewrites.nest.named_nest import Nest, arranged, standing
 from rewrites.nest.normal_form import flat, perfect, simplify
-from rewrites.nest.reshape import beside_one, merge, on_map, several, sort, tile
+from rewrites.nest.reshape import beside_one, several
 from rewrites.nest.spine import inside, nest
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room, sunk
@@ -107,25 +107,35 @@ def _tiled(
     """Group: tiles × kernels; item: a chunk of the reduction × windows; inside: sigma × kappa."""
     lengths = [size_of(m.xs) for m in nest(e)]
     parts = (len(lengths) - 1,) if form.stored_sums else ()
-    batch = [d for d in dims.batch if d not in parts] + list(dims.columns[:-2])
+    batch = (*(d for d in dims.batch if d not in parts), *dims.columns[:-2])
     windows = dims.columns[-2:]
-    first = len(batch)  # position of the first dimension of windows
-    n = len(windows)
-    groups = first + n + 1  # batch…, tiles…, kernels
-    steps: list[Strategy] = [sort([*batch, *windows, *dims.rows, *parts])]
-    steps += [merge(first + n) for _ in dims.rows[1:]]
-    steps.append(tile(first + n, several(KAPPA, [lengths[d] for d in dims.rows])))
-    steps += patches(first, _chunks([lengths[d] for d in windows], _slides(e, windows)))
-    if form.choices.room:
-        steps.append(room(params))
-    elif form.choices.windows is Windows.NONE:
-        steps.append(sunk)  # padding that is a view may go on for ever
-    steps.append(sort(_order(first, n, len(parts))))
-    steps += [merge(groups) for _ in windows[1:]]
-    steps.append(on_map(groups, split_map(k=several(SIGMA, [lengths[d] for d in windows]))))
-    # groups…, windows' chunk, window, kernel (, part)
-    inner = _stored_sums(form, groups) if parts else _local_sums(form, sums, groups)
-    return seq(*steps, *inner)(e)
+    kernels = (
+        arranged(
+            batch=batch, down=windows[:-1], across=windows[-1:], kernels=dims.rows, parts=parts
+        )
+        .merge("kernels")
+        .tile("kernels", several(KAPPA, [lengths[d] for d in dims.rows]), "kernel tiles", "kernels")
+    )
+    chunks = _chunks([lengths[d] for d in windows], _slides(e, windows))
+    tiled = (
+        patches(kernels, dict(zip(("down", "across")[-len(windows) :], chunks, strict=True)))
+        .then(_room(params, form.choices))
+        .order(*GROUPS, "down", "across", "kernels", "parts")
+        .merge("windows", "down", "across")
+        .split("windows", several(SIGMA, [lengths[d] for d in windows]), "window chunks", "windows")
+    )
+    return (_stored_sums(form, tiled) if parts else _local_sums(form, sums, tiled))(e)
+
+
+GROUPS = ("batch", "tiles down", "tiles across", "kernel tiles")
+
+
+def _room(params: frozenset[str], choices: Choices) -> Strategy:
+    """Where tiles need more than there is: in what is stored, or in a padding that is a view, which
+    may go on for ever."""
+    if choices.room:
+        return room(params)
+    return sunk if choices.windows is Windows.NONE else skip
 
 
 def _slides(e: Expr, windows: Sequence[int]) -> list[Slide | None]:
@@ -150,38 +160,27 @@ def _chunk(n: Size, slide: Slide | None, suffix: str) -> Strategy:
     return seq(extend_map(r=rho), inside(split_map(k=count)))
 
 
-def _order(first: int, n: int, parts: int) -> list[int]:
-    """From (batch, tile …, window … inside out, kernels, kernel, part) to
-    (batch, tile …, kernels, window …, kernel, part)."""
-    tiles = range(first, first + n)
-    windows = reversed(range(first + n, first + 2 * n))
-    kernels = first + 2 * n
-    return [*range(first), *tiles, kernels, *windows, *(kernels + 1 + i for i in range(1 + parts))]
-
-
-def _local_sums(form: Lift, sums: Strategy, groups: int) -> list[Strategy]:
-    made = seq(
-        made_apart(groups + 3, groups, sums),
-        *(merge(0) for _ in range(groups - 3)),
-    )
-    return [made, parallel(min(3, groups), Level.GROUP, partial(_group, form))]
+def _local_sums(form: Lift, sums: Strategy, tiled: Nest) -> Nest:
+    """Partial sums into local memory, where each work-item completes its results."""
+    return over(made_apart(tiled, GROUPS, sums), Level.GROUP, GROUPS, partial(_group, form))
 
 
 def _group(form: Lift, e: Expr) -> Rewritten | None:
-    """Partial sums into local memory, then each work-item completes its results."""
-    parts = seq(perfect, simplify, sort((0, 3, 1, 2)), block(2, 3), _items(form), to_local())
+    parts = _blocks(standing("window chunks", "windows", "kernels", "parts"))
+    made = on_parts(seq(perfect, simplify, parts, _items(form), to_local()))
     results = spread((LOCAL[1], LOCAL[0], to_seq(unrolled=True)), loop_nest)
-    return seq(on_parts(parts), results)(e)
+    return seq(made, results)(e)
 
 
-def _stored_sums(form: Lift, groups: int) -> list[Strategy]:
-    order = [*range(groups), groups, groups + 3, groups + 1, groups + 2]
-    return [
-        sort(order),
-        block(groups + 2, groups + 3),
-        *(merge(0) for _ in range(groups - 3)),
-        parallel(min(3, groups), Level.GROUP, _items(form)),
-    ]
+def _stored_sums(form: Lift, tiled: Nest) -> Nest:
+    """Partial sums by a kernel of their own."""
+    return over(_blocks(tiled, *GROUPS), Level.GROUP, GROUPS, _items(form))
+
+
+def _blocks(nest: Nest, *groups: str) -> Nest:
+    """A work-item for each chunk of windows and part of their sums, a block of results each."""
+    in_order = nest.order(*groups, "window chunks", "parts", "windows", "kernels")
+    return in_order.into_sum("windows", "kernels")
 
 
 LOCAL = (to_parallel(level=Level.LOCAL, dim=0), to_parallel(level=Level.LOCAL, dim=1))

@@ -15,24 +15,20 @@ from ir.core.size import named
 from rewrites.analysis.predicates import has_windows
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import seq
+from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     longest_inside,
     longest_outside,
     on_reduction,
-    parallel,
-    placed,
+    over,
     split_innermost,
     unrolled_spine,
     vectors,
 )
-from rewrites.laws.maps import split_map
-from rewrites.nest.blocks_of_results import block
 from rewrites.nest.dimensions import Dims, sided
+from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import normalise
-from rewrites.nest.reshape import merge, on_map, sort, tile
-from rewrites.nest.spine import nest
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, prepare
@@ -65,7 +61,9 @@ def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None
 
 def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     """A kernel whose rows and columns are these."""
-    return lambda e: seq(*_steps(params, form, dims, len(nest(e))))(e)
+    if not dims.rows and not dims.columns:
+        raise Refused("no dimension distinguishes one result from another")
+    return _nest(params, form, dims)
 
 
 def _flipped(e: Expr) -> Dims:
@@ -77,46 +75,30 @@ def _flipped(e: Expr) -> Dims:
     return Dims(dims.batch, dims.columns[apart:], (*dims.columns[:apart], *dims.rows))
 
 
-def _steps(params: frozenset[str], form: Registers, dims: Dims, depth: int) -> list[Strategy]:
-    """Order, merge, vectorise, tile, block, lower."""
-    if not dims.rows and not dims.columns:
-        raise Refused("no dimension distinguishes one result from another")
-    order = [*dims.batch, *dims.columns, *dims.rows]
-    steps = [sort(order)]
-    first_row = len(dims.batch) + len(dims.columns)
-    steps += [merge(first_row) for _ in dims.rows[1:]]
-    n = first_row + bool(dims.rows)  # maps in the nest now
-    tiles = _tiles(form, dims, n)
-    vector = n - 1
-    steps.append(on_map(vector, vectors()))
-    for position, name in reversed(tiles):
-        steps.append(
-            on_map(position, split_map(k=named(name)))
-            if position == vector
-            else tile(position, named(name))
+def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
+    """Rows in vectors; tiles of these, of the innermost columns, and of lines of columns."""
+    columns = dims.columns if dims.rows else dims.columns[:-1]
+    lines = columns[-2:-1] if form.tall else ()
+    tiled = (
+        arranged(
+            batch=(*dims.batch, *columns[: len(columns[:-1]) - len(lines)]),
+            lines=lines,
+            columns=columns[-1:],
+            rows=dims.rows or dims.columns[-1:],
         )
-    if form.choices.room:
-        steps.append(room(params))
-    in_order = placed(n, [p for p, _ in tiles])
-    steps += [
-        sort(in_order),
-        on_reduction(longest_outside if form.taps_inside else longest_inside),
-        split_innermost(named("k")),
-        block(n, len(in_order) - 1),
-    ]
-    steps += [merge(0) for _ in range(n - 3)]
-    steps.append(parallel(min(3, n), form.level, unrolled_spine))
-    return steps
-
-
-def _tiles(form: Registers, dims: Dims, n: int) -> list[tuple[int, str]]:
-    """Which positions are tiled, by which parameter."""
-    tiles = [(n - 1, "tr")]
-    columns = list(range(len(dims.batch), len(dims.batch) + len(dims.columns)))
-    if not dims.rows:
-        columns = columns[:-1]
-    if columns:
-        tiles.append((columns[-1], "tx"))
-    if form.tall and len(columns) > 1:
-        tiles.append((columns[-2], "ty"))
-    return sorted(tiles)
+        .merge("rows")
+        .on("rows", vectors())
+        .split("rows", named("tr"), "row tiles", "row block")
+        .tile("columns", named("tx"), "column tiles", "column block")
+        .tile("lines", named("ty"), "line tiles", "line block")
+        .then(room(params) if form.choices.room else skip)
+    )
+    tiles = ("batch", "line tiles", "column tiles", "row tiles")
+    block = ("line block", "column block", "row block")
+    sums = (
+        tiled.order(*tiles, *block)
+        .then(on_reduction(longest_outside if form.taps_inside else longest_inside))
+        .then(split_innermost(named("k")))
+        .into_sum(*block)
+    )
+    return over(sums, form.level, tiles, unrolled_spine)

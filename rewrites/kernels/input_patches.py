@@ -5,52 +5,51 @@ the split). What a tile needs beyond the array is added to the array (`pad_slide
 slide in two dimensions, those of rows come first (`slide_slide`), so a patch is one variable.
 """
 
-# key: e term, s strategy, n position in the nest
+# key: e term, s strategy
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from ir.core.nodes import Expr, Map, Slide
 from ir.core.size import names
 from ir.core.views import is_view
 from rewrites.analysis.predicates import adds
+from rewrites.engine.places import of_array
 from rewrites.engine.rule import Strategy
-from rewrites.engine.strategy import attempt, child, choice, everywhere, exhaust, seq, when
+from rewrites.engine.strategy import attempt, choice, everywhere, exhaust, seq, when
 from rewrites.laws.maps import fuse_maps, fuse_zip
 from rewrites.laws.pads import pad_slide
 from rewrites.laws.slides import close_gaps, pad_map, slide_map, slide_slide, split_slide
 from rewrites.laws.views import SIMPLER
+from rewrites.nest.named_nest import Nest
 from rewrites.nest.normal_form import perfect, simplify
-from rewrites.nest.reshape import swap
-from rewrites.nest.spine import nested
 
 
-def patches(n: int, chunks: Sequence[Strategy]) -> list[Strategy]:
-    """From (y, x) at position n to (tile of y, tile of x, x in it, y in it).
+def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
+    """The maps `down` and `across`, which go over windows, as maps over tiles of them, `tiles down`
+    and `tiles across`, then those over the windows of a tile, inside out: `across`, `down`. There
+    may be none down.
 
-    chunks: for each dimension, what makes the map over it one over chunks.
+    chunks: what makes the map over windows down, or across, one over chunks.
     """
-    dense = [
-        nested(i, attempt(child(1, everywhere(close_gaps())))) for i in range(n, n + len(chunks))
-    ]
-    if len(chunks) == 1:
-        return [*dense, _tile(n, chunks[0])]
-    down, across = chunks
-    turned = seq(nested(n + 1, attempt(child(1, slide_slide()))), _fused, perfect, simplify)
-    return [
-        *dense,
-        _tile(n, down),
-        turned,
-        swap(n + 1),
-        _fused,
-        perfect,
-        simplify,
-        _tile(n + 1, across),
-    ]
+    for name in chunks:
+        windows = windows.at(name, attempt(of_array(everywhere(close_gaps()))))
+    lines = _tiled(windows, "down", chunks)
+    simpler = (_fused, perfect, simplify) if windows.count("down") else ()
+    turned = (
+        lines.at("down", attempt(of_array(slide_slide())))
+        .then(*simpler)
+        .exchange("down", "across")
+        .then(*simpler)
+    )
+    return _tiled(turned, "across", chunks)
 
 
-def _tile(n: int, chunks: Strategy) -> Strategy:
-    """The map at position n over tiles, whose windows the map inside it goes over."""
-    return seq(nested(n, chunks), perfect, simplify, _windows_of_tiles, _fused, perfect, simplify)
+def _tiled(windows: Nest, name: str, chunks: Mapping[str, Strategy]) -> Nest:
+    """The map of a name over tiles, whose windows the map inside it goes over."""
+    if windows.count(name):
+        simpler = (perfect, simplify, _windows_of_tiles, _fused, perfect, simplify)
+        windows = windows.at(name, chunks[name]).then(*simpler)
+    return windows.called(name, f"tiles {name}", name)
 
 
 _windows_of_tiles = seq(

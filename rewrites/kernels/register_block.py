@@ -3,6 +3,7 @@
 # key: e term, s strategy, n number of maps
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 
 from ir.core.nodes import Expr, Get, Level, Reduce, Var
@@ -11,6 +12,7 @@ from ir.core.terms import free, once, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Array
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import (
     attempt,
     child,
@@ -33,23 +35,12 @@ from rewrites.laws.lower import (
 from rewrites.laws.reductions import fuse_reduce, interchange_reduce, join_reduce, split_reduce
 from rewrites.laws.vectors import vectorize_map
 from rewrites.laws.views import split_zip
+from rewrites.nest.named_nest import Nest
 from rewrites.nest.normal_form import nested_reductions, simplify
 from rewrites.nest.reshape import rounded
 from rewrites.nest.spine import body, inside
 
 SHORT = 16  # reductions up to here are unrolled whole
-
-
-def placed(n: int, tiled: list[int]) -> list[int]:
-    """The order that brings all chunk maps outside and all maps within chunks inside."""
-    outside, inside_, at = [], [], 0
-    for position in range(n):
-        outside.append(at)
-        at += 1
-        if position in tiled:
-            inside_.append(at)
-            at += 1
-    return outside + inside_
 
 
 def vectors() -> Strategy:
@@ -133,6 +124,17 @@ def parallel(n: int, level: Level, inner: Strategy) -> Strategy:
         to_parallel(level=level, dim=n - 1),
     )
     return inside(here)
+
+
+WORKERS = {Level.GROUP: "work-groups", Level.GLOBAL: "work-items"}
+
+
+def over(nest: Nest, level: Level, outer: Sequence[str], inner: Strategy) -> Nest:
+    """The outermost maps of a nest, which have these names, over the dimensions of a level: merged
+    to three if there are more; `inner` inside them."""
+    groups = min(3, nest.count(*outer))
+    spread = stage(f"over {WORKERS[level]}", parallel(groups, level, inner))
+    return nest.at_most(3, *outer).then(spread)
 
 
 @once

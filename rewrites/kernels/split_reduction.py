@@ -1,15 +1,19 @@
 """Taking a reduction in two: partial results made by a nest of their own, then completed."""
 
-# key: e term, s strategy, n position in the nest
+# key: e term, s strategy
+
+from collections.abc import Sequence
 
 from ir.core.nodes import Expr, Map, Reduce, Zip
+from rewrites.engine.places import HERE, OF_ARRAY, OF_SUMMED, of_array, part
 from rewrites.engine.refused import Refused
-from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import child, seq
+from rewrites.engine.rule import Place, Rewritten, Strategy
+from rewrites.engine.strategy import at, seq
 from rewrites.kernels.register_block import longest_outside, on_reduction
 from rewrites.laws.lower import store
 from rewrites.laws.maps import fission
 from rewrites.nest.blocks_of_results import place_of_reduction
+from rewrites.nest.named_nest import Nest, standing
 from rewrites.nest.spine import inside, nest, nested, strip
 
 
@@ -17,8 +21,8 @@ def in_parts(partial: Strategy) -> Strategy:
     """Partial results of the longest reduction are stored by a kernel of their own, then summed."""
 
     def run(e: Expr) -> Rewritten | None:
-        n = len(nest(e))
-        done = seq(made_apart(n, 0, partial), on_parts(store()))(e)
+        results = standing(results=len(nest(e)))
+        done = seq(made_apart(results, (), partial), on_parts(store()))(e)
         if done is None:
             raise Refused("the last kernel has no sum to be taken in parts")
         return done
@@ -26,10 +30,12 @@ def in_parts(partial: Strategy) -> Strategy:
     return run
 
 
-def made_apart(n: int, first: int, partial: Strategy) -> Strategy:
-    """Under n maps, `partial` splits the reduction; its parts leave the maps from `first` on."""
+def made_apart(maps: Nest, around: Sequence[str], partial: Strategy) -> Nest:
+    """Inside all maps `partial` splits the reduction; its parts leave them all but for the
+    outermost ones, those `around`."""
     split = seq(on_reduction(longest_outside), on_reduction(partial))
-    return seq(nested(n, split), *(nested(i, apart) for i in reversed(range(first, n))))
+    left = range(maps.count(*around), maps.depth)
+    return maps.inside(split).then(*(nested(n, apart) for n in reversed(left)))
 
 
 def apart(e: Expr) -> Rewritten | None:
@@ -38,9 +44,14 @@ def apart(e: Expr) -> Rewritten | None:
         return None
     inner = strip(e.f.body)
     if isinstance(inner, Map):
-        return fission(place=(1, 1) if isinstance(inner.xs, Zip) else (1,))(e)
+        return fission(place=OF_ARRAY + _parts(inner.xs))(e)
     place = place_of_reduction(e.f.body)
-    return None if place is None else fission(place=(*place, 2))(e)
+    return None if place is None else fission(place=place + OF_SUMMED)(e)
+
+
+def _parts(xs: Expr) -> Place:
+    """Where in what a map of sums goes over the partial results are: beside what else it reads."""
+    return part(1) if isinstance(xs, Zip) else HERE
 
 
 def on_parts(s: Strategy) -> Strategy:
@@ -48,10 +59,9 @@ def on_parts(s: Strategy) -> Strategy:
     sum itself where there is no map."""
 
     def run(e: Expr) -> Rewritten | None:
-        if isinstance(e, Reduce):
-            return child(2, s)(e)
-        if not isinstance(e, Map):
+        if not isinstance(e, Map | Reduce):
             return None
-        return child(1, child(1, s) if isinstance(e.xs, Zip) else s)(e)
+        beside = _parts(e.xs) if isinstance(e, Map) else HERE
+        return of_array(at(beside, s))(e)
 
     return inside(run)

@@ -2,7 +2,7 @@
 
 # key: e term, s strategy, t operand
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import prod
 
 from ir.core.nodes import Expr, Level, Reduce
@@ -10,15 +10,18 @@ from ir.core.size import Size
 from ir.core.type_rules import type_of
 from ir.core.types import Array, Type, Vector, leaves
 from rewrites.analysis.predicates import depth
+from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_value
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, remembered, seq, skip
+from rewrites.engine.strategy import attempt, remembered, seq, skip
 from rewrites.kernels.over_work_items import spread
 from rewrites.kernels.register_block import loop_nest, operand_terms
 from rewrites.laws.lets import let_view
 from rewrites.laws.lower import copy, share, to_local, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws.maps import round_map, split_map
 from rewrites.laws.vectors import vectorize_map
-from rewrites.laws.views import join_open, transpose_inner
+from rewrites.laws.views import join_open
+from rewrites.nest.labels import labels
+from rewrites.nest.named_views import reordered
 from rewrites.nest.spine import body, inside
 
 Items = tuple[Size, ...]  # the work-items of a group along each dimension, the innermost first
@@ -43,8 +46,8 @@ def _chunks(dims: int, stage: Staging) -> Strategy:
         if not isinstance(e, Reduce):
             return None
         inner = run if isinstance(e.f.body, Reduce) else _staged(dims, stage)
-        start = child(0, spread(levels(dims), skip))
-        return seq(start, child(1, child(0, inner)), to_reduce_seq())(e)
+        start = of_start(spread(levels(dims), skip))
+        return seq(start, of_function(inner), to_reduce_seq())(e)
 
     return run
 
@@ -55,7 +58,7 @@ def _staged(dims: int, stage: Staging) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         step: Strategy = spread(levels(dims)[:dims], loop_nest)
         for t in reversed([t for t in operand_terms(e) if isinstance(type_of(t), Array)]):
-            held = seq(child(0, stage(t)), child(1, step))
+            held = seq(of_value(stage(t)), of_rest(step))
             step = seq(share(term=t, name="tile"), held, attempt(let_view()))
         return step(e)
 
@@ -83,7 +86,7 @@ def staging(items: Items, ahead: bool) -> Strategy:
         dims = depth(type_of(e))
         step = copied(items, dims, ahead)
         for _ in items[1:]:
-            step = _inwards(dims - 1, step)
+            step = reordered(labels("items", others=dims - 1), ("others", "items"), step)
         return step(e)
 
     return run
@@ -98,30 +101,14 @@ def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strat
 
     def run(e: Expr) -> Rewritten | None:
         dims = depth(type_of(e))
+        lying, turned = labels(items=dims - 1, steps=1), ("steps", "items")
         if vector is None:
-            return _outwards(dims - 1, copied(items, dims, ahead))(e)
+            return reordered(lying, turned, copied(items, dims, ahead))(e)
         vectors = seq(copy(), vectorize_map(v=vector), inside(_in_rounds(items)))
-        across = _inwards(dims - 1, flattened(dims, vectors))
-        return _outwards(dims - 1, seq(across, to_local(ahead=ahead)))(e)
+        across = reordered(lying.ordered(*turned), lying.names, flattened(dims, vectors))
+        return reordered(lying, turned, seq(across, to_local(ahead=ahead)))(e)
 
     return run
-
-
-def _inwards(levels: int, s: Strategy) -> Strategy:
-    """s where the outermost dimension comes after the next `levels`."""
-    return rearranged(range(levels), s)
-
-
-def _outwards(levels: int, s: Strategy) -> Strategy:
-    """s where the innermost dimension comes before the `levels` around it."""
-    return rearranged(reversed(range(levels)), s)
-
-
-def rearranged(exchanges: Iterable[int], s: Strategy) -> Strategy:
-    """s where neighbouring dimensions have been exchanged, at these levels one after the other."""
-    for level in reversed([*exchanges]):
-        s = seq(transpose_inner(level=level), child(1 if level else 0, s))
-    return s
 
 
 def copied(items: Items, dims: int, ahead: bool) -> Strategy:
@@ -133,7 +120,7 @@ def flattened(dims: int, s: Strategy) -> Strategy:
     """s on the array seen as one dimension."""
     if dims == 1:
         return s
-    return seq(join_open(), child(0, flattened(dims - 1, s)))
+    return seq(join_open(), of_array(flattened(dims - 1, s)))
 
 
 @remembered

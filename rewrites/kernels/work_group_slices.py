@@ -5,19 +5,21 @@
 from ir.core.nodes import Expr, Reduce, Zip
 from ir.core.size import Size, exact
 from ir.core.type_rules import size_of
+from rewrites.engine.places import of_value
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, seq, skip
+from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.kernels.over_work_items import spread
 from rewrites.kernels.register_block import longest_inside, loop_nest, on_reduction, split_innermost
 from rewrites.kernels.split_reduction import on_parts
-from rewrites.kernels.work_group import Staging, levels, rearranged, work_group
+from rewrites.kernels.work_group import Staging, levels, work_group
 from rewrites.laws.lets import let_view
 from rewrites.laws.lower import copy_deep, share, to_local, to_seq
 from rewrites.laws.reductions import partial_reduce
-from rewrites.nest.blocks_of_results import block, share_chunks
+from rewrites.nest.labels import labels
+from rewrites.nest.named_nest import standing
+from rewrites.nest.named_views import reordered
 from rewrites.nest.normal_form import perfect, simplify
-from rewrites.nest.reshape import sort
 from rewrites.nest.spine import body, inside, nest
 
 COUNTS = (2, 3, 4, 5, 7, 8, 11, 13)  # slices that are tried: some part of most sums
@@ -42,31 +44,28 @@ def in_slices(p: Size) -> Strategy:
 
 def slices(stage: Staging, k: Size) -> Strategy:
     """Every slice its part of the block, in registers; then the sums, column after column of it."""
-    # from column block, column item, row item, row block, part
-    arranged = seq(perfect, simplify, sort((4, 1, 2, 0, 3)))
-    chunks = seq(on_reduction(longest_inside), split_innermost(k))
-    parts = seq(arranged, chunks, block(3, 4), share_chunks(0, 2), work_group(3, stage))
-    return seq(on_parts(parts), inside(body(_together)), spread(RESULTS, loop_nest))
+    parts = (
+        standing("column block", "column items", "row items", "row block", "parts")
+        .order("parts", "column items", "row items", "column block", "row block")
+        .then(on_reduction(longest_inside), split_innermost(k))
+        .into_sum("column block", "row block")
+        .around_chunks("parts", "column items", "row items")
+    )
+    made = seq(perfect, simplify, parts, work_group(3, stage))
+    return seq(on_parts(made), inside(body(_together)), spread(RESULTS, loop_nest))
 
 
-LOCAL = levels(3)[:3]
-UNROLLED = to_seq(unrolled=True)
-RESULTS: tuple[Strategy, ...] = (
-    UNROLLED,
-    *LOCAL[1:],
-    UNROLLED,
-)  # column block, column item, row item, row block
-PARTS: tuple[Strategy, ...] = (
-    LOCAL[0],
-    UNROLLED,
-    *LOCAL[1:],
-)  # part, row block, column item, row item
-INTO_PARTS = (2, 1, 0, 2, 1)  # exchanges of neighbouring dimensions that make it of the results
+SLICES, COLUMNS, ROWS = levels(3)[:3]
+BLOCK = to_seq(unrolled=True)
+RESULTS = (BLOCK, COLUMNS, ROWS, BLOCK)  # column block, column items, row items, row block
+PARTS = (SLICES, BLOCK, COLUMNS, ROWS)  # parts, row block, column items, row items
 
 
 def _together(e: Expr) -> Rewritten | None:
     """The parts of a column go to local memory, where each item finds those of its results."""
     rows = nest(e)[0].xs
     parts = rows.parts[-1] if isinstance(rows, Zip) else rows
-    made = rearranged(INTO_PARTS, seq(copy_deep(), spread(PARTS, skip), to_local()))
-    return seq(share(term=parts, name="parts"), child(0, made), attempt(let_view()))(e)
+    column = labels("column items", "row items", "row block", "parts")
+    copied = seq(copy_deep(), spread(PARTS, skip), to_local())
+    made = reordered(column, ("parts", "row block", "column items", "row items"), copied)
+    return seq(share(term=parts, name="parts"), of_value(made), attempt(let_view()))(e)

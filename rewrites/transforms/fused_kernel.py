@@ -18,20 +18,19 @@ from rewrites.kernels.register_block import (
     longest_inside,
     loop_nest,
     on_reduction,
-    parallel,
-    placed,
+    over,
     split_innermost,
     unrolled_spine,
     vectors,
 )
 from rewrites.laws.lower import share, to_seq
-from rewrites.laws.maps import fission, split_map
+from rewrites.laws.maps import fission
 from rewrites.laws.planes import fuse_reduce_zip
 from rewrites.laws.zips import unused_part
 from rewrites.nest.blocks_of_results import block, place_of_reduction
 from rewrites.nest.dimensions import outermost_reductions
+from rewrites.nest.named_nest import standing
 from rewrites.nest.normal_form import perfect, simplify
-from rewrites.nest.reshape import merge, on_map, sort, tile
 from rewrites.nest.spine import body, inside, nested
 from rewrites.transforms.matrix_kernels import in_registers, source, tidied
 from rewrites.transforms.tile_transforms import divided, has_table, sums, transformed_part
@@ -60,18 +59,16 @@ def kernels_of(s: Strategy) -> Strategy:
 def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
     """`outer` maps over tiles and one over kernels, of results transformed from sums: blocks of
     these, in each of which the sum is outermost."""
-    n = outer + 1
-    in_order = placed(n, [outer - 1, outer])
-    return seq(
-        perfect,
-        tidied,
-        on_map(outer, vectors()),
-        on_map(outer, split_map(k=named("tr"))),
-        tile(outer - 1, named("tx")),
-        sort(in_order),
-        *(merge(0) for _ in range(n - 3)),
-        parallel(min(3, n), level, seq(_sums_apart(points), _in_registers(points))),
+    blocks = (
+        standing(outer=outer - 1, tiles=1, kernels=1)
+        .then(perfect, tidied)
+        .on("kernels", vectors())
+        .split("kernels", named("tr"), "kernel blocks", "kernels")
+        .tile("tiles", named("tx"), "tile blocks", "tiles")
+        .order("outer", "tile blocks", "kernel blocks", "tiles", "kernels")
     )
+    in_a_block = seq(_sums_apart(points), _in_registers(points))
+    return over(blocks, level, ("outer", "tile blocks", "kernel blocks"), in_a_block)
 
 
 def _sums_apart(points: int) -> Strategy:

@@ -1,0 +1,100 @@
+"""Labels: the names of dimensions that lie inside each other, in order.
+
+A label names one dimension or several neighbours, none among them: a nest over images, two columns
+and no rows has the labels `batch` (1), `columns` (2) and `rows` (0). Moves on a nest of maps
+(`nest.named_nest`) and on the dimensions of an array (`nest.named_views`) say names; where these
+stand is found here, and nowhere else.
+"""
+
+# key: n position, from the outside
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name, and how many neighbouring dimensions have it."""
+
+    name: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The names of dimensions, outermost first; no name stands twice."""
+
+    all: tuple[Label, ...]
+
+    def __post_init__(self) -> None:
+        if len({*self.names}) != len(self.all):
+            raise ValueError(f"expected each name once, found {', '.join(self.names)}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, outermost first."""
+        return tuple(label.name for label in self.all)
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The names that some dimension has."""
+        return tuple(label.name for label in self.all if label.count)
+
+    def index(self, name: str) -> int:
+        """Which label has a name."""
+        if name not in self.names:
+            raise ValueError(f"expected one of {', '.join(self.names)}, found {name}")
+        return self.names.index(name)
+
+    def count(self, *names: str) -> int:
+        """How many dimensions have one of these names."""
+        return sum(self.all[self.index(name)].count for name in names)
+
+    def first(self, name: str) -> int:
+        """The position of the first dimension of a name."""
+        return sum(label.count for label in self.all[: self.index(name)])
+
+    def positions(self, *names: str) -> tuple[int, ...]:
+        """The positions of the dimensions of these names, name by name."""
+        spans = ((self.first(name), self.count(name)) for name in names)
+        return tuple(n for first, count in spans for n in range(first, first + count))
+
+    def ordered(self, *names: str) -> "Labels":
+        """These labels in another order, in which each is named once."""
+        if {*names} != {*self.names}:
+            raise ValueError(f"expected {', '.join(self.names)} in some order, found {names}")
+        return Labels(tuple(self.all[self.index(name)] for name in names))
+
+    def replaced(self, name: str, *new: Label) -> "Labels":
+        """These labels with others in place of one."""
+        at = self.index(name)
+        return Labels((*self.all[:at], *new, *self.all[at + 1 :]))
+
+    def joined(self, names: Sequence[str], new: Label) -> "Labels":
+        """These labels with one in place of neighbours, which are named in their order."""
+        at = self.index(names[0])
+        if self.names[at : at + len(names)] != (*names,):
+            raise ValueError(f"expected neighbours among {', '.join(self.names)}, found {names}")
+        return Labels((*self.all[:at], new, *self.all[at + len(names) :]))
+
+    def without(self, *names: str) -> "Labels":
+        """These labels but for the innermost, which are named."""
+        left = len(self.all) - len(names)
+        if {*self.names[left:]} != {*names}:
+            raise ValueError(f"expected the innermost of {', '.join(self.names)}, found {names}")
+        return Labels(self.all[:left])
+
+
+def labels(*names: str, **counts: int) -> Labels:
+    """A label for each name, of one dimension, then those of several, with their number."""
+    return Labels((*map(Label, names), *(Label(name, n) for name, n in counts.items())))
+
+
+def brought(order: Sequence[int]) -> Iterable[int]:
+    """The exchanges of neighbours that bring order[i] to position i, for one i after the other:
+    each is said by the outer of two positions."""
+    stands = sorted(order)
+    for place, n in enumerate(order):
+        found = stands.index(n)
+        yield from reversed(range(place, found))
+        stands.insert(place, stands.pop(found))

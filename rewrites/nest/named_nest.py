@@ -1,0 +1,158 @@
+"""Nests of maps whose axes have names: tile, order, merge and block them by name.
+
+    arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
+        .merge("columns")
+        .tile("columns", 7, "column tiles", "columns")
+        .order("batch", "column tiles", "rows", "columns")
+        .into_sum("columns")
+
+A `Nest` is the strategy that leads to it: the labels of its maps, and the steps so far. It is
+frozen; each move gives another nest. A label may stand for several maps, or for none (`labels`):
+then a move on it does nothing. Each move is a stage of the derivation.
+"""
+
+# key: s strategy, e term, k size
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.core.nodes import Expr
+from ir.core.size import Size, show_size
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
+from rewrites.engine.strategy import seq, skip
+from rewrites.laws.maps import split_map
+from rewrites.nest.blocks_of_results import block
+from rewrites.nest.labels import Label, Labels, labels
+from rewrites.nest.reshape import merge, on_map, sort, swap, tile
+from rewrites.nest.spine import nested
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The strategy that makes a nest of maps with these labels, outermost first."""
+
+    labels: Labels
+    steps: tuple[Strategy, ...] = ()
+
+    def __call__(self, e: Expr) -> Rewritten | None:
+        return seq(*self.steps)(e)
+
+    @property
+    def depth(self) -> int:
+        """How many maps there are."""
+        return self.labels.count(*self.labels.names)
+
+    def count(self, *names: str) -> int:
+        """How many maps have one of these names."""
+        return self.labels.count(*names)
+
+    # ---- the maps in another order, or fewer
+
+    def order(self, *names: str) -> "Nest":
+        """The maps in this order of their names; those of one name stay as they are."""
+        ordered = self.labels.ordered(*names)
+        moves = sort(self.labels.positions(*names))
+        return self._with(ordered, stage(f"order: {', '.join(ordered.present)}", moves))
+
+    def exchange(self, outer: str, inner: str) -> "Nest":
+        """Two neighbours, of one map each, in the other order; there is nothing to do where one of
+        them is missing."""
+        at = self.labels.index(outer)
+        names = [*self.labels.names]
+        names[at : at + 2] = [inner, outer]
+        moves = swap(self.labels.first(outer)) if self.count(outer, inner) == 2 else skip
+        return self._with(self.labels.ordered(*names), stage(f"{inner} around {outer}", moves))
+
+    def merge(self, name: str, *parts: str) -> "Nest":
+        """The maps of a name, or the neighbouring ones of others, as one over all elements."""
+        names = parts or (name,)
+        count, first = self.count(*names), self.labels.first(names[0])
+        merged = self.labels.joined(names, Label(name, min(count, 1)))
+        return self._with(merged, stage(f"{name} as one dimension", _merges(count - 1, first)))
+
+    def at_most(self, limit: int, *names: str) -> "Nest":
+        """The outermost maps, which these names say, merged until they are no more than `limit`;
+        their name is that of the outermost."""
+        count = self.count(*names)
+        merged = self.labels.joined(names, Label(names[0], min(count, limit)))
+        return self._with(merged, stage(f"at most {limit} groups", _merges(count - limit, 0)))
+
+    # ---- one map as two
+
+    def tile(self, name: str, k: Size, tiles: str, inside: str) -> "Nest":
+        """The map of a name as one over tiles of k, rounded up, and one inside a tile."""
+        told = stage(f"tile {show_size(k)} {name}", tile(self._only(name), k))
+        return self._if_any(name, told).called(name, tiles, inside)
+
+    def split(self, name: str, k: Size, chunks: str, inside: str) -> "Nest":
+        """The map of a name as one over chunks of k, which divides it, and one inside a chunk."""
+        told = stage(f"split {show_size(k)} {name}", on_map(self._only(name), split_map(k=k)))
+        return self._if_any(name, told).called(name, chunks, inside)
+
+    def called(self, name: str, *new: str) -> "Nest":
+        """The nest after the map of a name has become maps of these names, in this order."""
+        count = self.count(name)
+        return self._with(self.labels.replaced(name, *(Label(inner, count) for inner in new)))
+
+    # ---- something else done to it
+
+    def then(self, *steps: Strategy) -> "Nest":
+        """Steps that leave the nest as it is."""
+        return self._with(self.labels, *steps)
+
+    def on(self, name: str, s: Strategy) -> "Nest":
+        """s on the map of a name, then views moved outside."""
+        return self._if_any(name, on_map(self._only(name), s))
+
+    def at(self, name: str, s: Strategy) -> "Nest":
+        """s at the map of a name, and nothing more."""
+        return self._if_any(name, nested(self._only(name), s))
+
+    def inside(self, s: Strategy) -> "Nest":
+        """s inside all maps, at what they make."""
+        return self.then(nested(self.depth, s))
+
+    # ---- maps inside the sum
+
+    def into_sum(self, *names: str, left: int = 0) -> "Nest":
+        """The innermost maps go inside the sum: one sum of blocks. In a nest of sums they go inside
+        all but the `left` innermost ones."""
+        first, last = self.labels.first(names[0]), self.depth - 1
+        told = f"{' × '.join(names)} inside the sum"
+        inward = stage(told, block(first, last, left))
+        return self._with(self.labels.without(*names), inward)
+
+    def around_chunks(self, *names: str) -> "Nest":
+        """The innermost maps go inside all sums but the innermost: a chunk is shared by them."""
+        return self.into_sum(*names, left=1)
+
+    # ---- how moves are made
+
+    def _with(self, labels: Labels, *steps: Strategy) -> "Nest":
+        return Nest(labels, (*self.steps, *steps))
+
+    def _if_any(self, name: str, s: Strategy) -> "Nest":
+        return self.then(s) if self.count(name) else self
+
+    def _only(self, name: str) -> int:
+        """Where the only map of a name is, or would be."""
+        if self.count(name) > 1:
+            raise ValueError(f"expected one map {name}, found {self.count(name)}")
+        return self.labels.first(name)
+
+
+def arranged(**positions: Sequence[int]) -> Nest:
+    """A nest in the order of these names, each with the positions its maps have had."""
+    named = Labels(tuple(Label(name, len(found)) for name, found in positions.items()))
+    order = [n for found in positions.values() for n in found]
+    return Nest(named, (stage(f"order: {', '.join(named.present)}", sort(order)),))
+
+
+def standing(*names: str, **counts: int) -> Nest:
+    """A nest as it stands, outermost first: a map of each name, or as many as are said."""
+    return Nest(labels(*names, **counts))
+
+
+def _merges(times: int, n: int) -> Strategy:
+    return seq(*[merge(n)] * times)
