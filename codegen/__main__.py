@@ -7,25 +7,15 @@ python -m codegen devices                    what there is to run it on
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from codegen.compile import generate
+from codegen.compile import Generated, generate
+from codegen.runtime.devices import Device, choose
+from explore.commands.stage_commands import Chosen, chosen, limits_of
 from ir.array_files import add_data, data_of, save
 from ir.command import add_set, guard, sizes_of
-from ir.core.nodes import MapPar, MapSeq, Program, ReduceSeq, Store, ToLocal, ToPrivate
-from ir.core.terms import subterms
 from ir.meaning.inputs import Data, stored
-from ir.parse import elaborated, names_of_sizes
-from ir.program_file import text_of
-from ir.text.read_tree import read
-
-if TYPE_CHECKING:
-    from constraints.devices import Profile
-
-LOWERED = MapPar | MapSeq | ReduceSeq | ToLocal | ToPrivate | Store
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,32 +62,31 @@ def _program_arguments(parser: argparse.ArgumentParser) -> None:
 
 def print_file(options: argparse.Namespace) -> None:
     """The kernels of a program."""
-    from constraints.devices import profile
-
-    limits = profile("cpu")
-    chosen = _chosen(options, limits)
-    made = generate(chosen.program, max_work_group=limits.group_items)
-    print(f"// {chosen.words}\n\n" if chosen.words else "", made.plan.source, sep="", end="")
+    found, made = _compiled(options, None)
+    print(f"// {found.words}\n\n" if found.words else "", made.plan.source, sep="", end="")
 
 
 def run_file(options: argparse.Namespace) -> None:
     """A program's result on a device, written to a file."""
     from codegen.proof.prove import demand_proofs
-    from codegen.runtime.devices import choose
     from codegen.runtime.session import open_device
-    from explore.run.target import profile_of
 
     device = choose(options.device)
-    limits = profile_of(device)
-    chosen = _chosen(options, limits)
-    inputs = stored(chosen.source, data_of(chosen.source, options))
-    made = generate(chosen.program, max_work_group=limits.group_items)
+    found, made = _compiled(options, device)
+    inputs = stored(found.source, data_of(found.source, options))
     if not options.unproved:
         demand_proofs(made.kernels)
     out = open_device(device).build(made.plan, checking=True)(inputs)
     save(options.output, out)
-    words = f"; {chosen.words}" if chosen.words else ""
+    words = f"; {found.words}" if found.words else ""
     print(f"{options.output}: {_kinds(out)} from {device.name}{words}")
+
+
+def _compiled(options: argparse.Namespace, device: Device | None) -> tuple[Chosen, Generated]:
+    """The program that the options mean, and its kernels for a device, or for any CPU."""
+    limits = limits_of(device)
+    found = chosen(options.file, sizes_of(options), options.family, options.form, limits)
+    return found, generate(found.program, max_work_group=limits.group_items)
 
 
 def _kinds(out: Data) -> str:
@@ -105,50 +94,6 @@ def _kinds(out: Data) -> str:
     if isinstance(out, tuple):
         return ", ".join(map(_kinds, out))
     return f"{out.dtype} {list(out.shape)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A program as written, as it is run, and in words what was chosen for it."""
-
-    source: Program
-    program: Program
-    words: str = ""
-
-
-def _chosen(options: argparse.Namespace, device: "Profile") -> Chosen:
-    """A lowered program as it stands; any other through a family; open sizes legal."""
-    from explore.space.legal_point import closed, lowered_at
-
-    file = read(text_of(options.file), str(options.file))
-    sizes = sizes_of(options)
-    if options.family is None and options.form is None:
-        source = elaborated(file, sizes)
-        if is_lowered(source):
-            program, values = closed(source, device)
-            return Chosen(source, program, _words(source.name, values, {}))
-        return Chosen(source, lowered_at(source, "naive", None, {}, device)[0])
-    known = names_of_sizes(file)
-    source = elaborated(file, {name: n for name, n in sizes.items() if name in known})
-    asked = {name: n for name, n in sizes.items() if name not in known}
-    family = options.family or "naive"
-    program, values = lowered_at(source, family, options.form, asked, device)
-    return Chosen(source, program, _words(family, values, asked))
-
-
-def _words(name: str, values: Mapping[str, int], asked: Mapping[str, int]) -> str:
-    """What was set, and what was chosen."""
-    free = {p: n for p, n in values.items() if p not in asked}
-    parts = [" ".join(f"{p}={n}" for p, n in asked.items())] if asked else []
-    if free:
-        chosen = " ".join(f"{p}={n}" for p, n in free.items())
-        parts.append(f"{chosen} chosen (--set gives others)")
-    return f"{name}: {', '.join(parts)}" if parts else ""
-
-
-def is_lowered(program: Program) -> bool:
-    """Whether someone has said how some part of it is to be computed."""
-    return any(isinstance(e, LOWERED) for e in subterms(program.body))
 
 
 if __name__ == "__main__":

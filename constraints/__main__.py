@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from math import inf
 
 from rich.console import Console
@@ -14,6 +13,7 @@ from constraints.devices import PROFILES, Limit, Profile, limit, profile, with_o
 from constraints.infer.infer import infer
 from constraints.relations.relations import Constraint, Equal, System, show_relation
 from constraints.report import Report, report
+from explore.commands.stage_commands import demanded, limits_named
 from ir.command import add_set, guard, sizes_of
 from ir.core.nodes import Program
 from ir.core.size import named
@@ -115,9 +115,7 @@ def _device(options: argparse.Namespace) -> Profile:
     """A named profile, or what a device that is here says of itself."""
     if options.device is None:
         return profile(options.profile)
-    found = import_module("codegen.runtime.devices").choose(options.device)
-    queried: Profile = import_module("explore.run.target").profile_of(found)
-    return queried
+    return limits_named(options.device)
 
 
 def _lowered(
@@ -126,15 +124,7 @@ def _lowered(
     """The parametric lowered program of a family, and what its strategy requires."""
     if options.family is None:
         return program, []
-    lowering = import_module("explore.space.lowering").lowering(
-        program, options.family, options.form
-    )
-    lowering = import_module("explore.space.search_domain").narrowed(
-        lowering, program, options.domain
-    )
-    lowered: Program = lowering.program
-    asked: list[Constraint] = import_module("explore.space.derive_form").asked(lowering, device)
-    return lowered, asked
+    return demanded(program, options.family, options.form, options.domain, device)
 
 
 def _fixed(program: Program, options: argparse.Namespace) -> Iterator[Constraint]:

@@ -1,0 +1,85 @@
+"""Stages put together for the commands of a single stage: `python -m codegen` and `constraints`.
+
+Those packages do not know each other. Their `__main__` is a door, and takes from here what needs
+more than its own: a program lowered by a family, a legal point, a device as numbers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.runtime.devices import Device, choose
+from constraints.devices import Profile, profile
+from constraints.relations.relations import Constraint
+from explore.results.options import Domain
+from explore.run.target import profile_of
+from explore.space.derive_form import asked
+from explore.space.legal_point import closed, lowered_at
+from explore.space.lowering import lowering
+from explore.space.search_domain import narrowed
+from ir.core.nodes import MapPar, MapSeq, Program, ReduceSeq, Store, ToLocal, ToPrivate
+from ir.core.terms import subterms
+from ir.parse import elaborated, names_of_sizes
+from ir.program_file import text_of
+from ir.text.read_tree import read
+
+LOWERED = MapPar | MapSeq | ReduceSeq | ToLocal | ToPrivate | Store
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A program as written, as it is run, and in words what was chosen for it."""
+
+    source: Program
+    program: Program
+    words: str = ""
+
+
+def limits_of(device: Device | None) -> Profile:
+    """The profile of a device, or of CPUs where no device is meant."""
+    return profile("cpu") if device is None else profile_of(device)
+
+
+def limits_named(device: str) -> Profile:
+    """The profile of a device that is here, by its number or part of its name."""
+    return profile_of(choose(device))
+
+
+def chosen(file: Path, sizes: Sizes, family: str | None, form: str | None, on: Profile) -> Chosen:
+    """A lowered program as it stands; any other through a family; open sizes legal on a device."""
+    written = read(text_of(file), str(file))
+    if family is None and form is None:
+        source = elaborated(written, sizes)
+        if is_lowered(source):
+            program, values = closed(source, on)
+            return Chosen(source, program, _words(source.name, values, {}))
+        return Chosen(source, lowered_at(source, "naive", None, {}, on)[0])
+    known = names_of_sizes(written)
+    source = elaborated(written, {name: n for name, n in sizes.items() if name in known})
+    given = {name: n for name, n in sizes.items() if name not in known}
+    program, values = lowered_at(source, family or "naive", form, given, on)
+    return Chosen(source, program, _words(family or "naive", values, given))
+
+
+def _words(name: str, values: Sizes, given: Sizes) -> str:
+    """What was set, and what was chosen."""
+    free = {p: n for p, n in values.items() if p not in given}
+    parts = [" ".join(f"{p}={n}" for p, n in given.items())] if given else []
+    if free:
+        drawn = " ".join(f"{p}={n}" for p, n in free.items())
+        parts.append(f"{drawn} chosen (--set gives others)")
+    return f"{name}: {', '.join(parts)}" if parts else ""
+
+
+def is_lowered(program: Program) -> bool:
+    """True if some part of a program says how it is to be computed."""
+    return any(isinstance(e, LOWERED) for e in subterms(program.body))
+
+
+def demanded(
+    program: Program, family: str, form: str | None, domain: Domain | None, on: Profile
+) -> tuple[Program, list[Constraint]]:
+    """The parametric program of a family, and what the family and a domain ask on a device."""
+    found = narrowed(lowering(program, family, form), program, domain)
+    return found.program, asked(found, on)
