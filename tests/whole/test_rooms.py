@@ -1,0 +1,74 @@
+"""Does the contract of rooms hold, and does it notice what breaks it?"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("importlinter", reason="import-linter is not installed: pip install '.[dev]'")
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("ir", "rewrites", "constraints", "codegen", "explore")
+LINT = "from importlinter.cli import lint_imports_command as main; main()"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A copy of the packages and of the contract."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    return tmp_path
+
+
+def broken(house: Path) -> set[str]:
+    """The names of the contracts that a house breaks, each up to its colon."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", LINT, "--no-cache"],
+        cwd=house,
+        env=os.environ | {"PYTHONPATH": str(house), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+    )
+    found = {line.split(" BROKEN")[0] for line in done.stdout.splitlines() if "BROKEN" in line}
+    assert bool(found) == bool(done.returncode), done.stdout + done.stderr
+    return found
+
+
+def plant(house: Path, file: str, line: str) -> None:
+    """Add an import at the end of a file."""
+    path = house / file
+    path.write_text((path.read_text() if path.exists() else "") + line + "\n")
+
+
+def test_the_contract_holds(house: Path) -> None:
+    assert broken(house) == set()
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "contract"),
+    [
+        ("rewrites/laws/units.py", "from codegen import plan", "Packages"),
+        ("constraints/__main__.py", "from explore.run import target", "Packages"),
+        ("ir/core/size.py", "def late():\n    from ir import parse", "Rooms of ir"),
+        ("ir/news.py", "from ir.core import size", "Rooms of ir"),
+        ("rewrites/nest/spine.py", "from rewrites.kernels import naive", "Rooms of rewrites"),
+        ("constraints/devices.py", "from constraints import report", "Rooms of constraints"),
+        ("codegen/index/index.py", "from codegen.tree import statements", "Rooms of codegen"),
+        ("explore/results/store.py", "from explore.run import run", "Rooms of explore"),
+        (
+            "ir/elaborate/recursion.py",
+            "import typing\nif typing.TYPE_CHECKING:\n    from ir.elaborate import elaborator",
+            "No circles",
+        ),
+        ("explore/api.py", "import pyopencl", "One module opens devices"),
+    ],
+)
+def test_a_forbidden_import_breaks_it(house: Path, file: str, line: str, contract: str) -> None:
+    plant(house, file, line)
+    assert contract in broken(house)
