@@ -31,8 +31,10 @@ from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
-from rewrites.catalogue.forms import FAMILIES, Lowering, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import FAMILIES, forms
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 
 BATCH, SIDE, KERNEL = (1, 5), (1, 13, 27), (1, 2, 3, 5, 7, 9, 11)
 PAD, STRIDE, CHANNELS = (0, 1, 2, 3), (1, 2, 4), (1, 3, 5, 64)
@@ -108,7 +110,7 @@ def outcomes(
     for form in (first, *random.sample(others, min(wanted - 1, len(others)))):
         device = profile_of(session.device)
         try:
-            lowering = lower(source, family, form)
+            lowering = lower(source, form)
             _, chosen = points(lowering, device, most, random.randrange(1 << 30))
         except (Refused, Unsupported, UserError) as refused:
             yield f"refused: {refused}"

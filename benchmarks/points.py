@@ -47,7 +47,7 @@ from explore.results.records import Failed
 from explore.results.units import parse_seconds
 from explore.run.target import profile_of
 from explore.workers.pool import Done, Pool
-from rewrites.catalogue.forms import FAMILIES, forms
+from rewrites.families.all_families import FAMILIES, forms
 
 LAYERS = ("small", "vgg-0", "vgg-7", "vgg-24", "alexnet-conv1", "resnet-conv1", "mec-cv12")
 ONE_CORE = {  # what runtimes and libraries look at

@@ -25,7 +25,7 @@ from explore.space.forms_to_derive import Derive
 from explore.space.lowering import bound
 from ir.errors import Unsupported
 from ir.parse import parse_file
-from rewrites.catalogue.forms import FAMILIES, forms
+from rewrites.families.all_families import FAMILIES, form_named, forms
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PROFILES = ("cpu", "h200", "mali-g72")
@@ -62,7 +62,9 @@ def lines(forms_each: int, points: int, seed: int, among: Among) -> Iterator[dic
             every = [form.name for form in forms(program, family)]
             for name in sorted(random.sample(every, min(forms_each, len(every)))):
                 target = profile(random.choice(PROFILES))
-                found = derive(Derive(program, family, name, target, points, seed))
+                found = derive(
+                    Derive(program, form_named(program, family, name), target, points, seed)
+                )
                 yield from _of_form(path.stem, family, name, found)
 
 
@@ -71,13 +73,13 @@ def _of_form(program: str, family: str, form: str, found: object) -> Iterator[di
     if not isinstance(found, Derived):
         yield {"variant": key, "refused": True}
         return
-    steps = _hash([(s.law, s.place) for s in found.steps])
+    steps = _hash([(s.law, s.place) for s in found.lowered.steps])
     for variant in found.variants[:2]:
         values = dict(variant.parameters)
         record: dict[str, object] = {"variant": f"{key} {values}", "id": variant.id}
         record |= {"points": found.count, "steps": steps, "features": _hash(variant.features)}
         try:
-            made = generate(bound(found.program, values))
+            made = generate(bound(found.lowered.program, values))
             record["text"] = _hash(without_names(made.plan.source))
             record["memory"] = made.plan.memory_bytes
         except Unsupported:

@@ -28,8 +28,8 @@ from constraints.solve.explain import explain
 from constraints.solve.solver import Solver
 from explore.building.promise_check import disagreements
 from explore.measure.reference import EPSILON, Array, Expected, expected, inputs_of
-from explore.space.derive_form import constraints, lowered, points
-from explore.space.lowering import bound
+from explore.space.derive_form import constraints, points
+from explore.space.lowering import bound, lowering
 from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
 from ir.parse import parse_file
@@ -152,7 +152,7 @@ def derive(task: Derive) -> Form | Without:
     """The form's program with its sampled points, or why there are none."""
     where = (task.layer, task.family, task.form)
     try:
-        found = lowered(program(task.layer), task.family, task.form)
+        found = lowering(program(task.layer), task.family, task.form)
         _, chosen = points(found, task.profile, task.points, task.seed)
     except (Refused, UserError, Unsupported) as refused:
         return Without(*where, f"{type(refused).__name__}: {refused}")

@@ -120,7 +120,7 @@ def _start(argv: list[str]) -> int:
     from explore.peers.peers import peer_named
     from explore.results.options import Options
     from explore.run.run import Source, new_folder, start
-    from explore.space.lowering import family_named
+    from rewrites.families.all_families import family_named
 
     options = Options(
         variants=given.variants,

@@ -14,11 +14,11 @@ from explore.run.compiled_variant import Compiled
 from explore.run.run import Run, Source, new_folder, start
 from explore.run.target import Target, profile_of
 from explore.space.legal_point import lowered_at
-from explore.space.lowering import family_named
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.parse import parse_file
 from ir.text.show import show
+from rewrites.families.all_families import family_named
 
 Written = Program | str | Path
 

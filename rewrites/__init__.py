@@ -1,12 +1,16 @@
 """How programs are lowered: laws, the strategies that compose them, and the families of results."""
 
-from rewrites.catalogue.forms import FAMILIES, Form, Lowering, first, forms, lower
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Derivation, Rule, Step, Unsound
+from rewrites.families.all_families import FAMILIES, first, forms
+from rewrites.tuning.family import Family, Form
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 
 __all__ = [
     "FAMILIES",
     "Derivation",
+    "Family",
     "Form",
     "Lowering",
     "Refused",

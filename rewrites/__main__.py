@@ -3,7 +3,7 @@
 # key: p program
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -16,9 +16,7 @@ from ir.parse import parse_file
 from ir.program_file import text_of
 from ir.text.read_tree import read
 from ir.text.show import show
-from ir.text.suggest import did_you_mean
 from ir.text.surface import Number
-from rewrites.catalogue.forms import FAMILIES, Form, Lowering, first, forms, lower
 from rewrites.engine.derivation_text import proof
 from rewrites.engine.meaning_check import Checked, check
 from rewrites.engine.refused import Refused
@@ -32,6 +30,10 @@ from rewrites.engine.small_sizes import (
     same_steps,
     telling_values,
 )
+from rewrites.families.all_families import FAMILIES, family_named, first, form_named, forms
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,7 +58,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> int:
     """What the options ask for."""
     sizes, p = sizes_of(options), parse_file(options.file, sizes_of(options))
-    families = [_known(options.family, FAMILIES, "family")] if options.family else list(FAMILIES)
+    families = [family_named(options.family)] if options.family else list(FAMILIES)
     if options.list:
         for family in families:
             print("\n".join(_listing(p, family)))
@@ -79,21 +81,9 @@ def _title(lowering: Lowering) -> str:
 def lowered(p: Program, family: str, form: str | None) -> Lowering:
     """A program by a form of a family, or by the first that applies."""
     try:
-        return first(p, family) if form is None else lower(p, family, _form(p, family, form))
+        return first(p, family) if form is None else lower(p, form_named(p, family, form))
     except Refused as refused:
         raise UserError(f"{family} refuses {p.name}: {refused}") from refused
-
-
-def _form(p: Program, family: str, name: str) -> Form:
-    by_name = {form.name: form for form in forms(p, family)}
-    return by_name[_known(name, by_name, f"form of {family}")]
-
-
-def _known(name: str, known: Mapping[str, object], what: str) -> str:
-    if name not in known:
-        hint = did_you_mean(name, known) or f"; --list shows each {what}"
-        raise UserError(f"no {what} `{name}`{hint}")
-    return name
 
 
 # ---- --list
@@ -102,7 +92,7 @@ def _known(name: str, known: Mapping[str, object], what: str) -> str:
 def _listing(p: Program, family: str) -> Iterator[str]:
     """The forms that apply, with their parameters; then the reasons why others do not."""
     yield family
-    tried = [(form.name or "(plain)", _outcome(p, family, form)) for form in forms(p, family)]
+    tried = [(form.name or "(plain)", _outcome(p, form)) for form in forms(p, family)]
     for name, made in tried:
         if isinstance(made, Lowering):
             parameters = " ".join(made.program.free) or "none"
@@ -112,9 +102,9 @@ def _listing(p: Program, family: str) -> Iterator[str]:
         yield f"  refused: {', '.join(name for _, name in group)}\n    {why}"
 
 
-def _outcome(p: Program, family: str, form: Form) -> Lowering | Refused:
+def _outcome(p: Program, form: Form) -> Lowering | Refused:
     try:
-        return lower(p, family, form)
+        return lower(p, form)
     except Refused as refused:
         return refused
 

@@ -15,8 +15,8 @@ from ir.core.nodes import Program
 from ir.core.type_rules import type_of
 from ir.dependence.needed_elements import dependence
 from ir.meaning.inputs import cells_of
-from rewrites.catalogue.forms import parameters
 from rewrites.nest.work_amounts import amounts
+from rewrites.tuning.family import parameter_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Products:
 
 def products(program: Program) -> Products | None:
     """Those of a program that is one nest around one reduction, of two shared operands."""
-    known = amounts(program.body, parameters(program))
+    known = amounts(program.body, parameter_names(program))
     if known is None:
         return None
     made = dependence(Program(program.name, program.params, known.nest))

@@ -107,16 +107,17 @@ def _constraints(run: Run, record: Record) -> list[str]:
     from explore.results.options import Options
     from explore.run.run import Source
     from explore.run.target import target_again
-    from explore.space.derive_form import constraints, lowered
+    from explore.space.derive_form import constraints
+    from explore.space.lowering import lowering
     from explore.space.search_domain import narrowed
 
     known = run.environment
     options = Options.from_json(known.options)
     program = Source(known.program, str(known.options["file"])).program(options)
     for_what = target_again(known, options).profile
-    lowering = lowered(program, record.variant.family, record.variant.form)
-    lowering = narrowed(lowering, program, options.domain)
-    system = constraints(lowering, for_what, options.max_memory)
+    lowered = lowering(program, record.variant.family, record.variant.form)
+    lowered = narrowed(lowered, program, options.domain)
+    system = constraints(lowered, for_what, options.max_memory)
     return [f"{c}   ({c.why}; from {c.origin})" for c in system.constraints]
 
 

@@ -6,7 +6,8 @@ from math import ceil
 
 from explore.bounds.least_traffic import Products
 from explore.results.records import WORD, Bounds, Variant
-from rewrites.catalogue.forms import DIRECT
+from rewrites.families.all_families import FAMILIES
+from rewrites.tuning.family import Products as Made
 
 
 def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
@@ -19,10 +20,10 @@ def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
     if known is None or bounds.io_bytes is None or not variant.chip_bytes:
         return bounds.io_bytes
     chip = variant.chip_bytes / known.word
-    m, asked = _tile(variant), None
+    m, asked = variant.tile, None
     if m is not None:
         asked = known.winograd(m, chip)
-    elif variant.family in DIRECT:
+    elif _is_direct(variant):
         asked = known.direct(chip)
     return max(bounds.io_bytes, ceil(known.word * (asked or 0)))
 
@@ -33,32 +34,30 @@ def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
     kept = known and sums_on_chip(variant, known.word)
     if known is None or not kept:
         return None
-    m, moved = _tile(variant), None
+    m, moved = variant.tile, None
     if m is not None:
         moved = known.winograd_volume(m, kept)
-    elif variant.family in DIRECT:
+    elif _is_direct(variant):
         moved = known.volume(kept)
     return None if moved is None else ceil(known.word * moved)
 
 
 def bound_of(variant: Variant, products: Products | None) -> str:
     """Whose bound is known of the products that a variant makes."""
-    m = _tile(variant)
+    m = variant.tile
     if products is not None and m is not None and products.winograd(m, 1) is not None:
         return "Winograd's"
-    return "direct" if products is not None and variant.family in DIRECT else "its data alone"
+    return "direct" if products is not None and _is_direct(variant) else "its data alone"
 
 
 def sums_on_chip(variant: Variant, word: int = WORD) -> int:
     """The results of a block where the family makes blocks, else all that a group holds; of
     Winograd's algorithm too, whose sums stay transformed."""
     chip = (variant.chip_bytes or 0) // word
-    return chip if _tile(variant) else min(variant.block or chip, chip)
+    return chip if variant.tile else min(variant.block or chip, chip)
 
 
-def _tile(variant: Variant) -> int | None:
-    """The m of F(m × m, r × r), which a form of Winograd's algorithm has in its name."""
-    if variant.family != "winograd":
-        return None
-    words = (word for word in variant.form.split() if word[0] == "F" and word[1:].isdigit())
-    return next((int(word[1:]) for word in words), None)
+def _is_direct(variant: Variant) -> bool:
+    """Does its family make the products that the program asks for?"""
+    family = FAMILIES.get(variant.family)
+    return family is not None and family.products is Made.ASKED

@@ -34,6 +34,8 @@ class Variant:
     parameters: tuple[tuple[str, int], ...]
     stored: tuple[str, ...] = ()  # the views made real in global memory
     form: str = ""  # the family's choices that are not numbers, such as "padded relaid ahead"
+    traits: tuple[str, ...] = ()  # these choices, one by one
+    tile: int | None = None  # results a side of a transformed tile, where it transforms tiles
     derivation: tuple[Step, ...] = ()
     plan: Plan | None = None
     flops: int | None = None  # operations it executes, redundant ones too
@@ -158,11 +160,14 @@ def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequenc
     return f"{family}-{hashlib.sha256(choice.encode()).hexdigest()[:8]}"
 
 
-def lost_form(family: str, form: str, failed: Failed, elapsed_s: float, unix_s: float) -> Record:
+def lost_form(
+    family: str, traits: tuple[str, ...], failed: Failed, elapsed_s: float, unix_s: float
+) -> Record:
     """A form that was not derived, with all its variants: its worker died or took too long."""
-    id = variant_id(family, (), (*form.split(), "not derived"))
+    id = variant_id(family, (), (*traits, "not derived"))
     why = replace(failed, stage="constrain", reason=f"its form was not derived: {failed.reason}")
-    return Record(Variant(id, family, (), form=form), why, elapsed_s, unix_s)
+    lost = Variant(id, family, (), form=" ".join(traits), traits=traits)
+    return Record(lost, why, elapsed_s, unix_s)
 
 
 def plan_key(plan: Plan) -> str:

@@ -10,48 +10,41 @@ from typing import Any, TypeAlias
 
 from constraints.count.points import Point
 from constraints.devices import Profile
-from constraints.quantities.quantities import Quantities
-from constraints.relations.relations import System
 from explore.building.build_variant import Task
 from explore.results.options import POOL, Options
-from explore.results.records import Failed, Step, Variant
+from explore.results.records import Failed, Variant
 from explore.run.why_nothing import no_candidate
 from explore.search.search import Search
 from explore.search.search_rounds import search_over
-from explore.space.derive_form import Derived, Inapplicable, derive, variant_at
-from explore.space.forms_to_derive import Derive, a_word_apart, others, tasks
+from explore.space.derive_form import Derived, Inapplicable, derive
+from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.kernel_features import Seen, memory_at
+from explore.space.lowered_form import LoweredForm
 from explore.space.neighbours import Ladders, allowed, ladders, moves
 from explore.space.search_domain import Narrowed, shares
 from explore.workers.pool import Pool
 from ir.core.nodes import Program
-from ir.core.size import Size
 from ir.errors import UserError
+from rewrites.tuning.family import Form, one_trait_apart
 
 DERIVE_LIMIT = 60.0  # seconds a form
 AT_ONCE = 4  # forms that are derived for a round
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """What the variants of one form share."""
+class Taken:
+    """A lowered form that candidates come from: its program as workers take it, and the features
+    of kernels that were seen at its points."""
 
-    family: str
-    name: str
+    lowered: LoweredForm
     program: bytes  # pickled
-    steps: tuple[Step, ...]
-    rounding: float  # machine epsilons that these may lose
-    system: System
-    known: Quantities
-    block: Size | None  # the results of a work-group
-    profile: Profile
     seen: Seen = field(default_factory=dict)
 
-    def variant(self, point: Point) -> Variant:
-        """One of its points."""
-        return variant_at(
-            self.family, self.name, self.block, point, self.known, self.profile, self.seen
-        )
+    @staticmethod
+    def of(lowered: LoweredForm) -> "Taken":
+        """Nothing seen yet."""
+        program = pickle.dumps(lowered.program)
+        return Taken(lowered, program)
 
 
 Named = tuple[str, str]  # a family and a form
@@ -71,7 +64,7 @@ class Candidates:
     variants: list[Variant] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     form_of: list[int] = field(default_factory=list)
-    forms: list[Form] = field(default_factory=list)
+    forms: list[Taken] = field(default_factory=list)
     legal: int = 0  # points that the samples were drawn from
     left: tuple[Narrowed, ...] = ()  # of each family's points, by the domain asked for
     others: dict[Named, Derive] = field(default_factory=dict)  # forms that were not derived yet
@@ -81,7 +74,7 @@ class Candidates:
 
     def take(self, derived: Derived) -> None:
         """Adds a form and the points that were drawn of it."""
-        self.forms.append(_form(derived))
+        self.forms.append(Taken.of(derived.lowered))
         self.legal += derived.count
         for variant, memory in zip(derived.variants, derived.memory, strict=True):
             self._add(variant, memory, len(self.forms) - 1)
@@ -103,7 +96,7 @@ class Candidates:
     def certified(self, number: int) -> bool:
         """Whether a point satisfies every constraint, in whole numbers of any length."""
         form = self.forms[self.form_of[number]]
-        return allowed(form.system, dict(self.variants[number].parameters))
+        return allowed(form.lowered.system, dict(self.variants[number].parameters))
 
     def search(self, options: Options) -> Search:
         """The order in which to try them."""
@@ -128,7 +121,8 @@ class Candidates:
         for number in dict.fromkeys([*numbers, *self._leading(good)]):
             for n, point in self._around(number):
                 form = self.forms[n]
-                self._add(form.variant(point), memory_at(form.known, point), n)
+                variant = form.lowered.variant(point, form.seen)
+                self._add(variant, memory_at(form.lowered.quantities, point), n)
         return self.variants[before:], [float(m) for m in self.memory[before:]]
 
     def _leading(self, good: Sequence[int]) -> Iterator[int]:
@@ -139,32 +133,35 @@ class Candidates:
     def _asked(self, good: Sequence[int]) -> list[Derive]:
         """A few forms to be derived: of every family in turn, a word apart from its best, then
         from its second best, ..."""
-        ranked = defaultdict[str, list[str]](list)
+        ranked = defaultdict[str, list[Form]](list)
         for n in dict.fromkeys(self.form_of[number] for number in good):
-            ranked[self.forms[n].family].append(self.forms[n].name)
-        turns = zip_longest(*(self._kin(family, names) for family, names in ranked.items()))
+            form = self.forms[n].lowered.form
+            ranked[form.family].append(form)
+        turns = zip_longest(*map(self._kin, ranked.values()))
         first = islice((name for turn in turns for name in turn if name), AT_ONCE)
         return [self.others.pop(name) for name in dict.fromkeys(first)]
 
-    def _kin(self, family: str, names: Sequence[str]) -> Iterator[Named]:
-        mine = [other for kin, other in self.others if kin == family]
-        for name in names:
-            yield from ((family, other) for other in mine if a_word_apart(name, other))
+    def _kin(self, best: Sequence[Form]) -> Iterator[Named]:
+        """The forms of a family, not derived yet, that are a trait apart from its best ones."""
+        mine = [name for name in self.others if name[0] == best[0].family]
+        for form in best:
+            yield from (name for name in mine if one_trait_apart(form, self.others[name].form))
 
     def _around(self, number: int) -> Iterator[tuple[int, Point]]:
         """Points of the same form, and the same point of the family's other forms."""
         mine, point = self.form_of[number], dict(self.variants[number].parameters)
-        form = self.forms[mine]
-        for other in moves(point, self.along[form.family]):
-            if allowed(form.system, other):
+        lowered = self.forms[mine].lowered
+        for other in moves(point, self.along[lowered.family]):
+            if allowed(lowered.system, other):
                 yield mine, other
-        for n, sibling in enumerate(self.forms):
-            if n != mine and sibling.family == form.family and allowed(sibling.system, point):
+        for n, taken in enumerate(self.forms):
+            sibling = taken.lowered
+            if n != mine and sibling.family == lowered.family and allowed(sibling.system, point):
                 yield n, point
 
 
 Workers: TypeAlias = "Pool[Any, Any]"
-Lost = Callable[[str, str, Failed], None]  # a family's form that its worker did not derive, and why
+Lost = Callable[[Form, Failed], None]  # a form that its worker did not derive, and why
 
 
 def candidates(
@@ -191,16 +188,20 @@ def candidates(
 
 def _derived(workers: Workers, lost: Lost, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
     """In the order of the tasks, whatever order they were done in."""
-    done: dict[tuple[str, str], Derived | Inapplicable] = {}
+    done: dict[Named, Derived | Inapplicable] = {}
     for result in workers.map(todo, DERIVE_LIMIT):
-        key = (result.task.family, result.task.form)
+        form = result.task.form
         match result.result:
             case Failed() as failed:
-                lost(*key, failed)
-                done[key] = Inapplicable(*key, failed.reason)
+                lost(form, failed)
+                done[_key(form)] = Inapplicable(form.family, form.name, failed.reason)
             case other:
-                done[key] = other
-    return [done[t.family, t.form] for t in todo]
+                done[_key(form)] = other
+    return [done[_key(t.form)] for t in todo]
+
+
+def _key(form: Form) -> Named:
+    return form.family, form.name
 
 
 def gathered(
@@ -208,14 +209,7 @@ def gathered(
 ) -> Candidates:
     """All points, those that are the same choice once; the rest is derived when it is near."""
     left = shares((d.family, d.count, d.outside) for d in found)
-    made = Candidates(left=left, others={(t.family, t.form): t for t in rest}, deriving=deriving)
+    made = Candidates(left=left, others={_key(t.form): t for t in rest}, deriving=deriving)
     for derived in found:
         made.take(derived)
     return made
-
-
-def _form(d: Derived) -> Form:
-    program = pickle.dumps(d.program)
-    return Form(
-        d.family, d.form, program, d.steps, d.rounding, d.system, d.known, d.block, d.profile
-    )

@@ -174,7 +174,7 @@ class Loop:
         """A variant that was built: measured, unless the same kernels are already known."""
         variant = replace(
             self.candidates.variants[n],
-            derivation=self.candidates.forms[self.candidates.form_of[n]].steps,
+            derivation=self.candidates.forms[self.candidates.form_of[n]].lowered.steps,
             plan=made.plan,
             flops=made.flops,
             traffic_bytes=made.traffic_bytes,
@@ -205,7 +205,7 @@ class Loop:
 
     def _measure(self, n: int, variant: Variant, made: Made) -> Measure:
         assert made.plan is not None
-        known = self.candidates.forms[self.candidates.form_of[n]].rounding
+        known = self.candidates.forms[self.candidates.form_of[n]].lowered.rounding
         return Measure(n, made.plan, self._ceiling(variant), made.build_ns, known)
 
     def _settle(self, n: int, outcome: Outcome) -> None:

@@ -42,6 +42,7 @@ from explore.workers.pool import Pool
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.parse import parse
+from rewrites.tuning.family import Form
 
 BUILD_LIMIT = 10.0  # seconds a variant
 BUILD_MEMORY = 6 << 30  # bytes a build worker may take
@@ -243,11 +244,12 @@ def _through(
     return finished
 
 
-def _lost(store: Store, watch: Watch, begun: float, family: str, form: str, failed: Failed) -> None:
+def _lost(store: Store, watch: Watch, begun: float, form: Form, failed: Failed) -> None:
     """A form that could not be derived is a failure of its own: told, and stored."""
-    name = f"{family} {form}".rstrip()
+    name = f"{form.family} {form.name}".rstrip()
     watch.note(f"{name} was not derived, so it is left out: {failed.reason}")
-    store.append([lost_form(family, form, failed, time.monotonic() - begun, time.time())])
+    elapsed_s = time.monotonic() - begun
+    store.append([lost_form(form.family, form.words, failed, elapsed_s, time.time())])
 
 
 def _meter(

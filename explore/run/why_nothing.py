@@ -35,7 +35,8 @@ def _why(results: Sequence[Derived | Inapplicable]) -> list[str]:
     lowered = {r.family: r for r in reversed(results) if isinstance(r, Derived)}
     refused = {r.family: r.reason for r in reversed(results) if isinstance(r, Inapplicable)}
     families = [f for f in dict.fromkeys(r.family for r in results) if f in (lowered or refused)]
-    told = {f: _clash(lowered[f].system) if lowered else refused[f] for f in families[:MOST]}
+    systems = {family: derived.lowered.system for family, derived in lowered.items()}
+    told = {f: _clash(systems[f]) if systems else refused[f] for f in families[:MOST]}
     if len(set(told.values())) == 1:
         return list(told.values())[:1]
     return [f"{family}: {reason}" for family, reason in told.items()]

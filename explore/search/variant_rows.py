@@ -41,7 +41,7 @@ def _row(variant: Variant, kernel: Features) -> dict[str, float]:
     return {
         f"family={variant.family}": 1.0,
         **{f"stored={view}": 1.0 for view in variant.stored},
-        **{f"form={word}": 1.0 for word in variant.form.split()},
+        **{f"form={word}": 1.0 for word in variant.traits},
         **{name: math.log2(LEAST + value) for name, value in kernel},
     }
 

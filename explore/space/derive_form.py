@@ -21,24 +21,24 @@ from constraints.devices import Profile
 from constraints.infer.infer import infer
 from constraints.quantities.quantities import Quantities, quantities
 from constraints.relations.relations import AtMost, Constraint, Divides, OneOf, System
-from explore.results.records import WORD, Step, Variant, variant_id
+from explore.results.records import WORD, Step, Variant
 from explore.space.forms_to_derive import LEAST, Derive
-from explore.space.kernel_features import Seen, code_at, features_at, memory_at
+from explore.space.kernel_features import Seen, code_at, memory_at
+from explore.space.lowered_form import LoweredForm
 from explore.space.search_domain import narrowed, narrows
 from ir.core.nodes import Expr, Program
-from ir.core.size import Size, bind, named
+from ir.core.size import Size, named
 from ir.core.terms import once, subterms
 from ir.errors import Unsupported
 from ir.text.show import show
-from rewrites.catalogue.forms import Lowering, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
 SELDOM = 8  # of the points of a form that takes long to compile, one in so many
-STORES = frozenset(
-    {"padded", "planes", "room", "im2win", "mec", "im2col", "split", "relaid"}
-)  # words that store
 _NODES = 40  # a term of more is not shown in a derivation
 _TERM = 240  # characters of a term shown in a derivation
 _EDGES = 1 << 20
@@ -46,21 +46,18 @@ _EDGES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A form lowered, with its derivation and sampled points: the candidates it stands for."""
+    """A form lowered and sampled: the candidates that it stands for."""
 
-    family: str
-    form: str
-    program: Program
-    steps: tuple[Step, ...]
-    rounding: float  # machine epsilons that the derivation may lose
+    lowered: LoweredForm
     count: int  # of points on the ladder
     variants: tuple[Variant, ...]  # without plan
     memory: tuple[int, ...]
-    system: System  # what further points must satisfy
-    known: Quantities
-    block: Size | None  # the results of a work-group
-    profile: Profile
     outside: int | None = None  # points that it has without the domain, if that narrows it
+
+    @property
+    def family(self) -> str:
+        """The family that the form is of."""
+        return self.lowered.family
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,33 +72,30 @@ class Inapplicable:
 def derive(task: Derive) -> Derived | Inapplicable:
     """The form lowered and its points drawn."""
     try:
-        lowering, outside = _within(task, lowered(_kept(task.program), task.family, task.form))
+        lowering, outside = _within(task, lower(_kept(task.program), task.form))
         random = _random(task.seed, lowering)
         system, space = worth_trying(lowering, task.profile, random, task.max_memory)
     except (Refused, Unsupported) as refused:
-        return Inapplicable(task.family, task.form, str(refused))
-    drawn = space.sample(task.points, random)
-    known = quantities(lowering.program)
-    sample = afforded(drawn, known, task.profile)
-    block = prod(lowering.block, start=1) if lowering.block else None
+        return Inapplicable(task.form.family, task.form.name, str(refused))
+    made = lowered_form(task.form, lowering, system, task.profile)
+    sample = afforded(space.sample(task.points, random), made.quantities, task.profile)
     seen: Seen = {}
-    variants = tuple(
-        variant_at(task.family, task.form, block, p, known, task.profile, seen) for p in sample
-    )
-    return Derived(
-        task.family,
-        task.form,
-        lowering.program,
-        steps(lowering),
-        lowering.derivation.rounding,
-        space.count,
-        variants,
-        tuple(memory_at(known, point) for point in sample),
-        system,
-        known,
-        block,
-        task.profile,
-        outside,
+    variants = tuple(made.variant(point, seen) for point in sample)
+    memory = tuple(memory_at(made.quantities, point) for point in sample)
+    return Derived(made, space.count, variants, memory, outside)
+
+
+def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profile) -> LoweredForm:
+    """A lowering with its constraints on a device."""
+    return LoweredForm(
+        form=form,
+        program=lowering.program,
+        steps=steps(lowering),
+        rounding=lowering.derivation.rounding,
+        system=system,
+        quantities=quantities(lowering.program),
+        block=prod(lowering.block, start=1) if lowering.block else None,
+        profile=profile,
     )
 
 
@@ -122,12 +116,6 @@ def _within(task: Derive, lowering: Lowering) -> tuple[Lowering, int | None]:
 
 def _random(seed: int, lowering: Lowering) -> Random:
     return Random(f"{seed} {lowering.family} {lowering.form}")
-
-
-def lowered(program: Program, family: str, name: str) -> Lowering:
-    """The program in the form of that name."""
-    form = next(f for f in forms(program, family) if f.name == name)
-    return lower(program, family, form)
 
 
 def points(
@@ -256,30 +244,6 @@ def _off_divisors(system: System) -> list[str]:
         if isinstance(r, Divides) and isinstance(r.n, int) and r.n > 0
     }
     return [p for p in system.parameters if p not in dividing | listed]
-
-
-def variant_at(
-    family: str,
-    form: str,
-    block: Size | None,
-    point: Mapping[str, int],
-    known: Quantities,
-    profile: Profile,
-    seen: Seen,
-) -> Variant:
-    """A point of a form, with what is known of it before it is built."""
-    parameters = tuple(sorted(point.items()))
-    words = form.split()
-    results = None if block is None else bind(block, point)
-    return Variant(
-        id=variant_id(family, parameters, words),
-        family=family,
-        parameters=parameters,
-        stored=tuple(word for word in (family, *words) if word in STORES),
-        form=form,
-        block=results if isinstance(results, int) else None,
-        features=features_at(known, point, profile, seen),
-    )
 
 
 def steps(lowering: Lowering) -> tuple[Step, ...]:

@@ -1,14 +1,14 @@
 """Which forms are derived: some from the start, others once one that is like them is good."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from constraints.devices import Profile
 from explore.results.options import Domain
 from ir.core.nodes import Program
-from rewrites.catalogue.forms import DISTINCT, forms
-from rewrites.catalogue.values_worth_trying import weight
+from rewrites.families.all_families import BY_DEFAULT, forms
+from rewrites.tuning.family import Form
 
 LEAST = 4  # points of a form
 EACH = 80  # candidates of a family for each of its forms that is derived from the start
@@ -17,23 +17,15 @@ FEWEST = 4  # forms of a family, if it has as many
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """A form of a family to be derived, and how many points of it to draw."""
+    """A form to be derived for a program, and how many of its points to draw."""
 
     program: Program
-    family: str
-    form: str
+    form: Form
     profile: Profile
     points: int
     seed: int
     max_memory: int | None = None
     domain: Domain | None = None
-
-
-def all_forms(program: Program, families: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Families and the names of their forms."""
-    for family in families:
-        for form in forms(program, family):
-            yield family, form.name
 
 
 def tasks(
@@ -46,17 +38,17 @@ def tasks(
     max_memory: int | None = None,
     domain: Domain | None = None,
 ) -> list[Derive]:
-    """What to derive for about `budget` candidates, as many of each family and form. With a small
-    budget some forms only: each is worth a few points."""
+    """The forms to derive for about `budget` candidates, as many of each family and form. With a
+    small budget some forms only: each is worth a few points."""
     found: list[Derive] = []
-    known = {f: _names(program, f) for f in families or tuple(DISTINCT)}
-    several = [f for f, names in known.items() if len(names) > 1]
-    for family, names in known.items():
+    known = {f: forms(program, f) for f in families or BY_DEFAULT}
+    several = [f for f, every in known.items() if len(every) > 1]
+    for every in known.values():
         share = max(1, budget // max(1, len(several)))
-        chosen = _drawn(names, family, profile, seed)[: max(FEWEST, share // EACH)]
+        chosen = _drawn(every, profile, seed)[: max(FEWEST, share // EACH)]
         points = max(LEAST, -(-share // len(chosen)))
         found += [
-            Derive(program, family, n, profile, points, seed, max_memory, domain) for n in chosen
+            Derive(program, form, profile, points, seed, max_memory, domain) for form in chosen
         ]
     return found
 
@@ -64,28 +56,20 @@ def tasks(
 def others(todo: Sequence[Derive]) -> list[Derive]:
     """The other forms of the same families, in the order in which they would be drawn. Half as many
     points of each will do: it gets those of its family that proved good."""
-    known = {(task.family, task.form) for task in todo}
+    known = {(task.form.family, task.form.name) for task in todo}
     return [
-        replace(like, form=name, points=max(LEAST, like.points // 2))
-        for like in {task.family: task for task in todo}.values()
-        for name in _drawn(_names(like.program, like.family), like.family, like.profile, like.seed)
-        if (like.family, name) not in known
+        replace(like, form=form, points=max(LEAST, like.points // 2))
+        for like in {task.form.family: task for task in todo}.values()
+        for form in _drawn(forms(like.program, like.form.family), like.profile, like.seed)
+        if (form.family, form.name) not in known
     ]
 
 
-def a_word_apart(form: str, other: str) -> bool:
-    """Whether two forms differ by one word: one more, one less, or one in another's place."""
-    a, b = set(form.split()), set(other.split())
-    return max(len(a - b), len(b - a)) == 1
-
-
-def _names(program: Program, family: str) -> list[str]:
-    return [name for _, name in all_forms(program, [family])]
-
-
-def _drawn(names: Sequence[str], family: str, profile: Profile, seed: int) -> list[str]:
+def _drawn(every: Sequence[Form], profile: Profile, seed: int) -> list[Form]:
     """The plain form, then all others in the order in which their weights draw them."""
-    random = Random(f"{seed} {family}")
-    drawn = {n: random.random() ** (1 / weight(n, profile.dedicated_local)) for n in names[1:]}
+    first, *rest = every
+    random = Random(f"{seed} {first.family}")
+    keys = [random.random() ** (1 / form.weight(profile.dedicated_local)) for form in rest]
     # Efraimidis, Spirakis 2006: the largest first
-    return [names[0], *sorted(drawn, key=drawn.__getitem__, reverse=True)]
+    order = sorted(range(len(rest)), key=keys.__getitem__, reverse=True)
+    return [first, *(rest[n] for n in order)]

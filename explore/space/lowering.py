@@ -5,16 +5,10 @@ from collections.abc import Mapping
 from ir.core.bind_parameters import bind_sizes
 from ir.core.nodes import Program
 from ir.errors import UserError
-from rewrites.catalogue.forms import FAMILIES, Lowering, first, forms
-from rewrites.catalogue.forms import lower as lower_form
 from rewrites.engine.refused import Refused
-
-
-def family_named(name: str) -> str:
-    """The family, or an error that lists what there is."""
-    if name not in FAMILIES:
-        raise UserError(f"no family {name!r}: expected one of {', '.join(FAMILIES)}")
-    return name
+from rewrites.families.all_families import family_named, first, form_named
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 
 
 def lowering(program: Program, family: str, form: str | None = None) -> Lowering:
@@ -22,10 +16,7 @@ def lowering(program: Program, family: str, form: str | None = None) -> Lowering
     try:
         if form is None:
             return first(program, family_named(family))
-        found = [f for f in forms(program, family_named(family)) if f.name == form]
-        if not found:
-            raise UserError(f"family {family} has no form {form!r}")
-        return lower_form(program, family, found[0])
+        return lower(program, form_named(program, family, form))
     except Refused as refused:
         raise UserError(f"family {family} does not apply: {refused}") from refused
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from explore.results.options import Domain
 from ir.core.nodes import Program
 from ir.errors import UserError
-from rewrites.catalogue.forms import BILINEAR, Lowering, parameters
-from rewrites.catalogue.io_optimal_blocks import AT_ONCE, balanced
-from rewrites.catalogue.values_worth_trying import Requirement
+from rewrites.families.all_families import FAMILIES
+from rewrites.families.io_optimal_blocks import AT_ONCE, balanced
 from rewrites.nest.work_amounts import Amounts, amounts
+from rewrites.tuning.family import Products, parameter_names
+from rewrites.tuning.lowering import Lowering, Requirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def narrowed(lowering: Lowering, source: Program, domain: Domain | None) -> Lowe
 
 def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
     """Zhang et al. (PPoPP 2021): blocks with x y near R z."""
-    known = amounts(source.body, parameters(source))
+    known = amounts(source.body, parameter_names(source))
     if known is None or lowering.block is None:
         raise UserError("the domain io-optimal is of one sum of products of two shared operands")
     yield from balanced(lowering.block, _summed(known, lowering))
@@ -66,4 +67,5 @@ def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
 
 def _summed(known: Amounts, lowering: Lowering) -> Amounts:
     """Of what a lowering sums up: transforms leave products of matrices, without windows."""
-    return replace(known, windows=()) if lowering.family in BILINEAR else known
+    fewer = FAMILIES[lowering.family].products is Products.FEWER
+    return replace(known, windows=()) if fewer else known

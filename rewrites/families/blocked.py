@@ -7,20 +7,25 @@ registers, chunks of `k` steps of the longest reduction, and `s` steps a part wh
 
 # key: e term, s strategy
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product, zip_longest
+from math import prod
 
-from ir.core.nodes import Expr, Level
+from ir.core.nodes import Expr, Level, Program
 from ir.core.size import Size, named
+from ir.core.terms import size_names
 from ir.core.type_rules import size_of, type_of
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import seq, skip
+from rewrites.families.stored_forms import AHEAD, ALL_VIEWS, FLIPPED, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
 from rewrites.kernels.split_reduction import in_parts, made_apart
 from rewrites.kernels.work_group import Items, has_vectors, side_by_side, staging, work_group
-from rewrites.kernels.work_group_slices import in_slices, slices
+from rewrites.kernels.work_group_slices import COUNTS, in_slices, slices
 from rewrites.laws.reductions import partial_reduce
 from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.dimensions import Dims, shared_by_groups, sided
@@ -31,7 +36,21 @@ from rewrites.nest.spine import inside, nest
 from rewrites.storing.constant_panels import shape
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
-from rewrites.storing.stored_views import Choices, prepare
+from rewrites.storing.stored_views import Choices, Windows, prepare
+from rewrites.tuning.family import (
+    POWERS,
+    SMALL,
+    Family,
+    Form,
+    Parameter,
+    Sides,
+    Trait,
+    Tuning,
+    Way,
+    parameter_names,
+)
+from rewrites.tuning.lowering import Lowering, Requirement
+from rewrites.tuning.rounding import FEW, WORK_ITEMS, rounded_dimensions
 
 LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", "p"))
 
@@ -160,3 +179,67 @@ def _stage(form: Blocked, items: Items, t: Expr) -> Strategy:
         return staging(items, form.ahead)
     several_lines = any(n != 1 for n in shape(type_of(t))[:-1])
     return side_by_side(items, form.ahead, V if form.along and several_lines else None)
+
+
+BLOCKED = Trait("blocked", "sums of products by tiles in local memory", staged=True)
+EACH = Trait("each", "outermost columns (images) have products of their own")
+STORED_PARTS = Trait("split", "partial sums are stored, a second kernel adds them", stores=True)
+SLICES = Trait("sliced", "slices of a work-group make partial sums, which meet in local memory")
+ALONG = Trait("along", "pixels are loaded along the sum, in vectors")
+PARTS: tuple[tuple[Trait, ...], ...] = ((), (STORED_PARTS,), (SLICES,))
+
+# Which outer columns have products of their own: of MEC all but the last, so that each row of
+# results does; of im2col the outermost may, images for example.
+OWN: dict[Windows, tuple[tuple[tuple[Trait, ...], int], ...]] = {
+    Windows.MEC: (((), -1),),
+    Windows.IM2COL: (((), 0), ((EACH,), 1)),
+}
+
+
+def blocked_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
+    """The forms that store these views."""
+    panel, block = named("lx") * named("tr") * named("v"), named("ly") * named("tc")
+    for (traits, choices), parts, ahead, along in product(
+        stored_choices(p, views, panel, block), PARTS, (False, True), (False, True)
+    ):
+        flipped = choices.flipped
+        more = (*parts, *chosen({AHEAD: ahead, FLIPPED: flipped, ALONG: along}))
+        tuning = OVER_PIXELS if flipped else TUNING
+        for each, own in OWN.get(choices.windows, (((), 0),)):
+            form = Blocked(choices, STORED_PARTS in parts, ahead, SLICES in parts, along, own)
+            way = Way(blocked, parameter_names(p), form)
+            yield Form("blocked", (*traits, *each, *more), way, tuning)
+
+
+def enough_items(_: Program, lowering: Lowering) -> Lowering:
+    """Groups that keep a device busy, unless an eighth of a kernel's results are fewer."""
+    free, steps = size_names(lowering.program.body), lowering.derivation.steps
+    rows, columns = (list(rounded_dimensions(steps, name)) for name in ("lx", "ly"))
+    tiles = [n * m for n, m in zip_longest(rows, columns, fillvalue=1)]
+    if not tiles:
+        return lowering
+    few = min(FEW, max(1, min(tiles) // 8))
+    items = prod(map(named, sorted(WORK_ITEMS & free)), start=1)
+    busy = Requirement(few, items, f"a group of at least {few} work-items")
+    return replace(lowering, requirements=(*lowering.requirements, busy))
+
+
+TUNING = Tuning(
+    "blocked",
+    {
+        "lx": Parameter("work-items of a group along channels", POWERS),
+        "ly": Parameter("work-items of a group along pixels", POWERS),
+        "tr": Parameter("vectors of channels that a work-item makes", (1, 2, 4)),
+        "tc": Parameter("pixels that it makes", (1, 2, 4, 7, 8, 14, 16)),
+        "k": Parameter("steps of the longest sum staged at once", (*SMALL, 9, 11, 12, 16, 32)),
+        "p": Parameter("slices of a group, each with a part of every sum", COUNTS),
+        "v": Parameter("channels of a vector", (2, 4, 8)),
+        "vi": Parameter("channels of a vector where data are transformed", (2, 4, 8, 16)),
+        "vo": Parameter("channels of a vector where results are transformed", (2, 4, 8, 16)),
+        "s": Parameter("steps of a part, where sums are split"),
+    },
+    sides=Sides(pixels=("ly", "tc"), channels=("lx", "tr", "v")),
+    refine=enough_items,
+)
+OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("lx", "tr", "v"), channels=("ly", "tc")))
+FAMILY = Family("blocked", "tiles of a work-group, staged in local memory", blocked_forms)

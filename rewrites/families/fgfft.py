@@ -7,15 +7,21 @@ channels and a kernel's rows, and what is left is transformed back, a row at a t
 
 # key: e term, s strategy
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from ir.core.nodes import Expr, Let
+from ir.core.nodes import Expr, Let, Level, Program
+from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import child, exhaust, outermost, place_where, seq, skip, when
+from rewrites.families.blocked import BLOCKED, Blocked
+from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.fgfft_kernels import Fine, kernel
+from rewrites.families.registers import REGISTERS, Registers
+from rewrites.families.registers import TUNING as REGISTERS_TUNING
+from rewrites.families.stored_forms import AHEAD, ITEMS
 from rewrites.fast_algorithms.by_columns import by_columns, spectral_products
 from rewrites.fast_algorithms.sums_of_spectra import is_sums, real_sums, sums_in_planes, three_sums
 from rewrites.kernels.each_kernel import divided
@@ -27,9 +33,13 @@ from rewrites.nest.spine import inside, kernels
 from rewrites.nest.sums_of_products import Products, Rows, others, products, rows_of, slides_again
 from rewrites.nest.window_nest import of_floats
 from rewrites.storing.one_reduction_each import separate
+from rewrites.storing.stored_views import Choices
 from rewrites.storing.view_out_of_maps import Layout, stored_at
 from rewrites.transforms.group_fourier import SHORT
 from rewrites.transforms.row_spectra import rows, spectra
+from rewrites.tuning.family import Family, Parameter, Trait, Tuning, Way, parameter_names
+from rewrites.tuning.family import Form as FormOf
+from rewrites.tuning.family import Products as Made
 
 Order = tuple[int, ...]
 
@@ -160,3 +170,49 @@ def _thirds_stored(order: Order) -> Strategy:
 def _rows_laid(order: Order, laid: Order) -> Strategy:
     fused = exhaust(fuse_maps())
     return seq(fused, sort(order), inside(store_as(order=laid)))
+
+
+GAUSS = Trait("gauss", "a product of complex numbers by three of real ones, not four")
+SHARED = Trait("shared", "several work-items share the transform of a row")
+TUNING = Tuning(
+    "fgfft",
+    {
+        "block_size": Parameter("rows that a group transforms", (1, 2, 4, 8, 16, 32, 64, 128, 256)),
+        "num_blocks": Parameter("groups that share the rows of a kernel, each in turns"),
+        **BLOCKED_TUNING.parameters,
+        **REGISTERS_TUNING.parameters,
+    },
+    kept=REGISTERS_TUNING.kept,
+)
+
+
+def _fgfft_forms(p: Program) -> Iterator[FormOf]:
+    choices = Choices(panel=named("tr") * named("v"))
+    groups, items = Registers(choices), Registers(choices, Level.GLOBAL)
+    tiles, ahead = Blocked(choices), Blocked(choices, ahead=True)
+    yield _form(p, "fgfft", Fine())
+    yield _form(p, "fgfft", Fine(groups), REGISTERS)
+    yield _form(p, "fgfft", Fine(items), REGISTERS, ITEMS)
+    yield _form(p, "fgfft", Fine(tiles), BLOCKED)
+    yield _form(p, "fgfft", Fine(ahead), BLOCKED, AHEAD)
+    yield _form(p, "fgfft", Fine(groups, three=True), REGISTERS, GAUSS)
+    yield _form(p, "fgfft", Fine(items, three=True), REGISTERS, ITEMS, GAUSS)
+    yield _form(p, "fgfft", Fine(ahead, three=True), BLOCKED, AHEAD, GAUSS)
+    yield _form(p, "fgfft", Fine(items, shared=True), REGISTERS, ITEMS, SHARED)
+    yield _form(p, "fgfft", Fine(ahead, shared=True), BLOCKED, AHEAD, SHARED)
+
+
+def _fft_forms(p: Program) -> Iterator[FormOf]:
+    choices = Choices(panel=named("tr") * named("v"))
+    groups, ahead = Registers(choices), Blocked(choices, ahead=True)
+    yield _form(p, "fft", Fine(groups, regular=True), REGISTERS)
+    yield _form(p, "fft", Fine(ahead, regular=True), BLOCKED, AHEAD)
+    yield _form(p, "fft", Fine(groups, shared=True, regular=True), REGISTERS, SHARED)
+
+
+def _form(p: Program, family: str, form: Fine, *traits: Trait) -> FormOf:
+    return FormOf(family, traits, Way(fgfft, parameter_names(p), form), TUNING)
+
+
+FAMILY = Family("fgfft", "Fourier transforms of rows, once each", _fgfft_forms, Made.SPECTRAL)
+FFT = Family("fft", "Fourier transforms along every dimension", _fft_forms, Made.SPECTRAL)

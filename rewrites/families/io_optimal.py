@@ -8,9 +8,12 @@ of the input a group reads no element twice.
 
 # key: e term, s strategy
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
-from ir.core.nodes import Expr, Level, Reduce, Zip
+from ir.core.nodes import Expr, Level, Program, Reduce, Zip
 from ir.core.size import Size, named
 from ir.core.type_rules import size_of, type_of
 from rewrites.analysis.predicates import depth, has_reduction
@@ -18,6 +21,9 @@ from rewrites.engine.places import OF_STEP, of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import at, attempt, choice, seq
+from rewrites.families.blocked import TUNING as BLOCKED_TUNING
+from rewrites.families.io_optimal_blocks import AT_ONCE, balanced, near_volume
+from rewrites.families.stored_forms import AHEAD, Views, chosen, stored_choices
 from rewrites.kernels.copy_kernels import unfolded
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import on_reduction, over, split_innermost, trips
@@ -31,8 +37,20 @@ from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import nested_reductions, normalise, simplify
 from rewrites.nest.reshape import rounded
 from rewrites.nest.spine import inside, kernels, nest
+from rewrites.nest.work_amounts import amounts
 from rewrites.storing.one_reduction_each import one_each
-from rewrites.storing.stored_views import Choices, prepare
+from rewrites.storing.stored_views import Choices, Windows, prepare
+from rewrites.tuning.family import (
+    Family,
+    Form,
+    Parameter,
+    Sides,
+    Tuning,
+    Way,
+    constant_names,
+    parameter_names,
+)
+from rewrites.tuning.lowering import Lowering
 
 LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
 
@@ -118,3 +136,51 @@ def _stage(ahead: bool, t: Expr) -> Strategy:
     if has_vectors(t):
         return staging((LX, LY), ahead)
     return copied((LX, LY), depth(type_of(t)), ahead)
+
+
+@dataclass(frozen=True, slots=True)
+class IoOptimal:
+    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+
+    choices: Choices
+    ahead: bool
+
+
+def _strategy(params: frozenset[str], form: IoOptimal) -> Strategy:
+    return dataflow(params, form.choices, form.ahead)
+
+
+VIEWS: Views = tuple((w, False) for w in (Windows.NONE, Windows.PADDED, Windows.PLANES))
+
+
+def _forms(p: Program) -> Iterator[Form]:
+    stored = stored_choices(p, VIEWS, named("lx") * named("tr") * named("v"))
+    for (traits, choices), ahead in product(stored, (False, True)):
+        way = Way(_strategy, parameter_names(p), IoOptimal(choices, ahead))
+        yield Form("io-optimal", (*traits, *chosen({AHEAD: ahead})), way, TUNING)
+
+
+def _as_the_dataflow(p: Program, lowering: Lowering) -> Lowering:
+    """Asks what the dataflow does, where that is defined: of one sum of products."""
+    known, block = amounts(p.body, parameter_names(p)), lowering.block
+    if known is None or block is None:
+        return lowering
+    near = near_volume(lowering.program.body, constant_names(p), block, known)
+    required = (*lowering.requirements, *balanced(block, known), near)
+    return replace(lowering, requirements=required, at_once=AT_ONCE)
+
+
+# A patch that reaches far beyond the image is no bargain.
+PATCH = (*range(1, 17), 24, 27, 28, 32)
+TUNING = Tuning(
+    "io-optimal",
+    {
+        **{name: BLOCKED_TUNING.parameters[name] for name in ("lx", "ly", "v")},
+        "tr": Parameter("vectors of channels that a work-item makes", (1, 2, 3, 4)),
+        "tx": Parameter("pixels of a row that a group makes", PATCH),
+        "ty": Parameter("rows of pixels that a group makes", PATCH),
+    },
+    sides=Sides(pixels=("tx", "ty"), channels=("lx", "tr", "v")),
+    refine=_as_the_dataflow,
+)
+FAMILY = Family("io-optimal", "blocks that move as little as can be", _forms)

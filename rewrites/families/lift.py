@@ -8,16 +8,19 @@ where windows slide), `rho` the padding added so that tiles fit.
 
 # key: e term, s strategy, d dimension
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
+from math import prod
 
-from ir.core.nodes import Expr, Level, Map, Reduce, Slide
-from ir.core.size import Size, exact, named
-from ir.core.terms import subterms
+from ir.core.nodes import Expr, Level, Map, Program, Reduce, Slide, Split
+from ir.core.size import Size, bind, exact, named, names
+from ir.core.terms import size_names, subterms
 from ir.core.type_rules import size_of
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import seq, skip
+from rewrites.families.stored_forms import ALL_VIEWS, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.over_work_items import spread
@@ -36,6 +39,8 @@ from rewrites.nest.spine import inside, nest
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room, sunk
 from rewrites.storing.stored_views import Choices, Windows, prepare
+from rewrites.tuning.family import Family, Form, Parameter, Trait, Tuning, Way, parameter_names
+from rewrites.tuning.lowering import Choice, Lowering
 
 KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 
@@ -190,3 +195,59 @@ def _items(form: Lift) -> Strategy:
     """The nest that makes partial sums: windows' chunk × part over work-items."""
     levels = (LOCAL[1], LOCAL[0], to_seq(unrolled=True), to_seq(unrolled=True))
     return spread(levels, partial(loop_nest, unrolled=form.unrolled))
+
+
+STORED_SUMS = Trait("stored-sums", "partial sums are stored, a second kernel adds them")
+VECTORS = Trait("vectors", "products are made several at a time")
+UNROLLED = Trait("unrolled", "loops are spelled out")
+COALESCED = Trait("coalesced", "neighbouring work-items read neighbouring elements")
+TILES = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16, 24, 27, 28, 32})  # windows a side
+MOST_SIDE = 256
+
+
+def _forms(p: Program) -> Iterator[Form]:
+    flags = ((False, True), (True, False), (True, False), (False, True))
+    for (traits, choices), stored, vectors, unrolled, coalesced in product(
+        stored_choices(p, ALL_VIEWS, named("kappa")), *flags
+    ):
+        more = {STORED_SUMS: stored, VECTORS: vectors, UNROLLED: unrolled, COALESCED: coalesced}
+        lanes = named("v") if vectors else 1
+        form = Lift(replace(choices, lanes=lanes), stored, vectors, unrolled, coalesced)
+        way = Way(lift, parameter_names(p), form)
+        yield Form("lift", (*traits, *chosen(more)), way, TUNING)
+
+
+def _in_tiles(_: Program, lowering: Lowering) -> Lowering:
+    """Tiles of windows, by the counts that their sides hold, times `kappa` kernels if many."""
+    e = lowering.program.body
+    theta = {name for name in size_names(e) if name.startswith("theta")}
+    counts = [s.size for s in subterms(e) if isinstance(s, Split) and names(s.size) & theta]
+    kernels = named("kappa") if "kappa" in size_names(e) else 1
+    block = (prod(counts[:2], start=1), kernels) if counts else None
+    return replace(lowering, block=block, choices=(*lowering.choices, *_tile_sides(e)))
+
+
+def _tile_sides(e: Expr) -> Iterator[Choice]:
+    """The sides of tiles of windows, which depend on the windows' size and step."""
+    tiles = {sub.size for sub in subterms(e) if isinstance(sub, Split)}
+    for name in sorted(name for name in size_names(e) if name.startswith("theta")):
+        counts = [n for n in tiles if names(n) == {name} and n != named(name)]
+        if len(counts) == 1:
+            sides = (side for side in range(1, MOST_SIDE) if bind(counts[0], {name: side}) in TILES)
+            yield Choice(name, tuple(sides), "tiles of a few windows")
+
+
+TUNING = Tuning(
+    "lift",
+    {
+        "kappa": Parameter("kernels for which a work-item sums"),
+        "sigma": Parameter("windows for which a work-item sums"),
+        "omega": Parameter("products in a work-item's chunk of a sum"),
+        "v": Parameter("products that are made at a time"),
+        "theta": Parameter("side of a tile, in elements of the input"),
+        "rho": Parameter("padding added so that tiles fit"),
+    },
+    kept=("kappa", "sigma", "v"),
+    refine=_in_tiles,
+)
+FAMILY = Family("lift", "tiles and chunks as in LIFT's paper, Listing 4", _forms)

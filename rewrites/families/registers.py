@@ -7,15 +7,18 @@ columns, `tx` rows, and `ty` lines of columns.
 
 # key: e term, s strategy
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
-from ir.core.nodes import Expr, Level
+from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
 from rewrites.analysis.predicates import has_windows
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import seq, skip
+from rewrites.families.stored_forms import ALL_VIEWS, FLIPPED, ITEMS, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -32,6 +35,17 @@ from rewrites.nest.normal_form import normalise
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, prepare
+from rewrites.tuning.family import (
+    SMALL,
+    Family,
+    Form,
+    Parameter,
+    Sides,
+    Trait,
+    Tuning,
+    Way,
+    parameter_names,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +116,39 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
         .into_sum(*block)
     )
     return over(sums, form.level, tiles, unrolled_spine)
+
+
+REGISTERS = Trait("registers", "sums of products by blocks in registers")
+TALL = Trait("tall", "a block over two dimensions of pixels")
+TAPS = Trait("taps", "the longest sum (channels) is the outermost loop, taps inside it")
+TUNING = Tuning(
+    "registers",
+    {
+        "tr": Parameter("vectors of channels that a work-item makes", (1, 2, 3, 4, 6, 8)),
+        "tx": Parameter("pixels of a row that it makes", (*SMALL, 10, 12, 14, 16, 20, 24, 28, 32)),
+        "ty": Parameter("rows of pixels that it makes", SMALL),
+        "k": Parameter("steps of the innermost sum in a turn", (*SMALL, 9, 11, 12, 16)),
+        "v": Parameter("channels of a vector", (2, 4, 8, 16)),
+        "vi": Parameter("channels of a vector where data are transformed", (2, 4, 8, 16)),
+        "vo": Parameter("channels of a vector where results are transformed", (2, 4, 8, 16)),
+    },
+    kept=("tr", "tx", "ty", "v"),
+    sides=Sides(pixels=("tx", "ty"), channels=("tr", "v")),
+)
+OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("tx",)))
+
+
+def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
+    """The forms that store these views."""
+    stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
+    for (traits, choices), level, tall, taps in product(
+        stored, (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
+    ):
+        flipped = choices.flipped
+        more = {ITEMS: level is Level.GLOBAL, TALL: tall, TAPS: taps, FLIPPED: flipped}
+        way = Way(registers, parameter_names(p), Registers(choices, level, tall, taps))
+        tuning = OVER_PIXELS if flipped else TUNING
+        yield Form("registers", (*traits, *chosen(more)), way, tuning)
+
+
+FAMILY = Family("registers", "a block of results in registers, in vectors", registers_forms)

@@ -8,10 +8,11 @@ products are matrix products in a batch, and what is added of them is the result
 
 # key: e term, s strategy, level how often the law was used around
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from ir.core.nodes import Expr, Map, Var, Zip
+from ir.core.nodes import Expr, Level, Map, Program, Var, Zip
 from ir.core.size import named
 from ir.core.terms import free
 from ir.core.type_rules import elem_of, type_of
@@ -20,8 +21,10 @@ from rewrites.analysis.predicates import bound, operator
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, child, everywhere, seq, skip
-from rewrites.families.blocked import Blocked
-from rewrites.families.registers import Registers
+from rewrites.families.blocked import BLOCKED, Blocked
+from rewrites.families.blocked import TUNING as BLOCKED_TUNING
+from rewrites.families.registers import REGISTERS, Registers
+from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.winograd import product_kernel
 from rewrites.fast_algorithms.block_products import fewer_blocks, round_product
 from rewrites.fast_algorithms.complex_products import three_products
@@ -38,9 +41,11 @@ from rewrites.nest.normal_form import flat, normalise, perfect
 from rewrites.nest.reshape import merge, sort, swap
 from rewrites.nest.spine import inside, nested
 from rewrites.storing.one_reduction_each import separate
+from rewrites.storing.stored_views import Choices
 from rewrites.transforms.epilogue import on_sums, sums_apart
 from rewrites.transforms.matrix_kernels import tidied, transform_kernel
 from rewrites.transforms.tile_transforms import products, stored_as
+from rewrites.tuning.family import Family, Form, Products, Trait, Way, parameter_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +194,23 @@ def _stages(levels: int, deep: int) -> Strategy:
         return seq(operands, tidied, swap(deep), inside(stored_as([deep], tidied)))
     nested_products = seq(_cut_each(deep, _cut), child(1, _stages(levels - 1, deep + 1)))
     return seq(operands, nested_products, store(), child(0, transform_kernel(deep + 2, VO)))
+
+
+CUTS = (
+    (1, Trait("once", "seven products of half the size")),
+    (2, Trait("twice", "seven products, each by seven of a quarter of the size")),
+    (0, Trait("gauss", "a product of complex numbers by three of real ones, not four")),
+)
+
+
+def _forms(p: Program) -> Iterator[Form]:
+    for levels, often in CUTS:
+        blocks = Way(
+            strassen, parameter_names(p), Strassen(levels, Registers(Choices(), Level.GLOBAL))
+        )
+        tiles = Way(strassen, parameter_names(p), Strassen(levels, Blocked(Choices())))
+        yield Form("strassen", (often, REGISTERS), blocks, REGISTERS_TUNING)
+        yield Form("strassen", (often, BLOCKED), tiles, BLOCKED_TUNING)
+
+
+FAMILY = Family("strassen", "a matrix product by seven of half its size", _forms, Products.FEWER)

@@ -7,12 +7,12 @@ what is left is a product of the rows with those matrices: no windows in that di
 
 # key: e term, s strategy
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ir.core.nodes import Expr, Map, Zip
-from ir.core.size import Size
+from ir.core.nodes import Expr, Level, Map, Program, Zip
+from ir.core.size import Size, named
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
 from ir.core.types import leaves
@@ -29,8 +29,11 @@ from rewrites.engine.strategy import (
     seq,
     when,
 )
-from rewrites.families.blocked import Blocked, in_tiles
-from rewrites.families.registers import Registers, in_blocks
+from rewrites.families.blocked import BLOCKED, Blocked, in_tiles
+from rewrites.families.blocked import TUNING as BLOCKED_TUNING
+from rewrites.families.registers import REGISTERS, Registers, in_blocks
+from rewrites.families.registers import TUNING as REGISTERS_TUNING
+from rewrites.families.stored_forms import AHEAD, ITEMS, TRAITS
 from rewrites.fast_algorithms.toeplitz import is_toeplitz, replicate_taps
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.work_group import flattened
@@ -42,10 +45,11 @@ from rewrites.nest.dimensions import Dims, classify, depends, operands, reductio
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.spine import nest, store_operands
 from rewrites.storing.constant_panels import panels
-from rewrites.storing.stored_views import prepare
+from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.storing.view_out_of_maps import stored_at, views
 from rewrites.transforms.matrix_kernels import tidied
 from rewrites.transforms.row_spectra import rows
+from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +167,30 @@ def _kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewri
     if isinstance(form, Registers):
         return in_blocks(params, form, dims)(e)
     return in_tiles(params, form, dims)(e)
+
+
+def _forms(p: Program) -> Iterator[Form]:
+    panel = named("tr") * named("v")
+    for windows in (Windows.NONE, Windows.PADDED, Windows.PLANES):
+        one, group = Choices(windows, panel=panel), Choices(windows, panel=named("lx") * panel)
+        for traits, products, tuning in _products(one, group):
+            way = Way(toeplitz, parameter_names(p), Toeplitz(products))
+            yield Form("toeplitz", (*traits, *TRAITS[windows]), way, tuning)
+
+
+def _products(
+    one: Choices, group: Choices
+) -> Iterator[tuple[tuple[Trait, ...], Registers | Blocked, Tuning]]:
+    """How the products with the matrices are made, with panels for one work-item or for a group."""
+    yield (REGISTERS,), Registers(one), REGISTERS_TUNING
+    yield (REGISTERS, ITEMS), Registers(one, Level.GLOBAL), REGISTERS_TUNING
+    yield (BLOCKED,), Blocked(group), BLOCKED_TUNING
+    yield (BLOCKED, AHEAD), Blocked(group, ahead=True), BLOCKED_TUNING
+
+
+FAMILY = Family(
+    "toeplitz",
+    "weights stored once for every window of a row: a matrix product without windows",
+    _forms,
+    by_default=False,
+)

@@ -7,20 +7,23 @@ is a matrix product for every point of the transform, and one more transform of 
 
 # key: e term, s strategy, m results a side
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ir.core.nodes import Expr, Slide
+from ir.core.nodes import Expr, Level, Program, Slide
 from ir.core.size import Size, named
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, seq, skip
-from rewrites.families.blocked import Blocked
+from rewrites.families.blocked import BLOCKED, Blocked
+from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.blocked import kernel as blocked_kernel
-from rewrites.families.registers import Registers
+from rewrites.families.registers import REGISTERS, Registers
+from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.registers import kernel as registers_kernel
+from rewrites.families.stored_forms import AHEAD, ITEMS, chosen
 from rewrites.fast_algorithms.by_rows import uses
 from rewrites.fast_algorithms.by_windows import by_windows
 from rewrites.kernels.each_kernel import divided, remaining, wherever
@@ -50,6 +53,8 @@ from rewrites.transforms.tile_transforms import (
     transformed_tiles,
     two_stages,
 )
+from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_names
+from rewrites.tuning.family import Products as Made
 
 Products = Registers | Blocked | Fused
 
@@ -163,3 +168,39 @@ def _fused(form: Fused, w: Windowed) -> Strategy:
     divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(on_made(data)))
     kernels = nested(w.outer, kernels_of(_taps(form.panel, w.d, by_step=True)))
     return seq(divided, kernels, in_one_kernel(form.level, w.outer, w.d))
+
+
+FUSED = Trait("fused", "one kernel makes the products and transforms their sums")
+WHOLE = Trait("whole", "that kernel transforms the data too")
+ELEMENTWISE = Trait("elementwise", "products of planes, element by element")
+
+
+def _tiles(m: int) -> Trait:
+    return Trait(f"F{m}", f"tiles of {m} results a side", tile=m)
+
+
+def _forms(p: Program) -> Iterator[Form]:
+    panel = named("tr") * named("v")
+    for m in (2, 4, 6):
+        for level in (Level.GROUP, Level.GLOBAL):
+            traits = (REGISTERS, *chosen({ITEMS: level is Level.GLOBAL}))
+            products = Registers(Choices(panel=panel), level)
+            yield _form(p, Winograd(m, products), REGISTERS_TUNING, *traits)
+        for ahead in (False, True):
+            traits = (BLOCKED, *chosen({AHEAD: ahead}))
+            tiled = Blocked(Choices(panel=named("lx") * panel), ahead=ahead)
+            yield _form(p, Winograd(m, tiled), BLOCKED_TUNING, *traits)
+    for m in (2, 4):  # all sums of a tile are in registers: as many as fit
+        for whole in (False, True):
+            traits = (FUSED, *chosen({WHOLE: whole}))
+            yield _form(p, Winograd(m, Fused(panel, whole=whole)), REGISTERS_TUNING, *traits)
+    for m in (2, 4, 6):
+        yield _form(p, Winograd(m, None), REGISTERS_TUNING, ELEMENTWISE)
+
+
+def _form(p: Program, form: Winograd, tuning: Tuning, *traits: Trait) -> Form:
+    way = Way(winograd, parameter_names(p), form)
+    return Form("winograd", (_tiles(form.m), *traits), way, tuning)
+
+
+FAMILY = Family("winograd", "fewer products, of transformed tiles", _forms, Made.FEWER)

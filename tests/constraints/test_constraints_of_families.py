@@ -28,7 +28,7 @@ from explore.space.lowering import bound, lowering
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse_file
-from rewrites.catalogue.forms import Lowering
+from rewrites.tuning.lowering import Lowering
 from tests.support.constraints_programs import types_and_nodes_hold
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -23,6 +23,7 @@ from ir.core.nodes import Program
 from ir.core.size import named
 from ir.core.types import BYTES
 from ir.parse import parse_file
+from rewrites.families.all_families import form_named
 from tests.support.constraints_programs import register_block, tiled_blur, tiled_map, two_kernels
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -124,7 +125,7 @@ def test_private_memory_of_a_register_block_is_that_of_its_code() -> None:
 
 def test_what_is_built_has_the_groups_that_were_inferred() -> None:
     program = parse_file(EXAMPLES / "vgg.lift", {"C": 16, "W": 28, "H": 28, "M": 16})
-    found = derive(Derive(program, "lift", "padded", H200, 24, seed=0))
+    found = derive(Derive(program, form_named(program, "lift", "padded"), H200, 24, seed=0))
     assert isinstance(found, Derived)
     pickled, largest = pickle.dumps(found.program), 0.0
     for number, variant in enumerate(found.variants):

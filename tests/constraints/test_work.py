@@ -11,9 +11,10 @@ from constraints.quantities.quantities import quantities
 from constraints.quantities.work import total_at
 from explore.building.operations import flops
 from explore.building.traffic import traffic_bytes
-from explore.space.derive_form import lowered, points
+from explore.space.derive_form import points
 from explore.space.kernel_features import Done, done_at, features_at
 from explore.space.lowering import bound
+from explore.space.lowering import lowering as lowered
 from explore.space.occupancy import use_at
 from explore.space.rough_cost import estimate
 from ir.core.nodes import Program

@@ -32,6 +32,7 @@ from explore.space.forms_to_derive import Derive
 from explore.workers.pool import Pool
 from ir.errors import UserError
 from ir.parse import parse
+from rewrites.families.all_families import form_named
 from tests.explore.test_run import TEXT, arguments
 from tests.explore.test_store import mounted
 from tests.support.sample_runs import ENVIRONMENT
@@ -84,9 +85,11 @@ def worker(device: Device, tmp_path: Path) -> Iterator[Pool[Measure, object]]:
 def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
     device: Device, worker: Pool[Measure, object]
 ) -> None:
-    derived = derive(Derive(parse(TEXT), "naive", "", profile_of(device), 1, 0))
+    program = parse(TEXT)
+    plain = form_named(program, "naive", "")
+    derived = derive(Derive(program, plain, profile_of(device), 1, 0))
     assert isinstance(derived, Derived)
-    made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
+    made = make(builder(device, 256), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
     worker.submit(Measure(0, endless(made.plan)), timeout=3.0)
     worker.submit(Measure(1, made.plan))
@@ -111,9 +114,11 @@ def edited(plan: Plan, old: str, new: str) -> Plan:
 def test_a_variant_that_is_hopeless_when_it_is_checked_is_not_run_again_and_its_error_is_known(
     device: Device, worker: Pool[Measure, object]
 ) -> None:
-    derived = derive(Derive(parse(TEXT), "naive", "", profile_of(device), 1, 0))
+    program = parse(TEXT)
+    plain = form_named(program, "naive", "")
+    derived = derive(Derive(program, plain, profile_of(device), 1, 0))
     assert isinstance(derived, Derived)
-    made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
+    made = make(builder(device, 256), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
     wrong = edited(made.plan, "expected[gid0]", "0.0f")
     worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))

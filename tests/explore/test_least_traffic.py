@@ -18,8 +18,9 @@ from explore.results.records import Bounds, Variant
 from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.errors import Unsupported
-from rewrites.catalogue.forms import FAMILIES, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import FAMILIES, forms
+from rewrites.tuning.lower import lower
 from tests.support.networks import network
 
 NETWORKS = range(80)
@@ -42,7 +43,7 @@ def variants(seed: int, family: str) -> Iterator[Moved]:
     every = forms(p, family)
     for form in r.sample(every, min(FORMS, len(every))):
         with suppress(Refused, Unsupported):
-            lowering = lower(p, family, form)
+            lowering = lower(p, form)
             for point in points(lowering, H200, 1, r.randrange(1 << 30))[1]:
                 made = generate(bound(lowering.program, point))
                 what = Variant("v", family, (), form=form.name)

@@ -14,10 +14,12 @@ from explore.results.options import Options
 from explore.run.candidates import Candidates, gathered
 from explore.search.search import run
 from explore.space.derive_form import Derived, derive
-from explore.space.forms_to_derive import Derive, a_word_apart, all_forms, others, tasks
+from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.lowering import bound, lowering
 from explore.space.neighbours import allowed, ladders, moves
 from ir.parse import parse_file
+from rewrites.families.all_families import form_named, forms
+from rewrites.tuning.family import Form, one_trait_apart
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PROGRAM = parse_file(EXAMPLES / "vgg.lift", {"C": 8, "W": 14, "H": 14, "M": 16})
@@ -56,7 +58,7 @@ def test_what_is_near_is_new_legal_and_of_the_family(several):
             assert (form.family, form.name) == (variant.family, variant.form)
             assert variant.family == mine.family
             point = dict(variant.parameters)
-            assert all(holds(c.relation, point) for c in form.system.constraints)
+            assert all(holds(c.relation, point) for c in form.lowered.system.constraints)
             changed = [n for n, v in mine.parameters if point.get(n) != v]
             assert len(changed) <= 2 if variant.form == mine.form else not changed
     assert len({v.id for v in several.variants}) == len(several.variants)
@@ -70,7 +72,7 @@ def test_what_is_near_compiles_to_what_was_inferred(several):
         point = dict(variant.parameters)
         form = next(f for f in several.forms if (f.family, f.name) == (low.family, low.form))
         made = generate(bound(low.program, point), max_work_group=CPU.group_items)
-        assert not list(disagreements(form.known, point, made))
+        assert not list(disagreements(form.lowered.quantities, point, made))
 
 
 def test_what_breaks_a_constraint_is_not_certified(several):
@@ -103,31 +105,45 @@ def growing(todo: Sequence[Derive] = ()) -> Candidates:
 
 
 def forms_of(several: Candidates) -> list[tuple[str, str]]:
-    return [(form.family, form.name) for form in several.forms]
+    return [named(taken.lowered.form) for taken in several.forms]
 
 
-def test_forms_are_a_word_apart_with_one_more_one_less_or_another() -> None:
-    assert a_word_apart("relaid", "relaid tall")
-    assert a_word_apart("padded relaid", "relaid")
-    assert a_word_apart("padded room tall", "planes room tall")
-    assert not a_word_apart("relaid", "relaid")
-    assert not a_word_apart("padded", "planes tall")
-    assert not a_word_apart("", "relaid tall")
+def named(form: Form) -> tuple[str, str]:
+    return form.family, form.name
+
+
+def all_forms(*families: str) -> list[tuple[str, str]]:
+    return [named(form) for family in families for form in forms(PROGRAM, family)]
+
+
+def apart(name: str, other: str) -> bool:
+    return one_trait_apart(*(form_named(PROGRAM, "registers", n) for n in (name, other)))
+
+
+def test_forms_are_a_trait_apart_with_one_more_one_less_or_another() -> None:
+    assert apart("relaid", "relaid tall")
+    assert apart("padded relaid", "relaid")
+    assert apart("padded room tall", "planes room tall")
+    assert not apart("relaid", "relaid")
+    assert not apart("padded", "planes tall")
+    assert not apart("", "relaid tall")
 
 
 def test_what_is_not_derived_waits_in_the_order_in_which_it_would_be_drawn() -> None:
     todo = tasks(PROGRAM, CPU, families=("registers", "lift"), budget=100, seed=3)
     more = tasks(PROGRAM, CPU, families=("registers", "lift"), budget=1600, seed=3)
-    waiting, known = others(todo), {(t.family, t.form) for t in todo}
-    found = [(t.family, t.form) for t in (*todo, *waiting)]
-    assert sorted(found) == sorted(all_forms(PROGRAM, ("registers", "lift")))
+    waiting, known = others(todo), {named(t.form) for t in todo}
+    found = [named(t.form) for t in (*todo, *waiting)]
+    assert sorted(found) == sorted(all_forms("registers", "lift"))
     for family in ("registers", "lift"):
-        drawn = [t.form for t in more if t.family == family and (family, t.form) not in known]
+        every = [named(t.form) for t in more if t.form.family == family]
+        drawn = [name for name in every if name not in known]
         assert drawn
-        assert [t.form for t in waiting if t.family == family][: len(drawn)] == drawn
+        mine = [named(t.form) for t in waiting if t.form.family == family]
+        assert mine[: len(drawn)] == drawn
 
 
-def test_forms_a_word_apart_from_the_best_of_each_family_are_derived() -> None:
+def test_forms_a_trait_apart_from_the_best_of_each_family_are_derived() -> None:
     several = growing()
     before, first = forms_of(several), {v.family: n for n, v in enumerate(several.variants)}
     good = sorted(first.values())
@@ -135,7 +151,8 @@ def test_forms_a_word_apart_from_the_best_of_each_family_are_derived() -> None:
     new = forms_of(several)[len(before) :]
     assert {family for family, _ in new} == {"registers", "blocked"}
     for family, name in new:
-        assert a_word_apart(name, several.variants[first[family]].form)
+        best = form_named(PROGRAM, family, several.variants[first[family]].form)
+        assert one_trait_apart(form_named(PROGRAM, family, name), best)
         assert any((v.family, v.form) == (family, name) for v in more)
     assert not set(new) & set(before)
     assert not set(new) & set(several.others)
@@ -149,8 +166,8 @@ def test_the_best_point_is_tried_in_a_form_that_was_derived_for_it() -> None:
         before, point = len(several.forms), dict(several.variants[number].parameters)
         several.near([], [number])
         for n in range(before, len(several.forms)):
-            if allowed(several.forms[n].system, point):
-                assert several.forms[n].variant(point).id in several.ids
+            if allowed(several.forms[n].lowered.system, point):
+                assert several.forms[n].lowered.variant(point, {}).id in several.ids
                 moved += 1
     assert moved > 3
 
@@ -161,7 +178,7 @@ def test_every_form_is_derived_once_at_most_and_all_if_asked_for_long() -> None:
         several.near([], range(len(several.variants)))
     derived = forms_of(several)
     assert len(derived) == len(set(derived))
-    assert set(derived) == set(all_forms(PROGRAM, ["io-optimal"]))
+    assert set(derived) == set(all_forms("io-optimal"))
     assert not several.others
 
 

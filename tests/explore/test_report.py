@@ -19,7 +19,7 @@ from explore.results.front import Objective, front
 from explore.results.records import Failed, Measured, Peer, Record, Step
 from explore.results.run_environment import Environment
 from ir.errors import UserError
-from rewrites.catalogue.forms import DISTINCT, FAMILIES
+from rewrites.families.all_families import BY_DEFAULT, FAMILIES
 from tests.support.browser import chromium, page
 from tests.support.sample_runs import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, variant
 
@@ -227,6 +227,6 @@ def test_names_that_are_markup_do_not_break_a_figure(tmp_path: Path) -> None:
 
 
 def test_families_that_are_explored_differ_in_colour_and_all_in_colour_and_marker():
-    assert len(set(colours(DISTINCT).values())) == len(DISTINCT)
+    assert len(set(colours(BY_DEFAULT).values())) == len(BY_DEFAULT)
     looks = zip(colours(FAMILIES).values(), markers(FAMILIES).values(), strict=True)
     assert len(set(looks)) == len(FAMILIES)

@@ -45,6 +45,7 @@ from explore.space.forms_to_derive import Derive, tasks
 from ir.errors import UserError
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
+from rewrites.families.all_families import form_named
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """-- A tiny layer <b>&amp;
@@ -323,9 +324,9 @@ def test_a_wrong_result_is_a_failure(device: Device, tmp_path: Path) -> None:
     np.savez(tmp_path / "cell.npz", **changed)
     cell = meter(device, program, 0, tmp_path / "cell.npz", 1e-4)
 
-    derived = derive(Derive(program, "naive", "", profile_of(device), 1, 0))
+    derived = derive(Derive(program, form_named(program, "naive", ""), profile_of(device), 1, 0))
     assert isinstance(derived, Derived)
-    made = make(builder(device, 256), Task(0, pickle.dumps(derived.program), ()))
+    made = make(builder(device, 256), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
     assert isinstance(measure(right, Measure(0, made.plan)), Measured)
     for state in (wrong, cell):
@@ -341,15 +342,19 @@ def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
     program = parse(TEXT)
     state = meter(device, program, 0, stored_reference(program, 0, tmp_path), 1e-4)
     form = "F4 registers"
-    derived = derive(Derive(program, "winograd", form, profile_of(device), 1, 0))
+    derived = derive(
+        Derive(program, form_named(program, "winograd", form), profile_of(device), 1, 0)
+    )
     assert isinstance(derived, Derived)
-    task = Task(0, pickle.dumps(derived.program), derived.variants[0].parameters)
+    task = Task(0, pickle.dumps(derived.lowered.program), derived.variants[0].parameters)
     made = make(builder(device, 256), task)
     assert made.plan is not None
     exact = measure(state, Measure(0, made.plan))
     assert isinstance(exact, Failed)
     assert exact.stage == "verify"
-    assert isinstance(measure(state, Measure(0, made.plan, rounding=derived.rounding)), Measured)
+    assert isinstance(
+        measure(state, Measure(0, made.plan, rounding=derived.lowered.rounding)), Measured
+    )
 
 
 def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ir.core.size import bind
 from ir.errors import UserError
 from ir.meaning.inputs import known
 from ir.parse import parse
-from rewrites.catalogue.forms import forms
+from rewrites.families.all_families import form_named, forms
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, image : [[[float]C]W]W) =
@@ -50,7 +50,7 @@ def test_the_io_optimal_domain_keeps_blocks_with_pixels_near_r_times_channels(fa
 def test_the_domain_is_asked_of_forms_of_one_output_channel() -> None:
     p = parse(CONV.replace("W = 28", "W = 9").replace("C = 16", "C = 4").replace("M = 64", "M = 1"))
     for form in forms(p, "lift")[::3]:
-        task = Derive(p, "lift", form.name, H200, 2, 0, domain="io-optimal")
+        task = Derive(p, form, H200, 2, 0, domain="io-optimal")
         assert isinstance(derive(task), Derived | Inapplicable)
 
 
@@ -73,7 +73,10 @@ def test_products_of_transforms_have_no_windows() -> None:
 
 def test_a_run_says_what_the_domain_leaves_of_each_family() -> None:
     p = parse(CONV)
-    tasks = [Derive(p, f, "", H200, 4, 0, domain="io-optimal") for f in ("naive", "blocked")]
+    tasks = [
+        Derive(p, form_named(p, f, ""), H200, 4, 0, domain="io-optimal")
+        for f in ("naive", "blocked")
+    ]
     found = [d for d in map(derive, tasks) if isinstance(d, Derived)]
     left = shares((d.family, d.count, d.outside) for d in found)
     naive, blocked = left

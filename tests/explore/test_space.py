@@ -10,9 +10,10 @@ import pytest
 from constraints.devices import CPU, H200, Profile
 from constraints.quantities.quantities import peak_at, quantities
 from explore.space.derive_form import Derived, derive, points
-from explore.space.forms_to_derive import Derive, all_forms, tasks
+from explore.space.forms_to_derive import Derive, tasks
 from explore.space.lowering import lowering
 from ir.parse import parse_file
+from rewrites.families.all_families import forms
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COUNT = 60
@@ -41,9 +42,9 @@ def test_where_no_vector_fills_a_register_one_fills_half() -> None:
 def test_most_forms_that_are_tried_keep_constants_in_the_order_in_which_they_are_read() -> None:
     program = parse_file(EXAMPLES / "vgg.lift")
     todo = tasks(program, CPU, families=["registers"], budget=2000, seed=0)
-    chosen = [task.form.split() for task in todo]
-    assert [] in chosen  # the plain form is always there
-    assert len(chosen) < len(list(all_forms(program, ["registers"])))
+    chosen = [task.form.words for task in todo]
+    assert () in chosen  # the plain form is always there
+    assert len(chosen) < len(forms(program, "registers"))
     assert 2 * sum("relaid" in words for words in chosen) > len(chosen)
     assert any("relaid" not in words for words in chosen[1:])
 
@@ -53,7 +54,7 @@ def test_forms_that_copy_tiles_are_tried_less_where_local_memory_is_ordinary_mem
 
     def staged(profile: Profile) -> int:
         seeds = (tasks(program, profile, families=["im2col"], budget=300, seed=n) for n in range(8))
-        return sum("blocked" in task.form for todo in seeds for task in todo[1:])
+        return sum("blocked" in task.form.words for todo in seeds for task in todo[1:])
 
     assert 2 * staged(CPU) < staged(H200)
 

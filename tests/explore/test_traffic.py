@@ -15,8 +15,9 @@ from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.errors import Unsupported
 from ir.parse import parse
-from rewrites.catalogue.forms import FAMILIES, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import FAMILIES, forms
+from rewrites.tuning.lower import lower
 from tests.support.kernel_simulator import traffic
 from tests.support.random_programs import program
 
@@ -69,7 +70,7 @@ def test_of_every_family(family: str) -> None:
         p = parse(CONV.format(**dict(zip("nhwprscm", shape, strict=True))))
         form = random.choice(forms(p, family))
         with suppress(Refused, Unsupported):
-            low = lower(p, family, form)
+            low = lower(p, form)
             for point in points(low, H200, 1, 0)[1]:
                 made = generate(bound(low.program, point))
                 found += [(shape, form.name, point, *both) for both in counted(made)]

@@ -21,8 +21,9 @@ from ir.core.nodes import Program
 from ir.dependence.needed_elements import dependence
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
-from rewrites.catalogue.forms import FAMILIES, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import FAMILIES, forms
+from rewrites.tuning.lower import lower
 
 CONV = """
 conv(const weights : [[[[float]C]R]R]M, image : [[[float]C]W]H) =
@@ -116,7 +117,7 @@ def test_blocks_of_a_matrix_product_move_each_operand_once_a_block() -> None:
 def at(p: Program, family: str, form: str, point: dict[str, int]) -> Generated:
     """A form of a family at a point."""
     chosen = next(f for f in forms(p, family) if f.name == form)
-    return generate(bound(lower(p, family, chosen).program, point))
+    return generate(bound(lower(p, chosen).program, point))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: " ".join(f"{k}{v}" for k, v in s.items()))
@@ -128,7 +129,7 @@ def test_no_variant_moves_less_than_its_bound(family: str, shape: dict[str, int]
     first, *others = forms(p, family)
     for form in (first, *Random(f"{family} {shape}").sample(others, min(2, len(others)))):
         try:
-            lowering = lower(p, family, form)
+            lowering = lower(p, form)
         except Refused:
             continue
         for point in points(lowering, profile("h200"), 2, 0)[1]:
@@ -179,7 +180,7 @@ def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
     p = parse(CONV.format(**SHAPES[-1]))
     assert moved_bytes(p) == 4 * (5 + 5 * 8 + 8)
     chosen = next(f for f in forms(p, "toeplitz") if f.name == form)
-    low = lower(p, "toeplitz", chosen)
+    low = lower(p, chosen)
     for point in points(low, profile("h200"), 3, 0)[1]:
         made = generate(bound(low.program, point))
         what = Variant("v", "toeplitz", (), form=form, chip_bytes=chip_bytes(made))

@@ -181,7 +181,7 @@ def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resu
 
 
 def test_a_lost_form_is_no_variant_to_look_for(tmp_path: Path) -> None:
-    lost = lost_form("naive", "", Failed("build", "worker died"), 0.0, 0.0)
+    lost = lost_form("naive", (), Failed("build", "worker died"), 0.0, 0.0)
     tried = Record(variant(tile=2), Measured(1.0, 0.0, 1e-7))
     assert Replay.of([lost, tried]).records == (tried,)
 

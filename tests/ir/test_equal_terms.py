@@ -11,13 +11,15 @@ from ir.core.terms import children, identity, lam, shared, subterms
 from ir.core.types import FLOAT, INT, Array
 from ir.parse import parse_file
 from ir.text.show import show
-from rewrites.catalogue.forms import LOWERING, first, parameters
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import everywhere
+from rewrites.families.all_families import first
 from rewrites.laws.maps import split_map
 from rewrites.nest.normal_form import simplify
 from rewrites.storing.stored_views import Choices, Windows, prepare
+from rewrites.tuning.family import parameter_names
+from tests.support.families import LOWERING
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.lift"))
 XS = Var("xs", Array(FLOAT, 12))
@@ -70,9 +72,9 @@ def test_a_normal_form_is_found_once_for_equal_terms() -> None:
 
 def test_a_strategy_made_of_equal_arguments_knows_what_it_made() -> None:
     program = parse_file(EXAMPLES[0].with_name("quickstart.lift"))
-    one, two = (prepare(parameters(program), Choices(Windows.PADDED)) for _ in range(2))
+    one, two = (prepare(parameter_names(program), Choices(Windows.PADDED)) for _ in range(2))
     assert one is two
-    assert one is not prepare(parameters(program), Choices(Windows.PADDED, room=True))
+    assert one is not prepare(parameter_names(program), Choices(Windows.PADDED, room=True))
     assert one(program.body) is two(program.body)
 
 

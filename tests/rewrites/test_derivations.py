@@ -20,7 +20,6 @@ from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from ir.text.show import show
 from rewrites.__main__ import main
-from rewrites.catalogue.forms import FAMILIES, LOWERING, Lowering, first, forms, lower
 from rewrites.engine.derivation_text import brief, one_line, proof
 from rewrites.engine.meaning_check import check, inexact, means_the_same
 from rewrites.engine.refused import Refused
@@ -38,7 +37,11 @@ from rewrites.engine.strategy import (
     seq,
     skip,
 )
+from rewrites.families.all_families import FAMILIES, first, forms
 from rewrites.laws.maps import fuse_maps, split_map
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
+from tests.support.families import LOWERING
 
 MATMUL = """
 matmul(a : [[float]K]M, b : [[float]N]K) =
@@ -81,7 +84,7 @@ def test_every_form_replays(family: str) -> None:
     p = parse(CONV)
     for form in forms(p, family)[::24]:
         with suppress(Refused):
-            d = lower(p, family, form).derivation
+            d = lower(p, form).derivation
             assert d.replay() == d.end
 
 

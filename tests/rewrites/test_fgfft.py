@@ -24,10 +24,12 @@ from ir.core.bind_parameters import bind_sizes
 from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
-from rewrites.catalogue.forms import Lowering, first, forms, lower
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
+from rewrites.families.all_families import first, forms
 from rewrites.fast_algorithms.by_rows import by_rows
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, images : [[[[float]C]H]H]N) =
@@ -77,7 +79,7 @@ def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, i
 def test_stored_sums_are_right_too(session: Session, family: str, form: str, stored: int) -> None:
     """Spectra and sums of their products; `fft` has both for rows and then for columns."""
     p = parse(CONV.format(n=1, c=4, m=4, h=13, k=3, s=2, p=1))
-    found = next(lower(p, family, f) for f in forms(p, family) if f.name == form)
+    found = next(lower(p, f) for f in forms(p, family) if f.name == form)
     values = small_values([found.program.body], Random(1))
     assert values is not None
     made = generated(found, **{**values, "v": 2})
@@ -103,7 +105,7 @@ where C = 4, W = 5, H = 7, K = 3, M = 6, G = 2
 def test_groups_of_channels_have_kernels_of_their_own(session: Session, family: str) -> None:
     """Whose spectra are made once for each row of each channel: 7 rows of 4, in halves of 8."""
     p = parse(GROUPED)
-    found = next(lower(p, family, f) for f in forms(p, family) if f.name == "registers")
+    found = next(lower(p, f) for f in forms(p, family) if f.name == "registers")
     made = generated(found, block_size=2, num_blocks=3, k=1, tr=1, tx=2, v=2)
     rows = next(b for b in made.plan.buffers if b.role is Role.TEMPORARY)
     assert prod(rows.shape) == 7 * 4 * 5 * 2
@@ -135,7 +137,7 @@ def test_each_convolution_of_a_program_is_transformed(
 ) -> None:
     """What another kernel makes is read as any input is; a maximum is made as it is written."""
     p = parse(SEVERAL[name])
-    found = next(lower(p, family, f) for f in forms(p, family) if f.name == form)
+    found = next(lower(p, f) for f in forms(p, family) if f.name == form)
     assert sum(step.rule == by_rows for step in found.derivation.steps) == spectra
     values = small_values([found.program.body], Random(1))
     assert values is not None
@@ -183,7 +185,7 @@ def test_each_row_of_results_is_transformed_back_once() -> None:
     """N M Q sums of products, Q rows of results, and one kernel that transforms them."""
     n, m, h, k = 2, 4, 13, 5
     p = parse(CONV.format(n=n, c=3, m=m, h=h, k=k, s=1, p=2))
-    found = next(lower(p, "fgfft", f) for f in forms(p, "fgfft") if f.name == "registers")
+    found = next(lower(p, f) for f in forms(p, "fgfft") if f.name == "registers")
     made = generated(found, block_size=1, num_blocks=1, k=1, tr=1, tx=1, v=2)
     sums = [b for b in made.plan.buffers if b.role is Role.TEMPORARY][-1]
     assert prod(sums.shape) == 2 * 9 * n * m * h
@@ -194,7 +196,7 @@ def test_each_row_of_results_is_transformed_back_once() -> None:
 @pytest.mark.parametrize("name", ["", "registers"])
 def test_there_are_no_more_groups_than_rows_and_no_kernel_twice(name: str) -> None:
     p = parse(CONV.format(n=1, c=3, m=4, h=5, k=3, s=1, p=1))
-    found = next(lower(p, "fgfft", f) for f in forms(p, "fgfft") if f.name == name)
+    found = next(lower(p, f) for f in forms(p, "fgfft") if f.name == name)
     ((_, tried),) = ((c.parameter, c.values) for c in found.choices if c.parameter == "num_blocks")
     assert tried == (1, 2, 4, 5, 9)  # 5 rows of images and results, 3 · 3 of kernels
     others = {c.parameter: c.values[0] for c in found.choices if c.parameter != "num_blocks"}
@@ -205,7 +207,7 @@ def test_there_are_no_more_groups_than_rows_and_no_kernel_twice(name: str) -> No
 
 def made_in_blocks_of_one(p: Program, family: str, form: str) -> Generated:
     """No tile is rounded up, so that nothing is computed twice or for nothing."""
-    found = lower(p, family, {f.name: f for f in forms(p, family)}[form])
+    found = lower(p, {f.name: f for f in forms(p, family)}[form])
     return generated(found, block_size=1, num_blocks=1, k=1, tr=1, tx=1, v=2)
 
 
@@ -226,7 +228,7 @@ def test_products_with_rows_of_padding_are_left_out(
     """In one kernel with the inverse transform: nothing is multiplied by a zero or one, and rows
     around the image add nothing to any sum."""
     p = parse(CONV.format(n=1, c=c, m=6, h=13, k=k, s=1, p=k // 2))
-    found = lower(p, "fgfft", {f.name: f for f in forms(p, "fgfft")}[""])
+    found = lower(p, {f.name: f for f in forms(p, "fgfft")}[""])
     made = generated(found, block_size=1, num_blocks=blocks)
     sums = made.plan.kernels[-1].text
     assert not re.search(r"\* -?[01]\.0f|fma\([^;]*, -?[01]\.0f,|[ (]-?[01]\.0f( \*|,)", sums)
@@ -263,7 +265,7 @@ def test_a_kernel_takes_only_what_it_reads_or_writes() -> None:
     """The kernel that transforms back reads biases and spectra: the weights are not kept for it."""
     p = parse(CONV.format(n=1, c=3, m=4, h=13, k=3, s=1, p=1))
     for family, form in (("fgfft", ""), ("fgfft", "registers")):
-        found = next(lower(p, family, f) for f in forms(p, family) if f.name == form)
+        found = next(lower(p, f) for f in forms(p, family) if f.name == form)
         values = small_values([found.program.body], Random(1))
         assert values is not None
         source = generated(found, **{**values, "v": 2}).plan.source
@@ -309,7 +311,7 @@ def test_rows_share_the_zeros_of_both_sides(
     w: int, v: int, s: int, l: int, r: int, z: str, family: str, form: str, session: Session
 ) -> None:
     p = parse(UNEVEN.replace("Z", z).format(w=w, v=v, s=s, l=l, r=r))
-    found = lower(p, family, {f.name: f for f in forms(p, family)}[form])
+    found = lower(p, {f.name: f for f in forms(p, family)}[form])
     names = {"block_size": 1, "num_blocks": 1, "k": 1, "tr": 1, "tx": 1, "v": 2}
     made = generated(found, **names)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
@@ -360,7 +362,7 @@ def test_channels_and_windows_along_both_dimensions_may_be_missing(
     session: Session, text: str, family: str, form: str
 ) -> None:
     p = parse(text)
-    found = lower(p, family, {f.name: f for f in forms(p, family)}[form])
+    found = lower(p, {f.name: f for f in forms(p, family)}[form])
     values = small_values([found.program.body], Random(1))
     assert values is not None
     made = generated(found, **{**values, "v": 2})
@@ -383,7 +385,7 @@ def test_every_transform_is_a_fast_one(family: str) -> None:
     p = parse(CONV.format(n=2, c=4, m=4, h=13, k=3, s=1, p=1))
     kept = "", "registers"
     for form in (f for f in forms(p, family) if f.name in kept):
-        found = lower(p, family, form)
+        found = lower(p, form)
         values = small_values([found.program.body], Random(1))
         assert values is not None
         source = generated(found, **{**values, "v": 2}).plan.source
@@ -393,7 +395,7 @@ def test_every_transform_is_a_fast_one(family: str) -> None:
 def test_the_sums_of_fft_are_loaded_in_vectors() -> None:
     """Kernels are innermost in what is stored, whichever dimension was transformed last."""
     p = parse(CONV.format(n=1, c=4, m=8, h=6, k=3, s=1, p=1))
-    found = next(lower(p, "fft", f) for f in forms(p, "fft") if f.name == "registers")
+    found = next(lower(p, f) for f in forms(p, "fft") if f.name == "registers")
     values = small_values([found.program.body], Random(1))
     assert values is not None
     source = generated(found, **{**values, "tr": 1, "v": 8}).plan.source
@@ -405,7 +407,7 @@ def test_there_are_points_for_a_device_that_wants_little_code() -> None:
     p = parse(CONV.format(n=1, c=4, m=8, h=26, k=3, s=1, p=1))
     profile = replace(PROFILES["cpu"], quick_code=256)
     for form in forms(p, "fgfft")[:2]:
-        assert points(lower(p, "fgfft", form), profile, 1, 0)[1], form.name
+        assert points(lower(p, form), profile, 1, 0)[1], form.name
 
 
 LONG = [
@@ -423,7 +425,7 @@ def test_work_items_share_the_transform_of_a_long_row(
 ) -> None:
     """In local memory, whose roots of unity are tables, and in few registers."""
     p = parse(CONV.format(**sizes))
-    found = lower(p, family, {f.name: f for f in forms(p, family)}[f"{form} shared"])
+    found = lower(p, {f.name: f for f in forms(p, family)}[f"{form} shared"])
     made = generated(found, block_size=4, k=1, tr=1, tx=2, v=2)
     assert not any(prove(k).failures for k in made.kernels)
     assert "cospi" not in made.plan.source
@@ -438,7 +440,7 @@ def test_work_items_share_the_transform_of_a_long_row(
 def test_the_root_that_is_one_is_in_no_product_of_a_shared_row() -> None:
     """64 complex numbers as 8 rows of 8: each column's first is not turned; a zero is exact."""
     p = parse(CONV.format(n=2, c=3, m=5, h=125, k=4, s=1, p=1))
-    found = next(lower(p, "fgfft", f) for f in forms(p, "fgfft") if "items shared" in f.name)
+    found = next(lower(p, f) for f in forms(p, "fgfft") if "items shared" in f.name)
     source = generated(found, block_size=4, k=1, tr=1, tx=2, v=2).plan.source
     tables = re.findall(r"table\d*\[56\] = \{([^}]*)\}", source)
     roots = [float(root[:-1]) for table in tables for root in table.split(", ")]
@@ -449,7 +451,7 @@ def test_the_root_that_is_one_is_in_no_product_of_a_shared_row() -> None:
 def test_short_rows_are_not_shared() -> None:
     p = parse(CONV.format(n=1, c=2, m=2, h=13, k=3, s=1, p=1))
     with pytest.raises(Refused, match="a work-item transforms one by itself"):
-        lower(p, "fgfft", {f.name: f for f in forms(p, "fgfft")}["registers items shared"])
+        lower(p, {f.name: f for f in forms(p, "fgfft")}["registers items shared"])
 
 
 def test_numbers_other_than_floats_are_refused() -> None:
@@ -465,5 +467,5 @@ def test_every_form_of_a_lone_row_is_lowered_or_refused() -> None:
     made = {}
     for form in forms(p, "fgfft"):
         with suppress(Refused):
-            made[form.name] = lower(p, "fgfft", form)
+            made[form.name] = lower(p, form)
     assert {"", "registers", "blocked", "registers gauss"} <= set(made)

@@ -24,8 +24,9 @@ from ir.meaning.inputs import cells_of, random_inputs
 from ir.meaning.inputs import known as known_size
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
-from rewrites.catalogue.forms import forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import forms
+from rewrites.tuning.lower import lower
 
 CONV = """
 conv(const weights : [[[[float]C]R]R]M, images : [[[[float]C]W]W]N) =
@@ -46,7 +47,7 @@ where M = 32, N = 48, K = 16
 def made(p: Program, form: str = "", **point: int) -> Generated:
     """A form of the family at a point."""
     chosen = next(f for f in forms(p, "io-optimal") if f.name == form)
-    return generate(bound(lower(p, "io-optimal", chosen).program, point))
+    return generate(bound(lower(p, chosen).program, point))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_what_it_offers_moves_at_most_twice_the_volume(shape: tuple[int, ...], f
     known, chosen = products(p), next(f for f in forms(p, "io-optimal") if f.name == form)
     assert known is not None
     try:
-        low = lower(p, "io-optimal", chosen)
+        low = lower(p, chosen)
     except Refused:
         assert (bool(form), shape[2]) == (True, 0)
         return
@@ -140,7 +141,7 @@ def test_what_results_need_besides_their_sums_is_in_the_volume(
     text, skips, vectors = BESIDE[result]
     w, r, c, m = shape
     p = parse(LAYER.format(result=result.format(sum=text), w=w, r=r, c=c, m=m))
-    known, low = products(p), lower(p, "io-optimal", forms(p, "io-optimal")[0])
+    known, low = products(p), lower(p, forms(p, "io-optimal")[0])
     assert known is not None
     assert known.others == skips * w * w * m + vectors * m
     assert isclose(
@@ -176,7 +177,7 @@ def test_a_block_is_balanced_and_two_fit_on_a_core(
 ) -> None:
     """x y near R z with R = Kh Kw / μ², x y z ≤ S_b and S_b ≤ S_sm / 2 (Zhang et al. 2021)."""
     p = parse(text)
-    low = lower(p, "io-optimal", forms(p, "io-optimal")[0])
+    low = lower(p, forms(p, "io-optimal")[0])
     system = constraints(low, replace(H200, local_bytes=local_bytes))
     at = dict(zip(("tx", "ty", "lx", "ly", "tr", "v"), point, strict=True))
     assert [c.why for c in system.constraints if not holds(c.relation, at)] == broken
@@ -191,7 +192,7 @@ def test_no_work_group_reads_what_lies_between_windows() -> None:
 
 def test_what_is_staged_is_one_channel_of_a_patch_and_its_weights() -> None:
     p = parse(WIDE)
-    low = lower(p, "io-optimal", forms(p, "io-optimal")[0]).program
+    low = lower(p, forms(p, "io-optimal")[0]).program
     body = bind_sizes(low.body, {"tx": 8, "ty": 4, "lx": 4, "ly": 8, "tr": 1, "v": 4})
     staged = [e for e in subterms(body) if isinstance(e, ToLocal)]
     cells = sorted(cells_of(type_of(e)) for e in staged)
@@ -223,12 +224,12 @@ def test_it_is_proved_and_computes_the_program(
 def test_one_output_channel_is_refused(r: int) -> None:
     p = parse(CONV.format(n=1, w=13, p=0, r=r, s=1, c=5, m=1))
     with pytest.raises(Refused, match="one output channel"):
-        lower(p, "io-optimal", forms(p, "io-optimal")[0])
+        lower(p, forms(p, "io-optimal")[0])
     two = parse(CONV.format(n=1, w=13, p=0, r=2, s=1, c=5, m=2))
-    assert points(lower(two, "io-optimal", forms(two, "io-optimal")[0]), H200, 1, 0)[0].count
+    assert points(lower(two, forms(two, "io-optimal")[0]), H200, 1, 0)[0].count
 
 
 def test_sums_whose_operands_are_not_shared_are_refused() -> None:
     p = parse("p(xs : [[float]8]4) = map(row -> reduce(0.0, (a, x) -> a + x, row), xs)")
     with pytest.raises(Refused, match="nothing to keep on chip"):
-        lower(p, "io-optimal", forms(p, "io-optimal")[0])
+        lower(p, forms(p, "io-optimal")[0])

@@ -19,8 +19,10 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
-from rewrites.catalogue.forms import Form, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import forms
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
 
 SIZES = "where C = 4, M = 6, H = 7, W = 6, K = 3, N = 2"
 HELPERS = """
@@ -90,7 +92,7 @@ f(xs : [[float]8]6, ys : [float]5) = map(r -> map(y -> sum(r) + y, ys), xs)""",
 
 def runs(session: Session, p: Program, family: str, form: Form) -> bool:
     """A form at one of its legal points, proved, on the device: is it what the interpreter says?"""
-    lowering = lower(p, family, form)
+    lowering = lower(p, form)
     _, (point, *_) = points(lowering, profile("cpu"), 1, 0)
     made = generate(bound(lowering.program, point))
     assert all(prove(kernel).ok for kernel in made.kernels), (form.name, point)
@@ -120,7 +122,7 @@ def test_sums_that_share_nothing_are_made_too(session: Session, name: str, famil
 
 def test_a_sum_is_stored_over_the_dimensions_that_it_depends_on(session: Session) -> None:
     p = parse(PROGRAMS["products by norms"])
-    made = lower(p, "registers", forms(p, "registers")[0])
+    made = lower(p, forms(p, "registers")[0])
     _, (point, *_) = points(made, profile("cpu"), 1, 0)
     plan = generate(bound(made.program, point)).plan
     stored = {b.role: b.bytes // 4 for b in plan.buffers if b.name.startswith("stored")}
@@ -129,7 +131,7 @@ def test_a_sum_is_stored_over_the_dimensions_that_it_depends_on(session: Session
 
 def test_windows_of_sums_are_stored_once_each() -> None:
     p = parse(PROGRAMS["pooled before, in a batch"])
-    made = lower(p, "registers", forms(p, "registers")[0])
+    made = lower(p, forms(p, "registers")[0])
     _, (point, *_) = points(made, profile("cpu"), 1, 0)
     plan = generate(bound(made.program, point)).plan
     stored = [b.bytes // 4 for b in plan.buffers if b.role is Role.TEMPORARY]

@@ -16,8 +16,9 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
-from rewrites.catalogue.forms import forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import forms
+from rewrites.tuning.lower import lower
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, image : [[[float]C]W]W) =
@@ -89,11 +90,11 @@ def test_a_sum_of_a_large_prime_number_of_steps_has_no_slices() -> None:
     program = parse(PRODUCT, set={"K": 17})
     form = next(f for f in forms(program, "blocked") if f.name == "sliced")
     with pytest.raises(Refused, match="a sum of 17 steps is not 2 or 3 or"):
-        lower(program, "blocked", form)
+        lower(program, form)
 
 
 @pytest.mark.parametrize("steps", [5, 7, 10, 11, 13])
 def test_a_sum_of_few_steps_has_points_in_slices(steps: int) -> None:
     program = parse(PRODUCT, set={"K": steps})
     form = next(f for f in forms(program, "blocked") if f.name == "sliced")
-    assert points(lower(program, "blocked", form), profile("cpu"), 1, 0)[0].count > 0
+    assert points(lower(program, form), profile("cpu"), 1, 0)[0].count > 0

@@ -20,8 +20,11 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
-from rewrites.catalogue.forms import STORING, Form, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import forms
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
+from tests.support.families import STORING
 
 IMAGE = """
 conv(weights, biases, image) =
@@ -79,7 +82,7 @@ def plan(p: Program, family: str, form: Form) -> Plan:
 
 
 def plan_at_point(p: Program, family: str, form: Form) -> tuple[Plan, dict[str, int]]:
-    lowering = lower(p, family, form)
+    lowering = lower(p, form)
     _, (point, *_) = points(lowering, profile("cpu"), 1, 0)
     made = generate(bound(lowering.program, point))
     assert all(prove(kernel).ok for kernel in made.kernels)
@@ -95,7 +98,7 @@ def some_forms(p: Program, family: str) -> list[Form]:
 
 def has_points(p: Program, family: str, form: Form) -> bool:
     with suppress(Refused):
-        return bool(points(lower(p, family, form), profile("cpu"), 1, 0)[1])
+        return bool(points(lower(p, form), profile("cpu"), 1, 0)[1])
     return False
 
 
@@ -108,7 +111,7 @@ def test_a_family_stores_what_its_paper_says_and_computes_the_program(
     inputs = random_inputs(p, 1)
     if family == "padded" and not shape["P"]:
         with pytest.raises(Refused, match="no padding to store"):
-            lower(p, family, forms(p, family)[0])
+            lower(p, forms(p, family)[0])
         return
     stored = elements(family, *(shape[name] for name in "NHWPRSC"))
     for form in some_forms(p, family):
@@ -162,7 +165,7 @@ def test_what_is_computed_of_each_element_is_stored_in_the_same_views(
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
     if family == "padded" and not padding:
         with pytest.raises(Refused, match="no padding to store"):
-            lower(p, family, forms(p, family)[0])
+            lower(p, forms(p, family)[0])
         return
     shape = MAPPED_SHAPE | {"N": 2 if how == "batch" else 1, "P": padding}
     stored = elements(family, *(shape[name] for name in "NHWPRSC"))
@@ -211,7 +214,7 @@ def test_a_view_of_what_is_computed_has_a_work_item_for_each_result(
     p = parse(text)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
     (form,) = forms(p, "naive")
-    made = generate(lower(p, "naive", form).program).plan
+    made = generate(lower(p, form).program).plan
     assert prod(made.kernels[0].global_size) == results
     assert np.array_equal(session.build(made)(inputs), np.asarray(evaluate(p, inputs)))
 
@@ -252,7 +255,7 @@ def test_im2col_multiplies_the_windows_of_all_images_at_once_or_of_each(session:
     groups = {}
     for form in forms(p, "im2col"):
         if form.name in ("blocked", "blocked each"):
-            made = generate(bound(lower(p, "im2col", form).program, point)).plan
+            made = generate(bound(lower(p, form).program, point)).plan
             launch = made.kernels[-1]
             groups[form.name] = prod(launch.global_size) // prod(launch.local_size)
             assert np.array_equal(session.build(made)(inputs), np.asarray(evaluate(p, inputs)))
@@ -265,7 +268,7 @@ def test_work_items_that_share_a_row_have_neighbours_of_it(u: int, session: Sess
     p = program({"N": 1, "H": 6, "W": 5, "P": 0, "R": 3, "S": 1, "C": 64, "M": 2})
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
     form = next(f for f in forms(p, "im2col") if f.name == "registers")
-    lowering = lower(p, "im2col", form)
+    lowering = lower(p, form)
     _, found = points(lowering, profile("cpu"), 200, 1)
     point = next(q for q in found if dict(q)["u"] == u)
     made = generate(bound(lowering.program, point)).plan

@@ -14,8 +14,8 @@ from explore.space.lowering import bound
 from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
-from rewrites.catalogue.forms import forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import forms
 from rewrites.fast_algorithms.bilinear_algorithms import (
     Bilinear,
     block_product,
@@ -23,6 +23,7 @@ from rewrites.fast_algorithms.bilinear_algorithms import (
     gauss,
     strassen,
 )
+from rewrites.tuning.lower import lower
 
 MATMUL = """
 matmul(a : [[float]K]M, b : [[float]N]K) =
@@ -68,7 +69,7 @@ def test_products_are_seven_eighths_a_level(
 
 def right_everywhere(p: Program, form: str, count: int, session: Session) -> list[int]:
     """Some points of a form are proved and right; how many products each makes."""
-    lowering = lower(p, "strassen", next(f for f in forms(p, "strassen") if f.name == form))
+    lowering = lower(p, next(f for f in forms(p, "strassen") if f.name == form))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
     counts = []
@@ -122,7 +123,7 @@ layers(const a : [[float]8]8, const b : [[float]8]4, xs : [[float]8]16) =
 def test_each_product_of_a_program_is_one(text: str, products: int, session: Session) -> None:
     """In a batch of any dimensions, added in any order, of what another product made."""
     p = parse(text)
-    lowering = lower(p, "strassen", next(iter(forms(p, "strassen"))))
+    lowering = lower(p, next(iter(forms(p, "strassen"))))
     sizes = {"v": 2, "vi": 2, "vo": 2}
     point = {name: sizes.get(name, 1) for name in lowering.program.free}
     made = generate(bound(lowering.program, point))
@@ -134,7 +135,7 @@ def test_what_is_no_matrix_product_is_refused_with_a_reason() -> None:
     p = parse(SUMS)
     for form in forms(p, "strassen"):
         with pytest.raises(Refused, match="expected a matrix product"):
-            lower(p, "strassen", form)
+            lower(p, form)
 
 
 CONJUGATED = """
@@ -177,7 +178,7 @@ def test_sums_that_are_not_of_complex_products_are_no_three() -> None:
     for text in (wrong, MATMUL.format(m=8, n=8, k=8)):
         for form in (f for f in forms(parse(text), "strassen") if "gauss" in f.name):
             with pytest.raises(Refused, match="products of complex numbers"):
-                lower(parse(text), "strassen", form)
+                lower(parse(text), form)
 
 
 def test_the_algorithms_are_proved_and_a_wrong_one_is_not() -> None:
@@ -206,4 +207,4 @@ def test_the_reason_says_what_a_product_of_matrices_lacks(text: str, reason: str
     p = parse(text)
     for form in (f for f in forms(p, "strassen") if "gauss" not in f.name):
         with pytest.raises(Refused, match=reason):
-            lower(p, "strassen", form)
+            lower(p, form)

@@ -17,11 +17,14 @@ from ir.core.types import INT
 from ir.parse import parse
 from ir.text.show import show
 from rewrites.analysis.predicates import adds, unit
-from rewrites.catalogue.forms import FAMILIES, LOWERING, Lowering, forms, lower
 from rewrites.engine.meaning_check import means_the_same
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
+from rewrites.families.all_families import FAMILIES, forms
 from rewrites.kernels.work_group_slices import COUNTS
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
+from tests.support.families import LOWERING
 
 DEVICE = PROFILES["cpu"]
 FORMS = 5  # how many of a family's forms are tried on each program
@@ -340,7 +343,7 @@ def lowered(name: str, family: str, seed: int) -> tuple[list[Lowering], list[Ref
     more = FORMS - 1 if family in LOWERING else 0  # the others are selections of these
     for form in (first, *others[:more]):
         try:
-            made.append(lower(p, family, form))
+            made.append(lower(p, form))
         except Refused as why:
             refused.append(why)
     return made, refused
@@ -366,7 +369,7 @@ def test_a_lowered_program_means_the_same(name: str, family: str) -> None:
 @pytest.mark.parametrize("family", ["blocked", "registers", "lift"])
 def test_however_a_convolution_is_written_it_reaches(family: str, name: str) -> None:
     p, plainest = program(name), forms(program(name), family)[0]
-    made = lower(p, family, plainest).program
+    made = lower(p, plainest).program
     values = small_values([made.body], Random(2))
     assert values
     assert means_the_same(p, made.body, values, 2)
@@ -384,7 +387,7 @@ def test_every_layer_has_points_whatever_its_sizes(family: str, h: int, c: int, 
         words = form.name.split()
         if "along" in words and (m if "flipped" in words else h) == 1:
             continue  # one column, which is loaded along as it is
-        space, chosen = points(lower(p, family, form), DEVICE, 1, 0)
+        space, chosen = points(lower(p, form), DEVICE, 1, 0)
         assert space.count > 0
         assert len(chosen) == 1
 
@@ -401,7 +404,7 @@ def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
     p, tried = parse((PROGRAMS | REWRITTEN)[name], set={"C": c}), 0
     for form in [f for f in forms(p, "lift") if "vectors" in f.name.split()][::15]:
         with suppress(Refused):
-            made = lower(p, "lift", form)
+            made = lower(p, form)
             space, chosen = points(made, DEVICE, 1, 0)
             assert space.count > 0, form.name
             assert len(chosen) == 1
@@ -413,7 +416,7 @@ def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> Non
     """What a kernel makes for tiles of the next to fit is rho + 6 elements: tiled as any other."""
     p, tried = program("depthwise, then 1 x 1"), 0
     for form in [f for f in forms(p, "lift") if "stored-sums" in f.name.split()][::9]:
-        made = lower(p, "lift", form).program.body
+        made = lower(p, form).program.body
         values = small_values([made], Random(3))
         assert values is not None
         assert means_the_same(p, made, values, 3)
@@ -440,7 +443,7 @@ def test_tiles_that_are_rounded_up_fit_into_copies_with_room(family: str, name: 
         if form.name.removesuffix(" vectors unrolled") not in ("padded room", "planes room relaid"):
             continue
         with suppress(Refused):
-            made = lower(p, family, form).program.body
+            made = lower(p, form).program.body
             assert [show(e) for e in roomless(made)] == []
             values = small_values([made], Random(1))
             assert values is not None
@@ -452,7 +455,7 @@ def test_tiles_that_are_rounded_up_fit_into_copies_with_room(family: str, name: 
 def test_a_refusal_says_what_is_missing() -> None:
     p = program("dot product")
     with pytest.raises(Refused, match="one result, a sum inside no map"):
-        lower(p, "registers", forms(p, "registers")[0])
+        lower(p, forms(p, "registers")[0])
 
 
 @pytest.mark.parametrize(("family", "word"), [("lift", "stored-sums"), ("blocked", "split")])
@@ -460,9 +463,9 @@ def test_what_has_no_sum_is_refused_with_a_reason(family: str, word: str) -> Non
     p = program("stencil")
     form = next(f for f in forms(p, family) if word in f.name.split())
     with pytest.raises(Refused, match="taken in parts"):
-        lower(p, family, form)
+        lower(p, form)
     with pytest.raises(Refused, match="nothing is summed up"):
-        lower(p, family, forms(p, family)[0])
+        lower(p, forms(p, family)[0])
 
 
 def test_the_sides_of_tiles_fit_windows_of_any_size_and_step() -> None:
@@ -472,7 +475,7 @@ conv(const weights : [[[[float]3]11]11]96, image : [[[float]3]227]227) =
   map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
     slide2d(11, 4, image))"""
     )
-    sides = next(c for c in lower(p, "lift", forms(p, "lift")[0]).choices if c.parameter == "theta")
+    sides = next(c for c in lower(p, forms(p, "lift")[0]).choices if c.parameter == "theta")
     assert sides.values[:4] == (11, 15, 19, 23)
 
 
@@ -481,7 +484,7 @@ def test_every_form_that_stores_windows_lowers_or_is_refused() -> None:
     p = program("a sum of shifted 1 x 1 convolutions")
     for form in forms(p, "im2col"):
         with suppress(Refused):
-            assert lower(p, "im2col", form).derivation.steps
+            assert lower(p, form).derivation.steps
 
 
 def test_the_unit_of_a_maximum_is_the_least_number() -> None:

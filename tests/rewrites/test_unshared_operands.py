@@ -15,9 +15,12 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
-from rewrites.catalogue.forms import Form, Lowering, forms, lower
 from rewrites.engine.meaning_check import means_the_same
 from rewrites.engine.small_sizes import small_values
+from rewrites.families.all_families import forms
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 from tests.rewrites.test_strategies import PROGRAMS
 
 MEANS = """
@@ -80,7 +83,7 @@ def right(session: Session, p: Program, made: Lowering) -> bool:
 def test_what_shares_nothing_is_made_in_groups(session: Session, name: str, family: str) -> None:
     p = parse(UNSHARED[name], name)
     for form in tried(p, family):
-        made = lower(p, family, form)
+        made = lower(p, form)
         values = small_values([made.program.body], Random(1))
         assert values is not None
         assert means_the_same(p, made.program.body, values, 1), form.name
@@ -91,14 +94,14 @@ def test_what_shares_nothing_is_made_in_groups(session: Session, name: str, fami
 def test_one_sum_is_made_of_parts_that_are_stored(session: Session, family: str, word: str) -> None:
     p = parse("product(xs : [float]N, ys : [float]N) = dot(xs, ys)\nwhere N = 96")
     for form in tried(p, family, word):
-        assert right(session, p, lower(p, family, form)), form.name
+        assert right(session, p, lower(p, form)), form.name
 
 
 def test_a_side_of_one_element_takes_no_parameters() -> None:
     def parameters(text: str, family: str, form: str = "") -> set[str]:
         p = parse(text)
         found = next(f for f in forms(p, family) if f.name == form)
-        return set(lower(p, family, found).program.free)
+        return set(lower(p, found).program.free)
 
     assert parameters(MEANS, "blocked") == {"lx", "tr", "v", "k", "ly", "tc"}  # M beside B
     assert parameters(COLUMNS, "blocked") == {"lx", "tr", "v", "k"}

@@ -22,14 +22,17 @@ from explore.space.lowering import bound
 from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse, parse_file
-from rewrites.catalogue.forms import Form, Lowering, forms, lower
 from rewrites.engine.meaning_check import means_the_same
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
+from rewrites.families.all_families import forms
 from rewrites.fast_algorithms.bilinear_algorithms import Bilinear, cook_toom, correlation
 from rewrites.fast_algorithms.fewer_products import growth
 from rewrites.fast_algorithms.matrix_factors import additions, divided
 from rewrites.transforms.tile_transforms import MOST_GROWTH, MOST_POINTS
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 
 CONV = """
 conv(const weights : [[[[float]C]R]R]M, const biases : [float]M, images : [[[[float]C]S]S]N) =
@@ -79,13 +82,13 @@ def test_shapes_are_right_or_refused_with_a_reason(shape: dict[str, int]) -> Non
     covered = shape["t"] == 1 and shape["r"] > 1
     if not covered:
         with pytest.raises(Refused, match=r"apart|windows of one place"):
-            lower(p, "winograd", form)
+            lower(p, form)
         return
     if int(form.name[1]) + shape["r"] > 13:  # more points than a float has digits for, in 2-D
         with pytest.raises(Refused, match="digits"):
-            lower(p, "winograd", form)
+            lower(p, form)
         return
-    lowering = lower(p, "winograd", form)
+    lowering = lower(p, form)
     end = lowering.derivation.end
     values = small_values([end], Random(1))
     assert values is not None
@@ -128,7 +131,7 @@ def test_generated_programs_agree_with_the_interpreter(n: int, session: Session)
     p = SOME[n]
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
-    lowering = lower(p, "winograd", of_matrices(p)[::2][n % 3])
+    lowering = lower(p, of_matrices(p)[::2][n % 3])
     for made in drawn(lowering, 1):
         out = session.build(made.plan, checking=True)(inputs)
         assert meant.agrees(out, lowering.derivation.rounding)
@@ -150,7 +153,7 @@ def test_kernels_of_one_row_or_column_are_transformed_along_the_other(
     p = parse(NARROW.format(a=a, b=b, p=a // 2, q=b // 2))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
-    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    lowering = lower(p, next(f for f in forms(p, "winograd") if f.name == name))
     (made,) = drawn(lowering, 1)
     out = session.build(made.plan, checking=True)(inputs)
     assert meant.agrees(out, lowering.derivation.rounding)
@@ -160,7 +163,7 @@ def test_kernels_of_one_row_or_column_are_transformed_along_the_other(
 def test_they_make_half_as_many_products(a: int, b: int) -> None:
     """F(4, 3): 6 products for 4 results of 3 taps, in each tile of a row or column."""
     p = parse(NARROW.format(a=a, b=b, p=a // 2, q=b // 2))
-    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if "F4 r" in f.name))
+    lowering = lower(p, next(f for f in forms(p, "winograd") if "F4 r" in f.name))
     one = {"k": 1, "tr": 1, "tx": 1, "v": 4, "vi": 4, "vo": 4}
     kernels = generate(bound(lowering.program, one)).kernels
     assert scalings(kernels) == 0
@@ -221,7 +224,7 @@ def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float, others
     side = 2 * m
     p = conv(s=side, r=r, p=r // 2, c=16, m=32)
     form = next(f for f in forms(p, "winograd") if f.name == f"F{m} registers")
-    made = drawn(lower(p, "winograd", form), 40)
+    made = drawn(lower(p, form), 40)
     direct = side * side * r * r * 16 * 32
     counts = [[multiplications([k]) for k in one.kernels] for one in made]
     assert {scalings(one.kernels) for one in made[:5]} == {0}
@@ -240,7 +243,7 @@ def names(p: Program, m: int) -> list[str]:
 def test_rows_of_all_kernel_sizes_are_within_their_known_error(m: int, r: int) -> None:
     p = parse(ROW.format(s=17, r=r, p=1, c=2, m=3))
     form = next(f for f in forms(p, "winograd") if f.name == names(p, m)[r % len(names(p, m))])
-    lowering = lower(p, "winograd", form)
+    lowering = lower(p, form)
     values = small_values([lowering.derivation.end], Random(r))
     assert values is not None
     assert lowering.derivation.rounding * EPSILON < 1e-3
@@ -251,7 +254,7 @@ def test_what_a_transform_would_lose_its_digits_in_is_refused() -> None:
     p = conv(s=13, r=9, p=2, c=1, m=2)
     form = next(f for f in forms(p, "winograd") if f.name == "F6 registers")
     with pytest.raises(Refused, match="loses nearly all digits"):
-        lower(p, "winograd", form)
+        lower(p, form)
 
 
 def test_more_points_always_lose_more() -> None:
@@ -261,7 +264,7 @@ def test_more_points_always_lose_more() -> None:
     taps = parse_file(ROOT / "examples/conv1d.lift", {"K": 257, "P": 128})
     form = next(f for f in forms(taps, "winograd") if f.name == "F2 registers")
     with pytest.raises(Refused, match="loses nearly all digits"):
-        lower(taps, "winograd", form)
+        lower(taps, form)
 
 
 DILATED = """
@@ -317,7 +320,7 @@ def test_what_it_does_not_cover_is_refused_with_a_reason(text: str, reason: str)
     p = parse(text)
     for form in of_matrices(p):
         with pytest.raises(Refused, match=reason):
-            lower(p, "winograd", form)
+            lower(p, form)
 
 
 # ---- kernels of one's own
@@ -353,7 +356,7 @@ def test_images_and_groups_may_have_kernels_of_their_own(
 ) -> None:
     """Transformed once for each: F(2, 3) makes 4 products for 6, in each dimension."""
     p = parse(OWN[of])
-    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    lowering = lower(p, next(f for f in forms(p, "winograd") if f.name == name))
     (made,) = drawn(lowering, 1)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     out = session.build(made.plan, checking=True)(inputs)
@@ -422,7 +425,7 @@ def test_what_stands_around_a_convolution_may_be_anything(
 
 
 def agrees(p: Program, name: str, session: Session) -> None:
-    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    lowering = lower(p, next(f for f in forms(p, "winograd") if f.name == name))
     (made,) = drawn(lowering, 1)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     out = session.build(made.plan, checking=True)(inputs)
@@ -440,7 +443,7 @@ def test_fused_stages_store_less_and_multiply_no_more(
     """Products and results in one kernel, which makes what is multiplied too if it is whole."""
     p = conv(s=8, r=3, p=1, c=16, m=8)
     name = f"F{m} fused" + " whole" * whole
-    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    lowering = lower(p, next(f for f in forms(p, "winograd") if f.name == name))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
     sizes = {"k": 2, "tr": 1, "tx": 2, "v": 8, **({} if whole else {"vi": 4})}
@@ -462,7 +465,7 @@ def test_fused_programs_of_all_kinds_agree_with_the_interpreter(n: int, session:
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
     fused = [f for f in forms(p, "winograd") if "fused" in f.name]
-    lowering = lower(p, "winograd", fused[n % len(fused)])
+    lowering = lower(p, fused[n % len(fused)])
     for made in drawn(lowering, 1):
         out = session.build(made.plan, checking=True)(inputs)
         assert meant.agrees(out, lowering.derivation.rounding)
@@ -487,7 +490,7 @@ scaled(const gs : [[[[float]2]3]3]4, image : [[[float]2]9]9, s : float) =
 def test_what_is_done_to_each_sum_of_channels_stays(text: str, name: str, session: Session) -> None:
     p = parse(text)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
-    lowering = lower(p, "winograd", next(f for f in forms(p, "winograd") if f.name == name))
+    lowering = lower(p, next(f for f in forms(p, "winograd") if f.name == name))
     (made,) = drawn(lowering, 1)
     out = session.build(made.plan, checking=True)(inputs)
     meant = expected(p, inputs)

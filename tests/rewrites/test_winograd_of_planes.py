@@ -14,8 +14,10 @@ from explore.space.lowering import bound
 from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
-from rewrites.catalogue.forms import Form, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import forms
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
 from tests.rewrites.test_winograd import (
     CONV,
     DEPTHWISE,
@@ -63,7 +65,7 @@ def test_windows_alone_are_multiplied_element_by_element(
     p = parse(text)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
-    lowering = lower(p, "winograd", elementwise(p, m))
+    lowering = lower(p, elementwise(p, m))
     for made in drawn(lowering, 1):
         stored = [b for b in made.plan.buffers if b.role is Role.TEMPORARY]
         assert all(param.const for param in p.params[:-1]) != bool(stored)
@@ -92,9 +94,7 @@ def elementwise(p: Program, m: int) -> Form:
 def test_a_tile_of_a_plane_takes_a_product_a_point(m: int, points: int) -> None:
     """And, for F(4, 3), one by 5 in each of two numbers of a row or a column of its data."""
     p = parse(PLAIN.replace("[float]9]9", "[float]10]10"))
-    (made,) = generate(bound(lower(p, "winograd", elementwise(p, m)).program, {"v": 4})).kernels[
-        -1:
-    ]
+    (made,) = generate(bound(lower(p, elementwise(p, m)).program, {"v": 4})).kernels[-1:]
     tiles, fives = (8 // m) ** 2, 2 * 6 * 2 if m == 4 else 0
     assert multiplications([made]) == tiles * (4 * points + fives)
 
@@ -111,4 +111,4 @@ def test_a_tile_of_a_plane_takes_a_product_a_point(m: int, points: int) -> None:
 def test_forms_element_by_element_say_what_they_do_not_cover(text: str, reason: str) -> None:
     p = parse(text)
     with pytest.raises(Refused, match=reason):
-        lower(p, "winograd", elementwise(p, 2))
+        lower(p, elementwise(p, 2))

@@ -26,8 +26,12 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import Data, random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse, parse_file
-from rewrites.catalogue.forms import BILINEAR, LOWERING, Form, Lowering, forms, lower
 from rewrites.engine.refused import Refused
+from rewrites.families.all_families import forms
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
+from tests.support.families import BILINEAR, LOWERING
 from tests.support.lowered_programs import PROGRAMS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -101,7 +105,7 @@ def _lowered(
 ) -> Iterator[tuple[Form, Lowering]]:
     for form in some:
         with suppress(Refused):
-            yield form, lower(program, family, form)
+            yield form, lower(program, form)
 
 
 def by_hand() -> Iterator[Case]:

@@ -14,8 +14,9 @@ from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse
-from rewrites.catalogue.forms import forms, lower
 from rewrites.engine.meaning_check import operations
+from rewrites.families.all_families import forms
+from rewrites.tuning.lower import lower
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, image : [[[float]C]H]H) =
@@ -86,7 +87,7 @@ def test_no_more_is_lost_than_is_known(
     session: Session,
 ) -> None:
     p = parse(text)
-    found = lower(p, family, next(f for f in forms(p, family) if f.name == name))
+    found = lower(p, next(f for f in forms(p, family) if f.name == name))
     _, (point,) = points(found, profile("cpu"), 1, 1)
     given = session.build(generate(bound(found.program, point)).plan, checking=True)
     for seed in range(3):
@@ -102,7 +103,7 @@ def test_one_wrong_number_of_many_shows() -> None:
     """By less than it is itself: what else is right does not hide it."""
     p = parse(CONV.replace("H = 12", "H = 100"))
     rounding = next(f for f in forms(p, "winograd") if f.name == "F6 registers")
-    allowed = lower(p, "winograd", rounding).derivation.rounding
+    allowed = lower(p, rounding).derivation.rounding
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
     meant = expected(p, inputs)
     out = meant.output.copy()
@@ -132,7 +133,7 @@ def test_of_sums_whose_roundings_add_up_no_more_is_lost_than_one_for_each_term(
     """All numbers alike: a long sum rounds the same way each time; or all but cancels, as 324 from
     36 products of 3 and 3 does."""
     p = parse(text)
-    found = lower(p, family, next(f for f in forms(p, family) if f.name == name))
+    found = lower(p, next(f for f in forms(p, family) if f.name == name))
     _, (point,) = points(found, profile("cpu"), 1, 1)
     inputs = {n: np.full_like(np.asarray(x), value) for n, x in random_inputs(p, 1, False).items()}
     if "b" in inputs and text == LEFT:

@@ -19,11 +19,13 @@ from constraints.devices import PROFILES
 from explore.space.derive_form import points
 from explore.space.lowering import bound
 from rewrites.analysis.predicates import has_reduction
-from rewrites.catalogue.forms import BILINEAR, LOWERING, forms, lower
 from rewrites.engine.meaning_check import means_the_same
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
+from rewrites.families.all_families import forms
+from rewrites.tuning.lower import lower
 from tests.support.agreement import Case, disagreement
+from tests.support.families import BILINEAR, LOWERING
 from tests.support.structures import STRUCTURES, drawn
 
 SEED = os.environ.get("SEED") or secrets.token_hex(4)
@@ -46,7 +48,7 @@ def made(structure: str, r: Random) -> Case | None:
     program, family = drawn(structure, r), r.choice(FAMILIES)
     form, target = r.choice(forms(program, family)), PROFILES[r.choice(("cpu", "mali-g72"))]
     try:
-        low = lower(program, family, form)
+        low = lower(program, form)
     except Refused:
         return None
     _, found = points(low, target, 1, r.randrange(1 << 16))
@@ -78,7 +80,7 @@ def test_however_it_is_written_it_reaches(structure: str) -> None:
         r = Random(f"{SEED} {structure} {family}")
         program = drawn(structure, r)
         way = family if has_reduction(program.body) else "naive"
-        end = lower(program, way, forms(program, way)[0]).program.body
+        end = lower(program, forms(program, way)[0]).program.body
         values = small_values([end], r)
         assert values is not None
         assert means_the_same(program, end, values, 1)

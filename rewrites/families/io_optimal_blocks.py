@@ -19,8 +19,8 @@ from ir.core.size import Size
 from ir.core.terms import children, free, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Array, Type, Vector
-from rewrites.catalogue.values_worth_trying import Requirement
 from rewrites.nest.work_amounts import Amounts
+from rewrites.tuning.lowering import Requirement
 
 # A block with x y = a R z reads (√a + 1 / √a) / 2 times what the best of its size does: at most a
 # quarter more.

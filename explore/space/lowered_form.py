@@ -1,0 +1,51 @@
+"""A form of a program lowered: what all of its variants share, and a variant at each point."""
+
+# key: p parameter
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from constraints.devices import Profile
+from constraints.quantities.quantities import Quantities
+from constraints.relations.relations import System
+from explore.results.records import Step, Variant, variant_id
+from explore.space.kernel_features import Seen, features_at
+from ir.core.nodes import Program
+from ir.core.size import Size, bind
+from rewrites.families.all_families import FAMILIES
+from rewrites.tuning.family import Form
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredForm:
+    """The parametric program of a form, its derivation, and what its parameters must satisfy."""
+
+    form: Form
+    program: Program
+    steps: tuple[Step, ...]
+    rounding: float  # machine epsilons that the derivation may lose
+    system: System
+    quantities: Quantities
+    block: Size | None  # the results of a work-group
+    profile: Profile
+
+    @property
+    def family(self) -> str:
+        """The family that the form is of."""
+        return self.form.family
+
+    def variant(self, point: Mapping[str, int], seen: Seen) -> Variant:
+        """The variant at a point, with what is known of it before it is built."""
+        parameters = tuple(sorted(point.items()))
+        results = None if self.block is None else bind(self.block, point)
+        return Variant(
+            id=variant_id(self.family, parameters, self.form.words),
+            family=self.family,
+            parameters=parameters,
+            stored=FAMILIES[self.family].stored(self.form),
+            form=self.form.name,
+            traits=self.form.words,
+            tile=self.form.tile,
+            block=results if isinstance(results, int) else None,
+            features=features_at(self.quantities, point, self.profile, seen),
+        )

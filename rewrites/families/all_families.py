@@ -1,0 +1,75 @@
+"""All families, by name, and the forms in which they lower a program."""
+
+# key: p program
+
+from functools import lru_cache
+
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.text.suggest import did_you_mean
+from rewrites.engine.refused import Refused
+from rewrites.families import (
+    blocked,
+    by_storage,
+    fgfft,
+    io_optimal,
+    lift,
+    naive,
+    registers,
+    strassen,
+    toeplitz,
+    winograd,
+)
+from rewrites.tuning.family import Family, Form
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        naive.FAMILY,
+        lift.FAMILY,
+        registers.FAMILY,
+        blocked.FAMILY,
+        io_optimal.FAMILY,
+        winograd.FAMILY,
+        strassen.FAMILY,
+        fgfft.FAMILY,
+        fgfft.FFT,
+        *by_storage.FAMILIES,
+        toeplitz.FAMILY,
+    )
+}
+BY_DEFAULT = tuple(name for name, family in FAMILIES.items() if family.by_default)
+
+
+def family_named(name: str) -> str:
+    """The name of a family; an error lists what there is."""
+    if name not in FAMILIES:
+        raise UserError(f"no family {name!r}: expected one of {', '.join(FAMILIES)}")
+    return name
+
+
+def form_named(p: Program, family: str, name: str) -> Form:
+    """The form of a family that has that name."""
+    found = {form.name: form for form in forms(p, family_named(family))}
+    if name not in found:
+        raise UserError(f"family {family} has no form {name!r}{did_you_mean(name, found)}")
+    return found[name]
+
+
+@lru_cache(maxsize=64)
+def forms(p: Program, family: str) -> tuple[Form, ...]:
+    """The forms in which a family may lower a program."""
+    return tuple(FAMILIES[family].forms(p))
+
+
+def first(p: Program, family: str) -> Lowering:
+    """The program lowered by the family's first form that applies, or the reason why none does."""
+    reason: Refused | None = None
+    for form in forms(p, family):
+        try:
+            return lower(p, form)
+        except Refused as refused:
+            reason = reason or refused
+    raise reason or Refused(f"{family} has no form for this program")

@@ -1,0 +1,55 @@
+"""Families named by what they store: the algorithms of the literature on products and windows.
+
+Each takes its forms from `blocked` and `registers`: those that store just this view of the windows.
+"""
+
+# key: p program
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ir.core.nodes import Program
+from rewrites.engine.rule import Strategy
+from rewrites.engine.strategy import seq
+from rewrites.families.blocked import BLOCKED, blocked_forms
+from rewrites.families.registers import REGISTERS, registers_forms
+from rewrites.families.stored_forms import IM2COL, IM2WIN, MEC, PADDED, PADDED_VIEWS, Views
+from rewrites.storing.stored_views import Windows, windowed
+from rewrites.tuning.family import Family, Form, Trait, Way, parameter_names
+
+
+def _with_windows(_: frozenset[str], strategy: Strategy) -> Strategy:
+    """A strategy for programs that have windows."""
+    return seq(windowed, strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Storing:
+    """The forms of a family that stores these views; all of them have the traits `common`."""
+
+    family: str
+    views: Views
+    common: tuple[Trait, ...]
+
+    def __call__(self, p: Program) -> Iterator[Form]:
+        for trait, forms in ((BLOCKED, blocked_forms), (REGISTERS, registers_forms)):
+            for form in forms(p, self.views):
+                rest = (t for t in form.traits if t not in self.common)
+                strategy = Way(_with_windows, parameter_names(p), form.strategy)
+                yield Form(self.family, (trait, *rest), strategy, form.tuning)
+
+
+def _family(name: str, meaning: str, views: Views, *common: Trait) -> Family:
+    forms = _Storing(name, views, common)
+    return Family(name, meaning, forms, by_default=False, stores=common)
+
+
+_NOTHING: Views = ((Windows.NONE, False),)
+_IM2WIN: Views = ((Windows.IM2WIN, False), (Windows.IM2WIN_PLANES, False))
+FAMILIES = (
+    _family("implicit-gemm", "a matrix product of windows that are not stored", _NOTHING),
+    _family("padded", "the padded image is stored", PADDED_VIEWS, PADDED),
+    _family("im2col", "a matrix product of stored windows", ((Windows.IM2COL, False),), IM2COL),
+    _family("im2win", "rows of windows are stored, in window order", _IM2WIN, IM2WIN),
+    _family("mec", "windows along rows are stored", ((Windows.MEC, False),), MEC),
+)

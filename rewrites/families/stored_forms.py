@@ -1,0 +1,62 @@
+"""What forms of several families store: the traits of stored views, and the choices of them."""
+
+# key: p program
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from ir.core.nodes import Program
+from ir.core.size import Size
+from rewrites.storing.stored_views import Choices, Windows
+from rewrites.tuning.family import Trait, constant_names
+
+PADDED = Trait("padded", "the padded image is stored", stores=True)
+PLANES = Trait("planes", "stored with its innermost dimension (channels) outermost", stores=True)
+IM2WIN = Trait("im2win", "rows of windows are stored, in window order", stores=True, weight=0.5)
+MEC = Trait("mec", "windows along rows are stored, shared by rows", stores=True, weight=0.5)
+IM2COL = Trait("im2col", "every window is stored whole", stores=True, weight=0.5)
+ROOM = Trait("room", "what is stored has room for rounded-up tiles", stores=True, weight=0.5)
+RELAID = Trait(
+    "relaid", "constants are kept in the order in which they are read", stores=True, weight=4.0
+)
+FLIPPED = Trait("flipped", "vectors go over pixels instead of channels", weight=0.5)
+AHEAD = Trait("ahead", "the next chunk is loaded while this one is used")
+ITEMS = Trait("items", "work-items on their own, in no groups")
+
+TRAITS: dict[Windows, tuple[Trait, ...]] = {
+    Windows.NONE: (),
+    Windows.PADDED: (PADDED,),
+    Windows.PLANES: (PLANES,),
+    Windows.IM2WIN: (IM2WIN,),
+    Windows.IM2WIN_PLANES: (IM2WIN, PLANES),
+    Windows.MEC: (MEC,),
+    Windows.IM2COL: (IM2COL,),
+}
+
+Views = Sequence[tuple[Windows, bool]]  # what is stored, with room for rounded-up tiles or not
+
+PADDED_VIEWS: Views = tuple(product((Windows.PADDED, Windows.PLANES), (False, True)))
+ALL_VIEWS: Views = (
+    (Windows.NONE, False),
+    *PADDED_VIEWS,
+    (Windows.IM2WIN, False),
+    (Windows.MEC, False),
+    (Windows.IM2COL, False),
+)
+
+
+def stored_choices(
+    p: Program, views: Views, panel: Size, block: Size = 1
+) -> Iterator[tuple[tuple[Trait, ...], Choices]]:
+    """What is stored and relaid, and its traits; all twice where a block's sides may change
+    roles."""
+    relaid = [frozenset[str](), constant_names(p)] if constant_names(p) else [frozenset[str]()]
+    flips = (False,) if block == 1 else (False, True)
+    for flipped, (windows, room), names_ in product(flips, views, relaid):
+        traits = (*TRAITS[windows], *chosen({ROOM: room, RELAID: bool(names_)}))
+        yield traits, Choices(windows, room, names_, panel, block=block, flipped=flipped)
+
+
+def chosen(traits: dict[Trait, bool]) -> tuple[Trait, ...]:
+    """The traits that a form has, in their order."""
+    return tuple(trait for trait, has in traits.items() if has)

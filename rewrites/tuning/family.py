@@ -1,0 +1,161 @@
+"""What a family is: the forms in which it lowers a program, and the parameters that these have.
+
+A family is one record, `FAMILY`, in its own file in `rewrites/families`; a form is plain data, so
+that it can be sent to another process and lowered there.
+"""
+
+# key: p program, e term
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from math import prod
+from typing import Any
+
+from ir.core.nodes import Expr, Program
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.tuning.lowering import Lowering
+
+# What families try: powers of two where work-items are counted, small numbers where results are
+# kept in registers (an image's row is often a multiple of 7 or of 3).
+POWERS = (1, 2, 4, 8, 16, 32, 64)
+SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
+
+STAGED_WHERE_LOCAL_IS_ORDINARY = 0.125  # how often copies to local memory are tried on a CPU
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that is tuned: what it counts, and the values worth trying (none: what divides)."""
+
+    meaning: str
+    values: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """A choice that is no number: the word that names it, and what it means.
+
+    Where not all forms can be tried, one with this trait is tried `weight` times as often.
+    """
+
+    word: str
+    meaning: str
+    stores: bool = False  # a view is made real in global memory
+    weight: float = 1.0
+    staged: bool = False  # tiles are copied to local memory
+    tile: int | None = None  # results a side of a transformed tile
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The parameters whose product counts the pixels, or the channels, of a work-group's block."""
+
+    pixels: tuple[str, ...]
+    channels: tuple[str, ...]
+
+
+def unrefined(_: Program, lowering: Lowering) -> Lowering:
+    """The lowering as it is: nothing more is asked of it."""
+    return lowering
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The parameters of a kernel, the block of results that they make, and what is asked of them.
+
+    `refine` adds to a lowering what depends on the program: (source, lowering) -> lowering.
+    """
+
+    name: str
+    parameters: Mapping[str, Parameter]
+    kept: tuple[str, ...] = ()  # whose product counts the results that a work-item keeps
+    sides: Sides | None = None
+    refine: Callable[[Program, Lowering], Lowering] = unrefined
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A strategy as data: `make(parameter names, choices)` gives it."""
+
+    make: Callable[[frozenset[str], Any], Strategy]
+    params: frozenset[str]
+    choices: object
+
+    def __call__(self, e: Expr) -> Rewritten | None:
+        """The strategy, applied."""
+        return self.make(self.params, self.choices)(e)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way in which a family lowers a program: its traits, its strategy, its tuning."""
+
+    family: str
+    traits: tuple[Trait, ...]
+    strategy: Strategy
+    tuning: Tuning
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of its traits."""
+        return tuple(trait.word for trait in self.traits)
+
+    @property
+    def name(self) -> str:
+        """The words as people read them, such as `padded relaid ahead`."""
+        return " ".join(self.words)
+
+    @property
+    def tile(self) -> int | None:
+        """Results a side of a transformed tile, where it transforms tiles."""
+        return next((t.tile for t in self.traits if t.tile is not None), None)
+
+    def weight(self, dedicated_local: bool) -> float:
+        """How often it is tried, beside other forms of its family."""
+        staged = any(trait.staged for trait in self.traits) and not dedicated_local
+        rate = STAGED_WHERE_LOCAL_IS_ORDINARY if staged else 1.0
+        return rate * prod(trait.weight for trait in self.traits)
+
+
+def one_trait_apart(a: Form, b: Form) -> bool:
+    """Do two forms differ by one trait: one more, one less, or one in another's place?"""
+    mine, other = set(a.words), set(b.words)
+    return max(len(mine - other), len(other - mine)) == 1
+
+
+class Products(Enum):
+    """Which products a family makes."""
+
+    ASKED = "those that the program asks for, and others with zeros at most"
+    FEWER = "fewer, of sums: a bilinear algorithm"
+    SPECTRAL = "those of spectra"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A way to lower programs: `forms` lists its forms for a program.
+
+    `selects` families take their forms from others', so they are explored only if asked for.
+    """
+
+    name: str
+    meaning: str
+    forms: Callable[[Program], Iterator[Form]]
+    products: Products = Products.ASKED
+    by_default: bool = True
+    stores: tuple[Trait, ...] = field(default=())  # views that all of its forms make real
+
+    def stored(self, form: Form) -> tuple[str, ...]:
+        """The words of what a form makes real in global memory."""
+        return tuple(t.word for t in (*self.stores, *form.traits) if t.stores)
+
+
+def parameter_names(p: Program) -> frozenset[str]:
+    """The names of a program's parameters."""
+    return frozenset(param.var.name for param in p.params)
+
+
+def constant_names(p: Program) -> frozenset[str]:
+    """The names of its constant parameters."""
+    return frozenset(param.var.name for param in p.params if param.const)
