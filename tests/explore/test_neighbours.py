@@ -54,11 +54,11 @@ def test_what_is_near_is_new_legal_and_of_the_family(several):
         assert memory == [float(m) for m in several.memory[before:]]
         for number, variant in enumerate(more, before):
             assert several.variants[number] is variant
-            form = several.forms[several.form_of[number]]
-            assert (form.family, form.name) == (variant.family, variant.form)
+            form = several.forms[several.form_of[number]].lowered
+            assert named(form.form) == (variant.family, variant.form)
             assert variant.family == mine.family
             point = dict(variant.parameters)
-            assert all(holds(c.relation, point) for c in form.lowered.system.constraints)
+            assert all(holds(c.relation, point) for c in form.system.constraints)
             changed = [n for n, v in mine.parameters if point.get(n) != v]
             assert len(changed) <= 2 if variant.form == mine.form else not changed
     assert len({v.id for v in several.variants}) == len(several.variants)
@@ -70,9 +70,10 @@ def test_what_is_near_compiles_to_what_was_inferred(several):
     for variant in more[::10]:
         low = lowering(PROGRAM, variant.family, variant.form)
         point = dict(variant.parameters)
-        form = next(f for f in several.forms if (f.family, f.name) == (low.family, low.form))
+        every = (taken.lowered for taken in several.forms)
+        form = next(f for f in every if named(f.form) == (low.family, low.form))
         made = generate(bound(low.program, point), max_work_group=CPU.group_items)
-        assert not list(disagreements(form.lowered.quantities, point, made))
+        assert not list(disagreements(form.quantities, point, made))
 
 
 def test_what_breaks_a_constraint_is_not_certified(several):

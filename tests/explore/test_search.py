@@ -207,7 +207,8 @@ def test_candidates_of_kernels_that_were_timed_are_known_without_a_try() -> None
 def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
     """One form looks ten times as quick as the others, and is ten times as slow."""
     here = landscape(4, 2000)
-    variants = [replace(v, form="new" if n % 2 else "") for n, v in enumerate(here.variants)]
+    new_one = {"form": "new", "traits": ("new",)}
+    variants = [replace(v, **new_one) if n % 2 else v for n, v in enumerate(here.variants)]
     estimate = [9.0 if n % 2 else 11.5 for n in range(len(variants))]
     times = [1e5 * (1 + n % 7 / 10) * (10 if n % 2 else 1) for n in range(len(variants))]
     search = replace(here, variants=variants).search(estimate, spread=0, first=8, batch=16, lag=0)
@@ -315,7 +316,10 @@ def test_finer_strata_take_turns_within_the_coarse_ones() -> None:
 
 def test_many_forms_leave_most_of_the_budget_to_the_model() -> None:
     here = landscape(3)
-    many = [replace(v, form=f"form {n % 700}") for n, v in enumerate(here.variants)]
+    many = [
+        replace(v, form=f"form {n % 700}", traits=("form", f"{n % 700}"))
+        for n, v in enumerate(here.variants)
+    ]
     first = {}
     for how in ("guided", "random"):
         search = search_over(many, here.memory, how, 0, 200)
@@ -381,8 +385,9 @@ def test_what_was_measured_in_a_round_tells_what_is_hopeless_in_it() -> None:
     device = Slowly()
     variants = [Variant(f"v{n}", "naive", (("k", n),), plan=Plan((), (), n, 0)) for n in range(3)]
     parts: dict[str, Any] = dict.fromkeys(("options", "store", "watch", "builders", "judge"))
+    lowered = SimpleNamespace(steps=(), rounding=0.0)
     candidates: Any = SimpleNamespace(
-        variants=variants, form_of=[0, 0, 0], forms=[SimpleNamespace(steps=(), rounding=0.0)]
+        variants=variants, form_of=[0, 0, 0], forms=[SimpleNamespace(lowered=lowered)]
     )
     loop = Loop(**parts, candidates=candidates, device=device, overlap=False, before={})  # type: ignore[arg-type]
     for n, variant in enumerate(variants):

@@ -1,7 +1,6 @@
 """Which points are worth trying, beyond what is legal."""
 
 from dataclasses import replace
-from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from explore.space.derive_form import Derived, derive, points
 from explore.space.forms_to_derive import Derive, tasks
 from explore.space.lowering import lowering
 from ir.parse import parse_file
-from rewrites.families.all_families import forms
+from rewrites.families.all_families import form_named, forms
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COUNT = 60
@@ -88,9 +87,9 @@ def test_where_short_kernels_do_long_ones_are_not_tried() -> None:
 
 def test_few_points_are_drawn_of_a_form_that_takes_long_to_compile() -> None:
     program = parse_file(EXAMPLES / "vgg.lift", {"C": 5, "W": 13, "H": 13, "M": 24})
-    form = partial(Derive, program, "winograd", points=COUNT, seed=0)
-    drawn = derive(form(form="F6 registers", profile=CPU))
-    hurried = derive(form(form="F6 registers", profile=replace(CPU, quick_code=512)))
+    asked = Derive(program, form_named(program, "winograd", "F6 registers"), CPU, COUNT, seed=0)
+    drawn = derive(asked)
+    hurried = derive(replace(asked, profile=replace(CPU, quick_code=512)))
     assert isinstance(drawn, Derived)
     assert isinstance(hurried, Derived)
     assert 0 < len(hurried.variants) < len(drawn.variants) == COUNT

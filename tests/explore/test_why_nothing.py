@@ -157,7 +157,7 @@ def test_a_run_of_which_nothing_came_ends_with_the_reason(
 
 def work_unless(killing: str, state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
     """What derives and builds, but a family kills the worker that derives it."""
-    if isinstance(task, Derive) and task.family == killing:
+    if isinstance(task, Derive) and task.form.family == killing:
         os.kill(os.getpid(), signal.SIGKILL)
     return work(state, task)
 
