@@ -1,0 +1,1 @@
+"""From a lowered term to a statement tree: views, places, loops, values made real."""

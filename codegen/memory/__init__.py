@@ -1,0 +1,1 @@
+"""Buffers that share storage, registers, and barriers."""

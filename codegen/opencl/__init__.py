@@ -1,0 +1,1 @@
+"""From a statement tree to OpenCL text."""

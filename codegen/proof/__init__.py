@@ -1,0 +1,1 @@
+"""Proofs of a kernel: in bounds, free of races, barriers uniform."""

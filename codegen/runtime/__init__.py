@@ -1,0 +1,1 @@
+"""Devices: finding them, building, running and timing kernels."""

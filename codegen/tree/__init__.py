@@ -1,0 +1,1 @@
+"""Statement trees: what emission makes, proofs read and the printer spells."""

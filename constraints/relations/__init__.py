@@ -1,0 +1,1 @@
+"""Relations between sizes (at most, equal, divides, one of) and bounds of parameters."""

@@ -1,0 +1,1 @@
+"""The Z3 side: is there a point, why not, what is implied."""

@@ -1,0 +1,1 @@
+"""The least that a program must move and compute."""

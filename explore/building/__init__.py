@@ -1,0 +1,1 @@
+"""From a point to a built variant, and what is counted on its kernels."""

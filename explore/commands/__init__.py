@@ -1,0 +1,1 @@
+"""The subcommands of `explore` and their arguments."""

@@ -1,0 +1,1 @@
+"""Timing and checking of variants, the roofline, the reference result."""

@@ -1,0 +1,1 @@
+"""Other libraries that compute the same program, measured beside ours."""

@@ -1,0 +1,1 @@
+"""Tables, progress, plots and the HTML report."""

@@ -1,0 +1,1 @@
+"""Processes that derive, build and run, and may die."""

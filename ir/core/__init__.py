@@ -1,0 +1,1 @@
+"""Sizes, types, nodes and terms: what a program is made of."""

@@ -1,0 +1,1 @@
+"""Which elements of its inputs a program's results depend on."""

@@ -1,0 +1,1 @@
+"""From a parsed tree to a typed program: names, calls, patterns, primitives."""

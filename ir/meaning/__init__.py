@@ -1,0 +1,1 @@
+"""The interpreter: what a program computes, on NumPy arrays."""

@@ -1,0 +1,1 @@
+"""Rules, strategies, derivations, and their check by the interpreter."""

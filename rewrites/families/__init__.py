@@ -1,0 +1,1 @@
+"""The families: one way each to lower a program."""

@@ -1,0 +1,1 @@
+"""The laws of algorithms with fewer products: bilinear algorithms, Fourier transforms."""

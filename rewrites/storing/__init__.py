@@ -1,0 +1,1 @@
+"""Which views a program stores, and how constants are laid out."""

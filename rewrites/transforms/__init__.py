@@ -1,0 +1,1 @@
+"""Kernels that transform tiles, rows and spectra, for winograd, strassen and fgfft."""
