@@ -25,7 +25,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import children
 from rewrites.engine.rule import Place, Rewritten, Strategy
-from rewrites.engine.strategy import at, child
+from rewrites.engine.strategy import at
 
 HERE: Place = ()
 OF_FUNCTION: Place = (0, 0)  # the body of a map's function
@@ -35,12 +35,18 @@ OF_STEP: Place = (1, 0)  # the body of a reduction's function
 OF_SUMMED: Place = (2,)  # what a reduction goes over
 OF_VALUE: Place = (0,)  # what a let gives a name to
 OF_REST: Place = (1,)  # what a let's name is used in
-OF_STORED: Place = (0,)  # what is stored
+OF_STORED: Place = (0,)  # what is stored, or kept in local or private memory
+OF_VIEWED: Place = (0,)  # what a view of one array looks at
 
 
 def part(i: int) -> Place:
-    """The place of the i-th of what is zipped, or of several results."""
+    """The place of the i-th of what is directly inside a term: of what is zipped, for example."""
     return (i,)
+
+
+def array_of(e: Expr) -> Place:
+    """The place of what a map, a reduction or a view goes over: the last of what is inside it."""
+    return part(len(children(e)) - 1)
 
 
 def of_function(s: Strategy) -> Strategy:
@@ -58,8 +64,8 @@ def of_function(s: Strategy) -> Strategy:
 
 
 def of_array(s: Strategy) -> Strategy:
-    """s on what a map, a reduction or a view goes over: the last of what is inside it."""
-    return lambda e: child(len(children(e)) - 1, s)(e)
+    """s on what a map, a reduction or a view goes over."""
+    return lambda e: at(array_of(e), s)(e)
 
 
 def of_start(s: Strategy) -> Strategy:
@@ -79,7 +85,7 @@ def of_rest(s: Strategy) -> Strategy:
 
 def of_made(s: Strategy) -> Strategy:
     """s on what is made real: stored, or kept in local or private memory."""
-    return lambda e: child(0, s)(e) if isinstance(e, Store | ToLocal | ToPrivate) else None
+    return lambda e: at(OF_STORED, s)(e) if isinstance(e, Store | ToLocal | ToPrivate) else None
 
 
 def of_part(i: int, s: Strategy) -> Strategy:

@@ -3,8 +3,9 @@
 # key: e term
 
 from ir.core.nodes import Expr, Map, Reduce
+from rewrites.engine.places import of_array
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, seq, skip
+from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.kernels.register_block import on_reduction
 from rewrites.nest.spine import body, inside
 
@@ -18,7 +19,7 @@ def spread(levels: tuple[Strategy, ...], reduce: Strategy) -> Strategy:
         if not isinstance(e, Map) or not levels:
             return skip(e)
         deeper = attempt(body(inside(spread(levels[1:], reduce))))
-        operand = attempt(child(1, attempt(on_reduction(reduce))))
+        operand = attempt(of_array(attempt(on_reduction(reduce))))
         return seq(deeper, operand, levels[0])(e)
 
     return inside(run)

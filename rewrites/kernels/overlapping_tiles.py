@@ -4,9 +4,10 @@
 
 from ir.core.nodes import Expr, Map, PadEdge, Slide
 from rewrites.analysis.predicates import own_terms
+from rewrites.engine.places import of_array
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, choice, repeat, seq, when
+from rewrites.engine.strategy import attempt, choice, repeat, seq, when
 from rewrites.laws.maps import fuse_maps
 from rewrites.laws.pads import map_join
 from rewrites.laws.slides import (
@@ -39,13 +40,13 @@ def tiled_windows(m: int) -> Strategy:
         if not isinstance(slid.size, int):
             raise Refused("expected windows whose size is a number")
         steps = seq(
-            attempt(seq(child(1, round_windows(k=m)), map_pad_edge())),
+            attempt(seq(of_array(round_windows(k=m)), map_pad_edge())),
             inside_crop(
                 seq(
-                    attempt(child(1, child(0, pad_twice()))),
-                    child(1, tile_slide(u=m + slid.size - 1)),
+                    attempt(of_array(of_array(pad_twice()))),
+                    of_array(tile_slide(u=m + slid.size - 1)),
                     map_join(),
-                    child(0, fuse_maps()),
+                    of_array(fuse_maps()),
                 )
             ),
         )
@@ -56,10 +57,10 @@ def tiled_windows(m: int) -> Strategy:
 
 def inside_crop(s: Strategy) -> Strategy:
     """s below a crop, if there is one."""
-    return choice(when(lambda e: isinstance(e, PadEdge), child(0, s)), s)
+    return choice(when(lambda e: isinstance(e, PadEdge), of_array(s)), s)
 
 
-plain_slide: Strategy = seq(child(1, slide_map()), fuse_maps())
+plain_slide: Strategy = seq(of_array(slide_map()), fuse_maps())
 """map f . slide n s . map g  becomes  map (f . map g) . slide n s"""
 
 

@@ -3,7 +3,7 @@
 # key: e term, s strategy, n number of maps
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ir.core.nodes import Expr, Get, Level, Reduce, Var
@@ -11,11 +11,11 @@ from ir.core.size import Size, named
 from ir.core.terms import free, once, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Array
+from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import (
     attempt,
-    child,
     choice,
     outermost,
     remembered,
@@ -64,7 +64,7 @@ def innermost_reduction(s: Strategy) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Reduce) and isinstance(e.f.body, Reduce):
-            return child(1, child(0, run))(e)
+            return of_function(run)(e)
         return s(e)
 
     return on_reduction(run)
@@ -80,9 +80,9 @@ def weight(n: Size) -> int:
     return n if isinstance(n, int) else sys.maxsize
 
 
-def as_one(*moves: int) -> Strategy:
-    """A nest of reductions as one, the levels from each of `moves` on exchanged first."""
-    exchanged = (attempt(seq(_deep(n, interchange_reduce()), simplify)) for n in moves)
+def as_one(exchanges: Iterable[int]) -> Strategy:
+    """A nest of reductions as one, after exchanges of neighbours, where there are so many."""
+    exchanged = (attempt(seq(_deep(n, interchange_reduce()), simplify)) for n in exchanges)
     return seq(*exchanged, repeat(seq(join_reduce(), simplify)))
 
 
@@ -104,14 +104,14 @@ def longest_inside(e: Expr) -> Rewritten | None:
 
 def _deep(n: int, s: Strategy) -> Strategy:
     for _ in range(n):
-        s = child(1, child(0, s))
+        s = of_function(s)
     return s
 
 
 @remembered
 def split_innermost(k: Size) -> Strategy:
     """The innermost reduction in chunks of k."""
-    parts = child(2, attempt(split_zip()))
+    parts = of_array(attempt(split_zip()))
     return innermost_reduction(seq(split_reduce(k=k), parts, attempt(fuse_reduce()), simplify))
 
 
@@ -150,7 +150,7 @@ def unrolled_spine(e: Expr) -> Rewritten | None:
 
 def _epilogue_source(e: Expr) -> Rewritten | None:
     """The reductions that an epilogue's map reads."""
-    return child(1, attempt(on_reduction(loop_nest)))(e)
+    return of_array(attempt(on_reduction(loop_nest)))(e)
 
 
 def loop_nest(e: Expr, unrolled: bool = True, block: Strategy = unrolled_spine) -> Rewritten | None:
@@ -161,8 +161,8 @@ def loop_nest(e: Expr, unrolled: bool = True, block: Strategy = unrolled_spine) 
     loops = partial(loop_nest, unrolled=unrolled, block=block)
     step = loops if deeper else partial(held, block=block)
     return seq(
-        child(0, unrolled_spine),
-        child(1, child(0, step)),
+        of_start(unrolled_spine),
+        of_function(step),
         to_reduce_seq(unrolled=unrolled and not deeper),
     )(e)
 
@@ -174,8 +174,8 @@ def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
     for t in reversed(terms):
         step = seq(
             share(term=t, name="r"),
-            child(0, seq(copy_deep(), unrolled_spine, to_private())),
-            child(1, step),
+            of_value(seq(copy_deep(), unrolled_spine, to_private())),
+            of_rest(step),
         )
     return attempt(step)(e)
 

@@ -3,8 +3,9 @@
 # key: e term, s strategy, n position in the nest
 
 from ir.core.nodes import Expr, Map, Reduce
+from rewrites.engine.places import of_array, of_function, of_part
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
-from rewrites.engine.strategy import attempt, child, choice, place_where, remembered, seq
+from rewrites.engine.strategy import attempt, choice, place_where, remembered, seq
 from rewrites.laws.maps import fission
 from rewrites.laws.reductions import interchange_map_reduce
 from rewrites.nest.normal_form import simplify
@@ -27,8 +28,9 @@ def hoist(left: int) -> Strategy:
         if place is None:
             return None
         if place == ():
-            return seq(interchange_map_reduce(), attempt(child(1, child(0, deeper))))(e)
-        return seq(fission(place=place), choice(child(1, run), child(1, child(1, run))))(e)
+            return seq(interchange_map_reduce(), attempt(of_function(deeper)))(e)
+        sums = of_array(choice(run, of_part(1, run)))
+        return seq(fission(place=place), sums)(e)
 
     def deeper(e: Expr) -> Rewritten | None:
         if not isinstance(e, Map) or not isinstance(e.f.body, Reduce):

@@ -5,8 +5,9 @@
 from ir.core.nodes import Expr, Reduce
 from ir.core.terms import free, variables
 from rewrites.analysis.predicates import bound
+from rewrites.engine.places import of_function
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, outermost, seq
+from rewrites.engine.strategy import attempt, outermost, seq
 from rewrites.laws.captures import carry
 from rewrites.nest.dimensions import roots
 from rewrites.nest.spine import nest
@@ -31,6 +32,6 @@ def _levels(names: frozenset[str]) -> Strategy:
         assert isinstance(e, Reduce)
         assert isinstance(e.f.pattern, tuple)
         elements = frozenset(v.name for v in variables(e.f.pattern[1]))
-        return child(1, child(0, attempt(_levels(names | elements))))(e)
+        return of_function(attempt(_levels(names | elements)))(e)
 
     return run

@@ -8,7 +8,7 @@ stand is found here, and nowhere else.
 
 # key: n position, from the outside
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -90,7 +90,7 @@ def labels(*names: str, **counts: int) -> Labels:
     return Labels((*map(Label, names), *(Label(name, n) for name, n in counts.items())))
 
 
-def brought(order: Sequence[int]) -> Iterable[int]:
+def brought(order: Sequence[int]) -> Iterator[int]:
     """The exchanges of neighbours that bring order[i] to position i, for one i after the other:
     each is said by the outer of two positions."""
     stands = sorted(order)
@@ -98,3 +98,14 @@ def brought(order: Sequence[int]) -> Iterable[int]:
         found = stands.index(n)
         yield from reversed(range(place, found))
         stands.insert(place, stands.pop(found))
+
+
+def sorting(order: Sequence[int]) -> Iterator[int]:
+    """The exchanges of neighbours that lead to the same order, the innermost position first: the
+    fewest too, in another sequence, which is that of moves on a nest of maps."""
+    ranks = [order.index(n) for n in range(len(order))]
+    for end in reversed(range(len(ranks))):
+        for n in range(end):
+            if ranks[n] > ranks[n + 1]:
+                ranks[n], ranks[n + 1] = ranks[n + 1], ranks[n]
+                yield n

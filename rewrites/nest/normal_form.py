@@ -7,13 +7,14 @@ in the program that it came from.
 # key: e term, s strategy
 
 from ir.core.nodes import Expr, Let, Map, Reduce, Slide, Transpose
-from ir.core.terms import children, once, subterms
+from ir.core.terms import once, subterms
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from ir.core.views import is_view
 from rewrites.analysis.predicates import has_reduction, is_out_view
+from rewrites.engine.places import of_array, of_function, of_rest
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import child, choice, exhaust, repeat, seq, when
+from rewrites.engine.strategy import choice, exhaust, repeat, seq, when
 from rewrites.laws.interchange import (
     concat_outside,
     interchange,
@@ -35,7 +36,7 @@ from rewrites.laws.views import SIMPLER, transpose_twice
 simplify: Strategy = exhaust(choice(*(r() for r in SIMPLER)))
 
 _columns = seq(
-    child(0, choice(interchange(), interchange_rows(), interchange_beside())), transpose_twice()
+    of_array(choice(interchange(), interchange_rows(), interchange_beside())), transpose_twice()
 )
 
 
@@ -87,12 +88,12 @@ fused: Strategy = seq(_fused, exhaust(_epilogue))
 def pulled(e: Expr) -> Rewritten | None:
     """One view moved out of a map on the spine."""
     if isinstance(e, Let):
-        return child(1, pulled)(e)
+        return of_rest(pulled)(e)
     if is_out_view(e):
-        return child(len(children(e)) - 1, pulled)(e)
+        return of_array(pulled)(e)
     if isinstance(e, Map) and not is_view(e.f.body):
         apart = when(has_reduction, concat_outside())
-        return choice(child(0, child(0, pulled)), pull_view(), apart)(e)
+        return choice(of_function(pulled), pull_view(), apart)(e)
     return None
 
 
@@ -103,9 +104,7 @@ def _nest_once(e: Expr) -> Rewritten | None:
     """zip of joins becomes a join of zips, and a reduction of a join a nest of reductions."""
     if not isinstance(e, Reduce):
         return None
-    return choice(
-        unjoin_reduce(), fuse_reduce(), child(2, zip_joins()), child(1, child(0, _nest_once))
-    )(e)
+    return choice(unjoin_reduce(), fuse_reduce(), of_array(zip_joins()), of_function(_nest_once))(e)
 
 
 nested_reductions: Strategy = exhaust(_nest_once)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from ir.core.nodes import Expr, Map, PadEdge, Zip
 from ir.core.size import Size
+from rewrites.engine.places import of_array
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, choice, remembered, seq, when
+from rewrites.engine.strategy import attempt, choice, remembered, seq, when
 from rewrites.laws.interchange import (
     collapse,
     interchange,
@@ -18,6 +19,7 @@ from rewrites.laws.interchange import (
 )
 from rewrites.laws.maps import round_map, split_map, unit_map
 from rewrites.laws.views import pad_zip
+from rewrites.nest.labels import sorting
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import inside, nested
 
@@ -44,14 +46,7 @@ def merge(n: int) -> Strategy:
 
 def sort(order: Sequence[int]) -> Strategy:
     """Rearrange the nest so that the map now at order[i] comes to position i."""
-    ranks = [order.index(i) for i in range(len(order))]
-    moves: list[Strategy] = []
-    for end in reversed(range(len(ranks))):
-        for n in range(end):
-            if ranks[n] > ranks[n + 1]:
-                ranks[n], ranks[n + 1] = ranks[n + 1], ranks[n]
-                moves.append(swap(n))
-    return seq(*moves)
+    return seq(*map(swap, sorting(order)))
 
 
 beside_one: Strategy = seq(inside(unit_map()), perfect, simplify)
@@ -65,9 +60,8 @@ def several(k: Size, lengths: Iterable[Size]) -> Size:
 
 def padded_zip(e: Expr) -> Rewritten | None:
     """Rounding a zip rounds each part, so that a stored part may bring its own room."""
-    return child(1, when(lambda xs: isinstance(xs, PadEdge) and isinstance(xs.xs, Zip), pad_zip()))(
-        e
-    )
+    room = when(lambda xs: isinstance(xs, PadEdge) and isinstance(xs.xs, Zip), pad_zip())
+    return of_array(room)(e)
 
 
 def rounded(k: Size) -> Strategy:

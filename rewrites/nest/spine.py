@@ -23,8 +23,9 @@ from ir.core.type_rules import type_of
 from ir.core.types import Array
 from ir.core.views import is_view
 from rewrites.analysis.predicates import has_reduction, is_out_view, is_pointwise
+from rewrites.engine.places import OF_FUNCTION, of_array, of_function, of_made, of_rest, of_value
 from rewrites.engine.rule import Place, Rewritten, Step, Strategy, get, put
-from rewrites.engine.strategy import attempt, child, choice, seq, skip
+from rewrites.engine.strategy import at, attempt, child, choice, seq, skip
 from rewrites.laws.lower import copy_deep, store, to_reduce_seq, to_seq
 
 
@@ -33,9 +34,9 @@ def inside(s: Strategy) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Let):
-            return child(1, run)(e)
+            return of_rest(run)(e)
         if is_out_view(e):
-            return child(len(children(e)) - 1, run)(e)
+            return of_array(run)(e)
         return s(e)
 
     return run
@@ -45,7 +46,7 @@ def body(s: Strategy) -> Strategy:
     """s in the body of the function of a map at the root."""
 
     def run(e: Expr) -> Rewritten | None:
-        return child(0, child(0, s))(e) if isinstance(e, Map | MapPar | MapSeq) else None
+        return at(OF_FUNCTION, s)(e) if isinstance(e, Map | MapPar | MapSeq) else None
 
     return run
 
@@ -112,20 +113,20 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
         if beside and is_beside(e):
             return each(on_spine)(e)
         if isinstance(e, Let):
-            return seq(child(0, operand), child(1, on_spine))(e)
+            return seq(of_value(operand), of_rest(on_spine))(e)
         if is_out_view(e):
-            return child(len(children(e)) - 1, on_spine)(e)
+            return of_array(on_spine)(e)
         if isinstance(e, Map):
-            return seq(child(0, child(0, store_operands(params))), child(1, operand))(e)
+            return seq(body(store_operands(params)), of_array(operand))(e)
         if isinstance(e, Store):
-            return child(0, on_spine)(e)
+            return of_made(on_spine)(e)
         return each(operand)(e)
 
     def operand(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):
-            return child(0, on_spine)(e)
+            return of_made(on_spine)(e)
         if is_computed(e) and free(e) <= params and has_reduction(e):
-            return seq(store(), child(0, on_spine))(e)
+            return seq(store(), of_made(on_spine))(e)
         return each(operand)(e)
 
     return on_spine
@@ -193,7 +194,7 @@ def _inner_loops(e: Expr) -> Rewritten:
 
 def _accumulate(e: Expr) -> Rewritten | None:
     """The maps on the spine of a reduction's function, which make the next accumulator."""
-    return child(1, child(0, sequential))(e) if isinstance(e, ReduceSeq) else None
+    return of_function(sequential)(e) if isinstance(e, ReduceSeq) else None
 
 
 def sequential(e: Expr) -> Rewritten | None:

@@ -12,13 +12,15 @@ from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array, Type
 from ir.core.views import is_view
 from rewrites.analysis.predicates import depth
+from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, choice, seq, skip, when
+from rewrites.engine.strategy import attempt, choice, seq, skip, when
 from rewrites.kernels.vector_width import common, has_width
-from rewrites.laws.lower import store
-from rewrites.laws.views import join_inner, round_open, split_inner, split_open, transpose_inner
+from rewrites.laws.views import join_inner, round_open, split_inner, split_open
 from rewrites.nest.dimensions import Dims, sided
+from rewrites.nest.labels import labels
+from rewrites.nest.named_views import reordered, stored
 from rewrites.nest.spine import kernels, nested
 
 Side = tuple[int, ...]  # the position of a map, or none
@@ -70,9 +72,9 @@ def _over(
     def parts(xs: Expr) -> Rewritten | None:
         if not isinstance(xs, Zip):
             return attempt(panel)(xs)
-        return seq(*(child(i, attempt(panel)) for i in range(len(xs.parts))))(xs)
+        return seq(*(of_part(i, attempt(panel)) for i in range(len(xs.parts))))(xs)
 
-    return attempt(nested(n, when(lambda m: isinstance(m, Map), child(1, parts))))
+    return attempt(nested(n, when(lambda m: isinstance(m, Map), of_array(parts))))
 
 
 def shape(t: Type) -> list[Size]:
@@ -86,15 +88,26 @@ def panels(
     """id = undo . store . (rows in panels of `width`, a panel's rows innermost but for `lanes`
     elements of each); `made` on what is stored. `by_step`: the last dimension, of which a sum takes
     one in each step, outside of the others of a panel: what a step reads lies together"""
-    flat = dims if lanes == 1 else 2  # lanes may go from one row of a row to the next
-    opened: Strategy = seq(store(), child(0, made))
-    for level in reversed(range(1, flat)):
-        opened = seq(transpose_inner(level=level), child(1, opened))
+    laid = stored(made)
     if lanes != 1:
-        opened = seq(split_inner(k=lanes, level=2), child(1, opened))
-    for level in range(2, dims) if by_step else ():
-        opened = seq(transpose_inner(level=level), child(1, opened))
-    for _ in range(flat, dims):
-        opened = seq(join_inner(level=2), child(1, opened))
-    steps = seq(split_open(k=width), child(0, opened))
-    return choice(seq(round_open(k=width), child(1, steps)), steps)
+        laid = _lanes(dims, lanes, laid)
+    else:
+        panel = labels("panels", "rows", elements=dims - 1)
+        laid = reordered(panel, ("panels", "elements", "rows"), laid)
+    if by_step:
+        panel = labels("panels", "rows", others=dims - 2, steps=1)
+        laid = reordered(panel, ("panels", "rows", "steps", "others"), laid)
+    in_panels = seq(split_open(k=width), of_array(laid))
+    return choice(seq(round_open(k=width), of_array(in_panels)), in_panels)
+
+
+def _lanes(dims: int, k: Size, s: Strategy) -> Strategy:
+    """s on panels of rows of elements, k of each row together; they may go from one row of a row to
+    the next."""
+    panel = labels("panels", "rows", "elements", "lanes")
+    s = reordered(panel, ("panels", "elements", "rows", "lanes"), s)
+    elements = panel.first("elements")
+    s = seq(split_inner(k=k, level=elements), of_array(s))
+    for _ in range(dims - 2):  # so many joins make a row's dimensions one
+        s = seq(join_inner(level=elements), of_array(s))
+    return s

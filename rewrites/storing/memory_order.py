@@ -2,6 +2,7 @@
 
 # key: e term, s strategy
 
+from collections.abc import Sequence
 from functools import partial
 
 from ir.core.nodes import Expr
@@ -11,18 +12,21 @@ from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, place_where, seq, skip
 from rewrites.kernels.register_block import as_one, on_reduction
 from rewrites.nest.dimensions import classify, depends, operands, reduction
+from rewrites.nest.labels import labels, sorting
 from rewrites.nest.spine import kernels, nest, nested
 from rewrites.storing.view_out_of_maps import stored_at
 
+SUMS = labels("rows", "columns", "channels")  # over a window, outermost first
 
-def in_order(params: frozenset[str], moves: tuple[int, ...]) -> Strategy:
-    """The nest of sums of each kernel as one sum, the levels from each of `moves` on exchanged
-    first; what is multiplied with windows is seen in that order too."""
+
+def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
+    """The nest of sums of each kernel as one sum, in the order of these names; what is multiplied
+    with windows is seen in that order too."""
 
     def each(e: Expr) -> Rewritten | None:
         if not has_reduction(e):
             return skip(e)
-        whole = attempt(on_reduction(as_one(*moves)))
+        whole = attempt(on_reduction(as_one(sorting(SUMS.positions(*names)))))
         return seq(nested(len(nest(e)), whole), attempt(partial(_rows_before, params)))(e)
 
     return kernels(each)

@@ -14,6 +14,17 @@ from ir.core.nodes import Expr, Let, Map, Reduce, Store
 from ir.core.terms import children, free
 from ir.core.views import is_view
 from rewrites.analysis.predicates import has_reduction, is_out_view
+from rewrites.engine.places import (
+    HERE,
+    OF_ARRAY,
+    OF_FUNCTION,
+    OF_REST,
+    OF_START,
+    OF_SUMMED,
+    OF_VALUE,
+    array_of,
+    part,
+)
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.strategy import at, remembered, repeat, seq
 from rewrites.kernels.register_block import trips, weight
@@ -53,7 +64,7 @@ def _made_at(params: frozenset[str], place: Place) -> Strategy:
         released = isinstance(term, Reduce) and free(term.init) and at(place, release_init())(e)
         if not released:
             return stored_at(params, place, lambda _: store())(e)
-        done = stored_at(params, (*place, 0), lambda _: store())(released[0])
+        done = stored_at(params, place + OF_START, lambda _: store())(released[0])
         return done and (done[0], released[1] + done[1])
 
     return run
@@ -69,8 +80,8 @@ def _spare(e: Expr) -> Iterator[Place]:
     sums.sort(key=lambda p: (reach[p], _work(get(inner, p))))
     for p in sums:
         if p != sums[-1] or reach[p] < len(maps):
-            yield (*core, *p)
-        yield from ((*core, *p, *q) for q in _operands(get(inner, p)))
+            yield core + p
+        yield from (core + p + q for q in _operands(get(inner, p)))
 
 
 def _reach(maps: Sequence[Map], r: Expr) -> frozenset[int]:
@@ -81,19 +92,19 @@ def _reach(maps: Sequence[Map], r: Expr) -> frozenset[int]:
 
 def _walk(e: Expr) -> tuple[Place, list[Place]]:
     """Where the maps of the spine end, and what is summed up on the way."""
-    place: Place = ()
+    place = HERE
     found: list[Place] = []
     while True:
         here = get(e, place)
         match here:
             case Let(_, value, rest) if isinstance(strip(rest), Map) or has_reduction(rest):
-                found += [(*place, 0)] * (not is_view(value) and has_reduction(here))
-                place = (*place, 1)
+                found += [place + OF_VALUE] * (not is_view(value) and has_reduction(here))
+                place = place + OF_REST
             case Map(_, xs) if not is_out_view(here):
-                found += [(*place, 1, *p) for p in _made(xs)]
-                place = (*place, 0, 0)
+                found += [place + OF_ARRAY + p for p in _made(xs)]
+                place = place + OF_FUNCTION
             case _ if is_out_view(here):
-                place = (*place, len(children(here)) - 1)
+                place = place + array_of(here)
             case _:
                 return place, found
 
@@ -103,14 +114,14 @@ def _made(e: Expr) -> list[Place]:
     if isinstance(e, Store) or not has_reduction(e):
         return []
     if is_computed(e):
-        return [()]
-    return [(i, *p) for i, c in enumerate(children(e)) for p in _made(c)]
+        return [HERE]
+    return [part(i) + p for i, c in enumerate(children(e)) for p in _made(c)]
 
 
 def _operands(r: Expr) -> list[Place]:
     """Arrays of sums that a reduction goes over."""
     assert isinstance(r, Reduce)
-    return [(2, *p) for p in _made(r.xs)]
+    return [OF_SUMMED + p for p in _made(r.xs)]
 
 
 def _work(r: Expr) -> int:

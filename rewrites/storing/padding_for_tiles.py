@@ -11,6 +11,7 @@ from ir.core.nodes import Expr, Lam, Map, Store, Transpose, Var, Zip
 from ir.core.terms import children, free, variables
 from ir.core.views import is_view
 from rewrites.analysis.predicates import adds, uses
+from rewrites.engine.places import HERE, of_array, part
 from rewrites.engine.rule import Place, Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, choice, exhaust, repeat, seq, when
 from rewrites.laws.interchange import interchange_rows
@@ -74,11 +75,11 @@ def out_of_map(e: Expr) -> Rewritten | None:
 def _added(e: Expr, x: str) -> Place | None:
     """Where room is added to x."""
     if not isinstance(e, Lam) and adds_to(e, x):
-        return ()
+        return HERE
     for i, c in enumerate(children(e)):
         inner = _added(c, x) if x in free(c) else None
         if inner is not None:
-            return (i, *inner)
+            return part(i) + inner
     return None
 
 
@@ -93,7 +94,7 @@ _past_views = choice(
     view_store(),
 )
 
-_columns = seq(interchange_rows(), child(0, child(1, choice(*(r() for r in SIMPLER)))))
+_columns = seq(interchange_rows(), of_array(of_array(choice(*(r() for r in SIMPLER)))))
 
 _rows_past_views = choice(
     when(lambda e: isinstance(e, Map) and isinstance(e.xs, Map), fuse_maps()),

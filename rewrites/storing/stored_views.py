@@ -2,7 +2,7 @@
 
 # key: e term, s strategy
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,11 +12,11 @@ from ir.core.terms import free
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from rewrites.analysis.predicates import bound, depth, has_windows, is_crop, slides
+from rewrites.engine.places import HERE, OF_ARRAY, OF_VIEWED
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.strategy import (
     at,
-    child,
     choice,
     everywhere,
     place_where,
@@ -27,9 +27,10 @@ from rewrites.engine.strategy import (
 from rewrites.laws.lower import store
 from rewrites.laws.maps import fission
 from rewrites.laws.slides import slide_map
-from rewrites.laws.views import transpose_inner
+from rewrites.nest.labels import labels
+from rewrites.nest.named_views import stored_as
 from rewrites.storing.constant_panels import relay
-from rewrites.storing.memory_order import in_order
+from rewrites.storing.memory_order import SUMS, in_order
 from rewrites.storing.view_out_of_maps import Layout, gathered, stored_at, views
 
 
@@ -69,13 +70,13 @@ def prepare(params: frozenset[str], choices: Choices) -> Strategy:
     return seq(stored, constants if choices.relaid else skip)
 
 
-# What lies side by side in stored windows is summed in that order: which levels of the nest of
-# sums (that over rows of a window outermost) change places with the next, in turn.
-IN_ORDER: dict[Windows, tuple[int, ...]] = {
-    Windows.IM2COL: (),
-    Windows.MEC: (),
-    Windows.IM2WIN: (0,),
-    Windows.IM2WIN_PLANES: (0, 1, 0),
+# What lies side by side in stored windows is summed in that order: of a nest of sums, that over
+# the rows of a window comes first as it is.
+IN_ORDER: dict[Windows, tuple[str, ...]] = {
+    Windows.IM2COL: SUMS.names,
+    Windows.MEC: SUMS.names,
+    Windows.IM2WIN: ("columns", "rows", "channels"),
+    Windows.IM2WIN_PLANES: ("channels", "columns", "rows"),
 }
 
 
@@ -93,7 +94,7 @@ def _windows(params: frozenset[str], choices: Choices) -> Strategy:
         case Windows.IM2WIN_PLANES:
             return seq(gathered, choice(_rows(params, _rows_of_planes), _refused(ROWS)))
         case Windows.MEC:
-            inner = _stored(params, _is_rows, _columns_first, below=(0,))
+            inner = _stored(params, _is_rows, _columns_first, below=OF_VIEWED)
             return seq(gathered, choice(inner, _refused(ROWS)))
         case Windows.IM2COL:
             every = _stored(params, _is_windows, plainly)
@@ -111,13 +112,13 @@ def _refused(missing: str) -> Strategy:
 
 
 def _stored(
-    params: frozenset[str], test: Callable[[Expr], bool], layout: Layout, below: Place = ()
+    params: frozenset[str], test: Callable[[Expr], bool], layout: Layout, below: Place = HERE
 ) -> Strategy:
     """What stands `below` the first view that passes the test, stored in a layout."""
 
     def run(e: Expr) -> Rewritten | None:
         place = _first(e, test, params)
-        return None if place is None else stored_at(params, (*place, *below), layout)(e)
+        return None if place is None else stored_at(params, place + below, layout)(e)
 
     return run
 
@@ -130,7 +131,7 @@ def _rows(params: frozenset[str], layout: Layout) -> Strategy:
         if place is None:
             return None
         first = at(place, seq(everywhere(_made_before), slide_map()))
-        return seq(first, stored_at(params, (*place, 1), layout))(e)
+        return seq(first, stored_at(params, place + OF_ARRAY, layout))(e)
 
     return run
 
@@ -166,24 +167,28 @@ def planar(batch: int) -> Strategy:
     """id = undo . store . (the innermost dimension outermost, but for the batch's)"""
 
     def run(e: Expr) -> Rewritten | None:
-        return _opened(range(batch, depth(type_of(e)) - 1))(e)
+        dims = labels(batch=batch, planes=depth(type_of(e)) - batch - 1, channels=1)
+        return stored_as(dims, ("batch", "channels", "planes"))(e)
 
     return run
 
 
 def _rows_first(batch: int) -> Strategy:
     """Beside each element of the windows of rows those below it."""
-    return _opened((batch + 1,))
+    dims = labels(batch=batch, windows=1, rows=1, columns=1)
+    return stored_as(dims, ("batch", "windows", "columns", "rows"))
 
 
 def _rows_of_planes(batch: int) -> Strategy:
     """The same, with the dimension below the windows (channels) outermost."""
 
     def run(e: Expr) -> Rewritten | None:
-        last = depth(type_of(e)) - 1
-        if last < batch + 3:
+        channels = depth(type_of(e)) - batch - 3
+        if channels < 1:
             raise Refused("the windows have no channels that could come first")
-        return _opened((batch + 2, *range(batch, last)))(e)
+        dims = labels(batch=batch, windows=1, rows=1, columns=1, others=channels - 1, channels=1)
+        planes = ("batch", "channels", "windows", "columns", "rows", "others")
+        return stored_as(dims, planes)(e)
 
     return run
 
@@ -192,17 +197,10 @@ def _columns_first(batch: int) -> Strategy:
     """All rows of one column of windows, then those of the next: windows of rows overlap."""
 
     def run(e: Expr) -> Rewritten | None:
-        return _opened([*reversed(range(batch, batch + slides(e)))])(e)
+        dims = labels(batch=batch, rows=1, columns=slides(e))
+        return stored_as(dims, ("batch", "columns", "rows"))(e)
 
     return run
-
-
-def _opened(levels: Sequence[int]) -> Strategy:
-    """id = undo . store . (neighbouring dimensions exchanged, at the last of the levels first)"""
-    opened: Strategy = store()
-    for level in levels:
-        opened = seq(transpose_inner(level=level), child(1 if level else 0, opened))
-    return opened
 
 
 def _is_pad(e: Expr) -> bool:

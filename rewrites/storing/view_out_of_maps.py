@@ -9,6 +9,7 @@ from ir.core.terms import children, free
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from rewrites.analysis.predicates import bound, is_pointwise
+from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, part
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, choice, seq
 from rewrites.laws.maps import fission
@@ -32,7 +33,7 @@ def _apart(e: Expr) -> Rewritten | None:
     match e:
         case Map(Lam(p, Map(_, ys)) as f, _) if ys != p and not isinstance(ys, Zip):
             if is_pointwise(ys) and free(ys) & bound(f):
-                return fission(place=(1,))(e)
+                return fission(place=OF_ARRAY)(e)
     return None
 
 
@@ -46,7 +47,7 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
         around = _around(e, place, free(view) - params)
         if around is None:
             return None
-        rest = place[len(around) + 2 :]
+        rest = place[len(around + OF_FUNCTION) :]
         if not rest:
             return run(e, around, batch + 1)
         done = at(around, choice(fission_zip(place=rest), fission(place=rest)))(e)
@@ -55,7 +56,7 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
         made = _made(get(done[0], around), view)
         if made is None:
             return None
-        more = run(done[0], (*around, *made), batch + 1)
+        more = run(done[0], around + made, batch + 1)
         return None if more is None else (more[0], done[1] + more[1])
 
     return run
@@ -65,9 +66,9 @@ def _made(m: Expr, view: Expr) -> Place | None:
     """Where in a map the views of its elements are made: they come last, or in their part."""
     assert isinstance(m, Map)
     if not isinstance(m.xs, Zip):
-        return (1,)
+        return OF_ARRAY
     parts = [i for i, part in enumerate(m.xs.parts) if _makes(part, view)]
-    return (1, parts[-1]) if parts else None
+    return OF_ARRAY + part(parts[-1]) if parts else None
 
 
 def _makes(part: Expr, view: Expr) -> bool:
@@ -87,7 +88,7 @@ def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
 def views(e: Expr, params: frozenset[str]) -> Iterator[Place]:
     """The arrays of a term that are views of parameters, or of what maps compute of their elements,
     depend on nothing but parameters and maps' variables, and are not stored already."""
-    return _views(e, params, ())
+    return _views(e, params, HERE)
 
 
 def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
@@ -98,4 +99,4 @@ def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
         yield place
     for i, c in enumerate(children(e)):
         more = bound(c) if isinstance(e, Map) and isinstance(c, Lam) else frozenset[str]()
-        yield from _views(c, known | more, (*place, i))
+        yield from _views(c, known | more, place + part(i))
