@@ -26,7 +26,7 @@ from typing import Any
 
 from codegen.runtime.devices import choose
 from explore.bounds.program_work import least_bytes
-from explore.measure.reference import stored_reference
+from explore.measure.reference_file import stored_reference
 from explore.peers.peers import KNOWN, Duel, duel, spread
 from explore.results.front import usable
 from explore.results.options import Options
@@ -143,8 +143,8 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
     program = Source(environment.program, layer.name).program(options)
     device = device_of(environment)
     with ExitStack() as stack:
-        worker = device_pool(stack, run.folder, program, options, device)
-        file = stored_reference(program, options.seed, run.folder)
+        file = stored_reference(program, options.seed, run.folder, environment.reference)
+        worker = device_pool(stack, file, program, options, device)
         plans = [record.variant.plan for record in best if record.variant.plan is not None]
         limit = parse_seconds(given.peer_limit)
         found = [

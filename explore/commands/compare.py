@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from explore.measure.reference import stored_reference
+from explore.measure.reference_file import stored_reference
 from explore.peers.peers import duel, peer_named
 from explore.results.front import pick
 from explore.results.options import Options
@@ -29,8 +29,8 @@ def compare(folder: Path, against: tuple[str, ...]) -> list[dict[str, Any]]:
     best = pick(records)
     found = []
     with ExitStack() as stack:
-        device = device_pool(stack, folder, program, options, target)
-        file = stored_reference(program, options.seed, folder)
+        file = stored_reference(program, options.seed, folder, known.reference)
+        device = device_pool(stack, file, program, options, target)
         for name in peers:
             plan = best.variant.plan
             assert plan is not None

@@ -20,9 +20,9 @@ from explore.measure.reference import (
     Expected,
     Reference,
     inputs_of,
-    load_reference,
     relative_error,
 )
+from explore.measure.reference_file import load_reference
 from explore.results.records import Failed, Measured
 from ir.core.nodes import Program
 

@@ -1,11 +1,8 @@
-"""What is right: inputs of a run, and the interpreter's outputs for them, kept in its folder."""
+"""What is right: inputs of a run, and the interpreter's outputs for them."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +17,6 @@ from ir.meaning.interpret import evaluate
 
 Array = NDArray[Any]
 
-FILE = "reference.npz"
 EPSILON = float(np.finfo(np.float32).eps)
 EXACT = 2.0**24  # whole numbers below this are exact in single precision
 EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
@@ -133,55 +129,6 @@ def _stays_whole(e: Expr) -> bool:
             return float(value).is_integer()
         case _:
             return True
-
-
-def stored_reference(program: Program, seed: int, folder: Path) -> Path:
-    """The file with the reference, computed if it is not there yet."""
-    file = folder / FILE
-    if not _holds_reference(file):
-        found = _demanded(program, seed)
-        if not np.isfinite(found.output).all():
-            raise UserError(
-                f"{program.name} gives numbers that are not finite for inputs from -1 to 1: "
-                "no variant could be checked against them"
-            )
-        part = file.with_name(".part-" + FILE)
-        arrays = {"output": found.output}
-        if found.exact is not None:
-            arrays |= {"exact": found.exact.output, "scale": np.asarray(found.exact.scale)}
-        try:
-            with part.open("wb") as out:
-                np.savez(out, **arrays)  # type: ignore[arg-type]
-            os.replace(part, file)
-        except OSError as error:
-            raise UserError(f"cannot write {file}: {error.strerror}") from error
-    return file
-
-
-def _demanded(program: Program, seed: int) -> Reference:
-    try:
-        return reference(program, seed)
-    except UserError as error:
-        raise UserError(
-            f"no variant of {program.name} could be checked here: {error}; "
-            "--profile ranks variants without running any"
-        ) from error
-
-
-def _holds_reference(file: Path) -> bool:
-    """Whether it is there and can be read."""
-    try:
-        load_reference(file)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return False
-    return True
-
-
-def load_reference(file: Path) -> Reference:
-    """What `stored_reference` wrote."""
-    with np.load(file, allow_pickle=False) as arrays:
-        exact = Expected(arrays["exact"], float(arrays["scale"])) if "exact" in arrays else None
-        return Reference(arrays["output"], exact)
 
 
 def relative_error(out: Array, ref: Array) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from explore.measure.measure_variant import Again
-from explore.measure.reference import stored_reference
+from explore.measure.reference_file import stored_reference
 from explore.peers import clblast_peer, tinygrad_peer, torch_peer
 from explore.peers.rival import Rival, Timed, timed
 from explore.results.front import pick, usable
@@ -57,7 +57,7 @@ def measure_peers(
 ) -> Iterator[str]:
     """Measures what the options ask for and stores it; says what does not apply."""
     best = pick(store.records()).variant.plan if usable(store.records()) else None
-    file = stored_reference(program, options.seed, store.folder)
+    file = stored_reference(program, options.seed, store.folder, store.environment.reference)
     for name in options.against:
         found = duel(name, program, options.seed, file, target, device, [best] if best else [])
         if found.peers:

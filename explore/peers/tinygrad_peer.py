@@ -11,7 +11,8 @@ import numpy as np
 from codegen.runtime import binary_cache as cache
 from codegen.runtime import platforms
 from codegen.runtime.devices import Device
-from explore.measure.reference import inputs_of, load_reference, relative_error
+from explore.measure.reference import inputs_of, relative_error
+from explore.measure.reference_file import load_reference
 from explore.peers.layers import Layer, layers
 from explore.peers.rival import COPIES, Rival, Way, absent, on_host_clock
 from ir.core.nodes import Program

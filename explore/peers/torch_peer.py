@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from codegen.runtime.devices import Device
-from explore.measure.reference import inputs_of, load_reference, relative_error
+from explore.measure.reference import inputs_of, relative_error
+from explore.measure.reference_file import load_reference
 from explore.peers.layers import Layer, layers
 from explore.peers.rival import COPIES, Rival, Way, absent, on_host_clock
 from explore.peers.torch_layer import Forward, forward, operands

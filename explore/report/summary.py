@@ -37,8 +37,8 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _bounds(record: Record, bounds: Bounds) -> Iterator[tuple[str, str]]:
-    if bounds.floor_ns and isinstance(record.outcome, Measured):
-        share = bounds.floor_ns / record.outcome.time_ns
+    if bounds.floor_ns and isinstance(record.outcome, Measured) and record.time_ns:
+        share = bounds.floor_ns / record.time_ns
         yield "roofline", f"{share:.0%} of what the device can do"
     yield from _traffic(record.variant, bounds)
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+from explore.results.own_folder import OwnFolder
 from ir.errors import UserError
 
 
@@ -13,7 +14,8 @@ class Lock:
     """Holds `folder/lock` until closed; a second holder is refused and told who holds it."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        with OwnFolder.opened(folder) as own:
+            self._file = own.open("lock", os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,15 +1,19 @@
 """What a run is asked to do: stored with it, so that it can be gone on with."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Literal, get_args
 
 from constraints.devices import Limit
+from explore.results.stored_fields import LARGEST, Damaged, Fields
 from ir.errors import UserError
 
+NAME = re.compile(r"[A-Za-z0-9-]{1,60}")
+MOST_JOBS, MOST_NAMES = 1024, 64
 POOL = 10  # candidates drawn for each variant to be tried
 Strategy = Literal["guided", "random"]
 Domain = Literal["io-optimal"]
@@ -59,15 +63,47 @@ class Options:
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Options":
-        """What `as_json` gave."""
-        known = {f.name for f in fields(Options)}
-        kept: dict[str, Any] = {name: value for name, value in stored.items() if name in known}
-        kept["families"] = tuple(kept.get("families", ()))
-        kept["against"] = tuple(kept.get("against", ()))
-        kept["sizes"] = tuple(sorted(kept.get("sizes", {}).items()))
-        limits = kept.get("limits", {})
-        kept["limits"] = tuple(sorted((name, tuple(values)) for name, values in limits.items()))
-        return Options(**kept)
+        """What `as_json` gave, or somebody else made of it; what is missing is as by default."""
+        known, usual = Fields.of(dict(stored), "options"), Options()
+        return Options(
+            variants=known.given("variants", known.whole, usual.variants),
+            seed=known.given("seed", known.whole, usual.seed),
+            families=_names(known, "families"),
+            max_memory=known.maybe("max_memory", known.whole),
+            domain=known.maybe("domain", lambda n: known.one_of(n, get_args(Domain))),
+            max_error=known.given("max_error", known.number, usual.max_error),
+            time_limit_s=known.maybe("time_limit_s", known.number),
+            jobs=known.maybe("jobs", lambda n: known.whole(n, least=1, most=MOST_JOBS)),
+            strategy=known.given(
+                "strategy", lambda n: known.one_of(n, get_args(Strategy)), usual.strategy
+            ),
+            against=_names(known, "against"),
+            sizes=_sizes(known),
+            limits=_limits(known),
+        )
+
+
+def _names(known: Fields, name: str) -> tuple[str, ...]:
+    if known.values.get(name) is None:
+        return ()
+    return tuple(entry.matching("value", NAME, "a name") for entry in known.each(name, MOST_NAMES))
+
+
+def _sizes(known: Fields) -> tuple[tuple[str, int], ...]:
+    sizes = known.given("sizes", known.fields, Fields({}, ""))
+    return tuple(sorted((n, sizes.whole(n, -LARGEST)) for n in sizes.named()))
+
+
+def _limits(known: Fields) -> tuple[Limit, ...]:
+    limits = known.given("limits", known.fields, Fields({}, ""))
+    return tuple(sorted((name, _numbers(limits, name)) for name in limits.named()))
+
+
+def _numbers(limits: Fields, name: str) -> tuple[int, ...]:
+    found = tuple(entry.whole("value") for entry in limits.each(name, MOST_NAMES))
+    if not found:
+        raise Damaged(f"{limits.what}: {name}: expected numbers, found none")
+    return found
 
 
 def demand_whole(name: str, value: object, least: int | None = None) -> None:

@@ -1,20 +1,17 @@
-"""Records as JSON: the lines that `--json` promises, and back."""
+"""Records as JSON: the lines that `--json` promises. `read_record` is the way back."""
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
-from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.plan import Buffer, Kernel, Plan
 from explore.results.records import (
-    STAGES,
     Failed,
     Measured,
     Outcome,
     Predicted,
     Record,
-    Step,
     Variant,
 )
 
@@ -27,10 +24,6 @@ def to_line(record: Record) -> str:
     """One variant, one line, with the text of all its kernels."""
     plan = record.variant.plan
     return json.dumps({**to_json(record), "source": plan and plan.source}, allow_nan=False)
-
-
-def from_line(line: str) -> Record:
-    return from_json(json.loads(line))
 
 
 def to_json(record: Record) -> Json:
@@ -49,16 +42,6 @@ def to_json(record: Record) -> Json:
     }
 
 
-def from_json(fields: Mapping[str, Any]) -> Record:
-    return Record(
-        _variant_from(fields),
-        _outcome_from(fields),
-        float(fields["elapsed_s"]),
-        float(fields["unix_s"]),
-        int(fields["round"]),
-    )
-
-
 def plan_json(plan: Plan) -> Json:
     """The launch plan as data: what a host program outside needs."""
     return {
@@ -72,15 +55,6 @@ def plan_json(plan: Plan) -> Json:
 def launch_json(kernel: Kernel) -> Json:
     """A kernel without its text."""
     return {name: v for name, v in asdict(kernel).items() if name not in ("text", "needs")}
-
-
-def plan_from(fields: Mapping[str, Any]) -> Plan:
-    return Plan(
-        kernels=tuple(_kernel_from(kernel) for kernel in fields["kernels"]),
-        buffers=tuple(_buffer_from(buffer) for buffer in fields["buffers"]),
-        memory_bytes=fields["memory_bytes"],
-        workspace_bytes=fields["workspace_bytes"],
-    )
 
 
 def _variant_json(variant: Variant) -> Json:
@@ -100,28 +74,6 @@ def _variant_json(variant: Variant) -> Json:
         "block": variant.block,
         "features": [{n: _finite(value) for n, value in kernel} for kernel in variant.features],
     }
-
-
-def _variant_from(fields: Mapping[str, Any]) -> Variant:
-    return Variant(
-        id=fields["id"],
-        family=fields["family"],
-        parameters=tuple(fields["parameters"].items()),
-        stored=tuple(fields["stored"]),
-        form=fields["form"],
-        traits=tuple(fields.get("traits", ())),
-        tile=fields.get("tile"),
-        derivation=tuple(Step(**step) for step in fields["derivation"]),
-        plan=plan_from(fields) if fields["kernels"] else None,
-        flops=fields["flops"],
-        traffic_bytes=fields["traffic_bytes"],
-        chip_bytes=fields.get("chip_bytes"),
-        block=fields.get("block"),
-        features=tuple(
-            tuple((n, math.nan if value is None else value) for n, value in kernel.items())
-            for kernel in fields["features"]
-        ),
-    )
 
 
 def _outcome_json(outcome: Outcome) -> Json:
@@ -145,45 +97,8 @@ def _outcome_json(outcome: Outcome) -> Json:
     }
 
 
-def _outcome_from(fields: Mapping[str, Any]) -> Outcome:
-    match fields["status"]:
-        case "measured":
-            return Measured(
-                time_ns=float(fields["time_ns"]),
-                spread=float(fields["spread"]),
-                error=float(fields["error"]),
-                prepack_ns=float(fields["prepack_ns"]),
-                build_ns=float(fields["build_ns"]),
-                code_bytes=fields["code_bytes"],
-                runs_ns=tuple(fields["runs_ns"]),
-                kernels_ns=tuple(fields["kernels_ns"]),
-                stopped_early=fields["stopped_early"],
-            )
-        case "failed":
-            return Failed(
-                STAGES[STAGES.index(fields["stage"])],
-                fields["reason"],
-                fields["detail"],
-                fields["timed_out"],
-                fields["error"],
-            )
-        case "predicted":
-            return Predicted(float(fields["time_ns"]))
-        case other:
-            raise ValueError(f"a record has status {other!r}; expected {list(_STATUS.values())}")
-
-
 def _buffer_json(buffer: Buffer) -> Json:
     return {**asdict(buffer), "role": buffer.role.value}
-
-
-def _buffer_from(fields: Mapping[str, Any]) -> Buffer:
-    return Buffer(**{**fields, "shape": tuple(fields["shape"]), "role": Role(fields["role"])})
-
-
-def _kernel_from(fields: Mapping[str, Any]) -> Kernel:
-    tuples = ("global_size", "local_size", "arguments", "needs")
-    return Kernel(**{**fields, **{name: tuple(fields[name]) for name in tuples}})
 
 
 def _finite(value: float | None) -> float | None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from explore.bounds.least_traffic import Products, Windows
 from explore.results.records import Bounds
 from ir.text.rebind_sizes import rebound
 
@@ -29,6 +28,7 @@ class Environment:
         default_factory=dict
     )  # host, OS, Python: for the record only
     started_unix_s: float = 0.0
+    reference: str | None = None  # sha256 of the file with what is right, once it is computed
 
     @property
     def where(self) -> str:
@@ -47,15 +47,6 @@ class Environment:
 
     def dump(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
-
-    @staticmethod
-    def load(text: str) -> "Environment":
-        fields = json.loads(text)
-        bounds = fields["bounds"]
-        known = bounds.get("products")
-        windows = known and tuple(Windows(**w) for w in known["windows"])
-        products = known and Products(**{**known, "windows": windows})
-        return Environment(**{**fields, "bounds": Bounds(**{**bounds, "products": products})})
 
 
 def why_not_comparable(stored: Environment, now: Environment) -> str | None:

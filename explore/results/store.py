@@ -10,40 +10,27 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from explore.results.folder_lock import Lock
-from explore.results.record_json import from_json, to_json
+from explore.results.read_environment import environment_from
+from explore.results.read_record import from_json, peer_from
+from explore.results.record_json import to_json
 from explore.results.records import Peer, Record
-from explore.results.run_environment import Environment, why_not_comparable
-from ir.errors import UserError
-
-FILE = "run.sqlite"
-SCHEMA_VERSION = 2
-
-# Columns are for whoever asks in SQL; `details` holds every other field, as compressed JSON.
-_COLUMNS = (
-    *("id", "key", "family", "parameters", "status", "stage", "reason"),
-    *("time_ns", "memory_bytes", "workspace_bytes", "prepack_ns", "error"),
-    *("elapsed_s", "unix_s", "round"),
+from explore.results.run_database import (
+    COLUMNS,
+    FILE,
+    connect,
+    create_tables,
+    demand_our_tables,
+    demand_run,
 )
-
-_SCHEMA = f"""
-CREATE TABLE environment (json TEXT NOT NULL);
-CREATE TABLE outcome (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL, key TEXT NOT NULL, family TEXT NOT NULL, parameters TEXT NOT NULL,
-  status TEXT NOT NULL, stage TEXT, reason TEXT, time_ns REAL, memory_bytes INTEGER,
-  workspace_bytes INTEGER, prepack_ns REAL, error REAL,
-  elapsed_s REAL NOT NULL, unix_s REAL NOT NULL, round INTEGER NOT NULL, details BLOB NOT NULL,
-  UNIQUE (id, round)
-);
-CREATE TABLE peer (json TEXT NOT NULL);
-PRAGMA user_version = {SCHEMA_VERSION};
-"""
+from explore.results.run_environment import Environment, why_not_comparable
+from explore.results.stored_fields import TEXT, Damaged, loaded
+from ir.errors import UserError
 
 
 class Store:
@@ -67,9 +54,10 @@ class Store:
                         "or choose another folder with --out"
                     )
                 (folder / FILE).unlink(missing_ok=True)
-                connection = _connect(folder, "rwc")
+                connection = connect(folder, "rwc")
                 with connection:
-                    connection.executescript(f"BEGIN; {_SCHEMA}")
+                    connection.execute("BEGIN")
+                    create_tables(connection)
                     connection.execute("INSERT INTO environment VALUES (?)", [environment.dump()])
                 return Store(folder, connection, lock)
 
@@ -77,10 +65,10 @@ class Store:
     def resume(folder: Path, now: Environment) -> "Store":
         """Goes on with a run, unless what it measured cannot be compared with what `now` would."""
         with _told(folder):
-            _must_exist(folder)
+            demand_run(folder)
             lock = Lock(folder)
             with _released_on_error(lock):
-                store = Store(folder, _connect(folder, "rw"), lock)
+                store = Store(folder, connect(folder, "rw"), lock)
                 store._check()
                 if reason := why_not_comparable(store.environment, now):
                     raise UserError(f"cannot resume {folder}: {reason}; start a new run")
@@ -91,8 +79,8 @@ class Store:
         """Looks at a run, also while it is going, also where nothing can be written; of a killed
         one, what was half written is undone first."""
         with _told(folder):
-            _must_exist(folder)
-            store = Store(folder, _connect(folder, "rw"), None)
+            demand_run(folder)
+            store = Store(folder, connect(folder, "rw"), None)
             store._check()
             return store
 
@@ -101,19 +89,25 @@ class Store:
         with _told(self.folder):
             row = self._connection.execute("SELECT json FROM environment").fetchone()
         with _readable(self.folder, "it does not say what was run"):
-            return Environment.load(*row)
+            return environment_from(*row)
+
+    def keep_reference(self, sha256: str) -> None:
+        """Ties the run to the file that holds what is right."""
+        changed = replace(self.environment, reference=sha256)
+        with _told(self.folder), self._connection:
+            self._connection.execute("UPDATE environment SET json = ?", [changed.dump()])
 
     def append(self, records: Iterable[Record]) -> None:
         """Durable on return. The same variant and round again replaces what was there."""
         rows = [_row(record) for record in records]
-        marks = ", ".join("?" * (len(_COLUMNS) + 1))
-        sql = f"INSERT OR REPLACE INTO outcome ({', '.join(_COLUMNS)}, details) VALUES ({marks})"
+        marks = ", ".join("?" * (len(COLUMNS) + 1))
+        sql = f"INSERT OR REPLACE INTO outcome ({', '.join(COLUMNS)}, details) VALUES ({marks})"
         with _told(self.folder), self._connection:
             self._connection.executemany(sql, rows)
 
     def records(self) -> list[Record]:
         """All of them, in the order they came, earlier rounds too."""
-        sql = f"SELECT {', '.join(_COLUMNS)}, details FROM outcome ORDER BY seq"
+        sql = f"SELECT {', '.join(COLUMNS)}, details FROM outcome ORDER BY seq"
         with _told(self.folder):
             rows = self._connection.execute(sql).fetchall()
         return [_record(row, self.folder) for row in rows]
@@ -129,7 +123,7 @@ class Store:
         with _told(self.folder):
             rows = self._connection.execute("SELECT json FROM peer ORDER BY rowid").fetchall()
         with _readable(self.folder, "what it says of a peer is no measurement"):
-            found = [Peer(**json.loads(text)) for (text,) in rows]
+            found = [peer_from(loaded(text, "peer")) for (text,) in rows]
         return list({peer.name: peer for peer in found}.values())
 
     def close(self) -> None:
@@ -149,52 +143,42 @@ class Store:
         self.close()
 
     def _check(self) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if not version and not (self.folder / FILE).stat().st_size:
-            raise UserError(f"{self.folder / FILE} is empty: it holds no run")
-        if version != SCHEMA_VERSION:
-            raise UserError(
-                f"{self.folder / FILE} has format {version}, this version reads {SCHEMA_VERSION}"
-            )
-        (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise UserError(f"{self.folder / FILE} is damaged: {verdict}")
-
-
-def _connect(folder: Path, mode: str) -> sqlite3.Connection:
-    uri = f"{(folder / FILE).resolve().as_uri()}?mode={mode}"
-    connection = sqlite3.connect(uri, uri=True, timeout=10)
-    connection.execute("PRAGMA synchronous = NORMAL")
-    return connection
+        demand_our_tables(self._connection, self.folder / FILE)
 
 
 def _holds_outcomes(folder: Path) -> bool:
     """Whether a run stored something here."""
     if not (folder / FILE).exists() or not (folder / FILE).stat().st_size:
         return False
-    with closing(_connect(folder, "rw")) as connection:
+    with closing(connect(folder, "rw")) as connection:
         tables = "SELECT count(*) FROM sqlite_master WHERE name = 'outcome'"
         (there,) = connection.execute(tables).fetchone()
         return not there or bool(connection.execute("SELECT 1 FROM outcome LIMIT 1").fetchone())
 
 
-def _must_exist(folder: Path) -> None:
-    if not (folder / FILE).is_file():
-        raise UserError(f"{folder} holds no run: there is no {FILE} in it")
-
-
 def _row(record: Record) -> list[Any]:
     fields = to_json(record)
-    columns = [fields.pop(name) for name in _COLUMNS]
-    columns[_COLUMNS.index("parameters")] = json.dumps(columns[_COLUMNS.index("parameters")])
+    columns = [fields.pop(name) for name in COLUMNS]
+    columns[COLUMNS.index("parameters")] = json.dumps(columns[COLUMNS.index("parameters")])
     return [*columns, zlib.compress(json.dumps(fields, allow_nan=False).encode(), 3)]
 
 
 def _record(row: tuple[Any, ...], folder: Path) -> Record:
-    fields = dict(zip(_COLUMNS, row[:-1], strict=True))
-    with _readable(folder, f"what it says of {fields['id']!r} is no outcome of a variant"):
-        fields["parameters"] = json.loads(fields["parameters"])
-        return from_json({**fields, **json.loads(zlib.decompress(row[-1]))})
+    fields = dict(zip(COLUMNS, row[:-1], strict=True))
+    with _readable(folder, f"what it says of {ascii(fields['id'])[:60]} is no outcome"):
+        fields["parameters"] = loaded(fields["parameters"], "parameters").values
+        return from_json({**loaded(_details(row[-1]), "details").values, **fields})
+
+
+def _details(blob: object) -> str:
+    """Compressed text, of a bounded length."""
+    if not isinstance(blob, bytes):
+        raise Damaged("details: expected bytes")
+    out = zlib.decompressobj()
+    text = out.decompress(blob, 4 * TEXT)
+    if out.unconsumed_tail or not out.eof:
+        raise Damaged("details: expected the whole of a compressed text of a moderate length")
+    return text.decode()
 
 
 @contextmanager
@@ -202,7 +186,7 @@ def _readable(folder: Path, otherwise: str) -> Iterator[None]:
     """What is stored may have been changed by another hand."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError, zlib.error) as error:
+    except (Damaged, ValueError, TypeError, zlib.error) as error:
         raise UserError(f"{folder / FILE} is damaged: {otherwise} ({error})") from error
 
 

@@ -19,14 +19,15 @@ from explore.export.export_variant import kernel_text
 from explore.measure.front_again import measure_again
 from explore.measure.measure_variant import RUN_LIMIT, measure
 from explore.measure.measure_variant import setup_for as meter_setup
-from explore.measure.reference import FILE as REFERENCE
-from explore.measure.reference import demand_arrays, stored_reference
+from explore.measure.reference import demand_arrays
+from explore.measure.reference_file import hash_of, stored_reference
 from explore.measure.roofline import measured as roofline
 from explore.peers.peers import measure_peers
 from explore.report.progress import Watch
 from explore.report.report import write_report
 from explore.results.front import Limits, by_id, front, pick
 from explore.results.options import Options, demand_one, demand_positive, demand_whole
+from explore.results.own_folder import OwnFolder
 from explore.results.records import Bounds, Failed, Peer, Record, lost_form
 from explore.results.run_environment import Environment
 from explore.results.store import Store
@@ -154,7 +155,6 @@ def start(source: Source, options: Options, target: Target, folder: Path) -> tup
     with Store.create(
         folder, _with_roofline(environment_of(source, options, target), target)
     ) as store:
-        (folder / REFERENCE).unlink(missing_ok=True)  # of whatever was here before
         return _explore(store, program, options, target)
 
 
@@ -220,7 +220,7 @@ def _through(
         )
         if options.domain:
             watch.note(narrowing(options.domain, found.left))
-        device = _meter(stack, store, program, options, target)
+        device = _meter(stack, store, program, options, target, watch)
         judge = None if target.device else predicted
         loop = Loop(
             options=options,
@@ -253,18 +253,26 @@ def _lost(store: Store, watch: Watch, begun: float, form: Form, failed: Failed) 
 
 
 def _meter(
-    stack: ExitStack, store: Store, program: Program, options: Options, target: Target
+    stack: ExitStack,
+    store: Store,
+    program: Program,
+    options: Options,
+    target: Target,
+    watch: Watch,
 ) -> "Pool[Any, Any] | None":
     if target.device is None:
         return None
-    return device_pool(stack, store.folder, program, options, target.device)
+    watch.note("computing what is right, by the interpreter")
+    stored = store.environment.reference
+    file = stored_reference(program, options.seed, store.folder, stored)
+    store.keep_reference(hash_of(file))
+    return device_pool(stack, file, program, options, target.device)
 
 
 def device_pool(
-    stack: ExitStack, folder: Path, program: Program, options: Options, device: Device
+    stack: ExitStack, file: Path, program: Program, options: Options, device: Device
 ) -> "Pool[Any, Any]":
-    """The one worker that runs things on the device."""
-    file = stored_reference(program, options.seed, folder)
+    """The one worker that runs things on the device; the file holds what is right."""
     return stack.enter_context(
         Pool(
             measure,
@@ -282,16 +290,13 @@ def _finish(store: Store) -> None:
     if not records:
         return
     write_report(store.folder / "report.html", records, store.environment, store.peers())
-    kernels = store.folder / "front"
-    try:
-        kernels.mkdir(exist_ok=True)
-        for stale in kernels.glob("*.cl"):
-            stale.unlink()
+    with OwnFolder.opened(store.folder) as folder, folder.inner("front") as kernels:
+        for stale in kernels.names():
+            if stale.endswith(".cl"):
+                kernels.remove(stale)
         for record in front(records):
             if record.variant.plan is not None:
-                (kernels / f"{record.variant.id}.cl").write_text(kernel_text(record))
-    except OSError as error:
-        raise UserError(f"cannot write in {kernels}: {error.strerror}") from error
+                kernels.write(f"{record.variant.id}.cl", kernel_text(record))
 
 
 def new_folder(name: str, under: Path = Path("runs")) -> Path:

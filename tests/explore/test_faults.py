@@ -20,7 +20,7 @@ from explore.__main__ import main
 from explore.building.build_variant import Builder, Made, Task, builder, make
 from explore.building.build_worker import work
 from explore.measure.measure_variant import Measure, measure, setup_for
-from explore.measure.reference import load_reference, stored_reference
+from explore.measure.reference_file import hash_of, load_reference, stored_reference
 from explore.results.options import Options
 from explore.results.records import Failed, Measured
 from explore.results.store import Store
@@ -176,6 +176,26 @@ def test_a_damaged_reference_is_computed_again(tmp_path: Path) -> None:
     whole = load_reference(file).output
     file.write_bytes(b"not an archive")
     assert np.array_equal(load_reference(stored_reference(program, 0, tmp_path)).output, whole)
+
+
+def test_a_reference_is_taken_from_the_folder_only_if_it_is_that_of_the_run(
+    tmp_path: Path,
+) -> None:
+    program = parse("p(xs : [float]n) = map(x -> x + 1.0, xs) where n = 4", "p")
+    file = stored_reference(program, 0, tmp_path)
+    sha256, right = hash_of(file), file.read_bytes()
+    planted = tmp_path / "elsewhere.npz"
+    np.savez(planted, output=np.zeros(4))
+    file.unlink()
+    file.symlink_to(planted)
+    for known in (sha256, hash_of(planted), None):
+        stored_reference(program, 0, tmp_path, known)
+        assert file.read_bytes() == right
+        assert not file.is_symlink()
+    assert np.load(planted)["output"].sum() == 0
+    np.savez_compressed(file, output=np.ones(4))
+    stored_reference(program, 0, tmp_path, hash_of(file))
+    assert file.read_bytes() == right
 
 
 def test_results_that_are_not_finite_are_no_reference(tmp_path: Path) -> None:

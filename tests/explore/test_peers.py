@@ -10,7 +10,7 @@ import pytest
 
 from codegen.runtime.devices import Device
 from explore.__main__ import main
-from explore.measure.reference import stored_reference
+from explore.measure.reference_file import stored_reference
 from explore.peers import clblast_peer
 from explore.peers.peers import KNOWN, one_pass
 from explore.peers.rival import Timed

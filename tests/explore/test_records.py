@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from explore.results.record_json import from_line, plan_from, plan_json, to_json, to_line
+from explore.results.read_record import from_line, plan_from
+from explore.results.record_json import plan_json, to_json, to_line
 from explore.results.records import Bounds, Failed, Measured, Predicted, Record, latest, variant_id
+from explore.results.stored_fields import Fields
 from explore.results.units import parse_bytes, parse_seconds, show_bytes, show_time
 from ir.errors import UserError
 from tests.support.sample_runs import plan, sample_run, variant
@@ -54,7 +56,7 @@ def test_an_id_depends_on_the_choice_and_not_on_the_order_of_its_parameters() ->
 
 def test_a_plan_comes_back_from_its_json() -> None:
     made = plan("__kernel void k() {}", ("pad",))
-    assert plan_from(json.loads(json.dumps(plan_json(made)))) == made
+    assert plan_from(Fields.of(json.loads(json.dumps(plan_json(made))), "plan")) == made
 
 
 def test_a_later_round_replaces_an_earlier_one() -> None:

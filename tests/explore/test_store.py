@@ -16,7 +16,8 @@ import pytest
 
 from explore.results.front import front
 from explore.results.records import Measured, Peer
-from explore.results.store import FILE, SCHEMA_VERSION, Store
+from explore.results.run_database import FILE, SCHEMA_VERSION
+from explore.results.store import Store
 from explore.results.version import sources_hash, version
 from ir.errors import UserError
 from tests.support.sample_runs import ENVIRONMENT, sample_run
@@ -198,7 +199,7 @@ def test_a_read_only_folder_can_be_read_but_not_written(run: Path, tmp_path: Pat
         subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
         with Store.read(folder) as store:
             assert store.records() == RECORDS
-        with pytest.raises(UserError, match=r"cannot write in .*[Rr]ead-only"):
+        with pytest.raises(UserError, match=r"cannot write .*[Rr]ead-only"):
             Store.resume(folder, ENVIRONMENT)
         with pytest.raises(UserError, match=r"cannot write in .*[Rr]ead-only"):
             Store.create(folder / "new", ENVIRONMENT)

@@ -1,0 +1,103 @@
+"""The file with what is right: written whole, tied to a run by its hash, read with care."""
+
+import hashlib
+import io
+import os
+from pathlib import Path
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+import numpy as np
+
+from explore.measure.reference import Array, Expected, Reference, reference
+from explore.results.own_folder import OwnFolder
+from ir.core.nodes import Program
+from ir.core.type_rules import type_of
+from ir.errors import UserError
+from ir.meaning.inputs import shape_of
+
+FILE = "reference.npz"
+ROOM = 1 << 16  # bytes of a file beside its arrays
+
+
+def stored_reference(program: Program, seed: int, folder: Path, sha256: str | None = None) -> Path:
+    """The file with the reference; computed, unless the one that is there has this hash."""
+    shape = shape_of(type_of(program.body))
+    with OwnFolder.opened(folder) as own:
+        if sha256 is None or not _holds(own, shape, sha256):
+            _write(own, _demanded(program, seed))
+    return folder / FILE
+
+
+def hash_of(file: Path) -> str:
+    """sha256 of what is in a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def load_reference(file: Path) -> Reference:
+    """What `stored_reference` wrote; a ValueError where it is something else."""
+    with ZipFile(file) as archive:
+        if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
+            raise ValueError("expected arrays that are not compressed")
+        arrays = {name: _array(archive.read(name)) for name in archive.namelist()}
+    if arrays.keys() - {"output.npy", "exact.npy", "scale.npy"} or "output.npy" not in arrays:
+        raise ValueError("expected the arrays of a reference")
+    if "exact.npy" not in arrays:
+        return Reference(arrays["output.npy"], None)
+    return Reference(
+        arrays["output.npy"], Expected(arrays["exact.npy"], float(arrays["scale.npy"]))
+    )
+
+
+def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
+    """Whether the file is there, of a plausible length, just what was stored, and readable."""
+    most = ROOM + 2 * 8 * int(np.prod(shape, dtype=object))
+    if not own.is_file(FILE) or os.lstat(FILE, dir_fd=own.fd).st_size > most:
+        return False
+    try:
+        if hash_of(own.path / FILE) != sha256:
+            return False
+        found = load_reference(own.path / FILE)
+    except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
+        return False
+    outputs = [found.output, *([found.exact.output] if found.exact else [])]
+    return all(output.shape == shape for output in outputs)
+
+
+def _array(data: bytes) -> Array:
+    """An array of doubles in .npy form, no longer than its data."""
+    file = io.BytesIO(data)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("expected an array in the first .npy form")
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+    left = data[file.tell() :]
+    if by_columns or dtype != np.float64 or len(left) != 8 * int(np.prod(shape, dtype=object)):
+        raise ValueError("expected as many doubles as its shape says")
+    return np.frombuffer(left, np.float64).reshape(shape)
+
+
+def _write(own: OwnFolder, found: Reference) -> None:
+    arrays = {"output": found.output}
+    if found.exact is not None:
+        arrays |= {"exact": found.exact.output, "scale": np.asarray(found.exact.scale)}
+    doubles = {name: np.asarray(array, np.float64, order="C") for name, array in arrays.items()}
+    with own.making(FILE) as fd, open(fd, "wb", closefd=False) as out:
+        try:
+            np.savez(out, **doubles)  # type: ignore[arg-type]
+        except OSError as error:
+            raise UserError(f"cannot write {own.path / FILE}: {error.strerror}") from error
+
+
+def _demanded(program: Program, seed: int) -> Reference:
+    try:
+        found = reference(program, seed)
+    except UserError as error:
+        raise UserError(
+            f"no variant of {program.name} could be checked here: {error}; "
+            "--profile ranks variants without running any"
+        ) from error
+    if not np.isfinite(found.output).all():
+        raise UserError(
+            f"{program.name} gives numbers that are not finite for inputs from -1 to 1: "
+            "no variant could be checked against them"
+        )
+    return found

@@ -1,0 +1,130 @@
+"""A folder whose files are reached through the folder itself: links in it lead nowhere.
+
+A run's folder may come from anybody. What is written or removed in it is named by one plain name,
+relative to the open folder, and a link of that name is replaced or refused, never followed.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir.errors import UserError
+
+NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,254}")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFolder:
+    """An open folder; its path is for messages."""
+
+    path: Path
+    fd: int
+
+    @staticmethod
+    @contextmanager
+    def opened(path: Path, make: bool = False) -> "Iterator[OwnFolder]":
+        """The folder of a path, as a person gave it: there, links are followed."""
+        with _told(path):
+            if make:
+                path.mkdir(parents=True, exist_ok=True)
+            fd = os.open(path, _FOLDER)
+        try:
+            yield OwnFolder(path, fd)
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def inner(self, name: str) -> "Iterator[OwnFolder]":
+        """The folder of that name in it, made if there is none; a link is refused."""
+        path = self._named(name)
+        with _told(path):
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=self.fd)
+            fd = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self.fd)
+        try:
+            yield OwnFolder(path, fd)
+        finally:
+            os.close(fd)
+
+    def names(self) -> list[str]:
+        """What is in it, sorted."""
+        with _told(self.path):
+            return sorted(os.listdir(self.fd))
+
+    def is_file(self, name: str) -> bool:
+        """Whether a file of its own has that name: a link is none."""
+        try:
+            return stat.S_ISREG(os.lstat(self._named(name).name, dir_fd=self.fd).st_mode)
+        except FileNotFoundError:
+            return False
+
+    def is_there(self, name: str) -> bool:
+        """Whether anything has that name, a link that leads nowhere too."""
+        return name in self.names()
+
+    def remove(self, name: str) -> None:
+        """Takes the name away, if it is there; of a link, the link."""
+        with _told(self._named(name)), suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.fd)
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """A file that appears whole or not at all; a link of its name is replaced."""
+        data = content.encode() if isinstance(content, str) else content
+        with self.making(name) as fd, _told(self.path / name), open(fd, "wb", closefd=False) as out:
+            out.write(data)
+
+    @contextmanager
+    def making(self, name: str) -> Iterator[int]:
+        """An empty file to write to, which has its name once this is left without an error."""
+        part, path = f".part-{name}", self._named(name)
+        self.remove(part)
+        with _told(path):
+            fd = os.open(part, _NEW, 0o644, dir_fd=self.fd)
+        try:
+            yield fd
+            with _told(path):
+                os.replace(part, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(part, dir_fd=self.fd)
+            raise
+        finally:
+            os.close(fd)
+
+    def open(self, name: str, flags: int) -> int:
+        """A descriptor of its file of that name; a link is refused."""
+        with _told(self._named(name)):
+            mode = os.O_NOFOLLOW | os.O_CLOEXEC
+            return os.open(name, flags | mode, 0o644, dir_fd=self.fd)
+
+    def _named(self, name: str) -> Path:
+        if not NAME.fullmatch(name) or name in (".", ".."):
+            raise UserError(f"expected the name of a file in {self.path}, found {name!r}")
+        return self.path / name
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What can go wrong with a file, in the user's words."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {reason(error)}") from error
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be opened or written."""
+    match error.errno:
+        case errno.ELOOP:
+            return "it is a link that leads elsewhere"
+        case errno.ENOSPC | errno.EDQUOT:
+            return "the disk is full"
+        case _:
+            return error.strerror or str(error)

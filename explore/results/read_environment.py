@@ -1,0 +1,91 @@
+"""A run's environment from JSON: every field is checked, since the folder may come from anybody."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from explore.bounds.least_traffic import Products, Windows
+from explore.results.options import Options
+from explore.results.read_record import YEAR_9999
+from explore.results.records import Bounds
+from explore.results.run_environment import Environment
+from explore.results.stored_fields import Damaged, Fields, loaded
+from ir.program_file import LONGEST
+
+MOST_WINDOWS = 16
+SHA256 = re.compile("[0-9a-f]{64}")
+
+
+def environment_from(text: object) -> Environment:
+    """What `Environment.dump` wrote; `Damaged` where it is none."""
+    fields = loaded(text, "environment", most=4 * LONGEST)
+    return Environment(
+        program=fields.exact_text("program", LONGEST),
+        name=fields.text("name"),
+        device=fields.text("device"),
+        driver=fields.text("driver"),
+        version=fields.text("version"),
+        platform=fields.text("platform"),
+        seed=fields.whole("seed"),
+        variants=fields.whole("variants", least=1),
+        options=_options(fields.fields("options")),
+        bounds=_bounds(fields.fields("bounds")),
+        machine=_words(fields.fields("machine")),
+        started_unix_s=fields.number("started_unix_s", most=YEAR_9999),
+        reference=fields.maybe("reference", lambda n: fields.matching(n, SHA256, "a sha256")),
+    )
+
+
+def _options(fields: Fields) -> Mapping[str, Any]:
+    """Plain values, which options can be read from."""
+    Options.from_json(fields.values)
+    fields.maybe("profile", fields.text)
+    fields.maybe("file", fields.text)
+    if strange := [name for name, value in fields.values.items() if not _plain(value)]:
+        raise Damaged(f"options: {strange[0]}: expected plain values")
+    return fields.values
+
+
+def _plain(value: object, depth: int = 3) -> bool:
+    """Numbers and words, and lists and objects of them."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return True
+        case list():
+            return depth > 0 and all(_plain(entry, depth - 1) for entry in value)
+        case dict():
+            return depth > 0 and all(_plain(entry, depth - 1) for entry in value.values())
+        case _:
+            return False
+
+
+def _words(fields: Fields) -> Mapping[str, str]:
+    return {name: fields.text(name) for name in fields.named()}
+
+
+def _bounds(fields: Fields) -> Bounds:
+    return Bounds(
+        flops=fields.maybe("flops", fields.whole),
+        io_bytes=fields.maybe("io_bytes", fields.whole),
+        peak_flops=fields.maybe("peak_flops", lambda n: fields.number(n, least=1.0)),
+        bandwidth=fields.maybe("bandwidth", lambda n: fields.number(n, least=1.0)),
+        products=fields.maybe("products", lambda n: _products(fields.fields(n))),
+    )
+
+
+def _products(fields: Fields) -> Products:
+    windows = tuple(map(_windows, fields.objects("windows", most=MOST_WINDOWS)))
+    return Products(
+        count=fields.whole("count", least=1),
+        results=fields.whole("results", least=1),
+        reuse=fields.number("reuse", least=1e-9),
+        windows=windows,
+        real=fields.number("real", most=1.0),
+        others=fields.whole("others"),
+        word=fields.whole("word", least=1, most=64),
+    )
+
+
+def _windows(fields: Fields) -> Windows:
+    size, step = fields.whole("size", least=1), fields.whole("step", least=1)
+    return Windows(size, step, fields.whole("count", least=1), fields.whole("whole"))

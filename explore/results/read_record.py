@@ -1,0 +1,185 @@
+"""Records from JSON: every field is checked, since a run's folder may come from anybody."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.results.records import (
+    STAGES,
+    Failed,
+    Features,
+    Measured,
+    Outcome,
+    Peer,
+    Predicted,
+    Record,
+    Step,
+    Variant,
+)
+from explore.results.stored_fields import LARGEST, LONG, PLAIN, TEXT, Damaged, Fields
+
+ID = re.compile(r"[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
+FAMILY = re.compile(r"[a-z][a-z0-9-]{0,60}")
+FORM = re.compile(r"|[A-Za-z0-9-]{1,40}( [A-Za-z0-9-]{1,40}){0,30}")
+SCALAR = re.compile(r"[a-z]{1,12}[0-9]{0,2}")
+KEY = re.compile(r"[0-9a-f]{64}|[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
+FEATURE = re.compile(r"[a-z][A-Za-z0-9_ ]{0,99}")
+YEAR_9999 = 253_402_300_000.0  # seconds since 1970: no date is later
+NEVER = 1e15  # nanoseconds: eleven days
+FEW, SOME = 64, 4096  # kernels of a plan; steps of a derivation
+
+
+def from_line(line: str) -> Record:
+    """What `to_line` wrote."""
+    return from_json(json.loads(line))
+
+
+def from_json(values: Mapping[str, Any]) -> Record:
+    """What `to_json` gave; `Damaged` where it is no outcome of a variant."""
+    fields = Fields.of(dict(values), "outcome")
+    fields = Fields(fields.values, f"outcome {fields.matching('id', ID, 'the name of a variant')}")
+    return Record(
+        _variant(fields),
+        _outcome(fields),
+        elapsed_s=fields.number("elapsed_s", most=YEAR_9999),
+        unix_s=fields.number("unix_s", most=YEAR_9999),
+        round=fields.whole("round", most=1 << 30),
+    )
+
+
+def plan_from(fields: Fields) -> Plan:
+    """What `plan_json` gave."""
+    buffers = tuple(map(_buffer, fields.objects("buffers", most=SOME)))
+    names = frozenset(buffer.name for buffer in buffers)
+    return Plan(
+        kernels=tuple(_kernel(kernel, names) for kernel in fields.objects("kernels", most=FEW)),
+        buffers=buffers,
+        memory_bytes=fields.whole("memory_bytes"),
+        workspace_bytes=fields.whole("workspace_bytes"),
+    )
+
+
+def peer_from(fields: Fields) -> Peer:
+    """Another library's measurement."""
+    return Peer(
+        name=fields.text("name"),
+        time_ns=fields.number("time_ns", most=NEVER),
+        memory_bytes=fields.maybe("memory_bytes", fields.whole),
+        spread=fields.number("spread"),
+        note=fields.text("note", most=LONG),
+    )
+
+
+def _variant(fields: Fields) -> Variant:
+    parameters = fields.fields("parameters")
+    return Variant(
+        id=fields.matching("id", ID, "the name of a variant"),
+        family=fields.matching("family", FAMILY, "the name of a family"),
+        parameters=tuple((p, parameters.whole(p)) for p in parameters.named()),
+        stored=tuple(e.matching("value", FAMILY, "a view") for e in fields.each("stored", FEW)),
+        form=fields.matching("form", FORM, "the words of a form"),
+        traits=tuple(e.matching("value", FAMILY, "a trait") for e in _list(fields, "traits")),
+        tile=fields.maybe("tile", lambda n: fields.whole(n, least=1, most=SOME)),
+        derivation=tuple(map(_step, fields.objects("derivation", most=SOME))),
+        plan=plan_from(fields) if any(fields.each("kernels", most=FEW)) else None,
+        flops=fields.maybe("flops", fields.whole),
+        traffic_bytes=fields.maybe("traffic_bytes", fields.whole),
+        chip_bytes=fields.maybe("chip_bytes", fields.whole),
+        block=fields.maybe("block", fields.whole),
+        features=tuple(map(_features, fields.objects("features", most=FEW))),
+    )
+
+
+def _list(fields: Fields, name: str) -> list[Fields]:
+    """The entries of a list that older runs do not have."""
+    return [] if fields.values.get(name) is None else list(fields.each(name, most=FEW))
+
+
+def _step(fields: Fields) -> Step:
+    return Step(fields.text("law"), fields.text("place", LONG), fields.text("term", LONG))
+
+
+def _features(fields: Fields) -> Features:
+    """A number of each name; what was not finite is stored as null."""
+    if len(fields.values) > FEW or not all(map(FEATURE.fullmatch, fields.values)):
+        raise Damaged(f"{fields.what}: expected at most {FEW} features")
+    return tuple((name, _any_number(fields, name)) for name in fields.values)
+
+
+def _any_number(fields: Fields, name: str) -> float:
+    value = fields.maybe(name, lambda n: fields.number(n, least=-1e300, most=1e300))
+    return math.nan if value is None else value
+
+
+def _outcome(fields: Fields) -> Outcome:
+    match fields.one_of("status", ("measured", "failed", "predicted")):
+        case "measured":
+            return _measured(fields)
+        case "failed":
+            return Failed(
+                fields.one_of("stage", STAGES),
+                fields.text("reason", LONG),
+                fields.text("detail", TEXT),
+                fields.flag("timed_out"),
+                fields.maybe("error", lambda n: fields.number(n, most=1e300)),
+            )
+        case _:
+            return Predicted(_time(fields, "time_ns"))
+
+
+def _measured(fields: Fields) -> Measured:
+    return Measured(
+        time_ns=_time(fields, "time_ns"),
+        spread=fields.number("spread"),
+        error=fields.number("error", most=1e300),
+        prepack_ns=_time(fields, "prepack_ns"),
+        build_ns=_time(fields, "build_ns"),
+        code_bytes=fields.maybe("code_bytes", fields.whole),
+        runs_ns=tuple(_time(entry, "value") for entry in fields.each("runs_ns", most=SOME)),
+        kernels_ns=tuple(_time(entry, "value") for entry in fields.each("kernels_ns", most=FEW)),
+        stopped_early=fields.flag("stopped_early"),
+    )
+
+
+def _time(fields: Fields, name: str) -> float:
+    return fields.number(name, most=NEVER)
+
+
+def _buffer(fields: Fields) -> Buffer:
+    return Buffer(
+        name=_name(fields, "name"),
+        scalar=fields.matching("scalar", SCALAR, "the type of a number"),
+        shape=tuple(entry.whole("value") for entry in fields.each("shape", most=FEW)),
+        bytes=fields.whole("bytes"),
+        role=Role(fields.one_of("role", tuple(role.value for role in Role))),
+        slot=fields.whole("slot", most=SOME),
+    )
+
+
+def _kernel(fields: Fields, buffers: frozenset[str]) -> Kernel:
+    arguments = tuple(_name(entry, "value") for entry in fields.each("arguments", most=SOME))
+    if strange := sorted({*arguments} - buffers):
+        raise Damaged(f"{fields.what}: {strange[0]} is none of its buffers")
+    return Kernel(
+        name=_name(fields, "name"),
+        global_size=_three(fields, "global_size"),
+        local_size=_three(fields, "local_size"),
+        arguments=arguments,
+        prepack=fields.flag("prepack"),
+        text=fields.exact_text("text"),
+        needs=tuple(entry.exact_text("value") for entry in fields.each("needs", most=SOME)),
+    )
+
+
+def _name(fields: Fields, name: str) -> str:
+    return fields.matching(name, PLAIN, "a plain name")
+
+
+def _three(fields: Fields, name: str) -> tuple[int, int, int]:
+    sizes = [entry.whole("value", least=1, most=LARGEST) for entry in fields.each(name, most=3)]
+    if len(sizes) != 3:
+        raise Damaged(f"{fields.what}: {name}: expected three numbers, found {len(sizes)}")
+    return sizes[0], sizes[1], sizes[2]

@@ -1,0 +1,158 @@
+"""JSON that somebody else may have written: each field is asked for by what it must be.
+
+What is not so raises `Damaged` with the field's name, what was found and what was expected.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NoReturn, TypeVar
+
+from ir.errors import UserError
+
+T = TypeVar("T")
+
+LARGEST = 1 << 62
+SHORT, LONG, TEXT = 300, 20_000, 1 << 23  # characters of a line, of an explanation, of a program
+MANY = 1 << 20  # entries of a list
+PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")  # a name in C, and in a file system
+
+
+class Damaged(UserError):
+    """What is stored is not what a run stores: it was changed by another hand."""
+
+
+def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
+    """The object that a JSON text holds."""
+    if not isinstance(text, str) or len(text) > most:
+        raise Damaged(f"{what}: expected JSON of at most {most} characters, found {_short(text)}")
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        raise Damaged(f"{what} is nested too deep") from None
+    except ValueError as error:
+        raise Damaged(f"{what} is no JSON ({error})") from None
+    return Fields.of(value, what)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """An object, and what it is called in messages."""
+
+    values: Mapping[str, Any]
+    what: str
+
+    @staticmethod
+    def of(value: object, what: str) -> "Fields":
+        """Any value that must be an object."""
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            raise Damaged(f"{what}: expected an object, found {_short(value)}")
+        return Fields(value, what)
+
+    def text(self, name: str, most: int = SHORT) -> str:
+        """Text of any kind; characters that would steer a terminal are replaced."""
+        return "".join(c if _shown(c) else "\ufffd" for c in self.exact_text(name, most))
+
+    def exact_text(self, name: str, most: int = TEXT) -> str:
+        """Text as it is, which can be encoded."""
+        value = self._at(name)
+        if not isinstance(value, str) or len(value) > most or _unpaired(value):
+            raise self._refused(name, f"text of at most {most} characters", value)
+        return value
+
+    def matching(self, name: str, pattern: re.Pattern[str], what: str) -> str:
+        """Text of one form."""
+        value = self._at(name)
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise self._refused(name, what, value)
+        return value
+
+    def one_of(self, name: str, known: "tuple[T, ...]") -> T:
+        """One of a few values, of their type."""
+        value = self._at(name)
+        for one in known:
+            if type(value) is type(one) and value == one:
+                return one
+        raise self._refused(name, f"one of {', '.join(map(str, known))}", value)
+
+    def flag(self, name: str) -> bool:
+        return self.one_of(name, (False, True))
+
+    def whole(self, name: str, least: int = 0, most: int = LARGEST) -> int:
+        """A whole number in a range."""
+        value = self._at(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise self._refused(name, f"a whole number from {least} to {most}", value)
+        return value
+
+    def number(self, name: str, least: float = 0.0, most: float = 1e18) -> float:
+        """A finite number in a range."""
+        value = self._at(name)
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+        if not fits or not isfinite(value) or not least <= value <= most:
+            raise self._refused(name, f"a number from {least:g} to {most:g}", value)
+        return float(value)
+
+    def maybe(self, name: str, read: Callable[[str], T]) -> T | None:
+        """What `read` makes of it, or None where there is nothing."""
+        return None if self.values.get(name) is None else read(name)
+
+    def given(self, name: str, read: Callable[[str], T], otherwise: T) -> T:
+        """What `read` makes of it, where it is there."""
+        return otherwise if self.values.get(name) is None else read(name)
+
+    def fields(self, name: str) -> "Fields":
+        """An object in it."""
+        return Fields.of(self._at(name), f"{self.what}: {name}")
+
+    def each(self, name: str, most: int = MANY) -> "Iterator[Fields]":
+        """The entries of a list, each as the field `value` of an object."""
+        value = self._at(name)
+        if not isinstance(value, list) or len(value) > most:
+            raise self._refused(name, f"a list of at most {most}", value)
+        for i, entry in enumerate(value):
+            yield Fields({"value": entry}, f"{self.what}: {name}[{i}]")
+
+    def objects(self, name: str, most: int = MANY) -> "Iterator[Fields]":
+        """The entries of a list of objects."""
+        return (Fields.of(entry.values["value"], entry.what) for entry in self.each(name, most))
+
+    def named(self, most: int = 1000) -> "Iterator[str]":
+        """The names in an object that maps plain names to values."""
+        if len(self.values) > most:
+            raise Damaged(f"{self.what}: expected at most {most} names, found {len(self.values)}")
+        for name in self.values:
+            if not PLAIN.fullmatch(name):
+                raise Damaged(f"{self.what}: expected plain names, found {_short(name)}")
+            yield name
+
+    def _at(self, name: str) -> Any:
+        if name not in self.values:
+            raise Damaged(f"{self.what}: {name} is missing")
+        return self.values[name]
+
+    def _refused(self, name: str, expected: str, found: object) -> Damaged:
+        return Damaged(f"{self.what}: {name}: expected {expected}, found {_short(found)}")
+
+
+def _short(value: object) -> str:
+    """A value in a message: in one line, in ASCII."""
+    if isinstance(value, str | bytes):
+        value = value[:61]
+    line = ascii(value) if not isinstance(value, list | dict) else type(value).__name__
+    return line if len(line) <= 60 else f"{line[:57]}..."
+
+
+def _shown(char: str) -> bool:
+    return char.isprintable() or char in "\n\t"
+
+
+def _unpaired(text: str) -> bool:
+    """Whether it has half a surrogate pair, which no file can hold."""
+    return any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")
