@@ -6,7 +6,6 @@ from functools import lru_cache
 from math import prod
 
 from codegen.emit import write_places as places
-from codegen.emit.cut_kernels import Stage, stages
 from codegen.emit.emitter import Emitter
 from codegen.emit.read_views import View
 from codegen.emit.scope import Scope
@@ -21,6 +20,7 @@ from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
 from codegen.tree.reserved_words import safe
 from codegen.tree.statements import Kernel, Memory, Space
+from ir.core.cut_kernels import Stage, stages
 from ir.core.nodes import Expr, Program
 from ir.core.types import BYTES, Type
 from ir.errors import Unsupported

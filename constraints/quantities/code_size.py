@@ -2,7 +2,7 @@
 
 # key: e term
 
-from ir.core.nodes import Binary, Expr, Get, MapSeq, ReduceSeq, Store, Unary, Var
+from ir.core.nodes import Binary, Expr, Get, MapSeq, ReduceSeq, Unary, Var
 from ir.core.size import Size
 from ir.core.terms import children, once
 from ir.core.type_rules import size_of, type_of
@@ -13,8 +13,6 @@ from ir.core.types import Scalar, Vector
 def code(e: Expr) -> Size:
     """Arithmetic and accesses, an operation of a vector counting once."""
     match e:
-        case Store():
-            return 0
         case Var() | Get():
             return 1 if isinstance(type_of(e), Scalar | Vector) else 0
         case Binary() | Unary():

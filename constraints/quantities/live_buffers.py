@@ -34,7 +34,6 @@ from ir.core.nodes import (
     ReduceSeq,
     Reorder,
     Split,
-    Store,
     ToLocal,
     ToPrivate,
     Transpose,
@@ -134,8 +133,6 @@ class _Walk:
         match e:
             case Var(name, _):
                 return Use(env.get(name, NOTHING), frozenset({env.get(name, NOTHING)}))
-            case Store():
-                return _after()
             case Let(p, value, body):
                 return self.let(p, value, body, env, to, items)
             case ToLocal(a):

@@ -25,7 +25,6 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
-    Store,
     ToLocal,
     ToPrivate,
     Unary,
@@ -112,8 +111,6 @@ class Trace:
         match e:
             case Var(name):
                 return env.get(name, Cells("global", name))
-            case Store():
-                return Cells("global", e)
             case Binary() | Unary():
                 return self.operation(e, env, loops)
             case Get(i, xs):

@@ -81,11 +81,12 @@ class Search:
         return len(self._table) - len(self._taken)
 
     def tell(self, candidate: int, time: float | None, each: Sequence[float] = ()) -> None:
-        """A measured time (any unit), and of each kernel where that is known; None for a
-        failure."""
+        """A measured time (any unit), and of each kernel where that is known; None for a failure.
+        Times of other kernels than the table has say only what the whole took."""
         self._times[candidate] = time
         if time is not None:
-            self._kernels[candidate] = each or self._table.shared(candidate, time)
+            fits = len(each) == len(self._table.parts(candidate))
+            self._kernels[candidate] = each if fits else self._table.shared(candidate, time)
 
     def next_round(self) -> list[int] | None:
         """The next candidates; None while outcomes they depend on are missing; [] at the end."""

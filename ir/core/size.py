@@ -126,7 +126,21 @@ def ceil_div(a: Size, b: Size) -> Size:
     """ceil(a / b), where b is positive or a number"""
     if isinstance(b, int) and b < 0:
         return ceil_div(-a, -b)
-    return floor_div(a + b - 1, b)
+    times, rest = _multiples(a, b)
+    return times + (floor_div(rest + b - 1, b) if rest != 0 else 0)
+
+
+def _multiples(a: Size, b: Size) -> tuple[Size, Size]:
+    """(q, r) with a = q*b + r, where q takes each term of a that is a whole multiple of b."""
+    x, y = _nat(a), _nat(b)
+    if x.den != ONE or y.den != ONE or len(y.num) != 1:
+        return 0, a
+    monomial, k = y.num[0]
+    held = [(_times(m, monomial, -1), c) for m, c in x.num]
+    whole = [c % k == 0 and all(power > 0 for _, power in m) for m, c in held]
+    times = _poly({m: c // k for (m, c), is_whole in zip(held, whole, strict=True) if is_whole})
+    q = quotient(times, ONE)
+    return q, a - q * b
 
 
 def round_up(a: Size, b: Size) -> Size:

@@ -204,6 +204,17 @@ def test_candidates_of_kernels_that_were_timed_are_known_without_a_try() -> None
     assert found.spread.max() < 0.03
 
 
+@pytest.mark.parametrize("told", [0, 1, 2, 4, 5])
+def test_times_of_other_kernels_than_are_known_tell_of_the_whole_alone(told: int) -> None:
+    variants, each = sums(0)
+    totals = list(map(sum, each))
+    traces = []
+    for known_of in (lambda i: (), lambda i: (1e6,) * told):
+        search = search_over(variants, [1.0] * len(variants), "guided", 0, 200)
+        traces.append(run(search, totals.__getitem__, 60, known_of))
+    assert traces[0] == traces[1]
+
+
 def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
     """One form looks ten times as quick as the others, and is ten times as slow."""
     here = landscape(4, 2000)

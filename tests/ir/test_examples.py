@@ -77,6 +77,11 @@ def volume(weights: Array, biases: Array, volume: Array) -> Array:
     )
 
 
+def softmax(xs: Array) -> Array:
+    powers = np.exp(xs)
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
 # what each example computes from its inputs and sizes, and the sizes it is checked at
 CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
     "dot.lift": (lambda xs, ys: xs @ ys, [{}, {"N": 7}]),
@@ -149,6 +154,11 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
     "fully_connected.lift": (
         lambda weights, biases, xs: relu(weights @ xs + biases),
         [{}, {"N": 1, "M": 3}],
+    ),
+    "softmax.lift": (softmax, [{}, {"M": 1, "N": 3}]),
+    "attention.lift": (
+        lambda queries, keys, values, D: softmax(queries @ keys.T / np.sqrt(D)) @ values,
+        [{}, {"N": 3, "L": 5, "D": 2, "E": 7}],
     ),
     "conv3d.lift": (volume, [{}, {"C": 1, "W": 4, "H": 5, "D": 3, "M": 2}]),
     "mec.lift": (

@@ -131,6 +131,14 @@ def test_what_is_said_to_be_0_or_more_is(t: Term, u: Term, values: dict[str, int
             assert value(sized, values) >= 0
 
 
+def test_what_is_rounded_up_already_stays() -> None:
+    up = round_up(128, X)
+    assert round_up(up, X) == up
+    assert round_up(up + 3 * X, X) == up + 3 * X
+    assert round_up(4 * X + Y, 2) == 4 * X + round_up(Y, 2)
+    assert round_up(up, 2 * X) != up
+
+
 def test_the_signs_of_what_is_rounded() -> None:
     x, up = X * Y + 7, round_up(X * Y + 7, X * 3)
     assert all(map(non_negative, (up - x, x - up + 3 * X - 1, up, remainder(x, Y), x * Y)))

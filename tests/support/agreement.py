@@ -37,6 +37,7 @@ from tests.support.lowered_programs import PROGRAMS
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {
     "alexnet": {"C": 2, "W": 19, "M": 3},
+    "attention": {"N": 5, "L": 6, "D": 4, "E": 3},
     "avgpool": {"C": 3, "W": 6, "H": 8},
     "batched": {"N": 2, "C": 3, "W": 4, "H": 5, "M": 2},
     "blur": {"W": 9, "H": 7},
@@ -55,6 +56,7 @@ SMALL = {
     "mec": {"C": 4, "W": 5, "M": 6},
     "quickstart": {"C": 3, "W": 5, "H": 4, "M": 4},
     "resnet": {"C": 2, "W": 12, "M": 3},
+    "softmax": {"M": 3, "N": 10},
     "stencil5": {"W": 9, "H": 7},
     "vgg": {"C": 3, "W": 6, "M": 4},
 }

@@ -19,7 +19,8 @@ from ir.core.nodes import (
     Transpose,
     Var,
 )
-from ir.core.terms import children, component, free, once, over, substitute
+from ir.core.size import Size
+from ir.core.terms import children, component, free, once, over, rebuild, substitute
 from ir.core.type_rules import type_of
 from ir.core.types import Type
 from ir.core.views import is_layout
@@ -64,25 +65,17 @@ def _outermost(e: Expr) -> Expr:
             return _outermost(inner)
         case Let(p, value, body):
             return Let(p, value, _outermost(body))
-        case Join(inner):
-            return Join(_outermost(inner))
-        case Split(m, inner):
-            return Split(m, _outermost(inner))
-        case Transpose(inner):
-            return Transpose(_outermost(inner))
-        case AsScalar(inner):
-            return AsScalar(_outermost(inner))
-        case AsVector(w, inner):
-            return AsVector(w, _outermost(inner))
-        case Pad(left, right, value, inner) if _crops(left, right):
-            return Pad(left, right, value, _outermost(inner))
-        case PadEdge(edge, left, right, inner) if _crops(left, right):
-            return PadEdge(edge, left, right, _outermost(inner))
+        case Join() | Split() | Transpose() | AsScalar() | AsVector():
+            return rebuild(e, (*children(e)[:-1], _outermost(e.xs)))
+        case Pad(left, right, _, xs) | PadEdge(_, left, right, xs) if not _adds(left, right):
+            return rebuild(e, (*children(e)[:-1], _outermost(xs)))
     return e
 
 
-def _crops(left: object, right: object) -> bool:
-    return isinstance(left, int) and isinstance(right, int) and left <= 0 and right <= 0
+def _adds(*amounts: Size) -> bool:
+    """Whether one of these amounts of padding is more than nothing, whatever the parameters are."""
+    numerators = (((((), n),) if isinstance(n, int) else n.num) for n in amounts)
+    return any(all(k > 0 for _, k in numerator) for numerator in numerators)
 
 
 def _cut(e: Expr, cut: _Cut, hint: str | None) -> Expr:

@@ -1,0 +1,51 @@
+"""Whole runs of programs whose variants are made of many kernels."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from codegen.runtime.devices import Device
+from explore.results.options import Options
+from explore.results.records import Measured, Record, kernels_of
+from explore.results.store import FILE
+from explore.run.run import Run, Source, resume, start
+from explore.run.target import Target, profile_of
+from tests.support.agreement import EXAMPLES, SMALL
+
+VARIANTS = 24  # enough for the search to be guided by the times of kernels
+
+
+def run_of(name: str, device: Device, folder: Path) -> Run:
+    options = Options(
+        variants=VARIANTS, families=("naive", "lift"), sizes=tuple(SMALL[name].items()), jobs=1
+    )
+    source = Source((EXAMPLES / f"{name}.lift").read_text(), name)
+    run, finished = start(source, options, Target(profile_of(device), device), folder)
+    assert finished
+    return run
+
+
+def kernels_known_and_run(record: Record) -> tuple[int, int]:
+    """How many kernels a variant was thought to have, and how many run in its plan."""
+    assert record.variant.plan is not None
+    return len(record.variant.features), sum(not k.prepack for k in record.variant.plan.kernels)
+
+
+@pytest.mark.parametrize("name", ["softmax", "attention"])
+def test_a_program_of_many_kernels_is_explored_to_the_end_and_gone_on_with(
+    name: str, device: Device, tmp_path: Path
+) -> None:
+    run = run_of(name, device, tmp_path / "run")
+    measured = [r for r in run.records if isinstance(r.outcome, Measured)]
+    assert len(measured) > VARIANTS // 2
+    assert max(len(kernels_of(r.outcome)) for r in measured) > 3
+    for record in measured:
+        known, launched = kernels_known_and_run(record)
+        assert known == launched
+    with closing(sqlite3.connect(run.folder / FILE)) as store, store:
+        store.execute("DELETE FROM outcome WHERE rowid > (SELECT min(rowid) FROM outcome) + 20")
+    again, finished = resume(run.folder)
+    assert finished
+    assert len({r.variant.id for r in again.records}) == VARIANTS
