@@ -1,24 +1,37 @@
-"""Accesses that differ by a constant only, as one: the lanes of a vector kept apart, say.
+"""Accesses that differ by constants only, as few: the lanes of a vector kept apart, the rows and
+columns of a block that is spelled out.
 
 x + c, x + c + d, …, x + c + (n − 1)·d are the cells x + c + d·k for k = 0 … n − 1, no more and no
-less, so what holds of two such series holds of every two accesses in them.
+less, so what holds of two such series holds of every two accesses in them. Series that are as long
+and lie evenly apart are a series of series.
 """
 
-from collections.abc import Iterable
+# key: c constant, d distance, k n counts
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from codegen.index.index import summed, var
 from codegen.proof.accesses import Access
+from ir.core.frozen import frozen
 
-FEWEST = 3
+FEWEST = 3  # accesses that are worth a series
 EACH = "eachʺ"  # no name that a kernel can have
+
+
+@frozen
+class Lattice:
+    """c + Σ d·k, k = 0 … n − 1 for each (n, d)"""
+
+    c: int
+    steps: tuple[tuple[int, int], ...] = ()
 
 
 def as_series(accesses: Iterable[Access]) -> list[Access]:
     """The same cells by fewer accesses, where constants are evenly spaced."""
-    alike: dict[tuple[object, ...], list[Access]] = {}
+    alike: dict[tuple[object, ...], dict[int, Access]] = {}
     for a in accesses:
-        alike.setdefault(_but_for_constant(a), []).append(a)
+        alike.setdefault(_but_for_constant(a), {}).setdefault(a.index.constant, a)
     return [one for group in alike.values() for one in _series(group)]
 
 
@@ -27,15 +40,52 @@ def _but_for_constant(a: Access) -> tuple[object, ...]:
     return a.memory, a.where, a.writes, a.width, half, summed(a.index.terms, 0).key
 
 
-def _series(group: list[Access]) -> list[Access]:
+def _series(group: dict[int, Access]) -> Iterator[Access]:
     if len(group) < FEWEST:
-        return group
-    first, *rest = sorted(group, key=lambda a: a.index.constant)
-    step = rest[0].index.constant - first.index.constant
-    even = [first.index.constant + k * step for k in range(len(group))]
-    if step == 0 or [a.index.constant for a in (first, *rest)] != even:
-        return group
-    where = replace(first.where, loops=(*first.where.loops, (EACH, len(group))))
-    index = first.index + var(EACH, 0, len(group) - 1) * step
-    text = f"{first.text}, and {len(rest)} more, {step} apart"
-    return [replace(first, index=index, where=where, text=text)]
+        yield from group.values()
+        return
+    for lattice in lattices(sorted(group)):
+        yield _spread(group[lattice.c], lattice)
+
+
+def lattices(constants: Sequence[int]) -> list[Lattice]:
+    """Numbers in order, each in one lattice, few lattices in all."""
+    found = [Lattice(c) for c in constants]
+    while True:
+        joined = list(_joined(found))
+        if len(joined) == len(found):
+            return found
+        found = joined
+
+
+def _joined(parts: Sequence[Lattice]) -> Iterator[Lattice]:
+    """Neighbours of one shape that lie evenly apart, as one."""
+    at = 0
+    while at < len(parts):
+        n, d = _run(parts, at)
+        first = parts[at]
+        yield Lattice(first.c, (*first.steps, (n, d))) if n > 1 else first
+        at += n
+
+
+def _run(parts: Sequence[Lattice], at: int) -> tuple[int, int]:
+    """How many parts from here on are alike, and how far apart."""
+    first, n = parts[at], 1
+    d = parts[at + 1].c - first.c if at + 1 < len(parts) else 0
+    while at + n < len(parts) and parts[at + n] == Lattice(first.c + n * d, first.steps):
+        n += 1
+    return n, d
+
+
+def _spread(a: Access, lattice: Lattice) -> Access:
+    """The cells of an access and of those that lie in its lattice."""
+    index, loops, more = a.index, [], 1
+    for level, (n, d) in enumerate(lattice.steps):
+        name = f"{EACH}{level or ''}"
+        index = index + var(name, 0, n - 1) * d
+        loops.append((name, n))
+        more *= n
+    if not loops:
+        return a
+    where = replace(a.where, loops=(*a.where.loops, *loops))
+    return replace(a, index=index, where=where, text=f"{a.text}, and {more - 1} more")
