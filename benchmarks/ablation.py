@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any
 
 from codegen.compile import Generated, generate
+from codegen.demand_proofs import demand_proofs
 from codegen.plan import Plan
 from codegen.proof.footprint import footprint
-from codegen.proof.prove import demand_proofs
 from codegen.tree.statements import Space
 from constraints.devices import Profile
 from constraints.infer.infer import infer
@@ -135,7 +135,7 @@ def _made(program: Program, record: Record, part: str, profile: Profile) -> Plan
     try:
         settled(infer(_lowered(program, variant.family, form), profile), point, variant.family)
         made = _generated(program, variant.family, form, point, profile.group_items)
-        demand_proofs(made.kernels)
+        demand_proofs(made)
     except (UserError, Unsupported) as reason:
         return str(reason)
     return "some stay" if part == VECTORS and loads_vectors(made) else made.plan

@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 
 from codegen.compile import generate
-from codegen.proof.prove import prove
+from codegen.demand_proofs import proofs
 from codegen.runtime.session import Session, choose, open_device
 from constraints.devices import Profile
 from constraints.solve.explain import explain
@@ -89,8 +89,8 @@ def check(session: Session, source: Program, lowering: Lowering, point: dict[str
         made = generate(concrete, max_work_group=session.device.max_work_group)
     except Unsupported as reason:
         return f"emit: {reason}"
-    for kernel in made.kernels:
-        if not (proof := prove(kernel)).ok:
+    for proof in proofs(made):
+        if not proof.ok:
             return f"prove: {proof.summary()[:200]}"
     built = session.build(made.plan)
     right = expected(source, inputs).agrees(built(inputs), lowering.derivation.rounding)

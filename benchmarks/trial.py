@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from codegen.compile import Generated, generate
-from codegen.proof.prove import prove
+from codegen.demand_proofs import proofs
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound
 from codegen.runtime.session import Session, open_device
@@ -197,8 +197,8 @@ def _stages(state: Bench, task: Try, seconds: dict[str, float]) -> Iterator[tupl
             return
     yield "constrain", "; ".join(disagreements(known, task.point, made))
     with _timed("prove", seconds):
-        proofs = [prove(kernel) for kernel in made.kernels]
-    yield "prove", next((p.summary() for p in proofs if not p.ok), "")
+        found = proofs(made)
+    yield "prove", next((p.summary() for p in found if not p.ok), "")
     if state.session is not None:
         yield from _ran(state.session, task, made, seconds)
 

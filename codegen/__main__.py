@@ -68,14 +68,14 @@ def print_file(options: argparse.Namespace) -> None:
 
 def run_file(options: argparse.Namespace) -> None:
     """A program's result on a device, written to a file."""
-    from codegen.proof.prove import demand_proofs
+    from codegen.demand_proofs import demand_proofs
     from codegen.runtime.session import open_device
 
     device = choose(options.device)
     found, made = _compiled(options, device)
     inputs = stored(found.source, data_of(found.source, options))
     if not options.unproved:
-        demand_proofs(made.kernels)
+        demand_proofs(made)
     out = open_device(device).build(made.plan, checking=True)(inputs)
     save(options.output, out)
     words = f"; {found.words}" if found.words else ""

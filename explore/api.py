@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from codegen.compile import generate
-from codegen.proof.prove import demand_proofs
+from codegen.demand_proofs import demand_proofs
 from codegen.runtime.devices import Device, choose
 from codegen.runtime.session import open_device
 from explore.peers.peers import peer_named
@@ -39,7 +39,7 @@ def compile(
     limits = profile_of(found)
     concrete, _ = lowered_at(core, family, form, point, limits)
     made = generate(concrete, max_work_group=limits.group_items)
-    demand_proofs(made.kernels)
+    demand_proofs(made)
     names = tuple(p.var.name for p in core.params)
     return Compiled(made.plan, open_device(found).build(made.plan), names)
 

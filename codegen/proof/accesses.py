@@ -6,10 +6,8 @@ from dataclasses import dataclass, field, replace
 from codegen.index.atoms import Assume, Atom
 from codegen.index.condition import Condition
 from codegen.index.index import Index, operands_of
-from codegen.tree.statements import (
-    Memory,
-    Space,
-)
+from codegen.proof.verdicts import Kind
+from codegen.tree.statements import Memory, Space
 from ir.core.frozen import distinct
 
 
@@ -42,6 +40,16 @@ class Claim:
     atom: Assume
     where: Where
     text: str
+
+
+@distinct
+class Demand:
+    """All goals ≥ 0 there; `text` says what that is for."""
+
+    kind: Kind
+    text: str
+    goals: tuple[Index, ...]
+    where: Where
 
 
 # ---- the shape of a kernel
@@ -95,6 +103,7 @@ class Footprint:
     root: Sequence = field(default_factory=lambda: Sequence(()))
     accesses: list[Access] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    demands: list[Demand] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)  # variables that are not what loops say
 
 
@@ -123,6 +132,13 @@ def inner_atoms(index: Index) -> Iterator[Atom]:
 def inside(branch: Branch) -> Where:
     """What holds in a branch."""
     return replace(branch.where, given=(*branch.where.given, *branch.condition.parts))
+
+
+def without(where: Where, c: Condition) -> Where:
+    """What holds beside a branch: not x ≥ 0  ⇔  −x − 1 ≥ 0"""
+    if len(c.parts) == 1:
+        return replace(where, given=(*where.given, -c.parts[0] - 1))
+    return replace(where, denied=(*where.denied, c))
 
 
 def values_taken(found: Footprint, where: Where) -> Mapping[str, int]:

@@ -24,6 +24,7 @@ from codegen.proof.accesses import (
     Touch,
     Where,
     inner_atoms,
+    without,
 )
 from codegen.tree.statements import (
     Barrier,
@@ -147,7 +148,7 @@ class _Walker:
             case Select(condition, a, b):
                 c = self.condition(condition, where, text)
                 self.value(a, self.holding(where, c), text, found)
-                self.value(b, _without(where, c), text, found)
+                self.value(b, without(where, c), text, found)
             case _:
                 for inner in operands(e):
                     self.value(inner, where, text, found)
@@ -203,13 +204,6 @@ class _Walker:
 
 def _assumptions(part: Index) -> frozenset[str]:
     return frozenset(atom.key for atom in inner_atoms(part) if isinstance(atom, Assume))
-
-
-def _without(where: Where, c: Condition) -> Where:
-    """not x ≥ 0  ⇔  −x − 1 ≥ 0"""
-    if len(c.parts) == 1:
-        return replace(where, given=(*where.given, -c.parts[0] - 1))
-    return replace(where, denied=(*where.denied, c))
 
 
 def _cell(memory: Memory, index: Index, half: Index | None) -> str:

@@ -3,49 +3,22 @@
 The proof reads the final tree with its barriers, and nothing of what put them there. Ranges settle
 most obligations; races in small tiles are settled by trying every value; Z3 is asked for the rest,
 and what it cannot settle within its limit stays open.
-A proof is about all the work-items of a launch: two groups have nothing between them that orders
-their accesses to global memory; two work-items of one group have barriers with the right fence.
 """
 
-# key: x y goal indices
+from collections.abc import Iterator
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-
-from codegen.index.condition import substitute_in
-from codegen.index.index import Index, var
-from codegen.index.injectivity import impossible
-from codegen.index.substitute import evaluate, substitute
-from codegen.proof.accesses import Branch, Footprint, Meet, Node, Where, inside, parts_of
-from codegen.proof.barrier_intervals import Meeting, between_barriers, everywhere, nodes
-from codegen.proof.collision import PRIME, Collision, Sides
-from codegen.proof.exhaustive_trial import never_meet
+from codegen.proof.accesses import Footprint
 from codegen.proof.footprint import footprint
-from codegen.proof.guard_facts import Range, follows
+from codegen.proof.prover import EACH_MS, LIMIT_MS, RANGES, verdicts
 from codegen.proof.verdicts import Kind, Obligation, Proof, Proved, Refuted, Unproved, Verdict
-from codegen.proof.z3_questions import Found, GaveUp, Impossible, Question, ask, satisfies
-from codegen.tree.statements import Kernel, Space, remembered
-from ir.errors import Unsupported
-
-RANGES, GUARDS, TRIAL, SOLVER = "ranges", "guards", "trial", "Z3"
-UNCHECKED = "the solver's counterexample does not hold"
+from codegen.tree.statements import Kernel, remembered
 
 
 @remembered
-def prove(kernel: Kernel, limit_ms: int = 2_000, each_ms: int = 300) -> Proof:
+def prove(kernel: Kernel, limit_ms: int = LIMIT_MS, each_ms: int = EACH_MS) -> Proof:
     """What can be shown of a kernel when Z3 may work `each_ms` an obligation, `limit_ms` in all."""
     found = footprint(kernel)
-    prover = _Prover(found, Sides(found), limit_ms, each_ms)
-    verdicts = [*_launch(kernel, found), *prover.claims(), *prover.bounds()]
-    verdicts += [*prover.barriers(found.root, ()), *prover.races()]
-    return Proof(kernel.name, tuple(verdicts))
-
-
-def demand_proofs(kernels: Iterable[Kernel]) -> None:
-    """A kernel without its proof is not run."""
-    for proof in map(prove, kernels):
-        if not proof.ok:
-            raise Unsupported(f"{proof.summary()}\nnot proved, so not run")
+    return Proof(kernel.name, (*_launch(kernel, found), *verdicts(found, limit_ms, each_ms)))
 
 
 def _launch(kernel: Kernel, found: Footprint) -> Iterator[Verdict]:
@@ -60,204 +33,3 @@ def _launch(kernel: Kernel, found: Footprint) -> Iterator[Verdict]:
             yield Refuted(obligation, f"the launch makes it 0 … {real - 1}")
     for stranger in sorted(set(found.strangers)):
         yield Unproved(Obligation(Kind.LAUNCH, "", stranger), "the tree contradicts itself")
-
-
-@dataclass(slots=True)
-class _Prover:
-    found: Footprint
-    sides: Sides
-    left_ms: int
-    each_ms: int
-
-    # ---- one work-item
-
-    def claims(self) -> Iterator[Verdict]:
-        for claim in self.found.claims:
-            atom, x = claim.atom, claim.atom.index
-            goals = [] if atom.lo is None else [x - atom.lo]
-            goals += [] if atom.hi is None else [atom.hi - x]
-            text = f"{atom.lo} ≤ {x.key} ≤ {atom.hi} in {claim.text}"
-            yield self.always(Obligation(Kind.CLAIM, "", text), goals, claim.where, "it")
-
-    def bounds(self) -> Iterator[Verdict]:
-        for a in self.found.accesses:
-            goals = [a.index, a.memory.elements - a.width - a.index]
-            if a.half is not None:
-                goals += [a.half, a.memory.halves - 1 - a.half]
-            obligation = Obligation(Kind.BOUNDS, a.memory.name, a.text)
-            yield self.always(obligation, goals, a.where, f"of {a.memory.elements}, the index")
-
-    def always(self, o: Obligation, goals: list[Index], where: Where, what: str) -> Verdict:
-        """All goals ≥ 0 there."""
-        open_goals = [x for x in goals if x.lo is None or x.lo < 0]
-        if not open_goals:
-            return Proved(o, RANGES)
-        ranges = self.sides.ranges(where)
-        if ranges is None or all(self.by_guards(x, where, ranges) for x in open_goals):
-            return Proved(o, GUARDS)
-        for goal in open_goals:
-            question = Question(given=[*where.given, -goal - 1], denied=list(where.denied))
-            verdict = self.ask(o, question)
-            if isinstance(verdict, Found):
-                return self.witness(o, question, verdict.values, where, goals[0], what)
-            if verdict is not None:
-                return verdict
-        return Proved(o, SOLVER)
-
-    def by_guards(self, goal: Index, where: Where, ranges: Mapping[str, Range]) -> bool:
-        narrow = substitute(goal, {name: var(name, *ranges[name]) for name in goal.names})
-        return (narrow.lo is not None and narrow.lo >= 0) or follows(goal, where.given)
-
-    def witness(
-        self,
-        o: Obligation,
-        question: Question,
-        values: dict[str, int],
-        where: Where,
-        x: Index,
-        what: str,
-    ) -> Verdict:
-        values = self.completed(values, where)
-        if not satisfies(question, values):
-            return Unproved(o, UNCHECKED)
-        return Refuted(o, f"{what} is {evaluate(x, values)} at {self.at(values)}")
-
-    # ---- barriers
-
-    def barriers(self, node: Node, around: tuple[Branch, ...]) -> Iterator[Verdict]:
-        match node:
-            case Meet(spaces):
-                names = " and ".join(sorted(space.value for space in spaces))
-                yield self.together(Obligation(Kind.BARRIER, "", f"barrier ({names})"), around)
-            case Branch(_, _, body):
-                yield from self.barriers(body, (*around, node))
-            case _:
-                for part in parts_of(node):
-                    yield from self.barriers(part, around)
-
-    def together(self, o: Obligation, around: tuple[Branch, ...]) -> Verdict:
-        """Trip counts are numbers, so only branches can part the work-items of a group."""
-        by = RANGES
-        for branch in around:
-            if not self.found.locals.keys().isdisjoint(branch.condition.names):
-                verdict = self.uniform(o, branch, inside(around[-1]))
-                if not isinstance(verdict, Proved):
-                    return verdict
-                by = verdict.by
-        return Proved(o, by)
-
-    def uniform(self, o: Obligation, branch: Branch, here: Where) -> Verdict:
-        """No work-item gets here by a branch that another one comes to and does not take."""
-        first, second = self.sides.ranges(here), self.sides.ranges(branch.where)
-        if first is None or second is None:
-            return Proved(o, GUARDS)
-        left = {name: var(name, *bounds) for name, bounds in first.items()}
-        right = left | {name: var(name + PRIME, *second[name]) for name in self.found.locals}
-        question = Question(
-            given=[substitute(x, left) for x in here.given],
-            denied=[substitute_in(c, left) for c in here.denied],
-        )
-        question.given += [substitute(x, right) for x in branch.where.given]
-        question.denied += [substitute_in(c, right) for c in branch.where.denied]
-        question.denied.append(substitute_in(branch.condition, right))
-        answer = self.ask(o, question)
-        if isinstance(answer, Found):
-            return self.parted(o, question, answer.values, here)
-        return Proved(o, SOLVER) if answer is None else answer
-
-    def parted(
-        self, o: Obligation, question: Question, values: dict[str, int], here: Where
-    ) -> Verdict:
-        one = self.completed(values, here)
-        other = {name: values.get(name + PRIME, value) for name, value in one.items()}
-        primed = {name + PRIME: value for name, value in other.items()}
-        if not satisfies(question, {**primed, **one}):
-            return Unproved(o, UNCHECKED)
-        return Refuted(o, f"reached at {self.at(one)} but not at {self.at(other)}")
-
-    # ---- two work-items
-
-    def races(self) -> Iterator[Verdict]:
-        groups, items = tuple(self.found.groups), tuple(self.found.locals)
-        same_group = frozenset(groups)
-        for meeting in between_barriers(self.found.root, Space.LOCAL):
-            yield self.race(meeting, same_group, items)
-        accesses = [a for a in self.found.accesses if a.memory.space is Space.GLOBAL]
-        if not any(
-            isinstance(n, Meet) and Space.GLOBAL in n.spaces for n in nodes(self.found.root)
-        ):
-            for meeting in everywhere(accesses):
-                yield self.race(meeting, frozenset(), groups + items)
-            return
-        for meeting in everywhere(accesses):
-            yield self.race(meeting, frozenset(), groups)
-        for meeting in between_barriers(self.found.root, Space.GLOBAL):
-            yield self.race(meeting, same_group, items)
-
-    def race(self, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]) -> Verdict:
-        a, b = meeting.a.access, meeting.b.access
-        text = f"{a.text}, by another work-item too" if a is b else f"{a.text}, and {b.text}"
-        o = Obligation(Kind.RACE, a.memory.name, text)
-        collision = self.sides.collision(meeting, shared | meeting.shared, apart)
-        if collision is None:
-            return Proved(o, GUARDS)
-        if impossible(collision.in_digits(), collision.differences()):
-            return Proved(o, RANGES)
-        if impossible(collision.folded(), collision.differences()):
-            return Proved(o, GUARDS)
-        if never_meet(collision):
-            return Proved(o, TRIAL)
-        question = Question(
-            list(collision.equations),
-            collision.given(),
-            collision.denied(),
-            list(collision.differences()),
-        )
-        verdict = self.ask(o, question)
-        if isinstance(verdict, Found):
-            return self.collide(o, question, collision, verdict.values)
-        return Proved(o, SOLVER) if verdict is None else verdict
-
-    def collide(
-        self, o: Obligation, question: Question, collision: Collision, values: dict[str, int]
-    ) -> Verdict:
-        meeting = collision.meeting
-        for x in (*collision.left.values(), *collision.right.values()):
-            for atom, _ in x.terms:
-                values.setdefault(atom.key, atom.lo or 0)
-        if not satisfies(question, values):
-            return Unproved(o, UNCHECKED)
-        one = {name: evaluate(x, values) for name, x in collision.left.items()}
-        other = {name: evaluate(x, values) for name, x in collision.right.items()}
-        i, j = evaluate(meeting.a.access.index, one), evaluate(meeting.b.access.index, other)
-        words = f"{o.memory}[{i}] at {self.at(one)}; {o.memory}[{j}] at {self.at(other)}"
-        if meeting.exact:
-            return Refuted(o, words)
-        return Unproved(o, f"maybe {words}: unless a branch around a barrier prevents it")
-
-    # ---- Z3
-
-    def ask(self, o: Obligation, question: Question) -> Found | Unproved | None:
-        """None: there are no such values."""
-        limit = min(self.each_ms, self.left_ms)
-        if limit <= 0:
-            return Unproved(o, "the time for all obligations of this kernel is used up")
-        answer, taken = ask(question, limit)
-        self.left_ms -= taken
-        match answer:
-            case Impossible():
-                return None
-            case GaveUp(reason):
-                return Unproved(o, reason)
-        return answer
-
-    def completed(self, values: Mapping[str, int], where: Where) -> dict[str, int]:
-        """A value for every variable there, of those that the question left free the least."""
-        ranges = self.sides.ranges(where) or {}
-        return {name: values.get(name, lo) for name, (lo, _) in ranges.items()}
-
-    def at(self, values: Mapping[str, int]) -> str:
-        """The work-item and iteration in words, without what can have one value only."""
-        single = {name for name, n in (self.found.groups | self.found.locals).items() if n == 1}
-        told = [f"{name} = {value}" for name, value in values.items() if name not in single]
-        return ", ".join(told) or "the only work-item"

@@ -8,11 +8,16 @@ from enum import Enum
 class Kind(Enum):
     """What an obligation is about."""
 
+    TEXT = "text"  # a text is in the language that kernels are printed in
+    PLAN = "plan"  # what kernels share is written before it is read, and not overwritten
     LAUNCH = "launch"  # ids are what the launch geometry says, variables what their loops say
     CLAIM = "claim"  # what the tree assumes of an index holds there
     BOUNDS = "bounds"  # an access stays inside its memory
     RACE = "race"  # two accesses never touch one cell from two work-items
     BARRIER = "barrier"  # all work-items of a group reach a barrier together
+    ALIGNMENT = "alignment"  # a pointer to vectors points to a multiple of their size
+    OVERFLOW = "overflow"  # index arithmetic stays inside its type
+    DIVISION = "division"  # no divisor is 0, and an index that is divided is not negative
 
 
 @dataclass(frozen=True, slots=True)

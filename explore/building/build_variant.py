@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from codegen.compile import Generated, generate
+from codegen.demand_proofs import proofs
 from codegen.plan import Plan
-from codegen.proof.prove import prove
 from codegen.proof.verdicts import Refuted, sentence
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
@@ -91,14 +91,14 @@ def form_program(pickled: bytes) -> Program:
 
 def _proved(generated: Generated) -> Failed | None:
     try:
-        proofs = [prove(kernel) for kernel in generated.kernels]
+        found = proofs(generated)
     except Exception as error:
         return _bug("prove", error)
-    open_ = [v for proof in proofs for v in proof.failures]
+    open_ = [v for proof in found for v in proof.failures]
     if not open_:
         return None
     worst = next((v for v in open_ if isinstance(v, Refuted)), open_[0])
-    return Failed("prove", sentence(worst).strip(), "\n".join(p.summary() for p in proofs))
+    return Failed("prove", sentence(worst).strip(), "\n".join(p.summary() for p in found))
 
 
 def _built(session: Session | None, plan: Plan) -> Failed | None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from codegen.compile import generate
-from codegen.proof.prove import demand_proofs
+from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
 from constraints.count.points import space
 from constraints.devices import MALI_G72, Profile
@@ -114,7 +114,7 @@ def test_legal_points_run_right_on_the_device(family: str, form: str, session: S
     expected = evaluate(program, inputs)
     for point in space(constraints(low, TIGHT, MEMORY)).sample(2, Random()):
         made = generate(bound(low.program, point))
-        demand_proofs(made.kernels)
+        demand_proofs(made)
         built = session.build(made.plan, checking=True)
         assert np.array_equal(built(inputs), expected), point
         built.release()

@@ -1,0 +1,19 @@
+"""The proofs that a compiled program needs before it runs: of its trees, and of its text."""
+
+from codegen.compile import Generated
+from codegen.proof.prove import prove
+from codegen.proof.verdicts import Proof
+from codegen.text_proof.prove_text import prove_texts
+from ir.errors import Unsupported
+
+
+def proofs(made: Generated) -> tuple[Proof, ...]:
+    """What can be shown of each kernel as a tree, of each as a text, and of what they share."""
+    return (*map(prove, made.kernels), *prove_texts(made.plan))
+
+
+def demand_proofs(made: Generated) -> None:
+    """Raises `Unsupported` for a program of which something is not proved: it is not run."""
+    for proof in proofs(made):
+        if not proof.ok:
+            raise Unsupported(f"{proof.summary()}\nnot proved, so not run")

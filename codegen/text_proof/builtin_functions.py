@@ -1,0 +1,28 @@
+"""The functions of OpenCL C that printed kernels call and that touch no memory."""
+
+import re
+
+from codegen.text_proof.read_expressions import KINDS
+from codegen.tree.statements import Kind
+
+FUNCTIONS = """
+    abs acos asin atan ceil clamp cos cospi erf exp exp2 fabs floor fma fmax fmin log log2 mad max
+    min pow rint round rsqrt select sign sin sinpi sqrt tan tanh trunc
+"""
+LIKE_THEIR_FIRST = frozenset(FUNCTIONS.split())  # the result is of the first argument's kind
+_CONVERSION = re.compile(r"convert_([a-z]+\d*)(?:_sat)?(?:_rt[ezpn])?")
+_LOAD = re.compile(r"vload(2|3|4|8|16)")
+
+
+def result_of(function: str, first: Kind) -> Kind | None:
+    """The kind of a call's result; None: not a function that is known."""
+    if function in LIKE_THEIR_FIRST:
+        return first
+    found = _CONVERSION.fullmatch(function)
+    return KINDS.get(found.group(1)) if found else None
+
+
+def loaded_width(function: str) -> int | None:
+    """n of vloadn."""
+    found = _LOAD.fullmatch(function)
+    return int(found.group(1)) if found else None

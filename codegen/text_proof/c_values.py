@@ -1,0 +1,61 @@
+"""What names and expressions of a text stand for, as far as a proof must know."""
+
+from codegen.index.condition import Condition
+from codegen.index.index import Index
+from codegen.proof.accesses import Where
+from codegen.text_proof.c_syntax import Function
+from codegen.tree.statements import Kind, Memory
+from ir.core.frozen import distinct, frozen
+
+
+@frozen
+class Int:
+    """An int, or if `wide` a long, that is known as an index."""
+
+    index: Index
+    wide: bool
+
+
+@frozen
+class Either:
+    """One of two ints, each where it is meant."""
+
+    cases: tuple[tuple[Where, Int], ...]
+
+
+@frozen
+class Data:
+    """A value that no index may depend on; `divides`: it is known to be neither 0 nor -1."""
+
+    kind: Kind
+    divides: bool = False
+
+
+@frozen
+class Truth:
+    """A comparison of ints, or if None of data."""
+
+    condition: Condition | None
+
+
+Value = Int | Either | Data | Truth
+
+
+@distinct
+class Register:
+    """A variable of one work-item."""
+
+    kind: Kind
+
+
+@distinct
+class Storage:
+    """An array of `kind`s, which begins at a multiple of `aligned` bytes."""
+
+    memory: Memory
+    kind: Kind
+    aligned: int
+    const: bool = False
+
+
+Meaning = Int | Data | Register | Storage | Function

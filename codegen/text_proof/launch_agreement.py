@@ -1,0 +1,73 @@
+"""Does a kernel's text fit the launch that the plan makes of it: its name, its work-group, its
+arguments in their order, which of them it may write."""
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from codegen.plan import Buffer, Kernel, Role
+from codegen.proof.prover import RANGES
+from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Verdict
+from codegen.text_proof.c_syntax import KernelText, Parameter
+from ir.core.types import BYTES
+
+Buffers = Mapping[str, Buffer]
+
+
+def agreement(text: KernelText, launch: Kernel, buffers: Buffers) -> list[Verdict]:
+    """Every obligation between the two; arguments are looked at where there are as many."""
+    found = [*_geometry(text, launch)]
+    count = len(text.parameters) == len(launch.arguments)
+    found.append(_holds(count, "arguments", len(text.parameters), len(launch.arguments)))
+    unknown = [name for name in launch.arguments if name not in buffers]
+    found.append(_holds(not unknown, "buffers of the plan", unknown, "none that it lacks"))
+    if count and not unknown:
+        for p, name in zip(text.parameters, launch.arguments, strict=True):
+            found += _argument(p, buffers[name], launch.prepack)
+        found += _apart(text, launch, buffers)
+    return found
+
+
+def _geometry(text: KernelText, launch: Kernel) -> Iterator[Verdict]:
+    whole = all(
+        n > 0 and size > 0 and n % size == 0
+        for n, size in zip(launch.global_size, launch.local_size, strict=True)
+    )
+    yield _holds(text.name == launch.name, "name", text.name, launch.name)
+    same = text.group_size == launch.local_size
+    yield _holds(same, "reqd_work_group_size", text.group_size, launch.local_size)
+    yield _holds(whole, "whole work-groups", launch.global_size, f"of {launch.local_size}")
+
+
+WRITTEN = {False: (Role.TEMPORARY, Role.OUTPUT), True: (Role.PACKED,)}
+
+
+def _argument(p: Parameter, buffer: Buffer, prepack: bool) -> Iterator[Verdict]:
+    yield _holds(p.scalar == buffer.scalar, f"scalars of {p.name}", p.scalar, buffer.scalar)
+    size = prod(buffer.shape) * BYTES[buffer.scalar]
+    yield _holds(size == buffer.bytes, f"bytes of {buffer.name}", buffer.bytes, size)
+    if not p.const:
+        may = buffer.role in WRITTEN[prepack]
+        expected = " or ".join(role.value for role in WRITTEN[prepack])
+        yield _holds(may, f"role of {p.name}, which is written", buffer.role.value, expected)
+
+
+def _apart(text: KernelText, launch: Kernel, buffers: Buffers) -> Iterator[Verdict]:
+    """`restrict`: what is written is reached by no other name."""
+    arguments = [buffers[name] for name in launch.arguments]
+    for p, own in zip(text.parameters, arguments, strict=True):
+        sharers = [b.name for b in arguments if b is not own and share(b, own)]
+        sharers += [own.name] * (arguments.count(own) - 1)
+        if not p.const:
+            yield _holds(not sharers, f"other names for {p.name}", sharers, "none")
+
+
+def share(a: Buffer, b: Buffer) -> bool:
+    """Whether two buffers have storage in common."""
+    return a.role is b.role is Role.TEMPORARY and a.slot == b.slot
+
+
+def _holds(fine: bool, what: str, found: object, expected: object) -> Verdict:
+    obligation = Obligation(Kind.LAUNCH, "", what)
+    if fine:
+        return Proved(obligation, RANGES)
+    return Refuted(obligation, f"found {found}, expected {expected}")

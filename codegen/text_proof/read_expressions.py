@@ -1,0 +1,159 @@
+"""Expressions, by recursive descent."""
+
+# key: e expression
+
+import re
+
+from codegen.text_proof.c_syntax import (
+    Call,
+    Cast,
+    CExpr,
+    Choice,
+    Element,
+    Infix,
+    Lanes,
+    Name,
+    Negative,
+    Pointed,
+    Real,
+    Whole,
+)
+from codegen.text_proof.c_tokens import NotRead, Tokens
+from codegen.tree.statements import Kind, Space
+from ir.core.types import BYTES
+
+SCALARS = frozenset({*BYTES, "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong"})
+WIDTHS = (2, 3, 4, 8, 16)
+KINDS = {s: Kind(s) for s in SCALARS} | {f"{s}{w}": Kind(s, w) for s in SCALARS for w in WIDTHS}
+SPACES = {f"__{space.value}": space for space in Space}
+TIGHTNESS = {
+    "&&": 1, "^": 2, "&": 3, "==": 4, "!=": 4, "<": 5, ">": 5, "<=": 5, ">=": 5,
+    "+": 6, "-": 6, "*": 7, "/": 7, "%": 7,
+}  # fmt: skip
+SUFFIXES = {"f": "float", "h": "half"}
+CONSTANTS = frozenset({"INFINITY", "NAN"})
+_LANES = re.compile(r"s[0-9a-f]{1,16}")
+
+
+def expression(tokens: Tokens) -> CExpr:
+    """test ? a : b, and whatever holds together more tightly"""
+    e = infix(tokens, 1)
+    if not tokens.accept("?"):
+        return e
+    a = expression(tokens)
+    tokens.expect(":")
+    return Choice(e, a, expression(tokens))
+
+
+def infix(tokens: Tokens, least: int) -> CExpr:
+    """Operators that hold together at least so tightly, from left to right."""
+    left = unary(tokens)
+    while (holds := TIGHTNESS.get(tokens.word, 0)) >= least:
+        op = tokens.take()
+        left = Infix(op, left, infix(tokens, holds + 1))
+    return left
+
+
+def unary(tokens: Tokens) -> CExpr:
+    word = tokens.word
+    if word == "-":
+        tokens.take()
+        return Negative(unary(tokens))
+    if word == "*":
+        return pointed(tokens)
+    if word == "(" and tokens.ahead(1) in KINDS:
+        return cast(tokens)
+    return postfix(tokens)
+
+
+def cast(tokens: Tokens) -> CExpr:
+    """(kind)e, or (kind)(e, …) of vectors"""
+    tokens.expect("(")
+    kind = KINDS[tokens.take()]
+    tokens.expect(")")
+    if kind.width > 1 and tokens.word == "(":
+        parts = arguments(tokens)
+        if len(parts) not in (1, kind.width):
+            tokens.refuse(f"1 or {kind.width} parts of a vector before")
+        return Cast(kind, parts)
+    return Cast(kind, (unary(tokens),))
+
+
+def pointed(tokens: Tokens) -> Pointed:
+    """*(const __space kind *)&array[index]"""
+    tokens.expect("*", "(")
+    tokens.accept("const")
+    space = SPACES.get(tokens.word)
+    if space is None:
+        tokens.refuse("an address space")
+    tokens.take()
+    kind = kind_of_token(tokens)
+    tokens.expect("*", ")", "&")
+    e = postfix(tokens)
+    if not isinstance(e, Element):
+        tokens.refuse("an element before")
+    return Pointed(space, kind, e)
+
+
+def postfix(tokens: Tokens) -> CExpr:
+    e = primary(tokens)
+    if tokens.word == "[":
+        if not isinstance(e, Name):
+            tokens.refuse("an operator")
+        tokens.take()
+        e = Element(e.name, expression(tokens))
+        tokens.expect("]")
+    if tokens.accept("."):
+        word = tokens.take()
+        if not _LANES.fullmatch(word):
+            raise NotRead(f"line {tokens.line}: expected lanes such as s0, found {word!r}")
+        e = Lanes(e, tuple([int(digit, 16) for digit in word[1:]]))
+    return e
+
+
+def primary(tokens: Tokens) -> CExpr:
+    if tokens.accept("("):
+        e = expression(tokens)
+        tokens.expect(")")
+        return e
+    word = tokens.word
+    if not (word.isidentifier() or word[:1].isdecimal() or word[:1] == "." != word):
+        tokens.refuse("an expression")
+    if not word.isidentifier():
+        return literal(tokens)
+    tokens.take()
+    if tokens.word == "(":
+        return Call(word, arguments(tokens))
+    return Real("float") if word in CONSTANTS else Name(word)
+
+
+def arguments(tokens: Tokens) -> tuple[CExpr, ...]:
+    tokens.expect("(")
+    found = [expression(tokens)]
+    while tokens.accept(","):
+        found.append(expression(tokens))
+    tokens.expect(")")
+    return tuple(found)
+
+
+def literal(tokens: Tokens) -> CExpr:
+    """1, 1L, 1.0f or 1.0h"""
+    word = tokens.word
+    if word.isdecimal():
+        value = tokens.number()
+        return Whole(value, value >= 1 << 31)
+    if word[:-1].isdecimal() and word[-1] == "L":
+        tokens.words[tokens.at] = word[:-1]
+        return Whole(tokens.number(), True)
+    if word[-1] not in SUFFIXES:
+        tokens.refuse("a float or a half")
+    return Real(SUFFIXES[tokens.take()[-1]])
+
+
+def kind_of_token(tokens: Tokens) -> Kind:
+    """The next token, a type."""
+    kind = KINDS.get(tokens.word)
+    if kind is None:
+        tokens.refuse("a type")
+    tokens.take()
+    return kind

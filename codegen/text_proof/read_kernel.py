@@ -1,0 +1,253 @@
+"""Statements and kernels, by recursive descent. What is not printed is not read."""
+
+import re
+
+from codegen.text_proof.c_syntax import (
+    ArrayOf,
+    Assign,
+    Braces,
+    Branches,
+    CExpr,
+    Counted,
+    CStatement,
+    Define,
+    Element,
+    Fence,
+    Function,
+    KernelText,
+    Lanes,
+    Name,
+    Negative,
+    Parameter,
+    Pointed,
+    Real,
+    Registers,
+    StoreVector,
+    Target,
+    Whole,
+)
+from codegen.text_proof.c_tokens import END, NotRead, Tokens
+from codegen.text_proof.read_expressions import (
+    KINDS,
+    SPACES,
+    WIDTHS,
+    arguments,
+    expression,
+    kind_of_token,
+    unary,
+)
+from codegen.tree.statements import Kind, Space
+
+FENCES = {"CLK_LOCAL_MEM_FENCE": Space.LOCAL, "CLK_GLOBAL_MEM_FENCE": Space.GLOBAL}
+EXTENSIONS = frozenset({"#pragma OPENCL EXTENSION cl_khr_fp16 : enable"})
+UNROLL = "#pragma unroll"
+_STORE = re.compile(r"vstore(\d+)")
+
+
+def read_kernel(source: str) -> KernelText:
+    """The one kernel of a text, with what stands before it; raises NotRead."""
+    tokens = Tokens(source)
+    while tokens.word in EXTENSIONS:
+        tokens.take()
+    functions = []
+    while tokens.word in KINDS:
+        functions.append(function(tokens))
+    size = group_size(tokens)
+    tokens.expect("__kernel", "void")
+    name = tokens.name()
+    parameters = parameter_list(tokens)
+    body = braces(tokens)
+    if tokens.word != END:
+        tokens.refuse("nothing after the kernel")
+    lines = tuple(source.split("\n"))
+    return KernelText(tuple(functions), name, size, parameters, body, lines)
+
+
+def function(tokens: Tokens) -> Function:
+    kind, name = kind_of_token(tokens), tokens.name()
+    tokens.expect("(")
+    parameters: list[tuple[str, Kind]] = []
+    while not parameters or tokens.accept(","):
+        parameter = kind_of_token(tokens)
+        parameters.append((tokens.name(), parameter))
+    tokens.expect(")", "{", "return")
+    value = expression(tokens)
+    tokens.expect(";", "}")
+    return Function(name, kind, tuple(parameters), value)
+
+
+def group_size(tokens: Tokens) -> tuple[int, ...]:
+    tokens.expect("__attribute__", "(", "(", "reqd_work_group_size", "(")
+    size = [tokens.number()]
+    while tokens.accept(","):
+        size.append(tokens.number())
+    tokens.expect(")", ")", ")")
+    return tuple(size)
+
+
+def parameter_list(tokens: Tokens) -> tuple[Parameter, ...]:
+    tokens.expect("(")
+    found: list[Parameter] = []
+    while not found or tokens.accept(","):
+        tokens.expect("__global")
+        const = tokens.accept("const")
+        kind = kind_of_token(tokens)
+        if kind.width != 1:
+            tokens.refuse("a pointer to scalars before")
+        tokens.expect("*", "restrict")
+        found.append(Parameter(tokens.name(), kind.scalar, const))
+    tokens.expect(")")
+    return tuple(found)
+
+
+# ---- statements
+
+
+def braces(tokens: Tokens) -> Braces:
+    tokens.expect("{")
+    found = []
+    while not tokens.accept("}"):
+        found.append(statement(tokens))
+    return Braces(tuple(found))
+
+
+def statement(tokens: Tokens) -> CStatement:
+    word = tokens.word
+    if word == "{":
+        return braces(tokens)
+    if word == "const":
+        return definition(tokens)
+    if word in KINDS or word in SPACES:
+        return declaration(tokens)
+    if word == "if":
+        return branches(tokens)
+    if word in ("for", UNROLL):
+        return loop(tokens)
+    if word == "barrier":
+        return fence(tokens)
+    if _STORE.fullmatch(word):
+        return vector_store(tokens)
+    return assignment(tokens)
+
+
+def definition(tokens: Tokens) -> Define:
+    line = tokens.line
+    tokens.expect("const")
+    if tokens.word not in ("int", "long"):
+        tokens.refuse("'int' or 'long'")
+    scalar, name = tokens.take(), tokens.name()
+    tokens.expect("=")
+    value = expression(tokens)
+    tokens.expect(";")
+    return Define(name, scalar, value, line)
+
+
+def declaration(tokens: Tokens) -> Registers | ArrayOf:
+    line = tokens.line
+    space = SPACES.get(tokens.word, Space.PRIVATE)
+    if tokens.word in SPACES:
+        tokens.take()
+    kind = kind_of_token(tokens)
+    if space is not Space.PRIVATE or tokens.ahead(1) == "[":
+        return array(tokens, space, kind, line)
+    names: list[tuple[str, CExpr | None]] = []
+    while not names or tokens.accept(","):
+        name = tokens.name()
+        names.append((name, expression(tokens) if tokens.accept("=") else None))
+    tokens.expect(";")
+    return Registers(kind, tuple(names), line)
+
+
+def array(tokens: Tokens, space: Space, kind: Kind, line: int) -> ArrayOf:
+    name = tokens.name()
+    tokens.expect("[")
+    size, aligned = tokens.number(), 0
+    tokens.expect("]")
+    if space is Space.CONSTANT:
+        table(tokens, size)
+    elif tokens.accept("__attribute__"):
+        tokens.expect("(", "(", "aligned", "(")
+        aligned = tokens.number()
+        tokens.expect(")", ")", ")")
+    tokens.expect(";")
+    return ArrayOf(space, kind, name, size, aligned, line)
+
+
+def table(tokens: Tokens, size: int) -> None:
+    """= {value, …}, so many"""
+    tokens.expect("=", "{")
+    found = 0
+    while not found or tokens.accept(","):
+        if not isinstance(number := unary(tokens), Whole | Real | Negative):
+            tokens.refuse(f"a number before, not {type(number).__name__}")
+        found += 1
+    if found != size:
+        tokens.refuse(f"{size} values of the table, not {found}, before")
+    tokens.expect("}")
+
+
+def branches(tokens: Tokens) -> Branches:
+    line = tokens.line
+    tokens.expect("if", "(")
+    test = expression(tokens)
+    tokens.expect(")")
+    then, otherwise = braces(tokens), Braces(())
+    if tokens.accept("else"):
+        otherwise = Braces((branches(tokens),)) if tokens.word == "if" else braces(tokens)
+    return Branches(test, then, otherwise, line)
+
+
+def loop(tokens: Tokens) -> Counted:
+    """for (int name = 0; name < count; ++name) { … }"""
+    tokens.accept(UNROLL)
+    line = tokens.line
+    tokens.expect("for", "(")
+    if tokens.word not in ("int", "long"):
+        tokens.refuse("'int' or 'long'")
+    scalar, name = tokens.take(), tokens.name()
+    tokens.expect("=", "0", ";", name, "<")
+    count = tokens.number()
+    tokens.expect(";", "++", name, ")")
+    return Counted(name, scalar, count, braces(tokens), line)
+
+
+def fence(tokens: Tokens) -> Fence:
+    line = tokens.line
+    tokens.expect("barrier", "(")
+    spaces: set[Space] = set()
+    while not spaces or tokens.accept("|"):
+        space = FENCES.get(tokens.word)
+        if space is None:
+            tokens.refuse("a fence")
+        tokens.take()
+        spaces.add(space)
+    tokens.expect(")", ";")
+    return Fence(frozenset(spaces), line)
+
+
+def vector_store(tokens: Tokens) -> StoreVector:
+    """vstoreN(value, offset, pointer);"""
+    line = tokens.line
+    width = int(tokens.take().removeprefix("vstore"))
+    found = arguments(tokens)
+    if width not in WIDTHS or len(found) != 3:
+        tokens.refuse("vstoreN(value, offset, pointer) before")
+    tokens.expect(";")
+    return StoreVector(width, *found, line)
+
+
+def assignment(tokens: Tokens) -> Assign:
+    """target = target = … = value;"""
+    line = tokens.line
+    found = [expression(tokens)]
+    while tokens.accept("="):
+        found.append(expression(tokens))
+    tokens.expect(";")
+    targets: list[Target] = []
+    for target in found[:-1]:
+        if not isinstance(target, Name | Element | Pointed | Lanes):
+            raise NotRead(f"line {line}: expected something that can be assigned")
+        targets.append(target)
+    if not targets:
+        raise NotRead(f"line {line}: expected an assignment, found an expression")
+    return Assign(tuple(targets), found[-1], line)

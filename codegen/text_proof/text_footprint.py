@@ -1,0 +1,268 @@
+"""From a text to what it does to memory, and what is demanded of its arithmetic."""
+
+# key: s statement, d dimension
+
+from dataclasses import replace
+
+from codegen.index.index import Index, constant, var
+from codegen.proof.accesses import (
+    Access,
+    Branch,
+    Footprint,
+    Loop,
+    Meet,
+    Node,
+    Sequence,
+    Touch,
+    Where,
+)
+from codegen.text_proof.c_syntax import (
+    ArrayOf,
+    Assign,
+    Braces,
+    Branches,
+    Call,
+    Counted,
+    CStatement,
+    Define,
+    Element,
+    Fence,
+    KernelText,
+    Lanes,
+    Name,
+    Pointed,
+    Registers,
+    StoreVector,
+    Target,
+    Whole,
+    statements_in,
+)
+from codegen.text_proof.c_values import Int, Meaning, Register, Storage
+from codegen.text_proof.expression_meaning import Expressions
+from codegen.tree.statements import Kind, Memory, Space
+from ir.core.types import BYTES
+
+Size = tuple[int, int, int]
+IDS = {"get_global_id": "global", "get_local_id": "local", "get_group_id": "group"}
+ALIGNED = 64  # bytes that every global buffer begins at a multiple of
+SHOWN = 120  # characters of a line in a message
+
+
+def text_footprint(
+    text: KernelText, elements: dict[str, int], group: Size, groups: Size
+) -> Footprint:
+    """What a kernel does when it is launched so, on buffers of so many elements."""
+    found = Footprint({}, {}, {})
+    ids = _ids(text, found, group, groups)
+    walker = _Walker(text, found, ids)
+    for p in text.parameters:
+        memory = Memory(p.name, Space.GLOBAL, p.scalar, elements[p.name])
+        walker.declare(p.name, Storage(memory, Kind(p.scalar), ALIGNED, p.const))
+    for function in text.functions:
+        walker.declare(function.name, function)
+    found.root = walker.braces(text.body, walker.top)
+    found.demands.extend(walker.expressions.demands)
+    return found
+
+
+# ---- ids
+
+
+def _ids(text: KernelText, found: Footprint, group: Size, groups: Size) -> dict[str, list[Index]]:
+    """What ids of each kind are. Where the work-items of a group have nothing in common, global
+    ids are variables themselves."""
+    asked = {_asked(s) for s in statements_in(text.body)}
+    together = any(isinstance(s, Fence) or _is_local(s) for s in statements_in(text.body))
+    ids: dict[str, list[Index]] = {"global": [], "local": [], "group": []}
+    for d in range(3):
+        apart = not asked.isdisjoint({("local", d), ("group", d)})
+        if ("global", d) in asked and not apart and not together:
+            found.groups[f"gid{d}"] = group[d] * groups[d]
+            ids["global"].append(var(f"gid{d}", 0, group[d] * groups[d] - 1))
+            ids["local"].append(constant(0))
+            ids["group"].append(constant(0))
+            continue
+        found.groups[f"grp{d}"], found.locals[f"lid{d}"] = groups[d], group[d]
+        ids["group"].append(var(f"grp{d}", 0, groups[d] - 1))
+        ids["local"].append(var(f"lid{d}", 0, group[d] - 1))
+        ids["global"].append(ids["group"][d] * group[d] + ids["local"][d])
+    return ids
+
+
+def _asked(s: CStatement) -> tuple[str, int] | None:
+    """The kind and dimension of an id."""
+    match s:
+        case Define(value=Call(function, (Whole(d),))) if function in IDS:
+            return IDS[function], d
+    return None
+
+
+def _is_local(s: CStatement) -> bool:
+    return isinstance(s, ArrayOf) and s.space is Space.LOCAL
+
+
+# ---- statements
+
+
+class _Walker:
+    def __init__(self, text: KernelText, found: Footprint, ids: dict[str, list[Index]]) -> None:
+        self.lines = text.lines
+        self.found = found
+        self.ids = ids
+        self.top = Where()
+        self.scope: dict[str, Meaning] = {}
+        self.expressions = Expressions(self.scope)
+        self.declared: list[str] = []  # what is in scope, innermost last
+        self.counts = dict.fromkeys((*found.groups, *found.locals), 0)  # of loops, by variable
+
+    def declare(self, name: str, meaning: Meaning) -> None:
+        if name in self.scope:
+            raise self.expressions.refused(f"{name} is declared twice")
+        self.scope[name] = meaning
+        self.declared.append(name)
+
+    def forget(self, before: int) -> None:
+        """What was declared since then goes out of scope."""
+        while len(self.declared) > before:
+            del self.scope[self.declared.pop()]
+
+    def braces(self, body: Braces, where: Where) -> Sequence:
+        before = len(self.declared)
+        parts = [self.statement(s, where) for s in body.statements]
+        self.forget(before)
+        return Sequence(tuple([part for part in parts if part is not None]))
+
+    def statement(self, s: CStatement, where: Where) -> Node | None:
+        match s:
+            case Braces():
+                return self.braces(s, where)
+            case _:
+                self.at(s.line)
+        match s:
+            case Assign() | StoreVector() | Registers():
+                return self.touching(s, where)
+            case Define():
+                return self.define(s, where)
+            case Counted():
+                return self.loop(s, where)
+            case Branches():
+                return self.branches(s, where)
+            case Fence(spaces):
+                return Meet(spaces)
+            case ArrayOf():
+                self.array(s, where)
+                return None
+        raise AssertionError(f"no meaning of {s}")
+
+    def at(self, line: int) -> None:
+        words = self.lines[line - 1].strip()
+        self.expressions.text = f"line {line}: {words[:SHOWN]}"
+
+    # ---- names
+
+    def define(self, s: Define, where: Where) -> Node | None:
+        asked, wide = _asked(s), s.scalar == "long"
+        if asked is not None:
+            kind, d = asked
+            if d > 2:
+                raise self.expressions.refused("there are dimensions 0, 1 and 2")
+            index = self.ids[kind][d]
+        else:
+            index = self.expressions.int_value(s.value, where).index
+        self.declare(s.name, Int(self.expressions.fitting(index, wide, where), wide))
+        return self.touched()
+
+    def array(self, s: ArrayOf, where: Where) -> None:
+        if (
+            s.space is Space.GLOBAL
+            or s.size < 1
+            or (s.space is Space.LOCAL and where is not self.top)
+        ):
+            raise self.expressions.refused("no array of this kind is declared here")
+        if s.kind.width == 3:
+            raise self.expressions.refused("vectors of 3 have room for 4")
+        memory = Memory(s.name, s.space, s.kind.scalar, s.size * s.kind.width)
+        aligned = s.aligned or s.kind.width * BYTES[s.kind.scalar]
+        self.declare(s.name, Storage(memory, s.kind, aligned, s.space is Space.CONSTANT))
+
+    # ---- accesses
+
+    def touching(self, s: Assign | StoreVector | Registers, where: Where) -> Node | None:
+        match s:
+            case Registers(kind, names, _):
+                for name, value in names:
+                    if value is not None:
+                        self.expressions.value(value, where)
+                    self.declare(name, Register(kind))
+            case Assign(targets, value, _):
+                self.expressions.value(value, where)
+                for target in targets:
+                    self.store(target, where)
+            case StoreVector(width, value, offset, pointer, _):
+                self.expressions.value(value, where)
+                self.expressions.at_pointer(offset, pointer, width, where, writes=True)
+        return self.touched()
+
+    def store(self, target: Target, where: Where) -> None:
+        match target:
+            case Element():
+                self.expressions.element(target, where, writes=True)
+            case Pointed():
+                self.expressions.pointed(target, where, writes=True)
+            case Lanes(Name() | Element() | Pointed() as whole, lanes):
+                self.expressions.lanes(
+                    self.expressions.data(self.expressions.value(whole, where)), lanes
+                )
+                self.store(whole, where)
+            case Name(name) if isinstance(self.scope.get(name), Register):
+                pass
+            case _:
+                raise self.expressions.refused("this cannot be assigned")
+
+    def touched(self) -> Node | None:
+        """The accesses of a statement, each once."""
+        found = self.expressions.accesses
+        if not found:
+            return None
+        once: dict[tuple[object, ...], Access] = {}
+        for a in found:
+            once.setdefault((a.memory, a.index.key, a.width, a.writes, a.where), a)
+        self.expressions.accesses = []
+        self.found.accesses.extend(once.values())
+        return Touch(tuple(once.values()))
+
+    # ---- control flow
+
+    def loop(self, s: Counted, where: Where) -> Loop:
+        if s.count < 1 or s.count > 2**31 - 1:
+            raise self.expressions.refused(
+                "expected a loop of at least one iteration, counted by an int"
+            )
+        name = self.variable(s.name, s.count)
+        index = var(name, 0, s.count - 1)
+        before = len(self.declared)
+        self.declare(s.name, Int(index, s.scalar == "long"))
+        body = self.braces(s.body, replace(where, loops=(*where.loops, (name, s.count))))
+        self.forget(before)
+        return Loop(name, s.count, body)
+
+    def variable(self, name: str, count: int) -> str:
+        """The name of a loop's variable in indices: within a kernel it has one range."""
+        fresh, n = name, 1
+        while self.counts.setdefault(fresh, count) != count:
+            n += 1
+            fresh = f"{name}·{n}"
+        return fresh
+
+    def branches(self, s: Branches, where: Where) -> Node:
+        condition = self.expressions.test(s.test, where)
+        tested = self.touched()
+        if condition is None:
+            raise self.expressions.refused("expected a test of ids, loops and numbers")
+        if any(isinstance(inner, Fence) for inner in statements_in(s.otherwise)):
+            raise self.expressions.refused("a barrier under its else")
+        then = self.braces(s.then, self.expressions.holding(where, condition))
+        parts: list[Node | None] = [tested, Branch(condition, where, then)]
+        if condition.parts:
+            parts.append(self.braces(s.otherwise, self.expressions.denying(where, condition)))
+        return Sequence(tuple([part for part in parts if part is not None]))

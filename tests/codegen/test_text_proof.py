@@ -1,0 +1,213 @@
+"""Is the text that is built proved, by a reader that knows nothing of what printed it?"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codegen.compile import generate
+from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.proof.verdicts import Kind, Proof
+from codegen.text_proof.prove_text import prove_texts
+from ir.parse import parse_file
+from tests.support.agreement import WRITTEN, by_hand, written
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.lift"))
+HEAD = "__attribute__((reqd_work_group_size(4, 1, 1)))\n__kernel void f(\n"
+TILE = "__local float tile[4] __attribute__((aligned(64)));"
+LID, GRP = "const int lid0 = get_local_id(0);", "const int grp0 = get_group_id(0);"
+
+
+def failures(plan: Plan) -> list[str]:
+    return [proof.summary() for proof in prove_texts(plan) if not proof.ok]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_text_of_every_example_and_family_is_proved(name):
+    for case in written(name):
+        assert not failures(case.made.plan)
+
+
+def test_text_of_lowered_programs_written_by_hand_is_proved():
+    for case in by_hand():
+        assert not failures(case.made.plan), case.name
+
+
+@pytest.mark.parametrize("file", GOLDEN, ids=lambda file: file.stem)
+def test_text_of_golden_kernels_is_proved(file):
+    assert not failures(generate(parse_file(file)).plan)
+
+
+# ---- texts written here: x of 16 floats is read, y of 16 written, by 4 groups of 4
+
+
+def plan(body: str, **changes: object) -> Plan:
+    text = (
+        HEAD
+        + f"    __global const float *restrict x,\n    __global float *restrict y)\n{{{body}}}\n"
+    )
+    buffers = tuple(
+        Buffer(name, "float", (16,), 64, role, slot)
+        for slot, (name, role) in enumerate((("x", Role.INPUT), ("y", Role.OUTPUT)))
+    )
+    launch = Kernel("f", (16, 1, 1), (4, 1, 1), ("x", "y"), False, text)
+    return Plan((replace(launch, **changes),), buffers, 128, 0)
+
+
+def proof(body: str, **changes: object) -> Proof:
+    return prove_texts(plan(body, **changes))[0]
+
+
+def about(body: str, **changes: object) -> set[Kind]:
+    """What is not proved."""
+    return {v.obligation.kind for v in proof(body, **changes).failures}
+
+
+ID = "const int i = get_global_id(0);"
+FINE = {
+    "copy": f"{ID} y[i] = x[i];",
+    "guard": f"{ID} if (i < 15) {{ y[i] = x[i + 1]; }} else {{ y[i] = 0.0f; }}",
+    "choice": f"{ID} y[i] = (i >= 1 ? x[i - 1] : 0.0f);",
+    "choice of places": f"{ID} y[i] = select(0.0f, x[i >= 1 ? i - 1 : 0], i >= 1);",
+    "vectors": f"{ID} if (i < 4) {{ *(__global float4 *)&y[i * 4] = vload4(i, x); }}",
+    "unaligned vectors": f"{ID} if (i < 4) {{ vstore3(vload3(0, x + i * 4 + 1), 0, y + i * 4); }}",
+    "tile": f"{TILE} {LID} {GRP} tile[lid0] = x[grp0 * 4 + lid0]; barrier(CLK_LOCAL_MEM_FENCE);"
+    " y[grp0 * 4 + lid0] = tile[3 - lid0];",
+    "tile in a loop": f"{TILE} {LID} {GRP} float a = 0.0f; for (int k = 0; k < 4; ++k) {{"
+    " tile[lid0] = x[k * 4 + lid0]; barrier(CLK_LOCAL_MEM_FENCE); a = a + tile[3 - lid0];"
+    " barrier(CLK_LOCAL_MEM_FENCE); } y[grp0 * 4 + lid0] = a;",
+    "a loop in each branch": f"{ID} float a = 0.0f; if (i < 8) {{ for (int k = 0; k < 2; ++k) {{"
+    " a = a + x[k]; } } else { for (int k = 0; k < 16; ++k) { a = a + x[k]; } } y[i] = a;",
+    "wide": f"{ID} const long j = (long)i * 3000000000L; y[i] = x[j / 3000000000L];",
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_a_safe_text_is_proved(name):
+    assert proof(FINE[name]).ok, proof(FINE[name]).summary()
+
+
+OUT, MEET = "y[grp0 * 4 + lid0]", "barrier(CLK_LOCAL_MEM_FENCE);"
+UNSAFE = {
+    "one beyond": (f"{ID} y[i] = x[i + 1];", Kind.BOUNDS),
+    "one before": (f"{ID} y[i] = x[i - 1];", Kind.BOUNDS),
+    "a lane beyond": (f"{ID} if (i < 4) {{ y[i] = vload4(0, x + i * 4 + 1).s0; }}", Kind.BOUNDS),
+    "guard too loose": (f"{ID} if (i <= 15) {{ y[i] = x[i + 1]; }}", Kind.BOUNDS),
+    "the other branch": (
+        f"{ID} if (i < 15) {{ y[i] = 0.0f; }} else {{ y[i] = x[i + 1]; }}",
+        Kind.BOUNDS,
+    ),
+    "one cell for all": (f"{ID} y[0] = x[i];", Kind.RACE),
+    "one cell for two": (f"{ID} y[i / 2] = x[i];", Kind.RACE),
+    "vectors overlap": (f"{ID} if (i < 4) {{ vstore4(vload4(i, x), 0, y + i * 3); }}", Kind.RACE),
+    "no barrier": (f"{TILE} {LID} {GRP} tile[lid0] = x[lid0]; {OUT} = tile[3 - lid0];", Kind.RACE),
+    "the other fence": (
+        f"{TILE} {LID} {GRP} tile[lid0] = x[lid0]; barrier(CLK_GLOBAL_MEM_FENCE);"
+        f"{OUT} = tile[3 - lid0];",
+        Kind.RACE,
+    ),
+    "a barrier for some": (f"{LID} {GRP} if (lid0 < 3) {{ {MEET} }} {OUT} = x[0];", Kind.BARRIER),
+    "unaligned": (
+        f"{ID} if (i < 3) {{ *(__global float4 *)&y[i * 4 + 1] = vload4(0, x); }}",
+        Kind.ALIGNMENT,
+    ),
+    "local memory not aligned": (
+        f"__local float tile[4]; {LID} {GRP}"
+        " if (lid0 < 1) { *(__local float4 *)&tile[lid0] = vload4(0, x); }",
+        Kind.ALIGNMENT,
+    ),
+    "overflow": (f"{ID} const int j = i * 200000000; y[i] = x[j / 200000000];", Kind.OVERFLOW),
+    "a long too large": (f"{ID} const int j = (long)i * 3000000000L; y[i] = 0.0f;", Kind.OVERFLOW),
+    "rounding of what is negative": (f"{ID} y[i] = x[(i - 3) / 16];", Kind.DIVISION),
+    "division by zero": (f"{ID} y[i] = x[i / 0];", Kind.DIVISION),
+}
+
+
+@pytest.mark.parametrize("name", UNSAFE)
+def test_an_unsafe_text_is_not_proved(name):
+    body, kind = UNSAFE[name]
+    assert about(body) == {kind}
+
+
+NOT_PRINTED = {
+    "goto": "goto end;",
+    "while": "while (1) { }",
+    "a call": f"{ID} y[i] = printf(1);",
+    "an atomic": "atomic_add(y, 1);",
+    "a loop that runs down": "for (int k = 3; k >= 0; --k) { }",
+    "a counter that is set": "for (int k = 0; k < 4; ++k) { k = 3; }",
+    "an index that is read": f"{ID} int j = 3; y[j] = x[i];",
+    "a test of data": f"{ID} if (x[i] > 0.0f) {{ y[i] = 0.0f; }}",
+    "a name twice": f"{ID} float a = 0.0f; {{ float a = 1.0f; }}",
+    "a name out of sight": f"{ID} {{ float a = 1.0f; }} y[i] = a;",
+    "a barrier under else": f"{ID} if (i < 8) {{ }} else {{ barrier(CLK_LOCAL_MEM_FENCE); }}",
+    "an octal number": f"{ID} y[i] = x[010];",
+    "writing what is const": f"{ID} x[i] = 0.0f;",
+    "a comment that goes on": "// \\\n y[0] = 0.0f;",
+    "inline assembly": '__asm__("");',
+    "a directive": "\n#define y x\n",
+    "a pointer to others": f"{ID} *(__global int *)&y[i] = 3;",
+    "a pointer as a value": f"{ID} y[i] = y;",
+    "an end that is missing": "{",
+}
+
+
+@pytest.mark.parametrize("name", NOT_PRINTED)
+def test_what_kernels_are_not_printed_in_is_not_read(name):
+    found = proof(NOT_PRINTED[name])
+    assert about(NOT_PRINTED[name]) == {Kind.TEXT}, found.summary()
+    assert "line" in found.summary()
+
+
+def test_a_refusal_says_what_was_found_and_expected_and_where():
+    assert "line 5: expected '=', found ';'" in proof(f"{ID} const int j; y[i] = x[i];").summary()
+
+
+LAUNCHES = {
+    "another name": {"name": "g"},
+    "another group": {"local_size": (8, 1, 1)},
+    "part of a group": {"global_size": (18, 1, 1)},
+    "arguments exchanged": {"arguments": ("y", "x")},
+    "one argument": {"arguments": ("x",)},
+    "one buffer twice": {"arguments": ("y", "y")},
+    "a buffer that is not there": {"arguments": ("x", "z")},
+    "an output that is packed": {"prepack": True},
+}
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_launch_that_does_not_fit_the_text_is_refused(name):
+    found = prove_texts(plan(FINE["copy"], **LAUNCHES[name]))
+    assert Kind.LAUNCH in {v.obligation.kind for p in found for v in p.failures}
+
+
+def test_a_larger_launch_is_out_of_bounds():
+    assert about(FINE["copy"], global_size=(20, 1, 1)) == {Kind.BOUNDS}
+
+
+# ---- several kernels
+
+
+def copies(*pairs: tuple[str, str], slots: dict[str, int]) -> Plan:
+    """A kernel for each (from, to); `slots` are those of temporaries."""
+    body = FINE["copy"]
+    kernels = tuple(replace(plan(body).kernels[0], arguments=pair) for pair in pairs)
+    buffers = [Buffer(t, "float", (16,), 64, Role.TEMPORARY, slot) for t, slot in slots.items()]
+    return Plan(kernels, (*plan(body).buffers, *buffers), 0, 0)
+
+
+def test_temporaries_take_turns_in_a_slot():
+    chain = (("x", "a"), ("a", "b"), ("b", "c"), ("c", "y"))
+    assert not failures(copies(*chain, slots={"a": 7, "b": 8, "c": 7}))
+    assert failures(copies(*chain, slots={"a": 7, "b": 7, "c": 8}))
+
+
+def test_a_temporary_still_to_be_read_is_not_overwritten():
+    kernels = (("x", "a"), ("x", "b"), ("b", "c"), ("a", "c"), ("c", "y"))
+    assert not failures(copies(*kernels, slots={"a": 7, "b": 8, "c": 9}))
+    assert failures(copies(*kernels, slots={"a": 7, "b": 7, "c": 9}))
+
+
+def test_what_a_kernel_reads_was_written():
+    assert failures(copies(("a", "y"), ("x", "a"), slots={"a": 7}))
+    assert failures(copies(("x", "a"), slots={"a": 7}))  # and the output too
