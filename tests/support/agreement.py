@@ -96,7 +96,7 @@ def lowered(family: str) -> Iterator[Case]:
     program = example(*OTHERWISE.get(family, CONVOLUTION))
     every = forms(program, family)
     first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))
-    for form, low in dict([first, last]).items():
+    for form, low in {form.name: (form, low) for form, low in (first, last)}.values():
         _, (point,) = points(low, profile("cpu"), 1, seed=0)
         made = generate(bound(low.program, point), max_work_group=64)
         yield Case(f"{family} {form.name}".strip(), program, made, low.derivation.rounding)
