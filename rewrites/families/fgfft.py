@@ -13,9 +13,10 @@ from functools import partial
 from ir.core.nodes import Expr, Let, Level, Program
 from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
+from rewrites.engine.places import OF_VALUE, of_rest, of_value
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import child, exhaust, outermost, place_where, seq, skip, when
+from rewrites.engine.strategy import exhaust, outermost, place_where, seq, skip, when
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.fgfft_kernels import Fine, kernel
@@ -27,6 +28,7 @@ from rewrites.fast_algorithms.sums_of_spectra import is_sums, real_sums, sums_in
 from rewrites.kernels.each_kernel import divided
 from rewrites.laws.hoisting import store_as
 from rewrites.laws.maps import fuse_maps, inline_view
+from rewrites.nest.labels import Labels, labels
 from rewrites.nest.normal_form import normalise, simplify
 from rewrites.nest.reshape import sort
 from rewrites.nest.spine import inside, kernels
@@ -86,7 +88,7 @@ def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten |
     place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
         raise Refused("there is one row, and no sum of its products")
-    return stored_at(params, (*place, 0), layout)(e)
+    return stored_at(params, place + OF_VALUE, layout)(e)
 
 
 def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
@@ -95,8 +97,9 @@ def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         p = spectral_products(e)
         r = rows_of(p)
-        n = len(p.maps) - 1
-        laid = store_as(order=(*range(n - 1), n, n + 1, n - 1))
+        *maps, _ = p.maps  # the last is of frequencies
+        dims = labels(others=len(maps) - 1, columns=1, parts=1, frequencies=1)
+        laid = laid_as(dims, "others", "parts", "frequencies", "columns")
         return seq(by_columns(), _rows_transformed(params, form, p, r), inside(laid))(e)
 
     return run
@@ -104,10 +107,20 @@ def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
 
 def _sums_laid(three: bool, dims: int) -> Strategy:
     """Frequencies outermost; the last dimension, which neighbouring work-items take, innermost."""
+    sums = _rows_of_spectra(dims, parts=1)
     if three:
-        return store_as(order=(dims + 1, dims, *range(dims)))
-    order = (dims + 1, *range(dims - 1), dims, *range(max(dims - 1, 0), dims))
-    return store_as(order=order)
+        return laid_as(sums, "frequencies", "parts", "others", "last")
+    return laid_as(sums, "frequencies", "others", "parts", "last")
+
+
+def laid_as(dims: Labels, *names: str) -> Strategy:
+    """What is stored has its dimensions in memory in the order of these names."""
+    return store_as(order=dims.positions(*names))
+
+
+def _rows_of_spectra(rows: int, **parts: int) -> Labels:
+    """The dimensions of spectra, those of the rows first, the last of which neighbours take."""
+    return labels(others=max(rows - 1, 0), last=min(rows, 1), **parts, frequencies=1)
 
 
 def _is_let(e: Expr) -> bool:
@@ -121,13 +134,13 @@ def _orders(r: Rows) -> tuple[Order, Order]:
     Outermost in both is what both have: each product is of rows that lie together.
     """
     x, g = others(r.x, r.along), others(r.g, r.across)
-    phase = [len(x)] * r.phased, [len(g)] * r.phased
+    of_x = labels(others=len(x) - 1, last=1, phase=int(r.phased))
     summed = [n for n, c in enumerate(g) if any(i in r.sums for i, _ in c.terms)]
     theirs = {i for c in x for i, _ in c.terms}
     both = [n for n, c in enumerate(g) if n not in summed and theirs & {i for i, _ in c.terms}]
     kept = [n for n in range(len(g)) if n not in (*summed, *both)]
-    rows_of_x = list(range(len(x)))
-    return (*rows_of_x[:-1], *phase[0], *rows_of_x[-1:]), (*both, *summed, *phase[1], *kept)
+    phase = labels(rows=len(g), phase=int(r.phased)).positions("phase")
+    return of_x.positions("others", "phase", "last"), (*both, *summed, *phase, *kept)
 
 
 Layouts = tuple[Callable[[Order], Strategy], Callable[[Order], Strategy]]
@@ -144,32 +157,33 @@ def _layouts(form: Fine, again: bool) -> Layouts:
 
 def _stored(x: Order, g: Order, layouts: Layouts) -> Strategy:
     """Both lets, of rows' spectra and of kernels' spectra, are stored."""
-    second = seq(child(0, layouts[1](g)), inline_view())
-    return seq(child(0, layouts[0](x)), child(1, outermost(when(_is_let, second))), inline_view())
+    second = seq(of_value(layouts[1](g)), inline_view())
+    return seq(of_value(layouts[0](x)), of_rest(outermost(when(_is_let, second))), inline_view())
 
 
 def _spectra_stored(order: Order) -> Strategy:
     """Rows in this order; frequencies and parts outside of the last dimension of the rows."""
-    n = len(order)
-    return seq(sort(order), inside(store_as(order=(*range(n - 1), n + 1, n, *range(n - 1, n)))))
+    dims = _rows_of_spectra(len(order), parts=1)
+    laid = laid_as(dims, "others", "frequencies", "parts", "last")
+    return seq(sort(order), inside(laid))
 
 
 def _products_stored(parts: int, order: Order) -> Strategy:
     """Rows in this order; frequencies outermost, parts outside of the last dimension."""
-    n = len(order)
-    inner = reversed(range(n, n + parts))
-    return _rows_laid(order, (n + parts, *range(n - 1), *inner, *range(n - 1, n)))
+    dims = _rows_of_spectra(len(order), outer_parts=parts - 1, parts=1)
+    laid = laid_as(dims, "frequencies", "others", "parts", "outer_parts", "last")
+    return _rows_laid(order, laid)
 
 
 def _thirds_stored(order: Order) -> Strategy:
     """Rows in this order, for each frequency and each of the three products."""
-    n = len(order)
-    return _rows_laid(order, (n + 1, n, *range(n)))
+    dims = _rows_of_spectra(len(order), thirds=1)
+    return _rows_laid(order, laid_as(dims, "frequencies", "thirds", "others", "last"))
 
 
-def _rows_laid(order: Order, laid: Order) -> Strategy:
+def _rows_laid(order: Order, laid: Strategy) -> Strategy:
     fused = exhaust(fuse_maps())
-    return seq(fused, sort(order), inside(store_as(order=laid)))
+    return seq(fused, sort(order), inside(laid))
 
 
 GAUSS = Trait("gauss", "a product of complex numbers by three of real ones, not four")

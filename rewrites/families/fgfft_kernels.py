@@ -13,11 +13,11 @@ from ir.core.type_rules import size_of
 from ir.core.views import is_view
 from rewrites.analysis.affine_access import Index, NoAccess
 from rewrites.analysis.predicates import has_reduction, own_terms
+from rewrites.engine.places import of_function, of_rest, of_start, of_value
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import (
     attempt,
-    child,
     outermost,
     seq,
     skip,
@@ -31,9 +31,9 @@ from rewrites.kernels.naive import plain
 from rewrites.kernels.register_block import unrolled_spine
 from rewrites.laws.lower import share, to_parallel, to_private, to_reduce_seq, to_seq
 from rewrites.nest.dimensions import Dims
+from rewrites.nest.named_nest import standing
 from rewrites.nest.normal_form import nested_reductions, perfect, simplify
-from rewrites.nest.reshape import merge, sort, tile
-from rewrites.nest.spine import body, inside, nest, nested
+from rewrites.nest.spine import body, inside, nest
 from rewrites.nest.sums_of_products import products
 from rewrites.transforms.fast_fourier import divided, in_registers, made
 from rewrites.transforms.group_fourier import in_stages, staged, worth_sharing
@@ -64,18 +64,15 @@ def kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
 
 
 def _rows(shared: bool, e: Expr) -> Rewritten | None:
-    n = _outer(e)
-    dims = min(n, 2)
-    merged = [merge(0) for _ in range(n - 2)]
+    rows = standing(rows=_outer(e)).at_most(2, "rows")
     if not shared:
         lanes = inside(_parallel(Level.LOCAL, 0))
-        return seq(*merged, nested(dims, _row), _blocks(dims, lanes))(e)
+        return rows.inside(_row).then(_blocks(rows.depth, lanes))(e)
     items = worth_sharing(e)
-    if not dims or items is None:
+    if not rows.depth or items is None:
         raise Refused("rows are short, or there is one: a work-item transforms one by itself")
-    row = seq(_row_named, staged)
-    lanes = inside(in_stages(items))
-    return seq(*merged, nested(dims, row), _blocks(dims, lanes, turns=False))(e)
+    together = _blocks(rows.depth, inside(in_stages(items)), turns=False)
+    return rows.inside(seq(_row_named, staged)).then(together)(e)
 
 
 def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
@@ -131,7 +128,7 @@ def _sum_named(e: Expr) -> Rewritten | None:
 
 def _row_named(e: Expr) -> Rewritten | None:
     if isinstance(e, Let) and not any(_transformed_back(e.value)):
-        return child(1, _row_named)(e)
+        return of_rest(_row_named)(e)
     found = next(_transformed_back(e), None)
     return skip(e) if found is None else share(term=found[0], name="row")(e)
 
@@ -144,7 +141,7 @@ def _transformed_back(e: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 def _in_registers(e: Expr) -> Rewritten | None:
     return seq(
-        attempt(outermost(when(_is_sums, child(0, seq(_summed, to_private()))))),
+        attempt(outermost(when(_is_sums, of_value(seq(_summed, to_private()))))),
         in_registers,
         made,
     )(e)
@@ -158,13 +155,14 @@ def _summed(e: Expr) -> Rewritten | None:
     """Sums as loops around unrolled blocks of registers."""
     if not isinstance(e, Reduce):
         return unrolled_spine(e)
-    return seq(child(0, unrolled_spine), child(1, child(0, _summed)), to_reduce_seq())(e)
+    return seq(of_start(unrolled_spine), of_function(_summed), to_reduce_seq())(e)
 
 
 def _blocks(dims: int, lanes: Strategy, turns: bool = True) -> Strategy:
     """Groups of block_size rows along the last dimension, which `lanes` hands to work-items;
     num_blocks along the others, each in turns, or one for each."""
-    size, blocks = named("block_size"), named("num_blocks")
+    maps = standing(others=max(dims - 1, 0), last=min(dims, 1))
+    rows = maps.tile("last", named("block_size"), "groups", "rows")
 
     def run(e: Expr) -> Rewritten | None:
         if dims == 0:
@@ -173,13 +171,14 @@ def _blocks(dims: int, lanes: Strategy, turns: bool = True) -> Strategy:
             groups = inside(seq(body(lanes), _parallel(Level.GROUP, 0)))
             if dims > 1:
                 groups = inside(seq(body(groups), _parallel(Level.GROUP, 1)))
-            return seq(tile(dims - 1, size), groups)(e)
-        share = ceil_div(size_of(nest(e)[0].xs), blocks)
+            return rows.then(groups)(e)
+        share = ceil_div(size_of(nest(e)[0].xs), named("num_blocks"))
+        in_turns = rows.tile("others", share, "shares", "turns")
         loops = inside(seq(body(lanes), to_seq()))
         groups = seq(
             body(inside(seq(body(loops), _parallel(Level.GROUP, 0)))), _parallel(Level.GROUP, 1)
         )
-        return seq(tile(1, size), tile(0, share), sort((0, 2, 1, 3)), inside(groups))(e)
+        return in_turns.order("shares", "groups", "turns", "rows").then(inside(groups))(e)
 
     return run
 

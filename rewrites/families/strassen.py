@@ -18,9 +18,19 @@ from ir.core.terms import free
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import FLOAT, leaves
 from rewrites.analysis.predicates import bound, operator
+from rewrites.engine.places import (
+    OF_ARRAY,
+    OF_FUNCTION,
+    OF_SUMMED,
+    of_array,
+    of_function,
+    of_part,
+    of_value,
+    part,
+)
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
-from rewrites.engine.strategy import at, attempt, child, everywhere, seq, skip
+from rewrites.engine.strategy import at, attempt, everywhere, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.registers import REGISTERS, Registers
@@ -31,20 +41,21 @@ from rewrites.fast_algorithms.complex_products import three_products
 from rewrites.fast_algorithms.constant_matrices import sums_products
 from rewrites.kernels.each_kernel import divided, wherever
 from rewrites.kernels.register_block import trips
-from rewrites.laws.lower import store
 from rewrites.laws.maps import fission, inline_view
 from rewrites.laws.pads import fission_zip
 from rewrites.laws.zips import unused_part
 from rewrites.nest.captures_as_operands import carried
 from rewrites.nest.dimensions import Dims, classify, reduction
+from rewrites.nest.labels import labels
+from rewrites.nest.named_nest import arranged, standing
+from rewrites.nest.named_views import stored, stored_as
 from rewrites.nest.normal_form import flat, normalise, perfect
-from rewrites.nest.reshape import merge, sort, swap
 from rewrites.nest.spine import inside, nested
 from rewrites.storing.one_reduction_each import separate
 from rewrites.storing.stored_views import Choices
 from rewrites.transforms.epilogue import on_sums, sums_apart
 from rewrites.transforms.matrix_kernels import tidied, transform_kernel
-from rewrites.transforms.tile_transforms import products, stored_as
+from rewrites.transforms.tile_transforms import products
 from rewrites.tuning.family import Family, Form, Products, Trait, Way, parameter_names
 
 
@@ -74,12 +85,8 @@ def strassen(params: frozenset[str], form: Strassen) -> Strategy:
 
 def _matrices(dims: Dims) -> Strategy:
     """One map over columns, and one over rows, inside those over the batch."""
-    n = len(dims.batch)
-    return seq(
-        sort([*dims.batch, *dims.columns, *dims.rows]),
-        *(merge(n) for _ in dims.columns[1:]),
-        *(merge(n + 1) for _ in dims.rows[1:]),
-    )
+    maps = arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
+    return maps.merge("columns").merge("rows")
 
 
 def _lowered(levels: int, batch: int) -> Strategy:
@@ -104,16 +111,16 @@ def _operands_apart(e: Expr) -> Rewritten | None:
 
 def on_part(i: int) -> Strategy:
     """The i-th of what a sum goes over is made before the maps around it."""
-    inner, outer = ((2, i), (0, 0, 2, i))
+    operand = OF_SUMMED + part(i)
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
-        part = get(e.f.body, (0, 0, 2, i))
-        if isinstance(part, Var):
+        found = get(e.f.body, OF_FUNCTION + operand)
+        if isinstance(found, Var):
             return skip(e)
-        if free(part) & bound(e.f):
-            return fission(place=outer)(e)
-        return child(0, child(0, fission(place=inner)))(e)
+        if free(found) & bound(e.f):
+            return fission(place=OF_FUNCTION + operand)(e)
+        return of_function(fission(place=operand))(e)
 
     return run
 
@@ -123,7 +130,7 @@ def _by_seven(levels: int, batch: int) -> Strategy:
     if levels == 0:
         return _by_three(batch)
     if batch:
-        return seq(_cut_each(batch, _cut), child(1, _stages(levels, batch + 1)))
+        return seq(_cut_each(batch, _cut), of_array(_stages(levels, batch + 1)))
 
     def run(e: Expr) -> Rewritten | None:
         return seq(_cut, lambda e: at(products(e), _stages(levels, 1))(e))(e)
@@ -134,9 +141,9 @@ def _by_seven(levels: int, batch: int) -> Strategy:
 def _by_three(batch: int) -> Strategy:
     """Three products of real numbers, stored, of which complex numbers are made."""
     if batch:
-        seen = at((0, 0) * batch, inline_view())
-        return seq(_cut_each(batch, _cut_parts), seen, child(1, _stages(1, batch + 1)))
-    return seq(_cut_parts, child(0, _stages(1, 1)), inline_view())
+        seen = at(OF_FUNCTION * batch, inline_view())
+        return seq(_cut_each(batch, _cut_parts), seen, of_array(_stages(1, batch + 1)))
+    return seq(_cut_parts, of_value(_stages(1, 1)), inline_view())
 
 
 def _cut_parts(e: Expr) -> Rewritten:
@@ -153,11 +160,11 @@ def _cut_each(maps: int, cut: Strategy) -> Strategy:
     def apart(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
         place = products(e.f.body)
-        parts = [fission_zip(place=(*place, 1, i)) for i in (0, 1)]
+        parts = [fission_zip(place=place + OF_ARRAY + part(i)) for i in (0, 1)]
         return seq(*parts, fission(place=place))(e)
 
     inner = cut if maps == 1 else _cut_each(maps - 1, cut)
-    return seq(child(0, child(0, inner)), apart)
+    return seq(of_function(inner), apart)
 
 
 def _cut(e: Expr) -> Rewritten:
@@ -187,13 +194,18 @@ VI, VO = named("vi"), named("vo")
 def _stages(levels: int, deep: int) -> Strategy:
     """At the map of products: sums of blocks stored, and products made of smaller ones if asked;
     `deep`: how many maps over seven products there are."""
-    left = seq(store(), child(0, transform_kernel(deep + 1, VI)))
-    across = seq(perfect, tidied, swap(deep - 1), transform_kernel(deep + 1, VI))
-    operands = child(1, seq(child(0, left), child(1, stored_as([deep], across))))
-    if levels == 1:
-        return seq(operands, tidied, swap(deep), inside(stored_as([deep], tidied)))
-    nested_products = seq(_cut_each(deep, _cut), child(1, _stages(levels - 1, deep + 1)))
-    return seq(operands, nested_products, store(), child(0, transform_kernel(deep + 2, VO)))
+    left = stored(transform_kernel(deep + 1, VI))
+    blocks = standing(products=deep - 1, rows=1, steps=1).exchange("rows", "steps")
+    across = seq(perfect, tidied, blocks, transform_kernel(deep + 1, VI))
+    steps_first = ("products", "steps", "rows")
+    right = stored_as(labels(products=deep, rows=1, steps=1), steps_first, across)
+    operands = of_array(seq(of_part(0, left), of_part(1, right)))
+    if levels > 1:
+        nested_products = seq(_cut_each(deep, _cut), of_array(_stages(levels - 1, deep + 1)))
+        return seq(operands, nested_products, stored(transform_kernel(deep + 2, VO)))
+    sums = standing(products=deep, columns=1, rows=1).exchange("columns", "rows")
+    laid = stored_as(sums.labels, ("products", "columns", "rows"), tidied)
+    return seq(operands, tidied, sums, inside(laid))
 
 
 CUTS = (

@@ -21,7 +21,6 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.strategy import (
     attempt,
-    child,
     choice,
     everywhere,
     exhaust,
@@ -43,7 +42,7 @@ from rewrites.laws.reductions import absorb_init, interchange_reduce_map
 from rewrites.laws.views import flat_zip
 from rewrites.nest.dimensions import Dims, classify, depends, operands, reduction
 from rewrites.nest.normal_form import normalise
-from rewrites.nest.spine import nest, store_operands
+from rewrites.nest.spine import body, nest, store_operands
 from rewrites.storing.constant_panels import panels
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.storing.view_out_of_maps import stored_at, views
@@ -99,7 +98,7 @@ def _is_sum(e: Expr) -> bool:
     return isinstance(e, Map) and isinstance(e.xs, Zip)
 
 
-_added = seq(fuse_zip(), attempt(child(0, child(0, absorb_init()))))
+_added = seq(fuse_zip(), attempt(body(absorb_init())))
 
 each_result: Strategy = everywhere(
     choice(when(_is_sum, _added), seq(interchange_reduce_map(), attempt(constant_part())))
@@ -156,8 +155,9 @@ def _together(batch: Sequence[int], around: int) -> Strategy:
     """What is summed between the kinds of matrices and their rows."""
 
     def run(e: Expr) -> Rewritten | None:
-        rows = [n for n in range(around) if n not in batch]
-        return store_as(order=(*batch, *range(around, depth(type_of(e))), *rows))(e)
+        dims = range(depth(type_of(e)))
+        rows, summed = [n for n in dims[:around] if n not in batch], dims[around:]
+        return store_as(order=(*batch, *summed, *rows))(e)
 
     return run
 

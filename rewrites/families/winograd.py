@@ -14,9 +14,10 @@ from functools import partial
 from ir.core.nodes import Expr, Level, Program, Slide
 from ir.core.size import Size, named
 from rewrites.analysis.affine_access import NoAccess
+from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, seq, skip
+from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.blocked import kernel as blocked_kernel
@@ -30,9 +31,11 @@ from rewrites.kernels.each_kernel import divided, remaining, wherever
 from rewrites.kernels.register_block import on_reduction
 from rewrites.laws.reductions import release_init
 from rewrites.nest.captures_as_operands import carried
+from rewrites.nest.labels import labels
+from rewrites.nest.named_nest import arranged, standing
+from rewrites.nest.named_views import stored, stored_as
 from rewrites.nest.normal_form import normalise
-from rewrites.nest.reshape import merge, sort, swap
-from rewrites.nest.spine import inside, nest, nested
+from rewrites.nest.spine import inside, nest
 from rewrites.nest.sums_of_products import Products as Sums
 from rewrites.nest.sums_of_products import Rows, products, slid_along
 from rewrites.nest.window_nest import Windowed, windowed
@@ -47,8 +50,6 @@ from rewrites.transforms.tile_transforms import (
     beneath,
     on_made,
     one_stage,
-    outward,
-    stored_as,
     three_stages,
     transformed_tiles,
     two_stages,
@@ -103,9 +104,11 @@ def _planes(e: Expr) -> Rewritten | None:
     stand = any(isinstance(nest(e)[n].xs, Slide) for n in windows)
     if stand and not _holds_others(p, found) and not windowed(e).own:
         return skip(e)
-    order = [*(n for n in range(len(p.maps)) if n not in windows), *windows]
-    released = nested(len(order), on_reduction(attempt(release_init())))
-    return attempt(seq(sort(order), released, inside(by_windows()), normalise))(e)
+    others = [n for n in range(len(p.maps)) if n not in windows]
+    released = arranged(others=others, windows=windows).inside(
+        on_reduction(attempt(release_init()))
+    )
+    return attempt(seq(released, inside(by_windows()), normalise))(e)
 
 
 def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
@@ -142,31 +145,41 @@ def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
 
 def _stored(panel: Size, w: Windowed) -> Strategy:
     """Each stage a kernel of its own, the points of the transform outermost in what is stored."""
-    outer, d, own = w.outer, w.d, w.own
-    points = range(outer + 1, outer + 1 + d)
-    data = stored_as(outward(outer, d), transform_kernel(outer + 1, named("vi")))
-    taps = stored_as([*outward(own + 1, d), d + own], transform_kernel(own + 2, None))
-    product = [
-        *([child(1, child(0, data)), child(1, child(1, taps))] if own else [child(1, data)]),
-        skip if own else nested(outer, child(1, _taps(panel, d))),
-        sort([*points, *range(outer + 1)]),
-        tidied,
-        *(merge(d + own) for _ in range(outer - own - 1)),
-        swap(d + own),
-        tidied,
-        inside(stored_as([d + own], tidied)),
-    ]
-    results = transform_kernel(outer + 1, named("vo"))
-    return seq(three_stages(outer, own), inside(on_made(seq(*product))), results)
+    d, own, tiles = w.d, w.own, w.outer - w.own
+    data = stored_as(
+        labels(own=own, tiles=tiles, points=d),
+        ("points", "own", "tiles"),
+        transform_kernel(own + tiles + 1, named("vi")),
+    )
+    kernels = stored_as(
+        labels(own=own, kernels=1, points=d, channels=1),
+        ("points", "own", "channels", "kernels"),
+        transform_kernel(own + 2, None),
+    )
+    apart = of_array(seq(of_part(0, data), of_part(1, kernels))) if own else of_array(data)
+    maps = standing(own=own, tiles=tiles, kernels=1, points=d)
+    packed = maps if own else maps.at("kernels", of_array(_taps(panel, d)))
+    sums = (
+        packed.order("points", "own", "tiles", "kernels")
+        .then(tidied)
+        .merge("tiles")
+        .exchange("tiles", "kernels")
+        .then(tidied)
+    )
+    laid = stored_as(sums.labels, ("points", "own", "tiles", "kernels"), tidied)
+    products = on_made(seq(apart, sums, inside(laid)))
+    results = transform_kernel(own + tiles + 1, named("vo"))
+    return seq(three_stages(w.outer, own), inside(products), results)
 
 
 def _fused(form: Fused, w: Windowed) -> Strategy:
     """Products and their results by one kernel; data are transformed there too, or stored."""
     if w.own:
         raise Refused("each image has kernels of its own: see the forms that store products")
-    data = stored_as([], transform_kernel(w.outer + 1, named("vi")))
+    data = stored(transform_kernel(w.outer + 1, named("vi")))
     divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(on_made(data)))
-    kernels = nested(w.outer, kernels_of(_taps(form.panel, w.d, by_step=True)))
+    packed = kernels_of(_taps(form.panel, w.d, by_step=True))
+    kernels = standing(tiles=w.outer, kernels=1).at("kernels", packed)
     return seq(divided, kernels, in_one_kernel(form.level, w.outer, w.d))
 
 

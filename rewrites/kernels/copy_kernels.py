@@ -19,7 +19,8 @@ from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.naive import plain
 from rewrites.laws.lower import to_parallel, to_seq
 from rewrites.laws.maps import split_map
-from rewrites.nest.spine import body, computed, inside, loops, nest, nested
+from rewrites.nest.named_nest import picked
+from rewrites.nest.spine import body, computed, inside, loops, nest
 
 SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or a few times as many
 
@@ -46,9 +47,10 @@ def _rows_shared(e: Expr) -> Rewritten | None:
     wide = [level for level, n in enumerate(sizes) if n != 1]
     if len(wide) < 4 or not isinstance(sizes[wide[-1]], int):
         return plain(e)
-    row = wide[-1]
-    ids = {wide[0]: 2, wide[1]: 1, row + 1: 0}
-    return seq(nested(row, split_map(k=named("u"))), inside(_over(0, ids)))(e)
+    maps = picked(planes=wide[0], lines=wide[1], rows=wide[-1])
+    shared = maps.at("rows", split_map(k=named("u"))).called("rows", "turns", "items")
+    ids = {n: dim for dim, n in enumerate(shared.labels.positions("items", "lines", "planes"))}
+    return shared.then(inside(_over(0, ids)))(e)
 
 
 def _over(level: int, ids: Mapping[int, int]) -> Strategy:

@@ -46,10 +46,10 @@ def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
 
 def _tiled(windows: Nest, name: str, chunks: Mapping[str, Strategy]) -> Nest:
     """The map of a name over tiles, whose windows the map inside it goes over."""
-    if windows.count(name):
-        simpler = (perfect, simplify, _windows_of_tiles, _fused, perfect, simplify)
-        windows = windows.at(name, chunks[name]).then(*simpler)
-    return windows.called(name, f"tiles {name}", name)
+    if not windows.count(name):
+        return windows.called(name, f"tiles {name}", name)
+    tiles = windows.divided(name, chunks[name], f"tiles {name}", name)
+    return tiles.then(_windows_of_tiles, _fused, perfect, simplify)
 
 
 _windows_of_tiles = seq(

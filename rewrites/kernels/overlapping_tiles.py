@@ -19,8 +19,7 @@ from rewrites.laws.slides import (
     windows_across,
     windows_down,
 )
-from rewrites.nest.normal_form import perfect, simplify
-from rewrites.nest.spine import nested
+from rewrites.nest.named_nest import Nest
 
 
 def slide_of(e: Expr) -> Slide:
@@ -69,23 +68,16 @@ def _slides_inside(e: Expr) -> bool:
     return isinstance(e, Map) and any(isinstance(t, Slide) for t in own_terms(slide_of(e).xs))
 
 
-def tiles(depth: int, sizes: tuple[int, ...]) -> Strategy:
-    """The windows' maps from position `depth` on in tiles of so many a side: first the maps over
-    tiles, then those over the windows of one, rows outside columns."""
-    if len(sizes) == 1:
-        return seq(nested(depth, tiled_windows(sizes[0])), perfect, simplify)
-    down, across = sizes
-    return seq(
-        nested(depth, seq(repeat(when(_slides_inside, plain_slide)), tiled_windows(down))),
-        perfect,
-        simplify,
-        nested(depth + 1, windows_across()),
-        perfect,
-        simplify,
-        nested(depth + 1, tiled_windows(across)),
-        perfect,
-        simplify,
-        nested(depth + 2, windows_down()),
-        perfect,
-        simplify,
+def tiles(windows: Nest, sides: tuple[int, ...]) -> Nest:
+    """The maps `down` and `across`, which go over windows, as `tiles`, of so many windows a side,
+    and inside them `windows`, those of one tile. There may be none down."""
+    down = seq(repeat(when(_slides_inside, plain_slide)), tiled_windows(sides[0]))
+    across = tiled_windows(sides[-1])
+    return (
+        windows.divided("down", down, "tiles down", "down")
+        .exchange("down", "across", windows_across())
+        .divided("across", across, "tiles across", "across")
+        .exchange("across", "down", windows_down())
+        .grouped("tiles", "tiles down", "tiles across")
+        .grouped("windows", "down", "across")
     )

@@ -14,7 +14,7 @@ from rewrites.laws.lower import store
 from rewrites.laws.maps import fission
 from rewrites.nest.blocks_of_results import place_of_reduction
 from rewrites.nest.named_nest import Nest, standing
-from rewrites.nest.spine import inside, nest, nested, strip
+from rewrites.nest.spine import inside, nest, strip
 
 
 def in_parts(partial: Strategy) -> Strategy:
@@ -33,9 +33,10 @@ def in_parts(partial: Strategy) -> Strategy:
 def made_apart(maps: Nest, around: Sequence[str], partial: Strategy) -> Nest:
     """Inside all maps `partial` splits the reduction; its parts leave them all but for the
     outermost ones, those `around`."""
-    split = seq(on_reduction(longest_outside), on_reduction(partial))
-    left = range(maps.count(*around), maps.depth)
-    return maps.inside(split).then(*(nested(n, apart) for n in reversed(left)))
+    parts = maps.inside(seq(on_reduction(longest_outside), on_reduction(partial)))
+    for name in reversed(maps.labels.names[len(around) :]):
+        parts = parts.at_each(name, apart)
+    return parts
 
 
 def apart(e: Expr) -> Rewritten | None:

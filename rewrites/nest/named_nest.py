@@ -20,10 +20,11 @@ from ir.core.nodes import Expr
 from ir.core.size import Size, show_size
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import seq, skip
+from rewrites.engine.strategy import seq
 from rewrites.laws.maps import split_map
 from rewrites.nest.blocks_of_results import block
 from rewrites.nest.labels import Label, Labels, labels
+from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.reshape import merge, on_map, sort, swap, tile
 from rewrites.nest.spine import nested
 
@@ -55,14 +56,17 @@ class Nest:
         moves = sort(self.labels.positions(*names))
         return self._with(ordered, stage(f"order: {', '.join(ordered.present)}", moves))
 
-    def exchange(self, outer: str, inner: str) -> "Nest":
-        """Two neighbours, of one map each, in the other order; there is nothing to do where one of
-        them is missing."""
+    def exchange(self, outer: str, inner: str, by: Strategy | None = None) -> "Nest":
+        """Two neighbours, of one map each, in the other order, by the laws of maps or another;
+        there is nothing to do where one of them is missing."""
         at = self.labels.index(outer)
         names = [*self.labels.names]
         names[at : at + 2] = [inner, outer]
-        moves = swap(self.labels.first(outer)) if self.count(outer, inner) == 2 else skip
-        return self._with(self.labels.ordered(*names), stage(f"{inner} around {outer}", moves))
+        n = self.labels.first(outer)
+        moves = swap(n) if by is None else seq(nested(n, by), perfect, simplify)
+        told = stage(f"{inner} around {outer}", moves)
+        both = self.count(outer, inner) == 2
+        return self._with(self.labels.ordered(*names), *[told] * both)
 
     def merge(self, name: str, *parts: str) -> "Nest":
         """The maps of a name, or the neighbouring ones of others, as one over all elements."""
@@ -90,10 +94,19 @@ class Nest:
         told = stage(f"split {show_size(k)} {name}", on_map(self._only(name), split_map(k=k)))
         return self._if_any(name, told).called(name, chunks, inside)
 
+    def divided(self, name: str, s: Strategy, outer: str, inner: str) -> "Nest":
+        """The map of a name as two, which s makes of it."""
+        cut = seq(nested(self._only(name), s), perfect, simplify)
+        return self._if_any(name, cut).called(name, outer, inner)
+
     def called(self, name: str, *new: str) -> "Nest":
         """The nest after the map of a name has become maps of these names, in this order."""
         count = self.count(name)
         return self._with(self.labels.replaced(name, *(Label(inner, count) for inner in new)))
+
+    def grouped(self, name: str, *names: str) -> "Nest":
+        """The nest with one name for neighbours."""
+        return self._with(self.labels.joined(names, Label(name, self.count(*names))))
 
     # ---- something else done to it
 
@@ -106,8 +119,12 @@ class Nest:
         return self._if_any(name, on_map(self._only(name), s))
 
     def at(self, name: str, s: Strategy) -> "Nest":
-        """s at the map of a name, and nothing more."""
-        return self._if_any(name, nested(self._only(name), s))
+        """s at the outermost map of a name, and nothing more."""
+        return self._if_any(name, nested(self.labels.first(name), s))
+
+    def at_each(self, name: str, s: Strategy) -> "Nest":
+        """s at each map of a name, the innermost first."""
+        return self.then(*(nested(n, s) for n in reversed(self.labels.positions(name))))
 
     def inside(self, s: Strategy) -> "Nest":
         """s inside all maps, at what they make."""
@@ -152,6 +169,17 @@ def arranged(**positions: Sequence[int]) -> Nest:
 def standing(*names: str, **counts: int) -> Nest:
     """A nest as it stands, outermost first: a map of each name, or as many as are said."""
     return Nest(labels(*names, **counts))
+
+
+def picked(**positions: int) -> Nest:
+    """A nest as it stands, with names for the maps at these positions, from the outside in; those
+    before the map of a name are called `before` it."""
+    found: list[Label] = []
+    stands = 0
+    for name, n in positions.items():
+        found += [Label(f"before {name}", n - stands), Label(name)]
+        stands = n + 1
+    return Nest(Labels(tuple(found)))
 
 
 def _merges(times: int, n: int) -> Strategy:

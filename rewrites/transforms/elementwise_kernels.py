@@ -5,7 +5,7 @@ The products between the transforms are then no matrix product: one kernel makes
 in vectors of the kernels, and stores nothing. Taps are transformed when they are packed.
 """
 
-# key: e term, s strategy, n position in the nest, d dimensions of windows
+# key: e term, s strategy, d dimensions of windows
 
 from dataclasses import dataclass
 
@@ -13,9 +13,10 @@ from ir.core.nodes import Expr, Map
 from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.analysis.predicates import has_windows
+from rewrites.engine.places import OF_ARRAY, of_array, of_function
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import at, attempt, child, choice, seq
+from rewrites.engine.strategy import at, attempt, choice, seq
 from rewrites.fast_algorithms.by_rows import uses
 from rewrites.fast_algorithms.by_windows import by_windows
 from rewrites.kernels.overlapping_tiles import tiles
@@ -24,14 +25,16 @@ from rewrites.laws.maps import fuse_maps
 from rewrites.laws.pads import map_join
 from rewrites.laws.reductions import release_init
 from rewrites.laws.zips import unused_part
+from rewrites.nest.labels import labels
+from rewrites.nest.named_nest import arranged
+from rewrites.nest.named_views import stored, stored_as
 from rewrites.nest.normal_form import simplify
-from rewrites.nest.reshape import merge, sort
-from rewrites.nest.spine import inside, nested
+from rewrites.nest.spine import inside
 from rewrites.nest.sums_of_products import Products, Rows, products, slid_along
 from rewrites.nest.window_nest import of_floats
 from rewrites.transforms.fused_kernel import kernels_of
 from rewrites.transforms.matrix_kernels import transform_kernel
-from rewrites.transforms.tile_transforms import before, on_sum, outward, stored_as, summed
+from rewrites.transforms.tile_transforms import KERNELS, before, on_sum, summed
 from rewrites.transforms.tile_transforms import products as multiplied
 
 
@@ -55,20 +58,26 @@ def elementwise(m: int) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         p = _planes(e)
-        outer, kernels = len(p.planes), min(1, len(p.kernels))
-        n, sides = outer + kernels, (m,) * p.d
-        return seq(
-            sort([*p.planes, *p.kernels, *p.windows]),
-            nested(outer + len(p.kernels) + p.d, on_reduction(attempt(release_init()))),
-            inside(choice(by_windows(), _refuse)),
-            *(merge(outer) for _ in p.kernels[1:]),
-            tiles(n, sides),
-            nested(n + p.d, summed(p.d)),
-            nested(n + p.d, on_sum(sides, p.sizes)),
-            _taps_stored(p),
-            sort([*range(outer), *range(n, n + p.d), *range(outer, n)]),
-            transform_kernel(n + p.d, named("v") if kernels else None),
-        )(e)
+        sides = (m,) * p.d
+        windows = (
+            arranged(planes=p.planes, kernels=p.kernels, down=p.windows[:-1], across=p.windows[-1:])
+            .inside(on_reduction(attempt(release_init())))
+            .then(inside(choice(by_windows(), _refuse)))
+            .merge("kernels")
+        )
+        transformed = (
+            tiles(windows, sides)
+            .at("windows", summed(p.d))
+            .at("windows", on_sum(sides, p.sizes))
+            .called("windows")
+        )
+        made = (
+            transformed.at("kernels", _taps_of_each(p.d))
+            if p.kernels
+            else transformed.inside(_taps)
+        )
+        lanes = named("v") if p.kernels else None
+        return made.order("planes", "tiles", "kernels").then(transform_kernel(made.depth, lanes))(e)
 
     return run
 
@@ -108,27 +117,28 @@ def _check(p: Products, found: list[Rows]) -> None:
         raise Refused("more is summed up than windows, such as channels: see the other forms")
 
 
-def _taps_stored(p: Planes) -> Strategy:
+def _taps(e: Expr) -> Rewritten | None:
+    """The taps of the only kernel are transformed and stored."""
+    return at(multiplied(e) + OF_ARRAY + KERNELS, stored(transform_kernel(0, None)))(e)
+
+
+def _taps_of_each(d: int) -> Strategy:
     """The taps of all kernels are transformed and stored, their points outermost."""
 
-    def alone(e: Expr) -> Rewritten | None:
-        return at((*multiplied(e), 1, 1), stored_as([], transform_kernel(0, None)))(e)
-
-    def of_each(e: Expr) -> Rewritten | None:
+    def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
         made = choice(
             seq(inside(_of_taps_alone), transform_kernel(2, None)), transform_kernel(1, None)
         )
-        taps = stored_as(outward(1, p.d), made)
-        return seq(before((*multiplied(e.f.body), 1, 1)), kernels_of(taps))(e)
+        taps = stored_as(labels("kernels", points=d), ("points", "kernels"), made)
+        apart = before(multiplied(e.f.body) + OF_ARRAY + KERNELS)
+        return seq(apart, kernels_of(taps))(e)
 
-    if p.kernels:
-        return nested(len(p.planes), of_each)
-    return nested(len(p.planes) + p.d, alone)
+    return run
 
 
 _fused = seq(fuse_maps(), simplify)
 _of_taps_alone: Strategy = seq(
-    map_join(), child(0, seq(_fused, child(0, child(0, _fused)), unused_part())), simplify
+    map_join(), of_array(seq(_fused, of_function(_fused), unused_part())), simplify
 )
 """map f (join (map (x -> map (y -> (x, y)) ys) …)), where f looks at y alone: without x"""

@@ -4,28 +4,28 @@
 
 from ir.core.nodes import Expr, Map
 from rewrites.analysis.predicates import has_reduction
+from rewrites.engine.places import OF_FUNCTION
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import at, attempt, child, seq, skip
-from rewrites.laws.lower import store
+from rewrites.engine.strategy import at, attempt, seq, skip
 from rewrites.laws.reductions import release_init
 from rewrites.nest.blocks_of_results import place_of_reduction
-from rewrites.nest.spine import inside, nest, nested
+from rewrites.nest.named_nest import standing
+from rewrites.nest.named_views import stored
+from rewrites.nest.spine import inside, nest
 from rewrites.transforms.tile_transforms import before, made, on_made
 
 
 def sums_apart(n: int) -> Strategy:
     """map^n (f . reduce)  becomes  map^n f . map^n (reduce from 0)"""
-    return seq(
-        nested(n - 1, seq(_from_zero, _innermost)),
-        *(nested(i, _around) for i in reversed(range(n - 1))),
-    )
+    maps = standing(outer=n - 1, innermost=1)
+    return maps.at("innermost", seq(_from_zero, _innermost)).at_each("outer", _around)
 
 
 def _from_zero(e: Expr) -> Rewritten | None:
     assert isinstance(e, Map)
     place = place_of_reduction(e.f.body)
-    return None if place is None else attempt(at((0, 0, *place), release_init()))(e)
+    return None if place is None else attempt(at(OF_FUNCTION + place, release_init()))(e)
 
 
 def _innermost(e: Expr) -> Rewritten | None:
@@ -48,7 +48,7 @@ def on_sums(s: Strategy) -> Strategy:
         assert isinstance(e, Map)
         if has_reduction(e.f.body):
             return s(e)
-        return on_made(seq(store(), child(0, s)))(e)
+        return on_made(stored(s))(e)
 
     return inside(run)
 

@@ -6,8 +6,9 @@ from ir.core.nodes import Expr, Let, ToPrivate
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from ir.core.views import is_view
+from rewrites.engine.places import of_value
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, choice, everywhere, exhaust, seq, when
+from rewrites.engine.strategy import attempt, choice, everywhere, exhaust, seq, when
 from rewrites.fast_algorithms.fourier import (
     dft_of_two,
     irdft_of_four,
@@ -39,7 +40,7 @@ divided: Strategy = exhaust(
 
 def in_registers(e: Expr) -> Rewritten | None:
     """Every let of what is computed becomes private memory, its loops spelled out."""
-    return everywhere(when(_computes, child(0, seq(unrolled_spine, to_private()))))(e)
+    return everywhere(when(_computes, of_value(seq(unrolled_spine, to_private()))))(e)
 
 
 def _computes(e: Expr) -> bool:

@@ -11,9 +11,18 @@ from functools import partial
 
 from ir.core.nodes import Expr, Level, Map, Zip
 from ir.core.size import Size, named
+from rewrites.engine.places import (
+    OF_ARRAY,
+    OF_FUNCTION,
+    of_array,
+    of_part,
+    of_rest,
+    of_start,
+    of_value,
+)
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
-from rewrites.engine.strategy import at, attempt, child, everywhere, place_where, seq, skip
+from rewrites.engine.strategy import at, attempt, everywhere, place_where, seq, skip
 from rewrites.kernels.register_block import (
     longest_inside,
     loop_nest,
@@ -27,11 +36,11 @@ from rewrites.laws.lower import share, to_seq
 from rewrites.laws.maps import fission
 from rewrites.laws.planes import fuse_reduce_zip
 from rewrites.laws.zips import unused_part
-from rewrites.nest.blocks_of_results import block, place_of_reduction
+from rewrites.nest.blocks_of_results import place_of_reduction
 from rewrites.nest.dimensions import outermost_reductions
 from rewrites.nest.named_nest import standing
 from rewrites.nest.normal_form import perfect, simplify
-from rewrites.nest.spine import body, inside, nested
+from rewrites.nest.spine import body, inside
 from rewrites.transforms.matrix_kernels import in_registers, source, tidied
 from rewrites.transforms.tile_transforms import divided, has_table, sums, transformed_part
 
@@ -51,9 +60,9 @@ def kernels_of(s: Strategy) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Zip):
             return s(e)
-        return child(next(i for i, part in enumerate(e.parts) if has_table(part)), s)(e)
+        return of_part(next(i for i, part in enumerate(e.parts) if has_table(part)), s)(e)
 
-    return child(1, run)
+    return of_array(run)
 
 
 def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
@@ -79,10 +88,10 @@ def _sums_apart(points: int) -> Strategy:
         place = place_where(e.f.body, lambda t: _of_sums(t, points))
         if place is None:
             raise Refused("each product is expected to be one sum and what is done to it")
-        alone = at((0, 0, *place), _sum_alone(points))
+        alone = at(OF_FUNCTION + place, _sum_alone(points))
         done = alone(e)
         assert done is not None
-        found = place_where(get(done[0], (0, 0)), lambda t: sums(t, points))
+        found = place_where(get(done[0], OF_FUNCTION), lambda t: sums(t, points))
         assert found is not None
         return seq(alone, fission(place=found))(e)
 
@@ -109,7 +118,7 @@ def _sum_alone(points: int) -> Strategy:
         if sums(e, points):
             return skip(e)
         if points > 1:
-            return seq(body(_sum_alone(points - 1)), fission(place=(1,)))(e)
+            return seq(body(_sum_alone(points - 1)), fission(place=OF_ARRAY))(e)
         place = place_of_reduction(e.f.body)
         assert place is not None
         return fission(place=place)(e)
@@ -130,13 +139,14 @@ def _in_registers(points: int) -> Strategy:
 def _sums(points: int) -> Strategy:
     """Sums of arrays, one for all points, then for all of a block; data that are not transformed
     yet are so in each step, once for all kernels of the block."""
-    return seq(
-        on_reduction(longest_inside),
-        block(2, points + 1),
-        nested(2, seq(tidied, attempt(fuse_reduce_zip()), child(0, _sizes))),
-        nested(2, split_innermost(named("k"))),
-        block(0, 1),
-        on_reduction(partial(loop_nest, block=_step)),
+    return (
+        standing("tiles", "kernels", points=points)
+        .then(on_reduction(longest_inside))
+        .into_sum("points")
+        .inside(seq(tidied, attempt(fuse_reduce_zip()), of_start(_sizes)))
+        .inside(split_innermost(named("k")))
+        .into_sum("tiles", "kernels")
+        .then(on_reduction(partial(loop_nest, block=_step)))
     )
 
 
@@ -155,4 +165,4 @@ def _tile(e: Expr) -> Rewritten | None:
     if place is None:
         return unrolled_spine(e)
     data = get(e, place)
-    return seq(share(term=data, name="d"), child(0, source), child(1, unrolled_spine))(e)
+    return seq(share(term=data, name="d"), of_value(source), of_rest(unrolled_spine))(e)

@@ -12,10 +12,10 @@ from ir.core.terms import subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.views import is_view
 from rewrites.analysis.predicates import depth
+from rewrites.engine.places import of_made, of_rest, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import (
     attempt,
-    child,
     choice,
     exhaust,
     outermost,
@@ -30,6 +30,7 @@ from rewrites.laws.hoisting import local_as
 from rewrites.laws.lets import let_beside, let_out, let_view
 from rewrites.laws.lower import copy_deep, to_parallel, to_seq
 from rewrites.laws.maps import inline_view, round_map, split_map
+from rewrites.nest.labels import labels
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import body, inside, nest, strip
 from rewrites.transforms.fast_fourier import spelled
@@ -77,7 +78,7 @@ def in_stages(items: int) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Map) and isinstance(e.f.body, Let):
             stage = seq(perfect, simplify, _in_local, inside_local(_dealt(items)))
-            return seq(let_beside(), child(0, stage), repeat(let_view()), child(1, run))(e)
+            return seq(let_beside(), of_value(stage), repeat(let_view()), of_rest(run))(e)
         return inside(seq(body(_copied), _dealt(items)))(e)
 
     return run
@@ -90,13 +91,13 @@ def _copied(e: Expr) -> Rewritten | None:
 
 def _in_local(e: Expr) -> Rewritten | None:
     """Neighbouring rows next to each other, since neighbouring work-items take them."""
-    n = depth(type_of(strip(e)))
-    return inside(local_as(order=(*range(1, n), 0)))(e)
+    dims = labels("rows", others=depth(type_of(strip(e))) - 1)
+    return inside(local_as(order=dims.positions("others", "rows")))(e)
 
 
 def inside_local(s: Strategy) -> Strategy:
     """s in what is made real in local memory."""
-    return outermost(when(lambda e: isinstance(e, ToLocal), child(0, inside(s))))
+    return outermost(when(lambda e: isinstance(e, ToLocal), of_made(inside(s))))
 
 
 def _dealt(items: int) -> Strategy:

@@ -6,16 +6,17 @@ from ir.core.nodes import Expr, Level, Map, Transpose, Zip
 from ir.core.size import Size
 from ir.core.type_rules import size_of
 from ir.core.views import is_view
+from rewrites.engine.places import of_array, of_function, of_part, of_rest, of_value
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, choice, exhaust, seq, skip
+from rewrites.engine.strategy import attempt, choice, exhaust, seq, skip
 from rewrites.fast_algorithms.constant_matrices import constant_rows, divide_matrix, spell_rows
-from rewrites.kernels.register_block import parallel
+from rewrites.kernels.register_block import over
 from rewrites.laws.lower import copy, share, to_private, to_seq
 from rewrites.laws.vectors import vectorize_map
 from rewrites.laws.views import SIMPLER, fewest_transposes
+from rewrites.nest.named_nest import standing
 from rewrites.nest.normal_form import perfect
-from rewrites.nest.reshape import merge, on_map
-from rewrites.nest.spine import nest, nested
+from rewrites.nest.spine import nest
 
 tidied: Strategy = exhaust(choice(fewest_transposes(), *(r() for r in SIMPLER)))
 """Views simplified, permutations of dimensions among them."""
@@ -25,14 +26,10 @@ def transform_kernel(n: int, v: Size | None) -> Strategy:
     """n maps around a transform: over work-items, the innermost in vectors of v."""
 
     def run(e: Expr) -> Rewritten | None:
-        maps = nest(e)[:n]
-        vectors = on_map(n - 1, vectorize_map(v=v)) if v and _in_vectors(maps[-1]) else skip
-        return seq(
-            vectors,
-            nested(n, in_registers),
-            *(merge(0) for _ in range(n - 3)),
-            parallel(min(n, 3), Level.GLOBAL, skip),
-        )(e)
+        maps = standing(outer=max(n - 1, 0), innermost=min(n, 1))
+        if v and _in_vectors(nest(e)[:n][-1]):
+            maps = maps.on("innermost", vectorize_map(v=v))
+        return over(maps.inside(in_registers), Level.GLOBAL, ("outer", "innermost"), skip)(e)
 
     return seq(perfect, tidied, run)
 
@@ -50,8 +47,8 @@ def in_registers(e: Expr) -> Rewritten | None:
     if constant_rows(e) is not None:
         return _loaded(e)
     stage = in_registers if is_view(_made(e.xs)) else spelled
-    body = child(0, child(0, choice(stage, in_registers, skip)))
-    return seq(attempt(child(1, source)), body, to_seq(unrolled=True))(e)
+    inner = of_function(choice(stage, in_registers, skip))
+    return seq(attempt(of_array(source)), inner, to_seq(unrolled=True))(e)
 
 
 def _made(e: Expr) -> Expr:
@@ -64,22 +61,22 @@ def _made(e: Expr) -> Expr:
 def source(e: Expr) -> Rewritten | None:
     """A transform below transposes and zips, its results kept in registers."""
     if isinstance(e, Transpose):
-        return child(0, source)(e)
+        return of_array(source)(e)
     if isinstance(e, Zip) and not is_view(e):
-        return seq(*(child(i, attempt(source)) for i in range(len(e.parts))))(e)
+        return seq(*(of_part(i, attempt(source)) for i in range(len(e.parts))))(e)
     return None if is_view(e) else seq(in_registers, to_private())(e)
 
 
 def _loaded(e: Expr) -> Rewritten | None:
     """A matrix spelled out on what is loaded once."""
     held = choice(source, seq(copy(), to_seq(unrolled=True), to_private()))
-    return seq(_named("r"), child(0, held), child(1, spelled))(e)
+    return seq(_named("r"), of_value(held), of_rest(spelled))(e)
 
 
 def spelled(e: Expr) -> Rewritten | None:
     """A matrix spelled out, as a product of two where that takes fewer additions."""
-    halves = child(0, seq(spell_rows(), to_private()))
-    in_two = seq(divide_matrix(), _named("h"), halves, child(1, spell_rows()))
+    halves = of_value(seq(spell_rows(), to_private()))
+    in_two = seq(divide_matrix(), _named("h"), halves, of_rest(spell_rows()))
     return choice(in_two, spell_rows())(e)
 
 

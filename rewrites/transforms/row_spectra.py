@@ -7,9 +7,10 @@ from ir.core.terms import free, subterms
 from ir.core.views import is_view
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.analysis.predicates import bound
+from rewrites.engine.places import of_rest
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, child, choice, exhaust, outermost, seq, skip, when
+from rewrites.engine.strategy import attempt, choice, exhaust, outermost, seq, skip, when
 from rewrites.fast_algorithms.by_rows import by_rows
 from rewrites.fast_algorithms.by_spectra import correlate, linear_sum
 from rewrites.fast_algorithms.dft_terms import planes_of
@@ -20,8 +21,8 @@ from rewrites.laws.hoisting import before_view, hoist, let_made
 from rewrites.laws.maps import fission, inline_view
 from rewrites.laws.reductions import release_init
 from rewrites.nest.blocks_of_results import place_of_reduction
-from rewrites.nest.reshape import sort
-from rewrites.nest.spine import inside, nested
+from rewrites.nest.named_nest import arranged
+from rewrites.nest.spine import body, inside
 from rewrites.nest.sums_of_products import products, rows_of
 
 
@@ -32,13 +33,8 @@ def rows(e: Expr) -> Rewritten | None:
         w = p.maps.index(rows_of(p).w)
     except NoAccess as why:
         raise Refused(str(why)) from None
-    order = [n for n in range(len(p.maps)) if n != w] + [w]
-    last = len(order) - 1
-    return seq(
-        sort(order),
-        nested(last, attempt(_apart)),
-        inside(choice(by_rows(), _refuse)),
-    )(e)
+    maps = arranged(others=[n for n in range(len(p.maps)) if n != w], windows=[w])
+    return maps.at("windows", attempt(_apart)).then(inside(choice(by_rows(), _refuse)))(e)
 
 
 def _refuse(_: Expr) -> Rewritten | None:
@@ -49,7 +45,7 @@ def _apart(e: Expr) -> Rewritten | None:
     """map (f . reduce)  becomes  map f . map reduce, the sum starting from 0"""
     if not isinstance(e, Map):
         return None
-    released = attempt(child(0, child(0, on_reduction(attempt(release_init())))))
+    released = attempt(body(on_reduction(attempt(release_init()))))
     done = released(e)
     assert done is not None
     place = place_of_reduction(done[0].f.body) if isinstance(done[0], Map) else None
@@ -92,9 +88,8 @@ def transformed(e: Expr) -> Rewritten | None:
     """let x = rows in …  becomes  let y = the spectra of rows in …, twice"""
     match e:
         case Let(Var(x, _), _, _):
-            return seq(
-                child(1, attempt(transformed)), child(1, attempt(_before(x))), attempt(_let(x))
-            )(e)
+            inner = of_rest(seq(attempt(transformed), attempt(_before(x))))
+            return seq(inner, attempt(_let(x)))(e)
     return None
 
 

@@ -6,27 +6,26 @@ products of transformed data and transformed kernels.
 
 # key: e term, s strategy, m results a side, d dimensions of windows
 
-from collections.abc import Sequence
-
 from ir.core.nodes import Expr, Map, Pad, Reduce, Zip
-from ir.core.terms import children, free
+from ir.core.terms import free
 from ir.core.views import is_table
 from rewrites.analysis.predicates import bound, has_reduction, is_out_view, own_terms
+from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, of_array, of_function, part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
-from rewrites.engine.strategy import at, attempt, child, choice, place_where, seq, skip
+from rewrites.engine.strategy import at, attempt, choice, place_where, seq
 from rewrites.fast_algorithms.fewer_products import Sides, fewer_products, growth
 from rewrites.kernels.overlapping_tiles import tiles
-from rewrites.laws.lower import store
 from rewrites.laws.maps import fission
 from rewrites.laws.pads import fission_zip
 from rewrites.laws.reductions import release_init
-from rewrites.laws.views import transpose_inner
 from rewrites.nest.blocks_of_results import place_of_reduction
+from rewrites.nest.named_nest import arranged, standing
 from rewrites.nest.normal_form import simplify
-from rewrites.nest.reshape import merge, sort
-from rewrites.nest.spine import nested
 from rewrites.nest.window_nest import Windowed
+
+DATA, KERNELS = part(0), part(1)  # of what products go over
+
 
 # ---- in memory
 
@@ -36,23 +35,10 @@ def beneath(s: Strategy) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         if is_out_view(e) or isinstance(e, Pad):
-            return child(len(children(e)) - 1, run)(e)
+            return of_array(run)(e)
         return s(e)
 
     return run
-
-
-def outward(outer: int, d: int) -> list[int]:
-    """The transposes that bring d dimensions inside `outer` others to the outside."""
-    return [level for j in range(d) for level in reversed(range(j, outer + j))]
-
-
-def stored_as(levels: Sequence[int], s: Strategy) -> Strategy:
-    """id = undo . store . transposes, and s on what is stored"""
-    opened = seq(store(), child(0, s))
-    for level in reversed(levels):
-        opened = seq(transpose_inner(level=level), child(1 if level else 0, opened))
-    return opened
 
 
 # ---- the law, and its stages apart
@@ -60,38 +46,48 @@ def stored_as(levels: Sequence[int], s: Strategy) -> Strategy:
 
 def transformed_tiles(m: int, w: Windowed) -> Strategy:
     """Tile, bring the kernels' map outside a tile's windows, transform."""
-    dims, rows, d = w.dims, w.outer, w.d
-    return seq(
-        sort([*dims.batch, *dims.columns, *dims.rows]),
-        *(merge(rows) for _ in dims.rows[1:]),
-        tiles(w.batch, w.sides(m)),
-        sort([*range(rows), rows + d, *range(rows, rows + d)]),
-        nested(rows + 1, summed(d)),
-        nested(rows + 1, on_sum(w.sides(m), w.sizes)),
+    dims, d = w.dims, w.d
+    windows = arranged(
+        batch=(*dims.batch, *dims.columns[:-d]),
+        down=dims.columns[-d:-1],
+        across=dims.columns[-1:],
+        kernels=dims.rows,
+    ).merge("kernels")
+    return (
+        tiles(windows, w.sides(m))
+        .order("batch", "tiles", "kernels", "windows")
+        .at("windows", summed(d))
+        .at("windows", on_sum(w.sides(m), w.sizes))
     )
 
 
 def three_stages(rows: int, own: int = 0) -> Strategy:
     """map results . map products . map transform, each a nest of its own"""
-    inner = (nested(i, stages_apart(i == rows - 1)) for i in reversed(range(own, rows)))
-    return seq(nested(rows, kernels_apart), *inner, nested(0, own_apart) if own else skip, simplify)
+    maps = standing(own=own, outer=rows - own - 1, innermost=1, kernels=1)
+    return (
+        maps.at("kernels", kernels_apart)
+        .at("innermost", stages_apart)
+        .at_each("outer", stages_around)
+        .at("own", own_apart)
+        .then(simplify)
+    )
 
 
 def two_stages(rows: int) -> Strategy:
     """map (results . products) . map transform"""
-    around = (nested(i, inner_apart) for i in reversed(range(rows - 1)))
-    return seq(nested(rows - 1, data_apart), *around, simplify)
+    maps = standing(outer=rows - 1, innermost=1)
+    return maps.at("innermost", data_apart).at_each("outer", inner_apart).then(simplify)
 
 
 def one_stage(rows: int) -> Strategy:
     """map (results . products . transform)"""
-    return seq(nested(rows, weights_apart), simplify)
+    return standing(tiles=rows, kernels=1).at("kernels", weights_apart).then(simplify)
 
 
 def weights_apart(e: Expr) -> Rewritten | None:
     """Kernels are transformed before the map over them."""
     assert isinstance(e, Map)
-    return before((*products(e.f.body), 1, 1))(e)
+    return before(products(e.f.body) + OF_ARRAY + KERNELS)(e)
 
 
 def data_apart(e: Expr) -> Rewritten | None:
@@ -100,8 +96,8 @@ def data_apart(e: Expr) -> Rewritten | None:
     inner = e.f.body
     assert isinstance(inner, Map)
     place = products(inner.f.body)
-    kernels = child(0, child(0, before((*place, 1, 1))))
-    return seq(kernels, fission(place=(0, 0, *place, 1, 0)))(e)
+    kernels = of_function(before(place + OF_ARRAY + KERNELS))
+    return seq(kernels, fission(place=OF_FUNCTION + place + OF_ARRAY + DATA))(e)
 
 
 def summed(dims: int) -> Strategy:
@@ -111,12 +107,12 @@ def summed(dims: int) -> Strategy:
         if not isinstance(e, Map):
             return None
         if dims > 1:
-            deeper = seq(child(0, child(0, summed(dims - 1))), simplify)
+            deeper = seq(of_function(summed(dims - 1)), simplify)
             return seq(deeper, attempt(_sums_apart))(e)
         place = place_of_reduction(e.f.body)
         if place is None:
             raise Refused("expected a sum for each window and kernel")
-        return seq(attempt(at((0, 0, *place), release_init())), attempt(_sums_apart))(e)
+        return seq(attempt(at(OF_FUNCTION + place, release_init())), attempt(_sums_apart))(e)
 
     return run
 
@@ -127,7 +123,7 @@ def _sums_apart(e: Expr) -> Rewritten | None:
     body = e.f.body
     if isinstance(body, Map):
         epilogue = isinstance(body.xs, Map) and place_of_reduction(body.f) is None
-        return fission(place=(1,))(e) if epilogue else None
+        return fission(place=OF_ARRAY)(e) if epilogue else None
     place = place_of_reduction(body)
     return fission(place=place)(e) if place else None
 
@@ -141,7 +137,7 @@ def on_sum(m: Sides, r: Sides) -> Strategy:
             raise Refused(f"F({max(m)}, {max(r)}) loses nearly all digits that a float has")
         return fewer_products(m=m, r=r)(e)
 
-    return choice(run, child(1, run), _refuse)
+    return choice(run, of_array(run), _refuse)
 
 
 MOST_GROWTH = 2.0**17
@@ -178,7 +174,7 @@ def transformed_part(e: Expr) -> Place | None:
         return None
     pairs = get(e, zipped)
     assert isinstance(pairs, Zip)
-    return (*zipped, next(i for i, part in enumerate(pairs.parts) if has_table(part)))
+    return zipped + part(next(i for i, xs in enumerate(pairs.parts) if has_table(xs)))
 
 
 def sums(e: Expr, points: int) -> bool:
@@ -194,7 +190,7 @@ def kernels_apart(e: Expr) -> Rewritten | None:
     """Kernels are transformed before the map over them, and their products made before results."""
     assert isinstance(e, Map)
     place = products(e.f.body)
-    return seq(before((*place, 1, 1)), before(place))(e)
+    return seq(before(place + OF_ARRAY + KERNELS), before(place))(e)
 
 
 def before(place: Place) -> Strategy:
@@ -202,17 +198,17 @@ def before(place: Place) -> Strategy:
     return choice(fission_zip(place=place), fission(place=place))
 
 
-def stages_apart(innermost: bool) -> Strategy:
+def stages_apart(e: Expr) -> Rewritten | None:
     """map (results . products . transform)  becomes  map results . map products . map transform"""
+    assert isinstance(e, Map)
+    place = made(e.f.body)
+    data = place + OF_FUNCTION + OF_ARRAY + DATA
+    return seq(fission(place=data), fission(place=place))(e)
 
-    def run(e: Expr) -> Rewritten | None:
-        assert isinstance(e, Map)
-        if not innermost:
-            return seq(inner_apart, on_made(inner_apart))(e)
-        place = made(e.f.body)
-        return seq(fission(place=(*place, 0, 0, 1, 0)), fission(place=place))(e)
 
-    return run
+def stages_around(e: Expr) -> Rewritten | None:
+    """What `stages_apart` made of the map inside leaves this one, results and products."""
+    return seq(inner_apart, on_made(inner_apart))(e)
 
 
 def inner_apart(e: Expr) -> Rewritten | None:
@@ -223,7 +219,7 @@ def inner_apart(e: Expr) -> Rewritten | None:
 
 def own_apart(e: Expr) -> Rewritten | None:
     """The same for a map over data and kernels: these are transformed before it, both of them."""
-    return seq(before((1,)), on_made(seq(before((1,)), _kernels_before)))(e)
+    return seq(before(OF_ARRAY), on_made(seq(before(OF_ARRAY), _kernels_before)))(e)
 
 
 def _kernels_before(e: Expr) -> Rewritten | None:
@@ -239,8 +235,8 @@ def made(e: Expr) -> Place:
     """Where the map of products or sums stands, that a map of results reads."""
     assert isinstance(e, Map)
     if not isinstance(e.xs, Zip):
-        return (1,)
-    return (1, next(i for i, part in enumerate(e.xs.parts) if has_reduction(part)))
+        return OF_ARRAY
+    return OF_ARRAY + part(next(i for i, xs in enumerate(e.xs.parts) if has_reduction(xs)))
 
 
 def on_made(s: Strategy) -> Strategy:
@@ -251,4 +247,4 @@ def on_made(s: Strategy) -> Strategy:
 def divided(e: Expr) -> Place:
     """Where in a map what it was divided from stands: last."""
     assert isinstance(e, Map)
-    return (1, len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else (1,)
+    return OF_ARRAY + (part(len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else HERE)
