@@ -2,8 +2,9 @@
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import z3
@@ -17,6 +18,7 @@ from codegen.index.atoms import quot
 from codegen.index.condition import (
     ALWAYS,
     NEVER,
+    Condition,
     at_least,
     both,
     bounds,
@@ -34,14 +36,30 @@ from codegen.opencl.index_text import condition_to_c, needs_64, parts, to_c
 
 # Random programs of index arithmetic: a tree is a number, a name, or (operation, operands …).
 
-RANGES = {"a": (0, 3), "b": (0, 6), "c": (-3, 2), "u": (None, None), "p": (0, None)}
-POINTS = {"a": range(4), "b": range(7), "c": range(-3, 3), "u": (-9, -1, 0, 5, 14), "p": (0, 3, 11)}
+Tree = int | str | tuple[Any, ...]
+Trees = st.SearchStrategy[Tree]
+Range = tuple[int | None, int | None]
+
+RANGES: dict[str, Range] = {
+    "a": (0, 3),
+    "b": (0, 6),
+    "c": (-3, 2),
+    "u": (None, None),
+    "p": (0, None),
+}
+POINTS: dict[str, Sequence[int]] = {
+    "a": range(4),
+    "b": range(7),
+    "c": range(-3, 3),
+    "u": (-9, -1, 0, 5, 14),
+    "p": (0, 3, 11),
+}
 
 divisors = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
 leaves = st.sampled_from(sorted(RANGES)) | st.integers(-9, 9)
 
 
-def larger_trees(trees):
+def larger_trees(trees: Trees) -> Trees:
     return st.one_of(
         st.tuples(st.sampled_from(["+", "-"]), trees, trees),
         st.tuples(st.just("scale"), st.sampled_from([-6, -4, -1, 2, 3, 4, 8, 12]), trees),
@@ -69,24 +87,26 @@ class GuardFails(Exception):
     pass
 
 
-def direct(tree, env):
+def direct(tree: Tree, env: Mapping[str, int]) -> int:
     match tree:
         case int():
             return tree
         case str():
             return env[tree]
-        case ("assume", x, lo, hi):
+        case ("assume", x, int(lo), int(hi)):
             value = direct(x, env)
             if not lo <= value <= hi:
                 raise GuardFails
             return value
-        case ("//" | "%" as operation, x, d):
+        case ("//" | "%" as operation, x, int(d)):
             return direct(x, env) // d if operation == "//" else direct(x, env) % d
         case (operation, x, y):
-            return MEANING[operation](direct(x, env), direct(y, env))
+            result: int = MEANING[operation](direct(x, env), direct(y, env))
+            return result
+    raise AssertionError(f"no tree: {tree}")
 
 
-MEANING = {
+MEANING: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda x, y: x + y,
     "-": lambda x, y: x - y,
     "*": lambda x, y: x * y,
@@ -96,23 +116,25 @@ MEANING = {
 }
 
 
-def build(tree, ranges=RANGES):
+def build(tree: Tree, ranges: Mapping[str, Range] = RANGES) -> Index:
     match tree:
         case int():
             return constant(tree)
         case str():
             return var(tree, *ranges[tree])
-        case ("assume", x, lo, hi):
+        case ("assume", x, int(lo), int(hi)):
             return assume(build(x, ranges), lo, hi)
-        case ("//" | "%" as operation, x, d):
+        case ("//" | "%" as operation, x, int(d)):
             return build(x, ranges) // d if operation == "//" else build(x, ranges) % d
         case ("min" | "max" as operation, x, y):
             return {"min": minimum, "max": maximum}[operation](build(x, ranges), build(y, ranges))
         case (operation, x, y):
-            return MEANING[operation](build(x, ranges), build(y, ranges))
+            made: Index = MEANING[operation](build(x, ranges), build(y, ranges))
+            return made
+    raise AssertionError(f"no tree: {tree}")
 
 
-def names_in(tree):
+def names_in(tree: Tree) -> set[str]:
     match tree:
         case str():
             return {tree}
@@ -121,7 +143,7 @@ def names_in(tree):
     return set()
 
 
-def meanings(tree, limit=80):
+def meanings(tree: Tree, limit: int = 80) -> Iterator[tuple[dict[str, int], int]]:
     """(point, value) wherever the tree's guards hold; a spread of points if there are many."""
     names = sorted(names_in(tree))
     points = list(itertools.product(*(POINTS[name] for name in names)))
@@ -143,7 +165,7 @@ quickly = settings(
 
 @quickly
 @given(trees)
-def test_normal_forms_keep_the_value_stay_in_range_and_spell_as_c(tree):
+def test_normal_forms_keep_the_value_stay_in_range_and_spell_as_c(tree: Tree) -> None:
     x = build(tree)
     text, long_text = to_c(x), to_c(x, wide=True)
     for env, value in meanings(tree):
@@ -156,7 +178,9 @@ def test_normal_forms_keep_the_value_stay_in_range_and_spell_as_c(tree):
 
 @quickly
 @given(trees, leaves, st.dictionaries(st.sampled_from(["a", "b", "u"]), st.integers(0, 3)))
-def test_substitution_is_evaluation_with_what_was_put_in(tree, leaf, numbers):
+def test_substitution_is_evaluation_with_what_was_put_in(
+    tree: Tree, leaf: Tree, numbers: dict[str, int]
+) -> None:
     x = substitute(build(tree), numbers)
     y = substitute(build(tree), {"u": build(("+", ("scale", 4, leaf), "a"))})
     for env, value in meanings(tree):
@@ -173,7 +197,7 @@ def test_substitution_is_evaluation_with_what_was_put_in(tree, leaf, numbers):
 
 @quickly
 @given(trees)
-def test_a_coefficient_is_the_step_per_unit_of_its_variable(tree):
+def test_a_coefficient_is_the_step_per_unit_of_its_variable(tree: Tree) -> None:
     k = coefficient(build(tree), "a")
     given_that(k is not None)
     values = {tuple(sorted(env.items())): value for env, value in meanings(tree, limit=10**6)}
@@ -187,13 +211,14 @@ def test_a_coefficient_is_the_step_per_unit_of_its_variable(tree):
 
 @quickly
 @given(trees, trees)
-def test_conditions_hold_where_they_should(left, right):
+def test_conditions_hold_where_they_should(left: Tree, right: Tree) -> None:
     tree = ("+", left, right)
-    for condition, meant in [
+    cases: list[tuple[Condition, Callable[[int, int], bool]]] = [
         (less(build(left), build(right)), lambda x, y: x < y),
         (at_least(build(left), build(right)), lambda x, y: x >= y),
         (within(build(left), -2, build(right)), lambda x, y: -2 <= x < y),
-    ]:
+    ]
+    for condition, meant in cases:
         decision, text = decide(condition), condition_to_c(condition)
         low, high = bounds(condition, build(left))
         for env, _ in meanings(tree, limit=20):
@@ -208,7 +233,7 @@ def test_conditions_hold_where_they_should(left, right):
 
 @quickly
 @given(trees, st.sampled_from([1, 1000, 10**6, 2**29]))
-def test_32_bits_are_enough_where_64_are_not_asked_for(tree, scale):
+def test_32_bits_are_enough_where_64_are_not_asked_for(tree: Tree, scale: int) -> None:
     bounded = {name: POINTS[name] for name in names_in(tree)}
     ranges = {name: (min(points), max(points)) for name, points in bounded.items()}
     x = build(("scale", scale, tree), ranges)
@@ -219,7 +244,7 @@ def test_32_bits_are_enough_where_64_are_not_asked_for(tree, scale):
 
 @quickly
 @given(quotient_trees, divisors)
-def test_a_quotient_and_its_remainder_make_the_index_again(tree, d):
+def test_a_quotient_and_its_remainder_make_the_index_again(tree: Tree, d: int) -> None:
     x = build(tree)
     assert (x // d) * d + x % d == x
     assert x % d + d * (x // d) == x
@@ -227,7 +252,7 @@ def test_a_quotient_and_its_remainder_make_the_index_again(tree, d):
 
 @quickly
 @given(affine_trees, divisors, divisors)
-def test_nested_quotients_are_one(tree, a, b):
+def test_nested_quotients_are_one(tree: Tree, a: int, b: int) -> None:
     x = build(tree, dict.fromkeys(RANGES, (None, None)))
     assert x // a // b == x // (a * b)
     assert x % (a * b) % b == x % b
@@ -235,7 +260,7 @@ def test_nested_quotients_are_one(tree, a, b):
 
 @quickly
 @given(trees)
-def test_equal_indices_hash_and_print_alike(tree):
+def test_equal_indices_hash_and_print_alike(tree: Tree) -> None:
     x, y = build(tree), build(tree)
     assert x == y
     assert hash(x) == hash(y)
@@ -248,11 +273,13 @@ def test_equal_indices_hash_and_print_alike(tree):
 X_RANGE, Y_RANGE = (-5, 13), (4, 5)
 
 
-def divided(x, operation, d):
+def divided(x: Any, operation: str, d: int) -> Any:
     return x // d if operation == "//" else x % d
 
 
-def agrees(expression, x_range=X_RANGE, y_range=Y_RANGE):
+def agrees(
+    expression: Callable[[Any, Any], Any], x_range: Range = X_RANGE, y_range: Range = Y_RANGE
+) -> bool:
     """The expression of x and y as an index, and in Python's integers, at every x and y."""
     x, y = var("x", *x_range), var("y", *y_range)
     made = expression(x, y)
@@ -267,7 +294,7 @@ def agrees(expression, x_range=X_RANGE, y_range=Y_RANGE):
 
 @pytest.mark.parametrize("inner", ["//", "%"])
 @pytest.mark.parametrize("outer", ["//", "%"])
-def test_every_quotient_of_a_sum_with_a_quotient(inner, outer):
+def test_every_quotient_of_a_sum_with_a_quotient(inner: str, outer: str) -> None:
     for d1, d2, k, c in itertools.product([2, 3, 4, 8], [2, 3, 4, 8], [1, -1, 2, 4], [0, 1]):
         for l in (0, 1, 3):
             assert agrees(
@@ -277,8 +304,8 @@ def test_every_quotient_of_a_sum_with_a_quotient(inner, outer):
 
 @pytest.mark.parametrize("first", ["//", "%"])
 @pytest.mark.parametrize("second", ["//", "%"])
-def test_every_sum_of_two_quotients_of_one_index(first, second):
-    unbounded = (None, None)
+def test_every_sum_of_two_quotients_of_one_index(first: str, second: str) -> None:
+    unbounded: Range = (None, None)
     for d1, d2, d3, l in itertools.product([1, 2, 3, 4, 6], [2, 3, 4], [2, 3, 4], [1, -2]):
         for k in (l, l * d1, l * d2, l * d3, l * d3 + l, l - l * d3):
             assert agrees(
@@ -293,10 +320,12 @@ def test_every_sum_of_two_quotients_of_one_index(first, second):
 
 # C: what the compiler of the kernel will make of the text.
 
+Thunk = Callable[[], int]
+
 TOKEN = re.compile(r"\s*(\d+L?|\w+|<=|>=|&&|[-+*/%()<?:,])")
 
 
-def run_c(text, env, bits=None):
+def run_c(text: str, env: Mapping[str, int], bits: int | None = None) -> int:
     """The value of a C expression; with `bits`, an error if a value on the way has more."""
     reader = Reader(TOKEN.findall(text), env, bits)
     value = reader.conditional()
@@ -307,17 +336,18 @@ def run_c(text, env, bits=None):
 class Reader:
     """A recursive descent: each method reads one level of C's grammar and gives a thunk."""
 
-    def __init__(self, tokens, env, bits):
+    def __init__(self, tokens: list[str], env: Mapping[str, int], bits: int | None) -> None:
         self.tokens, self.env, self.bits = tokens, env, bits
 
-    def next_is(self, *texts):
-        return self.tokens and self.tokens[0] in texts and self.tokens.pop(0)
+    def next_is(self, *texts: str) -> str:
+        """The next token, taken, if it is one of these; else nothing."""
+        return self.tokens.pop(0) if self.tokens and self.tokens[0] in texts else ""
 
-    def checked(self, value):
+    def checked(self, value: int) -> int:
         assert self.bits is None or -(2 ** (self.bits - 1)) <= value < 2 ** (self.bits - 1)
         return value
 
-    def conditional(self):
+    def conditional(self) -> Thunk:
         test = self.binary(0)
         if not self.next_is("?"):
             return test
@@ -328,7 +358,7 @@ class Reader:
 
     LEVELS = (("&&",), ("<", "<=", ">="), ("+", "-"), ("*", "/", "%"))
 
-    def binary(self, level):
+    def binary(self, level: int) -> Thunk:
         if level == len(self.LEVELS):
             return self.unary()
         left = self.binary(level + 1)
@@ -337,10 +367,10 @@ class Reader:
             left = self.applied(OPERATORS[sign], left, right)
         return left
 
-    def applied(self, operator, left, right):
+    def applied(self, operator: Callable[[int, int], int], left: Thunk, right: Thunk) -> Thunk:
         return lambda: self.checked(operator(left(), right()))
 
-    def unary(self):
+    def unary(self) -> Thunk:
         if self.next_is("-"):
             operand = self.unary()
             return lambda: self.checked(-operand())
@@ -349,7 +379,7 @@ class Reader:
             return self.unary()
         return self.primary()
 
-    def primary(self):
+    def primary(self) -> Thunk:
         token = self.tokens.pop(0)
         if token == "(":
             inner = self.conditional()
@@ -366,7 +396,7 @@ class Reader:
         return lambda: self.checked(value)
 
 
-def truncated(x, d):
+def truncated(x: int, d: int) -> int:
     return abs(x) // abs(d) * (1 if (x < 0) == (d < 0) else -1)
 
 
@@ -389,23 +419,23 @@ X, Y, Q = z3.Ints("x y q")
 LO, HI, LO2, HI2 = z3.Reals("lo hi lo2 hi2")
 
 
-def cut(x, d):
+def cut(x: z3.ArithRef, d: int) -> z3.ArithRef:
     """C's x / d for d > 0."""
     return z3.If(x >= 0, x / d, -((-x) / d))
 
 
-def cut_rem(x, d):
+def cut_rem(x: z3.ArithRef, d: int) -> z3.ArithRef:
     return x - d * cut(x, d)
 
 
 @dataclass(frozen=True)
 class Law:
     text: str  # as the doc strings state it
-    guard: object  # None: it holds always
-    equation: object
+    guard: z3.BoolRef | None  # None: it holds always
+    equation: z3.BoolRef
 
 
-def laws(a, b, d, g, k, s):
+def laws(a: int, b: int, d: int, g: int, k: int, s: int) -> list[Law]:
     """The laws for some divisors and coefficients; in the compiler these are numbers too."""
     m, ab, gd = 6, a * b, g * d
     in_block = z3.And(d * Q <= X, d * Q + d > X)
@@ -453,26 +483,26 @@ NUMBERS = [(2, 3, 4, 2, 2, 1), (3, 4, 5, 6, 5, -7), (5, 2, 12, 3, 5, 2), (7, 8, 
 LAWS = [law for numbers in NUMBERS for law in laws(*numbers)]
 
 
-def always(statement):
+def always(statement: z3.BoolRef) -> bool:
     solver = z3.Solver()
     solver.set("timeout", 5000)
     solver.add(z3.Not(statement))
     answer = solver.check()
     assert answer != z3.unknown, statement
-    return answer == z3.unsat
+    return bool(answer == z3.unsat)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.text)
-def test_a_law_holds_for_all_integers_under_its_guard(law):
+def test_a_law_holds_for_all_integers_under_its_guard(law: Law) -> None:
     assert always(law.equation if law.guard is None else z3.Implies(law.guard, law.equation))
 
 
-def test_every_guard_is_needed():
+def test_every_guard_is_needed() -> None:
     for text in {law.text for law in LAWS if law.guard is not None}:
         assert not all(always(law.equation) for law in LAWS if law.text == text), text
 
 
-def test_a_product_lies_between_the_products_of_the_bounds():
+def test_a_product_lies_between_the_products_of_the_bounds() -> None:
     x, y = z3.Reals("x y")
     ends = (LO * LO2, LO * HI2, HI * LO2, HI * HI2)
     guard = z3.And(x >= LO, x <= HI, y >= LO2, y <= HI2)
@@ -480,12 +510,12 @@ def test_a_product_lies_between_the_products_of_the_bounds():
     assert always(z3.Implies(guard, z3.Or(*(x * y >= end for end in ends))))
 
 
-def test_every_law_of_the_doc_strings_is_among_the_proved():
+def test_every_law_of_the_doc_strings_is_among_the_proved() -> None:
     proved = {law.text for law in LAWS}
     stated = [
         re.split(r"\s{2,}", line.strip())[0]
         for module in (divide.quotient, divide.remainder, divide.recombined)
-        for line in module.__doc__.splitlines()[1:]
+        for line in (module.__doc__ or "").splitlines()[1:]
         if " = " in line
     ]
     assert len(stated) == 11
@@ -496,7 +526,7 @@ def test_every_law_of_the_doc_strings_is_among_the_proved():
         (index_text._shift, "(x + s·d) // d = x // d + s"),
         (index_text._dividend, "(x + s·d) % d = x % d"),
     ]:
-        assert text in function.__doc__
+        assert text in (function.__doc__ or "")
         assert text in proved
 
 
@@ -506,14 +536,14 @@ m, n, i, j, k = (var(name, None, None) for name in "mnijk")
 
 
 @pytest.mark.parametrize("d", [2, 3, 64])
-def test_1_modulo_d_is_1_only_where_d_is_more_than_1(d):
+def test_1_modulo_d_is_1_only_where_d_is_more_than_1(d: int) -> None:
     assert constant(1) % d == constant(1)
     assert constant(1) % 1 == constant(0)
     with pytest.raises(ValueError, match="positive constant"):
         constant(1) % var("d", 1, 9)
 
 
-def test_a_remainder_stays_where_nothing_bounds_the_summand():
+def test_a_remainder_stays_where_nothing_bounds_the_summand() -> None:
     for c, K, M in itertools.product(range(3), range(1, 4), range(1, 4)):
         x = (c + i + K * M + K * j + M * j) % (K + M)
         assert x == (c + i + K * M) % (K + M)
@@ -521,7 +551,7 @@ def test_a_remainder_stays_where_nothing_bounds_the_summand():
         assert {evaluate(x, {"i": v}) for v in range(12)} == set(range(K + M))
 
 
-def test_a_quotient_stays_where_truncation_would_change_it():
+def test_a_quotient_stays_where_truncation_would_change_it() -> None:
     """(k + j + c·n) / (c + n) is not c: truncating, or with k + j < c², it is less."""
     for c, N in itertools.product(range(1, 4), range(1, 4)):
         x = (k + j + c * N) // (c + N)
@@ -533,7 +563,7 @@ def test_a_quotient_stays_where_truncation_would_change_it():
 
 
 @pytest.mark.parametrize("divisor", [0, -3, var("d", 1, 2), constant(0)])
-def test_a_divisor_is_a_positive_number(divisor):
+def test_a_divisor_is_a_positive_number(divisor: Index | int) -> None:
     for divided in (Index.__floordiv__, Index.__mod__):
         with pytest.raises(ValueError, match="expected a positive constant as divisor"):
             divided(i, divisor)
@@ -544,19 +574,19 @@ def test_a_divisor_is_a_positive_number(divisor):
 h, w, c = var("h", 0, 13), var("w", 0, 9), var("c", 0, 15)
 
 
-def test_joining_and_splitting_again_leaves_the_indices():
+def test_joining_and_splitting_again_leaves_the_indices() -> None:
     flat = (h * 10 + w) * 16 + c
     assert (flat // 160, flat // 16 % 10, flat % 16) == (h, w, c)
 
 
-def test_splitting_and_joining_again_leaves_the_index():
+def test_splitting_and_joining_again_leaves_the_index() -> None:
     x = var("x", 0, 2239)
     assert x // 160 * 160 + x // 16 % 10 * 16 + x % 16 == x
     assert x // 16 % 10 * 16 + x % 16 == x % 160
     assert 7 * (x // 160 * 160 + x // 16 % 10 * 16 + x % 16) + h == 7 * x + h
 
 
-def test_an_assumption_holds_under_its_guard_and_is_spelled_as_what_it_is():
+def test_an_assumption_holds_under_its_guard_and_is_spelled_as_what_it_is() -> None:
     padded = h - 1
     inside = assume(padded, 0, 11)
     assert (inside.lo, inside.hi) == (0, 11)
@@ -568,7 +598,7 @@ def test_an_assumption_holds_under_its_guard_and_is_spelled_as_what_it_is():
     assert assume(h, 5, 5) == constant(5)
 
 
-def test_texts():
+def test_texts() -> None:
     u = var("u", None, None)
     assert to_c(h * 160 + w * 16 + c - 3) == "h * 160 + w * 16 + c - 3"
     assert to_c(7 - h) == "7 - h"
@@ -587,7 +617,7 @@ def test_texts():
     assert (condition_to_c(ALWAYS), condition_to_c(NEVER)) == ("1", "0")
 
 
-def test_a_part_that_has_a_name_is_spelled_by_it():
+def test_a_part_that_has_a_name_is_spelled_by_it() -> None:
     x = (h - c) // 5 * 8 + (h - c) % 7 * 100 + ((h - c) // 5 * w + h) % 7
     named = {part.key: f"t{n}" for n, part in enumerate(parts(x))}
     env = {"c": 3, "w": 5, "h": 2}
@@ -598,7 +628,7 @@ def test_a_part_that_has_a_name_is_spelled_by_it():
     assert "/" not in to_c(x, named)
 
 
-def test_64_bits_are_asked_for_where_a_step_leaves_32():
+def test_64_bits_are_asked_for_where_a_step_leaves_32() -> None:
     big = var("i", 0, 2**20)
     assert not needs_64(big * 2047)
     assert needs_64(big * 2048)
@@ -608,7 +638,7 @@ def test_64_bits_are_asked_for_where_a_step_leaves_32():
     assert not needs_64(less(big, w))
 
 
-def test_conditions_are_decided_by_ranges():
+def test_conditions_are_decided_by_ranges() -> None:
     assert decide(within(h, 0, 14)) is True
     assert decide(less(h, 0)) is False
     assert decide(within(h - 1, 0, 14)) is None
@@ -619,14 +649,14 @@ def test_conditions_are_decided_by_ranges():
     assert bounds(within(h - 1, 0, 12), h - 1) == (0, 11)
 
 
-def test_an_index_is_linear_only_where_its_variable_stands_nowhere_else():
+def test_an_index_is_linear_only_where_its_variable_stands_nowhere_else() -> None:
     assert coefficient(h * 160 + w, "h") == 160
     assert coefficient(h * 160 + w, "c") == 0
     assert coefficient(h + h // 2, "h") is None
     assert not linear_in(h * w, "h")
 
 
-def test_a_variable_of_one_value_is_that_value():
+def test_a_variable_of_one_value_is_that_value() -> None:
     assert var("i", 3, 3) == as_index(3)
     with pytest.raises(ValueError, match="a range with a value"):
         var("i", 1, 0)
@@ -634,7 +664,7 @@ def test_a_variable_of_one_value_is_that_value():
         var("i + 1", 0, 3)
 
 
-def test_nothing_here_keeps_state():
+def test_nothing_here_keeps_state() -> None:
     assert not [
         name
         for module in (divide, index_module, index_text)
@@ -650,7 +680,7 @@ def test_nothing_here_keeps_state():
     st.sampled_from([2, 3, 8]),
     st.sampled_from([2, 5]),
 )
-def test_digits_are_what_they_were_taken_from(l, k, d, a):
+def test_digits_are_what_they_were_taken_from(l: int, k: int, d: int, a: int) -> None:
     """l·x + k·(x // d) + (x // (d·a)), with x a sum of ids that is known to stay below 20"""
     x = assume(var("i", 0, 4) * 7 + var("j", 0, 6), hi=20)
     whole = from_atom(quot(x, d)) * k + from_atom(quot(x, d * a))
@@ -662,6 +692,6 @@ def test_digits_are_what_they_were_taken_from(l, k, d, a):
             assert evaluate(apart, {"i": i, "j": j}) == l * n + k * (n // d) + n // (d * a)
 
 
-def test_digits_leave_nothing_beside_its_own_quotient():
+def test_digits_leave_nothing_beside_its_own_quotient() -> None:
     x = var("i", 0, 99)
     assert digits(plus(from_atom(quot(x, 8)) * 16, x, 2)).key == "2*(i%8)+32*(i/8)"

@@ -2,17 +2,18 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 from time import perf_counter, process_time
 
 import pytest
 
-from codegen.index.condition import ALWAYS, at_least, both, less, within
-from codegen.index.index import assume, constant, maximum, minimum, var
+from codegen.index.condition import ALWAYS, Condition, at_least, both, less, within
+from codegen.index.index import Index, assume, constant, maximum, minimum, var
 from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind as About
-from codegen.proof.verdicts import Proof, Proved, Refuted, Unproved
+from codegen.proof.verdicts import Proof, Proved, Refuted, Unproved, Verdict
 from codegen.tree.statements import (
     Apply,
     Barrier,
@@ -29,29 +30,35 @@ from codegen.tree.statements import (
     Number,
     Select,
     Space,
+    Statement,
     Store,
+    Value,
     block,
 )
 from tests.support.kernel_simulator import faults
+
+Dims = tuple[int, int, int]
 
 ZERO = Number(0.0, "float")
 MEET = Barrier(frozenset([Space.LOCAL]))
 EVERYWHERE = Barrier(frozenset([Space.LOCAL, Space.GLOBAL]))
 
 
-def a_global(name, elements):
+def a_global(name: str, elements: int) -> Memory:
     return Memory(name, Space.GLOBAL, "float", elements)
 
 
-def a_local(name, elements, halves=1):
+def a_local(name: str, elements: int, halves: int = 1) -> Memory:
     return Memory(name, Space.LOCAL, "float", elements, halves)
 
 
-def a_private(name, elements):
+def a_private(name: str, elements: int) -> Memory:
     return Memory(name, Space.PRIVATE, "float", elements)
 
 
-def kernel(*statements, groups=(1, 1, 1), local=(1, 1, 1), whole=False):
+def kernel(
+    *statements: Statement, groups: Dims = (1, 1, 1), local: Dims = (1, 1, 1), whole: bool = False
+) -> Kernel:
     """A kernel with an id for each dimension of more than one."""
     names = []
     for d, (g, n) in enumerate(zip(groups, local, strict=True)):
@@ -63,19 +70,24 @@ def kernel(*statements, groups=(1, 1, 1), local=(1, 1, 1), whole=False):
     return Kernel("k", (), (), ids, local, groups, block(list(statements)))
 
 
-def loop(name, count, body):
+def loop(name: str, count: int, body: Callable[[Index], list[Statement]]) -> For:
     return For(name, count, block(body(var(name, 0, count - 1))))
 
 
-def when(condition, *body):
+def when(condition: Condition, *body: Statement) -> Statement:
     return Block(tuple(body)) if condition == ALWAYS else If(condition, Block(tuple(body)))
 
 
-def about(proof: Proof, kind: About):
+def about(proof: Proof, kind: About) -> list[Verdict]:
     return [v for v in proof.obligations if v.obligation.kind is kind]
 
 
-def failed_kinds(proof: Proof):
+def ways(verdicts: Sequence[Verdict]) -> set[str]:
+    """How what is proved was proved."""
+    return {v.by for v in verdicts if isinstance(v, Proved)}
+
+
+def failed_kinds(proof: Proof) -> set[About]:
     return {v.obligation.kind for v in proof.failures}
 
 
@@ -94,7 +106,16 @@ def assert_refuted(tree: Kernel, kind: About) -> Proof:
 # ---- the tiled matrix product
 
 
-def matmul(m=256, n=256, k=256, tile=(128, 64), chunk=16, block_of=(8, 4), double=False, spoil=""):
+def matmul(
+    m: int = 256,
+    n: int = 256,
+    k: int = 256,
+    tile: tuple[int, int] = (128, 64),
+    chunk: int = 16,
+    block_of: tuple[int, int] = (8, 4),
+    double: bool = False,
+    spoil: str = "",
+) -> Kernel:
     """One work-item makes block_of cells; `spoil` names what is left out or wrong."""
     (bm, bn), (tm, tn) = tile, block_of
     gx, gy = bn // tn, bm // tm
@@ -107,10 +128,16 @@ def matmul(m=256, n=256, k=256, tile=(128, 64), chunk=16, block_of=(8, 4), doubl
     item = y * gx + x
     vector = Kind("float", 4)
 
-    def copied(name, to, half, source, columns):
+    def copied(
+        name: str,
+        to: Memory,
+        half: Index | None,
+        source: Callable[[Index, Index], Value],
+        columns: int,
+    ) -> Statement:
         size = to.elements
 
-        def turn(r):
+        def turn(r: Index) -> Statement:
             i = (item + r * (gx * gy)) * 4
             guard = ALWAYS if spoil == "guard" else less(i, size)
             place = 0 if spoil == "write" else i
@@ -121,7 +148,7 @@ def matmul(m=256, n=256, k=256, tile=(128, 64), chunk=16, block_of=(8, 4), doubl
         turns = -(-size // (4 * gx * gy))
         return turn(constant(0)) if turns == 1 else loop(name, turns, lambda r: [turn(r)])
 
-    def copies(name, s, half):
+    def copies(name: str, s: Index, half: Index | None) -> list[Statement]:
         slip = 1 if spoil == "slide" else 0
         return [
             copied(
@@ -140,21 +167,21 @@ def matmul(m=256, n=256, k=256, tile=(128, 64), chunk=16, block_of=(8, 4), doubl
             ),
         ]
 
-    def multiply(half):
-        def one(q, i):
+    def multiply(half: Index | None) -> Statement:
+        def one(q: Index, i: Index) -> Statement:
             left = Broadcast(Load(tile_a, (y * tm + i) * chunk + q, 1, half), vector)
             right = Load(tile_b, q * bn + x * tn, 4, half)
             return Store(acc, i * tn, Apply("fma", (left, right, Load(acc, i * tn, 4)), vector))
 
         return loop("q", chunk, lambda q: [loop("i", tm, lambda i: [one(q, i)])])
 
-    def unless(name):
+    def unless(name: str) -> list[Statement]:
         return [] if spoil == name else [MEET]
 
-    def single(s):
+    def single(s: Index) -> list[Statement]:
         return [*copies("", s, None), *unless("after copy"), multiply(None), *unless("loop")]
 
-    def ahead(s):
+    def ahead(s: Index) -> list[Statement]:
         half = s % 2 if spoil == "half" else (s + 1) % 2
         return [
             when(less(s + 1, k // chunk), *copies("", s + 1, half)),
@@ -162,7 +189,7 @@ def matmul(m=256, n=256, k=256, tile=(128, 64), chunk=16, block_of=(8, 4), doubl
             *unless("loop"),
         ]
 
-    def result(i):
+    def result(i: Index) -> Statement:
         return Store(c, (wy * bm + y * tm + i) * n + wx * bn + x * tn, Load(acc, i * tn, 4))
 
     first = [*copies("0", constant(0), constant(0)), *unless("after copy")] if double else []
@@ -180,37 +207,37 @@ def matmul(m=256, n=256, k=256, tile=(128, 64), chunk=16, block_of=(8, 4), doubl
 
 
 @pytest.mark.parametrize("double", [False, True])
-def test_tiled_matrix_product_is_proved_without_the_solver(double):
-    assert {v.by for v in assert_proved(matmul(double=double)).obligations} <= {"ranges", "guards"}
+def test_tiled_matrix_product_is_proved_without_the_solver(double: bool) -> None:
+    assert ways(assert_proved(matmul(double=double)).obligations) <= {"ranges", "guards"}
 
 
-def test_chunk_that_does_not_divide_is_proved():
+def test_chunk_that_does_not_divide_is_proved() -> None:
     assert_proved(matmul(chunk=12, k=252))
 
 
 @pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("spoil", ["after copy", "loop"])
-def test_dropped_barrier_is_a_race(spoil, double):
+def test_dropped_barrier_is_a_race(spoil: str, double: bool) -> None:
     assert_refuted(matmul(double=double, spoil=spoil), About.RACE)
 
 
-def test_wrong_half_of_a_double_buffer_is_a_race():
+def test_wrong_half_of_a_double_buffer_is_a_race() -> None:
     assert_refuted(matmul(double=True, spoil="half"), About.RACE)
 
 
-def test_write_that_is_not_injective_is_a_race():
+def test_write_that_is_not_injective_is_a_race() -> None:
     assert_refuted(matmul(spoil="write"), About.RACE)
 
 
-def test_missing_guard_on_a_trip_count_that_does_not_divide_is_out_of_bounds():
+def test_missing_guard_on_a_trip_count_that_does_not_divide_is_out_of_bounds() -> None:
     assert_refuted(matmul(chunk=12, k=252, spoil="guard"), About.BOUNDS)
 
 
-def test_copy_that_starts_one_too_far_is_out_of_bounds():
+def test_copy_that_starts_one_too_far_is_out_of_bounds() -> None:
     assert_refuted(matmul(spoil="slide"), About.BOUNDS)
 
 
-def test_proof_of_the_register_blocked_product_takes_a_few_milliseconds():
+def test_proof_of_the_register_blocked_product_takes_a_few_milliseconds() -> None:
     tree, times = matmul(double=True), []
     for _ in range(9):
         start = perf_counter()
@@ -222,7 +249,7 @@ def test_proof_of_the_register_blocked_product_takes_a_few_milliseconds():
 # ---- bounds
 
 
-def stencil(n, extent, slip=0):
+def stencil(n: int, extent: int, slip: int = 0) -> Kernel:
     """out[i] = in[i] + in[i + 1] + in[i + 2] over windows of a slide"""
     xs, out = a_global("xs", n), a_global("out", extent)
     i = var("gid0", 0, extent - 1)
@@ -231,17 +258,19 @@ def stencil(n, extent, slip=0):
     return kernel(Store(out, i, total), groups=(extent, 1, 1), whole=True)
 
 
-def test_slide_is_in_bounds():
+def test_slide_is_in_bounds() -> None:
     assert_proved(stencil(66, 64))
 
 
 @pytest.mark.parametrize("tree", [stencil(66, 65), stencil(66, 64, slip=1), stencil(66, 64, -1)])
-def test_slide_off_by_one_is_out_of_bounds(tree):
+def test_slide_off_by_one_is_out_of_bounds(tree: Kernel) -> None:
     proof = assert_refuted(tree, About.BOUNDS)
     assert "gid0 = " in proof.refuted[0].counterexample
 
 
-def padded(height, width, channels, condition_of):
+def padded(
+    height: int, width: int, channels: int, condition_of: Callable[[Index, Index], Condition]
+) -> Kernel:
     xs = a_global("xs", height * width * channels)
     out = a_global("out", (height + 2) * (width + 2) * channels)
     i = var("gid0", 0, channels - 1)
@@ -252,18 +281,18 @@ def padded(height, width, channels, condition_of):
     return kernel(Store(out, to, e), groups=(channels, width + 2, height + 2), whole=True)
 
 
-def test_select_guards_its_load():
-    def inside(x, y):
+def test_select_guards_its_load() -> None:
+    def inside(x: Index, y: Index) -> Condition:
         return both(within(y - 1, 0, 9), within(x - 1, 0, 12))
 
     assert_proved(padded(9, 12, 5, inside))
 
 
-def test_select_that_guards_one_side_only_is_refuted():
+def test_select_that_guards_one_side_only_is_refuted() -> None:
     assert_refuted(padded(9, 12, 5, lambda x, y: within(y - 1, 0, 9)), About.BOUNDS)
 
 
-def test_other_branch_of_a_select_has_the_negation():
+def test_other_branch_of_a_select_has_the_negation() -> None:
     i = var("gid0", 0, 9)
     a, b, out = a_global("a", 4), a_global("b", 6), a_global("out", 10)
     e = Select(less(i, 4), Load(a, i), Load(b, i - 4))
@@ -271,21 +300,21 @@ def test_other_branch_of_a_select_has_the_negation():
 
 
 @pytest.mark.parametrize(("limit", "holds"), [(17, True), (18, False)])
-def test_guard_on_a_sum_bounds_the_index(limit, holds):
+def test_guard_on_a_sum_bounds_the_index(limit: int, holds: bool) -> None:
     r, i = var("r", 0, 2), var("gid0", 0, 7)
     out = a_global("out", 17)
     guarded = If(less(i + r * 8, limit), Block((Store(out, i + r * 8, ZERO),)))
     assert prove(kernel(For("r", 3, Block((guarded,))), groups=(8, 1, 1), whole=True)).ok == holds
 
 
-def test_assumed_range_is_proved_where_it_is_used():
+def test_assumed_range_is_proved_where_it_is_used() -> None:
     i, out = var("gid0", 0, 9), a_global("out", 8)
     store = Store(out, assume(i, 0, 7), ZERO)
     assert_proved(kernel(when(less(i, 8), store), groups=(10, 1, 1), whole=True))
     assert_refuted(kernel(store, groups=(10, 1, 1), whole=True), About.CLAIM)
 
 
-def test_vector_reaches_as_far_as_it_is_wide():
+def test_vector_reaches_as_far_as_it_is_wide() -> None:
     i, out = var("gid0", 0, 3), a_global("out", 16)
     four = Broadcast(ZERO, Kind("float", 4))
     assert_proved(kernel(Store(out, i * 4, four), groups=(4, 1, 1), whole=True))
@@ -293,42 +322,52 @@ def test_vector_reaches_as_far_as_it_is_wide():
     assert_refuted(kernel(Store(out, i * 3, four), groups=(4, 1, 1), whole=True), About.RACE)
 
 
-def test_private_memory_is_checked_for_bounds_only():
+def test_private_memory_is_checked_for_bounds_only() -> None:
     acc = a_private("acc", 4)
-    tree = [Declare(acc), loop("r", 4, lambda r: [Store(acc, r, ZERO)])]
-    assert_proved(kernel(*tree, local=(8, 1, 1)))
-    tree = [Declare(acc), loop("r", 5, lambda r: [Store(acc, r, ZERO)])]
-    assert_refuted(kernel(*tree, local=(8, 1, 1)), About.BOUNDS)
+
+    def cleared(count: int) -> Kernel:
+        turns = loop("r", count, lambda r: [Store(acc, r, ZERO)])
+        return kernel(Declare(acc), turns, local=(8, 1, 1))
+
+    assert_proved(cleared(4))
+    assert_refuted(cleared(5), About.BOUNDS)
 
 
 # ---- barriers
 
 
-def in_branch(condition, **shape):
-    return kernel(loop("t", 4, lambda t: [If(condition(t), Block((MEET,)))]), **shape)
+def in_branch(
+    condition: Callable[[Index], Condition], groups: Dims = (1, 1, 1), whole: bool = False
+) -> Kernel:
+    """A barrier in a branch that 8 work-items a group come to."""
+    turns = loop("t", 4, lambda t: [If(condition(t), Block((MEET,)))])
+    return kernel(turns, local=(8, 1, 1), groups=groups, whole=whole)
 
 
-def test_barrier_in_a_branch_on_loop_variable_or_group_is_met_by_all():
-    assert_proved(in_branch(lambda t: less(t, 2), local=(8, 1, 1)))
+def test_barrier_in_a_branch_on_loop_variable_or_group_is_met_by_all() -> None:
+    assert_proved(in_branch(lambda t: less(t, 2)))
     group = var("grp0", 0, 3)
-    assert_proved(in_branch(lambda t: less(t + group, 2), local=(8, 1, 1), groups=(4, 1, 1)))
+    assert_proved(in_branch(lambda t: less(t + group, 2), groups=(4, 1, 1)))
 
 
-def test_barrier_in_a_branch_on_a_local_id_is_refuted():
+def test_barrier_in_a_branch_on_a_local_id_is_refuted() -> None:
     item = var("lid0", 0, 7)
-    proof = assert_refuted(in_branch(lambda t: less(item + t, 9), local=(8, 1, 1)), About.BARRIER)
+    proof = assert_refuted(in_branch(lambda t: less(item + t, 9)), About.BARRIER)
     assert "but not at" in proof.refuted[0].counterexample
 
 
-def test_barrier_in_a_branch_that_divides_groups_only_is_proved():
-    whole = var("gid0", 0, 31)
-    shape = {"local": (8, 1, 1), "groups": (4, 1, 1), "whole": True}
-    assert_proved(in_branch(lambda t: less(whole // 8, 2), **shape))
-    assert_proved(in_branch(lambda t: less(whole, 16), **shape))
-    assert_refuted(in_branch(lambda t: less(whole, 17), **shape), About.BARRIER)
+def test_barrier_in_a_branch_that_divides_groups_only_is_proved() -> None:
+    item = var("gid0", 0, 31)
+
+    def where(condition: Condition) -> Kernel:
+        return in_branch(lambda t: condition, groups=(4, 1, 1), whole=True)
+
+    assert_proved(where(less(item // 8, 2)))
+    assert_proved(where(less(item, 16)))
+    assert_refuted(where(less(item, 17)), About.BARRIER)
 
 
-def exchange(barrier, space):
+def exchange(barrier: Barrier, space: Space) -> Kernel:
     """Every work-item writes a cell and reads its neighbour's."""
     n = 8
     cell = Memory("cell", space, "float", n)
@@ -337,13 +376,13 @@ def exchange(barrier, space):
     return kernel(Store(cell, item, ZERO), barrier, read, local=(n, 1, 1))
 
 
-def test_barrier_orders_the_memory_of_its_fence_only():
+def test_barrier_orders_the_memory_of_its_fence_only() -> None:
     assert_proved(exchange(MEET, Space.LOCAL))
     assert_proved(exchange(EVERYWHERE, Space.GLOBAL))
     assert_refuted(exchange(MEET, Space.GLOBAL), About.RACE)
 
 
-def test_barrier_does_not_order_groups():
+def test_barrier_does_not_order_groups() -> None:
     n = 8
     cell, out = a_global("cell", 2 * n), a_global("out", 2 * n)
     i = var("grp0", 0, 1) * n + var("lid0", 0, n - 1)
@@ -352,7 +391,7 @@ def test_barrier_does_not_order_groups():
     assert_refuted(tree, About.RACE)
 
 
-def test_barrier_that_may_be_skipped_orders_nothing():
+def test_barrier_that_may_be_skipped_orders_nothing() -> None:
     cell, item = a_local("cell", 8), var("lid0", 0, 7)
     out = a_global("out", 8)
     maybe = loop("t", 2, lambda t: [If(less(t, 1), Block((MEET,)))])
@@ -363,54 +402,54 @@ def test_barrier_that_may_be_skipped_orders_nothing():
 # ---- work-items
 
 
-def test_dimension_without_an_id_is_many_work_items():
+def test_dimension_without_an_id_is_many_work_items() -> None:
     out, i = a_global("out", 8), var("lid0", 0, 7)
     store = Store(out, i, ZERO)
     assert_proved(kernel(store, local=(8, 1, 1)))
     assert_refuted(replace(kernel(store, local=(8, 1, 1)), local_size=(8, 2, 1)), About.RACE)
 
 
-def test_write_by_the_first_work_item_only():
+def test_write_by_the_first_work_item_only() -> None:
     out, i, j = a_global("out", 8), var("lid0", 0, 7), var("lid1", 0, 3)
     assert_proved(kernel(when(less(j, 1), Store(out, i, ZERO)), local=(8, 4, 1)))
     assert_refuted(kernel(when(less(j, 2), Store(out, i, ZERO)), local=(8, 4, 1)), About.RACE)
 
 
-def test_id_that_the_launch_does_not_bear_out_is_refuted():
+def test_id_that_the_launch_does_not_bear_out_is_refuted() -> None:
     tree = kernel(Store(a_global("out", 8), var("lid0", 0, 7), ZERO), local=(8, 1, 1))
     assert_refuted(replace(tree, local_size=(16, 1, 1)), About.LAUNCH)
 
 
-def test_variable_that_is_not_what_its_loop_says_is_not_proved():
+def test_variable_that_is_not_what_its_loop_says_is_not_proved() -> None:
     out = a_private("out", 4)
     tree = For("r", 8, Block((Store(out, var("r", 0, 3), ZERO),)))
     assert failed_kinds(prove(kernel(tree))) >= {About.LAUNCH}
     assert failed_kinds(prove(kernel(Store(out, var("r", 0, 3), ZERO)))) == {About.LAUNCH}
 
 
-def test_skewed_local_rows_are_told_apart():
+def test_skewed_local_rows_are_told_apart() -> None:
     """A tile with rows of 16 kept 17 apart, copied by 64 work-items in four turns."""
     tile, item = a_local("tile", 17 * 16), var("lid0", 0, 63)
 
-    def turn(r):
+    def turn(r: Index) -> list[Statement]:
         i = item + r * 64
         return [Store(tile, (i // 16) * 17 + i % 16, ZERO)]
 
     proof = assert_proved(kernel(loop("r", 4, turn), local=(64, 1, 1)))
-    assert {v.by for v in about(proof, About.RACE)} == {"ranges"}
+    assert ways(about(proof, About.RACE)) == {"ranges"}
 
 
-def test_rows_that_overlap_are_a_race():
+def test_rows_that_overlap_are_a_race() -> None:
     tile, item = a_local("tile", 17 * 16), var("lid0", 0, 63)
     store = Store(tile, (item // 16) * 15 + item % 16, ZERO)
     assert_refuted(kernel(store, local=(64, 1, 1)), About.RACE)
 
 
-def panels(stride):
+def panels(stride: int) -> Kernel:
     """Vectors of 8 scattered into a tile of 7 rows: element 8 e + lane in row (8 e + lane) % 7."""
     tile, item = a_local("tile", 7 * 8 * 64), var("lid0", 0, 31)
 
-    def turn(r):
+    def turn(r: Index) -> list[Statement]:
         e = item + r * 32
         whole = [e * 8 + lane for lane in range(8)]
         return [Store(tile, (x % 7) * stride + x // 7, ZERO) for x in whole]
@@ -418,18 +457,18 @@ def panels(stride):
     return kernel(loop("r", 14, turn), local=(32, 1, 1))
 
 
-def test_what_has_no_digits_is_tried():
+def test_what_has_no_digits_is_tried() -> None:
     proof = assert_proved(panels(512))
-    assert "trial" in {v.by for v in about(proof, About.RACE)}
+    assert "trial" in ways(about(proof, About.RACE))
     assert_refuted(panels(500), About.RACE)
 
 
-def panels_filled(first):
+def panels_filled(first: int) -> Kernel:
     """128 columns in panels of 48, 6 planes of 128 rows; the 16 that are missing from `first`."""
     out = a_global("out", 3 * 36 * 128 * 48)
     row, column = var("gid0", 0, 127), var("gid1", 0, 127)
 
-    def turn(plane):
+    def turn(plane: Index) -> list[Statement]:
         at = row * 48 + plane * 6144
         rest = If(less(column, constant(16)), block([Store(out, at + column + first, ZERO)]))
         return [Store(out, (column // 48) * 221136 + column + at, ZERO), rest]
@@ -437,20 +476,20 @@ def panels_filled(first):
     return kernel(loop("plane", 6, turn), groups=(128, 128, 1), whole=True)
 
 
-def test_what_fills_up_the_last_panel_is_apart_from_its_columns():
+def test_what_fills_up_the_last_panel_is_apart_from_its_columns() -> None:
     proof = assert_proved(panels_filled(442400))
-    assert {v.by for v in about(proof, About.RACE)} == {"ranges"}
+    assert ways(about(proof, About.RACE)) == {"ranges"}
     assert_refuted(panels_filled(442399), About.RACE)
 
 
-def rows_in_threes(most):
+def rows_in_threes(most: int) -> Kernel:
     """Rows three at a time, the last three cut off; row q in place q // 14 of panel q % 14."""
     out, item = a_global("out", 14 * 1024 + 64), var("gid0", 0, 298)
 
-    def turn(r):
+    def turn(r: Index) -> list[Statement]:
         q = item * 3 + r
 
-        def lane(x):
+        def lane(x: Index) -> list[Statement]:
             store = Store(out, (q % 14) * 1024 + x * 64 + q // 14, ZERO)
             return [If(less(q, constant(most)), block([store]))]
 
@@ -459,13 +498,13 @@ def rows_in_threes(most):
     return kernel(loop("r", 3, turn), groups=(299, 1, 1), whole=True)
 
 
-def test_guard_on_a_dividend_bounds_its_quotient():
+def test_guard_on_a_dividend_bounds_its_quotient() -> None:
     proof = assert_proved(rows_in_threes(14 * 64))
-    assert {v.by for v in about(proof, About.RACE)} == {"guards"}
+    assert ways(about(proof, About.RACE)) == {"guards"}
     assert not prove(rows_in_threes(14 * 64 + 1)).ok
 
 
-def test_unlimited_work_is_not_done():
+def test_unlimited_work_is_not_done() -> None:
     """What ranges do not settle stays open without time for the solver."""
     out, item = a_global("out", 1 << 20), var("gid0", 0, (1 << 20) - 1)
     tree = kernel(
@@ -479,7 +518,7 @@ def test_unlimited_work_is_not_done():
     assert "time" in proof.summary()
 
 
-def test_summary_counts_and_names_what_failed():
+def test_summary_counts_and_names_what_failed() -> None:
     proof = prove(stencil(66, 64))
     assert proof.summary() == "k: 6 of 6 obligations proved (6 by ranges)"
     text = prove(stencil(66, 65)).summary()
@@ -492,13 +531,14 @@ def test_summary_counts_and_names_what_failed():
 class Maker:
     """Random small kernels, right more often than chance would have it."""
 
-    def __init__(self, seed):
+    def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         r = self.random
         whole = r.random() < 0.3
         self.local = (r.choice([2, 3, 4]), r.choice([1, 1, 2]), 1)
         self.groups = (r.choice([1, 2]), 1, 1)
         self.whole = whole
+        kinds: list[tuple[str, Sequence[int]]]
         kinds = [("gid", [g * n for g, n in zip(self.groups, self.local, strict=True)])]
         if not whole:
             kinds = [("lid", self.local), ("grp", self.groups)]
@@ -508,7 +548,7 @@ class Maker:
             for d, n in enumerate(extents)
             if n > 1
         ]
-        self.loops = []
+        self.loops: list[Index] = []
         self.made = 0
         spaces = (Space.GLOBAL, Space.LOCAL, Space.PRIVATE)
         self.memories = [
@@ -516,14 +556,14 @@ class Maker:
             for k, space in enumerate((*spaces, Space.LOCAL))
         ]
 
-    def kernel(self):
+    def kernel(self) -> Kernel:
         body = self.body(3)
         return kernel(*body, groups=self.groups, local=self.local, whole=self.whole)
 
-    def body(self, depth):
+    def body(self, depth: int) -> list[Statement]:
         return [self.statement(depth) for _ in range(self.random.choice([1, 2, 2, 3]))]
 
-    def statement(self, depth):
+    def statement(self, depth: int) -> Statement:
         kind = self.random.random()
         if depth and kind < 0.25:
             self.made += 1
@@ -544,7 +584,7 @@ class Maker:
             return Block(tuple([Store(memory, index + step * k, value, half) for k in range(3)]))
         return Store(memory, index, value, half)
 
-    def value(self, width):
+    def value(self, width: int) -> Value:
         if self.random.random() < 0.4:
             return Broadcast(ZERO, Kind("float", width)) if width > 1 else ZERO
         memory = self.random.choice(self.memories)
@@ -555,23 +595,23 @@ class Maker:
             return Select(self.condition(), *both)
         return load
 
-    def half(self, memory):
+    def half(self, memory: Memory) -> Index | None:
         if memory.halves == 1:
             return None
         some = self.random.choice([*self.loops, constant(0)])
         return (some + self.random.choice([0, 1])) % 2
 
-    def condition(self):
+    def condition(self) -> Condition:
         i = self.term()
         n = self.random.choice([1, 2, 3, 5])
         rests_on = both(less(i, n), less(assume(i, None, n - 1) + self.term(), n))
         choices = [less(i, n), at_least(i, n), within(i + self.term(), 1, n + 2), rests_on]
         return self.random.choice(choices)
 
-    def term(self):
+    def term(self) -> Index:
         return self.random.choice([*self.ids, *self.loops, constant(1)])
 
-    def index(self, memory):
+    def index(self, memory: Memory) -> Index:
         """Each variable in a digit of its own, then perhaps made worse."""
         parts = self.random.sample(self.ids, len(self.ids))
         parts += [v for v in self.loops if self.random.random() < 0.6]
@@ -608,8 +648,8 @@ KINDS_OF_FAULT = {
 }
 
 
-def test_random_kernels_are_never_proved_if_the_simulator_finds_fault():
-    count = Counter()
+def test_random_kernels_are_never_proved_if_the_simulator_finds_fault() -> None:
+    count = Counter[str]()
     for seed in range(600):
         tree = Maker(seed).kernel()
         wrong, proof = faults(tree), prove(tree)
@@ -622,14 +662,14 @@ def test_random_kernels_are_never_proved_if_the_simulator_finds_fault():
     assert min(count["wrong"], count["proved"]) > 120, count
 
 
-def test_every_verdict_says_what_it_is_about():
+def test_every_verdict_says_what_it_is_about() -> None:
     proof = prove(matmul(spoil="loop"))
     for v in proof.obligations:
         assert v.obligation.text
         assert isinstance(v, Proved | Refuted)
 
 
-def scattered(n, lanes, apart):
+def scattered(n: int, lanes: int, apart: int) -> Kernel:
     """Every work-item writes lanes that lie `apart`, each by a statement of its own."""
     out, i = a_global("out", n * lanes), var("gid0", 0, n - 1)
     base = (i // apart) * (apart * lanes) + i % apart
@@ -637,7 +677,7 @@ def scattered(n, lanes, apart):
     return kernel(*stores, groups=(n, 1, 1), whole=True)
 
 
-def test_many_writes_that_differ_by_a_constant_are_one_series():
+def test_many_writes_that_differ_by_a_constant_are_one_series() -> None:
     tree = scattered(64, 256, 16)
     start = process_time()
     proof = assert_proved(tree)
@@ -647,7 +687,7 @@ def test_many_writes_that_differ_by_a_constant_are_one_series():
     assert_refuted(clashing(), About.RACE)
 
 
-def clashing():
+def clashing() -> Kernel:
     """Two series that meet in one cell of two work-items."""
     out, i = a_global("out", 100), var("gid0", 0, 7)
     stores = [Store(out, i * 9 + 3 * l, ZERO) for l in range(4)]
