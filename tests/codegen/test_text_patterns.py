@@ -102,8 +102,10 @@ def test_a_copy_is_spelled_as_if_it_were_the_only_one(what: str) -> None:
         alone = expressions(STORES[what])
         alone.values.update(values)
         shared.values.update(values)
-        assert shared.statement(STORES[what]) == alone.statement(STORES[what])
-        assert "{" not in alone.statement(STORES[what])
+        text = alone.statement(STORES[what])
+        assert text is not None
+        assert "{" not in text
+        assert shared.statement(STORES[what]) == text
 
 
 def test_what_holds_around_a_copy_is_not_taken_from_another() -> None:

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,7 @@ from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, 
 from ir.errors import UserError
 from ir.meaning.inputs import check_inputs, random_inputs
 from ir.meaning.interpret import evaluate
+from tests.support.narrowed import number, one
 
 # ---- the definition: arrays are lists, tuples are tuples, vectors are Lanes
 
@@ -67,7 +69,7 @@ class Lanes(list[float]):
     """A vector."""
 
 
-def meaning(e: Expr, env: Mapping[str, object]) -> object:
+def meaning(e: Expr, env: Mapping[str, Any]) -> Any:
     """What e means, one element after another."""
     match e:
         case Var(name, _):
@@ -88,7 +90,7 @@ def meaning(e: Expr, env: Mapping[str, object]) -> object:
         case Map(f, xs) | MapSeq(f, xs, _) | MapPar(_, _, f, xs):
             return [call(f, x, env) for x in meaning(xs, env)]
         case Generate(n, f):
-            return [call(f, i, env) for i in range(n)]
+            return [call(f, i, env) for i in range(number(n))]
         case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
             acc = repeated(meaning(init, env), type_of(e))
             for x in meaning(xs, env):
@@ -99,24 +101,25 @@ def meaning(e: Expr, env: Mapping[str, object]) -> object:
         case Zip(parts):
             return list(zip(*(meaning(part, env) for part in parts), strict=True))
         case Split(m, xs):
-            found = meaning(xs, env)
-            return [found[i : i + m] for i in range(0, len(found), m)]
+            found, width = meaning(xs, env), number(m)
+            return [found[i : i + width] for i in range(0, len(found), width)]
         case Join(xs):
             return [x for row in meaning(xs, env) for x in row]
         case Slide(size, step, xs, _):
-            found = meaning(xs, env)
-            return [found[i : i + size] for i in range(0, len(found) - size + 1, step)]
+            found, width = meaning(xs, env), number(size)
+            starts = range(0, len(found) - width + 1, number(step))
+            return [found[i : i + width] for i in starts]
         case Transpose(xs):
             return [list(column) for column in zip(*meaning(xs, env), strict=True)]
         case Pad(l, r, value, xs):
             found, v = meaning(xs, env), meaning(value, env)
-            fill = repeated(v, elem_of(xs))
-            return [
-                found[i - l] if 0 <= i - l < len(found) else fill for i in range(l + len(found) + r)
-            ]
+            fill, n = repeated(v, elem_of(xs)), len(found)
+            places = range(-number(l), n + number(r))
+            return [found[i] if 0 <= i < n else fill for i in places]
         case PadEdge(edge, l, r, xs):
             found = meaning(xs, env)
-            return [edge_element(edge, i - l, found) for i in range(l + len(found) + r)]
+            places = range(-number(l), len(found) + number(r))
+            return [edge_element(edge, i, found) for i in places]
         case Reorder(f, xs):
             found = meaning(xs, env)
             return [found[call(f, i, env)] for i in range(len(found))]
@@ -124,8 +127,8 @@ def meaning(e: Expr, env: Mapping[str, object]) -> object:
             return meaning(a, env) + meaning(b, env)
         case At(k, xs):
             return meaning(xs, env)[k]
-        case AsVector(width, xs):
-            found = meaning(xs, env)
+        case AsVector(n, xs):
+            found, width = meaning(xs, env), number(n)
             return [packed(found[i : i + width]) for i in range(0, len(found), width)]
         case AsScalar(xs):
             return [lane for x in meaning(xs, env) for lane in unpacked(x)]
@@ -137,7 +140,7 @@ def of_half_turns(f: Callable[[float], float], x: float) -> float:
     return float(round(f(math.pi * x))) if (2 * x).is_integer() else f(math.pi * x)
 
 
-ONE = {
+ONE: dict[str, Callable[[float], float]] = {
     "neg": operator.neg,
     "exp": math.exp,
     "log": math.log,
@@ -147,7 +150,7 @@ ONE = {
     "sinpi": partial(of_half_turns, math.sin),
     "abs": abs,
 }
-TWO = {
+TWO: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -158,17 +161,17 @@ TWO = {
 }
 
 
-def call(f: Lam, argument: object, env: Mapping[str, object]) -> object:
+def call(f: Lam, argument: Any, env: Mapping[str, Any]) -> Any:
     return meaning(f.body, {**env, **matched(f.pattern, argument)})
 
 
-def matched(p: Pattern, value: object) -> dict[str, object]:
+def matched(p: Pattern, value: Any) -> dict[str, Any]:
     if isinstance(p, Var):
         return {p.name: value}
     return {k: v for q, part in zip(p, value, strict=True) for k, v in matched(q, part).items()}
 
 
-def lanewise(f: Callable[..., object], *args: object) -> object:
+def lanewise(f: Callable[..., Any], *args: Any) -> Any:
     widths = {len(a) for a in args if isinstance(a, Lanes)}
     if not widths:
         return f(*args)
@@ -176,20 +179,20 @@ def lanewise(f: Callable[..., object], *args: object) -> object:
     return Lanes(f(*(a[i] if isinstance(a, Lanes) else a for a in args)) for i in range(n))
 
 
-def repeated(value: object, t: Type) -> object:
+def repeated(value: Any, t: Type) -> Any:
     match t:
         case Array(elem, n):
-            rows = value if isinstance(value, list) else [value] * n
+            rows = value if isinstance(value, list) else [value] * number(n)
             return [repeated(row, elem) for row in rows]
         case Tuple(parts):
             values = value if isinstance(value, tuple) else [value] * len(parts)
             return tuple(map(repeated, values, parts))
         case Vector(_, n) if not isinstance(value, Lanes):
-            return Lanes([value] * n)
+            return Lanes([value] * number(n))
     return value
 
 
-def edge_element(edge: Edge, i: int, found: list[object]) -> object:
+def edge_element(edge: Edge, i: int, found: list[Any]) -> Any:
     n = len(found)
     match edge:
         case Edge.CLAMP:
@@ -205,7 +208,7 @@ def edge_element(edge: Edge, i: int, found: list[object]) -> object:
     raise AssertionError(edge)
 
 
-def packed(found: list[object]) -> object:
+def packed(found: list[Any]) -> Any:
     match found[0]:
         case list():
             return [packed(list(column)) for column in zip(*found, strict=True)]
@@ -214,7 +217,7 @@ def packed(found: list[object]) -> object:
     return Lanes(found)
 
 
-def unpacked(x: object) -> list[object]:
+def unpacked(x: Any) -> list[Any]:
     match x:
         case Lanes():
             return list(x)
@@ -228,23 +231,23 @@ def unpacked(x: object) -> list[object]:
 # ---- between the two forms of data
 
 
-def as_lists(data: object, t: Type) -> object:
+def as_lists(data: Any, t: Type) -> Any:
     """Inputs (tuples of arrays) as the definition takes them (lists of tuples)."""
     match t:
         case Array(elem, n):
-            return [as_lists(element(data, i), elem) for i in range(n)]
+            return [as_lists(element(data, i), elem) for i in range(number(n))]
         case Tuple(parts):
             return tuple(map(as_lists, data, parts))
         case Vector(scalar, n):
-            return Lanes(as_lists(element(data, i), scalar) for i in range(n))
+            return Lanes(as_lists(element(data, i), scalar) for i in range(number(n)))
     return data.item()
 
 
-def element(data: object, i: int) -> object:
+def element(data: Any, i: int) -> Any:
     return tuple(element(d, i) for d in data) if isinstance(data, tuple) else data[i]
 
 
-def agree(e: Expr, *params: Var, seed: int = 0) -> object:
+def agree(e: Expr, *params: Var, seed: int = 0) -> Any:
     """Evaluate e both ways and compare; the result."""
     program = Program("test", tuple(map(Param, params)), e)
     inputs = random_inputs(program, seed)
@@ -268,7 +271,10 @@ def each(xs: Expr, f: Callable[[Expr], Expr]) -> Map:
     return Map(lam("x", elem_of(xs), f), xs)
 
 
-def fold(init: Expr, xs: Expr, f: Callable[[Expr, Expr], Expr], node: type = Reduce) -> Expr:
+Fold = Callable[[Expr, Lam, Expr], Expr]
+
+
+def fold(init: Expr, xs: Expr, f: Callable[[Expr, Expr], Expr], node: Fold = Reduce) -> Expr:
     return node(init, lam2(("acc", "x"), (type_of(init), elem_of(xs)), f), xs)
 
 
@@ -312,11 +318,11 @@ def divisors(n: int) -> list[int]:
 def volume(t: Type) -> int:
     match t:
         case Array(elem, n):
-            return n * volume(elem)
+            return number(n) * volume(elem)
         case Tuple(parts):
             return sum(map(volume, parts))
         case Vector(_, n):
-            return n
+            return number(n)
     return 1
 
 
@@ -403,10 +409,10 @@ def layout_steps(draw: st.DrawFn, xs: Expr) -> Expr:
             row = Var(hint, t)
             return Map(Lam(row, draw(layout_steps(row))), xs)
         case "at":
-            return each(xs, lambda x: At(draw(st.integers(0, size_of(x) - 1)), x))
+            return each(xs, lambda x: At(draw(st.integers(0, number(size_of(x)) - 1)), x))
         case "inner rotate":
             # an index that depends on the enclosing map
-            m = size_of(Var("", t))
+            m = number(size_of(Var("", t)))
             numbered = Zip((Generate(n, lam("i", INT, lambda i: i)), xs))
 
             def rotated(p: Expr) -> Expr:
@@ -415,7 +421,9 @@ def layout_steps(draw: st.DrawFn, xs: Expr) -> Expr:
 
             return each(numbered, rotated)
         case "get":
-            return each(xs, lambda x: Get(draw(st.integers(0, len(t.parts) - 1)), x))
+            assert isinstance(t, Tuple)
+            parts = st.integers(0, len(t.parts) - 1)
+            return each(xs, lambda x: Get(draw(parts), x))
         case "swap":
             return each(xs, lambda x: MakeTuple((Get(1, x), Get(0, x))))
         case "vector":
@@ -486,7 +494,7 @@ BODIES: dict[str, Callable[[Expr, Expr], Expr]] = {
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("node", [Reduce, ReduceSeq])
-def test_reductions_are_left_folds(name: str, node: type) -> None:
+def test_reductions_are_left_folds(name: str, node: Fold) -> None:
     agree(fold(num(3), V, BODIES[name], node), V)
     agree(each(X, lambda row: fold(num(0), row, BODIES[name], node)), X)
     agree(each(Transpose(X), lambda row: fold(At(0, row), row, BODIES[name], node)), X)
@@ -518,8 +526,8 @@ def reduce_scalars(e: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
 
 def shrink_memory(patch: pytest.MonkeyPatch) -> None:
     """Make every array too big, so that all work goes in halves."""
-    patch.setattr(ir.values, "LIMIT", 24)
-    patch.setattr(ir.contract, "SCRATCH", 24)
+    patch.setattr(ir.meaning.values, "LIMIT", 24)
+    patch.setattr(ir.meaning.named_axes, "SCRATCH", 24)
 
 
 def dot(xs: Expr, ys: Expr, init: Expr | None = None) -> Expr:
@@ -680,7 +688,7 @@ def numbers(e: Expr) -> Expr:
 
 
 def reversed_(xs: Expr) -> Expr:
-    return Reorder(index_function(lambda i: Binary("-", int_(size_of(xs) - 1), i)), xs)
+    return Reorder(index_function(lambda i: Binary("-", int_(number(size_of(xs)) - 1), i)), xs)
 
 
 def sum_through(xs: Expr) -> Expr:
@@ -688,8 +696,10 @@ def sum_through(xs: Expr) -> Expr:
     pairs = Zip((xs, reversed_(xs)))
 
     def inner(acc: Expr, p: Expr) -> Expr:
-        three = lambda w: times(At(0, w), times(Get(0, p), Get(1, p)))  # noqa: E731
-        return fold(acc, Slide(1, 1, xs), lambda a, w: add(a, three(w)))
+        def step(a: Expr, w: Expr) -> Expr:
+            return add(a, times(At(0, w), times(Get(0, p), Get(1, p))))
+
+        return fold(acc, Slide(1, 1, xs), step)
 
     return fold(num(0), pairs, inner)
 
@@ -732,8 +742,8 @@ def test_sums_of_products_of_layout_chains(
         return sums(numbers(e))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ir.values, "LIMIT", limit)
-        patch.setattr(ir.contract, "SCRATCH", scratch)
+        patch.setattr(ir.meaning.values, "LIMIT", limit)
+        patch.setattr(ir.meaning.named_axes, "SCRATCH", scratch)
         agree(at_depth(e, depth), xs, V)
 
 
@@ -763,7 +773,7 @@ def test_every_function_of_one_number(op: str) -> None:
     program = Program("test", (Param(V),), e)
     inputs = random_inputs(program, 3)
     expected = meaning(e, {"v": as_lists(inputs["v"], V.type)})
-    np.testing.assert_allclose(evaluate(program, inputs), expected, rtol=1e-14)
+    np.testing.assert_allclose(one(evaluate(program, inputs)), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("op", sorted(TWO))
@@ -824,9 +834,9 @@ def test_floats_and_halves_are_computed_in_the_type_asked_for(dtype: type) -> No
         e = each(xs, lambda row: dot(row, ys, zero))  # noqa: B023
         program = Program("test", (Param(xs), Param(ys)), e)
         inputs = random_inputs(program, 0)
-        out = evaluate(program, inputs, dtype)
+        out = one(evaluate(program, inputs, dtype))
         assert out.dtype == dtype
-        np.testing.assert_array_equal(out, inputs["xs"] @ inputs["ys"])
+        np.testing.assert_array_equal(out, one(inputs["xs"]) @ one(inputs["ys"]))
 
 
 # ---- inputs and mistakes
@@ -897,11 +907,11 @@ def test_inputs_too_large_to_draw_are_refused() -> None:
 
 def test_random_inputs_depend_on_the_seed_alone() -> None:
     program = program_of(V, V, PAIRS)
-    one, two = random_inputs(program, 5), random_inputs(program, 5)
-    np.testing.assert_array_equal(one["v"], two["v"])
-    assert one["v"].dtype == np.float32
-    assert set(one["v"].tolist()) <= set(range(-3, 4))
-    assert not np.array_equal(random_inputs(program, 6)["v"], one["v"])
-    spread = random_inputs(program, 5, integers=False)["v"]
+    first, again, other = (one(random_inputs(program, seed)["v"]) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(first, again)
+    assert first.dtype == np.float32
+    assert set(first.tolist()) <= set(range(-3, 4))
+    assert not np.array_equal(other, first)
+    spread = one(random_inputs(program, 5, integers=False)["v"])
     assert np.all(np.abs(spread) <= 1)
     assert set(spread.tolist()) != set(np.round(spread).tolist())

@@ -56,7 +56,7 @@ def fewest_transposes(g: Terms) -> Expr:
 def round_windows(g: Terms) -> Instance:
     n = g.size()
     scalar = g.scalar()
-    elem = g.one_of(scalar, Array(scalar, 2))
+    elem = g.some_type(scalar, Array(scalar, 2))
     return Slide(n, 1, g.xs(elem, n + g.size(0, 4))), {"k": g.size(2, 4)}
 
 
@@ -219,7 +219,7 @@ def fewer_blocks(g: Terms) -> Expr:
 def three_products(g: Terms) -> Expr:
     """Pairs as tuples or arrays, either factor conjugated or not, either first."""
     m, n, k = (g.size(1, 3) for _ in range(3))
-    number = g.one_of(COMPLEX, Array(FLOAT, 2))
+    number = g.some_type(COMPLEX, Array(FLOAT, 2))
     xs, ys = g.xs(Array(number, k), m), g.xs(Array(number, k), n)
     s, t, first = g.one_of(1, -1), g.one_of(1, -1), g.one_of(True, False)
 

@@ -2,11 +2,12 @@
 
 # key: rule law, text of a term
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rewrites.engine.rule import Argument, Rule
 
-Arguments = dict[str, Argument]
+Arguments = Mapping[str, Argument]
 Case = str | Arguments | tuple[str, Arguments]
 
 
@@ -31,7 +32,7 @@ class Condition:
         match which:
             case str():
                 return self.text.replace("{}", which), self.arguments
-            case dict():
-                return self.text, self.arguments | which
             case (place, own):
-                return self.text.replace("{}", place), self.arguments | own
+                return self.text.replace("{}", place), {**self.arguments, **own}
+            case _:
+                return self.text, {**self.arguments, **which}

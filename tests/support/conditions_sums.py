@@ -67,7 +67,8 @@ PLANES = "zs : [[[float]3]2]4, ws : [[[float]3]2]4"
 SPECTRA = show(
     over_rows.adding(
         over_rows.zeros(Array(COMPLEX, 3)),
-        *(Var(name, Array(Array(Array(FLOAT, 3), 2), 4)) for name in ("zs", "ws")),
+        Var("zs", Array(Array(Array(FLOAT, 3), 2), 4)),
+        Var("ws", Array(Array(Array(FLOAT, 3), 2), 4)),
         1,
         spectra.of_planes,
     )
@@ -225,8 +226,8 @@ PRODUCTS = [
             opened(PRODUCT, PLAIN_PRODUCT, "ys"), "yss", "split(4, x)", arguments),
       )),
     *(C(complexes.three_products, words, PAIRS,
-        opened(COMPLEX_PRODUCT, PLAIN_COMPLEX, hole), *twins)
-      for words, hole, *twins in (
+        opened(COMPLEX_PRODUCT, PLAIN_COMPLEX, hole), holds, violated)
+      for words, hole, holds, violated in (
           ("sums start from 0", "z", "0.0", "1.0"),
           ("what is added is a product of complex numbers", "sign", "+", "-"),
           ("of rows", "one", "x", "q"),

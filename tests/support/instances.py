@@ -58,6 +58,7 @@ from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.laws.affine_views import at_level
+from tests.support.narrowed import number
 from tests.support.random_terms import OPERATORS, Terms, inside
 
 Instance = tuple[Expr, dict[str, Argument]]
@@ -81,6 +82,11 @@ def length(xs: Expr) -> int:
     n = size_of(xs)
     assert isinstance(n, int)
     return n
+
+
+def some_array(g: Terms, n: int) -> Expr:
+    """n elements, of one array or of several zipped."""
+    return g.made_by(lambda: g.xs(n=n), lambda: g.zipped(n))
 
 
 def divisor(g: Terms, n: int) -> int:
@@ -121,7 +127,7 @@ def a_view(g: Terms, e: Expr) -> Expr:
     assert isinstance(t, Array)
     kinds = ["split", "reorder", "crop", "crop_edge"]
     kinds += ["join", "transpose"] if isinstance(t.elem, Array) else []
-    k = divisor(g, t.size)
+    k = divisor(g, number(t.size))
     match g.rng.choice(kinds):
         case "join":
             return Join(e)
@@ -131,9 +137,9 @@ def a_view(g: Terms, e: Expr) -> Expr:
             return Split(k, e)
         case "reorder":
             return Reorder(stride(k, t.size), e)
-        case "crop" if t.size > 1 and t.elem == FLOAT:
+        case "crop" if number(t.size) > 1 and t.elem == FLOAT:
             return Pad(0, -1, g.literal(FLOAT), e)
-        case _ if t.size > 1:
+        case _ if number(t.size) > 1:
             return PadEdge(g.edge(), -1, 0, e)
     return Split(1, e)
 
@@ -253,7 +259,7 @@ def map_of_concat(g: Terms) -> Expr:
 
 def captured(g: Terms) -> Instance:
     """A reduction whose function looks at x."""
-    e = a_reduce(g, g.one_of(g.xs, g.zipped)(n=g.size()))
+    e = a_reduce(g, some_array(g, g.size()))
     x = g.param(FLOAT)
     assert isinstance(e.f.pattern, tuple)
     own = Binary("+", e.f.body, x) if type_of(e.f.body) == FLOAT else e.f.body
@@ -288,7 +294,7 @@ def _product(op: str, x: Expr, count: int) -> Expr:
 def pull_view(g: Terms) -> Expr:
     xs = g.xs()
     p = g.pattern(elem_of(xs))
-    inner = g.value(Array(g.one_of(FLOAT, Array(FLOAT, 2)), g.size()), inside(None, p))
+    inner = g.value(Array(g.some_type(FLOAT, Array(FLOAT, 2)), g.size()), inside(None, p))
     return Map(Lam(p, a_view(g, inner)), xs)
 
 
@@ -315,10 +321,10 @@ def interchange_reduce(g: Terms) -> Expr:
     xs, n = g.xs(), g.size()
     p = g.pattern(elem_of(xs))
     scope = inside(None, p)
-    s = g.one_of(
+    s = g.made_by(
         lambda: g.value(Array(g.type(), n), scope),
         lambda: Zip((g.value(Array(FLOAT, n), scope), g.value(Array(g.type(), n), scope))),
-    )()
+    )
     inner = a_fold(g, s)
     t = type_of(inner)
     acc = next(n for n in ("acc", "a0", "a1", "a2") if n not in free(inner) | set(scope))
@@ -379,19 +385,19 @@ def reduce_of_maps(g: Terms) -> Expr:
 
 def partial_reduce(g: Terms) -> Instance:
     n = g.size(2, 6)
-    e = any_fold(g, g.one_of(g.xs, g.zipped)(n=n))
+    e = any_fold(g, some_array(g, n))
     return e, {"k": divisor(g, n)}
 
 
 def reorder_fold(g: Terms) -> Instance:
     n = g.size(2, 8)
-    return any_fold(g, g.one_of(g.xs, g.zipped)(n=n)), {"s": divisor(g, n)}
+    return any_fold(g, some_array(g, n)), {"s": divisor(g, n)}
 
 
 def stride_parts(g: Terms) -> Expr:
     """A sum taken in parts, of single elements or of vectors"""
     v, m, parts = g.size(1, 3), g.size(), g.size(2, 4)
-    e = any_fold(g, g.one_of(g.xs, g.zipped)(n=v * m * parts))
+    e = any_fold(g, some_array(g, v * m * parts))
     if v == 1:
         return folds.partial_reduce.rewrite(e, k=m) or e
     return vectors.partial_reduce_vector.rewrite(e, k=v * m, v=v) or e
@@ -408,7 +414,7 @@ def vectorize_map(g: Terms) -> Instance:
 def partial_reduce_vector(g: Terms) -> Instance:
     v, m = g.size(2, 4), g.size(1, 2)
     n = v * m * g.size(1, 3)
-    return a_fold(g, g.one_of(g.xs, g.zipped)(n=n)), {"k": v * m, "v": v}
+    return a_fold(g, some_array(g, n)), {"k": v * m, "v": v}
 
 
 # ---- views
@@ -463,7 +469,7 @@ def pad_cropped(g: Terms) -> Expr:
 
 def round_open(g: Terms) -> Instance:
     scalar, n = g.scalar(), g.size()
-    t: Type = g.one_of(scalar, Array(scalar, 2), Tuple((scalar, scalar)))
+    t = g.some_type(scalar, Array(scalar, 2), Tuple((scalar, scalar)))
     return g.xs(t, n), {"k": g.rng.choice([k for k in range(2, 9) if n % k])}
 
 
@@ -626,7 +632,7 @@ def rows_of_windows(g: Terms) -> Expr:
     t = type_of(windows.xs)
     assert isinstance(t, Array)
     column = lam("c", t, lambda x: Slide(windows.size, windows.step, x, windows.strict))
-    return Map(column, Transpose(g.xs(Array(t.elem, g.size()), t.size)))
+    return Map(column, Transpose(g.xs(Array(t.elem, g.size()), number(t.size))))
 
 
 def fuse_reduce_zip(g: Terms) -> Expr:
@@ -674,7 +680,7 @@ def pad_pad(g: Terms) -> Expr:
 
 
 def rows_pad_pad(g: Terms) -> Expr:
-    n, t = g.size(), Array(g.one_of(FLOAT, Array(FLOAT, 2)), g.size())
+    n, t = g.size(), Array(g.some_type(FLOAT, Array(FLOAT, 2)), g.size())
     return room_in_rows(g, Pad(*amounts(g, n), g.literal(FLOAT), g.xs(t, n)))
 
 
@@ -693,7 +699,7 @@ def view_store(g: Terms) -> Expr:
 
 def pad_zeros(g: Terms) -> Expr:
     scalar = g.scalar()
-    return roomy(g.xs(g.one_of(scalar, Array(scalar, 2), Tuple((scalar, scalar)))), g.size())
+    return roomy(g.xs(g.some_type(scalar, Array(scalar, 2), Tuple((scalar, scalar)))), g.size())
 
 
 def fission_zip(g: Terms) -> Instance:
@@ -800,7 +806,7 @@ def let_made(g: Terms) -> Instance:
 
 def store_as(g: Terms) -> Instance:
     n = g.size(1, 3)
-    t: Type = g.one_of(FLOAT, INT, Tuple((FLOAT, INT)))
+    t = g.some_type(FLOAT, INT, Tuple((FLOAT, INT)))
     for _ in range(n):
         t = Array(t, g.size())
     order = list(range(n))
@@ -819,13 +825,13 @@ def an_irdft(g: Terms) -> Expr:
 def let_out(g: Terms) -> Expr:
     xs = g.xs()
     inner = let_of(g, g.value(g.type()), type_of(xs))
-    return g.one_of(
+    return g.made_by(
         lambda: a_map(g, inner),
         lambda: Join(Split(1, inner)).xs,
         lambda: Zip((xs, inner)),
         lambda: a_reduce(g, inner),
         lambda: let_of(g, inner),
-    )()
+    )
 
 
 def let_out_of_map(g: Terms) -> Expr:

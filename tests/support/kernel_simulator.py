@@ -20,8 +20,10 @@ from codegen.tree.statements import (
     If,
     Kernel,
     Load,
+    Memory,
     Select,
     Space,
+    Statement,
     Store,
     Value,
     Whole,
@@ -29,6 +31,8 @@ from codegen.tree.statements import (
     operands,
 )
 from ir.core.types import BYTES
+
+Dims = tuple[int, ...]
 
 
 @dataclass
@@ -41,8 +45,8 @@ class Item:
     passed: list[tuple[int, ...]] = field(default_factory=list)  # barriers, by place and iteration
     clock: dict[Space, int] = field(default_factory=lambda: dict.fromkeys(Space, 0))
     taken: tuple[tuple[Condition, bool], ...] = ()  # ways in the selects around a value
-    asked: list[tuple[object, ...]] = field(default_factory=list)  # elements, and by which place
-    touched: list[tuple[object, int, int, bool, int]] = field(default_factory=list)
+    asked: list[tuple[Memory, int, object]] = field(default_factory=list)  # by which place
+    touched: list[tuple[Memory, int, int, bool, int]] = field(default_factory=list)
 
 
 def faults(kernel: Kernel) -> set[str]:
@@ -65,10 +69,10 @@ def traffic(kernel: Kernel) -> int:
     asked = set()
     for item in _items(kernel, set()):
         asked |= {(item.group, *one) for one in item.asked}
-    return sum(BYTES[memory.scalar] for _, memory, *_ in asked)
+    return sum(BYTES[memory.scalar] for _, memory, _, _ in asked)
 
 
-def _ids(kernel, group, local):
+def _ids(kernel: Kernel, group: Dims, local: Dims) -> dict[str, int]:
     values = {}
     for i in kernel.ids:
         d = i.dimension
@@ -77,7 +81,7 @@ def _ids(kernel, group, local):
     return values
 
 
-def _run(s, item: Item, place: tuple[int, ...]) -> None:
+def _run(s: Statement, item: Item, place: tuple[int, ...]) -> None:
     match s:
         case Block(inner):
             for k, each in enumerate(inner):
@@ -133,7 +137,15 @@ def _number(index: Index, item: Item) -> int:
     return evaluate(index, item.values)
 
 
-def _touch(memory, index, width, half, writes, place, item: Item) -> None:
+def _touch(
+    memory: Memory,
+    index: Index,
+    width: int,
+    half: Index | None,
+    writes: bool,
+    place: tuple[int, ...],
+    item: Item,
+) -> None:
     i, h = _number(index, item), 0 if half is None else _number(half, item)
     if i < 0 or i + width > memory.elements or not 0 <= h < memory.halves:
         item.faults.add("bounds")
@@ -142,7 +154,7 @@ def _touch(memory, index, width, half, writes, place, item: Item) -> None:
         item.touched.extend((memory, h, c, writes, now) for c in range(i, i + width))
     if memory.space is Space.GLOBAL:
         words = (place, item.taken, index.key, width, writes)
-        item.asked.extend((memory, c, *words) for c in range(i, i + width))
+        item.asked.extend((memory, c, words) for c in range(i, i + width))
 
 
 def _compare(items: list[Item], found: set[str]) -> None:

@@ -33,11 +33,12 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.terms import children, free, variables
-from ir.core.type_rules import type_of
+from ir.core.type_rules import size_of, type_of
 from ir.core.types import FLOAT, INT, Array, Scalar, Tuple, Type, equal
 from ir.elaborate.bijection import stride
 from ir.errors import IllTyped
 from rewrites.analysis.predicates import numbered
+from tests.support.narrowed import number
 
 NAMES = ("x", "y", "acc", "r", "v", "t", "row", "chunk", "p", "f", "tile", "a", "b")  # as rules use
 OPERATORS = ("+", "*", "max", "min")
@@ -55,6 +56,14 @@ class Terms:
 
     def one_of(self, *choices: T) -> T:
         return self.rng.choice(choices)
+
+    def some_type(self, *choices: Type) -> Type:
+        """One of some types."""
+        return self.rng.choice(choices)
+
+    def made_by(self, *makers: Callable[[], Expr]) -> Expr:
+        """A term by one of some ways to make it."""
+        return self.rng.choice(makers)()
 
     def size(self, least: int = 1, most: int = 4) -> int:
         return self.rng.randint(least, most)
@@ -123,7 +132,7 @@ class Terms:
                 return Unary("neg", self.value(t, scope, depth - 1))
             case "array" if arrays:
                 xs = self.rng.choice(arrays)
-                n = type_of(xs).size
+                n = number(size_of(xs))
                 if self.rng.random() < 0.5:
                     return At(self.rng.randrange(n), xs)
                 return Reduce(self.literal(t), self.fold(t, t, "+", scope), xs)
@@ -135,7 +144,7 @@ class Terms:
 
     def array(self, t: Array, scope: Scope | None = None, depth: int = 2) -> Expr:
         """A map, a view, or a parameter."""
-        scope, n = scope or {}, t.size
+        scope, n = scope or {}, number(t.size)
         match self.one_of("map", "map", "pad", "crop", "reorder", "join", "split", "transpose"):
             case "map":
                 u = self.type()

@@ -119,7 +119,7 @@ def sum_of_linear(g: Terms) -> Expr:
 def spectra_sum(g: Terms) -> Expr:
     """reduce 0 (acc + z conj w), over one dimension or two, of arrays or of views of them"""
     n, sums = g.size(), g.size(1, 2)
-    t: Type = Array(Array(FLOAT, n), 2)
+    t = Array(Array(FLOAT, n), 2)
     for _ in range(sums):
         t = Array(t, g.size())
     zs, ws = (g.one_of(plainly, turned_over, cut_out)(g, t) for _ in range(2))
