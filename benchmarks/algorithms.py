@@ -30,7 +30,7 @@ from constraints.quantities.quantities import peak_at, quantities
 from explore.report.plot import plot_front
 from explore.report.traffic_against_bounds import least_traffic
 from explore.results.front import pick
-from explore.results.options import Options
+from explore.results.options import Domain, Options
 from explore.results.records import Measured, Record
 from explore.results.units import parse_seconds, show_bytes, show_time
 from explore.run.run import Run, Source, resume, start
@@ -191,7 +191,7 @@ def _until(run: Run) -> str:
     return f"{next(n for n, t in enumerate(times, 1) if t <= goal)} of {len(times)}"
 
 
-def _count(program: Program, family: str, device: Profile, domain: str | None) -> int:
+def _count(program: Program, family: str, device: Profile, domain: Domain | None) -> int:
     """The legal points of a family's first form, on the ladder."""
     low = narrowed(lowering(program, family), program, domain)
     return points(low, device, 1, 0)[0].count

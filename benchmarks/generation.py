@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.points import program
+from benchmarks.trial import program
 from codegen.runtime.devices import choose
 from constraints.devices import Profile, profile
 from explore.building.build_variant import Made, builder, make

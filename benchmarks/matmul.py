@@ -22,7 +22,7 @@ from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.proof.prove import prove
 from codegen.runtime.session import choose, open_device
 from explore.space.lowering import bound, lowering
-from ir.core.nodes import Expr
+from ir.core.nodes import Program
 from ir.parse import parse
 
 HERE = Path(__file__).parent
@@ -46,13 +46,13 @@ def by_hand(n: int, halves: int) -> Plan:
     return Plan((launch,), tuple(square), 12 * n * n, 0)
 
 
-def lowered(n: int, halves: int) -> Expr:
+def lowered(n: int, halves: int) -> Program:
     source = (HERE.parent / "examples" / "matmul.lift").read_text()
     program = parse(source, set={"M": n, "N": n, "K": n})
     return bound(lowering(program, "blocked", FORMS[halves]).program, TILE)
 
 
-def generated(program: Expr) -> Generated:
+def generated(program: Program) -> Generated:
     return generate(program, max_work_group=1024)
 
 
@@ -83,12 +83,12 @@ def main() -> None:
     for halves in FORMS:
         programs["by hand", halves] = session.build(by_hand(n, halves))
         programs["generated", halves] = session.build(made[halves].plan)
-    for name, program in programs.items():
-        assert np.array_equal(program(inputs), inputs["a"] @ inputs["b"]), name
+    for which, program in programs.items():
+        assert np.array_equal(program(inputs), inputs["a"] @ inputs["b"]), which
     times: dict[tuple[str, int], list[float]] = {name: [] for name in programs}
     for _ in range(TURNS):
-        for name, program in programs.items():
-            times[name].append(program.time(inputs, runs=3, warmup=1).median_ns)
+        for which, program in programs.items():
+            times[which].append(program.time(inputs, runs=3, warmup=1).median_ns)
     print(f"{session.device.name}: {n} × {n} × {n}")
     for (name, halves), taken in times.items():
         low, middle, high = np.percentile(taken, (25, 50, 75))

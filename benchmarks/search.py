@@ -91,7 +91,7 @@ def explored(given: argparse.Namespace, name: str, **options: object) -> Run:
     file = Path(given.what)
     if file.suffix != ".lift":
         layer = next(layers([given.what], None))
-        file, sizes = layer.file, dict(layer.sizes) | sizes
+        file, sizes = layer.file, {**dict(layer.sizes), **sizes}
     asked = Options(sizes=tuple(sorted(sizes.items())), jobs=given.jobs)
     device = choose(given.device)
     source = Source(file.read_text(), str(file))

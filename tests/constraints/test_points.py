@@ -135,7 +135,7 @@ def test_counts_beyond_64_bits() -> None:
 def test_sizes_beyond_64_bits() -> None:
     """4096 × 4096 pixels and 10^5 channels, squared, do not overflow."""
     pixels, channels = 4096 * 4096, 10**5
-    relations = [
+    relations: list[Relation] = [
         Divides(A, pixels),
         Divides(B, channels),
         AtMost(A * A * B * B * pixels * channels, (pixels * channels) ** 2),
@@ -147,8 +147,9 @@ def test_sizes_beyond_64_bits() -> None:
 
 
 def test_samples_are_uniform() -> None:
-    relations = [Divides(A, 360), Divides(B, 360), Divides(A * B, 720), AtMost(C, A), AtMost(1, C)]
-    found = space(system(("a", "b", "c"), *relations, AtMost(A, 20)))
+    divisions = Divides(A, 360), Divides(B, 360), Divides(A * B, 720)
+    bounds = AtMost(C, A), AtMost(1, C), AtMost(A, 20)
+    found = space(system(("a", "b", "c"), *divisions, *bounds))
     assert 200 < found.count < 2000
     rank = {_values(p): i for i, p in enumerate(found.all())}
     tally = [0] * found.count

@@ -218,7 +218,11 @@ def test_a_run_is_exported_by_command(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "made"
-    broken = {"a": "later", "b/c": b"", "x" * 300: "no system takes such a name"}
+    broken: dict[str, str | bytes] = {
+        "a": "later",
+        "b/c": b"",
+        "x" * 300: "no system takes such a name",
+    }
     for _ in range(2):
         with pytest.raises(UserError, match="cannot write"):
             write_folder(folder, broken)

@@ -78,7 +78,7 @@ def worker(device: Device, tmp_path: Path) -> Iterator[Pool[Measure, object]]:
         pytest.skip("a kernel without end can hang a GPU's driver")
     program = parse(TEXT)
     setup = setup_for(device, program, 0, stored_reference(program, 0, tmp_path), 1e-4)
-    with Pool(measure, timeout=20.0, stage="run", setup=setup) as pool:
+    with Pool[Measure, object](measure, timeout=20.0, stage="run", setup=setup) as pool:
         yield pool
 
 

@@ -73,6 +73,7 @@ def test_failures_and_hopeless_variants_are_never_on_the_front() -> None:
 def test_what_was_given_up_as_slow_counts_where_errors_do() -> None:
     good = point(4, 1.0, 10, 1e-6)
     slow = point(2, 9.0, 10, 1e-8)
+    assert isinstance(slow.outcome, Measured)
     slow = replace(slow, outcome=replace(slow.outcome, stopped_early=True))
     assert front([slow, good]) == [good]
     assert front([slow, good], ("time", "memory", "error")) == [good, slow]

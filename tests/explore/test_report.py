@@ -97,7 +97,8 @@ def test_the_best_so_far_stays_in_its_picture_when_the_first_time_was_lucky(
     title = re.search("<title>(.*?)</title>", shown)
     assert title is not None
     inside, least = title[1].split()
-    assert (inside, float(least)) == ("true", pytest.approx(math.log10(2e3 / 1e6)))
+    assert inside == "true"
+    assert float(least) == pytest.approx(math.log10(2e3 / 1e6))
 
 
 def test_the_report_shows_the_program_with_the_sizes_of_the_run() -> None:
@@ -226,7 +227,7 @@ def test_names_that_are_markup_do_not_break_a_figure(tmp_path: Path) -> None:
     assert os.path.getsize(tmp_path / "front.svg") > 1000
 
 
-def test_families_that_are_explored_differ_in_colour_and_all_in_colour_and_marker():
+def test_families_that_are_explored_differ_in_colour_and_all_in_colour_and_marker() -> None:
     assert len(set(colours(BY_DEFAULT).values())) == len(BY_DEFAULT)
     looks = zip(colours(FAMILIES).values(), markers(FAMILIES).values(), strict=True)
     assert len(set(looks)) == len(FAMILIES)

@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -28,11 +29,11 @@ class Landscape:
     memory: list[float]
     times: list[float | None]
 
-    def search(self, estimate: list[float] | None = None, **options: object) -> Search:
+    def search(self, estimate: list[float] | None = None, **options: Any) -> Search:
         made = known(self.variants, self.memory)
         if estimate is not None:
             made = replace(made, estimate=np.array(estimate))
-        return Search(made, strata(self.variants, self.memory), **options)  # type: ignore[arg-type]
+        return Search(made, strata(self.variants, self.memory), **options)
 
     def estimated(self, error: float, seed: int) -> list[float]:
         """The logs of its times, wrong by a factor of about exp(error)."""
@@ -58,7 +59,8 @@ def landscape(seed: int, most: int = 5000) -> Landscape:
         for tile, m, n, v, split in itertools.product(*axes):
             names = (("tile", tile), ("m", m), ("n", n), ("v", v), ("split", split))
             chosen.append((family, stored, names))
-    variants, memory, times = [], [], []
+    variants, memory = list[Variant](), list[float]()
+    times: list[float | None] = []
     for k in random.permutation(len(chosen))[:most]:
         family, stored, names = chosen[k]
         tile, m, n, v, split = (value for _, value in names)
@@ -87,7 +89,7 @@ def pooled(here: Landscape, seed: int, near: bool) -> float:
     along = ladders(dict(v.parameters) for v in here.variants)
     pool = [here.variants[i] for i in listed]
 
-    def grow(parents, good):
+    def grow(parents: Sequence[int], good: Sequence[int]) -> tuple[list[Variant], list[float]]:
         before = len(listed)
         for parent in (here.variants[listed[n]] for n in parents):
             for point in moves(dict(parent.parameters), along):
@@ -103,7 +105,7 @@ def pooled(here: Landscape, seed: int, near: bool) -> float:
     return best(run(search, lambda n: here.times[listed[n]], 200))
 
 
-def found(here: Landscape, count: int, **options: object) -> float:
+def found(here: Landscape, count: int, **options: Any) -> float:
     return best(run(here.search(**options), here.times.__getitem__, count))
 
 
@@ -139,9 +141,9 @@ def test_the_front_is_found_too_not_only_the_fastest() -> None:
     here = landscape(3)
     trace = run(here.search(seed=1), here.times.__getitem__, 300)
     for limit in (25e6, 40e6, 120e6):
-        fits = [i for i, m in enumerate(here.memory) if m <= limit and here.times[i] is not None]
-        least = min(here.times[i] for i in fits)
-        assert min(t for i, t in trace if i in set(fits) and t is not None) <= 1.15 * least
+        fits = {i for i, m in enumerate(here.memory) if m <= limit}
+        least = best([(i, here.times[i]) for i in fits])
+        assert best([(i, t) for i, t in trace if i in fits]) <= 1.15 * least
 
 
 def test_every_stratum_has_its_turn_but_not_all_of_them_first() -> None:
@@ -188,7 +190,12 @@ def sums(seed: int) -> tuple[list[Variant], list[tuple[float, ...]]]:
             (("number", float(n)), (f"parameter a{n}", float(a)), (f"parameter b{n}", float(b)))
             for n, (a, b) in enumerate(drawn[i])
         )
-        variants.append(Variant(str(i), "sum", tuple(enumerate(drawn[i])), features=kernels))
+        point = tuple(
+            (f"{name}{n}", x)
+            for n, ab in enumerate(drawn[i])
+            for name, x in zip("ab", ab, strict=True)
+        )
+        variants.append(Variant(str(i), "sum", point, features=kernels))
         each.append(tuple(float(t[c]) for t, c in zip(times, drawn[i], strict=True)))
     return variants, each
 
@@ -231,7 +238,7 @@ def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
 
 def test_a_sum_is_searched_by_its_kernels() -> None:
     """After 80 of 1,500 the best of all is found, and seldom where only sums are told."""
-    apart, whole = [], []
+    apart, whole = list[float](), list[float]()
     for seed in range(5):
         variants, each = sums(seed)
         totals = list(map(sum, each))
@@ -258,7 +265,7 @@ def test_the_order_does_not_depend_on_the_order_in_which_results_arrive() -> Non
     here = landscape(5, 800)
 
     def rounds(backwards: bool) -> list[list[int]]:
-        search, flight, made = here.search(seed=2), [], []
+        search, flight, made = here.search(seed=2), list[int](), list[list[int]]()
         while len(made) < 12:
             if (chosen := search.next_round()) is None:
                 for i in reversed(flight) if backwards else flight:
@@ -270,7 +277,7 @@ def test_the_order_does_not_depend_on_the_order_in_which_results_arrive() -> Non
         return made
 
     def eagerly() -> list[list[int]]:
-        search, made = here.search(seed=2), []
+        search, made = here.search(seed=2), list[list[int]]()
         while len(made) < 12:
             chosen = search.next_round()
             assert chosen is not None

@@ -142,10 +142,10 @@ def test_kill_9_loses_at_most_the_variant_in_flight(tmp_path: Path, attempt: int
     writer = script(body, tmp_path)
     assert writer.stdout is not None
     for _ in range(10 + 7 * attempt):
-        said = writer.stdout.readline()
+        last = writer.stdout.readline()
     time.sleep(0.001 * attempt)
     os.kill(writer.pid, signal.SIGKILL)
-    said = writer.stdout.read().split()[-1:] or [said]
+    said = writer.stdout.read().split()[-1:] or [last]
     writer.wait()
     with Store.resume(tmp_path, ENVIRONMENT) as store:
         kept = store.records()

@@ -156,6 +156,7 @@ def test_the_amounts_of_a_convolution() -> None:
     real = 121 / 144  # of 8 windows of 3 along a side the first and last hold one zero each
     along = Windows(3, 2, 8, 4)  # 6 × 6 of 8 × 8 hold no padding; no more is known of a side
     known = products(p)
+    assert known is not None
     assert known == Products(8 * 8 * 7 * 5 * 9, 8 * 8 * 7, 9 / 4, (along, along), known.real)
     assert isclose(known.real, real)
 

@@ -64,7 +64,7 @@ def add_base(state: dict[str, int], n: int) -> int:
 
 @pytest.fixture
 def pool() -> Iterator[Pool[str, object]]:
-    with Pool(obey, timeout=1.0, max_memory=400_000_000) as made:
+    with Pool[str, object](obey, timeout=1.0, max_memory=400_000_000) as made:
         yield made
 
 
@@ -76,13 +76,13 @@ def one(pool: Pool[str, object], task: str, timeout: float | None = None) -> obj
 
 
 def test_every_task_comes_back_once() -> None:
-    with Pool(double, workers=2) as pool:
+    with Pool[int, int](double, workers=2) as pool:
         done = list(pool.map(range(50)))
     assert sorted((d.task, d.result) for d in done) == [(n, 2 * n) for n in range(50)]
 
 
 def test_a_pool_is_free_while_a_task_would_start_at_once() -> None:
-    with Pool(nap) as pool:
+    with Pool[float, int](nap) as pool:
         assert pool.free == 1
         pool.submit(0.2)
         assert pool.free == 0
@@ -91,7 +91,7 @@ def test_a_pool_is_free_while_a_task_would_start_at_once() -> None:
 
 
 def test_two_workers_work_at_the_same_time() -> None:
-    with Pool(nap, workers=2) as pool:
+    with Pool[float, int](nap, workers=2) as pool:
         assert len({d.result for d in pool.map([0.3, 0.3])}) == 2
 
 
@@ -100,7 +100,7 @@ def test_a_worker_stays_alive_between_tasks(pool: Pool[str, object]) -> None:
 
 
 def test_what_setup_made_is_there_for_every_task() -> None:
-    with Pool(add_base, setup=prepare) as pool:
+    with Pool[int, int](add_base, setup=prepare) as pool:
         assert [d.result for d in pool.map([1, 1])] == [102, 103]
 
 
@@ -150,7 +150,7 @@ def test_a_worker_killed_from_outside_is_replaced(pool: Pool[str, object]) -> No
 
 
 def test_a_worker_that_cannot_start_fails_its_tasks_and_does_not_spin() -> None:
-    with Pool(add_base, setup=broken_prepare, stage="build") as pool:
+    with Pool[int, int](add_base, setup=broken_prepare, stage="build") as pool:
         (done,) = pool.map([1])
     assert isinstance(done.result, Failed)
     assert done.result.stage == "build"
@@ -158,7 +158,7 @@ def test_a_worker_that_cannot_start_fails_its_tasks_and_does_not_spin() -> None:
 
 
 def test_two_pools_are_awaited_together_and_the_quick_one_answers_first() -> None:
-    with Pool(nap) as builders, Pool(double) as device:
+    with Pool[float, int](nap) as builders, Pool[float, int](double) as device:
         builders.submit(1.0)
         device.submit(4)
         ((first, done),) = wait_any([builders, device], 10)
@@ -168,7 +168,7 @@ def test_two_pools_are_awaited_together_and_the_quick_one_answers_first() -> Non
 
 
 def test_waiting_has_an_end() -> None:
-    with Pool(nap) as pool:
+    with Pool[float, int](nap) as pool:
         pool.submit(5.0)
         assert pool.results(0.1) == []
         assert pool.pending == 1

@@ -19,6 +19,7 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse_file
+from tests.support.narrowed import one
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LAYERS = tomllib.loads((EXAMPLES / "layers.toml").read_text())
@@ -39,7 +40,7 @@ def convolution(
     rows, columns = w.shape[1:3]
     high = (x.shape[0] - apart * (rows - 1) - 1) // step + 1
     wide = (x.shape[1] - apart * (columns - 1) - 1) // step + 1
-    total = np.zeros((high, wide, w.shape[0])) + b
+    total: Array = np.zeros((high, wide, w.shape[0])) + b
     for r, c in product(range(rows), range(columns)):
         top, left = r * apart, c * apart
         shifted = x[top : top + step * high : step, left : left + step * wide : step]
@@ -48,7 +49,8 @@ def convolution(
 
 
 def relu(x: Array) -> Array:
-    return np.maximum(x, 0)
+    result: Array = np.maximum(x, 0)
+    return result
 
 
 def depthwise(weights: Array, image: Array) -> Array:
@@ -69,12 +71,13 @@ def pooled(f: Callable[..., Array], x: Array, size: int, step: int) -> Array:
 
 def volume(weights: Array, biases: Array, volume: Array) -> Array:
     planes = np.pad(volume, ((1, 1), (0, 0), (0, 0), (0, 0)))
-    return biases + np.stack(
+    result: Array = biases + np.stack(
         [
             sum(convolution(planes[d + k], weights[:, k], pad=1) for k in range(3))
             for d in range(len(volume))
         ]
     )
+    return result
 
 
 def softmax(xs: Array) -> Array:
@@ -177,12 +180,12 @@ def sizes_of(file: str, given: Sizes) -> Sizes:
 def check(file: str, sizes: Sizes) -> None:
     program = load(file, sizes)
     inputs = random_inputs(program, 0, integers=False)
-    doubles = {name: data.astype(np.float64) for name, data in inputs.items()}
+    doubles = {name: one(data).astype(np.float64) for name, data in inputs.items()}
     reference, _ = CHECKS[file]
     wanted = reference.__code__.co_varnames[: reference.__code__.co_argcount]
     extra = {k: v for k, v in sizes_of(file, sizes).items() if k in wanted}
     expected = reference(**doubles, **extra)
-    found = evaluate(program, inputs)
+    found = one(evaluate(program, inputs))
     assert found.shape == expected.shape
     scale = np.abs(expected).max()
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * scale)
@@ -208,7 +211,7 @@ def test_every_example_is_checked() -> None:
 def test_named_layers_are_programs_of_the_shape_they_name(name: str) -> None:
     sizes = {k: v for k, v in LAYERS[name].items() if k != "file"}
     program = load(LAYERS[name]["file"], sizes)
-    shapes = {name: data.shape for name, data in random_inputs(program, 0).items()}
+    shapes = {name: one(data).shape for name, data in random_inputs(program, 0).items()}
     weights, images = shapes["weights"], next(s for n, s in shapes.items() if "image" in n)
     assert (weights[0], weights[-1]) == (sizes["M"], sizes["C"])
     assert images[-3:] == (sizes["W"], sizes["W"], sizes["C"])

@@ -24,6 +24,7 @@ from rewrites.kernels.register_block import unrolled_spine
 from rewrites.laws.lower import copy_deep, to_parallel
 from rewrites.nest.spine import body, inside
 from rewrites.transforms.fast_fourier import divided, in_registers
+from tests.support.narrowed import number
 
 ROWS = 6
 
@@ -60,9 +61,9 @@ def by_numpy(name: str, n: int, x: np.ndarray) -> np.ndarray:
 
 
 def numbers(p: Program) -> np.ndarray:
-    sizes, t = [], p.params[0].var.type
+    sizes, t = list[int](), p.params[0].var.type
     while isinstance(t, Array):
-        sizes.append(t.size)
+        sizes.append(number(t.size))
         t = t.elem
     return np.random.default_rng(0).uniform(-1, 1, sizes)
 
