@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,25 +24,25 @@ def failures(plan: Plan) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_text_of_every_example_and_family_is_proved(name):
+def test_text_of_every_example_and_family_is_proved(name: str) -> None:
     for case in written(name):
         assert not failures(case.made.plan)
 
 
-def test_text_of_lowered_programs_written_by_hand_is_proved():
+def test_text_of_lowered_programs_written_by_hand_is_proved() -> None:
     for case in by_hand():
         assert not failures(case.made.plan), case.name
 
 
 @pytest.mark.parametrize("file", GOLDEN, ids=lambda file: file.stem)
-def test_text_of_golden_kernels_is_proved(file):
+def test_text_of_golden_kernels_is_proved(file: Path) -> None:
     assert not failures(generate(parse_file(file)).plan)
 
 
 # ---- texts written here: x of 16 floats is read, y of 16 written, by 4 groups of 4
 
 
-def plan(body: str, **changes: object) -> Plan:
+def plan(body: str, **changes: Any) -> Plan:
     text = (
         HEAD
         + f"    __global const float *restrict x,\n    __global float *restrict y)\n{{{body}}}\n"
@@ -54,11 +55,11 @@ def plan(body: str, **changes: object) -> Plan:
     return Plan((replace(launch, **changes),), buffers, 128, 0)
 
 
-def proof(body: str, **changes: object) -> Proof:
+def proof(body: str, **changes: Any) -> Proof:
     return prove_texts(plan(body, **changes))[0]
 
 
-def about(body: str, **changes: object) -> set[Kind]:
+def about(body: str, **changes: Any) -> set[Kind]:
     """What is not proved."""
     return {v.obligation.kind for v in proof(body, **changes).failures}
 
@@ -83,7 +84,7 @@ FINE = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_a_safe_text_is_proved(name):
+def test_a_safe_text_is_proved(name: str) -> None:
     assert proof(FINE[name]).ok, proof(FINE[name]).summary()
 
 
@@ -124,7 +125,7 @@ UNSAFE = {
 
 
 @pytest.mark.parametrize("name", UNSAFE)
-def test_an_unsafe_text_is_not_proved(name):
+def test_an_unsafe_text_is_not_proved(name: str) -> None:
     body, kind = UNSAFE[name]
     assert about(body) == {kind}
 
@@ -153,17 +154,17 @@ NOT_PRINTED = {
 
 
 @pytest.mark.parametrize("name", NOT_PRINTED)
-def test_what_kernels_are_not_printed_in_is_not_read(name):
+def test_what_kernels_are_not_printed_in_is_not_read(name: str) -> None:
     found = proof(NOT_PRINTED[name])
     assert about(NOT_PRINTED[name]) == {Kind.TEXT}, found.summary()
     assert "line" in found.summary()
 
 
-def test_a_refusal_says_what_was_found_and_expected_and_where():
+def test_a_refusal_says_what_was_found_and_expected_and_where() -> None:
     assert "line 5: expected '=', found ';'" in proof(f"{ID} const int j; y[i] = x[i];").summary()
 
 
-LAUNCHES = {
+LAUNCHES: dict[str, dict[str, Any]] = {
     "another name": {"name": "g"},
     "another group": {"local_size": (8, 1, 1)},
     "part of a group": {"global_size": (18, 1, 1)},
@@ -176,12 +177,12 @@ LAUNCHES = {
 
 
 @pytest.mark.parametrize("name", LAUNCHES)
-def test_a_launch_that_does_not_fit_the_text_is_refused(name):
+def test_a_launch_that_does_not_fit_the_text_is_refused(name: str) -> None:
     found = prove_texts(plan(FINE["copy"], **LAUNCHES[name]))
     assert Kind.LAUNCH in {v.obligation.kind for p in found for v in p.failures}
 
 
-def test_a_larger_launch_is_out_of_bounds():
+def test_a_larger_launch_is_out_of_bounds() -> None:
     assert about(FINE["copy"], global_size=(20, 1, 1)) == {Kind.BOUNDS}
 
 
@@ -196,18 +197,18 @@ def copies(*pairs: tuple[str, str], slots: dict[str, int]) -> Plan:
     return Plan(kernels, (*plan(body).buffers, *buffers), 0, 0)
 
 
-def test_temporaries_take_turns_in_a_slot():
+def test_temporaries_take_turns_in_a_slot() -> None:
     chain = (("x", "a"), ("a", "b"), ("b", "c"), ("c", "y"))
     assert not failures(copies(*chain, slots={"a": 7, "b": 8, "c": 7}))
     assert failures(copies(*chain, slots={"a": 7, "b": 7, "c": 8}))
 
 
-def test_a_temporary_still_to_be_read_is_not_overwritten():
+def test_a_temporary_still_to_be_read_is_not_overwritten() -> None:
     kernels = (("x", "a"), ("x", "b"), ("b", "c"), ("a", "c"), ("c", "y"))
     assert not failures(copies(*kernels, slots={"a": 7, "b": 8, "c": 9}))
     assert failures(copies(*kernels, slots={"a": 7, "b": 7, "c": 9}))
 
 
-def test_what_a_kernel_reads_was_written():
+def test_what_a_kernel_reads_was_written() -> None:
     assert failures(copies(("a", "y"), ("x", "a"), slots={"a": 7}))
     assert failures(copies(("x", "a"), slots={"a": 7}))  # and the output too

@@ -127,7 +127,7 @@ def test_what_is_built_has_the_groups_that_were_inferred() -> None:
     program = parse_file(EXAMPLES / "vgg.lift", {"C": 16, "W": 28, "H": 28, "M": 16})
     found = derive(Derive(program, form_named(program, "lift", "padded"), H200, 24, seed=0))
     assert isinstance(found, Derived)
-    pickled, largest = pickle.dumps(found.program), 0.0
+    pickled, largest = pickle.dumps(found.lowered.program), 0.0
     for number, variant in enumerate(found.variants):
         made = make(setup_for(None, H200.group_items)(), Task(number, pickled, variant.parameters))
         assert made.plan is not None

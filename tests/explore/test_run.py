@@ -250,7 +250,7 @@ def test_a_guided_run_goes_through_the_same_variants_though_it_was_stopped(tmp_p
     order = ids(tmp_path / "whole")
     todo = tasks(parse(TEXT), CPU, families=options.families, budget=POOL * 30, seed=0)
     tried = {(r.variant.family, r.variant.form) for r in first_rounds(tmp_path / "whole")}
-    assert tried - {(t.family, t.form) for t in todo}, "no form was derived on the way"
+    assert tried - {(t.form.family, t.form.name) for t in todo}, "no form was derived on the way"
     copy = tmp_path / "stopped"
     shutil.copytree(tmp_path / "whole", copy)
     with closing(sqlite3.connect(copy / FILE)) as store, store:

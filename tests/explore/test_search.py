@@ -225,8 +225,9 @@ def test_times_of_other_kernels_than_are_known_tell_of_the_whole_alone(told: int
 def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
     """One form looks ten times as quick as the others, and is ten times as slow."""
     here = landscape(4, 2000)
-    new_one = {"form": "new", "traits": ("new",)}
-    variants = [replace(v, **new_one) if n % 2 else v for n, v in enumerate(here.variants)]
+    variants = [
+        replace(v, form="new", traits=("new",)) if n % 2 else v for n, v in enumerate(here.variants)
+    ]
     estimate = [9.0 if n % 2 else 11.5 for n in range(len(variants))]
     times = [1e5 * (1 + n % 7 / 10) * (10 if n % 2 else 1) for n in range(len(variants))]
     search = replace(here, variants=variants).search(estimate, spread=0, first=8, batch=16, lag=0)

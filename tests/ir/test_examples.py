@@ -82,7 +82,8 @@ def volume(weights: Array, biases: Array, volume: Array) -> Array:
 
 def softmax(xs: Array) -> Array:
     powers = np.exp(xs)
-    return powers / powers.sum(axis=-1, keepdims=True)
+    shares: Array = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
 
 
 # what each example computes from its inputs and sizes, and the sizes it is checked at
