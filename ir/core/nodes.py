@@ -6,7 +6,7 @@ so that the type of any term follows from the term alone (`ir.typing.type_of`).
 
 # key: f function, xs arrays, e expression, n size, l r amounts left and right
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ir.core.hash_once import Hashed, hashed
@@ -318,6 +318,29 @@ class Store(Expr):
     """T -> T, made real in global memory by a kernel of its own"""
 
     e: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """What `lanes` neighbouring work-items do together by one instruction of a device.
+
+    `meaning` is a function of its operands as the lanes hold them, [T<v>]lanes each, and gives what
+    the lanes hold then. `text` holds the OpenCL functions that carry it out, one of this name.
+    """
+
+    name: str
+    meaning: Lam = field(compare=False)
+    lanes: int = field(compare=False)
+    rounding: float = field(compare=False)  # machine epsilons that its result may lose
+    text: str = field(compare=False, repr=False)
+
+
+@hashed
+class Instruct(Expr):
+    """[T<v>]lanes, [U<w>]lanes, … -> [V<x>]lanes, by an instruction that all lanes come to"""
+
+    instruction: Instruction
+    parts: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)

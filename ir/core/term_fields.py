@@ -40,6 +40,8 @@ def _maker(node: type) -> Callable[[Expr, Terms], Expr]:
     places = [i for i, field in enumerate(every) if _holds(field.type)]
     if [field.name for field in every] == ["parts"]:
         return lambda e, new: node(new)
+    if [field.name for field in every] == ["instruction", "parts"]:
+        return lambda e, new: node(attrgetter("instruction")(e), new)
     if len(places) == len(every):
         return lambda e, new: node(*new)
     get = attrgetter(*(field.name for field in every))

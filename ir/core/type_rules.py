@@ -11,6 +11,7 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
+    Instruct,
     Join,
     Lam,
     Let,
@@ -119,6 +120,10 @@ def _infer(e: Expr) -> Type:
             return Array(_apply(f, INT), n)
         case Store(a) | ToLocal(a, _) | ToPrivate(a):
             return type_of(a)
+        case Instruct(instruction, parts):
+            expected = pattern_type(instruction.meaning.pattern)
+            _expect(expected, Tuple(tuple(map(type_of, parts))), instruction.name)
+            return type_of(instruction.meaning.body)
         case Lam():
             raise IllTyped("a function stands where a value is expected")
         case _:

@@ -12,6 +12,8 @@ from ir.core.nodes import (
     Edge,
     Expr,
     Generate,
+    Instruct,
+    Instruction,
     Join,
     Lam,
     Level,
@@ -36,12 +38,14 @@ from ir.core.nodes import (
 )
 from ir.core.number_types import cast, halved, has_half, only_scalar
 from ir.core.size import Size, show_size
+from ir.core.terms import variables
 from ir.core.type_rules import REAL_ONLY, type_of
 from ir.core.types import FLOAT, INT, Array, Tuple, Type, equal, show_type
 from ir.elaborate.bijection import check_bijection, stride
 from ir.elaborate.environment import place
 from ir.elaborate.primitive_call import Call, Primitive
 from ir.errors import IllTyped, Unsupported, UserError, caret
+from ir.instructions.table import TABLE
 
 # ---- algorithms
 
@@ -241,6 +245,24 @@ def _as_vector(c: Call) -> Expr:
     return AsVector(width, xs)
 
 
+# ---- instructions
+
+
+def _instruct(instruction: Instruction) -> Primitive:
+    operands = variables(instruction.meaning.pattern)
+
+    def make(c: Call) -> Expr:
+        parts = tuple(c.value(i) for i in range(len(operands)))
+        for i, (part, operand) in enumerate(zip(parts, operands, strict=True)):
+            if not equal(type_of(part), operand.type):
+                expected, found = show_type(operand.type), show_type(type_of(part))
+                raise c.wrong(i, f"{instruction.name} takes {expected} here, found {found}")
+        return Instruct(instruction, parts)
+
+    usage = f"{instruction.name}({', '.join(v.name for v in operands)})"
+    return Primitive(usage, len(operands), len(operands), make)
+
+
 # ---- numbers
 
 
@@ -306,6 +328,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
         level.value: Primitive(f"{level.value}(dim)(f, xs)", 3, 3, _parallel(level))
         for level in Level
     },
+    **{name: _instruct(entry.instruction) for name, entry in TABLE.items()},
     **_loops("", False),
     **_loops("unrolled ", True),
     **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in sorted({*REAL_ONLY, "abs"})},

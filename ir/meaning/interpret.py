@@ -24,6 +24,7 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
+    Instruct,
     Join,
     Lam,
     Let,
@@ -158,6 +159,9 @@ def _eval(e: Expr, env: Env) -> Value:
             return _map(f, _eval(xs, env), env)
         case Generate(n, f):
             return _map(f, _numbers(known(n)), env)
+        case Instruct(instruction, parts):
+            given = tuple(_eval(part, env) for part in parts)
+            return each(force_small, _call(instruction.meaning, given, env))
         case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
             return _reduce(f, _eval(init, env), _eval(xs, env), env)
     return _view(e, env)

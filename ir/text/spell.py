@@ -8,6 +8,7 @@ from ir.core.nodes import (
     Concat,
     Expr,
     Generate,
+    Instruct,
     Join,
     Lam,
     Lit,
@@ -126,6 +127,8 @@ def parts_of(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
             return "generate", (show_size(n), f)
         case MakeTuple(parts):
             return "", parts
+        case Instruct(instruction, parts):
+            return instruction.name, parts
         case Binary(op, a, b):
             return op, (_beside(a, b), _beside(b, a))
         case Unary(op, a):

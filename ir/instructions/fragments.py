@@ -1,0 +1,76 @@
+"""How a matrix lies over the lanes of a sub-group: a permutation view, and its inverse.
+
+A fragment names the digits of a lane's number and of an element's place in its registers, and says
+which of them count the rows of the matrix and which its columns. So `g t | h r i` with rows `r g`
+and columns `h t i` reads: lane 4 g + t holds, at place (h, r, i), the element in row 8 r + g and
+column (h, t, i).
+"""
+
+# key: xs array, t type
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ir.core.nodes import AsScalar, AsVector, Expr, Join, Map, Split, Transpose
+from ir.core.terms import lam
+from ir.core.type_rules import elem_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """The digits of lanes and registers, the most significant first, and their meaning."""
+
+    sizes: Mapping[str, int]
+    lanes: tuple[str, ...]
+    registers: tuple[str, ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def count(self, digits: Sequence[str]) -> int:
+        """How many values some digits have together."""
+        return prod(self.sizes[d] for d in digits)
+
+
+def as_matrix(f: Fragment, xs: Expr) -> Expr:
+    """[T<registers>]lanes -> [[T]columns]rows"""
+    digits = (*f.lanes, *f.registers)
+    placed = _permuted(_divided(AsScalar(xs), f, digits), digits, (*f.rows, *f.columns))
+    return Split(f.count(f.columns), _flat(placed, len(digits)))
+
+
+def as_lanes(f: Fragment, matrix: Expr) -> Expr:
+    """[[T]columns]rows -> [T<registers>]lanes"""
+    digits = (*f.rows, *f.columns)
+    placed = _permuted(_divided(Join(matrix), f, digits), digits, (*f.lanes, *f.registers))
+    return AsVector(f.count(f.registers), _flat(placed, len(digits)))
+
+
+def _divided(xs: Expr, f: Fragment, digits: Sequence[str]) -> Expr:
+    """A flat array with a dimension for each digit."""
+    for digit in reversed(digits[1:]):
+        xs = Split(f.sizes[digit], xs)
+    return xs
+
+
+def _flat(xs: Expr, dimensions: int) -> Expr:
+    for _ in range(dimensions - 1):
+        xs = Join(xs)
+    return xs
+
+
+def _permuted(xs: Expr, now: Sequence[str], wanted: Sequence[str]) -> Expr:
+    """The dimensions in another order, by exchanges of neighbours."""
+    order = list(now)
+    for place, digit in enumerate(wanted):
+        for at in range(order.index(digit), place, -1):
+            order[at - 1], order[at] = order[at], order[at - 1]
+            xs = _inside(xs, at - 1, Transpose)
+    return xs
+
+
+def _inside(xs: Expr, depth: int, f: Callable[[Expr], Expr]) -> Expr:
+    """f on each array that lies `depth` dimensions inside."""
+    if depth == 0:
+        return f(xs)
+    return Map(lam("x", elem_of(xs), lambda x: _inside(x, depth - 1, f)), xs)

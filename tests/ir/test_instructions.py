@@ -1,0 +1,110 @@
+"""Instructions: do their layouts place every element once, and do they mean what they compute?"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from ir import FLOAT, Array, Instruct, Lit, UserError, Var, Vector, parse, show, type_of
+from ir.core.nodes import Param, Program
+from ir.instructions.entry import Entry
+from ir.instructions.fragments import Fragment, as_lanes, as_matrix
+from ir.instructions.table import TABLE
+from ir.meaning.interpret import evaluate
+
+ENTRIES = pytest.mark.parametrize("entry", TABLE.values(), ids=list(TABLE))
+
+
+def sides(f: Fragment) -> tuple[int, int]:
+    return f.count(f.rows), f.count(f.columns)
+
+
+def matrices(entry: Entry) -> tuple[tuple[Var, ...], dict[str, np.ndarray]]:
+    """A variable of whole numbers for each operand."""
+    random = np.random.default_rng(7)
+    shapes = [sides(f) for f in entry.fragments]
+    operands = tuple(
+        Var(f"m{n}", Array(Array(FLOAT, columns), rows)) for n, (rows, columns) in enumerate(shapes)
+    )
+    data = {
+        v.name: random.integers(-9, 9, shape).astype(np.float32)
+        for v, shape in zip(operands, shapes, strict=True)
+    }
+    return operands, data
+
+
+@ENTRIES
+def test_every_element_of_a_matrix_lies_in_one_register_of_one_lane(entry: Entry) -> None:
+    for f in entry.fragments:
+        matrix = Var("m", Array(Array(FLOAT, sides(f)[1]), sides(f)[0]))
+        held = as_lanes(f, matrix)
+        assert type_of(held) == Array(Vector(FLOAT, f.count(f.registers)), entry.lanes)
+        program = Program("held", (Param(matrix),), held)
+        numbered = np.arange(np.prod(sides(f)), dtype=np.float32).reshape(sides(f))
+        found = np.asarray(evaluate(program, {"m": numbered}))
+        assert sorted(found.ravel().tolist()) == list(range(numbered.size))
+
+
+@ENTRIES
+def test_a_matrix_over_lanes_and_back_is_the_same_matrix(entry: Entry) -> None:
+    for f in entry.fragments:
+        matrix = Var("m", Array(Array(FLOAT, sides(f)[1]), sides(f)[0]))
+        program = Program("again", (Param(matrix),), as_matrix(f, as_lanes(f, matrix)))
+        given = np.random.default_rng(0).random(sides(f)).astype(np.float32)
+        assert np.array_equal(np.asarray(evaluate(program, {"m": given})), given)
+
+
+def test_mma_holds_its_operands_as_the_manual_says() -> None:
+    """PTX ISA, `mma.m16n8k8` of .tf32: register by register, from its own formulas."""
+    a, b, c = TABLE["mma_tf32"].fragments
+    for lane, (f, formula) in product(
+        range(32),
+        (
+            (a, lambda g, t, i: (t + 4 * (i >= 2), g + 8 * (i % 2))),  # a's rows are its steps
+            (b, lambda g, t, i: (t + 4 * i, g)),
+            (c, lambda g, t, i: (g + 8 * (i >= 2), 2 * t + i % 2)),
+        ),
+    ):
+        rows, columns = sides(f)
+        numbered = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+        matrix = Var("m", Array(Array(FLOAT, columns), rows))
+        held = np.asarray(
+            evaluate(Program("held", (Param(matrix),), as_lanes(f, matrix)), {"m": numbered})
+        )
+        for i in range(f.count(f.registers)):
+            assert held[lane, i] == numbered[formula(lane // 4, lane % 4, i)]
+
+
+@ENTRIES
+def test_an_instruction_computes_its_program(entry: Entry) -> None:
+    operands, data = matrices(entry)
+    params = tuple(map(Param, operands))
+    found = evaluate(Program("by it", params, entry.carried_out(*operands)), data)
+    a, b, c = data.values()
+    assert np.array_equal(np.asarray(found), c + a.T @ b)
+
+
+@ENTRIES
+def test_an_instruction_is_written_by_its_name(entry: Entry) -> None:
+    operands, _ = matrices(entry)
+    program = Program("f", tuple(map(Param, operands)), entry.carried_out(*operands))
+    assert f"{entry.name}(" in show(program)
+    assert parse(show(program)) == program
+
+
+def test_an_operand_of_another_type_is_an_error_with_a_place() -> None:
+    text = "f(a : [float]32, b : [float<2>]32, c : [float<4>]32) = mma_tf32(a, b, c)"
+    with pytest.raises(UserError, match=r"mma_tf32 takes \[float<4>\]32 here, found \[float\]32"):
+        parse(text)
+
+
+def test_too_few_operands_are_an_error() -> None:
+    with pytest.raises(UserError, match=r"mma_tf32\(a, b, c\)"):
+        parse("f(a : [float<4>]32) = mma_tf32(a, a)")
+
+
+def test_equal_instructions_are_one_term() -> None:
+    instruction, a = TABLE["mma_tf32"].instruction, Var("a", Array(Vector(FLOAT, 4), 32))
+    b = Var("b", Array(Vector(FLOAT, 2), 32))
+    assert Instruct(instruction, (a, b, a)) == Instruct(instruction, (a, b, a))
+    assert hash(Instruct(instruction, (a, b, a))) != hash(Lit(0.0, FLOAT))
