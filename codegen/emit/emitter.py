@@ -18,6 +18,7 @@ from codegen.emit.bound_values import (
     forms_vectors,
     hint_of,
 )
+from codegen.emit.instructions import carry_out
 from codegen.emit.read_views import ArrayView, TupleView, View, array, value
 from codegen.emit.reductions import reduce
 from codegen.emit.scope import Scope
@@ -31,6 +32,7 @@ from ir.core.nodes import (
     Concat,
     Expr,
     Generate,
+    Instruct,
     Lam,
     Let,
     Level,
@@ -84,6 +86,8 @@ class Emitter:
             case MakeTuple(parts):
                 for part, place in zip(parts, _parts(to), strict=True):
                     self.emit(part, env, place)
+            case Instruct():
+                carry_out(self, e, env, to)
             case ToPrivate(inner) if _is_private(to):
                 self.emit(inner, env, to)
             case _:

@@ -20,9 +20,12 @@ from ir.core.nodes import (
     AsScalar,
     Expr,
     Generate,
+    Instruct,
+    Instruction,
     Join,
     Lam,
     Let,
+    Level,
     MakeTuple,
     Map,
     MapPar,
@@ -37,8 +40,9 @@ from ir.core.nodes import (
 )
 from ir.core.terms import children, free, once
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import unlift
+from ir.core.types import Type, unlift
 from ir.core.views import is_layout
+from ir.errors import Unsupported
 
 
 def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
@@ -72,6 +76,9 @@ class _Shares:
             case MapPar(level, dim, f, xs):
                 worker = self.scope.workers[level, dim]
                 return self.along(Owned(number(size_of(xs)), worker.id, worker.count), f.body)
+            case Instruct(instruction, _):
+                axis = lanes(self.scope, instruction)
+                return ArrayPlace(axis, lambda i: self.held(elem_of(e), self.at.along(axis, i)))
             case Map(Lam(Var(), body) as f, xs) if is_layout(body) and is_parallel(xs):
                 return self.rearranged(f, xs)
             case Map(f, xs) | MapSeq(f, xs):
@@ -106,6 +113,10 @@ class _Shares:
 
     def array(self, e: Expr) -> ArrayPlace:
         return array_place(self.of(e))
+
+    def held(self, t: Type, at: Walked) -> Place:
+        """A lane's element of what an instruction gives."""
+        return laid(t, at, self.allocate, self.where)
 
     def along(self, axis: Axis, body: Expr) -> Place:
         """An element of the axis after another."""
@@ -147,6 +158,17 @@ def _scalars(width: int, vectors: ArrayPlace) -> Place:
     )
 
 
+def lanes(scope: Scope, instruction: Instruction) -> Owned:
+    """The axis of an instruction's operands: a sub-group, which is all of dimension 0."""
+    worker = scope.workers.get((Level.LOCAL, 0))
+    if worker is None or worker.count != instruction.lanes:
+        raise Unsupported(
+            f"{instruction.name} is carried out by {instruction.lanes} lanes: expected as many "
+            f"work-items along dimension 0 of a group, found {worker.count if worker else 1}"
+        )
+    return Owned(instruction.lanes, worker.id, worker.count)
+
+
 @once
 def is_parallel(e: Expr) -> bool:
-    return isinstance(e, MapPar) or any(map(is_parallel, children(e)))
+    return isinstance(e, MapPar | Instruct) or any(map(is_parallel, children(e)))

@@ -25,6 +25,7 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
+    Instruct,
     Join,
     Lam,
     Let,
@@ -77,7 +78,7 @@ def read(emitter: Recursion, e: Expr, env: Env) -> View:
             return delayed(emitter, f, indices(number(n)), env)
         case ReduceSeq() | Reduce():
             return reduce(emitter, e, env, None)
-        case MapPar() | MapSeq() | ToLocal() | ToPrivate() | Store():
+        case MapPar() | MapSeq() | Instruct() | ToLocal() | ToPrivate() | Store():
             return making.materialised(emitter, e, env, emitter.wanted)
     return layout(emitter, e, env)
 

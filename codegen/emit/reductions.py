@@ -11,10 +11,9 @@ from codegen.emit.in_place import overwrites, retargeted
 from codegen.emit.prefetch import Pipeline, pipeline
 from codegen.emit.read_views import ArrayView, TupleView, View, array, spread
 from codegen.emit.recursion import Recursion
-from codegen.emit.write_places import Cell, Place, view_of
-from codegen.index.condition import ALWAYS
+from codegen.emit.write_places import Place, view_of
 from codegen.index.index import Index
-from codegen.tree.statements import Space, Unroll
+from codegen.tree.statements import Unroll
 from ir.core.nodes import Expr, Lam, Pattern, Reduce, ReduceSeq, Var
 from ir.core.type_rules import type_of
 
@@ -22,7 +21,7 @@ from ir.core.type_rules import type_of
 def reduce(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, to: Place | None) -> View:
     """fold(init, f, xs), at its place if that is private memory of its own."""
     xs = array(emitter.read(e.xs, env))
-    here = to is not None and _is_own(to)
+    here = to is not None and places.is_own(to)
     acc = to if here and to is not None else making.private(emitter, e, hint_of(e.f.pattern))
     _start(emitter, e, env, acc)
     ahead, body = pipeline(emitter, e.f, xs, env)
@@ -82,13 +81,6 @@ class _Step:
     def body(self, acc: View, x: View, env: Env, to: Place) -> None:
         f = Lam(self.e.f.pattern, self.inner)
         self.emitter.emit(self.inner, making.entered(self.emitter, f, TupleView((acc, x)), env), to)
-
-
-def _is_own(place: Place) -> bool:
-    return all(
-        isinstance(c, Cell) and c.memory.space is Space.PRIVATE and c.guard == ALWAYS
-        for c in places.cells(place)
-    ) and not places.is_scattered(place)
 
 
 def _element_hint(p: Pattern) -> str:

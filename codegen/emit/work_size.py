@@ -5,7 +5,7 @@ from math import prod
 
 from codegen.emit.scope import Worker, Workers
 from codegen.tree.statements import Id
-from ir.core.nodes import Expr, Level, MapPar
+from ir.core.nodes import Expr, Instruct, Level, MapPar
 from ir.core.terms import subterms
 from ir.core.type_rules import size_of
 from ir.errors import Unsupported
@@ -48,6 +48,9 @@ def _lengths(e: Expr) -> dict[tuple[Level, int], int]:
     """The longest map of each parallel dimension."""
     lengths: dict[tuple[Level, int], int] = {}
     for inner in subterms(e):
+        if isinstance(inner, Instruct):
+            key = Level.LOCAL, 0
+            lengths[key] = max(inner.instruction.lanes, lengths.get(key, 1))
         if isinstance(inner, MapPar):
             n = size_of(inner.xs)
             assert isinstance(n, int)

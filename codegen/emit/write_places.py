@@ -107,6 +107,12 @@ def cells(place: Place) -> list[Cell]:
             return cells(some(place))
 
 
+def is_own(place: Place) -> bool:
+    """Private memory that is written whole, whatever holds there."""
+    own = (c.memory.space is Space.PRIVATE and c.guard == ALWAYS for c in cells(place))
+    return all(own) and not is_scattered(place)
+
+
 def is_scattered(place: Place) -> bool:
     match place:
         case Cell():

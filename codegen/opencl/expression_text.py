@@ -17,6 +17,7 @@ from codegen.tree.statements import (
     Apply,
     Broadcast,
     Build,
+    Call,
     Convert,
     Kind,
     Lane,
@@ -30,6 +31,7 @@ from codegen.tree.statements import (
     Whole,
     kind_of,
 )
+from ir.core.nodes import Instruction
 
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
 FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
@@ -54,6 +56,7 @@ class Expressions:
     denied: Condition = NEVER  # what does not hold here
     steady: bool = False  # whether guards are the same in the whole loop here
     division: set[tuple[str, int]] = field(default_factory=set)
+    instructions: dict[str, Instruction] = field(default_factory=dict)
     copies: dict[int, Varying[Pattern | None]] = field(default_factory=dict)  # of stores, by id
     holes: dict[object, Varying[str]] = field(default_factory=dict)
     open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
@@ -188,6 +191,9 @@ class Expressions:
                 return f"({type_text(kind)})({self.text(inner)})", UNARY
             case Build(parts, kind):
                 return f"({type_text(kind)})({', '.join(map(self.text, parts))})", UNARY
+            case Call(instruction, arguments, _):
+                self.instructions[instruction.name] = instruction
+                return f"{instruction.name}({', '.join(map(self.text, arguments))})", PRIMARY
             case Lane(inner, lane):
                 return f"{self.operand(inner, PRIMARY)}.s{lane:x}", PRIMARY
             case Select(condition, a, b):
@@ -253,7 +259,8 @@ class Expressions:
 
     def helpers(self) -> list[str]:
         """Functions that the text calls."""
-        return [_rounding(op, w) for op, w in sorted(self.division)]
+        carried_out = [self.instructions[name].text for name in sorted(self.instructions)]
+        return [*(_rounding(op, w) for op, w in sorted(self.division)), *carried_out]
 
 
 def lanes_text(first: int, w: int) -> str:

@@ -10,11 +10,18 @@ from codegen.tree.statements import (
     Kernel,
     Space,
     Store,
+    calls,
     loads,
     remembered,
     statements,
 )
 
+# Who does not run in lock-step by itself is told how many work-items are a sub-group.
+SUB_GROUP = """#if defined(__NV_CL_C_VERSION)
+#define SUB_GROUP_OF(lanes)
+#else
+#define SUB_GROUP_OF(lanes) __attribute__((intel_reqd_sub_group_size(lanes)))
+#endif"""
 HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
 
 
@@ -26,6 +33,7 @@ def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
     lines = [*_head(kernel), *_tables(kernel, body), *_locals(kernel), *_ids(kernel), *body, "}"]
     text = "\n".join(lines) + "\n"
     extensions = [HALF] if " half" in text or "(half" in text else []
+    extensions += [SUB_GROUP] if "SUB_GROUP_OF(" in text else []
     return text, (*extensions, *writer.spell.helpers())
 
 
@@ -37,9 +45,11 @@ def _head(kernel: Kernel) -> list[str]:
     )
     x, y, z = kernel.local_size
     groups = " x ".join(map(str, kernel.groups))
+    lanes = {c.instruction.lanes for c in calls(kernel)}
     return [
         f"// {groups} groups of {x} x {y} x {z}",
         f"__attribute__((reqd_work_group_size({x}, {y}, {z})))",
+        *(f"SUB_GROUP_OF({n})" for n in sorted(lanes)),
         f"__kernel void {kernel.name}(\n    {parameters})",
         "{",
     ]

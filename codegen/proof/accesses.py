@@ -70,6 +70,13 @@ class Meet:
 
 
 @distinct
+class Gather:
+    """An instruction, to which all lanes of a sub-group come together."""
+
+    name: str
+
+
+@distinct
 class Loop:
     name: str
     count: int
@@ -90,7 +97,7 @@ class Sequence:
     parts: tuple["Node", ...]
 
 
-Node = Touch | Meet | Loop | Branch | Sequence
+Node = Touch | Meet | Gather | Loop | Branch | Sequence
 
 
 @dataclass(slots=True)
@@ -117,7 +124,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
             return parts
         case Loop(_, _, body) | Branch(_, _, body):
             return (body,)
-        case Touch() | Meet():
+        case Touch() | Meet() | Gather():
             return ()
 
 

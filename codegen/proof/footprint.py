@@ -17,6 +17,7 @@ from codegen.proof.accesses import (
     Branch,
     Claim,
     Footprint,
+    Gather,
     Loop,
     Meet,
     Node,
@@ -29,6 +30,7 @@ from codegen.proof.accesses import (
 from codegen.tree.statements import (
     Barrier,
     Block,
+    Call,
     Declare,
     For,
     If,
@@ -105,6 +107,8 @@ class _Walker:
             case If(condition, body):
                 c = self.condition(condition, where, "if")
                 return Branch(c, where, self.block(body, self.holding(where, c)))
+            case Store(_, _, Call(instruction, _, _)):
+                return Sequence((Gather(instruction.name), self.store(s, where)))
             case Store():
                 return self.store(s, where)
             case Barrier(spaces):
@@ -146,12 +150,20 @@ class _Walker:
             case Whole(index):
                 self.index(index, where, text)
             case Select(condition, a, b):
+                self.no_call(e)
                 c = self.condition(condition, where, text)
                 self.value(a, self.holding(where, c), text, found)
                 self.value(b, without(where, c), text, found)
             case _:
+                self.no_call(e)
                 for inner in operands(e):
                     self.value(inner, where, text, found)
+
+    def no_call(self, e: Value) -> None:
+        """An instruction is a statement of its own: in a value only some lanes might come to it."""
+        for inner in operands(e):
+            if isinstance(inner, Call):
+                self.found.strangers.append(f"{inner.instruction.name} inside another value")
 
     def access(self, e: Load, where: Where, text: str, writes: bool) -> Access:
         half = None if e.half is None else self.index(e.half, where, text)

@@ -13,7 +13,7 @@ from codegen.index.condition import substitute_in
 from codegen.index.index import Index, var
 from codegen.index.injectivity import impossible
 from codegen.index.substitute import evaluate, substitute
-from codegen.proof.accesses import Branch, Footprint, Meet, Node, Where, inside, parts_of
+from codegen.proof.accesses import Branch, Footprint, Gather, Meet, Node, Where, inside, parts_of
 from codegen.proof.barrier_intervals import Meeting, between_barriers, everywhere, nodes
 from codegen.proof.collision import PRIME, Collision, Sides
 from codegen.proof.exhaustive_trial import never_meet
@@ -22,6 +22,7 @@ from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Unproved, 
 from codegen.proof.z3_questions import Found, GaveUp, Impossible, Question, ask, satisfies
 from codegen.tree.statements import Space
 
+Ids = tuple[str, ...]  # of the work-items of a group
 RANGES, GUARDS, TRIAL, SOLVER = "ranges", "guards", "trial", "Z3"
 UNCHECKED = "the solver's counterexample does not hold"
 LIMIT_MS, EACH_MS = 2_000, 300
@@ -105,31 +106,35 @@ class _Prover:
         match node:
             case Meet(spaces):
                 names = " and ".join(sorted(space.value for space in spaces))
-                yield self.together(Obligation(Kind.BARRIER, "", f"barrier ({names})"), around)
+                barrier = Obligation(Kind.BARRIER, "", f"barrier ({names})")
+                yield self.together(barrier, around, tuple(self.found.locals))
+            case Gather(name):
+                lanes = tuple(self.found.locals)[:1]
+                yield self.together(Obligation(Kind.LANES, "", name), around, lanes)
             case Branch(_, _, body):
                 yield from self.barriers(body, (*around, node))
             case _:
                 for part in parts_of(node):
                     yield from self.barriers(part, around)
 
-    def together(self, o: Obligation, around: tuple[Branch, ...]) -> Verdict:
-        """Trip counts are numbers, so only branches can part the work-items of a group."""
+    def together(self, o: Obligation, around: tuple[Branch, ...], ids: Ids) -> Verdict:
+        """Trip counts are numbers, so only branches can part work-items that differ in some ids."""
         by = RANGES
         for branch in around:
-            if not self.found.locals.keys().isdisjoint(branch.condition.names):
-                verdict = self.uniform(o, branch, inside(around[-1]))
+            if not branch.condition.names.isdisjoint(ids):
+                verdict = self.uniform(o, branch, inside(around[-1]), ids)
                 if not isinstance(verdict, Proved):
                     return verdict
                 by = verdict.by
         return Proved(o, by)
 
-    def uniform(self, o: Obligation, branch: Branch, here: Where) -> Verdict:
+    def uniform(self, o: Obligation, branch: Branch, here: Where, ids: Ids) -> Verdict:
         """No work-item gets here by a branch that another one comes to and does not take."""
         first, second = self.sides.ranges(here), self.sides.ranges(branch.where)
         if first is None or second is None:
             return Proved(o, GUARDS)
         left = {name: var(name, *bounds) for name, bounds in first.items()}
-        right = left | {name: var(name + PRIME, *second[name]) for name in self.found.locals}
+        right = left | {name: var(name + PRIME, *second[name]) for name in ids}
         question = Question(
             given=[substitute(x, left) for x in here.given],
             denied=[substitute_in(c, left) for c in here.denied],

@@ -15,6 +15,7 @@ class Kind(Enum):
     BOUNDS = "bounds"  # an access stays inside its memory
     RACE = "race"  # two accesses never touch one cell from two work-items
     BARRIER = "barrier"  # all work-items of a group reach a barrier together
+    LANES = "lanes"  # all lanes of a sub-group reach an instruction together
     ALIGNMENT = "alignment"  # a pointer to vectors points to a multiple of their size
     OVERFLOW = "overflow"  # index arithmetic stays inside its type
     DIVISION = "division"  # no divisor is 0, and an index that is divided is not negative

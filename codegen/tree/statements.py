@@ -16,6 +16,7 @@ from functools import lru_cache
 from codegen.index.condition import Condition
 from codegen.index.index import Index
 from ir.core.frozen import distinct, frozen
+from ir.core.nodes import Instruction
 
 
 class Space(Enum):
@@ -126,6 +127,15 @@ class Lane:
 
 
 @frozen
+class Call:
+    """What an instruction gives one of its lanes; all lanes come to it, each with its arguments."""
+
+    instruction: Instruction
+    arguments: tuple["Value", ...]
+    kind: Kind
+
+
+@frozen
 class Select:
     """a where the condition holds, else b; only that one is evaluated."""
 
@@ -134,7 +144,7 @@ class Select:
     b: "Value"
 
 
-Value = Load | Number | Whole | Apply | Convert | Broadcast | Build | Lane | Select
+Value = Load | Number | Whole | Apply | Convert | Broadcast | Build | Lane | Call | Select
 
 
 # ---- statements
@@ -240,7 +250,9 @@ def kind_of(e: Value) -> Kind:
             return Kind(scalar)
         case Whole():
             return Kind("int")
-        case Apply(_, _, kind) | Convert(_, kind) | Broadcast(_, kind) | Build(_, kind):
+        case Apply(_, _, kind) | Call(_, _, kind):
+            return kind
+        case Convert(_, kind) | Broadcast(_, kind) | Build(_, kind):
             return kind
         case Lane(inner, _):
             return Kind(kind_of(inner).scalar)
@@ -253,7 +265,7 @@ def operands(e: Value) -> tuple[Value, ...]:
     match e:
         case Load() | Number() | Whole():
             return ()
-        case Apply(_, arguments, _):
+        case Apply(_, arguments, _) | Call(_, arguments, _):
             return arguments
         case Convert(inner, _) | Broadcast(inner, _) | Lane(inner, _):
             return (inner,)
@@ -282,8 +294,8 @@ def loads(e: Value) -> Iterator[Load]:
 def with_operands(e: Value, new: tuple[Value, ...]) -> Value:
     """e with its direct operands replaced."""
     match e:
-        case Apply() as apply:
-            return replace(apply, arguments=new)
+        case Apply() | Call():
+            return replace(e, arguments=new)
         case Build() as build:
             return replace(build, parts=new)
         case Convert() | Broadcast() | Lane():
@@ -300,6 +312,13 @@ def rewrite(e: Value, f: Callable[[Value], Value]) -> Value:
     if any(a is not b for a, b in zip(old, new, strict=True)):
         e = with_operands(e, new)
     return f(e)
+
+
+def calls(kernel: Kernel) -> Iterator[Call]:
+    """Where a kernel comes to instructions."""
+    for s in statements(kernel.body):
+        if isinstance(s, Store):
+            yield from (e for e in subvalues(s.value) if isinstance(e, Call))
 
 
 def statements(s: Statement) -> Iterator[Statement]:

@@ -18,6 +18,7 @@ from ir.core.nodes import (
     AsVector,
     Expr,
     Generate,
+    Instruct,
     Join,
     Lam,
     Let,
@@ -145,6 +146,10 @@ class _Walk:
             case ToPrivate(a):
                 own = self.buffer(Space.PRIVATE, share(a), e)
                 return self.real(own, a, env, Place.PRIVATE, items)
+            case Instruct(_, parts) if to is Place.NONE:
+                own = self.buffer(Space.PRIVATE, share(e), e)
+                operands = _after(*(self.use(part, env, Place.NONE, items) for part in parts))
+                return Use(own, _during(own, operands))
             case MapSeq() | MapPar():
                 return self.loop(e, env, to, items)
             case ReduceSeq(init, f, xs, _) | Reduce(init, f, xs):

@@ -13,6 +13,7 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
+    Instruct,
     Lam,
     Let,
     Level,
@@ -136,6 +137,10 @@ class Trace:
                 return Cells("local", e, frozenset(loops))
             case ToPrivate(a):
                 return self.made(a, env, loops)
+            case Instruct(instruction, parts):
+                given = tuple(self.made(part, env, loops) for part in parts)
+                meaning = instruction.meaning
+                return self.made(meaning.body, _bound(env, meaning.pattern, given), loops)
             case Map(f, xs):
                 return self.delayed(f, self.value(xs, env, loops), size_of(xs), env, loops)
             case Generate(n, f):

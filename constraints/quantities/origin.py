@@ -11,6 +11,7 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
+    Instruct,
     Join,
     Let,
     Lit,
@@ -77,6 +78,8 @@ def _brief(e: Expr, depth: int) -> str:
             return f"generate({show_size(n)}, …)"
         case ToLocal(a, ahead):
             return f"toLocal{'Ahead' if ahead else ''}({brief(a, depth)})"
+        case Instruct(instruction, parts):
+            return f"{instruction.name}({', '.join(brief(p, depth) for p in parts)})"
         case ToPrivate(a):
             return f"toPrivate({brief(a, depth)})"
         case Store(a):

@@ -6,6 +6,7 @@ from ir.core.nodes import (
     AsScalar,
     Expr,
     Generate,
+    Instruct,
     Join,
     Let,
     MakeTuple,
@@ -22,7 +23,7 @@ from ir.core.nodes import (
 )
 from ir.core.size import Size
 from ir.core.terms import children, once
-from ir.core.type_rules import size_of, type_of
+from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import BYTES, Array, Scalar, Tuple, Type, Vector
 
 
@@ -57,6 +58,8 @@ def share(e: Expr) -> Size:
             return share(f.body) * n
         case ReduceSeq(_, f, _, _) | Reduce(_, f, _):
             return share(f.body)
+        case Instruct():
+            return bytes_of(elem_of(e))
         case Let(_, _, inner) | ToPrivate(inner):
             return share(inner)
         case MakeTuple(parts) | Zip(parts):
@@ -72,4 +75,4 @@ def share(e: Expr) -> Size:
 @once
 def _spread(e: Expr) -> bool:
     """Whether work-items share in making e."""
-    return isinstance(e, MapPar) or any(map(_spread, children(e)))
+    return isinstance(e, MapPar | Instruct) or any(map(_spread, children(e)))
