@@ -33,11 +33,22 @@ from rewrites.fast_algorithms import sums_of_spectra as spectra
 from rewrites.fast_algorithms import toeplitz as matrices
 from rewrites.fast_algorithms.by_columns import by_columns
 from rewrites.fast_algorithms.by_windows import by_windows
-from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, vectors, views
+from rewrites.laws import (
+    captures,
+    instructions,
+    lets,
+    lower,
+    maps,
+    pads,
+    planes,
+    slides,
+    vectors,
+    views,
+)
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
-from tests.support import bilinear_instances, instances, spectral_instances
+from tests.support import bilinear_instances, instances, instruction_instances, spectral_instances
 from tests.support.conditions import CONDITIONS
 from tests.support.random_terms import Terms, nameless, well_formed
 
@@ -48,6 +59,7 @@ INSTANCES = {
     **instances.INSTANCES,
     **bilinear_instances.INSTANCES,
     **spectral_instances.INSTANCES,
+    **instruction_instances.INSTANCES,
 }
 
 
@@ -128,6 +140,11 @@ COMPLEX_ROWS = "xss : [[(float, float)]4]2, yss : [[(float, float)]4]3"
 COMPLEX_SUMS = (
     "map(x -> map(y -> reduce((0.0, {}), (s, (z, w)) -> (s.0 + (z.0 * w.0 - z.1 * w.1), "
     "s.1 + (z.0 * w.1 {} z.1 * w.0)), zip(x, y)), yss), xss)"
+)
+PRODUCTS = "a : [[float]16]8, b : [[float]8]8, c : [[float]8]16"
+PRODUCT = (
+    "reduce(c, (acc, (p, q)) -> map((row, x) -> map((s, y) -> {}, zip(row, q)), zip(acc, p)), "
+    "zip(a, b))"
 )
 OVER = "map(w -> reduce(0.0, (a, (x, h)) -> a + {}, zip(w, {})), slide(2, 1, {}))"
 
@@ -276,6 +293,11 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (out.hoist, {"term": Var("q", FLOAT)}, XS, "map(x -> -x, xs)"),
     (out.before_view, {"levels": 2}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (out.let_made, {"term": Var("x", FLOAT)}, "x : float", "let! y = -x y + x"),
+    # instructions: other sizes, another sum, lanes that hold something else
+    (instructions.instruct, {"name": "mma_tf32"}, BOTH, "dot(xs, ys)"),
+    (instructions.instruct, {"name": "mma_tf32"}, PRODUCTS, PRODUCT.format("s - x * y")),
+    (instructions.still_in_lanes, {}, "xs : [float<4>]32", "asVector(4, asScalar(xs))"),
+    (instructions.reduce_inside_view, {}, XS, SUM.format("0.0", "xs")),
     # lets
     (lets.let_out, {}, XSS, "map(row -> (let! y = -(at(0, row)) y), xss)"),
     (lets.let_beside, {}, XSS, "map(row -> map(x -> x + 1.0, row), xss)"),

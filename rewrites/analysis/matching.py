@@ -1,0 +1,101 @@
+"""Is a term an instance of another? Up to the names of bound variables, and to a + b = b + a."""
+
+# key: p pattern term, e term
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+
+from ir.core.nodes import Binary, Expr, Lam, Let, Pattern, Var
+from ir.core.terms import children, free, fresh, pattern_value, substitute, variables
+from ir.core.type_rules import type_of
+from ir.core.types import Tuple, equal
+
+Found = Mapping[str, Expr]
+COMMUTES = frozenset({"+", "*", "max", "min"})
+
+
+def instance(p: Expr, holes: frozenset[str], e: Expr) -> Found | None:
+    """What the holes of a pattern, which are variables, stand for in a term; None if it is no
+    instance. A hole may come more often than once, and stands for nothing that e binds."""
+    return next(_instances(p, e, holes, {}, {}), None)
+
+
+def _instances(
+    p: Expr, e: Expr, holes: frozenset[str], bound: Mapping[str, str], found: Found
+) -> Iterator[Found]:
+    """`bound`: the variables of e by those of the pattern around this place."""
+    match p, e:
+        case Var(name), _ if name in holes:
+            known = found.get(name, e)
+            outside = free(e).isdisjoint(bound.values())
+            if known == e and outside and equal(type_of(p), type_of(e)):
+                yield {**found, name: e}
+        case Var(name), Var(other):
+            if bound.get(name) == other:
+                yield found
+        case Lam(), Lam():
+            theirs = taken_apart(e, p.pattern)
+            if _shape(p.pattern) == _shape(theirs.pattern):
+                pairs = zip(variables(p.pattern), variables(theirs.pattern), strict=True)
+                inner = {**bound, **{mine.name: other.name for mine, other in pairs}}
+                yield from _instances(p.body, theirs.body, holes, inner, found)
+        case Let(), _:
+            return
+        case Binary(op, a, b), Binary(other, x, y):
+            if op == other:
+                yield from _all((a, b), (x, y), holes, bound, found)
+                if op in COMMUTES:
+                    yield from _all((a, b), (y, x), holes, bound, found)
+        case _:
+            if type(p) is type(e) and _own(p) == _own(e):
+                yield from _all(children(p), children(e), holes, bound, found)
+
+
+def _all(
+    ps: tuple[Expr, ...],
+    es: tuple[Expr, ...],
+    holes: frozenset[str],
+    bound: Mapping[str, str],
+    found: Found,
+) -> Iterator[Found]:
+    """One after the other, each with what those before it have found."""
+    if len(ps) == len(es) == 0:
+        yield found
+    elif len(ps) == len(es):
+        for first in _instances(ps[0], es[0], holes, bound, found):
+            yield from _all(ps[1:], es[1:], holes, bound, first)
+
+
+def _own(e: Expr) -> tuple[object, ...]:
+    """What a node holds beside terms: sizes, numbers, names of operations."""
+    assert is_dataclass(e)
+    values = (getattr(e, field.name) for field in fields(e))
+    return tuple(v for v in values if not isinstance(v, Expr | tuple))
+
+
+def taken_apart(f: Lam, like: Pattern) -> Lam:
+    """f, whose pattern takes tuples apart wherever another one does."""
+    values: dict[str, Expr] = {}
+    taken = {v.name for v in variables(f.pattern)} | free(f.body)
+    pattern = _apart(f.pattern, like, values, taken)
+    return Lam(pattern, substitute(f.body, values)) if values else f
+
+
+def _apart(p: Pattern, like: Pattern, values: dict[str, Expr], taken: set[str]) -> Pattern:
+    match p, like:
+        case tuple(), tuple() if len(p) == len(like):
+            return tuple(_apart(q, r, values, taken) for q, r in zip(p, like, strict=True))
+        case Var(name, Tuple(types)), tuple() if len(types) == len(like):
+            parts = []
+            for t in types:
+                parts.append(Var(fresh(name, taken), t))
+                taken.add(parts[-1].name)
+            opened = tuple(_apart(q, r, values, taken) for q, r in zip(parts, like, strict=True))
+            values[name] = pattern_value(opened)
+            return opened
+    return p
+
+
+def _shape(p: Pattern) -> object:
+    """A pattern without its names."""
+    return None if isinstance(p, Var) else tuple(map(_shape, p))

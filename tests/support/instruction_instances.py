@@ -1,0 +1,53 @@
+"""For every law of instructions, random terms that it applies to."""
+
+# key: g source of terms, n m sizes
+
+from collections.abc import Callable
+
+from ir.core.nodes import AsVector, Expr, Join, Lam, MakeTuple, Map, Reduce, Split, Transpose
+from ir.core.terms import apply, lam
+from ir.core.type_rules import elem_of
+from ir.core.types import FLOAT, Array
+from ir.instructions.fragments import as_lanes, as_matrix
+from ir.instructions.table import TABLE
+from rewrites.engine.rule import Rule
+from rewrites.laws import instructions
+from tests.support.instances import Instance, plain
+from tests.support.random_terms import Terms
+
+
+def a_program(g: Terms) -> Instance:
+    """What an instruction computes, of random operands."""
+    name = g.one_of(*TABLE)
+    sides = [(f.count(f.rows), f.count(f.columns)) for f in TABLE[name].fragments]
+    operands = tuple(g.xs(Array(FLOAT, columns), rows) for rows, columns in sides)
+    return apply(TABLE[name].program, MakeTuple(operands)), {"name": name}
+
+
+def in_lanes_again(g: Terms) -> Expr:
+    """A matrix that lanes hold, as they hold it."""
+    entry = TABLE[g.one_of(*TABLE)]
+    f = g.one_of(*entry.fragments)
+    width = f.count(f.registers)
+    held = AsVector(width, g.xs(FLOAT, entry.lanes * width))
+    return as_lanes(f, as_matrix(f, held))
+
+
+def seen_through_a_view(g: Terms) -> Expr:
+    """A reduction to a square array, whose function shows what it makes through a view."""
+    n, xs = g.size(2, 3), g.xs()
+    square = Array(Array(g.scalar(), n), n)
+    f = g.step(square, elem_of(xs))
+    shown = g.one_of(Transpose(f.body), _rows_again(f.body), Split(n, Join(Transpose(f.body))))
+    return Reduce(g.value(square, depth=1), Lam(f.pattern, shown), xs)
+
+
+def _rows_again(e: Expr) -> Expr:
+    return Map(lam("row", elem_of(e), lambda row: Join(Split(1, row))), Transpose(e))
+
+
+INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
+    instructions.instruct: a_program,
+    instructions.still_in_lanes: plain(in_lanes_again),
+    instructions.reduce_inside_view: plain(seen_through_a_view),
+}
