@@ -15,13 +15,8 @@ from codegen.tree.statements import (
     remembered,
     statements,
 )
+from ir.instructions.sub_groups import SUB_GROUP
 
-# Who does not run in lock-step by itself is told how many work-items are a sub-group.
-SUB_GROUP = """#if defined(__NV_CL_C_VERSION)
-#define SUB_GROUP_OF(lanes)
-#else
-#define SUB_GROUP_OF(lanes) __attribute__((intel_reqd_sub_group_size(lanes)))
-#endif"""
 HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from codegen.tree.statements import Kind, Space
 from ir.core.frozen import distinct
+from ir.core.nodes import Instruction
 
 # ---- expressions
 
@@ -217,11 +218,13 @@ class Function:
 
 @distinct
 class KernelText:
-    """One kernel, and the functions before it."""
+    """One kernel, and the functions and instructions before it."""
 
     functions: tuple[Function, ...]
+    instructions: tuple[Instruction, ...]
     name: str
     group_size: tuple[int, ...]
+    sub_group: int | None
     parameters: tuple[Parameter, ...]
     body: Braces
     lines: tuple[str, ...]

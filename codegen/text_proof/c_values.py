@@ -6,6 +6,7 @@ from codegen.proof.accesses import Where
 from codegen.text_proof.c_syntax import Function
 from codegen.tree.statements import Kind, Memory
 from ir.core.frozen import distinct, frozen
+from ir.core.nodes import Instruction
 
 
 @frozen
@@ -58,4 +59,4 @@ class Storage:
     const: bool = False
 
 
-Meaning = Int | Data | Register | Storage | Function
+Meaning = Int | Data | Register | Storage | Function | Instruction

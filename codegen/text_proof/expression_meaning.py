@@ -32,7 +32,9 @@ from codegen.text_proof.c_syntax import (
 from codegen.text_proof.c_tokens import NotRead
 from codegen.text_proof.c_values import Data, Either, Int, Meaning, Register, Storage, Truth, Value
 from codegen.tree.statements import Kind
-from ir.core.types import BYTES
+from ir.core.nodes import Instruction
+from ir.core.terms import variables
+from ir.core.types import BYTES, Array, Type, Vector
 
 LIMITS = {False: (-(2**31), 2**31 - 1), True: (-(2**63), 2**63 - 1)}
 COMPARISONS: Mapping[str, Callable[[Index, Index], Condition]] = {
@@ -252,6 +254,8 @@ class Expressions:
         function = self.scope.get(e.function)
         if isinstance(function, Function):
             return self.applied(function, values, where)
+        if isinstance(function, Instruction):
+            raise self.refused(f"{e.function}, to which all lanes come, is a statement of its own")
         match e.function, values:
             case "min", [Int(x, v), Int(y, w)]:
                 return Int(minimum(x, y), v or w)
@@ -261,6 +265,16 @@ class Expressions:
         if kind is None:
             raise self.refused(f"{e.function} is no function that kernels call")
         return Data(kind)
+
+    def carried_out(self, e: CExpr, where: Where) -> None:
+        """An instruction with its operands, each of the kind that a lane holds."""
+        assert isinstance(e, Call)
+        instruction = self.scope[e.function]
+        assert isinstance(instruction, Instruction)
+        expected = [kind_of(v.type) for v in variables(instruction.meaning.pattern)]
+        found = [self.data(self.value(argument, where)).kind for argument in e.arguments]
+        if found != expected:
+            raise self.refused(f"{e.function} takes {expected}, found {found}")
 
     def applied(self, function: Function, values: list[Value], where: Where) -> Data:
         """A function of the text; what it computes is data."""
@@ -367,3 +381,11 @@ def rank(scalar: str) -> tuple[bool, int]:
 def is_whole(kind: Kind) -> bool:
     """Whether it holds integers."""
     return kind.scalar not in ("float", "half", "double")
+
+
+def kind_of(t: Type) -> Kind:
+    """What a lane holds of an operand of an instruction."""
+    assert isinstance(t, Array)
+    assert isinstance(t.elem, Vector)
+    assert isinstance(t.elem.width, int)
+    return Kind(t.elem.scalar.name, t.elem.width)

@@ -27,6 +27,7 @@ from codegen.text_proof.c_syntax import (
     Whole,
 )
 from codegen.text_proof.c_tokens import END, NotRead, Tokens
+from codegen.text_proof.instruction_texts import taken_out
 from codegen.text_proof.read_expressions import (
     KINDS,
     SPACES,
@@ -46,13 +47,14 @@ _STORE = re.compile(r"vstore(\d+)")
 
 def read_kernel(source: str) -> KernelText:
     """The one kernel of a text, with what stands before it; raises NotRead."""
-    tokens = Tokens(source)
+    rest, instructions = taken_out(source)
+    tokens = Tokens(rest)
     while tokens.word in EXTENSIONS:
         tokens.take()
     functions = []
     while tokens.word in KINDS:
         functions.append(function(tokens))
-    size = group_size(tokens)
+    size, lanes = group_size(tokens), sub_group_size(tokens)
     tokens.expect("__kernel", "void")
     name = tokens.name()
     parameters = parameter_list(tokens)
@@ -60,7 +62,7 @@ def read_kernel(source: str) -> KernelText:
     if tokens.word != END:
         tokens.refuse("nothing after the kernel")
     lines = tuple(source.split("\n"))
-    return KernelText(tuple(functions), name, size, parameters, body, lines)
+    return KernelText(tuple(functions), instructions, name, size, lanes, parameters, body, lines)
 
 
 def function(tokens: Tokens) -> Function:
@@ -83,6 +85,16 @@ def group_size(tokens: Tokens) -> tuple[int, ...]:
         size.append(tokens.number())
     tokens.expect(")", ")", ")")
     return tuple(size)
+
+
+def sub_group_size(tokens: Tokens) -> int | None:
+    """How many work-items the text says are a sub-group."""
+    if not tokens.accept("SUB_GROUP_OF"):
+        return None
+    tokens.expect("(")
+    lanes = tokens.number()
+    tokens.expect(")")
+    return lanes
 
 
 def parameter_list(tokens: Tokens) -> tuple[Parameter, ...]:

@@ -9,6 +9,7 @@ from codegen.proof.accesses import (
     Access,
     Branch,
     Footprint,
+    Gather,
     Loop,
     Meet,
     Node,
@@ -40,6 +41,7 @@ from codegen.text_proof.c_syntax import (
 from codegen.text_proof.c_values import Int, Meaning, Register, Storage
 from codegen.text_proof.expression_meaning import Expressions
 from codegen.tree.statements import Kind, Memory, Space
+from ir.core.nodes import Instruction
 from ir.core.types import BYTES
 
 Size = tuple[int, int, int]
@@ -60,6 +62,8 @@ def text_footprint(
         walker.declare(p.name, Storage(memory, Kind(p.scalar), ALIGNED, p.const))
     for function in text.functions:
         walker.declare(function.name, function)
+    for instruction in text.instructions:
+        walker.declare(instruction.name, instruction)
     found.root = walker.braces(text.body, walker.top)
     found.demands.extend(walker.expressions.demands)
     return found
@@ -139,6 +143,8 @@ class _Walker:
             case _:
                 self.at(s.line)
         match s:
+            case Assign((Name(),), Call(name)) if isinstance(self.scope.get(name), Instruction):
+                return self.instructed(s, name, where)
             case Assign() | StoreVector() | Registers():
                 return self.touching(s, where)
             case Define():
@@ -202,6 +208,13 @@ class _Walker:
                 self.expressions.value(value, where)
                 self.expressions.at_pointer(offset, pointer, width, where, writes=True)
         return self.touched()
+
+    def instructed(self, s: Assign, name: str, where: Where) -> Node:
+        """register = instruction(…);"""
+        self.expressions.carried_out(s.value, where)
+        self.store(s.targets[0], where)
+        touched = self.touched()
+        return Sequence((Gather(name), *([] if touched is None else [touched])))
 
     def store(self, target: Target, where: Where) -> None:
         match target:

@@ -13,9 +13,11 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.index.condition import less
 from codegen.index.index import constant, var
+from codegen.plan import Plan
 from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind as About
 from codegen.runtime.session import Session
+from codegen.text_proof.prove_text import prove_texts
 from codegen.tree.statements import (
     Apply,
     Block,
@@ -177,3 +179,55 @@ def test_an_operand_out_of_bounds_is_refused() -> None:
         return replace(s, value=call)
 
     refused(changed(kernel(), further), About.BOUNDS)
+
+
+# ---- planted faults in the text
+
+
+def text_of() -> tuple[Plan, str]:
+    plan = generate(parse(PRODUCT)).plan
+    return plan, plan.kernels[0].text
+
+
+def with_text(plan: Plan, text: str) -> Plan:
+    return replace(plan, kernels=(replace(plan.kernels[0], text=text),))
+
+
+def test_the_text_is_proved() -> None:
+    plan, _ = text_of()
+    assert all(proof.ok for proof in prove_texts(plan)), prove_texts(plan)[0].summary()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    acc = mma_tf32(", "    if (lid0 < 31) acc = mma_tf32("),
+        ("    acc = mma_tf32(", "    if (lid0 < 31) { acc = mma_tf32("),
+        ("SUB_GROUP_OF(32)", "SUB_GROUP_OF(16)"),
+        ("SUB_GROUP_OF(32)\n", ""),
+        ("    acc = mma_tf32((float4)", "    acc = acc + mma_tf32((float4)"),
+        ("mma_tf32((float4)(", "mma_tf32((float2)("),
+        ("a[a_at + 4]", "a[a_at + 4000]"),
+        ("mma_tf32(", "mma_bf16("),
+    ],
+    ids=[
+        "a lane missing", "a branch", "a smaller sub-group", "no sub-group", "inside a sum",
+        "another operand", "out of bounds", "no such instruction",
+    ],
+)  # fmt: skip
+def test_a_planted_fault_in_the_text_is_refused(old: str, new: str) -> None:
+    plan, text = text_of()
+    assert old in text
+    changed_text = text.replace(old, new, 1)
+    if new.endswith("{ acc = mma_tf32("):
+        changed_text = changed_text.replace(", acc);", ", acc); }", 1)
+    assert not all(proof.ok for proof in prove_texts(with_text(plan, changed_text)))
+
+
+def test_an_instruction_with_another_body_is_not_read() -> None:
+    plan, _ = text_of()
+    kernel = plan.kernels[0]
+    needs = tuple(line.replace("of_row = 4 * g + s", "of_row = 4 * s + g") for line in kernel.needs)
+    assert needs != kernel.needs
+    changed_plan = replace(plan, kernels=(replace(kernel, needs=needs),))
+    assert not all(proof.ok for proof in prove_texts(changed_plan))

@@ -1,0 +1,10 @@
+"""How a kernel's text says how many work-items are a sub-group."""
+
+# Who does not run in lock-step by itself is told.
+SUB_GROUP = """
+#if defined(__NV_CL_C_VERSION)
+#define SUB_GROUP_OF(lanes)
+#else
+#define SUB_GROUP_OF(lanes) __attribute__((intel_reqd_sub_group_size(lanes)))
+#endif
+""".strip()
