@@ -26,7 +26,7 @@ from benchmarks.ablation import PARTS, Cost, ablation
 from benchmarks.layers import Layer, heading, layers
 from codegen.runtime.devices import choose
 from constraints.devices import Profile
-from constraints.quantities.quantities import peak_at, quantities
+from constraints.quantities.quantities import memory_at, quantities, workspace_at
 from explore.report.plot import plot_front
 from explore.report.traffic_against_bounds import least_traffic
 from explore.results.front import pick
@@ -124,7 +124,7 @@ def plainest(program: Program, family: str, given: argparse.Namespace) -> tuple[
     """The bytes that a family's plainest form needs in all, and those that it stores."""
     concrete, _ = lowered_at(program, family, None, {}, profile_of(choose(given.device)))
     known = quantities(concrete)
-    return peak_at(known.memory_bytes, {}), peak_at(known.workspace_bytes, {})
+    return memory_at(known, {}), workspace_at(known, {})
 
 
 # ---- im2win

@@ -36,10 +36,8 @@ def by_hand(n: int, halves: int) -> Plan:
     sizes = f"#define HALVES {halves}\n#define M {n}\n#define N {n}\n#define K {n}\n"
     source = sizes + (HERE / "matmul_by_hand.cl").read_text()
     square = [
-        Buffer(name, "float", (n, n), 4 * n * n, role, slot)
-        for slot, (name, role) in enumerate(
-            (("a", Role.INPUT), ("b", Role.INPUT), ("out", Role.OUTPUT))
-        )
+        Buffer(name, "float", (n, n), 4 * n * n, role)
+        for name, role in (("a", Role.INPUT), ("b", Role.INPUT), ("out", Role.OUTPUT))
     ]
     items = (n // 128 * 16, n // 64 * 8, 1)
     launch = Kernel("matmul_by_hand", items, (16, 8, 1), ("a", "b", "out"), False, source)

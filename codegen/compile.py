@@ -1,6 +1,5 @@
 """From a lowered program to OpenCL text, a launch plan, and the facts about them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -13,18 +12,18 @@ from codegen.emit.work_size import ids, work_of
 from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
 from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.memory.barriers import with_barriers
-from codegen.memory.global_buffers import Life, kept_bytes, share, total
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.opencl.print_kernel import print_kernel
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
 from codegen.tree.reserved_words import safe
 from codegen.tree.statements import Kernel, Memory, Space
+from ir.arena import Arena, lives, packed
 from ir.core.cut_kernels import Stage, stages
 from ir.core.nodes import Expr, Program
 from ir.core.types import BYTES, Type
 from ir.errors import Unsupported
-from ir.meaning.inputs import components, scalar_of, shape_of
+from ir.meaning.inputs import parts_of, scalar_of, shape_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +87,6 @@ def _apart(name: str, taken: set[str]) -> str:
     return name
 
 
-def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Type]]:
-    """The arrays without tuples that a type falls into, and the way to each."""
-    parts = components(t)
-    if parts is None:
-        yield where, t
-        return
-    for k, part in enumerate(parts):
-        yield from parts_of(part, (*where, k))
-
-
 def _place(t: Type, memories: Memories) -> Place:
     def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
         return lambda i: Cell(memories[where], i)
@@ -158,17 +147,15 @@ def _plan(
     known: Globals,
     kernels: tuple[Kernel, ...],
 ) -> Plan:
-    lives = _lives(cut, known)
-    slots = share(lives)
-    buffers = _buffers(program, cut, known, slots)
+    arena, offsets = _temporaries(cut, known)
+    buffers = _buffers(program, cut, known, offsets)
     used = {name for stage in cut if not stage.prepack for name in stage.reads}
     read = {_part(name, where) for name in used for where in known[name][1]}
-    workspace = total(lives, slots)
     return Plan(
         tuple(_launch(k, stage, known) for k, stage in zip(kernels, cut, strict=True)),
         tuple(buffers),
-        kept_bytes(buffers, read) + workspace,
-        workspace,
+        _kept_bytes(buffers, read) + arena.bytes,
+        arena.bytes,
     )
 
 
@@ -185,14 +172,16 @@ def _part(name: str, where: tuple[int, ...]) -> str:
     return ".".join([name, *map(str, where)])
 
 
-def _lives(cut: tuple[Stage, ...], known: Globals) -> list[Life]:
-    lives = []
-    for n, stage in enumerate(cut[:-1]):
-        if not stage.prepack:
-            last = max((m for m, s in enumerate(cut) if stage.name in s.reads), default=n)
-            for where, memory in known[stage.name][1].items():
-                lives.append(Life(_part(stage.name, where), _bytes(memory), n, last))
-    return lives
+def _temporaries(cut: tuple[Stage, ...], known: Globals) -> tuple[Arena, dict[str, int]]:
+    """The arena of what kernels make for later ones, and where each buffer begins in it."""
+    needed = lives([(stage.name, stage.reads) for stage in cut if not stage.prepack])
+    parts = [
+        (_part(name, where), life, _bytes(memory))
+        for name, life in needed.items()
+        for where, memory in known[name][1].items()
+    ]
+    arena = packed([life for _, life, _ in parts], [size for _, _, size in parts])
+    return arena, dict(zip([name for name, _, _ in parts], arena.offsets, strict=True))
 
 
 def _bytes(memory: Memory) -> int:
@@ -200,21 +189,28 @@ def _bytes(memory: Memory) -> int:
 
 
 def _buffers(
-    program: Program, cut: tuple[Stage, ...], known: Globals, slots: dict[str, int]
+    program: Program, cut: tuple[Stage, ...], known: Globals, offsets: dict[str, int]
 ) -> list[Buffer]:
     roles = {p.var.name: Role.CONST if p.const else Role.INPUT for p in program.params}
     for stage in cut[:-1]:
         roles[stage.name] = Role.PACKED if stage.prepack else Role.TEMPORARY
     roles[cut[-1].name] = Role.OUTPUT
-    own = max(slots.values(), default=-1) + 1
     found = []
     for name, role in roles.items():
         t, memories = known[name]
         for where, inner in parts_of(t):
             part = _part(name, where)
             scalar, shape = scalar_of(inner).name, shape_of(inner)
-            slot = slots.get(part)
-            if slot is None:
-                slot, own = own, own + 1
-            found.append(Buffer(part, scalar, shape, _bytes(memories[where]), role, slot))
+            size, offset = _bytes(memories[where]), offsets.get(part)
+            found.append(Buffer(part, scalar, shape, size, role, offset))
     return found
+
+
+def _kept_bytes(buffers: list[Buffer], read: set[str]) -> int:
+    """Bytes live during a run besides temporaries; a constant counts if a run reads it."""
+    return sum(
+        b.bytes
+        for b in buffers
+        if b.role in (Role.INPUT, Role.OUTPUT, Role.PACKED)
+        or (b.role is Role.CONST and b.name in read)
+    )

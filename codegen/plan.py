@@ -17,14 +17,15 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A global buffer; temporaries with the same `slot` share one allocation."""
+    """A global buffer. Temporaries lie in one arena, each from its `offset` (in bytes) on; the
+    bytes of those that are not needed at once may be the same."""
 
     name: str
     scalar: str  # "float" | "half" | "int"
     shape: tuple[int, ...]
     bytes: int
     role: Role
-    slot: int
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Plan:
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]
     memory_bytes: int  # peak global bytes live during an inference
-    workspace_bytes: int  # temporaries alone, after sharing
+    workspace_bytes: int  # of the arena of temporaries
 
     @property
     def source(self) -> str:

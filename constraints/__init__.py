@@ -6,7 +6,7 @@
 from constraints.count.points import Point, Space, count_bound, space, stratified
 from constraints.devices import PROFILES, Profile, profile, with_overrides
 from constraints.infer.infer import infer
-from constraints.quantities.quantities import Quantities, peak_at, quantities
+from constraints.quantities.quantities import Quantities, memory_at, peak_at, quantities
 from constraints.relations.relations import Constraint, System, holds, show_relation
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "count_bound",
     "holds",
     "infer",
+    "memory_at",
     "peak_at",
     "profile",
     "quantities",

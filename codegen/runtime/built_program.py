@@ -2,8 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,34 +10,15 @@ import numpy as np
 from codegen.plan import Buffer, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.buffer_arrays import Array
+from codegen.runtime.device_memory import GUARD_BYTES, DeviceMemory
 from codegen.runtime.queue import Queue
 from codegen.runtime.results import GuardViolated, KernelTime, Timing
 from ir.errors import UserError
 from ir.meaning.inputs import Data
 
-GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
 COLD = 4.0  # times slower, and as many nanoseconds: so slow that neither a cold start nor another
 BRIEF = 20e6  # process can be the reason; what is quicker is soon run again
 ENOUGH = 5  # runs that agree
-
-
-@dataclass(slots=True)
-class _Cell:
-    """An allocation: guard bytes, the view that kernels see, guard bytes. Temporaries that share
-    one take turns as its tenant, and what a smaller tenant leaves free is guarded too."""
-
-    whole: Any
-    view: Any
-    bytes: int
-    guard: int
-    tenant: Buffer
-
-    def bands(self) -> Iterator[tuple[int, int]]:
-        """Start and size of the guarded bytes on each side."""
-        end = self.guard + self.tenant.bytes
-        if self.guard:
-            yield 0, self.guard
-            yield end, self.bytes + 2 * self.guard - end
 
 
 class Program:
@@ -64,10 +44,8 @@ class Program:
         self._outputs = arrays.outputs(plan)
         self._constants: dict[str, Array] = {}
         self._ready = False
-        self._cells: dict[str | int, _Cell] = {}
-        # The simulator sees every access itself, reads too, if buffers end where they end.
-        guarded = checking and not queue.device.simulator
-        self._guard = -(-GUARD_BYTES // queue.alignment) * queue.alignment if guarded else 0
+        self._last = {n: i for i, k in enumerate(plan.kernels) for n in k.arguments}
+        self._memory = self._no_memory()
 
     def __call__(self, inputs: Mapping[str, Data]) -> Any:
         """The output for these inputs, of several a tuple; constants may be among them, and are
@@ -75,7 +53,7 @@ class Program:
         given = self._accepted(inputs)
         self._prepare()
         for name, array in given.items():
-            self._queue.write(self._cell(name).view, array)
+            self._queue.write(self._memory.view(name), array)
         events = self._run({}, self.checking)
         if self.checking:
             self.checked_ns = float(sum(self._queue.device_ns(events)))
@@ -84,7 +62,7 @@ class Program:
 
     def _result(self, buffer: Buffer) -> Array:
         out = np.empty(buffer.shape, arrays.DTYPES[buffer.scalar])
-        self._queue.read(out, self._cell(buffer.name).view)
+        self._queue.read(out, self._memory.view(buffer.name))
         if self.checking:
             arrays.refuse_poison(buffer, out)
         return out
@@ -149,8 +127,16 @@ class Program:
 
     def release(self) -> None:
         """Give the device's memory back; the next call allocates again."""
-        self._cells = {}
+        self._memory = self._no_memory()
         self._ready = False
+
+    def _no_memory(self) -> DeviceMemory:
+        """Nothing allocated yet. A simulator sees every access itself, reads too, if buffers end
+        where they end and share nothing."""
+        if self.checking and self._queue.device.simulator:
+            return DeviceMemory(self._queue, self.plan, guard=0, apart=True)
+        units = -(-GUARD_BYTES // self._queue.alignment) if self.checking else 0
+        return DeviceMemory(self._queue, self.plan, units * self._queue.alignment, apart=False)
 
     def _accepted(self, inputs: Mapping[str, Data]) -> dict[str, Array]:
         given = arrays.accept(self.plan, inputs, Role.INPUT, Role.CONST)
@@ -167,76 +153,46 @@ class Program:
             return
         arrays.require(arrays.names(self.plan, Role.CONST), self._constants, "constants")
         for name, array in self._constants.items():
-            self._queue.write(self._cell(name).view, array)
+            self._queue.write(self._memory.view(name), array)
         events = self._run({}, self.checking, prepack=True)
         self.prepack_ns = float(sum(self._queue.device_ns(events)))
         needed = {name for k in self.plan.kernels if not k.prepack for name in k.arguments}
         for name in self._constants.keys() - needed:
-            del self._cells[name]
+            self._memory.free(name)
         self._ready = True
 
     def _run(self, own: Mapping[str, Any], checking: bool, prepack: bool = False) -> list[Any]:
         """Enqueue the kernels on the caller's `own` buffers and on ours; the events."""
         events = []
-        moved_in: set[str] = set()
-        for launch, kernel in self._launches:
+        living: set[str] = set()
+        for number, (launch, kernel) in enumerate(self._launches):
             if launch.prepack is prepack:
                 if checking:
-                    self._move_in(set(launch.arguments) - moved_in, prepack)
-                    moved_in.update(launch.arguments)
-                views = [own[n] if n in own else self._cell(n).view for n in launch.arguments]
+                    self._move_in(set(launch.arguments) - living, prepack)
+                    living.update(launch.arguments)
+                views = [own[n] if n in own else self._memory.view(n) for n in launch.arguments]
                 events.append(self._queue.enqueue(kernel, launch, views))
                 if checking:
                     self._queue.device_ns(events[-1:])
-                    self._inspect(launch.name)
+                    self._inspect(launch.name, living)
+                    living -= {n for n in launch.arguments if self._last[n] == number}
         return events
-
-    def _cell(self, name: str) -> _Cell:
-        """A buffer's allocation; a slot's temporaries share one, as large as the largest."""
-        buffer = self._buffers[name]
-        key = buffer.slot if buffer.role is Role.TEMPORARY else name
-        if key not in self._cells:
-            self._cells[key] = self._new_cell(buffer)
-        return self._cells[key]
-
-    def _new_cell(self, buffer: Buffer) -> _Cell:
-        size = max(b.bytes for b in self._sharers(buffer))
-        whole = self._queue.allocate(size + 2 * self._guard)
-        view = self._queue.part(whole, self._guard, size) if self._guard else whole
-        cell = _Cell(whole, view, size, self._guard, buffer)
-        self._fill_bands(cell)
-        return cell
-
-    def _sharers(self, buffer: Buffer) -> list[Buffer]:
-        if buffer.role is not Role.TEMPORARY:
-            return [buffer]
-        temporaries = (b for b in self.plan.buffers if b.role is Role.TEMPORARY)
-        return [b for b in temporaries if b.slot == buffer.slot]
 
     def _move_in(self, names: set[str], prepack: bool) -> None:
         """At its first use in a run, a buffer that kernels make starts as poison."""
         made = {Role.TEMPORARY, Role.PACKED if prepack else Role.OUTPUT}
         for name in sorted(names):
-            buffer = self._buffers[name]
-            if buffer.role in made:
-                cell = self._cell(name)
-                cell.tenant = buffer
-                self._queue.fill(cell.view, arrays.POISON[buffer.scalar], 0, buffer.bytes)
-                self._fill_bands(cell)
+            if self._buffers[name].role in made:
+                self._memory.poison(name)
 
-    def _fill_bands(self, cell: _Cell) -> None:
-        for start, size in cell.bands():
-            self._queue.fill(cell.whole, arrays.GUARD, start, size)
-
-    def _inspect(self, kernel: str) -> None:
-        """Every guard band still holds its pattern."""
-        for cell in self._cells.values():
-            for start, size in cell.bands():
-                band = np.empty(size, np.uint8)
-                self._queue.read(band, cell.whole, start)
-                at = arrays.first_change(band)
+    def _inspect(self, kernel: str, living: set[str]) -> None:
+        """The bands around every buffer still hold their pattern; those of temporaries are theirs
+        from their first use in a run to their last."""
+        for name in self._memory.cells:
+            if self._buffers[name].role is not Role.TEMPORARY or name in living:
+                at = self._memory.first_change(name)
                 if at is not None:
-                    raise GuardViolated(kernel, cell.tenant.name, start + at - cell.guard)
+                    raise GuardViolated(kernel, name, at)
 
 
 def hopeless(runs: Sequence[float], ceiling: float) -> bool:

@@ -155,8 +155,8 @@ _BLANK = Device(-1, "", "", "", "", "", 0, 0, (), 0, False, 0, 0, False, False, 
 
 def _trial_error(session: "Session") -> str | None:
     shape = (64,)
-    x = Buffer("x", "int", shape, 256, Role.INPUT, 0)
-    y = Buffer("y", "int", shape, 256, Role.OUTPUT, 1)
+    x = Buffer("x", "int", shape, 256, Role.INPUT)
+    y = Buffer("y", "int", shape, 256, Role.OUTPUT)
     launch = Kernel("trial", (64, 1, 1), (8, 1, 1), ("x", "y"), prepack=False, text=TRIAL)
     data = np.arange(64, dtype=np.int32)
     out = session.build(Plan((launch,), (x, y), 512, 0))({"x": data})

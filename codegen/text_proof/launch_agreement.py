@@ -67,8 +67,10 @@ def _apart(text: KernelText, launch: Kernel, buffers: Buffers) -> Iterator[Verdi
 
 
 def share(a: Buffer, b: Buffer) -> bool:
-    """Whether two buffers have storage in common."""
-    return a.role is b.role is Role.TEMPORARY and a.slot == b.slot
+    """Whether two buffers have bytes of the arena in common."""
+    if a.offset is None or b.offset is None:
+        return False
+    return a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes
 
 
 def _holds(fine: bool, what: str, found: object, expected: object) -> Verdict:

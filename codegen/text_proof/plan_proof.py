@@ -12,6 +12,7 @@ from codegen.proof.prover import RANGES
 from codegen.proof.verdicts import Kind, Obligation, Proof, Proved, Refuted, Verdict
 from codegen.text_proof.c_syntax import KernelText
 from codegen.text_proof.launch_agreement import share
+from ir.arena import ALIGNMENT
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ def prove_plan(plan: Plan, texts: Texts) -> Proof:
     packing = _uses([pair for pair in pairs if pair[0].prepack])
     running = _uses([pair for pair in pairs if not pair[0].prepack])
     verdicts = [*_written_first(plan, packing, running), *_kept(plan, running)]
-    return Proof("the plan", (*_names(plan), *verdicts))
+    return Proof("the plan", (*_names(plan), *_in_arena(plan), *verdicts))
 
 
 def _uses(kernels: Sequence[tuple[Kernel, KernelText]]) -> dict[str, Use]:
@@ -50,6 +51,17 @@ def _names(plan: Plan) -> Iterator[Verdict]:
     names = [b.name for b in plan.buffers]
     twice = sorted({name for name in names if names.count(name) > 1})
     yield _holds(not twice, "each buffer has its own name", f"{twice} are there twice")
+
+
+def _in_arena(plan: Plan) -> Iterator[Verdict]:
+    """Temporaries, and nothing else, lie in the arena, where a device may begin a buffer."""
+    for b in plan.buffers:
+        if b.role is Role.TEMPORARY or b.offset is not None:
+            start = -1 if b.offset is None else b.offset
+            fine = start % ALIGNMENT == 0 <= start <= plan.workspace_bytes - b.bytes
+            words = f"{b.bytes} bytes from {b.offset} on of {plan.workspace_bytes}"
+            inside = f"{b.name} lies in the arena, at a multiple of {ALIGNMENT}"
+            yield _holds(fine and b.role is Role.TEMPORARY, inside, words)
 
 
 def _written_first(

@@ -16,6 +16,7 @@ def limits(q: Quantities, device: Profile, max_memory: int | None) -> Iterator[C
     for k in q.kernels:
         yield from _of_kernel(k, device)
     yield from _peak(q.buffers, device.buffer_bytes, "a global buffer of {} B")
+    yield from _peak(q.arena, device.buffer_bytes, "a global buffer of {} B for all temporaries")
     yield from _peak(q.memory_bytes, device.memory_bytes, "global memory {} B")
     if max_memory is not None:
         yield from _peak(q.memory_bytes, max_memory, "the allowed global memory {} B")

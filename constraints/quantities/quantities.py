@@ -6,7 +6,7 @@ peak is a limit on each of its amounts.
 
 # key: e term, b buffer
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -17,10 +17,13 @@ from constraints.quantities.origin import brief
 from constraints.quantities.value_bytes import bytes_of
 from constraints.quantities.work import Work, work
 from constraints.relations.relations import value_at
+from ir.arena import Life, lives, packed, stacked_sizes, stacks
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import Size, names
 from ir.core.terms import once
 from ir.core.type_rules import size_of, type_of
+from ir.core.types import Type
+from ir.meaning.inputs import parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +56,48 @@ class KernelQuantities:
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """Of a whole program; bytes of global memory as defined for the front."""
+    """Of a whole program; bytes of global memory as defined for the front.
+
+    A limit on each amount of a peak is sound: no point takes more than the largest. Of more than
+    six temporaries a point may take less, which `memory_at` tells.
+    """
 
     kernels: tuple[KernelQuantities, ...]
-    buffers: Peak  # every global buffer by itself
+    buffers: Peak  # parameters and results, each by itself
+    arena: Peak  # of all temporaries
     memory_bytes: Peak
-    workspace_bytes: Peak
+    kept: Size  # bytes of what lives through an inference
+    temporaries: tuple[tuple[Life, Size], ...]  # when each is needed, and its bytes
 
 
 @lru_cache(maxsize=4)
 def quantities(program: Program) -> Quantities:
     """What a lowered program takes, symbolic in its free parameters."""
     launches = kernels(program)
-    buffers = _buffers(program, launches)
-    kept = _kept(program, launches)
-    live = _temporaries(launches)
+    arrays = _arrays(program, launches)
+    needed = lives([(k.output, k.reads) for k in launches if not k.prepack])
+    kept = [part for name in sorted(_kept(program, launches)) for part in arrays[name]]
+    temporaries = [(life, part) for name, life in needed.items() for part in arrays[name]]
+    found = _stacks(temporaries)
     return Quantities(
         tuple(map(_of_kernel, launches)),
-        tuple(buffers.values()),
-        _peak(_sum([buffers[b] for b in sorted(kept | at)]) for at in live),
-        _peak(_sum([buffers[b] for b in sorted(at)]) for at in live),
+        _peak(part for name, parts in arrays.items() if name not in needed for part in parts),
+        _peak(map(_sum, found)),
+        _peak(_sum([*kept, *stack]) for stack in found),
+        _sum(kept).size,
+        tuple((life, part.size) for life, part in temporaries),
     )
+
+
+def memory_at(q: Quantities, values: Mapping[str, int]) -> int:
+    """Peak bytes of global memory at a point: those that generated code takes."""
+    return value_at(q.kept, values) + workspace_at(q, values)
+
+
+def workspace_at(q: Quantities, values: Mapping[str, int]) -> int:
+    """Bytes of the temporaries at a point."""
+    sizes = [value_at(size, values) for _, size in q.temporaries]
+    return packed([life for life, _ in q.temporaries], sizes).bytes
 
 
 def peak_at(peak: Peak, values: Mapping[str, int]) -> int:
@@ -142,10 +166,14 @@ def _peak(amounts: Iterable[Amount]) -> Peak:
     return tuple(a for n, a in found.items() if not isinstance(n, int) or n == numbers[-1])
 
 
-def _buffers(program: Program, launches: tuple[Kernel, ...]) -> dict[str, Amount]:
-    given = {p.var.name: Amount(bytes_of(p.var.type), p.var.name) for p in program.params}
-    made = {k.output: Amount(bytes_of(type_of(k.term)), brief(k.term)) for k in launches}
-    return given | made
+def _arrays(program: Program, launches: tuple[Kernel, ...]) -> dict[str, list[Amount]]:
+    """The arrays that each parameter and each result falls into."""
+    given = {p.var.name: _parts(p.var.type, p.var.name) for p in program.params}
+    return given | {k.output: _parts(type_of(k.term), brief(k.term)) for k in launches}
+
+
+def _parts(t: Type, origin: str) -> list[Amount]:
+    return [Amount(bytes_of(part), origin) for _, part in parts_of(t)]
 
 
 def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
@@ -157,12 +185,12 @@ def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
     return frozenset(inputs | packed | {launches[-1].output} | (constant & read))
 
 
-def _temporaries(launches: tuple[Kernel, ...]) -> list[frozenset[str]]:
-    """At each launch, the temporaries that are made by then and still to be read."""
-    runs = [k for k in launches if not k.prepack]
-    made = [k.output for k in runs[:-1]]
-    last = {b: max((i for i, k in enumerate(runs) if b in k.reads), default=0) for b in made}
-    return [
-        frozenset(b for j, b in enumerate(made[: i + 1]) if j <= i <= max(j, last[b]))
-        for i in range(len(runs))
-    ]
+def _stacks(temporaries: Sequence[tuple[Life, Amount]]) -> list[list[Amount]]:
+    """The stacks of temporaries that the arena has to hold: what each adds to them."""
+    found = stacks([life for life, _ in temporaries])
+    return [_stacked([temporaries[i][1] for i in stack]) for stack in found]
+
+
+def _stacked(stack: Sequence[Amount]) -> list[Amount]:
+    sizes = stacked_sizes([a.size for a in stack])
+    return list(map(Amount, sizes, [a.origin for a in stack]))

@@ -141,18 +141,27 @@ def _terms(a: Size) -> Poly:
 
 
 def _lower(term: Term, least: Positive) -> Size:
-    """A lower bound without floors: floor(a, b) >= 1 where a >= b, else 0."""
+    """A lower bound without floors: floor(a, b) * b > a - b for a number b; floor(a, b) >= 1 where
+    a >= b, else 0."""
     monomial, k = term
     kept: list[tuple[Name, int]] = []
+    reached: Size = 1
     for atom, power in monomial:
         match atom:
             case Name():
                 kept.append((atom, power))
+            case Floor(a, int(b)) if power == 1 and k % b == 0 and _sums_up(a - b + 1):
+                reached, k = reached * (a - b + 1), k // b
             case Floor(a, b) if _reaches(a, b, least):
                 continue
             case _:
                 return 0
-    return quotient(((tuple(kept), k),), ONE)
+    return reached * quotient(((tuple(kept), k),), ONE)
+
+
+def _sums_up(a: Size) -> bool:
+    """Whether nothing is taken away in a, nor divided."""
+    return all(k > 0 for _, k in _terms(a)) and (isinstance(a, int) or a.den == ONE)
 
 
 def _reaches(a: Size, b: Size, least: Positive) -> bool:
@@ -177,6 +186,8 @@ def _upper(term: Term) -> Size | None:
     if power > 1:
         rest = (*rest, (atom, power - 1))
     match atom:
+        case Floor(a, int(b)) if k % b == 0:
+            bound, k = _positive_part(a), k // b
         case Floor(a, b):
             bound, rest = _positive_part(a), _without(b, rest)
         case Mod(_, b):

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping
 from codegen.compile import Generated
 from codegen.kernel_facts import Facts
 from codegen.tree.statements import Kernel
-from constraints.quantities.quantities import Dims, KernelQuantities, Quantities, peak_at
+from constraints.quantities.quantities import (
+    Dims,
+    KernelQuantities,
+    Quantities,
+    memory_at,
+    peak_at,
+    workspace_at,
+)
 
 Point = Mapping[str, int]
 
@@ -16,12 +23,10 @@ Point = Mapping[str, int]
 def disagreements(known: Quantities, point: Point, made: Generated) -> Iterator[str]:
     """Where what was inferred for a point is not what its code has, in words."""
     plan = made.plan
-    yield from _unless_same("memory bytes", peak_at(known.memory_bytes, point), plan.memory_bytes)
-    yield from _unless_same(
-        "workspace bytes", peak_at(known.workspace_bytes, point), plan.workspace_bytes
-    )
-    largest = max(b.bytes for b in plan.buffers)
-    yield from _unless_same("bytes of the largest buffer", peak_at(known.buffers, point), largest)
+    yield from _unless_same("memory bytes", memory_at(known, point), plan.memory_bytes)
+    yield from _unless_same("workspace bytes", workspace_at(known, point), plan.workspace_bytes)
+    lasting = max(b.bytes for b in plan.buffers if b.offset is None)
+    yield from _unless_same("bytes of the largest buffer", peak_at(known.buffers, point), lasting)
     yield from _unless_same("kernels", len(known.kernels), len(made.kernels))
     for k, kernel, facts in zip(known.kernels, made.kernels, made.facts, strict=True):
         yield from _of_kernel(k, point, kernel, facts)

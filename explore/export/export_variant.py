@@ -131,6 +131,7 @@ def _header(plan: Plan, environment: Environment, max_error: float) -> str:
     kernels = "".join(f"  {_c_kernel(k, numbers)},\n" for k in plan.kernels)
     return f"""/* The launch plan: what plan.json says, for host.c. */
 enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)} }};
+#define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
 #define MAX_ERROR {max_error!r}
 #define MADE_FOR {_c_text(environment.where)} /* the device, and its platform */
 enum scalar {{ FLOAT, HALF, INT }};
@@ -140,7 +141,7 @@ static const struct {{
   enum scalar scalar;
   enum role role;
   size_t bytes;
-  int slot; /* temporaries with the same one share an allocation */
+  size_t offset; /* of a temporary: where it begins in the arena */
 }} buffers[] = {{
 {buffers}}};
 static const struct {{
@@ -166,7 +167,7 @@ def _octal(char: str) -> str:
 def _c_buffer(b: Buffer) -> str:
     file = f'"{_file_of(b.name)}"' if b.role in GIVEN else "NULL"
     scalar, role = b.scalar.upper(), b.role.value.upper()
-    return f'{{"{b.name}", {file}, {scalar}, {role}, {b.bytes}u, {b.slot}}}'
+    return f'{{"{b.name}", {file}, {scalar}, {role}, {b.bytes}u, {b.offset or 0}u}}'
 
 
 def _c_kernel(k: Kernel, numbers: Mapping[str, int]) -> str:

@@ -128,18 +128,18 @@ static double element(const void *data, enum scalar scalar, size_t i) {
   }
 }
 
-/* Temporaries of one slot share an allocation. */
+/* Temporaries lie in one arena, those that are not needed at once over each other. */
 static void allocate(cl_context context, cl_mem *memory) {
+  cl_int status = CL_SUCCESS;
+  cl_mem arena = NULL;
+  if (ARENA_BYTES) arena = clCreateBuffer(context, CL_MEM_READ_WRITE, ARENA_BYTES, NULL, &status);
+  check(status, "allocating the arena");
   for (int b = 0; b < BUFFERS; ++b) {
-    size_t size = buffers[b].bytes;
-    for (int c = 0; c < BUFFERS; ++c) {
-      int shared = buffers[b].role == TEMPORARY && buffers[c].role == TEMPORARY &&
-                   buffers[b].slot == buffers[c].slot;
-      if (shared && c < b) memory[b] = memory[c];
-      if (shared && buffers[c].bytes > size) size = buffers[c].bytes;
-    }
-    cl_int status = CL_SUCCESS;
-    if (!memory[b]) memory[b] = clCreateBuffer(context, CL_MEM_READ_WRITE, size, NULL, &status);
+    cl_buffer_region part = {buffers[b].offset, buffers[b].bytes};
+    memory[b] = buffers[b].role == TEMPORARY
+                    ? clCreateSubBuffer(arena, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                        &part, &status)
+                    : clCreateBuffer(context, CL_MEM_READ_WRITE, part.size, NULL, &status);
     check(status, "allocating a buffer");
   }
 }

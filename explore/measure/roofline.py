@@ -92,8 +92,8 @@ def _seconds(
     session: Session, source: str, name: str, items: int, group: int, cells: tuple[int, int]
 ) -> float:
     given, made = cells
-    x = Buffer("x", "float", (given,), 4 * given, Role.INPUT, 0)
-    y = Buffer("y", "float", (made,), 4 * made, Role.OUTPUT, 1)
+    x = Buffer("x", "float", (given,), 4 * given, Role.INPUT)
+    y = Buffer("y", "float", (made,), 4 * made, Role.OUTPUT)
     launch = Kernel(name, (items, 1, 1), (group, 1, 1), ("x", "y"), False, source)
     built = session.build(Plan((launch,), (x, y), x.bytes + y.bytes, 0))
     data = np.full(given, 0.5, np.float32)

@@ -155,7 +155,7 @@ def _buffer(fields: Fields) -> Buffer:
         shape=tuple(entry.whole("value") for entry in fields.each("shape", most=FEW)),
         bytes=fields.whole("bytes"),
         role=Role(fields.one_of("role", tuple(role.value for role in Role))),
-        slot=fields.whole("slot", most=SOME),
+        offset=fields.maybe("offset", fields.whole),
     )
 
 

@@ -14,7 +14,7 @@ from explore.results.own_folder import OwnFolder
 from ir.errors import UserError
 
 FILE = "run.sqlite"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 COLUMNS = (  # these are for whoever asks in SQL; `details` holds every other field
     *("id", "key", "family", "parameters", "status", "stage", "reason"),

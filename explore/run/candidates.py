@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from constraints.count.points import Point
 from constraints.devices import Profile
+from constraints.quantities.quantities import memory_at
 from explore.building.build_variant import Task
 from explore.results.options import POOL, Options
 from explore.results.records import Failed, Variant
@@ -18,7 +19,7 @@ from explore.search.search import Search
 from explore.search.search_rounds import search_over
 from explore.space.derive_form import Derived, Inapplicable, derive
 from explore.space.forms_to_derive import Derive, others, tasks
-from explore.space.kernel_features import Seen, memory_at
+from explore.space.kernel_features import Seen
 from explore.space.lowered_form import LoweredForm
 from explore.space.neighbours import Ladders, allowed, ladders, moves
 from explore.space.search_domain import Narrowed, shares

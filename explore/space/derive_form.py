@@ -19,11 +19,11 @@ from constraints.count.points import Point, Space
 from constraints.count.points import space as enumerated
 from constraints.devices import Profile
 from constraints.infer.infer import infer
-from constraints.quantities.quantities import Quantities, quantities
+from constraints.quantities.quantities import Quantities, memory_at, quantities
 from constraints.relations.relations import AtMost, Constraint, Divides, OneOf, System
 from explore.results.records import WORD, Step, Variant
 from explore.space.forms_to_derive import LEAST, Derive
-from explore.space.kernel_features import Seen, code_at, memory_at
+from explore.space.kernel_features import Seen, code_at
 from explore.space.lowered_form import LoweredForm
 from explore.space.search_domain import narrowed, narrows
 from ir.core.nodes import Expr, Program

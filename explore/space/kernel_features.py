@@ -20,11 +20,6 @@ from explore.space.rough_cost import ESTIMATE, estimate
 from ir.core.size import Size
 
 
-def memory_at(known: Quantities, point: Mapping[str, int]) -> int:
-    """Peak bytes of global memory."""
-    return peak_at(known.memory_bytes, point)
-
-
 def code_at(known: Quantities, point: Mapping[str, int]) -> int:
     """Operations of the longest kernel, once unrolled."""
     return max(peak_at((k.code,), point) for k in known.kernels)

@@ -2,7 +2,7 @@
 
 # key: t type, dims sizes of the arrays around it
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 import numpy as np
@@ -47,6 +47,16 @@ def components(t: Type) -> tuple[Type, ...] | None:
             inner = components(elem)
             return None if inner is None else tuple(Array(part, n) for part in inner)
     return None
+
+
+def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Type]]:
+    """The arrays without tuples that a type falls into, and the way to each."""
+    parts = components(t)
+    if parts is None:
+        yield where, t
+        return
+    for k, part in enumerate(parts):
+        yield from parts_of(part, (*where, k))
 
 
 def scalar_of(t: Type) -> Scalar:

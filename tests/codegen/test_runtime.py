@@ -8,15 +8,19 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import binary_cache as cache
 from codegen.runtime.built_program import ENOUGH
+from codegen.runtime.device_memory import stretched
 from codegen.runtime.devices import Device
 from codegen.runtime.session import (
     BuildFailed,
@@ -25,15 +29,16 @@ from codegen.runtime.session import (
     Session,
     open_device,
 )
+from ir.arena import ALIGNMENT, aligned
 from ir.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 N = 256
 
 
-def buffer(name: str, role: Role, slot: int, scalar: str = "float", n: int = N) -> Buffer:
+def buffer(name: str, role: Role, scalar: str = "float", n: int = N) -> Buffer:
     size = {"float": 4, "int": 4, "half": 2}[scalar]
-    return Buffer(name, scalar, (n,), n * size, role, slot)
+    return Buffer(name, scalar, (n,), n * size, role, 0 if role is Role.TEMPORARY else None)
 
 
 def kernel(name: str, *arguments: str, n: int = N, prepack: bool = False) -> Kernel:
@@ -57,12 +62,12 @@ def adding(scalar: str = "float", body: str = "z[i] = x[i] + y[i];") -> Plan:
     if scalar == "half":
         source = f"#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n{source}"
     roles = {"x": Role.INPUT, "y": Role.INPUT, "z": Role.OUTPUT}
-    buffers = [buffer(name, role, i, scalar) for i, (name, role) in enumerate(roles.items())]
+    buffers = [buffer(name, role, scalar) for name, role in roles.items()]
     return plan(source, [kernel("add", "x", "y", "z")], buffers)
 
 
 def chain() -> Plan:
-    """Three kernels; `a` and the smaller `b` live one after the other in one slot."""
+    """Three kernels; `a` and the smaller `b` live one after the other in the same bytes."""
     source = """
     kernel void one(global const float *x, global float *a) {
       int i = get_global_id(0); a[i] = 2 * x[i]; }
@@ -80,10 +85,10 @@ def chain() -> Plan:
         kernel("four", "b", "z", n=N // 2),
     ]
     buffers = [
-        buffer("x", Role.INPUT, 0),
-        buffer("a", Role.TEMPORARY, 1),
-        buffer("b", Role.TEMPORARY, 1, n=N // 2),
-        buffer("z", Role.OUTPUT, 2),
+        buffer("x", Role.INPUT),
+        buffer("a", Role.TEMPORARY),
+        buffer("b", Role.TEMPORARY, n=N // 2),
+        buffer("z", Role.OUTPUT),
     ]
     return plan(source, kernels, buffers)
 
@@ -97,10 +102,10 @@ def packing() -> Plan:
       int i = get_global_id(0); z[i] = x[i] + p[i]; p[i] += 1000; }
     """
     buffers = [
-        buffer("w", Role.CONST, 0),
-        buffer("p", Role.PACKED, 1),
-        buffer("x", Role.INPUT, 2),
-        buffer("z", Role.OUTPUT, 3),
+        buffer("w", Role.CONST),
+        buffer("p", Role.PACKED),
+        buffer("x", Role.INPUT),
+        buffer("z", Role.OUTPUT),
     ]
     kernels = [kernel("pack", "w", "p", prepack=True), kernel("run", "x", "p", "z")]
     return plan(source, kernels, buffers)
@@ -139,7 +144,7 @@ def test_devices_with_halves_add_halves(sessions: tuple[Session, ...]) -> None:
 
 
 @pytest.mark.parametrize("checking", [False, True])
-def test_temporaries_share_a_slot(sessions: tuple[Session, ...], checking: bool) -> None:
+def test_temporaries_share_bytes(sessions: tuple[Session, ...], checking: bool) -> None:
     expected = 2 * X + 1
     expected[: N // 2] += 3 * X[: N // 2]
     for session in sessions:
@@ -172,7 +177,7 @@ def test_prepack_runs_once_for_each_setting_of_the_constants(
 def test_constants_that_only_packing_reads_are_freed(session: Session) -> None:
     program = session.build(packing())
     program({"x": X, "w": Y})
-    assert set(program._cells) == {"p", "x", "z"}
+    assert set(program._memory.cells) == {"p", "x", "z"}
 
 
 def test_memory_can_be_released_and_comes_back(session: Session) -> None:
@@ -193,7 +198,7 @@ def test_launch_uses_the_callers_buffers(session: Session) -> None:
     out = np.empty_like(X)
     cl.enqueue_copy(session.queue, out, given["z"])
     np.testing.assert_array_equal(out, X + Y)
-    assert program._cells == {}
+    assert program._memory.cells == {}
     with pytest.raises(UserError, match="'z' missing"):
         program.launch({"x": given["x"], "y": given["y"]})
 
@@ -218,7 +223,7 @@ def test_a_write_outside_a_buffer_is_caught(
         assert caught.value.offset == offset
 
 
-def test_a_write_past_a_small_temporary_of_a_large_slot_is_caught(
+def test_a_write_past_a_small_temporary_where_a_large_one_lay_is_caught(
     sessions: tuple[Session, ...],
 ) -> None:
     wrong = edited(chain(), "b[i] = 3", "b[i + 1] = 3")
@@ -227,6 +232,81 @@ def test_a_write_past_a_small_temporary_of_a_large_slot_is_caught(
             session.build(wrong, checking=True)({"x": X})
         error = caught.value
         assert (error.kernel, error.buffer, error.offset) == ("three", "b", 2 * N)
+
+
+def side_by_side() -> Plan:
+    """Two temporaries that are needed at once, `b` right behind `a` in the arena."""
+    source = """
+    kernel void one(global const float *x, global float *a) {
+      int i = get_global_id(0); a[i] = 2 * x[i]; }
+    kernel void two(global const float *x, global float *b) {
+      int i = get_global_id(0); b[i] = 3 * x[i]; }
+    kernel void three(global const float *a, global const float *b, global float *z) {
+      int i = get_global_id(0); z[i] = a[i] + b[i]; }
+    """
+    kernels = [
+        kernel("one", "x", "a"),
+        kernel("two", "x", "b"),
+        kernel("three", "a", "b", "z"),
+    ]
+    buffers = [
+        buffer("x", Role.INPUT),
+        buffer("a", Role.TEMPORARY),
+        replace(buffer("b", Role.TEMPORARY), offset=4 * N),
+        buffer("z", Role.OUTPUT),
+    ]
+    return plan(source, kernels, buffers)
+
+
+@pytest.mark.parametrize("checking", [False, True])
+def test_temporaries_lie_side_by_side(sessions: tuple[Session, ...], checking: bool) -> None:
+    for session in sessions:
+        program = session.build(side_by_side(), checking=checking)
+        np.testing.assert_array_equal(program({"x": X}), 5 * X)
+        np.testing.assert_array_equal(program({"x": Y}), 5 * Y)
+
+
+def test_a_write_into_the_temporary_beside_is_caught(sessions: tuple[Session, ...]) -> None:
+    wrong = edited(side_by_side(), "b[i] = 3", "b[i - 1] = 3")
+    for session in real(sessions):
+        with pytest.raises(GuardViolated) as caught:
+            session.build(wrong, checking=True)({"x": X})
+        assert (caught.value.kernel, caught.value.buffer, caught.value.offset) == ("two", "b", -4)
+
+
+def test_temporaries_that_overlap_while_they_are_needed_are_caught(
+    sessions: tuple[Session, ...],
+) -> None:
+    overlapping = side_by_side()
+    buffers = tuple(replace(b, offset=b.offset and 2 * N) for b in overlapping.buffers)
+    for session in real(sessions):
+        program = session.build(replace(overlapping, buffers=buffers), checking=True)
+        with pytest.raises(GuardViolated, match="kernel 'two'"):
+            program({"x": X})
+
+
+def test_an_arena_that_a_device_cannot_divide_is_refused(session: Session) -> None:
+    buffers = tuple(replace(b, offset=b.offset and 4 * N + 4) for b in side_by_side().buffers)
+    with pytest.raises(UserError, match="'b' lies at byte 1028 of its arena"):
+        session.build(replace(side_by_side(), buffers=buffers))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5000)), min_size=1, max_size=8))
+def test_temporaries_share_bytes_between_bands_as_they_do_without(
+    drawn: list[tuple[int, int]],
+) -> None:
+    found = [
+        Buffer(f"t{k}", "float", (n,), n, Role.TEMPORARY, ALIGNMENT * unit)
+        for k, (unit, n) in enumerate(drawn)
+    ]
+    places = stretched(found, 1 << 17)
+    for b in found:
+        start, end = places[b.name]
+        assert start % ALIGNMENT == 0
+        assert end - start >= b.bytes + (1 << 17)
+    for b, c in product(found, found):
+        overlap = (b.offset or 0) < aligned((c.offset or 0) + c.bytes)
+        assert (places[b.name][0] < places[c.name][1]) == overlap
 
 
 def test_an_output_left_unwritten_is_caught(sessions: tuple[Session, ...]) -> None:
@@ -337,7 +417,7 @@ def test_timing_takes_turns_among_the_buffers_that_it_is_given(session: Session)
     turns = [*session.copies({"x": X, "y": Y}), *session.copies({"x": X, "y": 2 * Y})]
     program.time({"x": X, "y": Y}, runs=2, warmup=0, turns=turns)
     out = np.empty_like(X)
-    session.read(out, program._cell("z").view)
+    session.read(out, program._memory.view("z"))
     assert np.array_equal(out, X + 2 * Y)
 
 

@@ -48,8 +48,8 @@ def plan(body: str, **changes: Any) -> Plan:
         + f"    __global const float *restrict x,\n    __global float *restrict y)\n{{{body}}}\n"
     )
     buffers = tuple(
-        Buffer(name, "float", (16,), 64, role, slot)
-        for slot, (name, role) in enumerate((("x", Role.INPUT), ("y", Role.OUTPUT)))
+        Buffer(name, "float", (16,), 64, role)
+        for name, role in (("x", Role.INPUT), ("y", Role.OUTPUT))
     )
     launch = Kernel("f", (16, 1, 1), (4, 1, 1), ("x", "y"), False, text)
     return Plan((replace(launch, **changes),), buffers, 128, 0)
@@ -189,26 +189,34 @@ def test_a_larger_launch_is_out_of_bounds() -> None:
 # ---- several kernels
 
 
-def copies(*pairs: tuple[str, str], slots: dict[str, int]) -> Plan:
-    """A kernel for each (from, to); `slots` are those of temporaries."""
+def copies(*pairs: tuple[str, str], lying: dict[str, int], arena: int = 2048) -> Plan:
+    """A kernel for each (from, to); temporaries of 64 bytes lie in an arena of so many."""
     body = FINE["copy"]
     kernels = tuple(replace(plan(body).kernels[0], arguments=pair) for pair in pairs)
-    buffers = [Buffer(t, "float", (16,), 64, Role.TEMPORARY, slot) for t, slot in slots.items()]
-    return Plan(kernels, (*plan(body).buffers, *buffers), 0, 0)
+    buffers = [Buffer(t, "float", (16,), 64, Role.TEMPORARY, at) for t, at in lying.items()]
+    return Plan(kernels, (*plan(body).buffers, *buffers), 0, arena)
 
 
-def test_temporaries_take_turns_in_a_slot() -> None:
+def test_temporaries_take_turns_in_the_same_bytes() -> None:
     chain = (("x", "a"), ("a", "b"), ("b", "c"), ("c", "y"))
-    assert not failures(copies(*chain, slots={"a": 7, "b": 8, "c": 7}))
-    assert failures(copies(*chain, slots={"a": 7, "b": 7, "c": 8}))
+    assert not failures(copies(*chain, lying={"a": 0, "b": 512, "c": 0}))
+    assert failures(copies(*chain, lying={"a": 0, "b": 0, "c": 512}))
 
 
 def test_a_temporary_still_to_be_read_is_not_overwritten() -> None:
     kernels = (("x", "a"), ("x", "b"), ("b", "c"), ("a", "c"), ("c", "y"))
-    assert not failures(copies(*kernels, slots={"a": 7, "b": 8, "c": 9}))
-    assert failures(copies(*kernels, slots={"a": 7, "b": 7, "c": 9}))
+    assert not failures(copies(*kernels, lying={"a": 0, "b": 512, "c": 1024}))
+    assert failures(copies(*kernels, lying={"a": 0, "b": 0, "c": 1024}))
+
+
+def test_a_temporary_lies_inside_the_arena_where_devices_can_begin() -> None:
+    kernels = (("x", "a"), ("a", "y"))
+    assert not failures(copies(*kernels, lying={"a": 512}, arena=512 + 64))
+    assert failures(copies(*kernels, lying={"a": 512}, arena=512 + 60))
+    assert failures(copies(*kernels, lying={"a": 64}))
+    assert failures(copies(*kernels, lying={"a": -512}))
 
 
 def test_what_a_kernel_reads_was_written() -> None:
-    assert failures(copies(("a", "y"), ("x", "a"), slots={"a": 7}))
-    assert failures(copies(("x", "a"), slots={"a": 7}))  # and the output too
+    assert failures(copies(("a", "y"), ("x", "a"), lying={"a": 0}))
+    assert failures(copies(("x", "a"), lying={"a": 0}))  # and the output too

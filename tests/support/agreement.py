@@ -9,7 +9,7 @@ programs:
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -161,9 +161,9 @@ def faulty(name: str) -> Plan:
     """One group of 16 work-items, a local buffer t, and a fault."""
     source = f"""kernel void {name}(global const float *x, global float *z) {{
       local float t[16]; int i = get_local_id(0); {FAULTS[name]} }}"""
-    x, z = (Buffer(n, "float", (16,), 64, r, 0) for n, r in (("x", Role.INPUT), ("z", Role.OUTPUT)))
+    x, z = (Buffer(n, "float", (16,), 64, r) for n, r in (("x", Role.INPUT), ("z", Role.OUTPUT)))
     launch = Kernel(name, (16, 1, 1), (16, 1, 1), ("x", "z"), False, source)
-    return Plan((launch,), (x, replace(z, slot=1)), 128, 0)
+    return Plan((launch,), (x, z), 128, 0)
 
 
 def main(which: str = "all") -> None:

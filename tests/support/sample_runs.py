@@ -56,17 +56,15 @@ _REASONS: dict[Stage, tuple[str, ...]] = {
 
 def plan(source: str, stored: tuple[str, ...] = (), name: str = "conv") -> Plan:
     views = [
-        Buffer(
-            f"stored_{view}", "float", (_STORED.get(stored, 4096) // 4,), 4096, Role.TEMPORARY, i
-        )
+        Buffer(f"stored_{view}", "float", (1024,), 4096, Role.TEMPORARY, 4096 * i)
         for i, view in enumerate(stored)
     ]
     buffers = (
-        Buffer("image", "float", (112, 112, 128), 6_422_528, Role.INPUT, 10),
-        Buffer("weights", "float", (128, 3, 3, 128), 589_824, Role.CONST, 11),
-        Buffer("packed_weights", "float", (8, 128, 3, 3, 16), 589_824, Role.PACKED, 12),
+        Buffer("image", "float", (112, 112, 128), 6_422_528, Role.INPUT),
+        Buffer("weights", "float", (128, 3, 3, 128), 589_824, Role.CONST),
+        Buffer("packed_weights", "float", (8, 128, 3, 3, 16), 589_824, Role.PACKED),
         *views,
-        Buffer("result", "float", (112, 112, 128), 6_422_528, Role.OUTPUT, 13),
+        Buffer("result", "float", (112, 112, 128), 6_422_528, Role.OUTPUT),
     )
     kernels = (
         Kernel("pack", (128, 1, 1), (1, 1, 1), ("weights", "packed_weights"), True, source),

@@ -1,0 +1,86 @@
+"""Does generated code take what was inferred for it, at sampled points of all families?
+
+    python -m benchmarks.memory_agrees [--points 5000] [--seed 0] [--profile cpu] [LAYER …]
+
+Memory, workspace, the largest allocation, local memory, work-items and groups are compared: what
+constraints limit is what code has. Families and layers take turns, with `EACH` points a form;
+nothing is built. Layers are those of benchmarks/points.py. What differs is printed as it is found.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from random import Random
+
+from benchmarks.trial import program
+from codegen.compile import generate
+from constraints.devices import Profile, profile
+from constraints.quantities.quantities import quantities
+from explore.building.promise_check import disagreements
+from explore.space.derive_form import points
+from explore.space.lowering import bound, lowering
+from ir.core.nodes import Program
+from ir.errors import Unsupported, UserError
+from rewrites.families.all_families import FAMILIES, forms
+
+LAYERS = ("small", "product", "vgg-7", "alexnet-conv1", "mec-cv12")
+EACH = 4  # points of a form, and then the next
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A point of a form."""
+
+    layer: str
+    family: str
+    form: str
+    program: Program
+    point: dict[str, int]
+
+    def differences(self, max_work_group: int) -> list[str]:
+        """What was inferred for the point and is not so in its code, in words."""
+        made = generate(bound(self.program, self.point), max_work_group=max_work_group)
+        return list(disagreements(quantities(self.program), self.point, made))
+
+
+def samples(layers: Sequence[str], limits: Profile, seed: int) -> Iterator[Sample]:
+    """Points of all families on these layers, in turn; each seed has others."""
+    cells = [_of_family(layer, family, limits, seed) for layer in layers for family in FAMILIES]
+    return (found for found in chain.from_iterable(zip_longest(*cells)) if found is not None)
+
+
+def _of_family(layer: str, family: str, limits: Profile, seed: int) -> Iterator[Sample]:
+    names = [form.name for form in forms(program(layer), family)]
+    Random(f"{seed} {layer} {family}").shuffle(names)
+    for name in names:
+        try:
+            low = lowering(program(layer), family, name)
+            _, chosen = points(low, limits, EACH, seed)
+        except (UserError, Unsupported):
+            continue
+        yield from (Sample(layer, family, name, low.program, point) for point in chosen)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("layers", nargs="*", default=LAYERS)
+    options.add_argument("--points", type=int, default=5000)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--profile", type=profile, default="cpu")
+    given = options.parse_args()
+    tried, wrong = Counter[str](), 0
+    for sample in islice(samples(given.layers, given.profile, given.seed), given.points):
+        tried[sample.family] += 1
+        if told := sample.differences(given.profile.group_items):
+            wrong += 1
+            print(sample.layer, sample.family, sample.form, sample.point, *told, sep="\n  ")
+    print(", ".join(f"{n} {family}" for family, n in sorted(tried.items())))
+    print(f"{wrong} of {tried.total()} points differ")
+
+
+if __name__ == "__main__":
+    main()

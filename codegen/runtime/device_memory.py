@@ -1,0 +1,134 @@
+"""A plan's buffers on a device: temporaries in one arena, the others each by itself.
+
+In checking mode every buffer lies between guard bands, temporaries too: the arena is stretched by a
+pair of bands wherever one of them begins or ends, so that those that shared bytes still do, and the
+bands of one that is needed now are nobody else's.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codegen.plan import Buffer, Plan
+from codegen.runtime import buffer_arrays as arrays
+from codegen.runtime.queue import Queue
+from ir.arena import aligned
+from ir.errors import UserError
+
+GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where a buffer lies in an allocation: from `start` on a guard band, the bytes that kernels
+    see (`view`), and a band up to `end`."""
+
+    buffer: Buffer
+    whole: Any
+    view: Any
+    start: int
+    end: int
+    guard: int
+
+    def bands(self) -> Iterator[tuple[int, int]]:
+        """Start and size of the guarded bytes on each side."""
+        behind = self.start + self.guard + self.buffer.bytes
+        if self.guard:
+            yield self.start, self.guard
+            yield behind, self.end - behind
+
+
+class DeviceMemory:
+    """The buffers of a plan, allocated when they are first asked for."""
+
+    def __init__(self, queue: Queue, plan: Plan, guard: int, apart: bool) -> None:
+        """`apart`: temporaries share nothing."""
+        _demand_alignment(queue, plan)
+        self._queue = queue
+        self.cells: dict[str, Cell] = {}
+        self._buffers = {buffer.name: buffer for buffer in plan.buffers}
+        self._guard = guard
+        shared = [b for b in plan.buffers if b.offset is not None and not apart]
+        self._places = stretched(shared, 2 * guard)
+        self._arena: Any = None
+
+    def view(self, name: str) -> Any:
+        """The buffer as kernels see it."""
+        return self.cell(name).view
+
+    def cell(self, name: str) -> Cell:
+        if name not in self.cells:
+            buffer, place = self._buffers[name], self._places.get(name)
+            self.cells[name] = self._alone(buffer) if place is None else self._within(buffer, place)
+        return self.cells[name]
+
+    def free(self, name: str) -> None:
+        """Give back what is not in the arena."""
+        del self.cells[name]
+
+    def poison(self, name: str) -> None:
+        """Fill a buffer with poison, and the bands around it."""
+        cell = self.cell(name)
+        pattern = arrays.POISON[cell.buffer.scalar]
+        self._queue.fill(cell.view, pattern, 0, cell.buffer.bytes)
+        self._fill_bands(cell)
+
+    def first_change(self, name: str) -> int | None:
+        """The first changed byte around a buffer, counted from its beginning."""
+        cell = self.cell(name)
+        for start, size in cell.bands():
+            band = np.empty(size, np.uint8)
+            self._queue.read(band, cell.whole, start)
+            at = arrays.first_change(band)
+            if at is not None:
+                return start + at - cell.start - cell.guard
+        return None
+
+    def _alone(self, buffer: Buffer) -> Cell:
+        size = buffer.bytes + 2 * self._guard
+        whole = self._queue.allocate(size)
+        view = self._queue.part(whole, self._guard, buffer.bytes) if self._guard else whole
+        cell = Cell(buffer, whole, view, 0, size, self._guard)
+        self._fill_bands(cell)
+        return cell
+
+    def _within(self, buffer: Buffer, place: tuple[int, int]) -> Cell:
+        if self._arena is None:
+            self._arena = self._queue.allocate(max(end for _, end in self._places.values()))
+        start, end = place
+        view = self._queue.part(self._arena, start + self._guard, buffer.bytes)
+        return Cell(buffer, self._arena, view, start, end, self._guard)
+
+    def _fill_bands(self, cell: Cell) -> None:
+        for start, size in cell.bands():
+            self._queue.fill(cell.whole, arrays.GUARD, start, size)
+
+
+def _demand_alignment(queue: Queue, plan: Plan) -> None:
+    for buffer in plan.buffers:
+        if (buffer.offset or 0) % queue.alignment:
+            raise UserError(
+                f"'{buffer.name}' lies at byte {buffer.offset} of its arena; on this device parts "
+                f"of a buffer begin at multiples of {queue.alignment}"
+            )
+
+
+def stretched(buffers: Sequence[Buffer], gap: int) -> dict[str, tuple[int, int]]:
+    """Start and end of each temporary and its bands, where a gap is put in at every place where one
+    of them begins or ends. What shared no bytes shares none, and what did still does."""
+    ranges = {b.name: _range(b, exact=not gap) for b in buffers}
+    borders = sorted({place for pair in ranges.values() for place in pair})
+
+    def moved(place: int) -> int:
+        return place + gap * bisect_left(borders, place)
+
+    return {name: (moved(start), moved(end)) for name, (start, end) in ranges.items()}
+
+
+def _range(b: Buffer, exact: bool) -> tuple[int, int]:
+    assert b.offset is not None
+    end = b.offset + b.bytes
+    return b.offset, end if exact else aligned(end)

@@ -1,0 +1,205 @@
+"""One arena for arrays that are not all needed at once: where each lies, and its size.
+
+What constraints limit and what generated code allocates are both computed here, from the same
+lives. Where it can be, which array lies below which follows from their lives alone: then the arena
+has its least size for all sizes of the arrays, the most bytes that live at once (each array but the
+topmost rounded up to `ALIGNMENT`), and that is known while sizes are still parameters. So it is for
+any six arrays. `a b c d`, each made from the one before, lie in turn at the bottom and above:
+
+    launch  0  1  2  3  4            b  b  d  d     above the larger of a and c
+            a  a                  a  a  c  c        at 0
+"""
+
+# key: n number of arrays, i j k arrays by number
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from ir.core.size import Size, denominator, exact, round_up
+
+ALIGNMENT = 512  # bytes: where a part of a buffer may begin, on every device that we know
+MOST_STACKS = 256  # more are not told apart: all arrays are one stack
+MOST_FORCED = 64  # arrays of which such an order is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """The numbers of the launch that makes an array and of the last one that reads it."""
+
+    first: int
+    last: int
+
+    def meets(self, other: "Life") -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """Where each array begins, and the bytes of all."""
+
+    offsets: tuple[int, ...]
+    bytes: int
+
+
+Stack = tuple[int, ...]
+"""Arrays that lie one above the other, the lowest first."""
+
+Below = tuple[frozenset[int], ...]
+"""For each array those that must lie below it."""
+
+
+def lives(launches: Sequence[tuple[str, Collection[str]]]) -> dict[str, Life]:
+    """The lives of what launches make, but for the last one's result; a launch is the name of what
+    it makes and the names of what it reads."""
+    last = {name: i for i, (_, reads) in enumerate(launches) for name in reads}
+    return {name: Life(i, max(i, last.get(name, i))) for i, (name, _) in enumerate(launches[:-1])}
+
+
+def stacks(arrays: Sequence[Life]) -> tuple[Stack, ...]:
+    """The stacks whose largest is the arena, or no less than it; the empty one if nothing lives."""
+    below = _transitive(arrays) or _by_level(arrays)
+    found = tuple(islice(_maximal(below), MOST_STACKS + 1))
+    return found if len(found) <= MOST_STACKS else (_in_levels(arrays),)
+
+
+def stacked_sizes(sizes: Sequence[Size]) -> tuple[Size, ...]:
+    """What each array of a stack adds to it, the lowest first: all but the topmost are rounded
+    up."""
+    return (*map(_rounded, sizes[:-1]), *sizes[-1:])
+
+
+def _rounded(n: Size) -> Size:
+    return n if denominator(exact(n, ALIGNMENT)) == 1 else round_up(n, ALIGNMENT)
+
+
+def packed(arrays: Sequence[Life], sizes: Sequence[int]) -> Arena:
+    """Offsets of arrays with these lives and bytes, so that none overlaps one that it meets."""
+    below = _transitive(arrays)
+    if below is not None:
+        return _arena(_resting(below, sizes), sizes)
+    by_size = sorted(range(len(sizes)), key=lambda i: (-sizes[i], arrays[i].first, i))
+    orders = (_in_levels(arrays), tuple(by_size), tuple(range(len(sizes))))
+    tried = (_arena(_first_fit(order, arrays, sizes), sizes) for order in orders)
+    return min(tried, key=lambda arena: arena.bytes)
+
+
+def _arena(offsets: Mapping[int, int], sizes: Sequence[int]) -> Arena:
+    top = max((offset + sizes[i] for i, offset in offsets.items()), default=0)
+    return Arena(tuple(offsets[i] for i in range(len(sizes))), top)
+
+
+def _resting(below: Below, sizes: Sequence[int]) -> dict[int, int]:
+    """Each array on the highest of those below it, of an order in which stacks meet."""
+    offsets: dict[int, int] = {}
+    for i in sorted(range(len(sizes)), key=lambda i: len(below[i])):
+        offsets[i] = max((_end(j, offsets, sizes) for j in below[i]), default=0)
+    return offsets
+
+
+def _first_fit(
+    order: Sequence[int], arrays: Sequence[Life], sizes: Sequence[int]
+) -> dict[int, int]:
+    """One array after the other, each as low as those that it meets leave room."""
+    offsets: dict[int, int] = {}
+    for i in order:
+        start = 0
+        for j in sorted(offsets, key=lambda j: offsets[j]):
+            if arrays[i].meets(arrays[j]) and offsets[j] < start + sizes[i]:
+                start = max(start, _end(j, offsets, sizes))
+        offsets[i] = start
+    return offsets
+
+
+def _end(i: int, offsets: Mapping[int, int], sizes: Sequence[int]) -> int:
+    return aligned(offsets[i] + sizes[i])
+
+
+def aligned(place: int) -> int:
+    """The first place from here on where an array may begin."""
+    return -(-place // ALIGNMENT) * ALIGNMENT
+
+
+# ---- what lies below what, by lives alone
+
+Edges = set[tuple[int, int]]
+
+
+def _transitive(arrays: Sequence[Life]) -> Below | None:
+    """An order of arrays that meet in which all that lie on each other meet: then a stack is never
+    more than what lives at once. None if there is no such order (Golumbic 1977: an edge forces
+    each that shares an end with it and whose other ends do not meet)."""
+    left, found = _meeting(arrays), Edges()
+    if len(arrays) > MOST_FORCED:
+        return None
+    while left:
+        forced = _forced(min(left), left, len(arrays))
+        turned = {(j, i) for i, j in forced}
+        if forced & turned:
+            return None
+        found |= forced
+        left -= forced | turned
+    return _below(len(arrays), found)
+
+
+def _meeting(arrays: Sequence[Life]) -> Edges:
+    n = range(len(arrays))
+    return {(i, j) for i in n for j in n if i != j and arrays[i].meets(arrays[j])}
+
+
+def _forced(first: tuple[int, int], left: Edges, n: int) -> Edges:
+    """The pairs (lower, higher) that follow from one of them."""
+    found, new = {first}, [first]
+    while new:
+        i, j = new.pop()
+        for k in range(n):
+            for pair, closing in (((i, k), (j, k)), ((k, j), (k, i))):
+                if pair in left and closing not in left and pair not in found:
+                    found.add(pair)
+                    new.append(pair)
+    return found
+
+
+def _below(n: int, pairs: Edges) -> Below:
+    found: list[set[int]] = [set() for _ in range(n)]
+    for lower, higher in pairs:
+        found[higher].add(lower)
+    return tuple(map(frozenset, found))
+
+
+def _by_level(arrays: Sequence[Life]) -> Below:
+    level = _levels(arrays)
+    return _below(len(arrays), {(i, j) for i, j in _meeting(arrays) if level[i] < level[j]})
+
+
+def _in_levels(arrays: Sequence[Life]) -> Stack:
+    level = _levels(arrays)
+    return tuple(sorted(range(len(arrays)), key=lambda i: (level[i], i)))
+
+
+def _levels(arrays: Sequence[Life]) -> list[int]:
+    """In order of time, the lowest level that no array takes which is still needed."""
+    found: list[int] = []
+    for i, life in enumerate(arrays):
+        taken = {found[j] for j in range(i) if life.meets(arrays[j])}
+        found.append(next(level for level in range(i + 1) if level not in taken))
+    return found
+
+
+def _maximal(below: Below) -> Iterator[Stack]:
+    """All stacks that nothing can be added to, the empty one if there is nothing."""
+    nearest = [_nearest(i, below) for i in range(len(below))]
+    under = frozenset[int]().union(*below)
+    left: list[Stack] = [(top,) for top in range(len(below)) if top not in under] or [()]
+    while left:
+        stack = left.pop()
+        lower = nearest[stack[0]] if stack else []
+        left.extend((i, *stack) for i in lower)
+        if not lower:
+            yield stack
+
+
+def _nearest(i: int, below: Below) -> list[int]:
+    """Those below i with nothing between."""
+    between = frozenset[int]().union(*(below[j] for j in below[i]))
+    return sorted(below[i] - between)

@@ -1,0 +1,68 @@
+"""Is memory inferred the memory taken? At points of families, and of programs of many kernels."""
+
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.memory_agrees import samples
+from codegen.compile import generate
+from constraints.devices import CPU
+from constraints.infer.infer import infer
+from constraints.quantities.quantities import memory_at, quantities
+from constraints.relations.relations import holds
+from explore.building.promise_check import disagreements
+from explore.space.lowering import bound, lowering
+from ir.parse import parse
+
+MATRIX = """
+mm(a : [[float]1]16, b : [[float]1]7) = reduce(0.0, (s1, u1) -> s1 + u1, join(map(r0 ->
+  map(c0 -> reduce(0.0, (s, (u, v)) -> s + u * v, zip(r0, c0)), b), a)))
+"""
+STRASSEN = {"k": 1, "tr": 2, "tx": 8, "v": 4, "vi": 2, "vo": 4}
+
+
+@pytest.mark.parametrize("layer", ["small", "product"])
+def test_sampled_points_of_all_families_take_what_was_inferred(layer: str) -> None:
+    found = list(islice(samples([layer], CPU, seed=1), 100))
+    assert len(found) == 100
+    assert [s for s in found if s.differences(CPU.group_items)] == []
+
+
+@pytest.mark.parametrize("short", [0, 1])
+def test_allowed_memory_is_what_three_kernels_take(short: int) -> None:
+    low = lowering(parse(MATRIX), "strassen", "once registers")
+    taken = generate(bound(low.program, STRASSEN)).plan.memory_bytes
+    assert memory_at(quantities(low.program), STRASSEN) == taken
+    system = infer(low.program, CPU, max_memory=taken - short)
+    broken = [c.why for c in system.constraints if not holds(c.relation, STRASSEN)]
+    assert broken == short * [f"the allowed global memory {taken - 1} B"]
+
+
+@st.composite
+def chains_of_stores(draw: st.DrawFn) -> str:
+    """Arrays stored, each made of earlier ones, some of them pairs, of lengths that differ."""
+    lines, made = [], [("xs", False)]
+    for k in range(draw(st.integers(1, 9))):
+        reads = draw(st.lists(st.sampled_from(made), min_size=1, max_size=2))
+        pair, length = draw(st.booleans()), draw(st.integers(1, 400))
+        total = " + ".join(["x", *(_sum(*read) for read in reads)])
+        element = f"(x, {total})" if pair else total
+        array = f"mapGlobal(0)(x -> {element}, generate({length}, i -> 1.0))"
+        lines.append(f"  let t{k} = store({array})")
+        made.append((f"t{k}", pair))
+    result = f"  mapGlobal(0)(x -> x + {_sum(*made[-1])}, xs)"
+    return "\n".join(["f(xs : [float]8) =", *lines, result])
+
+
+def _sum(array: str, pair: bool) -> str:
+    add = "(s, (a, b)) -> s + a + b" if pair else "(s, a) -> s + a"
+    return f"reduceSeq(0.0, {add}, {array})"
+
+
+@given(chains_of_stores())
+@settings(max_examples=60, deadline=None)
+def test_random_kernels_take_what_was_inferred(text: str) -> None:
+    program = parse(text)
+    assert list(disagreements(quantities(program), {}, generate(program))) == []
