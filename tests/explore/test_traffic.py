@@ -54,7 +54,7 @@ def test_of_random_programs() -> None:
 def test_where_what_is_asked_for_lies_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """So far that it is sorted, not marked."""
     monkeypatch.setattr(alike, "DENSE", 0)
-    monkeypatch.setattr(explore.traffic, "DENSE", 0)
+    monkeypatch.setattr(explore.building.traffic, "DENSE", 0)
     found = []
     for seed in range(80, 110):
         with suppress(Unsupported):
