@@ -1,0 +1,75 @@
+"""Does the glossary explain every word of a form and every parameter, with the values tried?"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ir.parse import parse_file
+from rewrites.families.all_families import FAMILIES, forms
+from rewrites.tuning.family import Form, Parameter
+
+TOP = Path(__file__).parents[2]
+GLOSSARY = (TOP / "docs" / "glossary.md").read_text(encoding="utf-8")
+PROGRAMS = ("quickstart", "grouped", "matmul", "batched")
+OWN = ("registers", "blocked", "io-optimal", "lift")  # tunings with a row for each parameter
+
+
+@cache
+def all_forms() -> tuple[Form, ...]:
+    programs = [parse_file(TOP / "examples" / f"{name}.lift") for name in PROGRAMS]
+    return tuple(f for family in FAMILIES for p in programs for f in forms(p, family))
+
+
+def rows(title: str) -> Iterator[list[str]]:
+    """The cells of a section's table, but for its head."""
+    section = GLOSSARY.split(f"## {title}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    yield from ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def numbers(cell: str) -> tuple[int, ...]:
+    """1–3, 8 as (1, 2, 3, 8); nothing of a cell with words."""
+    if not re.fullmatch(r"[\d–, ]+", cell):
+        return ()
+    ends = [tuple(map(int, part.split("–"))) for part in cell.split(", ")]
+    return tuple(n for part in ends for n in range(part[0], part[-1] + 1))
+
+
+def parameters() -> dict[tuple[str, str], Parameter]:
+    """Parameters by tuning and name."""
+    return {(f.tuning.name, n): p for f in all_forms() for n, p in f.tuning.parameters.items()}
+
+
+def test_every_word_of_a_form_is_explained() -> None:
+    words = {word for form in all_forms() for word in form.words}
+    explained = {word for cells in rows("Words of forms") for word in quoted(cells[0])}
+    assert explained == words
+
+
+@pytest.mark.parametrize("tuning", OWN)
+def test_every_parameter_of_a_tuning_has_a_row_with_its_values(tuning: str) -> None:
+    found = {n: p.values for (owner, n), p in parameters().items() if owner == tuning}
+    table = {
+        name: numbers(values)
+        for cell, family, _, values in rows("Parameters")
+        if quoted(family) == [tuning]
+        for name in quoted(cell)[:1]
+    }
+    assert table == found
+
+
+def test_every_parameter_of_every_family_is_in_the_table() -> None:
+    table = {name for cell, *_ in rows("Parameters") for name in quoted(cell)}
+    assert {name for _, name in parameters()} | {"u"} <= table
+
+
+def test_every_family_is_in_the_list_of_families() -> None:
+    listed = (TOP / "docs" / "families" / "index.md").read_text(encoding="utf-8")
+    assert {name for name in FAMILIES if f"`{name}`" not in listed} == set()
