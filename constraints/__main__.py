@@ -19,6 +19,7 @@ from ir.core.nodes import Program
 from ir.core.size import named
 from ir.errors import UserError
 from ir.parse import parse_file
+from ir.text.suggest import no_such
 
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1, "": 1}
 
@@ -130,8 +131,7 @@ def _lowered(
 def _fixed(program: Program, options: argparse.Namespace) -> Iterator[Constraint]:
     for name, value in options.fix:
         if name not in program.free:
-            known = ", ".join(program.free) or "none"
-            raise UserError(f"no parameter {name} to fix; there are: {known}")
+            raise no_such("parameter", name, program.free, of=program.name)
         yield Constraint(Equal(named(name), value), "you fixed it", "--fix")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ir.errors import UserError
+from ir.text.suggest import no_such
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
@@ -109,7 +110,7 @@ PROFILES = {p.name: p for p in (MALI_G72, MALI_G76, H200, CPU)}
 def profile(name: str) -> Profile:
     """A named profile."""
     if name not in PROFILES:
-        raise UserError(f"no profile {name}; there are {', '.join(PROFILES)}")
+        raise no_such("profile", name, PROFILES)
     return PROFILES[name]
 
 
@@ -127,7 +128,7 @@ def with_overrides(base: Profile, overrides: Iterable[Limit]) -> Profile:
     known = sorted(f.name for f in fields(Profile) if f.name != "name")
     for name, values in overrides:
         if name not in known:
-            raise UserError(f"no number {name} in a profile; there are {', '.join(known)}")
+            raise no_such("number", name, known, of="a profile")
         base = replace(base, **{name: _like(getattr(base, name), name, values)})
     return base
 

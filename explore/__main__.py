@@ -7,7 +7,6 @@ explore devices                     what there is to run on
 """
 
 import argparse
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,8 +23,8 @@ from explore.commands.arguments import (
     size,
 )
 from ir.command import add_set, guard, sizes_of
-from ir.errors import UserError
 from ir.program_file import text_of
+from ir.text.suggest import no_such
 
 if TYPE_CHECKING:
     from constraints.devices import Limit
@@ -58,10 +57,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
 def _refuse_unknown(argv: list[str]) -> None:
     """A first word that is neither a command nor a file is a command misspelt."""
     if argv and not argv[0].startswith("-") and "." not in argv[0] and not Path(argv[0]).exists():
-        near = difflib.get_close_matches(argv[0], _commands(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        known = ", ".join(_commands())
-        raise UserError(f"no command {argv[0]!r}: expected PROGRAM.lift or one of {known}{hint}")
+        raise no_such("command", argv[0], ("PROGRAM.lift", *_commands()))
 
 
 def _parser(name: str, what: str) -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ from ir.errors import UserError
 from ir.program_file import text_of
 from ir.text.check_names import check_names
 from ir.text.read_tree import read
-from ir.text.suggest import did_you_mean
+from ir.text.suggest import no_such
 from ir.text.surface import Definition, File, type_sizes
 from ir.text.written_sizes import size_names, where_sizes
 
@@ -67,4 +67,4 @@ def _check_set(file: File, set: Mapping[str, int]) -> None:
     known = names_of_sizes(file)
     for name in set:
         if name not in known:
-            raise UserError(f"the program has no size `{name}`{did_you_mean(name, known)}")
+            raise no_such("size", name, sorted(known), of="the program")

@@ -10,6 +10,7 @@ from codegen.plan import Buffer, Plan, Role
 from codegen.runtime.results import PoisonFound
 from ir.errors import UserError
 from ir.meaning.inputs import Data
+from ir.text.suggest import no_such
 
 Array = NDArray[Any]
 
@@ -47,7 +48,7 @@ def accept(plan: Plan, given: Mapping[str, Data], *roles: Role) -> dict[str, Arr
     apart = dict(part for name, data in given.items() for part in _apart(name, data))
     for name in apart:
         if name not in expected:
-            raise UserError(f"no input is called '{name}': expected {_listed(expected)}")
+            raise no_such("input", name, expected, of="the plan")
     return {name: _fitting(expected[name], array) for name, array in apart.items()}
 
 

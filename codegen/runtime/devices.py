@@ -19,6 +19,7 @@ from codegen.runtime import binary_cache as cache
 from codegen.runtime import platforms
 from codegen.runtime.process_ending import FOR_MEMORY, ending, for_memory, signal_named
 from ir.errors import UserError
+from ir.text.suggest import did_you_mean
 
 TRIAL_SECONDS = 60.0
 FRESH_SECONDS = 600.0
@@ -89,7 +90,8 @@ def choose(spec: str | None = None, among: Sequence[Device | Broken] | None = No
     meant = _meant(spec.strip(), usable)
     if not meant:
         raise UserError(
-            f"no device matches '{spec}': expected a number, part of a name, 'gpu' or 'cpu'; "
+            f"no device `{spec}`{did_you_mean(spec, (d.name for d in usable))}"
+            "; expected a number, part of a name, gpu or cpu; "
             f"the devices here are\n{_listing(found)}"
         )
     return meant[0]

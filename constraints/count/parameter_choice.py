@@ -13,7 +13,7 @@ from constraints.relations.inequality import Inequality, at_least_one, inequalit
 from constraints.relations.parameter_bounds import ENDLESS, Bounds
 from constraints.relations.relations import Relation, System, scope, show_relation, sizes
 from ir.core.size import ONE, Atom, Monomial, Name, Poly, Size, names, quotient
-from ir.errors import UserError
+from ir.text.suggest import no_such
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def choices(system: System, found: Bounds, first: Sequence[str] = ()) -> tuple[C
     """One choice a parameter, `first` before the others."""
     unknown = sorted(set(first) - set(system.parameters))
     if unknown:
-        raise UserError(f"no parameter {unknown[0]}; there are {', '.join(system.parameters)}")
+        raise no_such("parameter", unknown[0], system.parameters)
     relations = relevant((c.relation for c in system.constraints), found)
     order = ordered(system.parameters, relations, found, first)
     return tuple(_choice(i, order, relations, found) for i in range(len(order)))

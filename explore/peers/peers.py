@@ -19,7 +19,7 @@ from explore.results.records import Failed, Peer
 from explore.results.store import Store
 from explore.workers.pool import Pool
 from ir.core.nodes import Program
-from ir.errors import UserError
+from ir.text.suggest import no_such
 
 PASSES = 5
 LIMIT = 300.0  # seconds a pass; the first one makes a peer's kernels
@@ -48,7 +48,7 @@ class Duel:
 def peer_named(name: str) -> str:
     """The peer, or an error that lists what there is."""
     if name not in KNOWN:
-        raise UserError(f"no peer {name!r}: expected {', '.join(KNOWN)}")
+        raise no_such("peer", name, KNOWN)
     return name
 
 

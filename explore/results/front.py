@@ -1,6 +1,5 @@
 """The exact Pareto front of what was measured, and picking from it."""
 
-import difflib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Literal, TypeVar
 from explore.results.records import Failed, Measured, Record, latest
 from explore.results.units import show_bytes, show_time
 from ir.errors import UserError
+from ir.text.suggest import no_such
 
 T = TypeVar("T")
 Objective = Literal["time", "memory", "error", "workspace"]
@@ -26,7 +26,7 @@ def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
     """What a front is over, from its names."""
     for name in names:
         if name not in _VALUE:
-            raise UserError(f"expected one of {', '.join(_VALUE)}, found {name!r}")
+            raise no_such("objective", name, _VALUE)
     return tuple(o for name in names for o in _VALUE if o == name)
 
 
@@ -103,9 +103,7 @@ def by_id(records: Sequence[Record], id: str) -> Record:
         return (exact or begins)[0]
     if begins and id:
         raise UserError(f"{len(begins)} variants begin with {id!r}, such as {_names(begins)}")
-    near = difflib.get_close_matches(id, [r.variant.id for r in found], n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise UserError(f"no variant is named {id!r}{hint}")
+    raise no_such("variant", id, (r.variant.id for r in found), of="the run")
 
 
 def _cost(record: Record, objective: Objective) -> float:

@@ -4,13 +4,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Literal, get_args
 
 from constraints.devices import Limit
 from explore.results.stored_fields import LARGEST, Damaged, Fields
 from ir.errors import UserError
+from ir.text.suggest import no_such
 
 NAME = re.compile(r"[A-Za-z0-9-]{1,60}")
 MOST_JOBS, MOST_NAMES = 1024, 64
@@ -123,6 +123,4 @@ def demand_positive(name: str, value: object, what: str) -> None:
 def demand_one(name: str, value: object, known: Sequence[str]) -> None:
     """A word that is none of those known is the user's mistake."""
     if value not in known:
-        near = get_close_matches(str(value), known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UserError(f"{name}: expected one of {', '.join(known)}, found {value!r}{hint}")
+        raise no_such(name, value, known)

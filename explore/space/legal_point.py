@@ -16,6 +16,7 @@ from explore.space.lowering import bound, lowering
 from ir.core.nodes import Program
 from ir.core.size import named
 from ir.errors import Unsupported, UserError
+from ir.text.suggest import no_such
 
 Values = dict[str, int]
 
@@ -39,8 +40,7 @@ def settled(system: System, given: Mapping[str, int], of: str) -> Values:
     """A legal point where these parameters have these values; an error says why there is none."""
     for p in given:
         if p not in system.parameters:
-            known = ", ".join(system.parameters) or "none"
-            raise UserError(f"{of} has no parameter `{p}`, its parameters are {known}")
+            raise no_such("parameter", p, system.parameters, of=of)
     fixed = [Constraint(Equal(named(p), v), "you set it", "--set") for p, v in given.items()]
     whole = replace(system, constraints=(*system.constraints, *fixed))
     if len(given) < len(system.parameters):

@@ -3,7 +3,6 @@
 # key: t type, dims sizes of the arrays around it
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from ir.core.nodes import Program
 from ir.core.size import Size, show_size
 from ir.core.types import INT, Array, Scalar, Tuple, Type, Vector, show_type
 from ir.errors import UserError
+from ir.text.suggest import no_such
 
 Numbers = NDArray[np.generic]
 Data = Numbers | tuple["Data", ...]
@@ -86,11 +86,7 @@ def check_inputs(program: Program, inputs: Mapping[str, Data]) -> None:
     wanted = {p.var.name: p.var.type for p in program.params}
     for name in inputs:
         if name not in wanted:
-            near = get_close_matches(name, wanted, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise UserError(
-                f"{program.name} has no input {name}, its inputs are {', '.join(wanted)}{hint}"
-            )
+            raise no_such("input", name, wanted, of=program.name)
     for name, t in wanted.items():
         if name not in inputs:
             raise UserError(f"no input given for {name} : {show_type(t)}")

@@ -5,8 +5,7 @@
 from functools import lru_cache
 
 from ir.core.nodes import Program
-from ir.errors import UserError
-from ir.text.suggest import did_you_mean
+from ir.text.suggest import no_such
 from rewrites.engine.refused import Refused
 from rewrites.families import (
     blocked,
@@ -46,7 +45,7 @@ BY_DEFAULT = tuple(name for name, family in FAMILIES.items() if family.by_defaul
 def family_named(name: str) -> str:
     """The name of a family; an error lists what there is."""
     if name not in FAMILIES:
-        raise UserError(f"no family {name!r}: expected one of {', '.join(FAMILIES)}")
+        raise no_such("family", name, FAMILIES)
     return name
 
 
@@ -54,7 +53,7 @@ def form_named(p: Program, family: str, name: str) -> Form:
     """The form of a family that has that name."""
     found = {form.name: form for form in forms(p, family_named(family))}
     if name not in found:
-        raise UserError(f"family {family} has no form {name!r}{did_you_mean(name, found)}")
+        raise no_such("form", name, found, of=f"family {family}")
     return found[name]
 
 

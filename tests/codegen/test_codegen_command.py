@@ -65,10 +65,10 @@ def test_open_sizes_of_a_lowered_program_are_chosen(
     [
         (["--set", "k=3"], "k = 3 does not divide 8 of split(k, row); k = 3 (you set it)"),
         (["--set", "v=5"], "v in {2, 4, 8, 16} (family registers tries these); v = 5 (you set it)"),
-        (["--set", "q=1"], "registers has no parameter `q`, its parameters are k, tr, tx, v"),
+        (["--set", "q=1"], "registers has no parameter `q`; expected one of k, tr, tx, v"),
         (["--set", "N=0"], "an array's size is 0"),
-        (["--form", "none"], "family registers has no form 'none'"),
-        (["--family", "fastest"], "no family 'fastest': expected one of naive, lift"),
+        (["--form", "none"], "family registers has no form `none`"),
+        (["--family", "fastest"], "no family `fastest`; expected one of naive, lift"),
     ],
 )
 def test_what_is_wrong_with_a_value_is_said(

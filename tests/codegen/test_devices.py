@@ -48,7 +48,7 @@ def test_a_device_is_meant_by_number_name_or_kind(spec: str, expected: Device) -
 
 @pytest.mark.parametrize("spec", ["7", "mali", "gpu", ""])
 def test_a_device_that_is_not_here_lists_those_that_are(spec: str) -> None:
-    with pytest.raises(UserError, match=rf"no device matches '{spec}'.*(?s:.*)0  Some CPU"):
+    with pytest.raises(UserError, match=rf"no device `{spec}`.*(?s:.*)0  Some CPU"):
         choose(spec, [CPU, SIMULATOR])
 
 

@@ -105,9 +105,9 @@ def test_a_family_is_lowered_first(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--profile", "mali-g99"], "no profile mali-g99; there are mali-g72"),
-        (["--fix", "U=1"], "no parameter U to fix; there are: T"),
-        (["--limit", "bytes=1"], "no number bytes in a profile"),
+        (["--profile", "mali-g99"], "no profile `mali-g99`; did you mean `mali-g7"),
+        (["--fix", "U=1"], "has no parameter `U`; expected T"),
+        (["--limit", "bytes=1"], "a profile has no number `bytes`"),
         (["--family", "none"], "no family"),
     ],
 )
@@ -143,7 +143,7 @@ def test_every_number_of_a_profile_can_be_replaced(text: str, name: str, value: 
         ("cores=1,2", "is one number"),
         ("group_dims=4", "is 3 numbers, found 4"),
         ("dedicated_local=2", "is 0 or 1"),
-        ("name=1", "no number name"),
+        ("name=1", "a profile has no number `name`"),
         ("cores=-1", "expected NAME=N"),
         ("cores", "expected NAME=N"),
     ],

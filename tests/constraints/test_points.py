@@ -212,7 +212,7 @@ def test_too_many_points_to_count_have_a_bound() -> None:
 
 
 def test_an_unknown_stratum_names_the_parameters() -> None:
-    with pytest.raises(UserError, match="no parameter z; there are a, b"):
+    with pytest.raises(UserError, match="no parameter `z`; expected one of a, b"):
         stratified(system(("a", "b"), *within(1, 5, ("a", "b"))), ("z",), 3)
 
 

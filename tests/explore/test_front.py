@@ -107,7 +107,7 @@ def test_a_name_is_found_whole_or_by_its_unambiguous_beginning() -> None:
     records = [point(1, 1.0, 1), Record(variant("lift"), Failed("build", "no"))]
     assert by_id(records, records[1].variant.id) is records[1]
     assert by_id(records, "lift") is records[1]
-    with pytest.raises(UserError, match=f"did you mean '{records[0].variant.id}'"):
+    with pytest.raises(UserError, match=f"did you mean `{records[0].variant.id}`"):
         by_id(records, records[0].variant.id[:-1] + "zz")
     with pytest.raises(UserError, match="2 variants begin with 'blocked'"):
         by_id([point(1, 1.0, 1), point(2, 1.0, 1)], "blocked")
@@ -124,7 +124,9 @@ def test_the_front_over_error_holds_the_plane_front_and_what_is_more_exact() -> 
 
 
 def test_an_objective_that_is_not_known_is_refused_with_those_that_are() -> None:
-    with pytest.raises(UserError, match="expected one of time, memory, error, workspace"):
+    with pytest.raises(
+        UserError, match="no objective `speed`; expected one of time, memory, error, w"
+    ):
         objectives(["time", "speed"])
 
 

@@ -850,13 +850,13 @@ def program_of(e: Expr, *params: Var) -> Program:
     ("inputs", "message"),
     [
         ({}, "no input given for v"),
-        ({"v": np.zeros(6), "w": np.zeros(6)}, "no input w, its inputs are v"),
+        ({"v": np.zeros(6), "w": np.zeros(6)}, "test has no input `w`; expected v"),
         ({"v": np.zeros(5)}, r"has shape \(6,\), found \(5,\)"),
         ({"v": np.zeros((6, 1))}, "has shape"),
         ({"v": np.zeros(6, complex)}, "cannot be given as complex128"),
         ({"v": np.array(["a"] * 6)}, "cannot be given as"),
         ({"v": [1.0] * 6}, "needs an array"),
-        ({"V": np.zeros(6)}, "no input V"),
+        ({"V": np.zeros(6)}, "no input `V`; did you mean `v`"),
     ],
 )
 def test_wrong_inputs_are_named(inputs: dict[str, np.ndarray], message: str) -> None:

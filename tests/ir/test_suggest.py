@@ -1,0 +1,28 @@
+"""Does an unknown name tell what was meant, or what there is?"""
+
+import pytest
+
+from ir.text.suggest import no_such
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "said"),
+    [
+        ("blokked", ["naive", "blocked"], "no family `blokked`; did you mean `blocked`?"),
+        ("Naive", ["naive", "blocked"], "no family `Naive`; did you mean `naive`?"),
+        ("x", ["naive", "blocked"], "no family `x`; expected one of naive, blocked"),
+        ("x", ["naive"], "no family `x`; expected naive"),
+        (5, [], "no family `5`; there is none"),
+        ("x", list("abcdefghijklmnopqr"), "no family `x`; expected one of a, b, c, "),
+    ],
+)
+def test_the_nearest_name_is_told_or_all_there_are(
+    name: object, known: list[str], said: str
+) -> None:
+    assert no_such("family", name, known).message.startswith(said)
+
+
+def test_many_names_are_not_all_told() -> None:
+    text = no_such("form", "x", map(str, range(100)), of="family lift").message
+    assert text.startswith("family lift has no form `x`; expected one of 0, 1, 2, ")
+    assert text.endswith("15, … (100 in all)")
