@@ -1,4 +1,7 @@
-"""python -m rewrites FILE --family F: how a program is lowered, law by law, and what comes out."""
+"""python -m rewrites FILE --family F: how a program is lowered, stage by stage, and what comes out.
+
+The stages are outlined; --stage opens one of them to its laws, and --laws all.
+"""
 
 # key: p program
 
@@ -16,9 +19,11 @@ from ir.parse import parse_file
 from ir.program_file import text_of
 from ir.text.read_tree import read
 from ir.text.show import show
+from ir.text.suggest import did_you_mean
 from ir.text.surface import Number
 from rewrites.engine.derivation_text import proof
 from rewrites.engine.meaning_check import Checked, check
+from rewrites.engine.outline_text import Told, outline_text, told
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Derivation
 from rewrites.engine.small_sizes import (
@@ -47,6 +52,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("file", metavar="FILE", type=Path, help="a program, .lift")
     parser.add_argument("--family", metavar="F", help=f"one of {', '.join(FAMILIES)}")
     parser.add_argument("--form", help="one form of the family (default: the first that applies)")
+    opened = parser.add_mutually_exclusive_group()
+    opened.add_argument("--stage", metavar="NAME", help="the laws of the stages of this name")
+    opened.add_argument("--laws", action="store_true", help="the laws of all stages")
     parser.add_argument("--list", action="store_true", help="families, their forms, and refusals")
     parser.add_argument(
         "--check", action="store_true", help="interpret every step, at small sizes, and compare"
@@ -66,9 +74,10 @@ def run(options: argparse.Namespace) -> int:
     if options.family is None:
         raise UserError(f"--family is missing: one of {', '.join(FAMILIES)}, or --list")
     lowering = lowered(p, options.family, options.form)
-    print(_title(lowering))
-    print("\n".join(proof(lowering.derivation)))
-    print(f"\n{show(lowering.program)}", end="")
+    story = list(_story(lowering.derivation, options))
+    print("\n".join([_title(lowering), *story]))
+    if options.stage is None:
+        print(f"\n{show(lowering.program)}", end="")
     return _check(options.file, sizes, p, lowering) if options.check else 0
 
 
@@ -76,6 +85,24 @@ def _title(lowering: Lowering) -> str:
     form = f", {lowering.form}" if lowering.form else ""
     steps = len(lowering.derivation.steps)
     return f"{lowering.program.name} by {lowering.family}{form}: {steps} steps\n"
+
+
+def _story(d: Derivation, options: argparse.Namespace) -> Iterator[str]:
+    """The outline of a derivation, or the laws of what the options name."""
+    if options.laws:
+        return proof(d)
+    stages = told(d)
+    return outline_text(stages) if options.stage is None else _laws_of(d, stages, options.stage)
+
+
+def _laws_of(d: Derivation, stages: Sequence[Told], name: str) -> Iterator[str]:
+    found = [s for s in stages if s.name == name]
+    if not found:
+        names = list(dict.fromkeys(s.name for s in stages))
+        hint = did_you_mean(name, names) or f": expected one of {'; '.join(names)}"
+        raise UserError(f"the derivation has no stage `{name}`{hint}")
+    for s in found:
+        yield from proof(d, range(s.first, s.end))
 
 
 def lowered(p: Program, family: str, form: str | None) -> Lowering:

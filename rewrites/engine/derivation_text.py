@@ -1,4 +1,5 @@
-"""Derivations as text: the law, the place it was used at, and what stands there now."""
+"""Derivations as text: the law, the place it was used at, and what stands there now, under the
+names of the stages that it is a part of."""
 
 # key: e term
 
@@ -16,16 +17,21 @@ WIDTH = 96
 NEAR = 4  # how many of the terms around a place are named
 
 
-def proof(d: Derivation) -> Iterator[str]:
-    """The start, then for each step its number, law, place and new term."""
-    yield f"     {brief(d.start)}"
-    e = d.start
-    for (i, step), after in zip(enumerate(d.steps, 1), list(d.terms())[1:], strict=True):
+def proof(d: Derivation, steps: range | None = None) -> Iterator[str]:
+    """What stands at first, then each step: the stages that begin with it, its number, law, place
+    and new term; of all steps, or of some."""
+    terms, chosen = list(d.terms()), range(len(d.steps)) if steps is None else steps
+    yield f"     {brief(terms[chosen.start])}"
+    depth = 0
+    for i in chosen:
+        step = d.steps[i]
+        for n, name in enumerate(step.opens):
+            yield f"\n{'#' * (depth + n + 1)} {name}"
+        depth += len(step.opens) - step.closes
         yield ""
-        yield f"{i:3}. {step.rule.law}{_given(step)}"
-        yield f"     {where(e, step.place)}"
+        yield f"{i + 1:3}. {step.rule.law}{_given(step)}"
+        yield f"     {where(terms[i], step.place)}"
         yield f"     {brief(step.term)}"
-        e = after
 
 
 def _given(step: Step) -> str:

@@ -19,6 +19,7 @@ from ir.core.terms import size_names
 from ir.core.type_rules import size_of, type_of
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
 from rewrites.families.stored_forms import AHEAD, ALL_VIEWS, FLIPPED, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
@@ -136,37 +137,36 @@ def _nest(params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns
         arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
         .merge("columns")
         .merge("rows")
-        .on("rows", _vectors(rows))
+        .on("rows", _vectors(rows), "in vectors of v")
         .split("rows", rows.items * rows.each, "row tiles", "rows")
         .split("rows", rows.items, "row block", "row items")
         .tile("columns", columns.all, "column tiles", "columns")
         .split("columns", columns.each, "column items", "column block")
-        .then(room(params) if form.choices.room else skip)
+        .then(stage("room for tiles", room(params)) if form.choices.room else skip)
     )
-    return (
-        _sliced(form, tiled, rows, columns) if form.sliced else _whole(form, tiled, rows, columns)
-    )
+    lower = _sliced if form.sliced else _whole
+    return stage("a tile of results for each work-group", lower(form, tiled, rows, columns))
 
 
 def _whole(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
     """Each work-item makes its block of sums, chunk by chunk; the items of a group share chunks."""
     blocks = (
         tiled.order(*GROUPS, "column items", "row items", "column block", "row block")
-        .then(on_reduction(longest_inside), split_innermost(K))
+        .then(stage("the longest sum innermost", on_reduction(longest_inside)), split_innermost(K))
         .into_sum("column block", "row block")
         .around_chunks("column items", "row items")
     )
-    stage = partial(_stage, form, (rows.items, columns.items))
-    return over(blocks, Level.GROUP, GROUPS, work_group(2, stage))
+    staged = partial(_stage, form, (rows.items, columns.items))
+    return over(blocks, Level.GROUP, GROUPS, work_group(2, staged))
 
 
 def _sliced(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
     """Each slice of a group makes a part of all its sums; then these are completed, one column of
     each block at a time."""
     parts = tiled.order(*GROUPS, "column block", "column items", "row items", "row block")
-    stage = partial(_stage, form, (rows.items, columns.items, P))
+    staged = partial(_stage, form, (rows.items, columns.items, P))
     apart = made_apart(parts, GROUPS, in_slices(P))
-    return over(apart, Level.GROUP, GROUPS, slices(stage, K))
+    return over(apart, Level.GROUP, GROUPS, slices(staged, K))
 
 
 def _vectors(rows: Side) -> Strategy:

@@ -16,6 +16,7 @@ from rewrites.analysis.affine_access import NoAccess
 from rewrites.engine.places import OF_VALUE, of_rest, of_value
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import exhaust, outermost, place_where, seq, skip, when
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
@@ -66,7 +67,7 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
     if form.regular and not slides_again(p, r):
         raise Refused("windows of more than one place along one dimension at most: see fgfft")
-    return seq(rows, _rows_transformed(params, form, p, r))(e)
+    return seq(stage("sums row by row", rows), _rows_transformed(params, form, p, r))(e)
 
 
 def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) -> Strategy:
@@ -75,11 +76,12 @@ def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) 
     again = form.regular and slides_again(p, r)
     real = None if form.products is None else three_sums() if form.three else real_sums()
     layout: Layout = partial(_columns, params, form) if again else partial(_sums_laid, form.three)
+    stored = _stored(*_orders(r), _layouts(form, again))
+    sums = partial(_sums_stored, params, layout)
     return seq(
-        spectra(sums_in_planes() if again else real),
-        outermost(when(_is_let, _stored(*_orders(r), _layouts(form, again)))),
-        simplify,
-        partial(_sums_stored, params, layout) if form.products else skip,
+        stage("products of spectra", spectra(sums_in_planes() if again else real)),
+        stage("spectra stored", seq(outermost(when(_is_let, stored)), simplify)),
+        stage("sums of products stored", sums) if form.products else skip,
     )
 
 

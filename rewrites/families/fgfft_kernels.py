@@ -16,6 +16,7 @@ from rewrites.analysis.predicates import has_reduction, own_terms
 from rewrites.engine.places import of_function, of_rest, of_start, of_value
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import (
     attempt,
     outermost,
@@ -60,7 +61,9 @@ def kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
             return plain(e)
         matrices = partial(_matrices, params, form.products)
         return or_plain(seq(perfect, nested_reductions, simplify, matrices))(e)
-    return seq(perfect, simplify, partial(_rows, form.shared))(e)
+    return stage(
+        "a kernel that transforms rows", seq(perfect, simplify, partial(_rows, form.shared))
+    )(e)
 
 
 def _rows(shared: bool, e: Expr) -> Rewritten | None:

@@ -20,6 +20,7 @@ from rewrites.analysis.predicates import depth, has_reduction
 from rewrites.engine.places import OF_STEP, of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, choice, seq
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.io_optimal_blocks import AT_ONCE, balanced, near_volume
@@ -94,20 +95,21 @@ def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
     tiled = (
         patches(windows, chunks)
         .merge("pixels", "across", "down")
-        .on("rows", seq(rounded(LX * TR * V), inside(vectorize_map(v=V))))
+        .on("rows", seq(rounded(LX * TR * V), inside(vectorize_map(v=V))), "in vectors of v")
         .split("rows", LX * TR, "row tiles", "rows")
         .split("rows", LX, "row block", "row items")
         .split("pixels", LY, "pixel block", "pixel items")
         .order(*TILES, "pixel items", "row items", "pixel block", "row block")
     )
     by_channel = (
-        tiled.then(on_reduction(_outside(channel)))
+        tiled.then(stage("one channel after the other", on_reduction(_outside(channel))))
         .then(split_innermost(1) if sums == 1 else attempt(simplify))
         .into_sum("pixel block", "row block")
         .into_sum("pixel items", "row items", left=max(1, sums - 1))
-        .then(on_reduction(_by_planes))
+        .then(stage("a plane of the input a step", on_reduction(_by_planes)))
     )
-    return over(by_channel, Level.GROUP, TILES, work_group(2, partial(_stage, ahead)))
+    lowered = over(by_channel, Level.GROUP, TILES, work_group(2, partial(_stage, ahead)))
+    return stage("a block of results for each work-group", lowered)
 
 
 def _chunks(k: Size) -> Strategy:

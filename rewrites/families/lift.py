@@ -19,6 +19,7 @@ from ir.core.size import Size, bind, exact, named, names
 from ir.core.terms import size_names, subterms
 from ir.core.type_rules import size_of
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
 from rewrites.families.stored_forms import ALL_VIEWS, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
@@ -129,7 +130,8 @@ def _tiled(
         .merge("windows", "down", "across")
         .split("windows", several(SIGMA, [lengths[d] for d in windows]), "window chunks", "windows")
     )
-    return (_stored_sums(form, tiled) if parts else _local_sums(form, sums, tiled))(e)
+    lowered = _stored_sums(form, tiled) if parts else _local_sums(form, sums, tiled)
+    return stage("a tile of windows for each work-group", lowered)(e)
 
 
 GROUPS = ("batch", "tiles down", "tiles across", "kernel tiles")
@@ -139,8 +141,8 @@ def _room(params: frozenset[str], choices: Choices) -> Strategy:
     """Where tiles need more than there is: in what is stored, or in a padding that is a view, which
     may go on for ever."""
     if choices.room:
-        return room(params)
-    return sunk if choices.windows is Windows.NONE else skip
+        return stage("room for tiles", room(params))
+    return stage("padding of windows", sunk) if choices.windows is Windows.NONE else skip
 
 
 def _slides(e: Expr, windows: Sequence[int]) -> list[Slide | None]:
@@ -174,7 +176,8 @@ def _group(form: Lift, e: Expr) -> Rewritten | None:
     parts = _blocks(standing("window chunks", "windows", "kernels", "parts"))
     made = on_parts(seq(perfect, simplify, parts, _items(form), to_local()))
     results = spread((LOCAL[1], LOCAL[0], to_seq(unrolled=True)), loop_nest)
-    return seq(made, results)(e)
+    told = stage("parts of sums in local memory", made), stage("sums completed", results)
+    return seq(*told)(e)
 
 
 def _stored_sums(form: Lift, tiled: Nest) -> Nest:
@@ -194,7 +197,7 @@ LOCAL = (to_parallel(level=Level.LOCAL, dim=0), to_parallel(level=Level.LOCAL, d
 def _items(form: Lift) -> Strategy:
     """The nest that makes partial sums: windows' chunk × part over work-items."""
     levels = (LOCAL[1], LOCAL[0], to_seq(unrolled=True), to_seq(unrolled=True))
-    return spread(levels, partial(loop_nest, unrolled=form.unrolled))
+    return stage("a block in registers", spread(levels, partial(loop_nest, unrolled=form.unrolled)))
 
 
 STORED_SUMS = Trait("stored-sums", "partial sums are stored, a second kernel adds them")

@@ -17,6 +17,7 @@ from ir.core.size import named
 from rewrites.analysis.predicates import has_windows
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
 from rewrites.families.stored_forms import ALL_VIEWS, FLIPPED, ITEMS, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
@@ -101,21 +102,28 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
             rows=dims.rows or dims.columns[-1:],
         )
         .merge("rows")
-        .on("rows", vectors())
+        .on("rows", vectors(), "in vectors of v")
         .split("rows", named("tr"), "row tiles", "row block")
         .tile("columns", named("tx"), "column tiles", "column block")
         .tile("lines", named("ty"), "line tiles", "line block")
-        .then(room(params) if form.choices.room else skip)
+        .then(stage("room for tiles", room(params)) if form.choices.room else skip)
     )
     tiles = ("batch", "line tiles", "column tiles", "row tiles")
     block = ("line block", "column block", "row block")
     sums = (
         tiled.order(*tiles, *block)
-        .then(on_reduction(longest_outside if form.taps_inside else longest_inside))
+        .then(_longest(form))
         .then(split_innermost(named("k")))
         .into_sum(*block)
     )
-    return over(sums, form.level, tiles, unrolled_spine)
+    lowered = over(sums, form.level, tiles, stage("a block in registers", unrolled_spine))
+    return stage("a block of results for each work-item", lowered)
+
+
+def _longest(form: Registers) -> Strategy:
+    if form.taps_inside:
+        return stage("the longest sum outermost", on_reduction(longest_outside))
+    return stage("the longest sum innermost", on_reduction(longest_inside))
 
 
 REGISTERS = Trait("registers", "sums of products by blocks in registers")

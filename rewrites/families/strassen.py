@@ -30,6 +30,7 @@ from rewrites.engine.places import (
 )
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, everywhere, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
@@ -92,7 +93,8 @@ def _matrices(dims: Dims) -> Strategy:
 def _lowered(levels: int, batch: int) -> Strategy:
     """A product, or each of a batch; what is done to its results is done to what is stored."""
     made = seq(_matrix_product(batch, 2**levels), inside(_by_seven(levels, batch)))
-    results = seq(made, transform_kernel(batch + 2, VO)) if levels else made
+    added = stage("results of sums of products", transform_kernel(batch + 2, VO))
+    results = seq(made, added) if levels else made
 
     return seq(sums_apart(batch + 2), on_sums(results))
 
@@ -100,7 +102,8 @@ def _lowered(levels: int, batch: int) -> Strategy:
 def _matrix_product(batch: int, parts: int) -> Strategy:
     """Every row with every row: operands whole, and every side a multiple of `parts`."""
     rounded = attempt(round_product(k=parts))
-    return seq(everywhere(unused_part()), nested(batch, seq(_operands_apart, rounded)), perfect)
+    whole = nested(batch, seq(_operands_apart, rounded))
+    return stage("operands whole", seq(everywhere(unused_part()), whole, perfect))
 
 
 def _operands_apart(e: Expr) -> Rewritten | None:
@@ -148,7 +151,7 @@ def _by_three(batch: int) -> Strategy:
 
 def _cut_parts(e: Expr) -> Rewritten:
     """The law at a matrix product of complex numbers."""
-    done = three_products()(e)
+    done = stage("three products of real numbers", three_products())(e)
     if done is None:
         raise Refused("expected sums from 0 of products of complex numbers, pairs of floats")
     return done
@@ -169,7 +172,7 @@ def _cut_each(maps: int, cut: Strategy) -> Strategy:
 
 def _cut(e: Expr) -> Rewritten:
     """The law at a matrix product."""
-    done = fewer_blocks()(e)
+    done = stage("seven products of halves", fewer_blocks())(e)
     if done is None:
         raise Refused(_why_not(e))
     return done
@@ -194,18 +197,19 @@ VI, VO = named("vi"), named("vo")
 def _stages(levels: int, deep: int) -> Strategy:
     """At the map of products: sums of blocks stored, and products made of smaller ones if asked;
     `deep`: how many maps over seven products there are."""
-    left = stored(transform_kernel(deep + 1, VI))
+    left = stage("sums of the left operand's blocks", stored(transform_kernel(deep + 1, VI)))
     blocks = standing(products=deep - 1, rows=1, steps=1).exchange("rows", "steps")
     across = seq(perfect, tidied, blocks, transform_kernel(deep + 1, VI))
     steps_first = ("products", "steps", "rows")
-    right = stored_as(labels(products=deep, rows=1, steps=1), steps_first, across)
+    laid = stored_as(labels(products=deep, rows=1, steps=1), steps_first, across)
+    right = stage("sums of the right operand's blocks", laid)
     operands = of_array(seq(of_part(0, left), of_part(1, right)))
     if levels > 1:
         nested_products = seq(_cut_each(deep, _cut), of_array(_stages(levels - 1, deep + 1)))
         return seq(operands, nested_products, stored(transform_kernel(deep + 2, VO)))
     sums = standing(products=deep, columns=1, rows=1).exchange("columns", "rows")
-    laid = stored_as(sums.labels, ("products", "columns", "rows"), tidied)
-    return seq(operands, tidied, sums, inside(laid))
+    made = stored_as(sums.labels, ("products", "columns", "rows"), tidied)
+    return seq(operands, stage("products stored", seq(tidied, sums, inside(made))))
 
 
 CUTS = (

@@ -19,6 +19,7 @@ from ir.core.types import leaves
 from rewrites.analysis.predicates import depth
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import (
     attempt,
     choice,
@@ -61,8 +62,8 @@ class Toeplitz:
 def toeplitz(params: frozenset[str], form: Toeplitz) -> Strategy:
     """Lower a program this way."""
     return seq(
-        replicated(params),
-        partial(_stored, params, form.products.choices.panel),
+        stage("constants replicated: no windows in rows", replicated(params)),
+        stage("matrices stored", partial(_stored, params, form.products.choices.panel)),
         tidied,
         prepare(params, form.products.choices),
         wherever(partial(_kernel, params, form.products)),

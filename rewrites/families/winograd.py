@@ -17,6 +17,7 @@ from rewrites.analysis.affine_access import NoAccess
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
@@ -108,7 +109,8 @@ def _planes(e: Expr) -> Rewritten | None:
     released = arranged(others=others, windows=windows).inside(
         on_reduction(attempt(release_init()))
     )
-    return attempt(seq(released, inside(by_windows()), normalise))(e)
+    planes = attempt(seq(released, inside(by_windows()), normalise))
+    return stage("windows of planes, channels last", planes)(e)
 
 
 def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
@@ -140,7 +142,8 @@ def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -
 
 def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
     """Kernels transformed and stored in panels, once if they are constant."""
-    return panels(d + 2, panel, made=beneath(transform_kernel(2, None)), by_step=by_step)
+    packed = panels(d + 2, panel, made=beneath(transform_kernel(2, None)), by_step=by_step)
+    return stage("kernels transformed, in panels", packed)
 
 
 def _stored(panel: Size, w: Windowed) -> Strategy:
@@ -156,6 +159,7 @@ def _stored(panel: Size, w: Windowed) -> Strategy:
         ("points", "own", "channels", "kernels"),
         transform_kernel(own + 2, None),
     )
+    data, kernels = stage("data transformed", data), stage("kernels transformed", kernels)
     apart = of_array(seq(of_part(0, data), of_part(1, kernels))) if own else of_array(data)
     maps = standing(own=own, tiles=tiles, kernels=1, points=d)
     packed = maps if own else maps.at("kernels", of_array(_taps(panel, d)))
@@ -167,8 +171,9 @@ def _stored(panel: Size, w: Windowed) -> Strategy:
         .then(tidied)
     )
     laid = stored_as(sums.labels, ("points", "own", "tiles", "kernels"), tidied)
-    products = on_made(seq(apart, sums, inside(laid)))
-    results = transform_kernel(own + tiles + 1, named("vo"))
+    matrices = stage("products: a matrix product for each point", seq(sums, inside(laid)))
+    products = on_made(seq(apart, matrices))
+    results = stage("results transformed", transform_kernel(own + tiles + 1, named("vo")))
     return seq(three_stages(w.outer, own), inside(products), results)
 
 
@@ -176,7 +181,7 @@ def _fused(form: Fused, w: Windowed) -> Strategy:
     """Products and their results by one kernel; data are transformed there too, or stored."""
     if w.own:
         raise Refused("each image has kernels of its own: see the forms that store products")
-    data = stored(transform_kernel(w.outer + 1, named("vi")))
+    data = stage("data transformed", stored(transform_kernel(w.outer + 1, named("vi"))))
     divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(on_made(data)))
     packed = kernels_of(_taps(form.panel, w.d, by_step=True))
     kernels = standing(tiles=w.outer, kernels=1).at("kernels", packed)

@@ -15,6 +15,7 @@ from ir.core.terms import children, size_names
 from ir.core.type_rules import size_of
 from rewrites.analysis.predicates import is_crop
 from rewrites.engine.rule import Rewritten, Step, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.naive import plain
 from rewrites.laws.lower import to_parallel, to_seq
@@ -27,7 +28,8 @@ SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or 
 
 def unfolded(e: Expr) -> Rewritten | None:
     """A kernel without sums: `plain`, but for such views of more dimensions than global ids."""
-    return seq(computed, _rows_shared, loops)(e) if _is_of_windows(e) else plain(e)
+    copied = stage("a kernel that copies rows", seq(computed, _rows_shared, loops))
+    return copied(e) if _is_of_windows(e) else plain(e)
 
 
 def _is_of_windows(e: Expr) -> bool:

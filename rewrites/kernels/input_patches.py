@@ -31,9 +31,10 @@ def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
 
     chunks: what makes the map over windows down, or across, one over chunks.
     """
+    dense = windows
     for name in chunks:
-        windows = windows.at(name, attempt(of_array(everywhere(close_gaps()))))
-    lines = _tiled(windows, "down", chunks)
+        dense = dense.at(name, attempt(of_array(everywhere(close_gaps()))))
+    lines = _tiled(dense, "down", chunks)
     simpler = (_fused, perfect, simplify) if windows.count("down") else ()
     turned = (
         lines.at("down", attempt(of_array(slide_slide())))
@@ -41,15 +42,15 @@ def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
         .exchange("down", "across")
         .then(*simpler)
     )
-    return _tiled(turned, "across", chunks)
+    return _tiled(turned, "across", chunks).told("windows in tiles", since=windows)
 
 
 def _tiled(windows: Nest, name: str, chunks: Mapping[str, Strategy]) -> Nest:
     """The map of a name over tiles, whose windows the map inside it goes over."""
     if not windows.count(name):
         return windows.called(name, f"tiles {name}", name)
-    tiles = windows.divided(name, chunks[name], f"tiles {name}", name)
-    return tiles.then(_windows_of_tiles, _fused, perfect, simplify)
+    views = (_windows_of_tiles, _fused, perfect, simplify)
+    return windows.divided(name, chunks[name], f"tiles {name}", name, *views)
 
 
 _windows_of_tiles = seq(

@@ -2,6 +2,7 @@
 
 from ir.core.nodes import Expr, Level, Map
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.laws.lower import to_parallel
 from rewrites.nest.spine import (
@@ -21,14 +22,16 @@ from rewrites.nest.spine import (
 
 def naive(params: frozenset[str]) -> Strategy:
     """Up to three outer maps over global ids, innermost in dimension 0."""
-    return seq(store_operands(params, beside=True), kernels(plain))
+    return seq(
+        stage("operands of other sums stored", store_operands(params, beside=True)), kernels(plain)
+    )
 
 
 def plain(e: Expr) -> Rewritten | None:
     """One kernel, a work-item a result; of results side by side, each has maps of its own."""
     if is_beside(strip(e)):
         return seq(inside(each(plain)), loops)(e)
-    return seq(computed, _global, loops)(e)
+    return stage("a plain kernel: a work-item a result", seq(computed, _global, loops))(e)
 
 
 def _global(e: Expr) -> Rewritten | None:

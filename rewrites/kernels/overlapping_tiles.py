@@ -73,7 +73,7 @@ def tiles(windows: Nest, sides: tuple[int, ...]) -> Nest:
     and inside them `windows`, those of one tile. There may be none down."""
     down = seq(repeat(when(_slides_inside, plain_slide)), tiled_windows(sides[0]))
     across = tiled_windows(sides[-1])
-    return (
+    tiled = (
         windows.divided("down", down, "tiles down", "down")
         .exchange("down", "across", windows_across())
         .divided("across", across, "tiles across", "across")
@@ -81,3 +81,4 @@ def tiles(windows: Nest, sides: tuple[int, ...]) -> Nest:
         .grouped("tiles", "tiles down", "tiles across")
         .grouped("windows", "down", "across")
     )
+    return tiled.told("windows in tiles", since=windows)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ir.core.nodes import Expr, Get, Level, Reduce, Var
-from ir.core.size import Size, named
+from ir.core.size import Size, named, show_size
 from ir.core.terms import free, once, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Array
@@ -112,7 +112,8 @@ def _deep(n: int, s: Strategy) -> Strategy:
 def split_innermost(k: Size) -> Strategy:
     """The innermost reduction in chunks of k."""
     parts = of_array(attempt(split_zip()))
-    return innermost_reduction(seq(split_reduce(k=k), parts, attempt(fuse_reduce()), simplify))
+    cut = seq(split_reduce(k=k), parts, attempt(fuse_reduce()), simplify)
+    return stage(f"the sum in chunks of {show_size(k)}", innermost_reduction(cut))
 
 
 def parallel(n: int, level: Level, inner: Strategy) -> Strategy:

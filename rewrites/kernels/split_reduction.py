@@ -8,6 +8,7 @@ from ir.core.nodes import Expr, Map, Reduce, Zip
 from rewrites.engine.places import HERE, OF_ARRAY, OF_SUMMED, of_array, part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, seq
 from rewrites.kernels.register_block import longest_outside, on_reduction
 from rewrites.laws.lower import store
@@ -22,7 +23,8 @@ def in_parts(partial: Strategy) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         results = standing(results=len(nest(e)))
-        done = seq(made_apart(results, (), partial), on_parts(store()))(e)
+        stored = stage("parts stored", on_parts(store()))
+        done = seq(made_apart(results, (), partial), stored)(e)
         if done is None:
             raise Refused("the last kernel has no sum to be taken in parts")
         return done
@@ -36,7 +38,7 @@ def made_apart(maps: Nest, around: Sequence[str], partial: Strategy) -> Nest:
     parts = maps.inside(seq(on_reduction(longest_outside), on_reduction(partial)))
     for name in reversed(maps.labels.names[len(around) :]):
         parts = parts.at_each(name, apart)
-    return parts
+    return parts.told("sums in parts", since=maps)
 
 
 def apart(e: Expr) -> Rewritten | None:

@@ -12,6 +12,7 @@ from ir.core.types import Array, Type, Vector, leaves
 from rewrites.analysis.predicates import depth
 from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_value
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, remembered, seq, skip
 from rewrites.kernels.over_work_items import spread
 from rewrites.kernels.register_block import loop_nest, operand_terms
@@ -28,9 +29,11 @@ Items = tuple[Size, ...]  # the work-items of a group along each dimension, the 
 Staging = Callable[[Expr], Strategy]  # how an operand of a chunk is staged
 
 
-def work_group(dims: int, stage: Staging) -> Strategy:
+def work_group(dims: int, staged: Staging) -> Strategy:
     """Maps over work-items in `dims` dimensions, then over a block; its sums chunk by chunk."""
-    return spread(levels(dims), _chunks(dims, stage))
+    return stage(
+        "chunks in local memory, blocks in registers", spread(levels(dims), _chunks(dims, staged))
+    )
 
 
 def levels(dims: int) -> tuple[Strategy, ...]:
@@ -39,26 +42,26 @@ def levels(dims: int) -> tuple[Strategy, ...]:
     return (*items, to_seq(unrolled=True), to_seq(unrolled=True))
 
 
-def _chunks(dims: int, stage: Staging) -> Strategy:
+def _chunks(dims: int, staged: Staging) -> Strategy:
     """A loop over chunks: stage the operands, then every work-item its block."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):
             return None
-        inner = run if isinstance(e.f.body, Reduce) else _staged(dims, stage)
+        inner = run if isinstance(e.f.body, Reduce) else _staged(dims, staged)
         start = of_start(spread(levels(dims), skip))
         return seq(start, of_function(inner), to_reduce_seq())(e)
 
     return run
 
 
-def _staged(dims: int, stage: Staging) -> Strategy:
+def _staged(dims: int, staged: Staging) -> Strategy:
     """Each array operand of a chunk staged, then a block for every work-item."""
 
     def run(e: Expr) -> Rewritten | None:
         step: Strategy = spread(levels(dims)[:dims], loop_nest)
         for t in reversed([t for t in operand_terms(e) if isinstance(type_of(t), Array)]):
-            held = seq(of_value(stage(t)), of_rest(step))
+            held = seq(of_value(staged(t)), of_rest(step))
             step = seq(share(term=t, name="tile"), held, attempt(let_view()))
         return step(e)
 

@@ -8,6 +8,7 @@ from ir.core.type_rules import size_of
 from rewrites.engine.places import of_value
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.kernels.over_work_items import spread
 from rewrites.kernels.register_block import longest_inside, loop_nest, on_reduction, split_innermost
@@ -42,7 +43,7 @@ def in_slices(p: Size) -> Strategy:
     return run
 
 
-def slices(stage: Staging, k: Size) -> Strategy:
+def slices(staged: Staging, k: Size) -> Strategy:
     """Every slice its part of the block, in registers; then the sums, column after column of it."""
     parts = (
         standing("column block", "column items", "row items", "row block", "parts")
@@ -51,8 +52,12 @@ def slices(stage: Staging, k: Size) -> Strategy:
         .into_sum("column block", "row block")
         .around_chunks("parts", "column items", "row items")
     )
-    made = seq(perfect, simplify, parts, work_group(3, stage))
-    return seq(on_parts(made), inside(body(_together)), spread(RESULTS, loop_nest))
+    made = seq(perfect, simplify, parts, work_group(3, staged))
+    return seq(
+        stage("a part of each sum by every slice", on_parts(made)),
+        stage("parts meet in local memory", inside(body(_together))),
+        stage("sums completed", spread(RESULTS, loop_nest)),
+    )
 
 
 SLICES, COLUMNS, ROWS = levels(3)[:3]

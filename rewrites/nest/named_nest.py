@@ -94,10 +94,10 @@ class Nest:
         told = stage(f"split {show_size(k)} {name}", on_map(self._only(name), split_map(k=k)))
         return self._if_any(name, told).called(name, chunks, inside)
 
-    def divided(self, name: str, s: Strategy, outer: str, inner: str) -> "Nest":
-        """The map of a name as two, which s makes of it."""
-        cut = seq(nested(self._only(name), s), perfect, simplify)
-        return self._if_any(name, cut).called(name, outer, inner)
+    def divided(self, name: str, s: Strategy, outer: str, inner: str, *after: Strategy) -> "Nest":
+        """The map of a name as two, which s makes of it; `after` it what moves views outside."""
+        cut = seq(nested(self._only(name), s), perfect, simplify, *after)
+        return self._if_any(name, stage(outer, cut)).called(name, outer, inner)
 
     def called(self, name: str, *new: str) -> "Nest":
         """The nest after the map of a name has become maps of these names, in this order."""
@@ -114,9 +114,9 @@ class Nest:
         """Steps that leave the nest as it is."""
         return self._with(self.labels, *steps)
 
-    def on(self, name: str, s: Strategy) -> "Nest":
-        """s on the map of a name, then views moved outside."""
-        return self._if_any(name, on_map(self._only(name), s))
+    def on(self, name: str, s: Strategy, told: str) -> "Nest":
+        """s on the map of a name, then views moved outside; `told`: what it then goes over."""
+        return self._if_any(name, stage(f"{name} {told}", on_map(self._only(name), s)))
 
     def at(self, name: str, s: Strategy) -> "Nest":
         """s at the outermost map of a name, and nothing more."""
@@ -130,14 +130,20 @@ class Nest:
         """s inside all maps, at what they make."""
         return self.then(nested(self.depth, s))
 
+    def told(self, name: str, since: "Nest") -> "Nest":
+        """The nest with all that was done `since` another one as one stage of this name."""
+        done = len(since.steps)
+        return Nest(self.labels, (*since.steps, stage(name, seq(*self.steps[done:]))))
+
     # ---- maps inside the sum
 
     def into_sum(self, *names: str, left: int = 0) -> "Nest":
         """The innermost maps go inside the sum: one sum of blocks. In a nest of sums they go inside
         all but the `left` innermost ones."""
         first, last = self.labels.first(names[0]), self.depth - 1
-        told = f"{' × '.join(names)} inside the sum"
-        inward = stage(told, block(first, last, left))
+        told = " × ".join(name for name in names if self.count(name))
+        shared = "around chunks of the sum" if left else "inside the sum"
+        inward = stage(f"{told} {shared}", block(first, last, left))
         return self._with(self.labels.without(*names), inward)
 
     def around_chunks(self, *names: str) -> "Nest":

@@ -26,6 +26,7 @@ from rewrites.engine.places import (
     part,
 )
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, remembered, repeat, seq
 from rewrites.kernels.register_block import trips, weight
 from rewrites.laws.lower import store
@@ -39,15 +40,18 @@ from rewrites.storing.view_out_of_maps import stored_at
 @remembered
 def one_each(params: frozenset[str], form: Strategy) -> Strategy:
     """Kernels in a normal form with one reduction each, which looks at its operands and no more."""
-    return seq(separate(params, form), kernels(carried))
+    captured = stage("what sums take from around them as operands", kernels(carried))
+    return seq(separate(params, form), captured)
 
 
 @remembered
 def separate(params: frozenset[str], form: Strategy) -> Strategy:
     """Kernels in a normal form with one reduction each."""
+    normal = stage("normal form: maps around sums", form)
+    operands = stage("operands of sums stored", store_operands(params))
     tidied = kernels(form)
-    earlier = kernels(partial(_earlier, params))
-    return seq(form, store_operands(params), tidied, repeat(seq(earlier, tidied)))
+    earlier = seq(kernels(partial(_earlier, params)), tidied)
+    return seq(normal, operands, stage("other sums stored", seq(tidied, repeat(earlier))))
 
 
 def _earlier(params: frozenset[str], e: Expr) -> Rewritten:

@@ -15,6 +15,7 @@ from rewrites.analysis.predicates import bound, depth, has_windows, is_crop, sli
 from rewrites.engine.places import HERE, OF_ARRAY, OF_VIEWED
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import (
     at,
     choice,
@@ -63,11 +64,23 @@ class Choices:
 @remembered
 def prepare(params: frozenset[str], choices: Choices) -> Strategy:
     """Store what is to be stored; lay constants out in panels of the rows' block."""
-    stored = _windows(params, choices)
+    stored = stage(STORED[choices.windows], _windows(params, choices))
     if choices.windows in IN_ORDER:
-        stored = seq(stored, in_order(params, IN_ORDER[choices.windows]))
+        sums = in_order(params, IN_ORDER[choices.windows])
+        stored = seq(stored, stage("sums in the order of memory", sums))
     constants = relay(choices.relaid, choices.flipped, choices.panel, choices.block, choices.lanes)
-    return seq(stored, constants if choices.relaid else skip)
+    return seq(stored, stage("constants in panels", constants) if choices.relaid else skip)
+
+
+STORED: dict[Windows, str] = {
+    Windows.NONE: "nothing stored",
+    Windows.PADDED: "padding stored",
+    Windows.PLANES: "padding stored, channels outermost",
+    Windows.IM2WIN: "windows of rows stored (im2win)",
+    Windows.IM2WIN_PLANES: "windows of rows stored, channels outermost",
+    Windows.MEC: "windows of columns stored (MEC)",
+    Windows.IM2COL: "all windows stored (im2col)",
+}
 
 
 # What lies side by side in stored windows is summed in that order: of a nest of sums, that over

@@ -16,6 +16,7 @@ from rewrites.analysis.predicates import has_windows
 from rewrites.engine.places import OF_ARRAY, of_array, of_function
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, choice, seq
 from rewrites.fast_algorithms.by_rows import uses
 from rewrites.fast_algorithms.by_windows import by_windows
@@ -62,19 +63,19 @@ def elementwise(m: int) -> Strategy:
         windows = (
             arranged(planes=p.planes, kernels=p.kernels, down=p.windows[:-1], across=p.windows[-1:])
             .inside(on_reduction(attempt(release_init())))
-            .then(inside(choice(by_windows(), _refuse)))
+            .then(stage("sums over windows of planes", inside(choice(by_windows(), _refuse))))
             .merge("kernels")
         )
         transformed = (
             tiles(windows, sides)
-            .at("windows", summed(p.d))
-            .at("windows", on_sum(sides, p.sizes))
+            .at("windows", stage("sums apart from results", summed(p.d)))
+            .at("windows", stage(f"fewer products: {m} results a side", on_sum(sides, p.sizes)))
             .called("windows")
         )
         made = (
-            transformed.at("kernels", _taps_of_each(p.d))
+            transformed.at("kernels", stage("taps transformed and stored", _taps_of_each(p.d)))
             if p.kernels
-            else transformed.inside(_taps)
+            else transformed.inside(stage("taps transformed and stored", _taps))
         )
         lanes = named("v") if p.kernels else None
         return made.order("planes", "tiles", "kernels").then(transform_kernel(made.depth, lanes))(e)

@@ -4,14 +4,15 @@
 
 from ir.core.nodes import Expr, Map
 from rewrites.analysis.predicates import has_reduction
-from rewrites.engine.places import OF_FUNCTION
+from rewrites.engine.places import OF_FUNCTION, of_made
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, seq, skip
+from rewrites.laws.lower import store
 from rewrites.laws.reductions import release_init
 from rewrites.nest.blocks_of_results import place_of_reduction
 from rewrites.nest.named_nest import standing
-from rewrites.nest.named_views import stored
 from rewrites.nest.spine import inside, nest
 from rewrites.transforms.tile_transforms import before, made, on_made
 
@@ -19,7 +20,8 @@ from rewrites.transforms.tile_transforms import before, made, on_made
 def sums_apart(n: int) -> Strategy:
     """map^n (f . reduce)  becomes  map^n f . map^n (reduce from 0)"""
     maps = standing(outer=n - 1, innermost=1)
-    return maps.at("innermost", seq(_from_zero, _innermost)).at_each("outer", _around)
+    apart = maps.at("innermost", seq(_from_zero, _innermost)).at_each("outer", _around)
+    return stage("sums apart from what is done to them", apart)
 
 
 def _from_zero(e: Expr) -> Rewritten | None:
@@ -48,7 +50,7 @@ def on_sums(s: Strategy) -> Strategy:
         assert isinstance(e, Map)
         if has_reduction(e.f.body):
             return s(e)
-        return on_made(stored(s))(e)
+        return on_made(seq(stage("sums stored", store()), of_made(s)))(e)
 
     return inside(run)
 

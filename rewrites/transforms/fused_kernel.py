@@ -22,6 +22,7 @@ from rewrites.engine.places import (
 )
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, everywhere, place_where, seq, skip
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -71,12 +72,13 @@ def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
     blocks = (
         standing(outer=outer - 1, tiles=1, kernels=1)
         .then(perfect, tidied)
-        .on("kernels", vectors())
+        .on("kernels", vectors(), "in vectors of v")
         .split("kernels", named("tr"), "kernel blocks", "kernels")
         .tile("tiles", named("tx"), "tile blocks", "tiles")
         .order("outer", "tile blocks", "kernel blocks", "tiles", "kernels")
     )
-    in_a_block = seq(_sums_apart(points), _in_registers(points))
+    apart = stage("sums apart from results", _sums_apart(points))
+    in_a_block = seq(apart, stage("sums and transforms in registers", _in_registers(points)))
     return over(blocks, level, ("outer", "tile blocks", "kernel blocks"), in_a_block)
 
 

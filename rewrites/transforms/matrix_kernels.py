@@ -8,6 +8,7 @@ from ir.core.type_rules import size_of
 from ir.core.views import is_view
 from rewrites.engine.places import of_array, of_function, of_part, of_rest, of_value
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, choice, exhaust, seq, skip
 from rewrites.fast_algorithms.constant_matrices import constant_rows, divide_matrix, spell_rows
 from rewrites.kernels.register_block import over
@@ -28,10 +29,15 @@ def transform_kernel(n: int, v: Size | None) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         maps = standing(outer=max(n - 1, 0), innermost=min(n, 1))
         if v and _in_vectors(nest(e)[:n][-1]):
-            maps = maps.on("innermost", vectorize_map(v=v))
-        return over(maps.inside(in_registers), Level.GLOBAL, ("outer", "innermost"), skip)(e)
+            maps = maps.on("innermost", vectorize_map(v=v), "in vectors")
+        return over(
+            maps.inside(stage("a transform in registers", in_registers)),
+            Level.GLOBAL,
+            ("outer", "innermost"),
+            skip,
+        )(e)
 
-    return seq(perfect, tidied, run)
+    return stage("a kernel of transforms", seq(perfect, tidied, run))
 
 
 def _in_vectors(m: Map) -> bool:

@@ -13,6 +13,7 @@ from rewrites.analysis.predicates import bound, has_reduction, is_out_view, own_
 from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, of_array, of_function, part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, choice, place_where, seq
 from rewrites.fast_algorithms.fewer_products import Sides, fewer_products, growth
 from rewrites.kernels.overlapping_tiles import tiles
@@ -56,32 +57,35 @@ def transformed_tiles(m: int, w: Windowed) -> Strategy:
     return (
         tiles(windows, w.sides(m))
         .order("batch", "tiles", "kernels", "windows")
-        .at("windows", summed(d))
-        .at("windows", on_sum(w.sides(m), w.sizes))
+        .at("windows", stage("sums apart from results", summed(d)))
+        .at("windows", stage(f"fewer products: {m} results a side", on_sum(w.sides(m), w.sizes)))
     )
 
 
 def three_stages(rows: int, own: int = 0) -> Strategy:
     """map results . map products . map transform, each a nest of its own"""
     maps = standing(own=own, outer=rows - own - 1, innermost=1, kernels=1)
-    return (
+    apart = (
         maps.at("kernels", kernels_apart)
         .at("innermost", stages_apart)
         .at_each("outer", stages_around)
         .at("own", own_apart)
         .then(simplify)
     )
+    return stage("transforms, products and results apart", apart)
 
 
 def two_stages(rows: int) -> Strategy:
     """map (results . products) . map transform"""
     maps = standing(outer=rows - 1, innermost=1)
-    return maps.at("innermost", data_apart).at_each("outer", inner_apart).then(simplify)
+    apart = maps.at("innermost", data_apart).at_each("outer", inner_apart).then(simplify)
+    return stage("transforms apart", apart)
 
 
 def one_stage(rows: int) -> Strategy:
     """map (results . products . transform)"""
-    return standing(tiles=rows, kernels=1).at("kernels", weights_apart).then(simplify)
+    apart = standing(tiles=rows, kernels=1).at("kernels", weights_apart).then(simplify)
+    return stage("transforms of kernels apart", apart)
 
 
 def weights_apart(e: Expr) -> Rewritten | None:

@@ -22,6 +22,8 @@ from ir.text.show import show
 from rewrites.__main__ import main
 from rewrites.engine.derivation_text import brief, one_line, proof
 from rewrites.engine.meaning_check import check, inexact, means_the_same
+from rewrites.engine.outline_text import outline_text
+from rewrites.engine.outline_text import told as stages_told
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Derivation, Rewritten, Step, Unsound, apply_rule, rule
 from rewrites.engine.small_sizes import cut, cuts, small_values
@@ -92,8 +94,9 @@ TOLD = [(MATMUL, "blocked"), (CONV, "lift"), (CONV, "winograd")]
 
 
 def told(text: str, family: str) -> str:
-    """A derivation law by law."""
-    return "\n".join(proof(lowered(text, family).derivation)) + "\n"
+    """The outline of a derivation, then law by law."""
+    d = lowered(text, family).derivation
+    return "\n".join([*outline_text(stages_told(d)), "", *proof(d)]) + "\n"
 
 
 @pytest.mark.parametrize(("text", "family"), TOLD, ids=[family for _, family in TOLD])

@@ -1,0 +1,147 @@
+"""Are derivations told in stages, to any depth, and do stages leave the steps as they are?"""
+
+# key: d derivation
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ir.core.nodes import Expr
+from ir.core.size import named
+from ir.parse import parse
+from rewrites.__main__ import main
+from rewrites.engine.outline_text import Told, depths, headings, outline_text, shown, told
+from rewrites.engine.refused import Refused
+from rewrites.engine.rule import Derivation, Step, Strategy
+from rewrites.engine.skeleton import skeleton
+from rewrites.engine.stages import Stage, outline, stage
+from rewrites.engine.strategy import at, attempt, everywhere, repeat, seq
+from rewrites.families.all_families import FAMILIES, first
+from rewrites.laws.maps import fuse_maps, split_map
+from tests.rewrites.test_derivations import CONV, MATMUL, lowered
+
+PLUS = parse("p(xs : [float]6) = map(x -> x + 1.0, map(x -> x * 2.0, map(x -> -x, xs)))").body
+SPLIT = split_map(k=named("k"))
+
+
+def done(strategy: Strategy, e: Expr = PLUS) -> tuple[Step, ...]:
+    """The steps that a strategy makes of a term, replayed."""
+    made = strategy(e)
+    assert made is not None
+    assert Derivation(e, made[1]).replay() == made[0]
+    return made[1]
+
+
+def test_steps_of_a_strategy_are_told_by_its_name_and_stages_lie_inside_stages() -> None:
+    inner = stage("second", seq(stage("inner", fuse_maps()), stage("innermost", SPLIT)))
+    steps = done(stage("all", seq(stage("first", fuse_maps()), inner)))
+    second = Stage("second", 1, 3, (Stage("inner", 1, 2), Stage("innermost", 2, 3)))
+    assert outline(steps) == (Stage("all", 0, 3, (Stage("first", 0, 1), second)),)
+
+
+def test_stages_do_not_change_the_steps() -> None:
+    plain = done(seq(fuse_maps(), SPLIT))
+    steps = done(stage("a", seq(stage("b", fuse_maps()), SPLIT)))
+    assert tuple(replace(step, opens=(), closes=0) for step in steps) == plain
+
+
+def test_what_does_nothing_is_no_stage_and_what_fails_fails() -> None:
+    assert done(stage("nothing", attempt(split_map(k=5)))) == ()
+    assert stage("fails", split_map(k=5))(PLUS) is None
+
+
+def test_a_stage_that_is_met_again_is_told_again_in_its_place() -> None:
+    twice = repeat(stage("one more", fuse_maps()))
+    assert [s.name for s in outline(done(twice))] == ["one more", "one more"]
+    steps = done(everywhere(stage("split", split_map(k=3))))
+    assert [(s.name, steps[s.first].place) for s in outline(steps)] == [
+        ("split", (1, 1)),
+        ("split", (1,)),
+        ("split", ()),
+    ]
+
+
+def test_a_stage_is_told_with_what_stood_there_before_and_after() -> None:
+    d = Derivation(PLUS, done(at((1,), stage("chunks", SPLIT))))
+    assert told(d) == (Told("chunks", 0, 1, "map 6  .  map 6", "map 6 / k > map k  .  map 6"),)
+    assert list(outline_text(told(d))) == [
+        "  1. chunks   (1 law)",
+        "       map 6  .  map 6",
+        "     = map 6 / k > map k  .  map 6",
+    ]
+
+
+def test_a_skeleton_is_maps_and_sums_with_their_lengths() -> None:
+    product = parse(MATMUL).body
+    assert skeleton(product) == "map 8 > map 8 > reduce 8"
+    assert skeleton(parse("p(xs : [float]6) = split(2, xs)").body) == ""
+
+
+def stages(*spans: tuple[int, int]) -> list[Told]:
+    return [Told(f"{first} to {end}", first, end, "", "") for first, end in spans]
+
+
+def test_stages_inside_others_are_shown_as_far_as_there_is_room() -> None:
+    found = stages((0, 6), (0, 2), (2, 6), (3, 4), (6, 9))
+    assert depths(found) == [0, 1, 1, 2, 0]
+    assert [len(shown(found, lines)) for lines in (1, 2, 3, 4, 5)] == [2, 2, 2, 4, 5]
+    assert list(headings(found, 2)) == ["  1. 0 to 6   (6 laws)", "  2. 6 to 9   (3 laws)"]
+
+
+def in_stages(d: Derivation) -> Iterator[int]:
+    return (n for s in outline(d.steps) for n in range(s.first, s.end))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_story_of_a_family_is_some_ten_lines(family: str) -> None:
+    for text in (CONV, MATMUL):
+        try:
+            d = first(parse(text), family).derivation
+        except Refused:
+            continue
+        assert sorted(in_stages(d)) == list(range(len(d.steps))), "every law is in a stage"
+        assert 1 <= len(shown(told(d))) <= 20
+
+
+def test_a_family_is_told_in_the_words_of_its_strategies() -> None:
+    names = [s.name for s in told(lowered(MATMUL, "registers").derivation)]
+    expected = ["rows in vectors of v", "tile tx columns", "a block in registers"]
+    assert [name for name in names if name in expected] == expected
+
+
+# ---- the command
+
+
+@pytest.fixture
+def matmul(tmp_path: Path) -> list[str]:
+    file = tmp_path / "matmul.lift"
+    file.write_text(MATMUL)
+    return [str(file), "--family", "registers"]
+
+
+def test_the_command_outlines_and_opens(
+    matmul: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(matmul) == 0
+    outlined = capsys.readouterr().out
+    assert "   tile tx columns   (2 laws)\n" in outlined
+    assert "map f  =  join" not in outlined
+    assert main([*matmul, "--laws"]) == 0
+    laws = capsys.readouterr().out
+    assert "## tile tx columns\n" in laws
+    assert laws.count("  =  ") >= 42
+    assert main([*matmul, "--stage", "split tr rows"]) == 0
+    opened = capsys.readouterr().out
+    assert opened.count("\n\n") == 4
+    assert "[k = tr]" in opened
+
+
+def test_a_stage_that_is_not_there_is_a_mistake(
+    matmul: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*matmul, "--stage", "split tr row"]) == 1
+    assert "no stage `split tr row`; did you mean `split tr rows`?" in capsys.readouterr().err
+    assert main([*matmul, "--stage", "everything"]) == 1
+    assert "expected one of a block of results" in capsys.readouterr().err
