@@ -7,12 +7,14 @@ from math import prod
 from codegen.emit import materialise as making
 from codegen.emit import read_views as views
 from codegen.emit.bound_values import Env, bound, hint_of
+from codegen.emit.index_functions import arithmetic as index_arithmetic
+from codegen.emit.index_functions import index_at
 from codegen.emit.read_views import ArrayView, TupleView, View, array, component, value
 from codegen.emit.recursion import Recursion
 from codegen.emit.reductions import reduce
 from codegen.emit.scope import Mark
 from codegen.index.condition import at_least, less
-from codegen.index.index import Index, assume, constant, maximum, minimum
+from codegen.index.index import Index, assume, constant
 from codegen.tree.array_axes import Axis, Plain, number, plain
 from codegen.tree.statements import Load, Number, Value, Whole
 from codegen.tree.value_builders import binary, unary
@@ -52,7 +54,7 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import unlift
+from ir.core.types import INT_LARGEST, INT_LEAST, unlift
 from ir.core.views import is_table
 from ir.errors import Unsupported
 
@@ -99,7 +101,7 @@ def layout(emitter: Recursion, e: Expr, env: Env) -> View:
             return views.transpose(array(emitter.read(xs, env)))
         case Reorder(f, xs):
             inner = array(emitter.read(xs, env))
-            return views.reorder(lambda i: index_at(emitter, f, i, env), inner)
+            return views.reorder(lambda i: index_at(f, i), inner)
         case Concat(a, b):
             left, right = array(emitter.read(a, env)), array(emitter.read(b, env))
             return views.concat(scope, elem_of(a), left, right)
@@ -192,44 +194,23 @@ def arithmetic(emitter: Recursion, e: Expr, env: Env) -> Value:
             return Whole(constant(number(n)))
         case Unary(op, a):
             x = value(emitter.read(a, env))
-            return Whole(-x.index) if op == "neg" and isinstance(x, Whole) else unary(op, x)
+            if op == "neg" and isinstance(x, Whole) and _is_int(-x.index):
+                return Whole(-x.index)
+            return unary(op, x)
         case Binary(op, a, b):
             x, y = value(emitter.read(a, env)), value(emitter.read(b, env))
             if isinstance(x, Whole) and isinstance(y, Whole):
-                known = _arithmetic(op, x.index, y.index)
-                if known is not None:
+                known = index_arithmetic(op, x.index, y.index)
+                if known is not None and _is_int(known):
                     return Whole(known)
             return binary(op, x, y)
     raise AssertionError(f"expected arithmetic, found {type(e).__name__}")
-
-
-def index_at(emitter: Recursion, f: Lam, i: Index, env: Env) -> Index:
-    """f(i), for an index function"""
-    found = emitter.read(f.body, bound(env, f.pattern, Whole(i)))
-    if not isinstance(found, Whole):
-        raise Unsupported("reorder: its index function is not arithmetic on known sizes")
-    return found.index
 
 
 def indices(n: int) -> ArrayView:
     return ArrayView((Plain(n),), Whole)
 
 
-def _arithmetic(op: str, x: Index, y: Index) -> Index | None:
-    """Index arithmetic on ints, where it has the operation."""
-    match op:
-        case "+":
-            return x + y
-        case "-":
-            return x - y
-        case "*":
-            return x * y
-        case "max":
-            return maximum(x, y)
-        case "min":
-            return minimum(x, y)
-        case "/" if y.is_constant and y.constant > 0:
-            return x // y
-        case "%" if y.is_constant and y.constant > 0:
-            return x % y
-    return None
+def _is_int(i: Index) -> bool:
+    """Whether an index is an int whatever its variables are: arithmetic on it did not wrap."""
+    return i.lo is not None and i.hi is not None and i.lo >= INT_LEAST and i.hi <= INT_LARGEST

@@ -4,9 +4,9 @@
 
 from collections.abc import Callable
 
-from codegen.emit import read_terms as reading
 from codegen.emit import write_places as places
 from codegen.emit.bound_values import Env
+from codegen.emit.index_functions import index_at
 from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import ArrayPlace, Place, array_place
 from codegen.index.condition import within
@@ -44,7 +44,7 @@ def outward(emitter: Recursion, e: Expr, env: Env, to: Place) -> tuple[Expr, Pla
         case Transpose(xs):
             return xs, places.transpose_out(to)
         case Reorder(f, xs):
-            return _reordered(emitter, f, xs, env, to)
+            return _reordered(f, xs, to)
         case AsVector(w, xs):
             return xs, places.lanes_out(number(w), to)
         case AsScalar(xs):
@@ -57,10 +57,8 @@ def outward(emitter: Recursion, e: Expr, env: Env, to: Place) -> tuple[Expr, Pla
     return None
 
 
-def _reordered(
-    emitter: Recursion, f: Lam, xs: Expr, env: Env, to: Place
-) -> tuple[Expr, Place] | None:
-    back = _inverse(emitter, f, xs, env)
+def _reordered(f: Lam, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
+    back = _inverse(f, xs)
     if back is None:
         return None
     place = array_place(to)
@@ -79,7 +77,7 @@ def _each(
     emitter: Recursion, name: str, body: Expr, xs: Expr, env: Env, to: Place
 ) -> tuple[Expr, Place] | None:
     """map of a view: the view, element by element"""
-    if not _shows(emitter, name, body, env):
+    if not _shows(name, body):
         return None
     place = array_place(to)
     return xs, ArrayPlace(place.axis, lambda i: _through(emitter, name, body, env, place.at(i)))
@@ -94,21 +92,21 @@ def _through(emitter: Recursion, name: str, e: Expr, env: Env, to: Place) -> Pla
     return to
 
 
-def _shows(emitter: Recursion, name: str, e: Expr, env: Env) -> bool:
+def _shows(name: str, e: Expr) -> bool:
     """Whether e is a chain of views of a variable, each of which has an inverse."""
     match e:
         case Var(found, _):
             return found == name
         case Split(_, xs) | Join(xs) | Transpose(xs) | AsVector(_, xs) | AsScalar(xs):
-            return _shows(emitter, name, xs, env)
+            return _shows(name, xs)
         case Pad(left, right, _, xs) | PadEdge(_, left, right, xs):
-            return number(left) <= 0 and number(right) <= 0 and _shows(emitter, name, xs, env)
+            return number(left) <= 0 and number(right) <= 0 and _shows(name, xs)
         case Reorder(f, xs):
-            return _inverse(emitter, f, xs, env) is not None and _shows(emitter, name, xs, env)
+            return _inverse(f, xs) is not None and _shows(name, xs)
         case Map(Lam(Var(inner, _), body), xs) if free(body) == {inner}:
-            return _shows(emitter, inner, body, env) and _shows(emitter, name, xs, env)
+            return _shows(inner, body) and _shows(name, xs)
     return False
 
 
-def _inverse(emitter: Recursion, f: Lam, xs: Expr, env: Env) -> Callable[[Index], Index] | None:
-    return inverse(lambda i: reading.index_at(emitter, f, i, env), number(size_of(xs)))
+def _inverse(f: Lam, xs: Expr) -> Callable[[Index], Index] | None:
+    return inverse(lambda i: index_at(f, i), number(size_of(xs)))

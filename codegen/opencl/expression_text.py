@@ -11,6 +11,16 @@ from codegen.index.substitute import evaluate, substitute
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, is_aligned
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.index_text import condition_to_c, needs_64
+from codegen.opencl.integer_text import (
+    WRAPS,
+    Division,
+    as_int,
+    as_unsigned,
+    division_helpers,
+    division_name,
+    may_trap,
+    type_text,
+)
 from codegen.opencl.name_addresses import Naming, flat
 from codegen.opencl.text_patterns import Pattern, Varying
 from codegen.tree.statements import (
@@ -32,6 +42,7 @@ from codegen.tree.statements import (
     kind_of,
 )
 from ir.core.nodes import Instruction
+from ir.core.types import INT_LEAST
 
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
 FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
@@ -55,7 +66,7 @@ class Expressions:
     known: Condition = ALWAYS  # what holds here
     denied: Condition = NEVER  # what does not hold here
     steady: bool = False  # whether guards are the same in the whole loop here
-    division: set[tuple[str, int]] = field(default_factory=set)
+    divisions: set[Division] = field(default_factory=set)
     instructions: dict[str, Instruction] = field(default_factory=dict)
     copies: dict[int, Varying[Pattern | None]] = field(default_factory=dict)  # of stores, by id
     holes: dict[object, Varying[str]] = field(default_factory=dict)
@@ -219,78 +230,81 @@ class Expressions:
         return condition_to_c(condition, self.naming.atoms, needs_64(condition))
 
     def apply(self, e: Apply) -> tuple[str, int]:
-        integer = e.kind.scalar == "int"
+        if e.kind.scalar == "int":
+            return self.integer(e)
         match e.op:
-            case "+" | "-" | "*":
-                return self.infix(e)
-            case "/" if not integer:
-                return self.infix(e)
-            case "/" | "%":
-                name = self.rounding(e.op, e.kind)
-            case "max" | "min":
-                name = e.op if integer else f"f{e.op}"
-            case "abs":
-                name = "abs" if integer else "fabs"
+            case "+" | "-" | "*" | "/":
+                return infix(e, self.operand)
+            case "max" | "min" | "abs":
+                name = f"f{e.op}"
             case "neg":
                 return f"-{self.operand(e.arguments[0], PRIMARY)}", UNARY
             case name if name in FUNCTIONS:
                 pass
             case op:
                 raise AssertionError(f"no OpenCL for {op}")
-        call = f"{name}({', '.join(map(self.text, e.arguments))})"
-        if name == "abs":
-            call = f"convert_{type_text(e.kind)}({call})" if e.kind.width > 1 else f"(int){call}"
-        return call, PRIMARY
+        return self.call(name, e), PRIMARY
 
-    def infix(self, e: Apply) -> tuple[str, int]:
-        """a op b; a scalar needs no broadcast beside a vector"""
-        a, b = e.arguments
-        if isinstance(a, Broadcast) != isinstance(b, Broadcast):
-            a = a.e if isinstance(a, Broadcast) else a
-            b = b.e if isinstance(b, Broadcast) else b
-        holds = SUM if e.op in "+-" else PRODUCT
-        left = self.operand(a, holds)
-        right = self.operand(b, holds + (e.op in "-/"))
-        return f"{left} {e.op} {right}", holds
+    def call(self, name: str, e: Apply) -> str:
+        return f"{name}({', '.join(map(self.text, e.arguments))})"
 
-    def rounding(self, op: str, kind: Kind) -> str:
-        self.division.add((op, kind.width))
-        return f"floor_{'div' if op == '/' else 'mod'}{_suffix(kind.width)}"
+    # ---- ints
+
+    def integer(self, e: Apply) -> tuple[str, int]:
+        w = e.kind.width
+        match e.op:
+            case op if op in WRAPS:
+                return as_int(self.unsigned(e, SUM), w), PRIMARY
+            case "/" | "%":
+                division = e.op, w, may_trap(e.arguments[1])
+                self.divisions.add(division)
+                return self.call(division_name(division), e), PRIMARY
+            case "abs":
+                return as_int(self.call("abs", e), w), PRIMARY
+            case "max" | "min":
+                return self.call(e.op, e), PRIMARY
+        raise AssertionError(f"no OpenCL for {e.op} of ints")
+
+    def unsigned(self, e: Value, tight: int) -> str:
+        """An int as an unsigned number, at least so tight; sums and products of such wrap."""
+        match e:
+            case Apply("neg", (a,), _):
+                text, holds = f"-{self.unsigned(a, PRIMARY)}", UNARY
+            case Apply(op, _, _) if op in WRAPS:
+                text, holds = infix(e, self.unsigned)
+            case Apply("abs", _, _):
+                return self.call("abs", e)
+            case Whole(i) if i.is_constant:
+                return as_unsigned(number_text(i.constant, "int"), 1)
+            case _:
+                return as_unsigned(self.text(e), kind_of(e).width)
+        return text if holds >= tight else f"({text})"
 
     def helpers(self) -> list[str]:
         """Functions that the text calls."""
         carried_out = [self.instructions[name].text for name in sorted(self.instructions)]
-        return [*(_rounding(op, w) for op, w in sorted(self.division)), *carried_out]
+        return [*division_helpers(self.divisions), *carried_out]
+
+
+def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
+    """a op b, and how tightly that holds; a scalar needs no broadcast beside a vector"""
+    a, b = e.arguments
+    if isinstance(a, Broadcast) != isinstance(b, Broadcast):
+        a = a.e if isinstance(a, Broadcast) else a
+        b = b.e if isinstance(b, Broadcast) else b
+    holds = SUM if e.op in "+-" else PRODUCT
+    return f"{operand(a, holds)} {e.op} {operand(b, holds + (e.op in '-/'))}", holds
 
 
 def lanes_text(first: int, w: int) -> str:
     return ".s" + "".join("0123456789abcdef"[first : first + w])
 
 
-def _rounding(op: str, w: int) -> str:
-    """C rounds towards zero; true is 1 in a scalar and -1 in a vector."""
-    kind, suffix = type_text(Kind("int", w)), _suffix(w)
-    less, more = ("-", "+") if w == 1 else ("+", "-")
-    differ = "((a % b != 0) & ((a ^ b) < 0))"
-    name, result = f"floor_div{suffix}", f"a / b {less} {differ}"
-    if op == "%":
-        name, result = f"floor_mod{suffix}", f"a % b {more} b * {differ}"
-    return f"{kind} {name}({kind} a, {kind} b) {{ return {result}; }}"
-
-
-def _suffix(w: int) -> str:
-    return "" if w == 1 else str(w)
-
-
-def type_text(kind: Kind) -> str:
-    return f"{kind.scalar}{_suffix(kind.width)}"
-
-
 def number_text(number: float, scalar: str) -> str:
     """A literal."""
     number = float(number)
     if scalar == "int":
-        return str(int(number))
+        return str(int(number)) if number > INT_LEAST else f"({INT_LEAST + 1} - 1)"
     if number != number:
         return "NAN"
     if number in (float("inf"), float("-inf")):

@@ -12,8 +12,9 @@ from codegen.memory.register_names import names_in, register_names
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.opencl.common_guards import common_guards, told_apart
 from codegen.opencl.constant_folding import folding
-from codegen.opencl.expression_text import Expressions, type_text
+from codegen.opencl.expression_text import Expressions
 from codegen.opencl.index_text import counter
+from codegen.opencl.integer_text import type_text
 from codegen.opencl.name_addresses import naming
 from codegen.tree.statements import (
     Barrier,

@@ -2,6 +2,7 @@
 
 import re
 
+from codegen.text_proof.c_syntax import Call, Cast, Infix, Name, Negative, Whole
 from codegen.text_proof.read_expressions import KINDS
 from codegen.tree.statements import Kind
 
@@ -10,7 +11,7 @@ FUNCTIONS = """
     min pow rint round rsqrt select sign sin sinpi sqrt tan tanh trunc
 """
 LIKE_THEIR_FIRST = frozenset(FUNCTIONS.split())  # the result is of the first argument's kind
-_CONVERSION = re.compile(r"convert_([a-z]+\d*)(?:_sat)?(?:_rt[ezpn])?")
+_CONVERSION = re.compile(r"(?:as_|convert_)([a-z]+\d*)(?:_sat)?(?:_rt[ezpn])?")
 _LOAD = re.compile(r"vload(2|3|4|8|16)")
 
 
@@ -20,6 +21,25 @@ def result_of(function: str, first: Kind) -> Kind | None:
         return first
     found = _CONVERSION.fullmatch(function)
     return KINDS.get(found.group(1)) if found else None
+
+
+def is_guarded_divisor(e: Call) -> bool:
+    """select(b, (int)(1), (b == 0) | (b == -1)): b, and 1 in the place of 0 and -1"""
+    match e:
+        case Call(
+            "select",
+            (
+                Name(b),
+                Cast(_, (Whole(1),)),
+                Infix(
+                    "|",
+                    Infix("==", Name(x), Whole(0)),
+                    Infix("==", Name(y), Negative(Whole(1))),
+                ),
+            ),
+        ):
+            return b == x == y
+    return False
 
 
 def loaded_width(function: str) -> int | None:

@@ -13,7 +13,7 @@ from codegen.index.condition import ALWAYS, NEVER, Condition, at_least, both, le
 from codegen.index.index import Index, assume, constant, maximum, minimum
 from codegen.proof.accesses import Access, Demand, Where, without
 from codegen.proof.verdicts import Kind as About
-from codegen.text_proof.builtin_functions import loaded_width, result_of
+from codegen.text_proof.builtin_functions import is_guarded_divisor, loaded_width, result_of
 from codegen.text_proof.c_syntax import (
     Call,
     Cast,
@@ -264,7 +264,7 @@ class Expressions:
         kind = result_of(e.function, self.data(values[0]).kind)
         if kind is None:
             raise self.refused(f"{e.function} is no function that kernels call")
-        return Data(kind)
+        return Data(kind, is_guarded_divisor(e))
 
     def carried_out(self, e: CExpr, where: Where) -> None:
         """An instruction with its operands, each of the kind that a lane holds."""
@@ -277,14 +277,14 @@ class Expressions:
             raise self.refused(f"{e.function} takes {expected}, found {found}")
 
     def applied(self, function: Function, values: list[Value], where: Where) -> Data:
-        """A function of the text; what it computes is data."""
+        """A function of the text, which may call those before it; what it computes is data."""
         if len(values) != len(function.parameters):
             raise self.refused(f"{function.name} takes {len(function.parameters)} arguments")
         outer = self.scope
-        self.scope = {
-            name: Data(kind, self.data(value).divides and is_whole(kind))
-            for (name, kind), value in zip(function.parameters, values, strict=True)
-        }
+        functions = [f for f in outer.values() if isinstance(f, Function)]
+        self.scope = {f.name: f for f in functions[: functions.index(function)]}
+        for (name, kind), value in zip(function.parameters, values, strict=True):
+            self.scope[name] = Data(kind, self.data(value).divides and is_whole(kind))
         self.value(function.value, where)
         self.scope = outer
         return Data(function.kind)

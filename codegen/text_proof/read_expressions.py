@@ -27,8 +27,8 @@ WIDTHS = (2, 3, 4, 8, 16)
 KINDS = {s: Kind(s) for s in SCALARS} | {f"{s}{w}": Kind(s, w) for s in SCALARS for w in WIDTHS}
 SPACES = {f"__{space.value}": space for space in Space}
 TIGHTNESS = {
-    "&&": 1, "^": 2, "&": 3, "==": 4, "!=": 4, "<": 5, ">": 5, "<=": 5, ">=": 5,
-    "+": 6, "-": 6, "*": 7, "/": 7, "%": 7,
+    "&&": 1, "|": 2, "^": 3, "&": 4, "==": 5, "!=": 5, "<": 6, ">": 6, "<=": 6, ">=": 6,
+    "+": 7, "-": 7, "*": 8, "/": 8, "%": 8,
 }  # fmt: skip
 SUFFIXES = {"f": "float", "h": "half"}
 CONSTANTS = frozenset({"INFINITY", "NAN"})

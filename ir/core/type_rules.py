@@ -42,6 +42,9 @@ from ir.core.size import Size, exact, floor_div, show_size
 from ir.core.types import (
     FLOAT,
     INT,
+    INT_LARGEST,
+    INT_LEAST,
+    LARGEST,
     Array,
     Scalar,
     Tuple,
@@ -93,14 +96,16 @@ def size_of(e: Expr) -> Size:
 
 def _infer(e: Expr) -> Type:
     match e:
-        case Var(_, t) | Lit(_, t):
+        case Var(_, t):
             return t
-        case SizeOf():
-            return INT
+        case Lit(value, scalar):
+            return _literal(value, scalar)
+        case SizeOf(n):
+            return _literal(n, INT) if isinstance(n, int) else INT
         case Unary(op, a):
             return _unary(op, type_of(a))
-        case Binary(_, a, b):
-            return join_scalars(type_of(a), type_of(b))
+        case Binary(op, a, b):
+            return _binary(op, type_of(a), type_of(b))
         case MakeTuple(parts):
             return Tuple(tuple(map(type_of, parts)))
         case MakeArray(parts):
@@ -225,6 +230,25 @@ def join_scalars(t: Type, u: Type) -> Type:
 def _scalar(a: Scalar, b: Scalar) -> Scalar:
     joined = join_scalars(a, b)
     assert isinstance(joined, Scalar)
+    return joined
+
+
+def _literal(value: float, scalar: Scalar) -> Type:
+    """The type of a number, which must be one of that type's."""
+    if scalar == INT:
+        if not INT_LEAST <= value <= INT_LARGEST:
+            least, most = INT_LEAST, INT_LARGEST
+            raise IllTyped(f"{value} is no int: expected {least} to {most}, or a float, {value}.0")
+    elif LARGEST[scalar.name] < abs(value) < float("inf"):
+        name = scalar.name
+        raise IllTyped(f"{value} is no {name}: expected at most {LARGEST[name]:.8g}")
+    return scalar
+
+
+def _binary(op: str, t: Type, u: Type) -> Type:
+    joined = join_scalars(t, u)
+    if op == "%" and INT not in (joined, getattr(joined, "scalar", None)):
+        raise IllTyped(f"% needs ints, found {show_type(t)} and {show_type(u)}")
     return joined
 
 

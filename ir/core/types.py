@@ -43,6 +43,8 @@ Type = Scalar | Vector | Array | Tuple
 
 FLOAT, HALF, INT = Scalar("float"), Scalar("half"), Scalar("int")
 BYTES = {"float": 4, "half": 2, "int": 4}
+INT_LEAST, INT_LARGEST = -(2**31), 2**31 - 1
+LARGEST = {"float": float(2**128 - 2**104), "half": 65504.0}  # finite numbers
 
 
 def equal(t: "Type", u: "Type") -> bool:

@@ -9,8 +9,21 @@ from math import prod
 
 import numpy as np
 
-from ir.core.nodes import At, Edge, Expr, Generate, Join, Lam, Program, Slide, Split, Transpose
-from ir.core.terms import free
+from ir.core.nodes import (
+    At,
+    Edge,
+    Expr,
+    Generate,
+    Join,
+    Lam,
+    Program,
+    Reorder,
+    Slide,
+    Split,
+    Transpose,
+)
+from ir.core.terms import free, identity
+from ir.core.types import INT
 from ir.dependence.marked_arrays import (
     Env,
     Node,
@@ -70,7 +83,7 @@ def reordered(f: Lam, xs: Value, env: Env) -> Value:
     if free(f):
         raise Unknown
     n = leaves(xs)[0].dims[0].size
-    index = Program("index", (), Generate(n, f))
+    index = Program("index", (), Reorder(f, Generate(n, identity(INT))))
     places = np.asarray(evaluate(index, {}), np.int64)
     return each(lambda x: seen(x, _placed(x.dims[:1], (Axis(n),), places), env), xs)
 

@@ -23,12 +23,13 @@ from ir.meaning.values import (
 FOLDS: dict[str, np.ufunc] = {
     "+": np.add,
     "*": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
+    "max": np.fmax,  # a number rather than NaN
+    "min": np.fmin,
 }
 
 
 def _divide(a: Numbers, b: Numbers) -> object:
+    """a / b; ints round down, and what is divided by 0 is 0: so NumPy has it, and `%` too."""
     return (np.floor_divide if a.dtype.kind in "iu" else np.true_divide)(a, b)
 
 

@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 
 from ir.core.nodes import Program
 from ir.core.size import Size, show_size
-from ir.core.types import INT, Array, Scalar, Tuple, Type, Vector, show_type
+from ir.core.types import (
+    INT,
+    INT_LARGEST,
+    INT_LEAST,
+    Array,
+    Scalar,
+    Tuple,
+    Type,
+    Vector,
+    show_type,
+)
 from ir.errors import UserError
 from ir.text.suggest import no_such
 
@@ -114,6 +124,18 @@ def _check(name: str, t: Type, found: Data) -> None:
     kinds = "iu" if scalar_of(t) == INT else "fiu"
     if found.dtype.kind not in kinds:
         raise UserError(f"input {name} : {show_type(t)} cannot be given as {found.dtype}")
+    if scalar_of(t) == INT:
+        _check_range(name, t, found)
+
+
+def _check_range(name: str, t: Type, found: Numbers) -> None:
+    """A UserError where a number is beyond an int's."""
+    for end in (int(found.min(initial=0)), int(found.max(initial=0))):
+        if not INT_LEAST <= end <= INT_LARGEST:
+            raise UserError(
+                f"input {name} : {show_type(t)} holds {end}, "
+                f"expected numbers from {INT_LEAST} to {INT_LARGEST}"
+            )
 
 
 def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[str, Data]:

@@ -1,15 +1,16 @@
 """What programs mean: the interpreter, on NumPy. It is the oracle for everything else.
 
-`map` is carried as axes of the arrays it computes with, never a loop (see `ir.values`). A reduction
-whose body proves to be `acc + g(x)` (or `* max min`) evaluates g once for all elements, and a sum
-of products is contracted without its products; any other reduction loops over its own elements
-only. Where an intermediate array would be too big, the map or reduction around it goes in halves.
+`map` is carried as axes of the arrays it computes with, never a loop (see `ir.meaning.values`).
+A reduction whose body proves to be `acc + g(x)` (or `* max min`) evaluates g once for all elements,
+and a sum of products is contracted without its products; any other reduction loops over its own
+elements only. Where an intermediate array would be too big, the map or reduction around it goes in
+halves.
 """
 
 # key: e term, f function, xs array, env the values of variables
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -53,11 +54,11 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import pattern_type
-from ir.core.types import INT, Tuple
+from ir.core.types import INT, Tuple, Type
 from ir.errors import UserError
 from ir.meaning import layout
 from ir.meaning.arithmetic import UNARY, pointwise
-from ir.meaning.inputs import Data, check_inputs, known
+from ir.meaning.inputs import Data, check_inputs, components, known, scalar_of
 from ir.meaning.named_axes import Axis
 from ir.meaning.reductions import binary, fold
 from ir.meaning.values import (
@@ -78,17 +79,20 @@ from ir.meaning.values import (
     to_array,
 )
 
+INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """The values of variables, and the type that floats (and halves) are computed in."""
+    """The values of variables, and the types that floats (and halves) and ints are computed in."""
 
     values: Mapping[str, Value]
     real: "np.dtype[np.generic]"
+    whole: "np.dtype[np.generic]" = INT32
 
     def bind(self, p: Pattern, value: Value) -> "Env":
         """The environment in which a pattern has taken a value apart."""
-        return Env({**self.values, **_taken_apart(p, value)}, self.real)
+        return replace(self, values={**self.values, **_taken_apart(p, value)})
 
 
 def _taken_apart(p: Pattern, value: Value) -> dict[str, Value]:
@@ -104,11 +108,11 @@ def _taken_apart(p: Pattern, value: Value) -> dict[str, Value]:
 def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np.float64) -> Data:
     """The program's result: an array, or for tuples a tuple of what each component holds.
 
-    Floats and halves are computed in `dtype`, ints in 64 bits.
+    Floats and halves are computed in `dtype`, ints in 32 bits, in which they wrap around.
     """
     check_inputs(program, inputs)
     real = np.dtype(dtype)
-    given = {name: _given(data, real) for name, data in inputs.items()}
+    given = {p.var.name: _given(p.var.type, inputs[p.var.name], real) for p in program.params}
     try:
         with np.errstate(all="ignore"):
             return _result(_eval(program.body, Env(given, real)))
@@ -118,10 +122,13 @@ def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np
         raise UserError(f"{program.name} needs more memory than there is: {error}") from None
 
 
-def _given(data: Data, real: "np.dtype[np.generic]") -> Value:
+def _given(t: Type, data: Data, real: "np.dtype[np.generic]") -> Value:
+    """An array in the numbers that its parameter computes in."""
     if isinstance(data, tuple):
-        return tuple(_given(component, real) for component in data)
-    return from_array(data.astype(real if data.dtype.kind == "f" else np.int64))
+        parts = components(t)
+        assert parts is not None
+        return tuple(_given(part, x, real) for part, x in zip(parts, data, strict=True))
+    return from_array(data.astype(INT32 if scalar_of(t) == INT else real))
 
 
 def _result(value: Value) -> Data:
@@ -136,9 +143,9 @@ def _eval(e: Expr, env: Env) -> Value:
         case Var(name, _):
             return env.values[name]
         case Lit(value, scalar):
-            return constant(np.asarray(value, np.int64 if scalar == INT else env.real))
+            return constant(np.asarray(value, env.whole if scalar == INT else env.real))
         case SizeOf(n):
-            return constant(np.asarray(known(n), np.int64))
+            return constant(np.asarray(known(n), env.whole))
         case Unary(op, a):
             return _unary(op, _eval(a, env))
         case Binary(op, a, b):
@@ -158,7 +165,7 @@ def _eval(e: Expr, env: Env) -> Value:
         case Map(f, xs) | MapPar(_, _, f, xs) | MapSeq(f, xs, _):
             return _map(f, _eval(xs, env), env)
         case Generate(n, f):
-            return _map(f, _numbers(known(n)), env)
+            return _map(f, _numbers(known(n), env.whole), env)
         case Instruct(instruction, parts):
             given = tuple(_eval(part, env) for part in parts)
             return each(force_small, _call(instruction.meaning, given, env))
@@ -200,7 +207,8 @@ def _view(e: Expr, env: Env) -> Value:
             return each(lambda leaf: layout.pad_edge(edge, left, right, leaf), _eval(xs, env))
         case Reorder(f, xs):
             array = _eval(xs, env)
-            index = _map(f, _numbers(count(array)), env)
+            exact = replace(env, whole=INT64)  # an index function's numbers have no bounds
+            index = _map(f, _numbers(count(array), INT64), exact)
             assert isinstance(index, Leaf)
             return each(lambda leaf: layout.reorder(leaf, index), array)
         case Concat(a, b):
@@ -208,11 +216,11 @@ def _view(e: Expr, env: Env) -> Value:
     raise AssertionError(f"no meaning for {type(e).__name__}")
 
 
-def _numbers(n: int) -> Value:
+def _numbers(n: int, whole: "np.dtype[np.generic]") -> Value:
     if n < 1:
         raise UserError(f"an array of {n} elements: sizes start at 1")
     check_ceiling(n * 8)
-    return from_array(np.arange(n))
+    return from_array(np.arange(n, dtype=whole))
 
 
 def _unary(op: str, a: Value) -> Value:

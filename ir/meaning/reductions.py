@@ -106,10 +106,14 @@ def binary(op: str, a: Value, b: Value) -> Value:
 def accumulate(op: str, acc: Acc, delta: Leaf) -> Acc:
     """acc op delta; a difference is a sum of the negative."""
     if op == "-":
-        op, delta = "+", product(delta, constant(np.asarray(-1)))
+        op, delta = "+", product(delta, _minus_one(delta))
     if op not in FOLDS or acc.op not in (None, op):
         raise NotAFold
     return Acc(acc.owner, acc.index, op, (*acc.deltas, widened(delta, shape(acc.index))))
+
+
+def _minus_one(like: Leaf) -> Leaf:
+    return constant(np.asarray(-1, like.factors[0].data.dtype))
 
 
 def accumulator(t: Type, dims: tuple[int, ...] = ()) -> Value:

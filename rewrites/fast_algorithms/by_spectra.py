@@ -40,6 +40,8 @@ from rewrites.fast_algorithms.fourier import BACKWARD, STAGE, TO_REAL, source
 from rewrites.laws.affine_views import widened
 from rewrites.nest.sums_of_products import length
 
+LONGEST = 1 << 15  # of a transform: products of two of its indices are ints
+
 
 def product(zs: Expr, ws: Expr) -> Expr:
     """z conj w, element by element"""
@@ -64,6 +66,8 @@ def correlate(e: Map) -> Expr | None:
                 return None
             left, shared, row = _zeros_around(x)
             l = length(max(n - shared, v, n - v + 1))
+            if l > LONGEST:
+                return None
             data = _spectrum(_parts(row), l, left)
             taps = _spectrum([_scaled(part, 1 / l) for part in _parts(g)], l)
             both = product(data, taps)

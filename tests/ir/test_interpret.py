@@ -476,7 +476,9 @@ BODIES: dict[str, Callable[[Expr, Expr], Expr]] = {
     "sum from the right": lambda acc, x: add(x, acc),
     "difference": lambda acc, x: Binary("-", acc, x),
     "difference from the right": lambda acc, x: Binary("-", x, acc),
-    "product of small numbers": lambda acc, x: times(acc, Binary("min", x, num(2))),
+    "product of small numbers": lambda acc, x: times(
+        acc, Binary("max", num(-2), Binary("min", x, num(1)))
+    ),
     "max": lambda acc, x: Binary("max", acc, x),
     "min of absolutes": lambda acc, x: Binary("min", acc, Unary("abs", x)),
     "sum of squares": lambda acc, x: add(acc, times(x, x)),
@@ -776,20 +778,21 @@ def test_every_function_of_one_number(op: str) -> None:
     np.testing.assert_allclose(one(evaluate(program, inputs)), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("op", sorted(TWO))
-@pytest.mark.parametrize("t", [FLOAT, INT], ids=["float", "int"])
+@pytest.mark.parametrize(
+    ("t", "op"), [(t, op) for t in (INT, FLOAT) for op in sorted(TWO) if (t, op) != (FLOAT, "%")]
+)
 def test_every_function_of_two_numbers(op: str, t: Scalar) -> None:
     xs = Var("xs", arr(7, of=t))
     shifted = Lit(5, t) if t == INT else num(5)
     e = each(xs, lambda x: Binary(op, Binary("-", x, Lit(1, INT)), add(x, shifted)))
     out = agree(e, xs)
-    assert out.dtype == (np.int64 if t == INT else np.float64)
+    assert out.dtype == (np.int32 if t == INT else np.float64)
 
 
 def test_ints_meet_floats_as_floats_and_stay_exact_alone() -> None:
-    big = 2**53 + 1
-    out = agree(Generate(3, lam("i", INT, lambda i: add(i, int_(big)))))
-    assert out.dtype == np.int64
+    big = 2**24 + 1
+    program = Program("test", (), Generate(3, lam("i", INT, lambda i: add(i, int_(big)))))
+    assert one(evaluate(program, {}, np.float32)).tolist() == [big, big + 1, big + 2]
     agree(Generate(3, lam("i", INT, lambda i: times(i, num(0.5)))))
     agree(Generate(3, lam("i", INT, lambda i: MakeTuple((i, SizeOf(4))))))
 

@@ -1,0 +1,78 @@
+"""Arithmetic on ints as OpenCL C. Ints wrap around and nothing is divided by 0: where C leaves that
+undefined, numbers are unsigned for the while, and a divisor that may be 0 or -1 is asked for."""
+
+# key: e value, w width
+
+from codegen.tree.statements import Broadcast, Kind, Number, Value, Whole
+
+WRAPS = frozenset({"+", "-", "*", "neg"})  # undefined in C where an int overflows
+ROUNDS = {"/": "floor_div", "%": "floor_mod"}
+
+Division = tuple[str, int, bool]
+"""An operator, a width, and whether the divisor may be 0 or -1."""
+
+
+def type_text(kind: Kind) -> str:
+    return f"{kind.scalar}{suffix(kind.width)}"
+
+
+def suffix(w: int) -> str:
+    return "" if w == 1 else str(w)
+
+
+def as_int(text: str, w: int) -> str:
+    """An unsigned number as the int of the same bits."""
+    return f"as_int{suffix(w)}({text})"
+
+
+def as_unsigned(text: str, w: int) -> str:
+    return f"as_uint{suffix(w)}({text})"
+
+
+def may_trap(divisor: Value) -> bool:
+    """Whether a divisor is not known to be other than 0 and -1."""
+    match divisor:
+        case Broadcast(e, _):
+            return may_trap(e)
+        case Number(n, _):
+            return n in (0, -1)
+        case Whole(i):
+            return not ((i.lo is not None and i.lo > 0) or (i.hi is not None and i.hi < -1))
+    return True
+
+
+def division_name(division: Division) -> str:
+    op, w, traps = division
+    return f"{'safe_' if traps else ''}{ROUNDS[op]}{suffix(w)}"
+
+
+def division_helpers(divisions: set[Division]) -> list[str]:
+    """The functions that these divisions call."""
+    plain = {(op, w, False) for op, w, _ in divisions}
+    return [_function(*division) for division in sorted(plain | divisions, key=_order)]
+
+
+def _order(division: Division) -> tuple[bool, str, int]:
+    op, w, traps = division
+    return traps, op, w
+
+
+def _function(op: str, w: int, traps: bool) -> str:
+    kind, body = type_text(Kind("int", w)), _guarded if traps else _rounded
+    name = division_name((op, w, traps))
+    return f"{kind} {name}({kind} a, {kind} b) {{ {body(op, w)} }}"
+
+
+def _rounded(op: str, w: int) -> str:
+    """C rounds towards zero; true is 1 in a scalar and -1 in a vector."""
+    less, more = ("-", "+") if w == 1 else ("+", "-")
+    differ = "((a % b != 0) & ((a ^ b) < 0))"
+    return f"return a / b {less} {differ};" if op == "/" else f"return a % b {more} b * {differ};"
+
+
+def _guarded(op: str, w: int) -> str:
+    """What 0 divides is 0; -1 divides as it multiplies, which wraps around."""
+    kind, name = type_text(Kind("int", w)), division_name((op, w, False))
+    product = as_int(f"{as_unsigned('a', w)} * {as_unsigned('b', w)}", w)
+    instead, odd = product if op == "/" else f"({kind})(0)", "(b == 0) | (b == -1)"
+    return f"return select({name}(a, select(b, ({kind})(1), {odd})), {instead}, {odd});"

@@ -1,0 +1,107 @@
+"""Is arithmetic on ints, over extremes, the interpreter's bit for bit on every device?"""
+
+import random
+
+import numpy as np
+import pytest
+
+from codegen.compile import generate
+from codegen.demand_proofs import demand_proofs
+from codegen.runtime.session import Session
+from explore.space.lowering import lowering
+from ir.core.nodes import Program
+from ir.meaning.interpret import evaluate
+from ir.parse import parse
+
+LEAST, LARGEST = -(2**31), 2**31 - 1
+EXTREMES = (LEAST, LEAST + 1, -65537, -46341, -8, -1, 0, 1, 3, 46341, 65536, LARGEST - 1, LARGEST)
+N = 64
+
+
+def written(rng: random.Random, depth: int) -> str:
+    """A random term of the ints a and b and the index i."""
+    if depth == 0:
+        return rng.choice(["a", "b", "i", str(rng.choice(EXTREMES))])
+    x, y = written(rng, depth - 1), written(rng, rng.randrange(depth))
+    match rng.randrange(9):
+        case 0:
+            return f"(-({x}))"
+        case 1:
+            return f"abs({x})"
+        case 2:
+            return f"max({x}, {y})"
+        case 3:
+            return f"min({x}, {y})"
+        case kind:
+            return f"({x} {'+-*/%'[kind - 4]} {y})"
+
+
+def drawn(seed: int, n: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    anything = rng.integers(LEAST, LARGEST, n, np.int32, endpoint=True)
+    return np.where(rng.random(n) < 0.6, rng.choice(np.array(EXTREMES, np.int32), n), anything)
+
+
+def agree(sessions: tuple[Session, ...], program: Program, lowered: Program) -> None:
+    inputs = {p.var.name: drawn(k, N) for k, p in enumerate(program.params)}
+    expected = np.asarray(evaluate(program, inputs))
+    made = generate(lowered)
+    demand_proofs(made)
+    for session in sessions:
+        out = session.build(made.plan, checking=True)(inputs)
+        assert np.array_equal(out, expected), (session.device.name, made.plan.source)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_random_term_of_ints(sessions: tuple[Session, ...], seed: int) -> None:
+    term = written(random.Random(seed), 4)
+    program = parse(
+        f"f(xs : [int]n, ys : [int]n) =\n"
+        f"  map((a, b, i) -> {term}, zip(xs, ys, generate(n, i -> i)))\nwhere n = {N}"
+    )
+    agree(sessions, program, lowering(program, "naive").program)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("width", [2, 4])
+def test_a_random_term_of_vectors_of_ints(
+    sessions: tuple[Session, ...], seed: int, width: int
+) -> None:
+    term = "a + b * " + written(random.Random(seed), 3).replace("i", "b").replace("mbn", "min")
+    program = parse(
+        f"f(xs : [int]n, ys : [int]n) = asScalar(mapGlobal(0)(vectorized (a, b) -> {term},\n"
+        f"  zip(asVector({width}, xs), asVector({width}, ys))))\nwhere n = {N}"
+    )
+    agree(sessions, program, program)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "reduce(7, (s, (x, y)) -> s + x * y, zip(r, s0))",
+        "reduce(1, (s, (x, y)) -> s * (x - y), zip(r, s0))",
+        "reduce(3, (s, (x, y)) -> s / x + y, zip(r, s0))",
+        "reduce(0, (s, (x, y)) -> max(s, x % y), zip(r, s0))",
+    ],
+)
+def test_folds_of_ints(sessions: tuple[Session, ...], body: str) -> None:
+    program = parse(
+        f"f(xs : [int]n, ys : [int]n) = map((r, s0) -> {body}, zip(split(8, xs), split(8, ys)))\n"
+        f"where n = {N}"
+    )
+    agree(sessions, program, lowering(program, "naive").program)
+
+
+def test_products_of_indices_that_leave_32_bits_wrap_around(sessions: tuple[Session, ...]) -> None:
+    program = parse(
+        "f() = map(i -> i * 70000 * i % 1000 + i * 40000000 / 7, generate(n, i -> i))\n"
+        f"where n = {N}"
+    )
+    agree(sessions, program, lowering(program, "naive").program)
+
+
+def test_an_index_function_whose_products_leave_32_bits(sessions: tuple[Session, ...]) -> None:
+    program = parse(
+        f"f(xs : [int]n) = map(x -> x + 1, reorder(i -> (i * 1000000007) % 64, xs))\nwhere n = {N}"
+    )
+    agree(sessions, program, lowering(program, "naive").program)
