@@ -16,7 +16,7 @@ from codegen.memory.local_buffers import with_shared_locals
 from codegen.opencl.print_kernel import print_kernel
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
-from codegen.tree.reserved_words import safe
+from codegen.tree import emitted_names as names
 from codegen.tree.statements import Kernel, Memory, Space
 from ir.arena import Arena, lives, packed
 from ir.core.cut_kernels import Stage, stages
@@ -68,8 +68,10 @@ def _globals(program: Program, cut: tuple[Stage, ...]) -> Globals:
 def _memories(name: str, t: Type, taken: set[str]) -> Memories:
     found = {}
     for where, part in parts_of(t):
-        apart = _apart(safe("_".join([name, *map(str, where)])), taken)
-        found[where] = _memory(apart, scalar_of(part).name, prod(shape_of(part)))
+        stem = names.stem("_".join([name, *map(str, where)]))
+        found[where] = _memory(
+            names.apart(stem, "_", taken), scalar_of(part).name, prod(shape_of(part))
+        )
     return found
 
 
@@ -77,14 +79,6 @@ def _memories(name: str, t: Type, taken: set[str]) -> Memories:
 def _memory(name: str, scalar: str, elements: int) -> Memory:
     """One for all programs, so that they may share kernels."""
     return Memory(name, Space.GLOBAL, scalar, elements)
-
-
-def _apart(name: str, taken: set[str]) -> str:
-    """The name, or one that has not come yet."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def _place(t: Type, memories: Memories) -> Place:
@@ -100,7 +94,7 @@ def _kernel(
     order = [p.var.name for p in program.params] + sorted(stage.reads)
     last = stage.name == out
     return _emitted(
-        safe(program.name) if last else f"{safe(program.name)}_{stage.name}",
+        names.variable(program.name if last else f"{program.name}_{stage.name}"),
         stage.body,
         tuple(_given(name, known) for name in dict.fromkeys(order) if name in stage.reads),
         _given(stage.name, known),

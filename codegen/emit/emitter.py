@@ -27,6 +27,7 @@ from codegen.emit.write_views import outward
 from codegen.index.condition import within
 from codegen.index.index import Index, constant
 from codegen.tree.array_axes import Axis, Owned, Plain, number, owners
+from codegen.tree.emitted_names import loop
 from codegen.tree.statements import Space, Unroll
 from ir.core.nodes import (
     Concat,
@@ -191,4 +192,4 @@ def _parts(place: Place) -> tuple[Place, ...]:
 
 
 def _loop_hint(f: Lam) -> str:
-    return f"i_{hint_of(f.pattern)}"
+    return loop(hint_of(f.pattern))

@@ -21,6 +21,7 @@ from codegen.index.condition import less, substitute_in
 from codegen.index.index import Index, assume, constant, var
 from codegen.index.substitute import substitute
 from codegen.tree.array_axes import bare
+from codegen.tree.emitted_names import apart
 from codegen.tree.statements import (
     Block,
     Declare,
@@ -155,7 +156,7 @@ class _Stage:
                     first_, second_ = self.block(inner, (*loops, (name, count)))
                     load.append(For(name, count, first_, Unroll.FREE))
                     if second_.statements:
-                        again = self.scope.fresh(name)
+                        again = apart(name, "", self.scope.names)
                         moved = _renamed(second_, name, var(again, 0, count - 1))
                         keep.append(For(again, count, moved, Unroll.FREE))
                 case _:
@@ -166,7 +167,7 @@ class _Stage:
         """A store to local memory by way of a private one, which has a cell for each iteration."""
         kind = kind_of(s.value)
         shape = (*(count for _, count in loops), kind.width)
-        name = self.scope.fresh(self.hint)
+        name = self.scope.variable(self.hint)
         memory = Memory(name, Space.PRIVATE, kind.scalar, prod(shape), shape=shape)
         self.declared.append(Declare(memory))
         slot = constant(0)

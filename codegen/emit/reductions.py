@@ -13,6 +13,7 @@ from codegen.emit.read_views import ArrayView, TupleView, View, array, spread
 from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import Place, view_of
 from codegen.index.index import Index
+from codegen.tree.emitted_names import loop
 from codegen.tree.statements import Unroll
 from ir.core.nodes import Expr, Lam, Pattern, Reduce, ReduceSeq, Var
 from ir.core.type_rules import type_of
@@ -29,7 +30,7 @@ def reduce(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, to: Place | None
     if ahead is not None:
         ahead.prologue()
     unroll = Unroll.YES if isinstance(e, ReduceSeq) and e.unrolled else Unroll.NO
-    hint = f"i_{_element_hint(e.f.pattern)}"
+    hint = loop(_element_hint(e.f.pattern))
     emitter.scope.loop(hint, xs.axis.size, lambda k: step.iteration(xs, k), unroll)
     if to is not None and not here:
         emitter.copy(view_of(acc), to)

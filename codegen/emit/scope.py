@@ -8,7 +8,7 @@ from typing import TypeVar
 from codegen.index.condition import ALWAYS, NEVER, Condition, both, less
 from codegen.index.index import Index, assume, constant, var
 from codegen.tree.array_axes import Axis, Joined, Owned, Plain
-from codegen.tree.reserved_words import is_reserved
+from codegen.tree.emitted_names import apart, stem
 from codegen.tree.statements import (
     Block,
     Declare,
@@ -73,16 +73,9 @@ class Scope:
 
     # ---- names
 
-    def fresh(self, hint: str) -> str:
-        """The hint, or the hint with the first number that is free."""
-        name = f"{hint}_" if is_reserved(hint) else hint
-        stem = f"{name}_" if name[-1].isdigit() else name
-        n = 1
-        while name in self.names:
-            n += 1
-            name = f"{stem}{n}"
-        self.names.add(name)
-        return name
+    def variable(self, hint: str) -> str:
+        """A name for a memory, after a program's."""
+        return apart(stem(hint), "_", self.names)
 
     # ---- memories
 
@@ -96,14 +89,14 @@ class Scope:
     ) -> Memory:
         """A new memory, declared here."""
         dims = (shape,) if isinstance(shape, int) else shape
-        memory = Memory(self.fresh(hint), space, scalar, prod(dims), halves, dims)
+        memory = Memory(self.variable(hint), space, scalar, prod(dims), halves, dims)
         self.add(Declare(memory))
         return memory
 
     def table(self, scalar: str, values: tuple[float | int, ...]) -> Memory:
         """The constant table of these values, one for all who read it."""
         if (scalar, values) not in self.tables:
-            name = self.fresh("table")
+            name = self.variable("table")
             n = len(values)
             self.tables[scalar, values] = Memory(name, Space.CONSTANT, scalar, n, values=values)
         return self.tables[scalar, values]
@@ -160,7 +153,7 @@ class Scope:
         if count == 1:
             body(constant(0))
         elif count > 1:
-            name = self.fresh(hint)
+            name = apart(hint, "", self.names)
             i = var(name, 0, count - 1)
             _, inner = self.capture(lambda: body(i))
             if inner.statements:

@@ -5,6 +5,7 @@
 from itertools import product
 from math import prod
 
+from codegen.tree.emitted_names import numbered
 from codegen.tree.statements import Declare, For, Kernel, Memory, statements
 
 
@@ -21,7 +22,7 @@ def names_in(kernel: Kernel) -> set[str]:
 
 
 def register_names(memory: Memory, width: int, taken: set[str]) -> list[str]:
-    """acc_0_1 for element [0][1] of private memory: dimensions of one element are left out."""
+    """acc_0_1 for element [0][1] of memory acc_: dimensions of one element are left out."""
     cells = -(-memory.elements // width)
     if cells == 1:
         return [memory.name]
@@ -29,10 +30,9 @@ def register_names(memory: Memory, width: int, taken: set[str]) -> list[str]:
     if prod(dims) != cells:
         dims = [cells]
     tails = ["_".join(map(str, at)) for at in product(*map(range, dims))]
-    stem = memory.name
-    while any(f"{stem}_{tail}" in taken for tail in tails):
-        stem += "_"
-    names = [f"{stem}_{tail}" for tail in tails]
+    variable = memory.name
+    while not taken.isdisjoint(names := [numbered(variable, tail) for tail in tails]):
+        variable += "_"
     taken.update(names)
     return names
 

@@ -172,7 +172,7 @@ def _name_bases(found: Naming, uses: list[_Use]) -> None:
             spelled = spelled + (base - before)
             worth = _operations(spelled) >= WORTH and (depth < use.depth or count[base.key] > 1)
             if base.key not in found.bases and worth:
-                name = found.fresh(f"{use.memory.name}_{'at' if depth else 'base'}")
+                name = found.fresh(f"{use.memory.name}{'at' if depth else 'base'}")
                 found.bases[base.key] = var(name, base.lo, base.hi)
                 found.definitions.append(Definition(found.loop_of(base.names), name, spelled))
             before, spelled = base, found.bases.get(base.key, spelled)

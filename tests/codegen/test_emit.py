@@ -48,8 +48,8 @@ def test_a_guard_that_a_loop_has_in_common_is_tested_before_it() -> None:
     text = source(PROGRAMS["guard of whole loops"])
     inside, outside = re.findall(r"for \(int i_x .*?\}", text, re.DOTALL)
     assert "if (grp0 + i_row >= 1 && grp0 + i_row < 21) {\n      for (int i_x " in text
-    assert "x = rows[" in inside
-    assert "x = 0.0f" in outside
+    assert "x_ = rows_[" in inside
+    assert "x_ = 0.0f" in outside
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def roles(made: Generated) -> dict[str, Role]:
 
 def test_a_closed_store_is_a_kernel_and_a_buffer_of_its_own() -> None:
     made = compiled(PROGRAMS["split sum"])
-    assert [k.name for k in made.plan.kernels] == ["f_partial", "f"]
+    assert [k.name for k in made.plan.kernels] == ["f_partial_", "f_"]
     assert roles(made)["partial"] is Role.TEMPORARY
     assert made.plan.workspace_bytes == 4 * 4
     assert made.plan.memory_bytes == 4 * (32 + 4 + 1)
@@ -354,14 +354,14 @@ def test_a_loop_of_one_trip_vanishes() -> None:
 
 def test_an_accumulator_updated_element_by_element_needs_no_second_buffer() -> None:
     assert "next" not in source(PROGRAMS["epilogue"])
-    assert "next_acc_0 = fma(acc_3, x, acc_0)" in source(PROGRAMS["second buffer unrolled"])
+    assert "next_acc_0 = fma(acc_3, x_, acc_0)" in source(PROGRAMS["second buffer unrolled"])
 
 
 # ---- values
 
 
 def test_sums_of_products_are_fused() -> None:
-    assert "a = fma(" in source(PROGRAMS["im2col"])
+    assert "a_ = fma(" in source(PROGRAMS["im2col"])
 
 
 def test_indices_are_64_bit_where_32_do_not_suffice() -> None:
@@ -385,7 +385,7 @@ def test_small_indices_are_32_bit() -> None:
 def test_halves_are_spelled_as_such() -> None:
     text = source("f(xs : [half]8) = mapGlobal(0)(x -> x * 2h + 1h, xs)")
     assert "#pragma OPENCL EXTENSION cl_khr_fp16 : enable" in text
-    assert "fma(xs[gid0], 2.0h, 1.0h)" in text
+    assert "fma(xs_[gid0], 2.0h, 1.0h)" in text
 
 
 def test_ints_divide_towards_minus_infinity(session: Session) -> None:
@@ -423,7 +423,7 @@ def test_an_array_written_out_agrees_with_the_interpreter(session: Session, name
 
 def test_a_table_that_a_loop_reads_is_constant_memory() -> None:
     text = source(TABLES["a table"])
-    assert "__constant float table[6] = {1.0f, -2.0f, 0.5f, 0.0f, 3.0f, 4.0f};" in text
+    assert "__constant float table_[6] = {1.0f, -2.0f, 0.5f, 0.0f, 3.0f, 4.0f};" in text
 
 
 def test_entries_of_a_table_are_numbers_once_loops_are_spelled_out() -> None:

@@ -2,9 +2,9 @@
 
 // 1 x 1 x 1 groups of 2 x 1 x 1
 __attribute__((reqd_work_group_size(2, 1, 1)))
-__kernel void convolution_packed(
-    __global const float *restrict weights,
-    __global float *restrict packed)
+__kernel void convolution_packed_(
+    __global const float *restrict weights_,
+    __global float *restrict packed_)
 {
   const int gid0 = get_global_id(0);
   for (int i_dy = 0; i_dy < 3; ++i_dy) {
@@ -16,7 +16,7 @@ __kernel void convolution_packed(
       for (int i_c = 0; i_c < 8; ++i_c) {
         const int packed_at3 = i_c * 16 + packed_at2;
         for (int i_m = 0; i_m < 16; ++i_m) {
-          packed[i_m + packed_at3] = weights[i_m * 72 + i_c + weights_at2];
+          packed_[i_m + packed_at3] = weights_[i_m * 72 + i_c + weights_at2];
         }
       }
     }
@@ -25,26 +25,26 @@ __kernel void convolution_packed(
 
 // 1 x 2 x 1 groups of 16 x 4 x 1
 __attribute__((reqd_work_group_size(16, 4, 1)))
-__kernel void convolution_padded(
-    __global const float *restrict image,
-    __global float *restrict padded)
+__kernel void convolution_padded_(
+    __global const float *restrict image_,
+    __global float *restrict padded_)
 {
   const int gid0 = get_global_id(0);
   const int gid1 = get_global_id(1);
   const int image_base = gid1 * 112 + gid0 * 8;
   const int padded_base = gid1 * 128 + gid0 * 8;
   for (int i_x = 0; i_x < 8; ++i_x) {
-    float x = (gid0 >= 1 && gid1 >= 1 && gid0 < 15 && gid1 < 7 ? image[i_x + image_base - 120] : 0.0f);
-    padded[i_x + padded_base] = x;
+    float x_ = (gid0 >= 1 && gid1 >= 1 && gid0 < 15 && gid1 < 7 ? image_[i_x + image_base - 120] : 0.0f);
+    padded_[i_x + padded_base] = x_;
   }
 }
 
 // 1 x 1 x 1 groups of 2 x 6 x 1
 __attribute__((reqd_work_group_size(2, 6, 1)))
-__kernel void convolution(
-    __global const float *restrict packed,
-    __global const float *restrict padded,
-    __global float *restrict out)
+__kernel void convolution_(
+    __global const float *restrict packed_,
+    __global const float *restrict padded_,
+    __global float *restrict out_)
 {
   const int gid0 = get_global_id(0);
   const int gid1 = get_global_id(1);
@@ -61,23 +61,23 @@ __kernel void convolution(
         const int packed_at2 = i_pixels * 128 + packed_at;
         const int padded_at3 = i_pixels * 8 + padded_at2;
         for (int i_column = 0; i_column < 8; ++i_column) {
-          float16 w = *(const __global float16 *)&packed[i_column * 16 + packed_at2];
-          acc_0 = fma((float16)(padded[i_column + padded_at3]), w, acc_0);
-          acc_1 = fma((float16)(padded[i_column + padded_at3 + 8]), w, acc_1);
-          acc_2 = fma((float16)(padded[i_column + padded_at3 + 16]), w, acc_2);
-          acc_3 = fma((float16)(padded[i_column + padded_at3 + 24]), w, acc_3);
-          acc_4 = fma((float16)(padded[i_column + padded_at3 + 32]), w, acc_4);
-          acc_5 = fma((float16)(padded[i_column + padded_at3 + 40]), w, acc_5);
-          acc_6 = fma((float16)(padded[i_column + padded_at3 + 48]), w, acc_6);
+          float16 w_ = *(const __global float16 *)&packed_[i_column * 16 + packed_at2];
+          acc_0 = fma((float16)(padded_[i_column + padded_at3]), w_, acc_0);
+          acc_1 = fma((float16)(padded_[i_column + padded_at3 + 8]), w_, acc_1);
+          acc_2 = fma((float16)(padded_[i_column + padded_at3 + 16]), w_, acc_2);
+          acc_3 = fma((float16)(padded_[i_column + padded_at3 + 24]), w_, acc_3);
+          acc_4 = fma((float16)(padded_[i_column + padded_at3 + 32]), w_, acc_4);
+          acc_5 = fma((float16)(padded_[i_column + padded_at3 + 40]), w_, acc_5);
+          acc_6 = fma((float16)(padded_[i_column + padded_at3 + 48]), w_, acc_6);
         }
       }
     }
-    *(__global float16 *)&out[out_at] = acc_0;
-    *(__global float16 *)&out[out_at + 32] = acc_1;
-    *(__global float16 *)&out[out_at + 64] = acc_2;
-    *(__global float16 *)&out[out_at + 96] = acc_3;
-    *(__global float16 *)&out[out_at + 128] = acc_4;
-    *(__global float16 *)&out[out_at + 160] = acc_5;
-    *(__global float16 *)&out[out_at + 192] = acc_6;
+    *(__global float16 *)&out_[out_at] = acc_0;
+    *(__global float16 *)&out_[out_at + 32] = acc_1;
+    *(__global float16 *)&out_[out_at + 64] = acc_2;
+    *(__global float16 *)&out_[out_at + 96] = acc_3;
+    *(__global float16 *)&out_[out_at + 128] = acc_4;
+    *(__global float16 *)&out_[out_at + 160] = acc_5;
+    *(__global float16 *)&out_[out_at + 192] = acc_6;
   }
 }

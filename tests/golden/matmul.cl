@@ -2,13 +2,13 @@
 
 // 2 x 2 x 1 groups of 8 x 16 x 1
 __attribute__((reqd_work_group_size(8, 16, 1)))
-__kernel void matmul(
-    __global const float *restrict a,
-    __global const float *restrict b,
-    __global float *restrict out)
+__kernel void matmul_(
+    __global const float *restrict a_,
+    __global const float *restrict b_,
+    __global float *restrict out_)
 {
-  __local float a_tile[2048] __attribute__((aligned(64)));
-  __local float b_tile[1024] __attribute__((aligned(64)));
+  __local float a_tile_[2048] __attribute__((aligned(64)));
+  __local float b_tile_[1024] __attribute__((aligned(64)));
   const int lid0 = get_local_id(0);
   const int lid1 = get_local_id(1);
   const int grp0 = get_group_id(0);
@@ -22,9 +22,9 @@ __kernel void matmul(
   float4 acc_4_0 = (float4)(0.0f), acc_4_1 = (float4)(0.0f), acc_5_0 = (float4)(0.0f), acc_5_1 = (float4)(0.0f);
   float4 acc_6_0 = (float4)(0.0f), acc_6_1 = (float4)(0.0f), acc_7_0 = (float4)(0.0f), acc_7_1 = (float4)(0.0f);
   for (int i_part = 0; i_part < 2; ++i_part) {
-    *(__local float4 *)&a_tile[i_part * 512 + a_tile_base] = *(const __global float4 *)&a[i_part * 1024 + a_base];
+    *(__local float4 *)&a_tile_[i_part * 512 + a_tile_base] = *(const __global float4 *)&a_[i_part * 1024 + a_base];
   }
-  *(__local float4 *)&b_tile[a_tile_base] = *(const __global float4 *)&b[b_base];
+  *(__local float4 *)&b_tile_[a_tile_base] = *(const __global float4 *)&b_[b_base];
   for (int i_a_chunk = 0; i_a_chunk < 8; ++i_a_chunk) {
     const int i_a_chunk_mod_2 = i_a_chunk % 2;
     const int part = (i_a_chunk + 1) % 2;
@@ -33,21 +33,21 @@ __kernel void matmul(
     const int b_tile_at = i_a_chunk_mod_2 * 512 + lid0 * 8;
     const int a_tile_at3 = part * 1024 + a_tile_base;
     float4 next_a_tile_0, next_a_tile_1;
-    float4 next_b_tile;
+    float4 next_b_tile_;
     if (i_a_chunk < 7) {
-      next_a_tile_0 = *(const __global float4 *)&a[a_at + 2048];
-      next_a_tile_1 = *(const __global float4 *)&a[a_at + 3072];
-      next_b_tile = *(const __global float4 *)&b[i_a_chunk * 1024 + b_base + 1024];
+      next_a_tile_0 = *(const __global float4 *)&a_[a_at + 2048];
+      next_a_tile_1 = *(const __global float4 *)&a_[a_at + 3072];
+      next_b_tile_ = *(const __global float4 *)&b_[i_a_chunk * 1024 + b_base + 1024];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll
     for (int i_a_k = 0; i_a_k < 8; ++i_a_k) {
       const int a_tile_at2 = i_a_k * 128 + a_tile_at;
       const int b_tile_at2 = i_a_k * 64 + b_tile_at;
-      float4 a_row_0 = *(__local float4 *)&a_tile[a_tile_at2];
-      float4 a_row_1 = *(__local float4 *)&a_tile[a_tile_at2 + 4];
-      float4 b_row_0 = *(__local float4 *)&b_tile[b_tile_at2];
-      float4 b_row_1 = *(__local float4 *)&b_tile[b_tile_at2 + 4];
+      float4 a_row_0 = *(__local float4 *)&a_tile_[a_tile_at2];
+      float4 a_row_1 = *(__local float4 *)&a_tile_[a_tile_at2 + 4];
+      float4 b_row_0 = *(__local float4 *)&b_tile_[b_tile_at2];
+      float4 b_row_1 = *(__local float4 *)&b_tile_[b_tile_at2 + 4];
       acc_0_0 = fma((float4)(a_row_0.s0), b_row_0, acc_0_0);
       acc_0_1 = fma((float4)(a_row_0.s0), b_row_1, acc_0_1);
       acc_1_0 = fma((float4)(a_row_0.s1), b_row_0, acc_1_0);
@@ -66,25 +66,25 @@ __kernel void matmul(
       acc_7_1 = fma((float4)(a_row_1.s3), b_row_1, acc_7_1);
     }
     if (i_a_chunk < 7) {
-      *(__local float4 *)&a_tile[a_tile_at3] = next_a_tile_0;
-      *(__local float4 *)&a_tile[a_tile_at3 + 512] = next_a_tile_1;
-      *(__local float4 *)&b_tile[part * 512 + a_tile_base] = next_b_tile;
+      *(__local float4 *)&a_tile_[a_tile_at3] = next_a_tile_0;
+      *(__local float4 *)&a_tile_[a_tile_at3 + 512] = next_a_tile_1;
+      *(__local float4 *)&b_tile_[part * 512 + a_tile_base] = next_b_tile_;
     }
   }
-  *(__global float4 *)&out[out_base] = acc_0_0;
-  *(__global float4 *)&out[out_base + 4] = acc_0_1;
-  *(__global float4 *)&out[out_base + 128] = acc_1_0;
-  *(__global float4 *)&out[out_base + 132] = acc_1_1;
-  *(__global float4 *)&out[out_base + 256] = acc_2_0;
-  *(__global float4 *)&out[out_base + 260] = acc_2_1;
-  *(__global float4 *)&out[out_base + 384] = acc_3_0;
-  *(__global float4 *)&out[out_base + 388] = acc_3_1;
-  *(__global float4 *)&out[out_base + 512] = acc_4_0;
-  *(__global float4 *)&out[out_base + 516] = acc_4_1;
-  *(__global float4 *)&out[out_base + 640] = acc_5_0;
-  *(__global float4 *)&out[out_base + 644] = acc_5_1;
-  *(__global float4 *)&out[out_base + 768] = acc_6_0;
-  *(__global float4 *)&out[out_base + 772] = acc_6_1;
-  *(__global float4 *)&out[out_base + 896] = acc_7_0;
-  *(__global float4 *)&out[out_base + 900] = acc_7_1;
+  *(__global float4 *)&out_[out_base] = acc_0_0;
+  *(__global float4 *)&out_[out_base + 4] = acc_0_1;
+  *(__global float4 *)&out_[out_base + 128] = acc_1_0;
+  *(__global float4 *)&out_[out_base + 132] = acc_1_1;
+  *(__global float4 *)&out_[out_base + 256] = acc_2_0;
+  *(__global float4 *)&out_[out_base + 260] = acc_2_1;
+  *(__global float4 *)&out_[out_base + 384] = acc_3_0;
+  *(__global float4 *)&out_[out_base + 388] = acc_3_1;
+  *(__global float4 *)&out_[out_base + 512] = acc_4_0;
+  *(__global float4 *)&out_[out_base + 516] = acc_4_1;
+  *(__global float4 *)&out_[out_base + 640] = acc_5_0;
+  *(__global float4 *)&out_[out_base + 644] = acc_5_1;
+  *(__global float4 *)&out_[out_base + 768] = acc_6_0;
+  *(__global float4 *)&out_[out_base + 772] = acc_6_1;
+  *(__global float4 *)&out_[out_base + 896] = acc_7_0;
+  *(__global float4 *)&out_[out_base + 900] = acc_7_1;
 }

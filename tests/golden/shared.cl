@@ -2,13 +2,13 @@
 
 // 4 x 2 x 1 groups of 10 x 10 x 1
 __attribute__((reqd_work_group_size(10, 10, 1)))
-__kernel void convolve(
-    __global const float *restrict weights,
-    __global const float *restrict image,
-    __global float *restrict out)
+__kernel void convolve_(
+    __global const float *restrict weights_,
+    __global const float *restrict image_,
+    __global float *restrict out_)
 {
-  __local float pixels[100] __attribute__((aligned(64)));
-  __local float kernels[36] __attribute__((aligned(64)));
+  __local float pixels_[100] __attribute__((aligned(64)));
+  __local float kernels_[36] __attribute__((aligned(64)));
   const int lid0 = get_local_id(0);
   const int lid1 = get_local_id(1);
   const int grp0 = get_group_id(0);
@@ -16,26 +16,26 @@ __kernel void convolve(
   const int pixels_base = lid1 * 10 + lid0;
   const int weights_base = lid1 * 9 + lid0;
   const int out_base = grp1 * 2048 + grp0 * 512 + lid1 * 32 + lid0 * 4;
-  float x = (grp0 * 8 + lid0 >= 1 && grp1 * 8 + lid1 >= 1 && grp0 * 8 + lid0 < 33 && grp1 * 8 + lid1 < 17 ? image[grp1 * 256 + lid1 * 32 + grp0 * 8 + lid0 - 33] : 0.0f);
-  pixels[pixels_base] = x;
+  float x_ = (grp0 * 8 + lid0 >= 1 && grp1 * 8 + lid1 >= 1 && grp0 * 8 + lid0 < 33 && grp1 * 8 + lid1 < 17 ? image_[grp1 * 256 + lid1 * 32 + grp0 * 8 + lid0 - 33] : 0.0f);
+  pixels_[pixels_base] = x_;
   for (int i_group = 0; i_group < 2; ++i_group) {
     const int out_at = i_group * 256 + out_base;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lid1 < 4) {
       if (lid0 < 9) {
-        kernels[weights_base] = weights[i_group * 36 + weights_base];
+        kernels_[weights_base] = weights_[i_group * 36 + weights_base];
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lid1 < 8) {
       if (lid0 < 8) {
         for (int i_kernel = 0; i_kernel < 4; ++i_kernel) {
-          float acc = 0.0f;
+          float acc_ = 0.0f;
           #pragma unroll
           for (int i_x = 0; i_x < 9; ++i_x) {
-            acc = fma(pixels[i_x / 3 * 7 + i_x + pixels_base], kernels[i_kernel * 9 + i_x], acc);
+            acc_ = fma(pixels_[i_x / 3 * 7 + i_x + pixels_base], kernels_[i_kernel * 9 + i_x], acc_);
           }
-          out[i_kernel + out_at] = acc;
+          out_[i_kernel + out_at] = acc_;
         }
       }
     }

@@ -131,7 +131,7 @@ def test_the_ends_of_rows_take_no_branch(session: Session) -> None:
     program, plan = made(CHANNELS_LAST, "relaid", POINT | {"tx": 7})
     inside, row, outside = re.split(r"\} else[^\n]*\{\n", plan.source)
     assert "?" not in inside.split("for (int i_x1", 1)[1]
-    assert 0 < row.count("select(0.0f, image[") < 3
-    assert row.count("?") == row.count("select(0.0f, image[")
-    assert "image[" not in outside
+    assert 0 < row.count("select(0.0f, image_[") < 3
+    assert row.count("?") == row.count("select(0.0f, image_[")
+    assert "image_[" not in outside
     assert runs_right(session, program, plan)

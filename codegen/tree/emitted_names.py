@@ -1,0 +1,44 @@
+"""Names in OpenCL text that come from a program's.
+
+None stands there as it is, for it may be a keyword, a builtin or a macro of some compiler. Those of
+kernels, buffers and variables end in an underscore, or, where a small letter begins them, in an
+underscore and numbers: `weights_`, `acc_0_1`. Those of loops begin with `i_`, and addresses end in
+`_base` or `_at`. Nothing that compilers know is called so.
+"""
+
+import re
+
+PLAIN = re.compile(r"[^A-Za-z0-9_]")
+
+
+def stem(name: str) -> str:
+    """What names in the text begin with for a program's name; what begins with an underscore is
+    the compiler's."""
+    plain = PLAIN.sub("_", name)
+    return plain if plain[:1].isalpha() else f"x{plain}"
+
+
+def variable(name: str) -> str:
+    """The name in the text for a program's name."""
+    return f"{stem(name)}_"
+
+
+def loop(name: str) -> str:
+    """The name of a loop over what a program's name stands for."""
+    return f"i_{stem(name)}"
+
+
+def numbered(variable: str, numbers: str) -> str:
+    """A register of a variable: acc_ has acc_0_1; a capital may begin a macro: A_0_1_"""
+    return f"{variable}{numbers}{'' if variable[0].islower() else '_'}"
+
+
+def apart(hint: str, end: str, taken: set[str]) -> str:
+    """hint + end, or with the first number between them that is free; taken from now on."""
+    between = "_" if hint[-1].isdigit() else ""
+    name, n = f"{hint}{end}", 1
+    while name in taken:
+        n += 1
+        name = f"{hint}{between}{n}{end}"
+    taken.add(name)
+    return name
