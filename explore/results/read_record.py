@@ -23,6 +23,7 @@ from explore.results.stored_fields import LARGEST, LONG, PLAIN, TEXT, Damaged, F
 
 ID = re.compile(r"[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
 FAMILY = re.compile(r"[a-z][a-z0-9-]{0,60}")
+TRAIT = re.compile(r"[A-Za-z0-9-]{1,40}")
 FORM = re.compile(r"|[A-Za-z0-9-]{1,40}( [A-Za-z0-9-]{1,40}){0,30}")
 SCALAR = re.compile(r"[a-z]{1,12}[0-9]{0,2}")
 KEY = re.compile(r"[0-9a-f]{64}|[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
@@ -81,7 +82,7 @@ def _variant(fields: Fields) -> Variant:
         parameters=tuple((p, parameters.whole(p)) for p in parameters.named()),
         stored=tuple(e.matching("value", FAMILY, "a view") for e in fields.each("stored", FEW)),
         form=fields.matching("form", FORM, "the words of a form"),
-        traits=tuple(e.matching("value", FAMILY, "a trait") for e in _list(fields, "traits")),
+        traits=tuple(e.matching("value", TRAIT, "a trait") for e in _list(fields, "traits")),
         tile=fields.maybe("tile", lambda n: fields.whole(n, least=1, most=SOME)),
         derivation=tuple(map(_step, fields.objects("derivation", most=SOME))),
         plan=plan_from(fields) if any(fields.each("kernels", most=FEW)) else None,

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,11 @@ from explore.results.records import Bounds, Failed, Measured, Predicted, Record,
 from explore.results.stored_fields import Fields
 from explore.results.units import parse_bytes, parse_seconds, show_bytes, show_time
 from ir.errors import UserError
+from ir.parse import parse_file
+from rewrites.families.all_families import FAMILIES, forms
 from tests.support.sample_runs import plan, sample_run, variant
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PROMISED = (
     "id family parameters status stage reason time_ns memory_bytes workspace_bytes prepack_ns "
     "error kernels derivation spread code_bytes flops traffic_bytes source"
@@ -22,6 +26,16 @@ PROMISED = (
 @pytest.mark.parametrize("record", [*sample_run(60), *sample_run(3, predicted=True)])
 def test_a_record_comes_back_from_its_line(record: Record) -> None:
     assert from_line(to_line(record)) == record
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_traits_and_views_of_every_family_come_back(family: str) -> None:
+    program = parse_file(EXAMPLES / "quickstart.lift")
+    for form in forms(program, family):
+        stored = FAMILIES[family].stored(form)
+        made = replace(variant(), family=family, form=form.name, traits=form.words, stored=stored)
+        record = Record(made, Failed("run", "it was slow"))
+        assert from_line(to_line(record)) == record
 
 
 @pytest.mark.parametrize("record", sample_run(40))
