@@ -27,6 +27,11 @@ class Fragment:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
 
+    @property
+    def sides(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        return self.count(self.rows), self.count(self.columns)
+
     def count(self, digits: Sequence[str]) -> int:
         """How many values some digits have together."""
         return prod(self.sizes[d] for d in digits)

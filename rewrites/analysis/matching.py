@@ -1,14 +1,16 @@
-"""Is a term an instance of another? Up to the names of bound variables, and to a + b = b + a."""
+"""Is a term an instance of another? Up to names of bound variables, a + b = b + a, and the order
+in which two arrays are zipped.
+"""
 
 # key: p pattern term, e term
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
-from ir.core.nodes import Binary, Expr, Lam, Let, Pattern, Var
+from ir.core.nodes import Binary, Expr, Lam, Let, Map, Pattern, Reduce, Var, Zip
 from ir.core.terms import children, free, fresh, pattern_value, substitute, variables
 from ir.core.type_rules import type_of
-from ir.core.types import Tuple, equal
+from ir.core.types import FLOAT, Tuple, equal
 
 Found = Mapping[str, Expr]
 COMMUTES = frozenset({"+", "*", "max", "min"})
@@ -49,6 +51,9 @@ def _instances(
         case _:
             if type(p) is type(e) and _own(p) == _own(e):
                 yield from _all(children(p), children(e), holes, bound, found)
+                turned = _zipped_the_other_way(e)
+                if turned is not None:
+                    yield from _all(children(p), children(turned), holes, bound, found)
 
 
 def _all(
@@ -64,6 +69,29 @@ def _all(
     elif len(ps) == len(es):
         for first in _instances(ps[0], es[0], holes, bound, found):
             yield from _all(ps[1:], es[1:], holes, bound, first)
+
+
+def _zipped_the_other_way(e: Expr) -> Expr | None:
+    """A map or reduction over two zipped arrays, over them in the other order."""
+    match e:
+        case Map(f, Zip((xs, ys))):
+            f = taken_apart(f, (_ANY, _ANY))
+            return Map(Lam(_turned(f.pattern), f.body), Zip((ys, xs)))
+        case Reduce(z, f, Zip((xs, ys))):
+            f = taken_apart(f, (_ANY, (_ANY, _ANY)))
+            assert isinstance(f.pattern, tuple)
+            acc, pair = f.pattern
+            return Reduce(z, Lam((acc, _turned(pair)), f.body), Zip((ys, xs)))
+    return None
+
+
+def _turned(p: Pattern) -> Pattern:
+    assert isinstance(p, tuple)
+    first, second = p
+    return second, first
+
+
+_ANY = Var("_", FLOAT)
 
 
 def _own(e: Expr) -> tuple[object, ...]:

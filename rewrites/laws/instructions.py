@@ -3,15 +3,29 @@
 # key: z initial value, f folding function, x v variables
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from ir.core.nodes import AsScalar, AsVector, Expr, Join, Lam, Map, Reduce, Split, Transpose, Var
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    Expr,
+    Join,
+    Lam,
+    Map,
+    Pattern,
+    Reduce,
+    Split,
+    Transpose,
+    Var,
+    Zip,
+)
 from ir.core.size import Size
 from ir.core.terms import free, fresh, lam, substitute, variables
 from ir.core.type_rules import array_of, elem_of, type_of
-from ir.core.types import unlift
+from ir.core.types import FLOAT, Array, Scalar, unlift
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 from ir.instructions.table import TABLE
-from rewrites.analysis.matching import instance
+from rewrites.analysis.matching import instance, taken_apart
 from rewrites.engine.rule import rule
 
 
@@ -64,6 +78,63 @@ def reduce_inside_view(e: Reduce) -> Expr | None:
             f = Lam((kept, p), substitute(made, values))
             return view(Reduce(back(z), f, xs))
     return None
+
+
+@rule("map (… (map g)) . zip (view xs) ys …  =  view . map (… (map g)) . zip xs (view⁻¹ ys) …")
+def map_inside_view(e: Map) -> Expr | None:
+    """What is done to elements one by one, of a view that is a bijection, is done before."""
+    found = _one_by_one(e)
+    if found is None:
+        return None
+    view, back, made = _views(found.arrays[0])
+    if made is found.arrays[0]:
+        return None
+    arrays = (made, *map(back, found.arrays[1:]))
+    return view(_on_elements(arrays, found.variables, found.g))
+
+
+@dataclass(frozen=True, slots=True)
+class _Elementwise:
+    """g of the elements of arrays, which stand where these variables do."""
+
+    arrays: tuple[Expr, ...]
+    variables: tuple[Var, ...]
+    g: Expr
+
+
+def _one_by_one(e: Expr) -> _Elementwise | None:
+    """A nest of maps over all dimensions of arrays of one shape."""
+    if not isinstance(e, Map):
+        return None
+    arrays = e.xs.parts if isinstance(e.xs, Zip) else (e.xs,)
+    f = taken_apart(e.f, tuple(Var("_", FLOAT) for _ in arrays)) if len(arrays) > 1 else e.f
+    found = variables(f.pattern)
+    if len(found) != len(arrays):
+        return None
+    if isinstance(type_of(f.body), Scalar):
+        return _Elementwise(arrays, found, f.body)
+    inner = _one_by_one(f.body)
+    if inner is None or inner.arrays != found or not free(inner.g).isdisjoint(_names(found)):
+        return None
+    return _Elementwise(arrays, inner.variables, inner.g)
+
+
+def _names(found: tuple[Var, ...]) -> frozenset[str]:
+    return frozenset(v.name for v in found)
+
+
+def _on_elements(arrays: tuple[Expr, ...], old: tuple[Var, ...], g: Expr) -> Expr:
+    """A nest of maps of g over all dimensions of arrays, whose elements may be vectors."""
+    avoid, new = set(free(g)) | {v.name for v in old}, list[Var]()
+    for v, xs in zip(old, arrays, strict=True):
+        new.append(Var(fresh(v.name, avoid), elem_of(xs)))
+        avoid.add(new[-1].name)
+    if isinstance(elem_of(arrays[0]), Array):
+        body = _on_elements(tuple(new), old, g)
+    else:
+        body = substitute(g, {v.name: w for v, w in zip(old, new, strict=True)})
+    pattern: Pattern = new[0] if len(new) == 1 else tuple(new)
+    return Map(Lam(pattern, body), arrays[0] if len(arrays) == 1 else Zip(arrays))
 
 
 View = Callable[[Expr], Expr]

@@ -298,6 +298,10 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (instructions.instruct, {"name": "mma_tf32"}, PRODUCTS, PRODUCT.format("s - x * y")),
     (instructions.still_in_lanes, {}, "xs : [float<4>]32", "asVector(4, asScalar(xs))"),
     (instructions.reduce_inside_view, {}, XS, SUM.format("0.0", "xs")),
+    (instructions.map_inside_view, {}, XS, "map(x -> -x, xs)"),
+    (instructions.map_inside_view, {}, XSS, "map(row -> map(x -> -x, at(0, xss)), transpose(xss))"),
+    (instructions.map_inside_view, {}, XSS,
+     "map(row -> map(x -> x + at(0, row), row), transpose(xss))"),
     # lets
     (lets.let_out, {}, XSS, "map(row -> (let! y = -(at(0, row)) y), xss)"),
     (lets.let_beside, {}, XSS, "map(row -> map(x -> x + 1.0, row), xss)"),

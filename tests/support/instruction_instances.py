@@ -4,7 +4,21 @@
 
 from collections.abc import Callable
 
-from ir.core.nodes import AsVector, Expr, Join, Lam, MakeTuple, Map, Reduce, Split, Transpose
+from ir.core.nodes import (
+    AsVector,
+    Binary,
+    Expr,
+    Join,
+    Lam,
+    MakeTuple,
+    Map,
+    Reduce,
+    Split,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
 from ir.core.terms import apply, lam
 from ir.core.type_rules import elem_of
 from ir.core.types import FLOAT, Array
@@ -46,8 +60,23 @@ def _rows_again(e: Expr) -> Expr:
     return Map(lam("row", elem_of(e), lambda row: Join(Split(1, row))), Transpose(e))
 
 
+def one_by_one(g: Terms) -> Expr:
+    """A function of each element of one or two arrays, the first seen through a view."""
+    n, m = g.size(2, 3), g.size(2, 3)
+    xs = g.one_of(Transpose(g.xs(Array(FLOAT, n), m)), Split(m, Join(g.xs(Array(FLOAT, m), n))))
+    ys = g.xs(Array(FLOAT, m), n)
+    if g.rng.random() < 0.5:
+        rows = lam("row", elem_of(xs), lambda row: Map(g.function(FLOAT, FLOAT), row))
+        return Map(rows, xs)
+    x, y = Var("x", FLOAT), Var("y", FLOAT)
+    row, other = Var("row", elem_of(xs)), Var("other", elem_of(ys))
+    both = Binary(g.one_of("+", "*", "max"), x, g.one_of(y, Unary("neg", y)))
+    return Map(Lam((row, other), Map(Lam((x, y), both), Zip((row, other)))), Zip((xs, ys)))
+
+
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.instruct: a_program,
     instructions.still_in_lanes: plain(in_lanes_again),
     instructions.reduce_inside_view: plain(seen_through_a_view),
+    instructions.map_inside_view: plain(one_by_one),
 }

@@ -1,0 +1,123 @@
+"""The family `matrix`: tiles of results by matrix instructions, which a sub-group carries out.
+
+A sub-group makes `tr` × `tc` tiles of the instruction's rows (output channels) and columns
+(pixels), and keeps them in its lanes; a group has `sr` × `sc` sub-groups.
+"""
+
+# key: e term, p program
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from ir.core.nodes import Expr, Level, Pad, Program
+from ir.core.size import named
+from ir.instructions.entry import Entry
+from ir.instructions.table import TABLE
+from rewrites.analysis.predicates import is_crop, own_terms
+from rewrites.engine.refused import Refused
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import seq, skip
+from rewrites.families.stored_forms import PADDED_VIEWS, Views, stored_choices
+from rewrites.kernels.each_kernel import wherever
+from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
+from rewrites.kernels.sums_by_instruction import sums_by_instruction
+from rewrites.laws.lower import to_parallel
+from rewrites.nest.dimensions import Dims, sided
+from rewrites.nest.named_nest import Nest, arranged
+from rewrites.nest.normal_form import normalise
+from rewrites.storing.one_reduction_each import one_each
+from rewrites.storing.stored_views import Choices, Windows, prepare
+from rewrites.tuning.family import (
+    Family,
+    Form,
+    Parameter,
+    Sides,
+    Trait,
+    Tuning,
+    Way,
+    parameter_names,
+)
+
+TR, TC, SR, SC = map(named, ("tr", "tc", "sr", "sc"))
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+
+    choices: Choices
+    instruction: str
+
+
+def matrix(params: frozenset[str], form: Matrix) -> Strategy:
+    """Lower every kernel of a program this way."""
+    return seq(
+        one_each(params, normalise),
+        prepare(params, form.choices),
+        wherever(partial(kernel, TABLE[form.instruction])),
+    )
+
+
+def kernel(entry: Entry, e: Expr) -> Rewritten | None:
+    """One kernel, its rows and columns found by what reaches its operands."""
+    dims = sided(e)
+    if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
+        raise Refused("expected stored padding: lanes would guard each element that they load")
+    if not dims.rows or not dims.columns:
+        raise Refused("expected two operands, each shared by results in a dimension of its own")
+    return _nest(entry, dims)(e)
+
+
+GROUPS = ("batch", "column tiles", "row tiles")
+
+
+def _nest(entry: Entry, dims: Dims) -> Nest:
+    """Both sides in tiles of the instruction, several for a sub-group, and these in groups."""
+    (steps, rows), (_, columns) = (f.sides for f in entry.fragments[:2])
+    tiles = (
+        arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
+        .merge("columns")
+        .merge("rows")
+        .tile("rows", rows * TR * SR, "row tiles", "rows")
+        .split("rows", rows * TR, "row items", "rows")
+        .split("rows", rows, "row block", "rows of a tile")
+        .tile("columns", columns * TC * SC, "column tiles", "columns")
+        .split("columns", columns * TC, "column items", "columns")
+        .split("columns", columns, "column block", "columns of a tile")
+        .order(*GROUPS, "column items", "row items", "column block", "row block", *TILE)
+        .then(on_reduction(longest_inside), split_innermost(steps))
+        .into_sum(*TILE)
+        .around_chunks("column block", "row block")
+        .inside(sums_by_instruction(entry))
+        .at("row items", to_parallel(level=Level.LOCAL, dim=1))
+        .at("column items", to_parallel(level=Level.LOCAL, dim=2))
+    )
+    return over(tiles, Level.GROUP, GROUPS, skip)
+
+
+TILE = ("rows of a tile", "columns of a tile")
+
+VIEWS: Views = ((Windows.NONE, False), *PADDED_VIEWS)
+
+
+def _forms(p: Program) -> Iterator[Form]:
+    for name in TABLE:
+        trait = Trait(name.replace("_", "-"), f"products by the instruction {name}")
+        for traits, choices in stored_choices(p, VIEWS, 1):
+            if not (choices.room or choices.relaid):
+                way = Way(matrix, parameter_names(p), Matrix(choices, name))
+                yield Form("matrix", (trait, *traits), way, TUNING)
+
+
+TUNING = Tuning(
+    "matrix",
+    {
+        "tr": Parameter("tiles of channels that a sub-group makes", (1, 2, 3, 4)),
+        "tc": Parameter("tiles of pixels that it makes", (1, 2, 3, 4, 6, 7, 8)),
+        "sr": Parameter("sub-groups of a group along channels", (1, 2, 4)),
+        "sc": Parameter("sub-groups of a group along pixels", (1, 2, 4)),
+    },
+    sides=Sides(pixels=("tc", "sc"), channels=("tr", "sr")),
+)
+FAMILY = Family("matrix", "tiles by matrix instructions", _forms, by_default=False)

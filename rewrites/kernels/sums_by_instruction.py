@@ -1,0 +1,87 @@
+"""Sums of products by a matrix instruction: accumulators stay in the lanes of a sub-group."""
+
+# key: e term
+
+from functools import partial
+
+from ir.core.nodes import Expr, Level, Map, Reduce, Var
+from ir.instructions.entry import Entry
+from rewrites.engine.places import of_function, of_start
+from rewrites.engine.refused import Refused
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
+from rewrites.engine.strategy import attempt, choice, everywhere, exhaust, seq, skip
+from rewrites.kernels.register_block import on_reduction
+from rewrites.laws.instructions import instruct, map_inside_view, reduce_inside_view, still_in_lanes
+from rewrites.laws.lower import copy, to_parallel, to_reduce_seq, to_seq
+from rewrites.laws.maps import fuse_maps, fuse_zip
+from rewrites.nest.normal_form import perfect, simplify
+from rewrites.nest.spine import body, inside, strip
+
+
+def sums_by_instruction(entry: Entry) -> Strategy:
+    """A nest of sums of blocks of tiles, the innermost by the instruction, the others as loops."""
+    return seq(
+        stage(f"sums by {entry.name}", on_reduction(partial(_in_lanes, entry))),
+        stage("what is done to results, in lanes", _results),
+        stage("loops over tiles", on_reduction(_loops)),
+    )
+
+
+def _in_lanes(entry: Entry, e: Expr) -> Rewritten | None:
+    """The innermost sum by the instruction; what the others accumulate stays in lanes."""
+    if not isinstance(e, Reduce):
+        return None
+    if on_reduction(skip)(e.f.body) is None:
+        return instruct(name=entry.name)(e) or _refuse(entry)
+    sums = on_reduction(partial(_in_lanes, entry))
+    outside = seq(of_function(seq(sums, perfect)), attempt(reduce_inside_view()))
+    return seq(outside, on_reduction(seq(of_function(_tidied), of_start(_tidied))))(e)
+
+
+def _refuse(entry: Entry) -> Rewritten | None:
+    raise Refused(f"expected sums of products of two operands, which {entry.name} makes")
+
+
+_FUSED = exhaust(choice(fuse_maps(), fuse_zip()))
+_tidied: Strategy = seq(attempt(_FUSED), everywhere(still_in_lanes()), simplify)
+
+
+def _results(e: Expr) -> Rewritten | None:
+    """What is done to sums one by one, done by the lanes that keep them."""
+    if not isinstance(strip(e), Map):
+        return skip(e)
+    done = seq(map_inside_view(), inside(_by_lanes))(e)
+    if done is None:
+        raise Refused("expected that results are made of sums one by one, of nothing else")
+    return done
+
+
+def _by_lanes(e: Expr) -> Rewritten | None:
+    """Maps over tiles as loops, the innermost over lanes."""
+    if isinstance(e, Map) and isinstance(e.f.body, Map):
+        return seq(body(_by_lanes), to_seq(unrolled=True))(e)
+    return to_parallel(level=Level.LOCAL, dim=0)(e)
+
+
+def _loops(e: Expr) -> Rewritten | None:
+    """A nest of sums as loops around unrolled maps over tiles."""
+    if not isinstance(e, Reduce):
+        return None
+    deeper = isinstance(e.f.body, Reduce)
+    return seq(of_start(_zeroed), of_function(_loops if deeper else _tiles), to_reduce_seq())(e)
+
+
+def _tiles(e: Expr) -> Rewritten | None:
+    """Maps over tiles, unrolled."""
+    return seq(body(_tiles), to_seq(unrolled=True))(e) if isinstance(e, Map) else skip(e)
+
+
+def _zeroed(e: Expr) -> Rewritten | None:
+    """What accumulators start from, made by the lanes that keep them; or the accumulators of the
+    sum around this one."""
+    if isinstance(e, Var):
+        return skip(e)
+    if isinstance(e, Map):
+        return seq(body(_zeroed), to_seq(unrolled=True))(e)
+    return seq(copy(), to_parallel(level=Level.LOCAL, dim=0))(e)

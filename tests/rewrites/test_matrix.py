@@ -1,0 +1,107 @@
+"""The family `matrix`: is the same table entry and strategy right for products and convolutions?"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.compile import generate
+from codegen.runtime.session import Session
+from codegen.text_proof.prove_text import prove_texts
+from codegen.tree.statements import Declare, calls, statements
+from constraints.devices import profile
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir import Instruct, Program
+from ir.core.terms import subterms
+from ir.meaning.inputs import random_inputs
+from ir.meaning.interpret import evaluate
+from ir.parse import parse, parse_file
+from rewrites.engine.refused import Refused
+from rewrites.families.all_families import form_named, forms
+from rewrites.laws.instructions import instruct
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+H200 = profile("h200")
+ATTENTION = """
+scores(queries : [[float]D]N, keys : [[float]D]N) =
+  map(q -> map(k -> 0.125 * dot(q, k), keys), queries)
+where N = 32, D = 16
+"""
+PROGRAMS = {
+    "product": ("matmul.lift", {"M": 40, "N": 24, "K": 16}, "mma-tf32"),
+    "convolution": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-tf32 padded"),
+    "with a stride": ("conv2d.lift", {"C": 8, "W": 17, "H": 16, "M": 32}, "mma-tf32 planes"),
+    "dilated": ("dilated.lift", {"C": 8, "W": 7, "H": 6, "M": 16}, "mma-tf32 padded"),
+    "in groups": ("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "mma-tf32 padded"),
+    "of volumes": ("conv3d.lift", {"C": 8, "W": 8, "H": 4, "D": 4, "M": 16}, "mma-tf32 padded"),
+    "pixel by pixel": ("conv1x1.lift", {"C": 8, "W": 6, "H": 5, "M": 16}, "mma-tf32"),
+}
+
+
+def program(file: str, sizes: dict[str, int]) -> Program:
+    return parse_file(EXAMPLES / file, sizes)
+
+
+def agrees(session: Session, p: Program, low: Lowering, seed: int) -> None:
+    """A point of a lowering: proved, and right on whole numbers that ten bits hold."""
+    if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
+        pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
+    _, (point,) = points(low, H200, 1, seed)
+    made = generate(bound(low.program, point), max_work_group=1024)
+    assert any(calls(kernel) for kernel in made.kernels)
+    assert all(proof.ok for proof in prove_texts(made.plan))
+    inputs = random_inputs(p, seed, integers=True)
+    out = np.asarray(session.build(made.plan, checking=True)(inputs))
+    assert np.array_equal(out, np.asarray(evaluate(p, inputs)))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_entry_and_one_strategy_serve(session: Session, name: str) -> None:
+    file, sizes, form = PROGRAMS[name]
+    p = program(file, sizes)
+    agrees(session, p, lower(p, form_named(p, "matrix", form)), seed=len(name))
+
+
+def test_the_first_half_of_attention_is_served_too(session: Session) -> None:
+    p = parse(ATTENTION)
+    agrees(session, p, lower(p, form_named(p, "matrix", "mma-tf32")), seed=2)
+
+
+def test_the_derivation_uses_the_law_of_instructions_once_and_replays() -> None:
+    p = program("matmul.lift", {"M": 64, "N": 64, "K": 64})
+    low = lower(p, form_named(p, "matrix", "mma-tf32"))
+    assert [step.rule for step in low.derivation.steps].count(instruct) == 1
+    assert low.derivation.replay() == low.derivation.end
+    assert sum(isinstance(e, Instruct) for e in subterms(low.program.body)) == 1
+
+
+def test_accumulators_stay_in_lanes_through_all_sums() -> None:
+    """A lane keeps four sums of each tile, and nothing of a matrix beside them."""
+    p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
+    low = lower(p, form_named(p, "matrix", "mma-tf32 padded"))
+    _, (point,) = points(low, H200, 1, 0)
+    kernel = generate(bound(low.program, point)).kernels[-1]
+    kept = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
+    assert [memory.elements for memory in kept] == [4 * point["tr"] * point["tc"]]
+
+
+def test_what_a_derivation_may_lose_is_what_the_instruction_loses() -> None:
+    p = program("matmul.lift", {"M": 64, "N": 64, "K": 64})
+    assert lower(p, form_named(p, "matrix", "mma-tf32")).derivation.rounding == 2.0**13
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("stencil5.lift", "nothing is summed up"),
+        ("fully_connected.lift", "two operands, each shared by results"),
+        ("vgg.lift", "expected stored padding"),
+    ],
+)
+def test_what_has_no_tiles_of_products_is_refused_in_words(file: str, reason: str) -> None:
+    p = program(file, {})
+    with pytest.raises(Refused, match=reason):
+        lower(p, forms(p, "matrix")[0])
