@@ -79,7 +79,7 @@ def explored(layer: Layer, given: argparse.Namespace, name: str, **options: Any)
     else:
         device = choose(given.device)
         limit = parse_seconds(given.time_limit) if given.time_limit else None
-        asked = Options(given.variants, jobs=given.jobs, time_limit_s=limit, sizes=layer.sizes)
+        asked = Options(given.variants, jobs=given.jobs, time_limit=limit, sizes=layer.sizes)
         source = Source(layer.file.read_text(), str(layer.file))
         target = Target(profile_of(device), device)
         run, _ = start(source, replace(asked, **options), target, folder)

@@ -125,7 +125,7 @@ def explored(layer: Layer, folder: Path, given: argparse.Namespace) -> Run:
         variants=given.variants,
         seed=given.seed,
         families=tuple(given.families.split(",")) if given.families else (),
-        time_limit_s=parse_seconds(given.time_limit) if given.time_limit else None,
+        time_limit=parse_seconds(given.time_limit) if given.time_limit else None,
         jobs=given.jobs,
         sizes=layer.sizes,
     )

@@ -9,15 +9,14 @@ from math import inf
 from rich.console import Console
 from rich.table import Table
 
-from constraints.devices import PROFILES, Limit, Profile, limit, profile, with_overrides
+from constraints.devices import PROFILES, Profile, limit, profile, with_overrides
 from constraints.infer.infer import infer
 from constraints.relations.relations import Constraint, Equal, System, show_relation
 from constraints.report import Report, report
 from explore.commands.stage_commands import demanded, limits_named
-from ir.command import add_set, guard, sizes_of
+from ir.command import add_set, guard, sizes_of, usage
 from ir.core.nodes import Program
 from ir.core.size import named
-from ir.errors import UserError
 from ir.parse import parse_file
 from ir.text.suggest import no_such
 
@@ -44,7 +43,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--limit",
         metavar="NAME=N",
-        type=_limit,
+        type=usage(limit),
         action="append",
         default=[],
         help="a number of the device, replaced; several as group_dims=256,256,64",
@@ -70,13 +69,6 @@ def _number(text: str) -> tuple[str, int]:
     if not equals or not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
         raise argparse.ArgumentTypeError(f"expected NAME=N, found {text!r}")
     return name, int(digits)
-
-
-def _limit(text: str) -> Limit:
-    try:
-        return limit(text)
-    except UserError as error:
-        raise argparse.ArgumentTypeError(error.message) from None
 
 
 def _seconds(text: str) -> float:

@@ -8,28 +8,24 @@ explore devices                     what there is to run on
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explore.commands.arguments import (
-    count,
-    duration,
-    limit,
-    names,
+    add_limits,
+    add_options,
+    add_peers,
     objectives,
+    options_of,
     path,
-    seed,
-    size,
 )
-from ir.command import add_set, guard, sizes_of
+from ir.command import guard
 from ir.program_file import text_of
 from ir.text.suggest import no_such
 
 if TYPE_CHECKING:
-    from constraints.devices import Limit
     from explore.run.run import Run
-    from explore.run.target import Target
 
 INTERRUPTED = 130
 
@@ -79,62 +75,20 @@ def _start(argv: list[str]) -> int:
     _refuse_unknown(argv)
     parser = _parser("", __doc__ or "")
     parser.add_argument("program", type=Path, metavar="PROGRAM.lift")
-    parser.add_argument("--variants", type=count, default=1000, metavar="N")
+    parser.add_argument("--out", type=path, metavar="RUN", help="the folder, runs/NAME by default")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--device", metavar="D", help="a number, part of a name, gpu or cpu")
     where.add_argument("--profile", metavar="NAME", help="for a device that is not here")
-    parser.add_argument("--seed", type=seed, default=0)
-    add_set(parser)
-    parser.add_argument(
-        "--families", type=names, action="extend", default=[], metavar="A,B", help="only these"
-    )
-    parser.add_argument(
-        "--limit",
-        type=limit,
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="a number of the device, replaced; several as group_dims=256,256,64",
-    )
-    parser.add_argument("--domain", choices=("io-optimal",), help="narrow all parameters")
-    parser.add_argument("--max-memory", type=size, metavar="64MiB")
-    parser.add_argument("--max-error", type=float, default=1e-4, metavar="E")
-    parser.add_argument("--time-limit", type=duration, metavar="10m")
-    parser.add_argument("--jobs", type=count, metavar="N", help="processes that build")
-    parser.add_argument("--strategy", choices=("guided", "random"), default="guided")
-    parser.add_argument("--out", type=path, metavar="RUN", help="the folder, runs/NAME by default")
-    parser.add_argument(
-        "--against",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="torch",
-        help="measure a peer in the same run; several as torch,clblast",
-    )
+    add_options(parser)
     given = parser.parse_args(argv)
 
-    from explore.peers.peers import peer_named
-    from explore.results.options import Options
     from explore.run.run import Source, new_folder, start
-    from rewrites.families.all_families import family_named
+    from explore.run.target import target_of
 
-    options = Options(
-        variants=given.variants,
-        seed=given.seed,
-        families=tuple(dict.fromkeys(map(family_named, given.families))),
-        max_memory=given.max_memory,
-        domain=given.domain,
-        max_error=given.max_error,
-        time_limit_s=given.time_limit,
-        jobs=given.jobs,
-        strategy=given.strategy,
-        against=tuple(dict.fromkeys(map(peer_named, given.against))),
-        sizes=tuple(sorted(sizes_of(given).items())),
-        limits=tuple(sorted(dict(given.limit).items())),
-    )
+    options = options_of(given)
     source = Source(text_of(given.program), str(given.program))
     source.program(options)
-    target = _target(given.device, given.profile, options.limits)
+    target = target_of(given.device, given.profile, options.limits)
     folder = given.out or new_folder(given.program.stem)
     return _ran(lambda: start(source, options, target, folder))
 
@@ -161,25 +115,7 @@ def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
     return status
 
 
-def _target(device: str | None, profile: str | None, limits: "Iterable[Limit]") -> "Target":
-    from codegen.runtime.devices import choose
-    from constraints.devices import profile as named
-    from constraints.devices import with_overrides
-    from explore.run.target import Target, profile_of
-
-    if profile is not None:
-        return Target(with_overrides(named(profile), limits), None)
-    found = choose(device)
-    return Target(with_overrides(profile_of(found), limits), found)
-
-
 # ---- looking
-
-
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--max-memory", type=size, metavar="M")
-    parser.add_argument("--max-time", type=duration, metavar="T")
-    parser.add_argument("--max-error", type=float, metavar="E")
 
 
 def _front(argv: list[str]) -> int:
@@ -193,7 +129,7 @@ def _front(argv: list[str]) -> int:
         metavar="time,memory,error",
         help="what a point must be best in, given the others (workspace too)",
     )
-    _add_limits(parser)
+    add_limits(parser)
     from explore.commands.commands import show_front
 
     return show_front(parser.parse_args(argv))
@@ -224,7 +160,7 @@ def _pick(argv: list[str]) -> int:
     which.add_argument("--fastest", action="store_true", help="(what is picked by default)")
     which.add_argument("--smallest", action="store_true")
     which.add_argument("--id", metavar="ID")
-    _add_limits(parser)
+    add_limits(parser)
     parser.add_argument(
         "--export", type=path, metavar="DIR", help="write it with hosts that run it"
     )
@@ -236,7 +172,7 @@ def _pick(argv: list[str]) -> int:
 
 def _compare(argv: list[str]) -> int:
     parser = _of_run("compare", "Measure a peer beside the best variant.")
-    parser.add_argument("--against", type=names, action="extend", required=True, metavar="torch")
+    add_peers(parser)
     parser.add_argument("--json", action="store_true")
     from explore.commands.commands import compare
 

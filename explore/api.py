@@ -1,24 +1,23 @@
 """The Python side: explore a program, compile one variant of it, call it on arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Unpack
 
 from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
-from codegen.runtime.devices import Device, choose
+from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
-from explore.peers.peers import peer_named
-from explore.results.options import Options, Strategy, demand_whole
-from explore.results.units import parse_bytes, parse_seconds
+from explore.results.option_values import demand_whole
+from explore.results.options import Asked, Options
 from explore.run.compiled_variant import Compiled
 from explore.run.run import Run, Source, new_folder, start
-from explore.run.target import Target, profile_of
+from explore.run.target import device_meant, profile_of, target_of
 from explore.space.legal_point import lowered_at
 from ir.core.nodes import Program
 from ir.errors import UserError
-from ir.parse import parse_file
+from ir.program_file import text_of
 from ir.text.show import show
-from rewrites.families.all_families import family_named
 
 Written = Program | str | Path
 
@@ -32,7 +31,7 @@ def compile(
     device: str | int | Device | None = None,
 ) -> Compiled:
     """One variant, checked against the device's constraints; parameters left out are chosen."""
-    core, point = program_of(program), dict(parameters or {})
+    core, point = _core(program), dict(parameters or {})
     for name, value in point.items():
         demand_whole(f"parameter {name}", value)
     found = device_meant(device)
@@ -47,65 +46,41 @@ def compile(
 def explore(
     program: Written,
     *,
-    variants: int = 1000,
     device: str | int | Device | None = None,
-    seed: int = 0,
-    families: Sequence[str] = (),
-    max_memory: str | int | None = None,
-    max_error: float = 1e-4,
-    time_limit: str | float | None = None,
-    jobs: int | None = None,
-    strategy: Strategy = "guided",
-    against: Sequence[str] = (),
+    profile: str | None = None,
     out: str | Path | None = None,
+    **options: Unpack[Asked],
 ) -> Run:
-    """Build, check and measure variants of a program; the run they are kept in."""
-    core = program_of(program)
-    options = Options(
-        variants=variants,
-        seed=seed,
-        families=tuple(map(family_named, _names("families", families))),
-        max_memory=parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory,
-        max_error=max_error,
-        time_limit_s=parse_seconds(time_limit) if isinstance(time_limit, str) else time_limit,
-        jobs=jobs,
-        strategy=strategy,
-        against=tuple(map(peer_named, _names("against", against))),
-    )
-    found = device_meant(device)
-    folder = new_folder(core.name) if out is None else _folder(out)
-    source = Source(show(core), core.name)
-    run, _ = start(source, options, Target(profile_of(found), found), folder)
+    """Build, check and measure variants of a program; the run they are kept in.
+
+    A run is for a device that is here, or for the profile of one that is not. Further keywords are
+    the fields of `Options`: plain values, or text as on the command line (`max_memory="64MiB"`).
+    """
+    asked, source = Options.of(**options), source_of(program)
+    name = source.program(asked).name
+    target = target_of(device, profile, asked.limits)
+    folder = new_folder(name) if out is None else _folder(out)
+    run, _ = start(source, asked, target, folder)
     return run
 
 
-def program_of(program: Written) -> Program:
-    """A program, from its text, its file, or itself."""
+def source_of(program: Written) -> Source:
+    """A program as it is written, or as it is shown if it was made otherwise."""
     match program:
         case Program():
-            return program
+            return Source(show(program), program.name)
         case Path():
-            return parse_file(program)
+            return Source(text_of(program), str(program))
         case str():
-            from ir.parse import parse
-
-            return parse(program)
+            return Source(program, "<program>")
         case _:
             found = type(program).__name__
             raise UserError(f"expected a program, its text or the path of its file, found {found}")
 
 
-def device_meant(device: str | int | Device | None) -> Device:
-    """A device, by itself, its number or part of its name; or the one that is best."""
-    if isinstance(device, Device):
-        return device
-    return choose(None if device is None else str(device))
-
-
-def _names(what: str, given: Sequence[str]) -> Sequence[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise UserError(f"{what}: expected a list of names, found {given!r}")
-    return tuple(map(str, given))
+def _core(program: Written) -> Program:
+    """A program, with the sizes that it has."""
+    return program if isinstance(program, Program) else source_of(program).program(Options())
 
 
 def _folder(out: object) -> Path:

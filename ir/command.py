@@ -4,8 +4,11 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from ir.errors import Unsupported, UserError
+
+T = TypeVar("T")
 
 DEEPEST = 4000  # calls in calls: terms are trees, and walked as such
 
@@ -38,7 +41,7 @@ def add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
         metavar="NAME=SIZE",
-        type=_assignment,
+        type=usage(assigned),
         action="append",
         default=[],
         help="bind a size of the program, in place of what `where` says",
@@ -50,11 +53,24 @@ def sizes_of(options: argparse.Namespace) -> Mapping[str, int]:
     return dict(options.set)
 
 
-def _assignment(text: str) -> tuple[str, int]:
+def assigned(text: str) -> tuple[str, int]:
+    """The name and the size that `NAME=SIZE` says."""
     name, equals, size = text.partition("=")
     if not equals or not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"expected NAME=SIZE, found {text!r}")
+        raise UserError(f"expected NAME=SIZE, found {text!r}")
     digits = size.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
-        raise argparse.ArgumentTypeError(f"expected a whole number for {name}, found {size!r}")
+        raise UserError(f"expected a whole number for {name}, found {size!r}")
     return name, int(size)
+
+
+def usage(read: Callable[[str], T]) -> Callable[[str], T]:
+    """A reader of text whose mistakes are bad usage of a command."""
+
+    def reading(text: str) -> T:
+        try:
+            return read(text)
+        except UserError as error:
+            raise argparse.ArgumentTypeError(error.message) from None
+
+    return reading

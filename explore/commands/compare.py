@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from explore.measure.reference_file import stored_reference
-from explore.peers.peers import duel, peer_named
+from explore.peers.peers import duel
 from explore.results.front import pick
-from explore.results.options import Options
+from explore.results.options import Options, peer_named
 from explore.results.store import Store
 from explore.run.run import Source, device_pool
 from explore.run.target import device_of

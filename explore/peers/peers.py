@@ -14,16 +14,15 @@ from explore.measure.reference_file import stored_reference
 from explore.peers import clblast_peer, tinygrad_peer, torch_peer
 from explore.peers.rival import Rival, Timed, timed
 from explore.results.front import pick, usable
-from explore.results.options import Options
+from explore.results.options import Options, PeerName
 from explore.results.records import Failed, Peer
 from explore.results.store import Store
 from explore.workers.pool import Pool
 from ir.core.nodes import Program
-from ir.text.suggest import no_such
 
 PASSES = 5
 LIMIT = 300.0  # seconds a pass; the first one makes a peer's kernels
-KNOWN: dict[str, Callable[[Program, int, Path, Device], Rival]] = {
+KNOWN: dict[PeerName, Callable[[Program, int, Path, Device], Rival]] = {
     "torch": torch_peer.rival,
     "tinygrad": tinygrad_peer.rival,
     "tinygrad-beam": partial(tinygrad_peer.rival, beam=True),
@@ -45,13 +44,6 @@ class Duel:
         return min(self.peers, key=lambda p: p.time_ns, default=None)
 
 
-def peer_named(name: str) -> str:
-    """The peer, or an error that lists what there is."""
-    if name not in KNOWN:
-        raise no_such("peer", name, KNOWN)
-    return name
-
-
 def measure_peers(
     store: Store, program: Program, options: Options, target: Device, device: "Pool[Any, Any]"
 ) -> Iterator[str]:
@@ -67,7 +59,7 @@ def measure_peers(
 
 
 def duel(
-    name: str,
+    name: PeerName,
     program: Program,
     seed: int,
     reference: Path,

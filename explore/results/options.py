@@ -1,40 +1,109 @@
-"""What a run is asked to do: stored with it, so that it can be gone on with."""
+"""What a run is asked to do: stored with it, so that it can be gone on with.
+
+An option is defined once, as a field of `Options`: its name, what it is where nobody asks, how it
+is written and read, and words about it. The command line and `explore()` in Python come from these.
+"""
 
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from math import isfinite
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
-from constraints.devices import Limit
+from constraints.devices import Limit, limit
+from explore.results.option_values import (
+    Way,
+    demand_one,
+    demand_positive,
+    demand_whole,
+    names,
+    number,
+    one_of,
+    several,
+    way,
+    whole_from,
+)
 from explore.results.stored_fields import LARGEST, Damaged, Fields
+from explore.results.units import parse_bytes, parse_seconds
+from ir.command import assigned
 from ir.errors import UserError
 from ir.text.suggest import no_such
+from rewrites.families.all_families import FAMILIES
 
 NAME = re.compile(r"[A-Za-z0-9-]{1,60}")
 MOST_JOBS, MOST_NAMES = 1024, 64
 POOL = 10  # candidates drawn for each variant to be tried
 Strategy = Literal["guided", "random"]
 Domain = Literal["io-optimal"]
+PeerName = Literal["torch", "tinygrad", "tinygrad-beam", "clblast"]
+STRATEGIES, DOMAINS, PEERS = get_args(Strategy), get_args(Domain), get_args(PeerName)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """Everything but the program and the device."""
 
-    variants: int = 1000
-    seed: int = 0
-    families: tuple[str, ...] = ()  # empty: all
-    max_memory: int | None = None
-    domain: Domain | None = None  # narrows what parameters are tried
-    max_error: float = 1e-4
-    time_limit_s: float | None = None
-    jobs: int | None = None
-    strategy: Strategy = "guided"
-    against: tuple[str, ...] = ()  # peers to measure in the same run
-    sizes: tuple[tuple[str, int], ...] = ()  # --set
-    limits: tuple[Limit, ...] = ()  # --limit: numbers of the device, replaced
+    variants: int = field(
+        default=1000, metadata=way("--variants", whole_from(1), "N", "how many to build, at most")
+    )
+    seed: int = field(
+        default=0,
+        metadata=way("--seed", whole_from(0), "N", "what order and inputs are drawn from"),
+    )
+    families: tuple[str, ...] = field(
+        default=(), metadata=way("--families", names, "A,B", "only these families", several=True)
+    )
+    max_memory: int | None = field(  # bytes
+        default=None,
+        metadata=way("--max-memory", parse_bytes, "64MiB", "the most that a variant takes"),
+    )
+    domain: Domain | None = field(
+        default=None,
+        metadata=way(
+            "--domain", one_of("domain", DOMAINS), "NAME", f"narrows parameters: {DOMAINS[0]}"
+        ),
+    )
+    max_error: float = field(
+        default=1e-4,
+        metadata=way("--max-error", number, "E", "relative: results with more are wrong"),
+    )
+    time_limit: float | None = field(  # seconds
+        default=None,
+        metadata=way("--time-limit", parse_seconds, "10m", "stop then; resume goes on"),
+    )
+    jobs: int | None = field(
+        default=None, metadata=way("--jobs", whole_from(1), "N", "processes that build")
+    )
+    strategy: Strategy = field(
+        default="guided",
+        metadata=way("--strategy", one_of("strategy", STRATEGIES), "NAME", " or ".join(STRATEGIES)),
+    )
+    against: tuple[PeerName, ...] = field(
+        default=(),
+        metadata=way(
+            "--against", names, "A,B", f"peers to measure too, of {', '.join(PEERS)}", several=True
+        ),
+    )
+    sizes: tuple[tuple[str, int], ...] = field(
+        default=(),
+        metadata=way(
+            "--set",
+            lambda text: (assigned(text),),
+            "NAME=SIZE",
+            "bind a size of the program, in place of what `where` says",
+            several=True,
+        ),
+    )
+    limits: tuple[Limit, ...] = field(
+        default=(),
+        metadata=way(
+            "--limit",
+            lambda text: (limit(text),),
+            "NAME=N",
+            "a number of the device, replaced; several as group_dims=256,256,64",
+            several=True,
+        ),
+    )
 
     def __post_init__(self) -> None:
         """Refuses what makes no sense, whoever asks for it."""
@@ -44,12 +113,29 @@ class Options:
             demand_whole("jobs", self.jobs, least=1)
         if self.max_memory is not None:
             demand_whole("max_memory", self.max_memory, least=1)
-        if self.time_limit_s is not None:
-            demand_positive("time_limit", self.time_limit_s, "seconds")
+        if self.time_limit is not None:
+            demand_positive("time_limit", self.time_limit, "seconds")
         demand_positive("max_error", self.max_error, "a relative error")
-        demand_one("strategy", self.strategy, get_args(Strategy))
+        demand_one("strategy", self.strategy, STRATEGIES)
         if self.domain is not None:
-            demand_one("domain", self.domain, get_args(Domain))
+            demand_one("domain", self.domain, DOMAINS)
+        for family in self.families:
+            demand_one("family", family, FAMILIES)
+        for peer in self.against:
+            demand_one("peer", peer, PEERS)
+        for name, size in self.sizes:
+            demand_whole(f"sizes: {name}", size)
+        for name, values in self.limits:
+            for value in values:
+                demand_whole(f"limits: {name}", value)
+
+    @staticmethod
+    def of(**asked: "Unpack[Asked]") -> "Options":
+        """Options as people give them: plain values, or text as on the command line."""
+        known = ways()
+        if unknown := [name for name in asked if name not in known]:
+            raise no_such("option", unknown[0], known)
+        return Options(**{name: _value(name, known[name], v) for name, v in asked.items()})
 
     @property
     def workers(self) -> int:
@@ -59,6 +145,7 @@ class Options:
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
         plain = asdict(self)
+        plain["time_limit_s"] = plain.pop("time_limit")
         return plain | {"sizes": dict(self.sizes), "limits": dict(self.limits)}
 
     @staticmethod
@@ -70,17 +157,71 @@ class Options:
             seed=known.given("seed", known.whole, usual.seed),
             families=_names(known, "families"),
             max_memory=known.maybe("max_memory", known.whole),
-            domain=known.maybe("domain", lambda n: known.one_of(n, get_args(Domain))),
+            domain=known.maybe("domain", lambda n: known.one_of(n, DOMAINS)),
             max_error=known.given("max_error", known.number, usual.max_error),
-            time_limit_s=known.maybe("time_limit_s", known.number),
+            time_limit=known.maybe("time_limit_s", known.number),
             jobs=known.maybe("jobs", lambda n: known.whole(n, least=1, most=MOST_JOBS)),
-            strategy=known.given(
-                "strategy", lambda n: known.one_of(n, get_args(Strategy)), usual.strategy
-            ),
-            against=_names(known, "against"),
+            strategy=known.given("strategy", lambda n: known.one_of(n, STRATEGIES), usual.strategy),
+            against=tuple(map(peer_named, _names(known, "against"))),
             sizes=_sizes(known),
             limits=_limits(known),
         )
+
+
+class Asked(TypedDict, total=False):
+    """The options as keywords of Python; the test of options holds that they are the fields."""
+
+    variants: int | str
+    seed: int | str
+    families: str | Sequence[str]
+    max_memory: int | str | None
+    domain: Domain | None
+    max_error: float | str
+    time_limit: float | str | None
+    jobs: int | str | None
+    strategy: Strategy
+    against: str | Sequence[str]
+    sizes: Mapping[str, int] | Sequence[str]
+    limits: Mapping[str, int | Sequence[int]] | Sequence[str]
+
+
+def ways() -> dict[str, Way]:
+    """How each option is given, by its name."""
+    return {f.name: f.metadata["way"] for f in fields(Options)}
+
+
+def peer_named(name: str) -> PeerName:
+    """The name of a peer; an error lists what there is."""
+    demand_one("peer", name, PEERS)
+    return cast(PeerName, name)
+
+
+def _value(name: str, way: Way, value: object) -> Any:
+    """The value of an option, from text if it is text."""
+    try:
+        if way.several:
+            return _together(name, several(value, way.read))
+        return way.read(value) if isinstance(value, str) else value
+    except UserError as error:
+        raise UserError(f"{name}: {error.message}") from None
+
+
+def _together(name: str, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Each name once, in the order given; of sizes and limits the last of a name, in its order."""
+    if name in ("families", "against"):
+        return tuple(dict.fromkeys(map(str, entries)))
+    pairs = sorted(dict(map(_pair, entries)).items())
+    return tuple((n, _numbers_of(v)) for n, v in pairs) if name == "limits" else tuple(pairs)
+
+
+def _pair(entry: object) -> tuple[str, object]:
+    if isinstance(entry, tuple) and len(entry) == 2:
+        return str(entry[0]), entry[1]
+    raise UserError(f"expected names with numbers, found {entry!r}")
+
+
+def _numbers_of(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, Sequence) else (value,)
 
 
 def _names(known: Fields, name: str) -> tuple[str, ...]:
@@ -104,23 +245,3 @@ def _numbers(limits: Fields, name: str) -> tuple[int, ...]:
     if not found:
         raise Damaged(f"{limits.what}: {name}: expected numbers, found none")
     return found
-
-
-def demand_whole(name: str, value: object, least: int | None = None) -> None:
-    """A number that is not whole, or too small, is the user's mistake."""
-    if isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least):
-        return
-    wanted = "a whole number" if least is None else f"a whole number from {least}"
-    raise UserError(f"{name}: expected {wanted}, found {value!r}")
-
-
-def demand_positive(name: str, value: object, what: str) -> None:
-    if isinstance(value, int | float) and isfinite(value) and value > 0:
-        return
-    raise UserError(f"{name}: expected {what} over 0, found {value!r}")
-
-
-def demand_one(name: str, value: object, known: Sequence[str]) -> None:
-    """A word that is none of those known is the user's mistake."""
-    if value not in known:
-        raise no_such(name, value, known)

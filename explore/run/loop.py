@@ -161,7 +161,7 @@ class Loop:
                 self._settle(done.task.number, done.result)
 
     def _late(self) -> bool:
-        limit = self.options.time_limit_s
+        limit = self.options.time_limit
         return limit is not None and self.elapsed() > limit
 
     def elapsed(self) -> float:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,8 @@ from explore.peers.peers import measure_peers
 from explore.report.progress import Watch
 from explore.report.report import write_report
 from explore.results.front import Limits, by_id, front, pick
-from explore.results.options import Options, demand_one, demand_positive, demand_whole
+from explore.results.option_values import demand_one, demand_positive, demand_whole
+from explore.results.options import Options
 from explore.results.own_folder import OwnFolder
 from explore.results.records import Bounds, Failed, Peer, Record, lost_form
 from explore.results.run_environment import Environment
@@ -58,7 +59,13 @@ class Source:
 
     def program(self, options: Options) -> Program:
         """With the sizes of the run."""
-        return demand_arrays(parse(self.text, self.name, dict(options.sizes)))
+        return _parsed(self, options.sizes)
+
+
+@lru_cache(maxsize=4)
+def _parsed(source: Source, sizes: tuple[tuple[str, int], ...]) -> Program:
+    """The program of a source at these sizes; whoever asks again is given the same one."""
+    return demand_arrays(parse(source.text, source.name, dict(sizes)))
 
 
 @dataclass(frozen=True, slots=True)

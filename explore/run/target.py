@@ -1,10 +1,11 @@
 """What a run is for: a device that is here, as the data that constraints are inferred for, or a
 profile; and the same again for a run that is stored."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from codegen.runtime.devices import Device, choose, devices, working
-from constraints.devices import CPU, H200, Profile, profile, results_of_cpu, with_overrides
+from constraints.devices import CPU, H200, Limit, Profile, profile, results_of_cpu, with_overrides
 from explore.results.options import Options
 from explore.results.run_environment import Environment
 from ir.errors import UserError
@@ -57,6 +58,25 @@ def profile_of(device: Device) -> Profile:
         results=results_of_cpu(vector) if device.kind == "cpu" else base.results,
         quick_code=QUICK_CODE.get(device.kind, QUICK_CODE["cpu"]),
     )
+
+
+def target_of(
+    device: str | int | Device | None, profile_name: str | None, limits: Iterable[Limit]
+) -> Target:
+    """A device, by itself, its number or part of its name, or the best one; or a profile."""
+    if profile_name is not None:
+        if device is not None:
+            raise UserError("expected a device or a profile, found both")
+        return Target(with_overrides(profile(profile_name), limits), None)
+    found = device_meant(device)
+    return Target(with_overrides(profile_of(found), limits), found)
+
+
+def device_meant(device: str | int | Device | None) -> Device:
+    """A device, by itself, its number or part of its name; or the one that is best."""
+    if isinstance(device, Device):
+        return device
+    return choose(None if device is None else str(device))
 
 
 def target_again(stored: Environment, options: Options) -> Target:

@@ -16,6 +16,7 @@ from explore.peers.peers import KNOWN, one_pass
 from explore.peers.rival import Timed
 from explore.peers.torch_memory import GIVEN_BACK, PAGES, PEAK_RESET, scratch_bytes
 from explore.peers.torch_peer import recognised
+from explore.results.options import PeerName
 from explore.results.records import Failed
 from ir.parse import parse, parse_file
 
@@ -63,7 +64,7 @@ def test_a_convolution_that_flips_its_kernel_is_no_peer(tmp_path: Path) -> None:
     ],
 )
 def test_a_peer_is_timed_in_each_of_its_ways(
-    peer: str, package: str, ways: set[str], device: Device, tmp_path: Path
+    peer: PeerName, package: str, ways: set[str], device: Device, tmp_path: Path
 ) -> None:
     pytest.importorskip(package, reason=f"{package} is not installed")
     program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
@@ -103,7 +104,7 @@ def test_scratch_of_a_layer_is_measured_in_a_process_of_its_own(tmp_path: Path) 
 
 @pytest.mark.parametrize("peer", sorted(KNOWN))
 def test_a_peer_that_is_not_installed_says_how_to_install_it(
-    peer: str, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    peer: PeerName, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "tinygrad", None)

@@ -429,15 +429,16 @@ def test_the_python_interface(device: Device, tmp_path: Path) -> None:
     ("asked", "said"),
     [
         ({"variants": 0}, "variants: expected a whole number from 1, found 0"),
-        ({"variants": "9"}, "variants: expected a whole number from 1, found '9'"),
+        ({"variants": "nine"}, "variants: expected a whole number from 1, found 'nine'"),
+        ({"variant": 9}, "no option `variant`; did you mean `variants`?"),
         ({"strategy": "guide"}, "no strategy `guide`; did you mean `guided`"),
         ({"seed": 1.5}, "seed: expected a whole number from 0, found 1.5"),
         ({"jobs": 0}, "jobs: expected a whole number from 1, found 0"),
         ({"max_memory": 0}, "max_memory: expected a whole number from 1, found 0"),
-        ({"max_memory": "much"}, "expected a size such as 64MiB, found 'much'"),
+        ({"max_memory": "much"}, "max_memory: expected a size such as 64MiB, found 'much'"),
         ({"max_error": float("nan")}, "max_error: expected a relative error over 0, found nan"),
         ({"time_limit": -1}, "time_limit: expected seconds over 0, found -1"),
-        ({"families": "naive"}, "families: expected a list of names, found 'naive'"),
+        ({"families": ","}, "families: expected names with commas between, found ','"),
         ({"families": 5}, "families: expected a list of names, found 5"),
         ({"families": [5]}, "no family `5`"),
         ({"against": 5}, "against: expected a list of names, found 5"),
@@ -447,6 +448,15 @@ def test_the_python_interface(device: Device, tmp_path: Path) -> None:
         ({"against": ["nobody"]}, "no peer `nobody`"),
         ({"device": "none such"}, "no device `none such`"),
         ({"device": 99}, "no device `99`"),
+        ({"profile": "h100"}, "expected a device or a profile, found both"),
+        ({"profile": "h100", "device": None}, "no profile `h100`; did you mean `h200`?"),
+        ({"domain": "fast"}, "no domain `fast`; expected io-optimal"),
+        ({"sizes": {"Q": 1}}, "the program has no size `Q`"),
+        ({"sizes": {"C": "many"}}, "sizes: C: expected a whole number, found 'many'"),
+        ({"sizes": ["C"]}, "sizes: expected NAME=SIZE, found 'C'"),
+        ({"limits": {"cores": 1.5}}, "limits: cores: expected a whole number, found 1.5"),
+        ({"limits": [5]}, "limits: expected names with numbers, found 5"),
+        ({"limits": {"core": 1}}, "a profile has no number `core`; did you mean `cores`?"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_written(
@@ -476,7 +486,7 @@ def test_mistakes_are_told_without_a_traceback(
     small = ["--families", "naive", "--max-memory", "1KiB", "--out", str(tmp_path / "small")]
     assert main([str(file), "--set", "C=4", *small]) == 1
     said = capsys.readouterr().err
-    assert "did you mean 'front'" in said
+    assert "did you mean `front`" in said
     assert "inputs and output alone are 4.16 KiB" in said
     assert main([str(file), "--families", "nonsense"]) == 1
     assert main([str(file), "--set", "Q=1"]) == 1

@@ -1,0 +1,112 @@
+"""Values of options: what their text means, and what they may be, whoever gives them.
+
+What cannot be read, or makes no sense, is a UserError that says what was expected.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from ir.errors import UserError
+from ir.text.suggest import no_such
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How people give an option: its flag, what its text means, and words for help.
+
+    An option that may be given several times reads a tuple of entries from each text.
+    """
+
+    flag: str
+    read: Callable[[str], Any]
+    metavar: str
+    help: str
+    several: bool = False
+
+
+def way(
+    flag: str, read: Callable[[str], Any], metavar: str, help: str, several: bool = False
+) -> dict[str, Way]:
+    """The metadata of a field of options."""
+    return {"way": Way(flag, read, metavar, help, several)}
+
+
+# ---- from text
+
+
+def whole_from(least: int) -> Callable[[str], int]:
+    """The reader of whole numbers that are not less."""
+
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < least:
+            raise UserError(f"expected a whole number from {least}, found {text!r}")
+        return int(text)
+
+    return read
+
+
+def number(text: str) -> float:
+    """A number such as 1e-4."""
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"expected a number, found {text!r}") from None
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between; one at least, since all are meant where an option is left out."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise UserError(f"expected names with commas between, found {text!r}")
+    return found
+
+
+def one_of(what: str, known: Collection[str]) -> Callable[[str], str]:
+    """The reader of one of a few names."""
+
+    def read(text: str) -> str:
+        demand_one(what, text, known)
+        return text
+
+    return read
+
+
+# ---- plain values
+
+
+def several(value: object, read: Callable[[str], tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The entries of an option that may be given several times: a list of them, or of texts."""
+    if isinstance(value, str):
+        return read(value)
+    if isinstance(value, Mapping):
+        return tuple(value.items())
+    if not isinstance(value, Iterable):
+        raise UserError(f"expected a list of names, found {value!r}")
+    return tuple(part for entry in value for part in _read(entry, read))
+
+
+def _read(entry: object, read: Callable[[str], tuple[Any, ...]]) -> tuple[Any, ...]:
+    return read(entry) if isinstance(entry, str) else (entry,)
+
+
+def demand_whole(name: str, value: object, least: int | None = None) -> None:
+    """A UserError where a value is no whole number, or too small."""
+    if isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least):
+        return
+    wanted = "a whole number" if least is None else f"a whole number from {least}"
+    raise UserError(f"{name}: expected {wanted}, found {value!r}")
+
+
+def demand_positive(name: str, value: object, what: str) -> None:
+    """A UserError where a value is no number over 0."""
+    if isinstance(value, int | float) and isfinite(value) and value > 0:
+        return
+    raise UserError(f"{name}: expected {what} over 0, found {value!r}")
+
+
+def demand_one(what: str, value: object, known: Collection[str]) -> None:
+    """A UserError where a value is none of the names that are known."""
+    if value not in known:
+        raise no_such(what, value, known)
