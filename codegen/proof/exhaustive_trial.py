@@ -1,4 +1,4 @@
-"""Small questions about races, settled by trying every value of the variables.
+"""Small questions about races and bounds, settled by trying every value of the variables.
 
 Where quotients of rounded-up splits meet, ranges see no digits and a solver gets lost; but a tile
 has few cells, and a work-group few work-items. All cells that each side touches are computed: two
@@ -7,7 +7,8 @@ work-items meet if a cell appears on both sides, and with more than one of them.
 
 # key: x index
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from math import prod
 
 import numpy as np
@@ -17,8 +18,9 @@ from codegen.index.atoms import Atom, Max, Min, Product, Quot, Rem, Var
 from codegen.index.condition import substitute_in
 from codegen.index.index import Index, operands_of
 from codegen.index.substitute import substitute
-from codegen.proof.accesses import Access, inner_atoms
+from codegen.proof.accesses import Access, Where, inner_atoms
 from codegen.proof.collision import Collision, Values
+from codegen.proof.guard_facts import Range
 
 MOST = 1 << 18  # cells of a side, sorted: some ten milliseconds
 MOST_APART = 1 << 21  # cells of a side, marked in a map of the memory
@@ -45,6 +47,25 @@ def never_meet(collision: Collision) -> bool:
     seen = np.isin(cells, both)
     met = np.unique(np.stack((cells[seen], items[seen])), axis=1)
     return bool(met.shape[1] == len(both))
+
+
+def always_true(goals: Sequence[Index], where: Where, ranges: Mapping[str, Range]) -> bool:
+    """Whether every value was tried and all goals were ≥ 0 wherever this place is reached."""
+    names = frozenset[str]().union(*(x.names for x in goals))
+    given = [x for x in where.given if x.names & names]
+    names = names.union(*(x.names for x in given))
+    if prod([ranges[name][1] - ranges[name][0] + 1 for name in names]) > MOST:
+        return False
+    axes = [np.arange(ranges[name][0], ranges[name][1] + 1) for name in sorted(names)]
+    grid = dict(zip(sorted(names), np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
+    reached = np.asarray(True)
+    for x in given:
+        reached = reached & (_evaluated(x, grid) >= 0)
+    for condition in where.denied:
+        if condition.names <= names:
+            holds = [_evaluated(part, grid) >= 0 for part in condition.parts]
+            reached = reached & ~reduce(np.logical_and, holds, np.asarray(True))
+    return all(bool(((_evaluated(x, grid) >= 0) | ~reached).all()) for x in goals)
 
 
 def _apart(left: "_Side", right: "_Side") -> bool:
@@ -144,5 +165,5 @@ def _atom(atom: Atom, grid: Grid) -> Array:
         case Max():
             return np.maximum(*inner)
         case Product():
-            return np.asarray(np.multiply.reduce(inner))
+            return np.asarray(reduce(np.multiply, inner))
     return inner[0]

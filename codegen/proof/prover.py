@@ -16,7 +16,7 @@ from codegen.index.substitute import evaluate, substitute
 from codegen.proof.accesses import Branch, Footprint, Gather, Meet, Node, Where, inside, parts_of
 from codegen.proof.barrier_intervals import Meeting, between_barriers, everywhere, nodes
 from codegen.proof.collision import PRIME, Collision, Sides
-from codegen.proof.exhaustive_trial import never_meet
+from codegen.proof.exhaustive_trial import always_true, never_meet
 from codegen.proof.guard_facts import Range, follows
 from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Unproved, Verdict
 from codegen.proof.z3_questions import Found, GaveUp, Impossible, Question, ask, satisfies
@@ -73,6 +73,8 @@ class _Prover:
         ranges = self.sides.ranges(where)
         if ranges is None or all(self.by_guards(x, where, ranges) for x in open_goals):
             return Proved(o, GUARDS)
+        if always_true(open_goals, where, ranges):
+            return Proved(o, TRIAL)
         for goal in open_goals:
             question = Question(given=[*where.given, -goal - 1], denied=list(where.denied))
             verdict = self.ask(o, question)
