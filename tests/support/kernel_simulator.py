@@ -52,11 +52,11 @@ class Item:
 def faults(kernel: Kernel) -> set[str]:
     """What is wrong with the kernel: out of "bounds", "race", "barrier", "claim"."""
     found: set[str] = set()
-    _compare(list(_items(kernel, found)), found)
+    _compare(list(items(kernel, found)), found)
     return found
 
 
-def _items(kernel: Kernel, found: set[str]) -> Iterator[Item]:
+def items(kernel: Kernel, found: set[str]) -> Iterator[Item]:
     for group in itertools.product(*map(range, kernel.groups)):
         for local in itertools.product(*map(range, kernel.local_size)):
             item = Item(group, _ids(kernel, group, local), found)
@@ -67,7 +67,7 @@ def _items(kernel: Kernel, found: set[str]) -> Iterator[Item]:
 def traffic(kernel: Kernel) -> int:
     """The bytes of global memory that groups ask for, each once in a place and an iteration."""
     asked = set()
-    for item in _items(kernel, set()):
+    for item in items(kernel, set()):
         asked |= {(item.group, *one) for one in item.asked}
     return sum(BYTES[memory.scalar] for _, memory, _, _ in asked)
 

@@ -1,0 +1,418 @@
+"""All work-items of a kernel's text at once, one statement after the other, decide exactly what the
+proof of the text argues about.
+
+It shares the reader with the proof and nothing else: indices are numbers here, one for each
+work-item. Values of data are not computed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.plan import Kernel, Plan, Role
+from codegen.text_proof.c_syntax import (
+    ArrayOf,
+    Assign,
+    Braces,
+    Branches,
+    Call,
+    Cast,
+    CExpr,
+    Choice,
+    Counted,
+    CStatement,
+    Define,
+    Element,
+    Fence,
+    Function,
+    Infix,
+    KernelText,
+    Lanes,
+    Name,
+    Negative,
+    Pointed,
+    Real,
+    Registers,
+    StoreVector,
+    Whole,
+)
+from codegen.text_proof.read_kernel import read_kernel
+from codegen.tree.statements import Space
+from ir.core.types import BYTES
+
+Numbers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+MOST_STEPS = 400_000_000  # work-items times statements, each as often as it runs
+BASE = 64  # bytes that a global buffer begins at a multiple of
+
+
+class TooLong(Exception):
+    """A kernel that takes too long to simulate."""
+
+
+@dataclass(frozen=True)
+class Int:
+    """A number for each work-item, and whether it is computed as a long."""
+
+    at: Numbers
+    wide: bool = False
+
+
+Value = Int | None  # None: data
+
+
+@dataclass
+class Array:
+    name: str
+    space: Space
+    scalar: str
+    elements: int
+    unit: int  # scalars of an element
+    aligned: int
+
+
+@dataclass
+class Touched:
+    """Cells of one array: who touched them, after how many barriers, and whether they wrote."""
+
+    cells: list[Numbers] = field(default_factory=list)
+    items: list[Numbers] = field(default_factory=list)
+    clocks: list[Numbers] = field(default_factory=list)
+    writes: list[Mask] = field(default_factory=list)
+
+    def columns(self) -> tuple[Numbers, Numbers, Numbers, Mask]:
+        joined = np.concatenate
+        return joined(self.cells), joined(self.items), joined(self.clocks), joined(self.writes)
+
+
+OPERATORS: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "<": np.less,
+    ">": np.greater,
+    "<=": np.less_equal,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "&": np.bitwise_and,
+    "^": np.bitwise_xor,
+}
+
+
+class Simulation:
+    """One launch: `faults` out of "bounds", "race", "barrier", "alignment", "overflow" and
+    "division", and what was touched."""
+
+    def __init__(self, text: KernelText, launch: Kernel, elements: Mapping[str, int]) -> None:
+        self.faults: set[str] = set()
+        self.touched: dict[str, Touched] = {}
+        self.size, self.steps = launch.local_size, 0
+        self.ids = dict(_ids(launch))
+        self.count = prod(launch.global_size)
+        groups = [n // s for n, s in zip(launch.global_size, launch.local_size, strict=True)]
+        x, y, z = (self.ids["get_group_id", d] for d in range(3))
+        self.groups = (z * groups[1] + y) * groups[0] + x
+        self.clock = {space: np.zeros(self.count, np.int64) for space in Space}
+        self.scope: dict[str, Value | Array | Function] = {}
+        self.arrays: dict[str, Array] = {}
+        for p in text.parameters:
+            self.array(Array(p.name, Space.GLOBAL, p.scalar, elements[p.name], 1, BASE))
+        self.scope |= {f.name: f for f in text.functions}
+        self.run(text.body, np.ones(self.count, bool))
+        for name, touched in self.touched.items():
+            if self.races(self.arrays[name], touched):
+                self.faults.add("race")
+
+    def array(self, array: Array) -> None:
+        self.scope[array.name] = self.arrays[array.name] = array
+
+    # ---- statements
+
+    def run(self, s: CStatement, on: Mask) -> None:
+        if not on.any():
+            return
+        self.steps += self.count
+        if self.steps > MOST_STEPS:
+            raise TooLong
+        match s:
+            case Braces(inner):
+                outer = dict(self.scope)
+                for each in inner:
+                    self.run(each, on)
+                self.scope = outer
+            case Define(name, scalar, Call(function, (Whole(d, _),))) if function in _KINDS:
+                self.scope[name] = self.fits(self.ids[function, d], scalar == "long", on)
+            case Define(name, scalar, value):
+                found = self.value(value, on)
+                assert found is not None
+                self.scope[name] = self.fits(found.at, scalar == "long", on)
+            case Registers(_, names):
+                for name, initial in names:
+                    self.scope[name] = None
+                    if initial is not None:
+                        self.value(initial, on)
+            case ArrayOf(space, kind, name, size, aligned):
+                unit = kind.width
+                natural = unit * BYTES[kind.scalar]
+                self.array(Array(name, space, kind.scalar, size * unit, unit, aligned or natural))
+            case Assign(targets, value):
+                self.value(value, on)
+                for target in targets:
+                    self.store(target, on)
+            case StoreVector(width, value, offset, pointer):
+                self.value(value, on)
+                self.vector(width, offset, pointer, on, True)
+            case Fence(spaces):
+                self.meet(spaces, on)
+            case Branches(test, then, otherwise):
+                found = self.value(test, on)
+                assert found is not None
+                self.run(then, on & (found.at != 0))
+                self.run(otherwise, on & (found.at == 0))
+            case Counted(name, scalar, count, body):
+                outer = dict(self.scope)
+                for k in range(count):
+                    self.scope[name] = Int(np.full(self.count, k, np.int64), scalar == "long")
+                    self.run(body, on)
+                self.scope = outer
+
+    def meet(self, spaces: frozenset[Space], on: Mask) -> None:
+        here = np.bincount(self.groups, on)
+        if ((here != 0) & (here != prod(self.size))).any():
+            self.faults.add("barrier")
+        for space in spaces:
+            self.clock[space] = self.clock[space] + on
+
+    def store(self, target: CExpr, on: Mask) -> None:
+        match target:
+            case Lanes(whole, _):
+                self.store(whole, on)
+            case Element() | Pointed():
+                self.access(target, on, True)
+
+    # ---- values
+
+    def value(self, e: CExpr, on: Mask) -> Value:
+        match e:
+            case Name(name):
+                found = self.scope[name]
+                assert found is None or isinstance(found, Int)
+                return found
+            case Whole(number, wide):
+                return Int(np.full(self.count, number, np.int64), wide)
+            case Real():
+                return None
+            case Element() | Pointed():
+                self.access(e, on, False)
+            case Lanes(inner, _):
+                self.value(inner, on)
+            case Cast(kind, parts):
+                first, *_ = [self.value(part, on) for part in parts]
+                if first is not None and kind.width == 1 and kind.scalar in ("int", "long"):
+                    return self.fits(first.at, kind.scalar == "long", on)
+            case Negative(inner):
+                one = self.value(inner, on)
+                return None if one is None else self.fits(-one.at, one.wide, on)
+            case Call():
+                return self.call(e, on)
+            case Infix():
+                return self.infix(e, on)
+            case Choice(test, a, b):
+                return self.choice(self.value(test, on), a, b, on)
+        return None
+
+    def choice(self, test: Value, a: CExpr, b: CExpr, on: Mask) -> Value:
+        if test is None:
+            self.value(a, on)
+            self.value(b, on)
+            return None
+        yes = test.at != 0
+        x, y = self.value(a, on & yes), self.value(b, on & ~yes)
+        if x is None or y is None:
+            return None
+        return Int(np.where(yes, x.at, y.at), x.wide or y.wide)
+
+    def infix(self, e: Infix, on: Mask) -> Value:
+        a = self.value(e.left, on)
+        if e.op == "&&":
+            b = self.value(e.right, on if a is None else on & (a.at != 0))
+            if a is None or b is None:
+                return None
+            return Int(((a.at != 0) & (b.at != 0)).astype(np.int64))
+        b = self.value(e.right, on)
+        if a is None or b is None:
+            return None
+        wide = a.wide or b.wide
+        if e.op in ("/", "%"):
+            return Int(self.divided(e.op, a.at, b.at, on), wide)
+        found = OPERATORS[e.op](a.at, b.at).astype(np.int64)
+        return self.fits(found, wide, on)
+
+    def divided(self, op: str, a: Numbers, b: Numbers, on: Mask) -> Numbers:
+        """As C does it, to zero."""
+        if (b[on] == 0).any():
+            self.faults.add("division")
+        b = np.where(b == 0, 1, b)
+        q: Numbers = np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
+        return q if op == "/" else a - q * b
+
+    def fits(self, numbers: Numbers, wide: bool, on: Mask) -> Int:
+        low, high = (-(2**63), 2**63 - 1) if wide else (-(2**31), 2**31 - 1)
+        if ((numbers < low) | (numbers > high))[on].any():
+            self.faults.add("overflow")
+        return Int(numbers, wide)
+
+    def call(self, e: Call, on: Mask) -> Value:
+        if e.function.startswith("vload"):
+            offset, pointer = e.arguments
+            self.vector(int(e.function[5:]), offset, pointer, on, False)
+            return None
+        found = [self.value(argument, on) for argument in e.arguments]
+        function = self.scope.get(e.function)
+        if isinstance(function, Function):
+            outer, self.scope = (
+                self.scope,
+                {name: value for (name, _), value in zip(function.parameters, found, strict=True)},
+            )
+            self.value(function.value, on)
+            self.scope = outer
+        whole = [x for x in found if x is not None]
+        if e.function in ("min", "max") and len(whole) == 2:
+            best = np.minimum if e.function == "min" else np.maximum
+            return Int(best(whole[0].at, whole[1].at), whole[0].wide or whole[1].wide)
+        return None
+
+    # ---- memory
+
+    def access(self, e: Element | Pointed, on: Mask, writes: bool) -> None:
+        element = e.element if isinstance(e, Pointed) else e
+        array = self.scope[element.array]
+        index = self.value(element.index, on)
+        assert isinstance(array, Array)
+        assert index is not None
+        if isinstance(e, Element):
+            self.touch(array, index.at * array.unit, array.unit, on, writes)
+            return
+        unit = 4 if e.kind.width == 3 else e.kind.width
+        if (index.at[on] % unit).any() or array.aligned % (unit * BYTES[array.scalar]):
+            self.faults.add("alignment")
+        self.touch(array, index.at, unit, on, writes)
+
+    def vector(self, width: int, offset: CExpr, pointer: CExpr, on: Mask, writes: bool) -> None:
+        at = self.value(offset, on)
+        assert at is not None
+        array, index = self.pointer(pointer, on)
+        self.touch(array, index + at.at * width, width, on, writes)
+
+    def pointer(self, e: CExpr, on: Mask) -> tuple[Array, Numbers]:
+        match e:
+            case Name(name):
+                array = self.scope[name]
+                assert isinstance(array, Array)
+                return array, np.zeros(self.count, np.int64)
+            case Infix(op, left, right):
+                array, index = self.pointer(left, on)
+                more = self.value(right, on)
+                assert more is not None
+                return array, OPERATORS[op](index, more.at)
+        raise AssertionError(e)
+
+    def touch(self, array: Array, index: Numbers, width: int, on: Mask, writes: bool) -> None:
+        first = index[on]
+        if (first < 0).any() or (first + width > array.elements).any():
+            self.faults.add("bounds")
+        if array.space not in (Space.GLOBAL, Space.LOCAL):
+            return
+        items = np.flatnonzero(on)
+        found = self.touched.setdefault(array.name, Touched())
+        found.cells.append((first[:, None] + np.arange(width)).reshape(-1))
+        found.items.append(np.repeat(items, width))
+        found.clocks.append(np.repeat(self.clock[array.space][on], width))
+        found.writes.append(np.full(len(first) * width, writes))
+
+    def races(self, array: Array, touched: Touched) -> bool:
+        cells, items, clocks, writes = touched.columns()
+        groups = self.groups[items]
+        if array.space is Space.GLOBAL and _meet((cells,), groups, writes):
+            return True
+        return _meet((cells, groups, clocks), items, writes)
+
+
+_KINDS = {"get_global_id": "global", "get_local_id": "local", "get_group_id": "group"}
+
+
+def _ids(launch: Kernel) -> Iterator[tuple[tuple[str, int], Numbers]]:
+    grid = np.meshgrid(*(np.arange(n) for n in launch.global_size), indexing="ij")
+    for d, at in enumerate(grid):
+        numbers = at.reshape(-1).astype(np.int64)
+        yield ("get_global_id", d), numbers
+        yield ("get_local_id", d), numbers % launch.local_size[d]
+        yield ("get_group_id", d), numbers // launch.local_size[d]
+
+
+def _meet(place: tuple[Numbers, ...], who: Numbers, writes: Mask) -> bool:
+    """Whether several touch one place, and one of them writes."""
+    key = np.zeros_like(who)
+    for column in place:
+        low, high = int(column.min()), int(column.max())
+        key = key * (high - low + 1) + (column - low)
+    _, place_number = np.unique(key, return_inverse=True)
+    written = np.zeros(place_number.max() + 1, bool)
+    written[place_number[writes]] = True
+    pairs = np.unique(np.stack((place_number, who)), axis=1)
+    return bool((np.bincount(pairs[0])[written] > 1).any())
+
+
+# ---- plans
+
+
+def simulated(launch: Kernel, plan: Plan) -> Simulation:
+    """One launch of a plan."""
+    text = read_kernel(launch.source)
+    buffers = {b.name: b for b in plan.buffers}
+    given = [buffers[name] for name in launch.arguments]
+    sizes = [b.bytes // BYTES[b.scalar] for b in given]
+    names = [p.name for p in text.parameters]
+    return Simulation(text, launch, dict(zip(names, sizes, strict=True)))
+
+
+def faults(plan: Plan) -> set[str]:
+    """What is wrong with a plan; "stale": a kernel reads what is not there, or no more."""
+    found: set[str] = set()
+    owners: dict[object, object] = {}
+    for prepack in (True, False):
+        for launch in plan.kernels:
+            if launch.prepack is prepack:
+                found |= _launched(launch, plan, owners)
+    return found
+
+
+def _launched(launch: Kernel, plan: Plan, owners: dict[object, object]) -> set[str]:
+    simulation = simulated(launch, plan)
+    text = read_kernel(launch.source)
+    buffers = {b.name: b for b in plan.buffers}
+    found = set(simulation.faults)
+    given = {Role.INPUT, Role.CONST}
+    read, written = [], []
+    for p, name in zip(text.parameters, launch.arguments, strict=True):
+        buffer = buffers[name]
+        place = ("slot", buffer.slot) if buffer.role is Role.TEMPORARY else name
+        touched = simulation.touched.get(p.name, Touched())
+        writes = touched.columns()[3] if touched.cells else np.zeros(0, bool)
+        if writes.any():
+            written.append((place, name))
+            if buffer.role in given or (buffer.role is Role.PACKED and not launch.prepack):
+                found.add("stale")
+        elif len(writes) and buffer.role not in given and owners.get(place) != name:
+            found.add("stale")
+        if not writes.all():
+            read.append((place, name))
+    both = ((one, other) for one in read + written for other in written)
+    if any(here == there and name != other for (here, name), (there, other) in both):
+        found.add("race")
+    owners |= dict(written)
+    return found
