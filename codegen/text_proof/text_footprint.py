@@ -246,6 +246,13 @@ class _Walker:
 
     # ---- control flow
 
+    def gathers(self, s: CStatement) -> bool:
+        """Whether work-items come together there."""
+        match s:
+            case Assign((Name(),), Call(name)):
+                return isinstance(self.scope.get(name), Instruction)
+        return isinstance(s, Fence)
+
     def loop(self, s: Counted, where: Where) -> Loop:
         if s.count < 1 or s.count > 2**31 - 1:
             raise self.expressions.refused(
@@ -272,8 +279,8 @@ class _Walker:
         tested = self.touched()
         if condition is None:
             raise self.expressions.refused("expected a test of ids, loops and numbers")
-        if any(isinstance(inner, Fence) for inner in statements_in(s.otherwise)):
-            raise self.expressions.refused("a barrier under its else")
+        if any(map(self.gathers, statements_in(s.otherwise))):
+            raise self.expressions.refused("a barrier or an instruction under its else")
         then = self.braces(s.then, self.expressions.holding(where, condition))
         parts: list[Node | None] = [tested, Branch(condition, where, then)]
         if condition.parts:

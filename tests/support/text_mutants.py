@@ -61,7 +61,7 @@ def mutants(plan: Plan) -> Iterator[Mutant]:
             yield Mutant("local size", _with(plan, n, other))
         for other in _exchanged(launch):
             yield Mutant("buffer exchanged", _with(plan, n, other))
-    yield from (Mutant("slots", other) for other in _slots(plan))
+    yield from (Mutant("places in the arena", other) for other in _places(plan))
     yield from (Mutant("order of kernels", other) for other in _orders(plan))
 
 
@@ -295,13 +295,13 @@ def _exchanged(launch: Kernel) -> Iterator[Kernel]:
         yield replace(launch, arguments=tuple(names))
 
 
-def _slots(plan: Plan) -> Iterator[Plan]:
+def _places(plan: Plan) -> Iterator[Plan]:
     """Two temporaries in one place."""
     for a, b in combinations(range(len(plan.buffers)), 2):
         one, other = plan.buffers[a], plan.buffers[b]
-        if one.role is other.role is Role.TEMPORARY and one.slot != other.slot:
+        if one.role is other.role is Role.TEMPORARY and one.offset != other.offset:
             buffers = list(plan.buffers)
-            buffers[b] = replace(other, slot=one.slot)
+            buffers[b] = replace(other, offset=one.offset)
             yield replace(plan, buffers=tuple(buffers))
 
 

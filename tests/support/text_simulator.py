@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.plan import Kernel, Plan, Role
+from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.text_proof.c_syntax import (
     ArrayOf,
     Assign,
@@ -325,7 +325,7 @@ class Simulation:
         first = index[on]
         if (first < 0).any() or (first + width > array.elements).any():
             self.faults.add("bounds")
-        if array.space not in (Space.GLOBAL, Space.LOCAL):
+        if array.space not in (Space.GLOBAL, Space.LOCAL) or not on.any():
             return
         items = np.flatnonzero(on)
         found = self.touched.setdefault(array.name, Touched())
@@ -383,36 +383,46 @@ def simulated(launch: Kernel, plan: Plan) -> Simulation:
 def faults(plan: Plan) -> set[str]:
     """What is wrong with a plan; "stale": a kernel reads what is not there, or no more."""
     found: set[str] = set()
-    owners: dict[object, object] = {}
+    fresh = {b.name for b in plan.buffers if b.role in GIVEN}
     for prepack in (True, False):
         for launch in plan.kernels:
             if launch.prepack is prepack:
-                found |= _launched(launch, plan, owners)
+                found |= _launched(launch, plan, fresh)
     return found
 
 
-def _launched(launch: Kernel, plan: Plan, owners: dict[object, object]) -> set[str]:
+def _launched(launch: Kernel, plan: Plan, fresh: set[str]) -> set[str]:
+    """The faults of a launch; what it writes is fresh then, and what it overwrites no more."""
     simulation = simulated(launch, plan)
-    text = read_kernel(launch.source)
+    parameters = read_kernel(launch.source).parameters
     buffers = {b.name: b for b in plan.buffers}
-    found = set(simulation.faults)
-    given = {Role.INPUT, Role.CONST}
-    read, written = [], []
-    for p, name in zip(text.parameters, launch.arguments, strict=True):
-        buffer = buffers[name]
-        place = ("slot", buffer.slot) if buffer.role is Role.TEMPORARY else name
+    found, read, written = set(simulation.faults), set[str](), set[str]()
+    for p, name in zip(parameters, launch.arguments, strict=True):
         touched = simulation.touched.get(p.name, Touched())
         writes = touched.columns()[3] if touched.cells else np.zeros(0, bool)
         if writes.any():
-            written.append((place, name))
-            if buffer.role in given or (buffer.role is Role.PACKED and not launch.prepack):
-                found.add("stale")
-        elif len(writes) and buffer.role not in given and owners.get(place) != name:
+            written.add(name)
+        elif len(writes) and name not in fresh:
             found.add("stale")
         if not writes.all():
-            read.append((place, name))
-    both = ((one, other) for one in read + written for other in written)
-    if any(here == there and name != other for (here, name), (there, other) in both):
-        found.add("race")
-    owners |= dict(written)
+            read.add(name)
+    for name in written:
+        role = buffers[name].role
+        if role in GIVEN or (role is Role.PACKED and not launch.prepack):
+            found.add("stale")
+        over = {b.name for b in plan.buffers if b.name != name and _overlap(b, buffers[name])}
+        if over & (read | written) or launch.arguments.count(name) > 1:
+            found.add("race")
+        fresh -= over
+        fresh.add(name)
     return found
+
+
+GIVEN = (Role.INPUT, Role.CONST)
+
+
+def _overlap(a: Buffer, b: Buffer) -> bool:
+    """Whether two temporaries have bytes of the arena in common."""
+    if a.offset is None or b.offset is None:
+        return False
+    return a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes
