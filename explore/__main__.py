@@ -139,8 +139,9 @@ def _show(argv: list[str]) -> int:
     parser = _of_run("show", "A variant of a run; with --json and no name, all of them.")
     parser.add_argument("id", nargs="?", metavar="ID")
     what = parser.add_mutually_exclusive_group()
-    for option in ("source", "derivation", "constraints", "json"):
+    for option in ("source", "derivation", "laws", "constraints", "json"):
         what.add_argument(f"--{option}", action="store_true")
+    what.add_argument("--stage", metavar="NAME", help="the laws of this stage of the derivation")
     from explore.commands.commands import show
 
     return show(parser.parse_args(argv))

@@ -19,11 +19,10 @@ from ir.parse import parse_file
 from ir.program_file import text_of
 from ir.text.read_tree import read
 from ir.text.show import show
-from ir.text.suggest import did_you_mean
 from ir.text.surface import Number
 from rewrites.engine.derivation_text import proof
 from rewrites.engine.meaning_check import Checked, check
-from rewrites.engine.outline_text import Told, outline_text, told
+from rewrites.engine.outline_text import called, outline_text, told
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Derivation
 from rewrites.engine.small_sizes import (
@@ -91,18 +90,10 @@ def _story(d: Derivation, options: argparse.Namespace) -> Iterator[str]:
     """The outline of a derivation, or the laws of what the options name."""
     if options.laws:
         return proof(d)
-    stages = told(d)
-    return outline_text(stages) if options.stage is None else _laws_of(d, stages, options.stage)
-
-
-def _laws_of(d: Derivation, stages: Sequence[Told], name: str) -> Iterator[str]:
-    found = [s for s in stages if s.name == name]
-    if not found:
-        names = list(dict.fromkeys(s.name for s in stages))
-        hint = did_you_mean(name, names) or f": expected one of {'; '.join(names)}"
-        raise UserError(f"the derivation has no stage `{name}`{hint}")
-    for s in found:
-        yield from proof(d, range(s.first, s.end))
+    if options.stage is None:
+        return outline_text(told(d))
+    opened = called(told(d), options.stage)
+    return (line for s in opened for line in proof(d, range(s.first, s.end)))
 
 
 def lowered(p: Program, family: str, form: str | None) -> Lowering:

@@ -4,7 +4,7 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,9 +13,10 @@ from explore.export.export_variant import export, kernel_text
 from explore.export.t4_results import to_t4
 from explore.report.summary import summary
 from explore.report.table import front_lines
+from explore.results.derivation_steps import laws_of, outline_of, stage_of
 from explore.results.front import by_id, front, nothing_fits, pick, usable
 from explore.results.record_json import to_line
-from explore.results.records import Peer, Record, latest
+from explore.results.records import Peer, Record, Step, latest
 from explore.results.units import show_bytes, show_time
 from explore.results.whole_files import write_whole
 from explore.run.run import Run, limits_of
@@ -87,14 +88,20 @@ def show(given: argparse.Namespace) -> int:
         print(to_line(record))
     elif given.source:
         print(_source(record), end="")
-    elif given.derivation:
-        for n, step in enumerate(record.variant.derivation, 1):
-            print(f"{n:3}. {step.law}   at {step.place}\n     {step.term}")
+    elif given.derivation or given.laws or given.stage is not None:
+        print("\n".join(_derivation(record.variant.derivation, given)))
     elif given.constraints:
         print("\n".join(_constraints(run, record)))
     else:
         print("\n".join(summary(record, run.environment.bounds)))
     return 0
+
+
+def _derivation(steps: Sequence[Step], given: argparse.Namespace) -> Iterator[str]:
+    """The outline of a derivation, or the laws of what is asked for."""
+    if given.stage is not None:
+        return stage_of(steps, given.stage)
+    return laws_of(steps) if given.laws else outline_of(steps)
 
 
 def _source(record: Record) -> str:

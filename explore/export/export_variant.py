@@ -12,6 +12,7 @@ import numpy as np
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.measure.reference import Array, inputs_of, reference
+from explore.results.derivation_steps import stages_of
 from explore.results.options import Options
 from explore.results.record_json import launch_json, plan_json
 from explore.results.records import Predicted, Record
@@ -20,6 +21,7 @@ from explore.results.units import show_bytes, show_time
 from explore.results.whole_files import write_folder
 from ir.errors import UserError
 from ir.parse import parse
+from rewrites.engine.outline_text import headings
 
 GIVEN = (Role.INPUT, Role.CONST)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -70,18 +72,18 @@ def _file_of(buffer: str) -> str:
 
 
 def kernel_text(record: Record) -> str:
-    """The OpenCL text under its derivation."""
+    """The OpenCL text under the outline of its derivation."""
     variant = record.variant
     assert variant.plan is not None
     given = ", ".join(f"{name} = {value}" for name, value in variant.parameters)
     lines = [f"{variant.id}: {variant.family} {variant.form}".rstrip(), f"with {given or 'none'}"]
-    lines += [f"{i:3}. {s.law}   at {s.place}" for i, s in enumerate(variant.derivation, 1)]
+    lines += headings(stages_of(variant.derivation))
     return "".join(f"// {_one_line(line)}\n" for line in lines) + "\n" + variant.plan.source
 
 
 def _one_line(text: str) -> str:
     """No end of a line, and no backslash before it, in a comment."""
-    return " ".join(text.split()).replace("\\", "/")
+    return re.sub(r"\s", " ", text).rstrip().replace("\\", "/")
 
 
 def _refuse_names(plan: Plan) -> None:

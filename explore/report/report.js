@@ -213,11 +213,29 @@ const table = (heads, rows) => make("table", {},
 const between = d => d.buffers.filter(b => !["input", "const", "output"].includes(b.role))
   .map(b => `${b.name} (${b.role}, ${bytes(b.bytes)})`).join(", ");
 
+const lawOf = (s, i) => make("div", { class: "step" },
+  make("b", { class: "mono" }, `${i + 1}. ${s.law}`), make("i", {}, s.place), make("pre", {}, s.term));
+const stageOf = s => make("details", { class: "stage" }, make("summary", {}, make("b", {}, s.name),
+  make("i", {}, s.steps === 1 ? "1 law" : `${s.steps} laws`), make("pre", {}, `${s.before}\n= ${s.after}`)));
+
+function story(steps) { // the stages, each opening to those inside it and to its laws
+  const whole = make("div", {}), around = [{ node: whole, end: Infinity }];
+  steps.forEach((step, i) => {
+    while (around[around.length - 1].end <= i) around.pop();
+    for (const s of step.stages || []) {
+      const node = stageOf(s);
+      around[around.length - 1].node.append(node);
+      around.push({ node, end: i + s.steps });
+    }
+    around[around.length - 1].node.append(lawOf(step, i));
+  });
+  return whole;
+}
+
 const TABS = {
   parameters: (v, d) => make("div", {}, table([["parameter"], ["value", "n"]], Object.entries(d.parameters).map(([n, x]) => [n, String(x)])),
     make("p", { class: "hint" }, `form: ${v.form || "plain"}; beside inputs and output, global memory holds ${between(d) || "nothing"}`)),
-  derivation: (v, d, derivations) => make("div", {}, ...derivations[d.derivation].map((s, i) => make("div", { class: "step" },
-    make("b", { class: "mono" }, `${i + 1}. ${s.law}`), make("i", {}, s.place), make("pre", {}, s.term)))),
+  derivation: (v, d, derivations) => story(derivations[d.derivation]),
   memory: (v, d) => make("div", {}, table([["buffer", "mono"], ["role"], ["elements"], ["bytes", "n"], ["from byte", "n"]],
     d.buffers.map(b => [b.name, b.role, `${b.scalar} ${b.shape.join(" × ")}`, bytes(b.bytes), b.offset === null ? "" : b.offset.toLocaleString("en")])),
     make("p", { class: "hint" }, `peak ${bytes(v.memory_bytes)}, of which temporaries ${bytes(v.workspace_bytes)}; temporaries lie in one arena from the byte told on; those that are not needed at once share bytes`)),

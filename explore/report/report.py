@@ -18,7 +18,7 @@ from typing import Any
 from explore.report.palette import colours, markers
 from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, least_traffic
 from explore.results.front import front
-from explore.results.record_json import launch_json, to_json
+from explore.results.record_json import launch_json, step_json, to_json
 from explore.results.records import (
     STAGES,
     Bounds,
@@ -158,7 +158,7 @@ def _details(found: Sequence[Record]) -> dict[str, Any]:
             | {"kernels": [launch_json(k) for k in plan.kernels] if plan else []}
             | {"source": plan.source if plan else None, "derivation": shared}
         )
-    derivations = [[step._asdict() for step in steps] for steps in number]
+    derivations = [[step_json(step) for step in steps] for steps in number]
     return {"derivations": derivations, "variants": variants}
 
 

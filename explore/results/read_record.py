@@ -9,6 +9,7 @@ from typing import Any
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.results.records import (
     STAGES,
+    Begun,
     Failed,
     Features,
     Measured,
@@ -100,7 +101,22 @@ def _list(fields: Fields, name: str) -> list[Fields]:
 
 
 def _step(fields: Fields) -> Step:
-    return Step(fields.text("law"), fields.text("place", LONG), fields.text("term", LONG))
+    stages = () if fields.values.get("stages") is None else fields.objects("stages", most=FEW)
+    return Step(
+        law=fields.text("law"),
+        place=fields.text("place", LONG),
+        term=fields.text("term", LONG),
+        stages=tuple(map(_begun, stages)),
+    )
+
+
+def _begun(fields: Fields) -> Begun:
+    return Begun(
+        name=fields.text("name"),
+        steps=fields.whole("steps", least=1, most=SOME),
+        before=fields.text("before"),
+        after=fields.text("after"),
+    )
 
 
 def _features(fields: Fields) -> Features:

@@ -12,6 +12,7 @@ from explore.results.records import (
     Outcome,
     Predicted,
     Record,
+    Step,
     Variant,
 )
 
@@ -67,7 +68,7 @@ def _variant_json(variant: Variant) -> Json:
         "form": variant.form,
         "traits": list(variant.traits),
         "tile": variant.tile,
-        "derivation": [step._asdict() for step in variant.derivation],
+        "derivation": [step_json(step) for step in variant.derivation],
         "flops": variant.flops,
         "traffic_bytes": variant.traffic_bytes,
         "chip_bytes": variant.chip_bytes,
@@ -95,6 +96,13 @@ def _outcome_json(outcome: Outcome) -> Json:
         "kernels_ns": list(measured.kernels_ns) if measured else [],
         "stopped_early": measured.stopped_early if measured else False,
     }
+
+
+def step_json(step: Step) -> Json:
+    """A step of a derivation, with the stages that begin with it if there are any."""
+    stages = [begun._asdict() for begun in step.stages]
+    words: Json = {"law": step.law, "place": step.place, "term": step.term}
+    return words | ({"stages": stages} if stages else {})
 
 
 def _buffer_json(buffer: Buffer) -> Json:

@@ -14,12 +14,24 @@ WORD = 4  # bytes of an element
 STAGES: tuple[Stage, ...] = ("constrain", "emit", "prove", "build", "run", "verify")
 
 
+class Begun(NamedTuple):
+    """A stage of a derivation, told at the step with which it begins: how many steps it takes, and
+    what stood there before and after."""
+
+    name: str
+    steps: int
+    before: str
+    after: str
+
+
 class Step(NamedTuple):
-    """A step of a derivation: the law, where it was applied, the term that then stands there."""
+    """A step of a derivation: the law, where it was applied, the term that then stands there, and
+    the stages that begin with it, the outermost first."""
 
     law: str
     place: str
     term: str
+    stages: tuple[Begun, ...] = ()
 
 
 Features: TypeAlias = tuple[tuple[str, float], ...]

@@ -11,7 +11,6 @@ is drawn without listing them.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
 from math import prod
 from random import Random
 
@@ -21,16 +20,15 @@ from constraints.devices import Profile
 from constraints.infer.infer import infer
 from constraints.quantities.quantities import Quantities, memory_at, quantities
 from constraints.relations.relations import AtMost, Constraint, Divides, OneOf, System
-from explore.results.records import WORD, Step, Variant
+from explore.results.derivation_steps import steps_of
+from explore.results.records import WORD, Variant
 from explore.space.forms_to_derive import LEAST, Derive
 from explore.space.kernel_features import Seen, code_at
 from explore.space.lowered_form import LoweredForm
 from explore.space.search_domain import narrowed, narrows
-from ir.core.nodes import Expr, Program
+from ir.core.nodes import Program
 from ir.core.size import Size, named
-from ir.core.terms import once, subterms
 from ir.errors import Unsupported
-from ir.text.show import show
 from rewrites.engine.refused import Refused
 from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
@@ -39,8 +37,6 @@ from rewrites.tuning.lowering import Lowering
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
 SELDOM = 8  # of the points of a form that takes long to compile, one in so many
-_NODES = 40  # a term of more is not shown in a derivation
-_TERM = 240  # characters of a term shown in a derivation
 _EDGES = 1 << 20
 
 
@@ -90,7 +86,7 @@ def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profil
     return LoweredForm(
         form=form,
         program=lowering.program,
-        steps=steps(lowering),
+        steps=steps_of(lowering.derivation),
         rounding=lowering.derivation.rounding,
         system=system,
         quantities=quantities(lowering.program),
@@ -244,20 +240,3 @@ def _off_divisors(system: System) -> list[str]:
         if isinstance(r, Divides) and isinstance(r.n, int) and r.n > 0
     }
     return [p for p in system.parameters if p not in dividing | listed]
-
-
-def steps(lowering: Lowering) -> tuple[Step, ...]:
-    """The derivation in words: each law, where, and the term that then stands there."""
-    return tuple(
-        Step(s.rule.law, ".".join(map(str, s.place)) or "top", _brief(s.term))
-        for s in lowering.derivation.steps
-    )
-
-
-@once
-def _brief(term: Expr) -> str:
-    """A term of a moderate size, on one line."""
-    if next(islice(subterms(term), _NODES, None), None) is not None:
-        return "…"
-    line = " ".join(show(term).split())
-    return line if len(line) <= _TERM else f"{line[: _TERM - 1]}…"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ir.core.nodes import Expr, Lam
+from ir.text.suggest import no_such
 from rewrites.engine.derivation_text import brief
 from rewrites.engine.rule import Derivation, Place, get
 from rewrites.engine.skeleton import INSIDE, skeleton
@@ -69,6 +70,14 @@ def _differing(before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 2]} …"
+
+
+def called(stages: Sequence[Told], name: str) -> list[Told]:
+    """The stages of a name; an error says which names there are."""
+    found = [s for s in stages if s.name == name]
+    if not found:
+        raise no_such("stage", name, dict.fromkeys(s.name for s in stages), of="the derivation")
+    return found
 
 
 def depths(stages: Sequence[Told]) -> list[int]:

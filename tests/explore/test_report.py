@@ -16,7 +16,7 @@ from explore.report.palette import colours, markers
 from explore.report.plot import plot_front
 from explore.report.report import best_so_far, failures, report, write_report
 from explore.results.front import Objective, front
-from explore.results.records import Failed, Measured, Peer, Record, Step
+from explore.results.records import Begun, Failed, Measured, Peer, Record, Step
 from explore.results.run_environment import Environment
 from ir.errors import UserError
 from rewrites.families.all_families import BY_DEFAULT, FAMILIES
@@ -36,7 +36,7 @@ def hostile() -> tuple[list[Record], Environment]:
         family=EVIL,
         parameters=((EVIL, 4),),
         stored=(EVIL,),
-        derivation=(Step(EVIL, EVIL, EVIL),),
+        derivation=(Step(EVIL, EVIL, EVIL, (Begun(EVIL, 1, EVIL, EVIL),)),),
         plan=plan(EVIL, name=EVIL),
     )
     other = Record(replace(made, id=f"lost-{EVIL}"), Failed("build", EVIL, EVIL))

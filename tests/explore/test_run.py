@@ -182,7 +182,17 @@ def test_one_json_object_a_variant(finished: Path, capsys: pytest.CaptureFixture
     assert all(set(promised.split()) <= line.keys() for line in lines)
 
 
-@pytest.mark.parametrize("option", [[], ["--source"], ["--derivation"], ["--constraints"]])
+SHOWN = [
+    [],
+    ["--source"],
+    ["--derivation"],
+    ["--laws"],
+    ["--stage", "over work-groups"],
+    ["--constraints"],
+]
+
+
+@pytest.mark.parametrize("option", SHOWN)
 def test_a_variant_is_shown(
     finished: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

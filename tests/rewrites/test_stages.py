@@ -144,4 +144,4 @@ def test_a_stage_that_is_not_there_is_a_mistake(
     assert main([*matmul, "--stage", "split tr row"]) == 1
     assert "no stage `split tr row`; did you mean `split tr rows`?" in capsys.readouterr().err
     assert main([*matmul, "--stage", "everything"]) == 1
-    assert "expected one of a block of results" in capsys.readouterr().err
+    assert "no stage `everything`; expected one of a block of results" in capsys.readouterr().err
