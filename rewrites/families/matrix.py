@@ -17,6 +17,7 @@ from ir.instructions.table import TABLE
 from rewrites.analysis.predicates import is_crop, own_terms
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
 from rewrites.families.stored_forms import PADDED_VIEWS, Views, stored_choices
 from rewrites.kernels.each_kernel import wherever
@@ -90,8 +91,8 @@ def _nest(entry: Entry, dims: Dims) -> Nest:
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
         .inside(sums_by_instruction(entry))
-        .at("row items", to_parallel(level=Level.LOCAL, dim=1))
-        .at("column items", to_parallel(level=Level.LOCAL, dim=2))
+        .at("row items", stage("over sub-groups", to_parallel(level=Level.LOCAL, dim=1)))
+        .at("column items", stage("over sub-groups", to_parallel(level=Level.LOCAL, dim=2)))
     )
     return over(tiles, Level.GROUP, GROUPS, skip)
 
