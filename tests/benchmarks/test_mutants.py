@@ -1,11 +1,16 @@
 """Are mutants one change each that parses, and does a run of them tell who notices?"""
 
 import ast
+import gc
+import importlib
+import json
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import CoveringTests, Outcome, outcome, table
+from benchmarks.mutants import Outcome, outcome, run_by, stored, table
 from benchmarks.mutators import Mutant, mutants
 
 TOP = Path(__file__).parents[2]
@@ -56,47 +61,53 @@ def test_mutants_of_an_area_parse_and_differ(area: str) -> None:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    (tmp_path / "sums.py").write_text("def double(x):\n    y = 3\n    return x + x\n")
-    (tmp_path / "test_sums.py").write_text(
-        "from sums import double\n\n\ndef test_two():\n    assert double(1) == 2\n"
+def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a module, which is loaded, and a test of it."""
+    (tmp_path / "sums_of_two.py").write_text("def double(x):\n    y = 3\n    return x + x\n")
+    (tmp_path / "test_sums_of_two.py").write_text(
+        "from sums_of_two import double\n\n\ndef test_two():\n    assert double(1) == 2\n"
     )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sums_of_two", raising=False)
+    importlib.import_module("sums_of_two")
     return tmp_path
 
 
-def mutant(copy: Path, after: str) -> Mutant:
-    found = mutants("sums.py", (copy / "sums.py").read_bytes())
+def mutant(top: Path, after: str) -> Mutant:
+    found = mutants("sums_of_two.py", (top / "sums_of_two.py").read_bytes())
     return next(m for m in found if m.after == after)
 
 
-TEST = "test_sums.py::test_two"
-TESTS = CoveringTests({"sums.py": {2: [TEST], 3: [TEST]}}, {TEST: 0.1})
-
-
-def test_a_mutant_that_a_test_notices_is_killed_and_the_file_restored(copy: Path) -> None:
-    before = (copy / "sums.py").read_text()
-    killed = outcome(copy, "sums", mutant(copy, "(x - x)"), TESTS, 1.0)
-    survived = outcome(copy, "sums", mutant(copy, "4"), TESTS, 1.0)
+def test_a_mutant_that_a_test_notices_is_killed(top: Path) -> None:
+    killed = outcome(top, "sums", mutant(top, "(x - x)"), ["test_sums_of_two.py"])
+    survived = outcome(top, "sums", mutant(top, "4"), ["test_sums_of_two.py"])
     assert (killed.answer, survived.answer) == ("killed", "survived")
-    assert (copy / "sums.py").read_text() == before
 
 
-def test_a_mutant_in_lines_that_no_test_runs_is_uncovered(copy: Path) -> None:
-    found = outcome(copy, "sums", mutant(copy, "4"), CoveringTests({}, {}), 1.0)
-    assert found.answer == "uncovered"
+def test_a_mutant_of_a_module_that_is_not_loaded_is_an_error(top: Path) -> None:
+    m = mutant(top, "4")
+    del sys.modules["sums_of_two"]
+    gc.collect()
+    with pytest.raises(RuntimeError, match=r"double of sums_of_two\.py"):
+        outcome(top, "sums", m, ["test_sums_of_two.py"])
 
 
-def test_the_quickest_tests_are_chosen_within_the_budget(copy: Path) -> None:
-    tests = CoveringTests(
-        {"sums.py": {2: ["slow", "quick", "middle"]}}, {"slow": 9, "quick": 1, "middle": 2}
-    )
-    m = mutant(copy, "4")
-    assert tests.of(m, 0.5) == ["quick"]
-    assert tests.of(m, 3.0) == ["quick", "middle"]
+def test_the_tests_of_a_file_of_laws_are_those_of_its_laws() -> None:
+    source = (TOP / "rewrites" / "laws" / "units.py").read_bytes()
+    *files, option, names = run_by("rewrites/laws", source)
+    assert option == "-k"
+    assert "round_fold" in names.split(" or ")
+    assert files == run_by("rewrites/laws", b"")
+
+
+def test_outcomes_of_a_stopped_run_are_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "mutants.jsonl"
+    found = Outcome("a.py:1:0 f: x  ->  y", "a", "killed", 1.5)
+    file.write_text(json.dumps(asdict(found)) + "\n")
+    assert stored(file) == {found.name: found}
+    assert stored(tmp_path / "none.jsonl") == {}
 
 
 def test_a_timeout_counts_as_killed() -> None:
-    found = [
-        Outcome(str(i), "a", answer, 1, 0.0) for i, answer in enumerate(["timeout", "survived"])
-    ]
-    assert table(found).splitlines()[-1] == "| all | 2 | 1 | 1 | 0 | 50% |"
+    found = [Outcome(answer, "a", answer, 0.0) for answer in ("timeout", "survived")]
+    assert table(found).splitlines()[-1] == "| all | 2 | 1 | 1 | 50% |"
