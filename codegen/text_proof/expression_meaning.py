@@ -13,7 +13,6 @@ from codegen.index.condition import ALWAYS, NEVER, Condition, at_least, both, le
 from codegen.index.index import Index, assume, constant, maximum, minimum
 from codegen.proof.accesses import Access, Demand, Where, without
 from codegen.proof.verdicts import Kind as About
-from codegen.text_proof.builtin_functions import is_guarded_divisor, loaded_width, result_of
 from codegen.text_proof.c_syntax import (
     Call,
     Cast,
@@ -31,10 +30,11 @@ from codegen.text_proof.c_syntax import (
 )
 from codegen.text_proof.c_tokens import NotRead
 from codegen.text_proof.c_values import Data, Either, Int, Meaning, Register, Storage, Truth, Value
+from codegen.text_proof.c_words import SIZES, is_guarded_divisor, loaded_width, result_of
 from codegen.tree.statements import Kind
 from ir.core.nodes import Instruction
 from ir.core.terms import variables
-from ir.core.types import BYTES, Array, Type, Vector
+from ir.core.types import Array, Type, Vector
 
 LIMITS = {False: (-(2**31), 2**31 - 1), True: (-(2**63), 2**63 - 1)}
 COMPARISONS: Mapping[str, Callable[[Index, Index], Condition]] = {
@@ -322,8 +322,8 @@ class Expressions:
         beyond = index % unit
         if not (beyond.is_constant and beyond.constant == 0):
             self.demand(About.ALIGNMENT, f"{index.key} % {unit} = 0", [-beyond], where)
-        if storage.aligned % (unit * BYTES[kind.scalar]):
-            found = f"{memory.name} at a multiple of {unit * BYTES[kind.scalar]} bytes"
+        if storage.aligned % (unit * SIZES[kind.scalar]):
+            found = f"{memory.name} at a multiple of {unit * SIZES[kind.scalar]} bytes"
             self.demand(About.ALIGNMENT, found, [constant(-1)], where)
         self.access(storage, index, unit, where, writes)
         return Data(kind)
@@ -375,12 +375,12 @@ def joined(a: Kind, b: Kind) -> Kind:
 
 
 def rank(scalar: str) -> tuple[bool, int]:
-    return not is_whole(Kind(scalar)), BYTES.get(scalar, 0)
+    return not is_whole(Kind(scalar)), SIZES[scalar]
 
 
 def is_whole(kind: Kind) -> bool:
     """Whether it holds integers."""
-    return kind.scalar not in ("float", "half", "double")
+    return kind.scalar not in ("float", "half")
 
 
 def kind_of(t: Type) -> Kind:

@@ -8,7 +8,7 @@ from codegen.plan import Buffer, Kernel, Role
 from codegen.proof.prover import RANGES
 from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Verdict
 from codegen.text_proof.c_syntax import KernelText, Parameter
-from ir.core.types import BYTES
+from codegen.text_proof.c_words import SIZES
 
 Buffers = Mapping[str, Buffer]
 
@@ -48,7 +48,7 @@ WRITTEN = {False: (Role.TEMPORARY, Role.OUTPUT), True: (Role.PACKED,)}
 
 def _argument(p: Parameter, buffer: Buffer, prepack: bool) -> Iterator[Verdict]:
     yield _holds(p.scalar == buffer.scalar, f"scalars of {p.name}", p.scalar, buffer.scalar)
-    size = prod(buffer.shape) * BYTES[buffer.scalar]
+    size = prod(buffer.shape) * SIZES[buffer.scalar]
     yield _holds(size == buffer.bytes, f"bytes of {buffer.name}", buffer.bytes, size)
     if not p.const:
         may = buffer.role in WRITTEN[prepack]

@@ -2,51 +2,59 @@
 
 # key: b buffer
 
+from dataclasses import replace
 from functools import lru_cache
 
 from codegen.plan import Kernel, Plan
 from codegen.proof.prover import verdicts
 from codegen.proof.verdicts import Kind, Obligation, Proof, Refuted, Unproved, Verdict
-from codegen.text_proof.c_syntax import KernelText
+from codegen.text_proof.c_syntax import Braces, KernelText
 from codegen.text_proof.c_tokens import NotRead
+from codegen.text_proof.c_words import SIZES
 from codegen.text_proof.launch_agreement import Buffers, agreement
 from codegen.text_proof.plan_proof import prove_plan
 from codegen.text_proof.read_kernel import read_kernel
 from codegen.text_proof.text_footprint import Size, text_footprint
-from ir.core.types import BYTES
 
 
 def prove_texts(plan: Plan) -> tuple[Proof, ...]:
     """A proof for the text of each kernel with its launch, and one for what kernels share."""
     buffers = {b.name: b for b in plan.buffers}
     proofs = [_prove_launch(kernel, buffers) for kernel in plan.kernels]
-    texts = [_read(kernel.source) for kernel in plan.kernels]
-    read = [text for text in texts if isinstance(text, KernelText)]
-    return (*proofs, prove_plan(plan, read)) if len(read) == len(texts) else tuple(proofs)
+    heads = [_head(kernel.source) for kernel in plan.kernels]
+    read = [head for head in heads if isinstance(head, KernelText)]
+    return (*proofs, prove_plan(plan, read)) if len(read) == len(heads) else tuple(proofs)
 
 
 def _prove_launch(launch: Kernel, buffers: Buffers) -> Proof:
-    text = _read(launch.source)
+    text = _head(launch.source)
     if isinstance(text, NotRead):
         return _unread(launch.name, text)
     agrees = agreement(text, launch, buffers)
     if any(isinstance(v, Refuted) for v in agrees):
         return Proof(launch.name, tuple(agrees))
     given = [buffers[name] for name in launch.arguments]
-    elements = tuple([b.bytes // BYTES[b.scalar] for b in given])
+    elements = tuple([b.bytes // SIZES[b.scalar] for b in given])
     return Proof(launch.name, (*agrees, *_safe(launch.source, launch.global_size, elements)))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4)
 def _read(source: str) -> KernelText | NotRead:
-    """The kernel of a text; or why it is none."""
+    """The kernel of a text; or why it is none. Trees of long texts are large: few are kept."""
     try:
         return read_kernel(source)
     except NotRead as reason:
         return reason
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
+def _head(source: str) -> KernelText | NotRead:
+    """The kernel of a text without its body."""
+    text = _read(source)
+    return text if isinstance(text, NotRead) else replace(text, body=Braces(()), lines=())
+
+
+@lru_cache(maxsize=1024)
 def _safe(source: str, global_size: Size, elements: tuple[int, ...]) -> tuple[Verdict, ...]:
     """What a text does when it is launched so, on buffers of so many elements each. Variants of a
     program share kernels, and so do its layers: each is proved once."""

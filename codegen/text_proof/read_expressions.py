@@ -19,19 +19,14 @@ from codegen.text_proof.c_syntax import (
     Whole,
 )
 from codegen.text_proof.c_tokens import NotRead, Tokens
-from codegen.tree.statements import Kind, Space
-from ir.core.types import BYTES
+from codegen.text_proof.c_words import CONSTANTS, KINDS, SPACES
+from codegen.tree.statements import Kind
 
-SCALARS = frozenset({*BYTES, "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong"})
-WIDTHS = (2, 3, 4, 8, 16)
-KINDS = {s: Kind(s) for s in SCALARS} | {f"{s}{w}": Kind(s, w) for s in SCALARS for w in WIDTHS}
-SPACES = {f"__{space.value}": space for space in Space}
 TIGHTNESS = {
     "&&": 1, "|": 2, "^": 3, "&": 4, "==": 5, "!=": 5, "<": 6, ">": 6, "<=": 6, ">=": 6,
     "+": 7, "-": 7, "*": 8, "/": 8, "%": 8,
 }  # fmt: skip
 SUFFIXES = {"f": "float", "h": "half"}
-CONSTANTS = frozenset({"INFINITY", "NAN"})
 _LANES = re.compile(r"s[0-9a-f]{1,16}")
 
 

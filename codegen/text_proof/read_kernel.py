@@ -27,11 +27,9 @@ from codegen.text_proof.c_syntax import (
     Whole,
 )
 from codegen.text_proof.c_tokens import END, NotRead, Tokens
+from codegen.text_proof.c_words import FENCES, KINDS, SPACES, WIDTHS
 from codegen.text_proof.instruction_texts import taken_out
 from codegen.text_proof.read_expressions import (
-    KINDS,
-    SPACES,
-    WIDTHS,
     arguments,
     expression,
     kind_of_token,
@@ -39,7 +37,6 @@ from codegen.text_proof.read_expressions import (
 )
 from codegen.tree.statements import Kind, Space
 
-FENCES = {"CLK_LOCAL_MEM_FENCE": Space.LOCAL, "CLK_GLOBAL_MEM_FENCE": Space.GLOBAL}
 EXTENSIONS = frozenset({"#pragma OPENCL EXTENSION cl_khr_fp16 : enable"})
 UNROLL = "#pragma unroll"
 _STORE = re.compile(r"vstore(\d+)")

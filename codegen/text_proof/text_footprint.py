@@ -39,13 +39,12 @@ from codegen.text_proof.c_syntax import (
     statements_in,
 )
 from codegen.text_proof.c_values import Int, Meaning, Register, Storage
+from codegen.text_proof.c_words import IDS, SIZES, has_meaning
 from codegen.text_proof.expression_meaning import Expressions
 from codegen.tree.statements import Kind, Memory, Space
 from ir.core.nodes import Instruction
-from ir.core.types import BYTES
 
 Size = tuple[int, int, int]
-IDS = {"get_global_id": "global", "get_local_id": "local", "get_group_id": "group"}
 ALIGNED = 64  # bytes that every global buffer begins at a multiple of
 SHOWN = 120  # characters of a line in a message
 
@@ -120,8 +119,8 @@ class _Walker:
         self.counts = dict.fromkeys((*found.groups, *found.locals), 0)  # of loops, by variable
 
     def declare(self, name: str, meaning: Meaning) -> None:
-        if name in self.scope:
-            raise self.expressions.refused(f"{name} is declared twice")
+        if name in self.scope or has_meaning(name):
+            raise self.expressions.refused(f"{name} is declared, and has a meaning already")
         self.scope[name] = meaning
         self.declared.append(name)
 
@@ -188,7 +187,7 @@ class _Walker:
         if s.kind.width == 3:
             raise self.expressions.refused("vectors of 3 have room for 4")
         memory = Memory(s.name, s.space, s.kind.scalar, s.size * s.kind.width)
-        aligned = s.aligned or s.kind.width * BYTES[s.kind.scalar]
+        aligned = s.aligned or s.kind.width * SIZES[s.kind.scalar]
         self.declare(s.name, Storage(memory, s.kind, aligned, s.space is Space.CONSTANT))
 
     # ---- accesses

@@ -1,7 +1,9 @@
 """Is the text that is built proved, by a reader that knows nothing of what printed it?"""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -220,3 +222,25 @@ def test_a_temporary_lies_inside_the_arena_where_devices_can_begin() -> None:
 def test_what_a_kernel_reads_was_written() -> None:
     assert failures(copies(("a", "y"), ("x", "a"), lying={"a": 0}))
     assert failures(copies(("x", "a"), lying={"a": 0}))  # and the output too
+
+
+# ---- whatever text
+
+
+def test_any_text_is_proved_or_refused_in_words() -> None:
+    """Tokens of printed kernels left out, doubled and exchanged."""
+    random, word = Random(1), re.compile(r"\w+|[^\w\s]")
+    for case in by_hand():
+        launch = case.made.plan.kernels[-1]
+        places = [found.span() for found in word.finditer(launch.text)]
+        (start, end), (other, last) = random.sample(places, 2)
+        new = random.choice(("", launch.text[start:end] * 2, launch.text[other:last]))
+        text = launch.text[:start] + new + launch.text[end:]
+        kernels = (*case.made.plan.kernels[:-1], replace(launch, text=text))
+        for found in prove_texts(replace(case.made.plan, kernels=kernels)):
+            assert found.ok or found.summary()
+
+
+def test_a_name_that_has_a_meaning_is_not_declared() -> None:
+    body = f"{LID} const int CLK_LOCAL_MEM_FENCE = 2; barrier(CLK_LOCAL_MEM_FENCE);"
+    assert about(body) == {Kind.TEXT}

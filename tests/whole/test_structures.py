@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from codegen.compile import generate
-from codegen.proof.prove import prove
+from codegen.demand_proofs import proofs
 from codegen.runtime.session import Session
 from constraints.devices import PROFILES
 from explore.space.derive_form import points
@@ -63,7 +63,7 @@ def made(structure: str, r: Random) -> Case | None:
 def test_a_random_way_to_lower_it_is_proved_and_right(session: Session, structure: str) -> None:
     tried = 0
     for case in islice(cases(structure, SEED), CASES):
-        unproved = [proof.summary() for k in case.made.kernels if not (proof := prove(k)).ok]
+        unproved = [proof.summary() for proof in proofs(case.made) if not proof.ok]
         wrong = disagreement(session, case, integers=True)
         assert not unproved, f"SEED={SEED}: {case.name}: {unproved}"
         assert wrong is None, f"SEED={SEED}: {wrong}"

@@ -1,16 +1,24 @@
-"""The functions of OpenCL C that printed kernels call and that touch no memory."""
+"""The words of OpenCL C that printed kernels use: types, address spaces, fences, ids, and functions
+that touch no memory."""
 
 import re
 
 from codegen.text_proof.c_syntax import Call, Cast, Infix, Name, Negative, Whole
-from codegen.text_proof.read_expressions import KINDS
-from codegen.tree.statements import Kind
+from codegen.tree.statements import Kind, Space
 
+SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "half": 2, "float": 4}  # bytes of each scalar
+SIZES |= {f"u{whole}": SIZES[whole] for whole in ("char", "short", "int", "long")}
+WIDTHS = (2, 3, 4, 8, 16)
+KINDS = {s: Kind(s) for s in SIZES} | {f"{s}{w}": Kind(s, w) for s in SIZES for w in WIDTHS}
+SPACES = {f"__{space.value}": space for space in Space}
 FUNCTIONS = """
     abs acos asin atan ceil clamp cos cospi erf exp exp2 fabs floor fma fmax fmin log log2 mad max
     min pow rint round rsqrt select sign sin sinpi sqrt tan tanh trunc
 """
 LIKE_THEIR_FIRST = frozenset(FUNCTIONS.split())  # the result is of the first argument's kind
+IDS = {"get_global_id": "global", "get_local_id": "local", "get_group_id": "group"}
+FENCES = {"CLK_LOCAL_MEM_FENCE": Space.LOCAL, "CLK_GLOBAL_MEM_FENCE": Space.GLOBAL}
+CONSTANTS = frozenset({"INFINITY", "NAN"})
 _CONVERSION = re.compile(r"(?:as_|convert_)([a-z]+\d*)(?:_sat)?(?:_rt[ezpn])?")
 _LOAD = re.compile(r"vload(2|3|4|8|16)")
 
@@ -40,6 +48,12 @@ def is_guarded_divisor(e: Call) -> bool:
         ):
             return b == x == y
     return False
+
+
+def has_meaning(name: str) -> bool:
+    """Whether a name means something without being declared, so that no text may declare it."""
+    known = name in IDS or name in FENCES or name in CONSTANTS or name in KINDS
+    return known or result_of(name, Kind("int")) is not None or loaded_width(name) is not None
 
 
 def loaded_width(function: str) -> int | None:
