@@ -14,7 +14,8 @@ from codegen.text_proof.c_words import SIZES
 from codegen.text_proof.launch_agreement import Buffers, agreement
 from codegen.text_proof.plan_proof import prove_plan
 from codegen.text_proof.read_kernel import read_kernel
-from codegen.text_proof.text_footprint import Size, text_footprint
+from codegen.text_proof.text_footprint import text_footprint
+from codegen.text_proof.work_item_ids import Size
 
 
 def prove_texts(plan: Plan) -> tuple[Proof, ...]:

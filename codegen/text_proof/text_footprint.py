@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 
-from codegen.index.index import Index, constant, var
+from codegen.index.index import Index, var
 from codegen.proof.accesses import (
     Access,
     Branch,
@@ -35,16 +35,17 @@ from codegen.text_proof.c_syntax import (
     Registers,
     StoreVector,
     Target,
-    Whole,
     statements_in,
 )
 from codegen.text_proof.c_values import Int, Meaning, Register, Storage
-from codegen.text_proof.c_words import IDS, SIZES, has_meaning
+from codegen.text_proof.c_words import SIZES, has_meaning
 from codegen.text_proof.expression_meaning import Expressions
+from codegen.text_proof.int_arithmetic import data_of
+from codegen.text_proof.reading import Reading
+from codegen.text_proof.work_item_ids import Size, asked_id, ids_of
 from codegen.tree.statements import Kind, Memory, Space
 from ir.core.nodes import Instruction
 
-Size = tuple[int, int, int]
 ALIGNED = 64  # bytes that every global buffer begins at a multiple of
 SHOWN = 120  # characters of a line in a message
 
@@ -54,7 +55,7 @@ def text_footprint(
 ) -> Footprint:
     """What a kernel does when it is launched so, on buffers of so many elements."""
     found = Footprint({}, {}, {})
-    ids = _ids(text, found, group, groups)
+    ids = ids_of(text, found, group, groups)
     walker = _Walker(text, found, ids)
     for p in text.parameters:
         memory = Memory(p.name, Space.GLOBAL, p.scalar, elements[p.name])
@@ -64,44 +65,8 @@ def text_footprint(
     for instruction in text.instructions:
         walker.declare(instruction.name, instruction)
     found.root = walker.braces(text.body, walker.top)
-    found.demands.extend(walker.expressions.demands)
+    found.demands.extend(walker.reading.demands)
     return found
-
-
-# ---- ids
-
-
-def _ids(text: KernelText, found: Footprint, group: Size, groups: Size) -> dict[str, list[Index]]:
-    """What ids of each kind are. Where the work-items of a group have nothing in common, global
-    ids are variables themselves."""
-    asked = {_asked(s) for s in statements_in(text.body)}
-    together = any(isinstance(s, Fence) or _is_local(s) for s in statements_in(text.body))
-    ids: dict[str, list[Index]] = {"global": [], "local": [], "group": []}
-    for d in range(3):
-        apart = not asked.isdisjoint({("local", d), ("group", d)})
-        if ("global", d) in asked and not apart and not together:
-            found.groups[f"gid{d}"] = group[d] * groups[d]
-            ids["global"].append(var(f"gid{d}", 0, group[d] * groups[d] - 1))
-            ids["local"].append(constant(0))
-            ids["group"].append(constant(0))
-            continue
-        found.groups[f"grp{d}"], found.locals[f"lid{d}"] = groups[d], group[d]
-        ids["group"].append(var(f"grp{d}", 0, groups[d] - 1))
-        ids["local"].append(var(f"lid{d}", 0, group[d] - 1))
-        ids["global"].append(ids["group"][d] * group[d] + ids["local"][d])
-    return ids
-
-
-def _asked(s: CStatement) -> tuple[str, int] | None:
-    """The kind and dimension of an id."""
-    match s:
-        case Define(value=Call(function, (Whole(d),))) if function in IDS:
-            return IDS[function], d
-    return None
-
-
-def _is_local(s: CStatement) -> bool:
-    return isinstance(s, ArrayOf) and s.space is Space.LOCAL
 
 
 # ---- statements
@@ -114,13 +79,15 @@ class _Walker:
         self.ids = ids
         self.top = Where()
         self.scope: dict[str, Meaning] = {}
-        self.expressions = Expressions(self.scope)
+        self.reading = Reading()
+        self.expressions = Expressions(self.reading, self.scope)
+        self.arrays = self.expressions.arrays
         self.declared: list[str] = []  # what is in scope, innermost last
         self.counts = dict.fromkeys((*found.groups, *found.locals), 0)  # of loops, by variable
 
     def declare(self, name: str, meaning: Meaning) -> None:
         if name in self.scope or has_meaning(name):
-            raise self.expressions.refused(f"{name} is declared, and has a meaning already")
+            raise self.reading.refused(f"{name} is declared, and has a meaning already")
         self.scope[name] = meaning
         self.declared.append(name)
 
@@ -161,20 +128,20 @@ class _Walker:
 
     def at(self, line: int) -> None:
         words = self.lines[line - 1].strip()
-        self.expressions.text = f"line {line}: {words[:SHOWN]}"
+        self.reading.text = f"line {line}: {words[:SHOWN]}"
 
     # ---- names
 
     def define(self, s: Define, where: Where) -> Node | None:
-        asked, wide = _asked(s), s.scalar == "long"
+        asked, wide = asked_id(s), s.scalar == "long"
         if asked is not None:
             kind, d = asked
             if d > 2:
-                raise self.expressions.refused("there are dimensions 0, 1 and 2")
+                raise self.reading.refused("there are dimensions 0, 1 and 2")
             index = self.ids[kind][d]
         else:
             index = self.expressions.int_value(s.value, where).index
-        self.declare(s.name, Int(self.expressions.fitting(index, wide, where), wide))
+        self.declare(s.name, Int(self.expressions.arithmetic.fitting(index, wide, where), wide))
         return self.touched()
 
     def array(self, s: ArrayOf, where: Where) -> None:
@@ -183,9 +150,9 @@ class _Walker:
             or s.size < 1
             or (s.space is Space.LOCAL and where is not self.top)
         ):
-            raise self.expressions.refused("no array of this kind is declared here")
+            raise self.reading.refused("no array of this kind is declared here")
         if s.kind.width == 3:
-            raise self.expressions.refused("vectors of 3 have room for 4")
+            raise self.reading.refused("vectors of 3 have room for 4")
         memory = Memory(s.name, s.space, s.kind.scalar, s.size * s.kind.width)
         aligned = s.aligned or s.kind.width * SIZES[s.kind.scalar]
         self.declare(s.name, Storage(memory, s.kind, aligned, s.space is Space.CONSTANT))
@@ -205,7 +172,7 @@ class _Walker:
                     self.store(target, where)
             case StoreVector(width, value, offset, pointer, _):
                 self.expressions.value(value, where)
-                self.expressions.at_pointer(offset, pointer, width, where, writes=True)
+                self.arrays.at_pointer(offset, pointer, width, where, writes=True)
         return self.touched()
 
     def instructed(self, s: Assign, name: str, where: Where) -> Node:
@@ -218,28 +185,26 @@ class _Walker:
     def store(self, target: Target, where: Where) -> None:
         match target:
             case Element():
-                self.expressions.element(target, where, writes=True)
+                self.arrays.element(target, where, writes=True)
             case Pointed():
-                self.expressions.pointed(target, where, writes=True)
+                self.arrays.pointed(target, where, writes=True)
             case Lanes(Name() | Element() | Pointed() as whole, lanes):
-                self.expressions.lanes(
-                    self.expressions.data(self.expressions.value(whole, where)), lanes
-                )
+                self.expressions.lanes(data_of(self.expressions.value(whole, where)), lanes)
                 self.store(whole, where)
             case Name(name) if isinstance(self.scope.get(name), Register):
                 pass
             case _:
-                raise self.expressions.refused("this cannot be assigned")
+                raise self.reading.refused("this cannot be assigned")
 
     def touched(self) -> Node | None:
         """The accesses of a statement, each once."""
-        found = self.expressions.accesses
+        found = self.arrays.accesses
         if not found:
             return None
         once: dict[tuple[object, ...], Access] = {}
         for a in found:
             once.setdefault((a.memory, a.index.key, a.width, a.writes, a.where), a)
-        self.expressions.accesses = []
+        self.arrays.accesses = []
         self.found.accesses.extend(once.values())
         return Touch(tuple(once.values()))
 
@@ -254,7 +219,7 @@ class _Walker:
 
     def loop(self, s: Counted, where: Where) -> Loop:
         if s.count < 1 or s.count > 2**31 - 1:
-            raise self.expressions.refused(
+            raise self.reading.refused(
                 "expected a loop of at least one iteration, counted by an int"
             )
         name = self.variable(s.name, s.count)
@@ -277,9 +242,9 @@ class _Walker:
         condition = self.expressions.test(s.test, where)
         tested = self.touched()
         if condition is None:
-            raise self.expressions.refused("expected a test of ids, loops and numbers")
+            raise self.reading.refused("expected a test of ids, loops and numbers")
         if any(map(self.gathers, statements_in(s.otherwise))):
-            raise self.expressions.refused("a barrier or an instruction under its else")
+            raise self.reading.refused("a barrier or an instruction under its else")
         then = self.braces(s.then, self.expressions.holding(where, condition))
         parts: list[Node | None] = [tested, Branch(condition, where, then)]
         if condition.parts:

@@ -4,6 +4,7 @@ What is run here differs from what runs on a device that has the instruction in 
 function; the kernel's own text is the same.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -201,13 +202,13 @@ def test_the_text_is_proved() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("    acc = mma_tf32(", "    if (lid0 < 31) acc = mma_tf32("),
-        ("    acc = mma_tf32(", "    if (lid0 < 31) { acc = mma_tf32("),
+        ("    acc_ = mma_tf32(", "    if (lid0 < 31) acc_ = mma_tf32("),
+        ("    acc_ = mma_tf32(", "    if (lid0 < 31) { acc_ = mma_tf32("),
         ("SUB_GROUP_OF(32)", "SUB_GROUP_OF(16)"),
         ("SUB_GROUP_OF(32)\n", ""),
-        ("    acc = mma_tf32((float4)", "    acc = acc + mma_tf32((float4)"),
+        ("    acc_ = mma_tf32((float4)", "    acc_ = acc_ + mma_tf32((float4)"),
         ("mma_tf32((float4)(", "mma_tf32((float2)("),
-        ("a[a_at + 4]", "a[a_at + 4000]"),
+        ("a_[a_at + 4]", "a_[a_at + 4000]"),
         ("mma_tf32(", "mma_bf16("),
     ],
     ids=[
@@ -219,8 +220,8 @@ def test_a_planted_fault_in_the_text_is_refused(old: str, new: str) -> None:
     plan, text = text_of()
     assert old in text
     changed_text = text.replace(old, new, 1)
-    if new.endswith("{ acc = mma_tf32("):
-        changed_text = changed_text.replace(", acc);", ", acc); }", 1)
+    if new.endswith("{ acc_ = mma_tf32("):
+        changed_text = changed_text.replace(", acc_);", ", acc_); }", 1)
     assert not all(proof.ok for proof in prove_texts(with_text(plan, changed_text)))
 
 
@@ -231,3 +232,15 @@ def test_an_instruction_with_another_body_is_not_read() -> None:
     assert needs != kernel.needs
     changed_plan = replace(plan, kernels=(replace(kernel, needs=needs),))
     assert not all(proof.ok for proof in prove_texts(changed_plan))
+
+
+def test_a_branch_on_a_global_id_parts_lanes_too() -> None:
+    plan, text = text_of()
+    by_global = text.replace("lid0 = get_local_id(0)", "gid0 = get_global_id(0)").replace(
+        "grp0 = get_group_id(0);", "grp0 = gid0 / 32;\n  const int lid0 = gid0 % 32;"
+    )
+    assert all(proof.ok for proof in prove_texts(with_text(plan, by_global)))
+    branch = by_global.replace("for (int", "if (gid0 < 31) { for (int", 1) + "}"
+    branch = re.sub(r"(mma_tf32.*;\n  })\n", r"\1 }\n", branch)[:-1]
+    kinds = {v.obligation.kind for p in prove_texts(with_text(plan, branch)) for v in p.failures}
+    assert kinds == {About.LANES}

@@ -88,6 +88,14 @@ def moved(text: str) -> Texts:
                 yield "\n".join([*rest[:m], lines[n], *rest[m:]])
 
 
+def branched(text: str) -> Texts:
+    """A barrier for some work-items only."""
+    lines = text.split("\n")
+    for name in re.findall(r"const int (\w+) = get_(?:local|global)_id", text):
+        for n in _barriers(lines):
+            yield "\n".join([*lines[:n], f"if ({name} < 1) {{ {lines[n]} }}", *lines[n + 1 :]])
+
+
 def refenced(text: str) -> Texts:
     for found in re.finditer("CLK_LOCAL_MEM_FENCE", text):
         yield _put(text, found.start(), found.end(), "CLK_GLOBAL_MEM_FENCE")
@@ -250,6 +258,7 @@ def _put(text: str, start: int, end: int, new: str) -> str:
 KINDS: Mapping[str, Callable[[str], Texts]] = {
     "barrier dropped": dropped,
     "barrier moved": moved,
+    "barrier in a branch": branched,
     "fence exchanged": refenced,
     "index ±1": shifted,
     "stride changed": strided,

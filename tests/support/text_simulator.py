@@ -104,8 +104,8 @@ OPERATORS: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
 
 
 class Simulation:
-    """One launch: `faults` out of "bounds", "race", "barrier", "alignment", "overflow" and
-    "division", and what was touched."""
+    """One launch: `faults` out of "bounds", "race", "barrier", "lanes", "alignment", "overflow"
+    and "division", and what was touched."""
 
     def __init__(self, text: KernelText, launch: Kernel, elements: Mapping[str, int]) -> None:
         self.faults: set[str] = set()
@@ -114,6 +114,7 @@ class Simulation:
         self.ids = dict(_ids(launch))
         self.count = prod(launch.global_size)
         groups = [n // s for n, s in zip(launch.global_size, launch.local_size, strict=True)]
+        self.instructions = {i.name: i.lanes for i in text.instructions}
         x, y, z = (self.ids["get_group_id", d] for d in range(3))
         self.groups = (z * groups[1] + y) * groups[0] + x
         self.clock = {space: np.zeros(self.count, np.int64) for space in Space}
@@ -160,6 +161,8 @@ class Simulation:
                 natural = unit * BYTES[kind.scalar]
                 self.array(Array(name, space, kind.scalar, size * unit, unit, aligned or natural))
             case Assign(targets, value):
+                if isinstance(value, Call) and value.function in self.instructions:
+                    self.gather(self.instructions[value.function], on)
                 self.value(value, on)
                 for target in targets:
                     self.store(target, on)
@@ -186,6 +189,13 @@ class Simulation:
             self.faults.add("barrier")
         for space in spaces:
             self.clock[space] = self.clock[space] + on
+
+    def gather(self, lanes: int, on: Mask) -> None:
+        """All lanes of a sub-group, which dimension 0 is, come to an instruction."""
+        _, y, z = (self.ids["get_local_id", d] for d in range(3))
+        here = np.bincount((self.groups * self.size[2] + z) * self.size[1] + y, on)
+        if ((here != 0) & (here != lanes)).any():
+            self.faults.add("lanes")
 
     def store(self, target: CExpr, on: Mask) -> None:
         match target:

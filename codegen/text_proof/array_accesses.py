@@ -1,0 +1,110 @@
+"""Arrays of a text as memories, and each way to read or write them as an access."""
+
+# key: e expression
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from codegen.index.index import Index, constant
+from codegen.proof.accesses import Access, Where
+from codegen.proof.verdicts import Kind as About
+from codegen.text_proof.c_syntax import Call, CExpr, Element, Infix, Name, Pointed
+from codegen.text_proof.c_values import Data, Either, Int, Meaning, Storage, Value
+from codegen.text_proof.c_words import SIZES
+from codegen.text_proof.reading import Reading
+from codegen.tree.statements import Kind
+
+
+class Indices(Protocol):
+    """What arrays ask of the expressions that stand in their brackets."""
+
+    scope: dict[str, Meaning]
+
+    def value(self, e: CExpr, where: Where) -> Value: ...
+
+    def int_value(self, e: CExpr, where: Where) -> Int: ...
+
+
+@dataclass(slots=True)
+class Arrays:
+    """Of one kernel; accesses are those of one statement."""
+
+    reading: Reading
+    indices: Indices
+    accesses: list[Access] = field(default_factory=list)
+
+    def storage(self, name: str) -> Storage:
+        found = self.indices.scope.get(name)
+        if not isinstance(found, Storage):
+            raise self.reading.refused(f"{name} is no array")
+        return found
+
+    def element(self, e: Element, where: Where, writes: bool = False) -> Data:
+        """array[index]"""
+        storage = self.storage(e.array)
+        value = self.indices.value(e.index, where)
+        w = storage.kind.width
+        match value:
+            case Int(index):
+                self.access(storage, index * w, w, where, writes)
+            case Either(cases):
+                for place, one in cases:
+                    self.access(storage, one.index * w, w, place, writes)
+            case _:
+                raise self.reading.refused("expected an index of ids, loops and numbers")
+        return Data(storage.kind)
+
+    def pointed(self, e: Pointed, where: Where, writes: bool = False) -> Data:
+        """*(space kind *)&array[index], which must be at a multiple of its own size"""
+        storage = self.storage(e.element.array)
+        index = self.indices.int_value(e.element.index, where).index
+        kind, memory = e.kind, storage.memory
+        if (e.space, kind.scalar, 1) != (memory.space, memory.scalar, storage.kind.width):
+            raise self.reading.refused(f"a pointer to other things than {memory.name} holds")
+        unit = 4 if kind.width == 3 else kind.width
+        beyond = index % unit
+        if not (beyond.is_constant and beyond.constant == 0):
+            self.reading.demand(About.ALIGNMENT, f"{index.key} % {unit} = 0", [-beyond], where)
+        if storage.aligned % (unit * SIZES[kind.scalar]):
+            found = f"{memory.name} at a multiple of {unit * SIZES[kind.scalar]} bytes"
+            self.reading.demand(About.ALIGNMENT, found, [constant(-1)], where)
+        self.access(storage, index, unit, where, writes)
+        return Data(kind)
+
+    def vector_load(self, e: Call, width: int, where: Where) -> Data:
+        """vloadN(offset, pointer)"""
+        if len(e.arguments) != 2:
+            raise self.reading.refused(f"{e.function} takes an offset and a pointer")
+        offset, pointer = e.arguments
+        storage = self.at_pointer(offset, pointer, width, where, writes=False)
+        return Data(Kind(storage.memory.scalar, width))
+
+    def at_pointer(
+        self, offset: CExpr, pointer: CExpr, width: int, where: Where, writes: bool
+    ) -> Storage:
+        """The N scalars at pointer + N·offset, at whatever place"""
+        storage, index = self.place(pointer, where)
+        if storage.kind.width != 1:
+            raise self.reading.refused(f"{storage.memory.name} holds vectors")
+        index = index + self.indices.int_value(offset, where).index * width
+        self.access(storage, index, width, where, writes)
+        return storage
+
+    def place(self, pointer: CExpr, where: Where) -> tuple[Storage, Index]:
+        """array + index + …: added to a pointer, which does not overflow as an int does"""
+        match pointer:
+            case Name(name):
+                return self.storage(name), constant(0)
+            case Infix("+", left, right):
+                storage, index = self.place(left, where)
+                return storage, index + self.indices.int_value(right, where).index
+            case Infix("-", left, right):
+                storage, index = self.place(left, where)
+                return storage, index - self.indices.int_value(right, where).index
+        raise self.reading.refused("expected array + index")
+
+    def access(self, s: Storage, index: Index, width: int, where: Where, writes: bool) -> None:
+        if writes and s.const:
+            raise self.reading.refused(f"{s.memory.name} is const, and written")
+        text = self.reading.text
+        self.accesses.append(Access(s.memory, index, width, None, writes, where, text))

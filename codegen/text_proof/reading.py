@@ -1,0 +1,23 @@
+"""Which line of a text is read, and what is demanded of its arithmetic so far."""
+
+from dataclasses import dataclass, field
+
+from codegen.index.index import Index
+from codegen.proof.accesses import Demand, Where
+from codegen.proof.verdicts import Kind as About
+from codegen.text_proof.c_tokens import NotRead
+
+
+@dataclass(slots=True)
+class Reading:
+    """`text` says which line."""
+
+    text: str = ""
+    demands: list[Demand] = field(default_factory=list)
+
+    def refused(self, message: str) -> NotRead:
+        return NotRead(f"{self.text}: {message}")
+
+    def demand(self, about: About, what: str, goals: list[Index], where: Where) -> None:
+        """All goals ≥ 0 there."""
+        self.demands.append(Demand(about, f"{what} in {self.text}", tuple(goals), where))

@@ -1,0 +1,54 @@
+"""What the ids of work-items are: the variables of a kernel that no loop counts."""
+
+# key: s statement, d dimension
+
+from codegen.index.index import Index, constant, var
+from codegen.proof.accesses import Footprint
+from codegen.text_proof.c_syntax import (
+    ArrayOf,
+    Call,
+    CStatement,
+    Define,
+    Fence,
+    KernelText,
+    Whole,
+    statements_in,
+)
+from codegen.text_proof.c_words import IDS
+from codegen.tree.statements import Space
+
+Size = tuple[int, int, int]
+
+
+def ids_of(text: KernelText, found: Footprint, group: Size, groups: Size) -> dict[str, list[Index]]:
+    """What ids of each kind are. Where the work-items of a group have nothing in common, global
+    ids are variables themselves."""
+    asked = {asked_id(s) for s in statements_in(text.body)}
+    shared = any(isinstance(s, Fence) or _is_local(s) for s in statements_in(text.body))
+    together = shared or bool(text.instructions)
+    ids: dict[str, list[Index]] = {"global": [], "local": [], "group": []}
+    for d in range(3):
+        apart = not asked.isdisjoint({("local", d), ("group", d)})
+        if ("global", d) in asked and not apart and not together:
+            found.groups[f"gid{d}"] = group[d] * groups[d]
+            ids["global"].append(var(f"gid{d}", 0, group[d] * groups[d] - 1))
+            ids["local"].append(constant(0))
+            ids["group"].append(constant(0))
+            continue
+        found.groups[f"grp{d}"], found.locals[f"lid{d}"] = groups[d], group[d]
+        ids["group"].append(var(f"grp{d}", 0, groups[d] - 1))
+        ids["local"].append(var(f"lid{d}", 0, group[d] - 1))
+        ids["global"].append(ids["group"][d] * group[d] + ids["local"][d])
+    return ids
+
+
+def asked_id(s: CStatement) -> tuple[str, int] | None:
+    """The kind and dimension of an id."""
+    match s:
+        case Define(value=Call(function, (Whole(d),))) if function in IDS:
+            return IDS[function], d
+    return None
+
+
+def _is_local(s: CStatement) -> bool:
+    return isinstance(s, ArrayOf) and s.space is Space.LOCAL
