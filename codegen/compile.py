@@ -21,7 +21,7 @@ from codegen.tree.statements import Kernel, Memory, Space
 from ir.arena import Arena, lives, packed
 from ir.core.cut_kernels import Stage, stages
 from ir.core.nodes import Expr, Program
-from ir.core.types import BYTES, Type
+from ir.core.types import Type
 from ir.errors import Unsupported
 from ir.meaning.inputs import parts_of, scalar_of, shape_of
 
@@ -170,16 +170,12 @@ def _temporaries(cut: tuple[Stage, ...], known: Globals) -> tuple[Arena, dict[st
     """The arena of what kernels make for later ones, and where each buffer begins in it."""
     needed = lives([(stage.name, stage.reads) for stage in cut if not stage.prepack])
     parts = [
-        (_part(name, where), life, _bytes(memory))
+        (_part(name, where), life, memory.bytes)
         for name, life in needed.items()
         for where, memory in known[name][1].items()
     ]
     arena = packed([life for _, life, _ in parts], [size for _, _, size in parts])
     return arena, dict(zip([name for name, _, _ in parts], arena.offsets, strict=True))
-
-
-def _bytes(memory: Memory) -> int:
-    return memory.elements * BYTES[memory.scalar]
 
 
 def _buffers(
@@ -195,7 +191,7 @@ def _buffers(
         for where, inner in parts_of(t):
             part = _part(name, where)
             scalar, shape = scalar_of(inner).name, shape_of(inner)
-            size, offset = _bytes(memories[where]), offsets.get(part)
+            size, offset = memories[where].bytes, offsets.get(part)
             found.append(Buffer(part, scalar, shape, size, role, offset))
     return found
 

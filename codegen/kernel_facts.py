@@ -18,12 +18,9 @@ from codegen.tree.statements import (
     Space,
     Statement,
     Store,
-    Value,
-    kind_of,
     remembered,
     subvalues,
 )
-from ir.core.types import BYTES
 from ir.errors import Unsupported
 
 MOST_STATEMENTS = 1 << 15
@@ -44,14 +41,12 @@ class Facts:
     private_words: int  # 32-bit, of one work-item, if nothing is spilled or shared
     statements: int
     operations: int
-    global_bytes: int  # loaded and stored in all, caches left aside
 
 
 @remembered
 def facts(kernel: Kernel) -> Facts:
     """The facts about a kernel."""
     unrolled = unrolled_loops(kernel)
-    items = prod(kernel.local_size) * prod(kernel.groups)
     return Facts(
         kernel.name,
         prod(kernel.local_size),
@@ -60,7 +55,6 @@ def facts(kernel: Kernel) -> Facts:
         _words(kernel.body),
         _statements(kernel.body, unrolled),
         _operations(kernel.body, unrolled),
-        items * _traffic(kernel.body),
     )
 
 
@@ -113,26 +107,4 @@ def _words(s: Statement) -> int:
 def _declared(s: Statement) -> int:
     if not isinstance(s, Declare) or s.memory.space is not Space.PRIVATE:
         return 0
-    return -(-s.memory.elements * BYTES[s.memory.scalar] // 4)
-
-
-def _traffic(s: Statement) -> int:
-    match s:
-        case Block(inner):
-            return sum(map(_traffic, inner))
-        case For(_, n, body, _):
-            return n * _traffic(body)
-        case If(_, body):
-            return _traffic(body)
-        case Store(memory, _, value, _):
-            width = kind_of(value).width if memory.space is Space.GLOBAL else 0
-            return _loaded(value) + width * BYTES[memory.scalar]
-    return 0
-
-
-def _loaded(value: Value) -> int:
-    return sum(
-        e.width * BYTES[e.memory.scalar]
-        for e in subvalues(value)
-        if isinstance(e, Load) and e.memory.space is Space.GLOBAL
-    )
+    return -(-s.memory.bytes // 4)

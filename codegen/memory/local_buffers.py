@@ -20,7 +20,6 @@ from codegen.tree.statements import (
     loads,
     rewrite,
 )
-from ir.core.types import BYTES
 
 
 @dataclass(slots=True)
@@ -55,7 +54,7 @@ def with_shared_locals(kernel: Kernel) -> Kernel:
 def local_bytes(kernel: Kernel) -> int:
     """Bytes of local memory that a group needs."""
     found = [s.memory for s in kernel.body.statements if isinstance(s, Declare)]
-    return sum(m.elements * m.halves * BYTES[m.scalar] for m in found if m.space is Space.LOCAL)
+    return sum(m.bytes for m in found if m.space is Space.LOCAL)
 
 
 def _lying(lives: dict[Memory, _Life]) -> dict[Memory, _Lies]:

@@ -17,6 +17,7 @@ from codegen.index.condition import Condition
 from codegen.index.index import Index
 from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Instruction
+from ir.core.types import BYTES
 
 
 class Space(Enum):
@@ -44,6 +45,11 @@ class Memory:
     halves: int = 1
     shape: tuple[int, ...] = ()
     values: tuple[float | int, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """What it takes, all its parts."""
+        return self.elements * self.halves * BYTES[self.scalar]
 
 
 @frozen

@@ -2,6 +2,7 @@
 
 # key: e term, n trips
 
+from constraints.quantities.value_bytes import bytes_of as bytes_of_type
 from ir.core.nodes import (
     Binary,
     Expr,
@@ -17,10 +18,10 @@ from ir.core.nodes import (
 )
 from ir.core.terms import children
 from ir.core.type_rules import size_of, type_of
-from ir.core.types import BYTES, INT
-from ir.meaning.inputs import cells_of, known, scalar_of
+from ir.core.types import INT
+from ir.meaning.inputs import known
 
-FREE = frozenset({"neg"})
+FREE = frozenset({"neg"})  # operations that nobody counts
 
 
 def operations(program: Program) -> int:
@@ -34,8 +35,8 @@ def least_bytes(program: Program) -> int:
 
 
 def bytes_of(e: Expr) -> int:
-    """Of all its elements."""
-    return cells_of(type_of(e)) * BYTES[scalar_of(type_of(e)).name]
+    """The bytes of all elements of a term whose sizes are numbers."""
+    return known(bytes_of_type(type_of(e)))
 
 
 def _cost(e: Expr) -> int:

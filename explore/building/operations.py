@@ -27,8 +27,7 @@ from codegen.tree.statements import (
     kind_of,
     subvalues,
 )
-
-FREE = frozenset({"neg"})
+from explore.bounds.program_work import FREE
 
 
 def flops(kernels: Sequence[Kernel]) -> int:

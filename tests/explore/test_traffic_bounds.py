@@ -221,7 +221,8 @@ def test_each_algorithm_is_held_to_a_bound_of_its_own(family: str) -> None:
     """However often it multiplies: transforms of short rows have more products than the program."""
     known = Products(10**9, 10, 9.0, SQUARE)
     bounds = Bounds(2 * 10**9, 100, products=known)
-    made = Variant("a", family, (), form="F2 fused", flops=4 * 10**9, chip_bytes=4096)
+    tile = 2 if family == "winograd" else None
+    made = Variant("a", family, (), tile=tile, flops=4 * 10**9, chip_bytes=4096)
     least, volume = least_traffic(made, bounds), dataflow_traffic(made, bounds)
     if family == "winograd":
         assert bound_of(made, known) == "Winograd's"
@@ -234,7 +235,7 @@ def test_each_algorithm_is_held_to_a_bound_of_its_own(family: str) -> None:
 
 
 def test_winograds_bound_is_of_square_windows_of_step_1() -> None:
-    made = Variant("a", "winograd", (), form="F2 fused", chip_bytes=4096)
+    made = Variant("a", "winograd", (), tile=2, chip_bytes=4096)
     rows = Products(10**9, 10, 3.0, (SQUARE[0], Windows(1, 1, 28, 28)))
     assert bound_of(made, rows) == "its data alone"
     assert least_traffic(made, Bounds(1, 100, products=rows)) == 100
@@ -257,12 +258,12 @@ def test_winograds_bound_is_of_tiles_without_padding() -> None:
 def test_winograds_algorithm_has_a_bound_and_a_dataflow_of_its_own() -> None:
     known = Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, SQUARE)
     bounds = Bounds(2 * known.count, 100, products=known)
-    made = Variant("a", "winograd", (), form="F4 fused", flops=10**6, chip_bytes=4096, block=8)
+    made = Variant("a", "winograd", (), tile=4, flops=10**6, chip_bytes=4096, block=8)
     assert least_traffic(made, bounds) == ceil(4 * (known.winograd(4, 1024) or 0))
     # 2 Ho Wo Co Ci (m + r - 1) r / (m sqrt(chip)), and the results
     volume = 2 * 28 * 28 * 64 * 32 * 6 * 3 / (4 * 32) + 28 * 28 * 64
     assert dataflow_traffic(made, bounds) == 4 * volume
-    direct = replace(made, family="blocked", block=256)
+    direct = replace(made, family="blocked", tile=None, block=256)
     assert dataflow_traffic(direct, bounds) == ceil(4 * known.volume(256))
 
 
