@@ -69,6 +69,7 @@ def print_file(options: argparse.Namespace) -> None:
 def run_file(options: argparse.Namespace) -> None:
     """A program's result on a device, written to a file."""
     from codegen.demand_proofs import demand_proofs
+    from codegen.runtime.results import told
     from codegen.runtime.session import open_device
 
     device = choose(options.device)
@@ -76,7 +77,8 @@ def run_file(options: argparse.Namespace) -> None:
     inputs = stored(found.source, data_of(found.source, options))
     if not options.unproved:
         demand_proofs(made)
-    out = open_device(device).build(made.plan, checking=True)(inputs)
+    with told(device.name):
+        out = open_device(device).build(made.plan, checking=True)(inputs)
     save(options.output, out)
     words = f"; {found.words}" if found.words else ""
     print(f"{options.output}: {_kinds(out)} from {device.name}{words}")

@@ -9,7 +9,8 @@ import numpy as np
 
 from ir.core.nodes import Program
 from ir.errors import UserError
-from ir.meaning.inputs import Data, Numbers, check_inputs, random_inputs
+from ir.host_memory import demand_memory
+from ir.meaning.inputs import Data, Numbers, check_inputs, demand_few, random_inputs
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +36,9 @@ def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]
         if name in found:
             raise UserError(f"input {name} is given twice")
         found[name] = load(path)
+    if options.random is not None:
+        demand_few(program)
+    demand_memory(program)
     drawn = {} if options.random is None else random_inputs(program, options.random)
     given = {**drawn, **found}
     check_inputs(program, given)

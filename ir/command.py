@@ -22,6 +22,8 @@ def guard(main: Callable[[], int | None]) -> int:
         return _fail(f"error: {error}")
     except Unsupported as error:
         return _fail(f"not supported: {error}")
+    except MemoryError as error:
+        return _fail(f"error: more memory is needed than there is: {error}")
     except RecursionError:
         return _fail("not supported: the program is nested too deep")
     except KeyboardInterrupt:

@@ -1,6 +1,10 @@
 """What running a plan can come to: a timing, or one of four failures."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+from ir.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +64,14 @@ class PoisonFound(Exception):
 
     def __reduce__(self) -> tuple[type["PoisonFound"], tuple[str, int, tuple[int, ...]]]:
         return PoisonFound, (self.buffer, self.count, self.first)
+
+
+@contextmanager
+def told(device: str) -> Iterator[None]:
+    """Each of the four failures as a message to the user, with the device it happened on."""
+    try:
+        yield
+    except BuildFailed as error:
+        raise UserError(f"the compiler of {device} refuses the program:\n{error.log}") from error
+    except (RunFailed, GuardViolated, PoisonFound) as error:
+        raise UserError(f"on {device}: {error}") from error

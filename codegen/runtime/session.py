@@ -218,9 +218,22 @@ class Session:
         if plan.uses_half and not self.device.half:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
             raise UserError(f"{missing}: use float, or another device")
+        self._refuse_too_large(plan)
         compiled = [self._compiled(k.source, options) for k in plan.kernels]
         kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
         return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
+
+    def _refuse_too_large(self, plan: Plan) -> None:
+        """A UserError for a plan that takes more memory than the device has or gives at once."""
+        name, has, gives = self.device.name, self.device.global_bytes, self.device.max_alloc_bytes
+        if plan.memory_bytes > has:
+            raise UserError(f"{plan.memory_bytes:,} bytes are needed, {name} has {has:,}")
+        for buffer in plan.buffers:
+            if buffer.bytes > gives:
+                raise UserError(
+                    f"'{buffer.name}' takes {buffer.bytes:,} bytes, "
+                    f"{name} gives at most {gives:,} at once"
+                )
 
     def _compile(self, source: str, options: str) -> cl.Program:
         if self._cache is None:

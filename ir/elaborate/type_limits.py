@@ -1,19 +1,34 @@
 """Arrays have at least one element, and no type is larger than anyone could mean."""
 
-from ir.core.types import Array, Tuple, Type, show_type
+from ir.core.types import Array, Tuple, Type, Vector, show_type
 from ir.errors import Span, UserError
 
 ELEMENTS = 2**48
 LEAVES = 256
+DEEPEST = 64  # dimensions of an array, as of NumPy's
 
 
 def check_type(t: Type, span: Span) -> None:
     """A UserError where arrays of this type cannot be."""
+    if dimensions(t) > DEEPEST:
+        raise UserError(f"an array of {dimensions(t)} dimensions; expected at most {DEEPEST}", span)
     count, leaves = _measure(t, span)
     if leaves > LEAVES:
         raise UserError(f"a type of {leaves} components; expected at most {LEAVES}", span)
     if count > ELEMENTS:
         raise UserError(f"{show_type(t)} has {count:,} elements; expected at most 2^48", span)
+
+
+def dimensions(t: Type) -> int:
+    """How many dimensions the deepest array of a type has; the lanes of vectors are one."""
+    match t:
+        case Array(elem, _):
+            return 1 + dimensions(elem)
+        case Tuple(parts):
+            return max(map(dimensions, parts), default=0)
+        case Vector():
+            return 1
+    return 0
 
 
 def _measure(t: Type, span: Span) -> tuple[int, int]:

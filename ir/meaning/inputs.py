@@ -141,11 +141,16 @@ def _check_range(name: str, t: Type, found: Numbers) -> None:
 def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[str, Data]:
     """Inputs as a device would store them: whole numbers from -3 to 3, so that sums are exact in
     any order, or numbers spread evenly over -1 to 1; the same for the same seed."""
+    demand_few(program)
+    rng = np.random.default_rng(seed)
+    return {p.var.name: _draw(p.var.type, rng, integers) for p in program.params}
+
+
+def demand_few(program: Program) -> None:
+    """A UserError for a program that takes more numbers than are drawn."""
     cells = sum(cells_of(p.var.type) for p in program.params)
     if cells > DRAWN:
         raise UserError(f"{program.name} takes {cells:,} numbers; at most {DRAWN:,} are drawn")
-    rng = np.random.default_rng(seed)
-    return {p.var.name: _draw(p.var.type, rng, integers) for p in program.params}
 
 
 def _draw(t: Type, rng: np.random.Generator, integers: bool) -> Data:

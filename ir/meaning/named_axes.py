@@ -13,8 +13,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ir.errors import UserError
+
 Numbers = NDArray[np.generic]
 
+MOST = 64  # axes of an array
 SCRATCH = 128 << 20  # bytes of an operand copied for a matrix product; beyond, piece by piece
 
 
@@ -40,7 +43,17 @@ def extent(axes: Iterable[Axis]) -> int:
 
 def union(arrays: Iterable[Named]) -> tuple[Axis, ...]:
     """Every axis of some arrays, once."""
-    return tuple(dict.fromkeys(axis for a in arrays for axis in a.axes))
+    return few(tuple(dict.fromkeys(axis for a in arrays for axis in a.axes)))
+
+
+def few(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes of an array, unless they are more than NumPy's have."""
+    if len(axes) > MOST:
+        raise UserError(
+            f"an array of {len(axes)} dimensions would be needed; "
+            f"the interpreter makes none beyond {MOST}"
+        )
+    return axes
 
 
 def aligned(a: Named, axes: Sequence[Axis]) -> Numbers:
@@ -62,7 +75,8 @@ def over_axis(
     if axis not in a.axes:
         return a
     at = a.axes.index(axis)
-    return Named(f(a.data, at), (*a.axes[:at], *new, *a.axes[at + 1 :]))
+    axes = few((*a.axes[:at], *new, *a.axes[at + 1 :]))
+    return Named(f(a.data, at), axes)
 
 
 def part(a: Named, axis: Axis, new: Axis, start: int) -> Named:

@@ -1,11 +1,15 @@
 """python -m codegen: values for a family's parameters, and mistakes in words."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from codegen.__main__ import main
+from codegen.compile import generate
+from codegen.runtime.devices import Device
+from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound, RunFailed, told
 from codegen.runtime.session import Session
 from explore import explore
 from ir.errors import UserError
@@ -128,3 +132,41 @@ def test_what_is_explored_has_arrays_on_both_sides(tmp_path: Path) -> None:
         explore(PAIRS, out=tmp_path / "run")
     with pytest.raises(UserError, match="twice gives a tuple"):
         explore("twice(xs : [float]3) = (xs, xs)", out=tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [
+        (RunFailed("allocating 7 bytes: out of memory"), "on the device: allocating 7 bytes"),
+        (GuardViolated("k", "out", 64), "kernel 'k' wrote outside buffer 'out', at byte 64"),
+        (PoisonFound("out", 3, (1, 2)), r"3 elements of 'out' were left unwritten, first \[1, 2\]"),
+        (BuildFailed("line 1: what"), "the compiler of the device refuses .*\nline 1: what"),
+    ],
+)
+def test_what_goes_wrong_on_a_device_is_told(failure: Exception, words: str) -> None:
+    with pytest.raises(UserError, match=words), told("the device"):
+        raise failure
+
+
+def test_what_a_compiler_refuses_ends_in_words(
+    device: Device,
+    matmul: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PYOPENCL_BUILD_OPTIONS", "--no-such-option")
+    assert main(["run", matmul, "--random", "1", "--output", str(tmp_path / "out.npy")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: the compiler of {device.name} refuses the program:\n")
+    assert "no-such-option" in said
+
+
+def test_a_device_with_too_little_memory_is_told(session: Session) -> None:
+    made = generate(parse("f(xs : [float]64) = mapGlobal(0)(x -> x + 1.0, xs)"))
+    small = Session(replace(session.device, global_bytes=256), session.handle)
+    with pytest.raises(UserError, match=r"512 bytes are needed, .* has 256"):
+        small.build(made.plan)
+    small = Session(replace(session.device, max_alloc_bytes=128), session.handle)
+    with pytest.raises(UserError, match=r"'xs' takes 256 bytes, .* gives at most 128 at once"):
+        small.build(made.plan)

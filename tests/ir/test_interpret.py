@@ -58,6 +58,7 @@ from ir.core.terms import lam, lam2
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, lift
 from ir.errors import UserError
+from ir.meaning import named_axes
 from ir.meaning.inputs import check_inputs, random_inputs
 from ir.meaning.interpret import evaluate
 from tests.support.narrowed import number, one
@@ -918,3 +919,13 @@ def test_random_inputs_depend_on_the_seed_alone() -> None:
     spread = one(random_inputs(program, 5, integers=False)["v"])
     assert np.all(np.abs(spread) <= 1)
     assert set(spread.tolist()) != set(np.round(spread).tolist())
+
+
+def test_more_axes_than_numpy_has_are_refused() -> None:
+    """Each number of an array of 40 dimensions with each of another: 80 of them."""
+    a, b = (
+        named_axes.Named(np.ones([1] * 40), tuple(named_axes.Axis(1) for _ in range(40)))
+        for _ in range(2)
+    )
+    with pytest.raises(UserError, match=r"80 dimensions would be needed; .* none beyond 64"):
+        named_axes.elementwise(np.add, (a, b))

@@ -117,3 +117,34 @@ def test_deep_programs_end_in_a_message(tmp_path: Path) -> None:
     done = command(path)
     assert done.returncode == 1
     assert "nested too deep" in done.stderr
+
+
+def nested(dimensions: int) -> str:
+    """An array of so many dimensions, each of its numbers doubled."""
+    t, e = "float", "x * 2.0"
+    for k in range(dimensions, 0, -1):
+        t = f"[{t}]1"
+        e = f"map({'x' if k == dimensions else f'x{k}'} -> {e}, x{k - 1})"
+    return f"f(x0 : {t}) = {e}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (nested(70), "an array of 70 dimensions; expected at most 64"),
+        ("f() = map(i -> i, generate(1000000000000, i -> i))", "bytes here, of which"),
+    ],
+)
+def test_what_no_computer_can_hold_is_told(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "f.lift"
+    path.write_text(text)
+    done = command("eval", path, "--random", "1", "--output", tmp_path / "out.npy")
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_arrays_have_64_dimensions_at_most(tmp_path: Path) -> None:
+    path = tmp_path / "f.lift"
+    path.write_text(nested(64))
+    assert command("eval", path, "--random", "1", "--output", tmp_path / "o.npy").returncode == 0
