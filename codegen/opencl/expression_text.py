@@ -21,6 +21,7 @@ from codegen.opencl.integer_text import (
     may_trap,
     type_text,
 )
+from codegen.opencl.memory_names import Spellings
 from codegen.opencl.name_addresses import Naming, flat
 from codegen.opencl.text_patterns import Pattern, Varying
 from codegen.tree.statements import (
@@ -59,7 +60,7 @@ class Expressions:
     """How the values of one kernel are spelled."""
 
     layouts: Mapping[Memory, Layout]
-    registers: Mapping[Memory, list[str]]
+    spelled: Spellings
     naming: Naming
     folding: Folding
     values: dict[str, int] = field(default_factory=dict)  # of the spelled-out loops around
@@ -120,7 +121,7 @@ class Expressions:
         cell = self.cell(s.memory, s.index, w, s.half)
         if cell is None:
             at = self.address(s.memory, s.index, s.half)
-            return f"vstore{w}({value}, 0, {s.memory.name} + {at});"
+            return f"vstore{w}({value}, 0, {self.name(s.memory)} + {at});"
         return f"{cell} = {value};"
 
     # ---- memory
@@ -137,25 +138,28 @@ class Expressions:
         short = self.naming.shortened(whole)
         return self.hole(short, short.names, lambda: self.naming.text(self.place(short)))
 
+    def name(self, memory: Memory) -> str:
+        """The name of a memory that is an array."""
+        found = self.spelled.get(memory)
+        return found.names[0] if found else memory.name
+
     def cell(self, memory: Memory, i: Index, w: int, half: Index | None) -> str | None:
         """The text of a place that can be read and assigned; None where it takes a function."""
-        layout = self.layouts.get(memory)
+        layout, name = self.layouts.get(memory), self.name(memory)
         if isinstance(layout, Registers):
             return self.lanes(memory, layout.width, i, w)
         if isinstance(layout, InMemory) and layout.width > 1:
-            return (
-                f"{memory.name}[{self.address(memory, i, half, w)}]" if w == layout.width else None
-            )
+            return f"{name}[{self.address(memory, i, half, w)}]" if w == layout.width else None
         if w == 1:
-            return f"{memory.name}[{self.address(memory, i, half)}]"
+            return f"{name}[{self.address(memory, i, half)}]"
         if layout is None and w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w):
             space = f"__{memory.space.value}"
             kind = type_text(Kind(memory.scalar, w))
-            return f"*({space} {kind} *)&{memory.name}[{self.address(memory, i, half)}]"
+            return f"*({space} {kind} *)&{name}[{self.address(memory, i, half)}]"
         return None
 
     def lanes(self, memory: Memory, whole: int, i: Index, w: int) -> str:
-        names = self.registers[memory]
+        names = self.spelled[memory].names
 
         def spelled() -> str:
             at = evaluate(i, self.values)
@@ -167,7 +171,7 @@ class Expressions:
         cell = self.cell(e.memory, e.index, e.width, e.half)
         if cell is None:
             at = self.address(e.memory, e.index, e.half)
-            return f"vload{e.width}(0, {e.memory.name} + {at})"
+            return f"vload{e.width}(0, {self.name(e.memory)} + {at})"
         if cell.startswith("*(__global"):
             return cell.replace("*(__global", "*(const __global", 1)
         return cell
@@ -223,7 +227,8 @@ class Expressions:
         test = self.condition(here)
         if self.steady and isinstance(a, Load) and is_plain(a):
             at = self.address(a.memory, a.index, a.half)
-            return f"select({self.text(b)}, {a.memory.name}[{test} ? {at} : 0], {test})", PRIMARY
+            cell = f"{self.name(a.memory)}[{test} ? {at} : 0]"
+            return f"select({self.text(b)}, {cell}, {test})", PRIMARY
         return f"({test} ? {self.operand(a, SUM)} : {self.operand(b, SUM)})", PRIMARY
 
     def condition(self, condition: Condition) -> str:

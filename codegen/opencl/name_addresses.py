@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from codegen.index.atoms import Assume, Atom, Product, Quot, Rem, Var
 from codegen.index.index import Index, constant, from_atom, operands_of, summed, var
 from codegen.opencl.index_text import needs_64, to_c
+from codegen.opencl.memory_names import Spellings
 from codegen.tree.array_axes import bare
 from codegen.tree.statements import (
     Block,
@@ -45,6 +46,7 @@ class Naming:
     """The names of one kernel."""
 
     taken: set[str]
+    keys: set[str]  # of the variables in indices
     depths: dict[str, int] = field(default_factory=dict)  # of loops that stay loops
     spelled: frozenset[str] = frozenset()
     bases: dict[str, Index] = field(default_factory=dict)  # by the key of the sum they name
@@ -91,12 +93,17 @@ class Naming:
         return max(inside, key=lambda name: self.depths[name], default=None)
 
     def fresh(self, hint: str) -> str:
-        name, n = hint, 1
-        while name in self.taken:
-            n += 1
-            name = f"{hint}{n}"
-        self.taken.add(name)
-        return name
+        return _fresh(hint, self.taken)
+
+
+def _fresh(hint: str, taken: set[str]) -> str:
+    """The hint, or with the first number that is free; taken from now on."""
+    name, n = hint, 1
+    while name in taken:
+        n += 1
+        name = f"{hint}{n}"
+    taken.add(name)
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +117,16 @@ class _Use:
 
 
 def naming(
-    body: Block, spelled: frozenset[str], registers: frozenset[Memory], taken: set[str]
+    body: Block,
+    spelled: frozenset[str],
+    registers: frozenset[Memory],
+    names: Spellings,
+    taken: set[str],
 ) -> Naming:
     """What to name in a kernel; `registers` are not addressed."""
-    found = Naming(taken, spelled=spelled)
+    found = Naming(taken, {*taken}, spelled=spelled)
     uses = [use for use in _uses(body, found, 0, 1) if use.memory not in registers]
-    _name_bases(found, [use for use in uses if use.memory is not None])
+    _name_bases(found, [use for use in uses if use.memory is not None], names)
     left = [(found.shortened(u.index) if u.memory else u.index, u.copies) for u in uses]
     _name_atoms(found, [*left, *((d.index, 1) for d in found.definitions)])
     return found
@@ -160,7 +171,7 @@ def flat(memory: Memory, index: Index, half: Index | None) -> Index:
 # ---- base addresses
 
 
-def _name_bases(found: Naming, uses: list[_Use]) -> None:
+def _name_bases(found: Naming, uses: list[_Use], names: Spellings) -> None:
     count: Counter[str] = Counter()
     for use in uses:
         for _, base in found.sums(use.index):
@@ -172,8 +183,10 @@ def _name_bases(found: Naming, uses: list[_Use]) -> None:
             spelled = spelled + (base - before)
             worth = _operations(spelled) >= WORTH and (depth < use.depth or count[base.key] > 1)
             if base.key not in found.bases and worth:
-                name = found.fresh(f"{use.memory.name}{'at' if depth else 'base'}")
-                found.bases[base.key] = var(name, base.lo, base.hi)
+                word = "at" if depth else "base"
+                key = _fresh(f"{use.memory.name}{word}", found.keys)  # terms are in their order
+                name = found.fresh(f"{names[use.memory].variable}{word}")
+                found.bases[base.key], found.atoms[key] = var(key, base.lo, base.hi), name
                 found.definitions.append(Definition(found.loop_of(base.names), name, spelled))
             before, spelled = base, found.bases.get(base.key, spelled)
 

@@ -1,13 +1,16 @@
 """Trees as OpenCL C."""
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from codegen.opencl.expression_text import number_text
 from codegen.opencl.index_text import counter
+from codegen.opencl.memory_names import Spellings
 from codegen.opencl.statement_text import Writer
 from codegen.tree.statements import (
     Declare,
     Kernel,
+    Memory,
     Space,
     Store,
     calls,
@@ -25,7 +28,8 @@ def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
     """The text of a kernel, and what it needs before it: extensions, and functions it calls."""
     writer = Writer(kernel)
     body = writer.write(kernel.body)
-    lines = [*_head(kernel), *_tables(kernel, body), *_locals(kernel), *_ids(kernel), *body, "}"]
+    declared = [*_tables(kernel, body), *_locals(kernel, writer.names), *_ids(kernel)]
+    lines = [*_head(kernel), *declared, *body, "}"]
     text = "\n".join(lines) + "\n"
     extensions = [HALF] if " half" in text or "(half" in text else []
     extensions += [SUB_GROUP] if "SUB_GROUP_OF(" in text else []
@@ -72,10 +76,19 @@ def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:
             yield f"  __constant {m.scalar} {m.name}[{m.elements}] = {{{values}}};"
 
 
-def _locals(kernel: Kernel) -> list[str]:
+def _locals(kernel: Kernel, spelled: Spellings) -> list[str]:
     found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
     return [
-        f"  __local {m.scalar} {m.name}[{m.elements * m.halves}] __attribute__((aligned(64)));"
+        f"  __local {m.scalar} {spelled[m].names[0]}[{m.elements * m.halves}] "
+        f"__attribute__((aligned(64)));{_shape(m)}"
         for m in found
         if m.space is Space.LOCAL
     ]
+
+
+def _shape(m: Memory) -> str:
+    """The dimensions of a local array of several, as a comment."""
+    dims = [m.halves, *m.shape] if m.halves > 1 else list(m.shape)
+    kept = [n for n in dims if n > 1]
+    fits = prod(kept) == m.elements * m.halves and len(kept) > 1
+    return f" // {' x '.join(map(str, kept))}" if fits else ""

@@ -8,13 +8,13 @@ from itertools import product
 
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
 from codegen.index.substitute import evaluate
-from codegen.memory.register_names import names_in, register_names
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.opencl.common_guards import common_guards, told_apart
 from codegen.opencl.constant_folding import folding
 from codegen.opencl.expression_text import Expressions
 from codegen.opencl.index_text import counter
 from codegen.opencl.integer_text import type_text
+from codegen.opencl.memory_names import names_in, spellings
 from codegen.opencl.name_addresses import naming
 from codegen.tree.statements import (
     Barrier,
@@ -56,11 +56,12 @@ class Writer:
         self.layouts: Mapping[Memory, Layout] = layouts(body, self.spelled)
         held = frozenset(m for m, layout in self.layouts.items() if isinstance(layout, Registers))
         taken = names_in(kernel)
-        self.registers = {m: register_names(m, self.layouts[m].width, taken) for m in held}
+        self.names = spellings(kernel, self.layouts, taken)
+        self.registers = {m: self.names[m].names for m in held}
         self.apart = told_apart(kernel)
         self.settled = False  # whether the guards of the loops here have been seen to
-        self.naming = naming(body, self.spelled, held, taken)
-        self.spell = Expressions(self.layouts, self.registers, self.naming, folding(kernel))
+        self.naming = naming(body, self.spelled, held, self.names, taken)
+        self.spell = Expressions(self.layouts, self.names, self.naming, folding(kernel))
         self.lines: list[str] = []
         self.undeclared: dict[str, _Undeclared] = {}
         self.all_undeclared: list[_Undeclared] = []
@@ -184,9 +185,13 @@ class Writer:
         layout = self.layouts[memory]
         kind = type_text(Kind(memory.scalar, layout.width))
         if isinstance(layout, InMemory):
-            self.line(depth, f"{kind} {memory.name}[{-(-memory.elements // layout.width)}];")
+            cells = -(-memory.elements // layout.width)
+            self.line(depth, f"{kind} {self.spell.name(memory)}[{cells}];")
             return
         names = self.registers[memory]
+        if len(shape := self.names[memory].shape) > 1:
+            block = " x ".join(map(str, shape))
+            self.line(depth, f"// {names[0]} to {names[-1]}: {block} of {kind}")
         entry = _Undeclared(len(self.lines), depth, kind, list(names))
         self.undeclared.update(dict.fromkeys(names, entry))
         self.all_undeclared.append(entry)

@@ -48,8 +48,8 @@ def test_a_guard_that_a_loop_has_in_common_is_tested_before_it() -> None:
     text = source(PROGRAMS["guard of whole loops"])
     inside, outside = re.findall(r"for \(int i_x .*?\}", text, re.DOTALL)
     assert "if (grp0 + i_row >= 1 && grp0 + i_row < 21) {\n      for (int i_x " in text
-    assert "x_ = rows_[" in inside
-    assert "x_ = 0.0f" in outside
+    assert "rows_0 = rows_[" in inside
+    assert "rows_0 = 0.0f" in outside
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_a_loop_of_one_trip_vanishes() -> None:
 
 def test_an_accumulator_updated_element_by_element_needs_no_second_buffer() -> None:
     assert "next" not in source(PROGRAMS["epilogue"])
-    assert "next_acc_0 = fma(acc_3, x_, acc_0)" in source(PROGRAMS["second buffer unrolled"])
+    assert "next_acc_0 = fma(acc_3, xs_0, acc_0)" in source(PROGRAMS["second buffer unrolled"])
 
 
 # ---- values

@@ -8,16 +8,17 @@ import pytest
 from codegen.compile import generate
 from codegen.index.condition import NEVER, less, substitute_in
 from codegen.index.index import Index, var
-from codegen.memory.register_names import register_names
 from codegen.memory.unrolled_registers import layouts, spelled_loops
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.expression_text import Expressions
+from codegen.opencl.memory_names import spellings
 from codegen.opencl.name_addresses import Naming
 from codegen.opencl.text_patterns import Varying
 from codegen.tree.statements import (
     Apply,
     Block,
     Convert,
+    Declare,
     For,
     If,
     Kernel,
@@ -73,9 +74,8 @@ def expressions(s: Store) -> Expressions:
     kernel = around(nest(s))
     spelled = spelled_loops(kernel)
     kept = layouts(kernel.body, spelled)
-    return Expressions(
-        kept, {ACC: register_names(ACC, 1, set())}, Naming(set(), spelled=spelled), Folding()
-    )
+    names = spellings(kernel, kept, set())
+    return Expressions(kept, names, Naming(set(), set(), spelled=spelled), Folding())
 
 
 def nest(*inner: Statement) -> Block:
@@ -87,7 +87,8 @@ def nest(*inner: Statement) -> Block:
 
 
 def around(body: Block) -> Kernel:
-    return Kernel("k", (XS,), (XS,), (), (2, 1, 1), (5, 1, 1), body)
+    declared = Block((Declare(ACC), *body.statements))
+    return Kernel("k", (XS,), (XS,), (), (2, 1, 1), (5, 1, 1), declared)
 
 
 def everywhere() -> Iterator[dict[str, int]]:

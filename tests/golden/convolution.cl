@@ -34,8 +34,8 @@ __kernel void convolution_padded_(
   const int image_base = gid1 * 112 + gid0 * 8;
   const int padded_base = gid1 * 128 + gid0 * 8;
   for (int i_x = 0; i_x < 8; ++i_x) {
-    float x_ = (gid0 >= 1 && gid1 >= 1 && gid0 < 15 && gid1 < 7 ? image_[i_x + image_base - 120] : 0.0f);
-    padded_[i_x + padded_base] = x_;
+    float image_0 = (gid0 >= 1 && gid1 >= 1 && gid0 < 15 && gid1 < 7 ? image_[i_x + image_base - 120] : 0.0f);
+    padded_[i_x + padded_base] = image_0;
   }
 }
 
@@ -61,14 +61,14 @@ __kernel void convolution_(
         const int packed_at2 = i_pixels * 128 + packed_at;
         const int padded_at3 = i_pixels * 8 + padded_at2;
         for (int i_column = 0; i_column < 8; ++i_column) {
-          float16 w_ = *(const __global float16 *)&packed_[i_column * 16 + packed_at2];
-          acc_0 = fma((float16)(padded_[i_column + padded_at3]), w_, acc_0);
-          acc_1 = fma((float16)(padded_[i_column + padded_at3 + 8]), w_, acc_1);
-          acc_2 = fma((float16)(padded_[i_column + padded_at3 + 16]), w_, acc_2);
-          acc_3 = fma((float16)(padded_[i_column + padded_at3 + 24]), w_, acc_3);
-          acc_4 = fma((float16)(padded_[i_column + padded_at3 + 32]), w_, acc_4);
-          acc_5 = fma((float16)(padded_[i_column + padded_at3 + 40]), w_, acc_5);
-          acc_6 = fma((float16)(padded_[i_column + padded_at3 + 48]), w_, acc_6);
+          float16 packed_0 = *(const __global float16 *)&packed_[i_column * 16 + packed_at2];
+          acc_0 = fma((float16)(padded_[i_column + padded_at3]), packed_0, acc_0);
+          acc_1 = fma((float16)(padded_[i_column + padded_at3 + 8]), packed_0, acc_1);
+          acc_2 = fma((float16)(padded_[i_column + padded_at3 + 16]), packed_0, acc_2);
+          acc_3 = fma((float16)(padded_[i_column + padded_at3 + 24]), packed_0, acc_3);
+          acc_4 = fma((float16)(padded_[i_column + padded_at3 + 32]), packed_0, acc_4);
+          acc_5 = fma((float16)(padded_[i_column + padded_at3 + 40]), packed_0, acc_5);
+          acc_6 = fma((float16)(padded_[i_column + padded_at3 + 48]), packed_0, acc_6);
         }
       }
     }
