@@ -22,12 +22,13 @@ def proof(d: Derivation, steps: range | None = None) -> Iterator[str]:
     and new term; of all steps, or of some."""
     terms, chosen = list(d.terms()), range(len(d.steps)) if steps is None else steps
     yield f"     {brief(terms[chosen.start])}"
-    depth = 0
+    ends: list[int] = []
     for i in chosen:
         step = d.steps[i]
-        for n, name in enumerate(step.opens):
-            yield f"\n{'#' * (depth + n + 1)} {name}"
-        depth += len(step.opens) - step.closes
+        ends = [end for end in ends if end > i]
+        for begun in step.stages:
+            ends.append(i + begun.steps)
+            yield f"\n{'#' * len(ends)} {begun.name}"
         yield ""
         yield f"{i + 1:3}. {step.rule.law}{_given(step)}"
         yield f"     {where(terms[i], step.place)}"

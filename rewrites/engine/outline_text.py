@@ -5,12 +5,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ir.core.nodes import Expr, Lam
+from ir.core.nodes import Expr
 from ir.text.suggest import no_such
 from rewrites.engine.derivation_text import brief
-from rewrites.engine.rule import Derivation, Place, get
+from rewrites.engine.rule import Derivation
 from rewrites.engine.skeleton import INSIDE, skeleton
-from rewrites.engine.stages import Stage, outline
+from rewrites.engine.stages import depths
 
 LINES = 16  # stages that are shown at once: those inside others as far as there is room
 WIDTH = 92
@@ -30,26 +30,8 @@ class Told:
 
 def told(d: Derivation) -> tuple[Told, ...]:
     """All stages of a derivation in the order in which they begin, the outer before the inner."""
-    terms = list(d.terms())
-    return tuple(_told(d, terms, s) for top in outline(d.steps) for s in top.all())
-
-
-def _told(d: Derivation, terms: Sequence[Expr], s: Stage) -> Told:
-    place = _whole(terms[s.first], _common([step.place for step in d.steps[s.first : s.end]]))
-    before, after = (get(e, place) for e in (terms[s.first], terms[s.end]))
-    return Told(s.name, s.first, s.end, *_both(before, after))
-
-
-def _common(places: Sequence[Place]) -> Place:
-    """The innermost place around all of these."""
-    first, last = min(places), max(places)
-    pairs = enumerate(zip(first, last, strict=False))
-    return first[: next((n for n, (i, j) in pairs if i != j), min(len(first), len(last)))]
-
-
-def _whole(e: Expr, place: Place) -> Place:
-    """A place, or that of the map or reduction whose function stands there."""
-    return place[:-1] if isinstance(get(e, place), Lam) else place
+    begun = ((n, s) for n, step in enumerate(d.steps) for s in step.stages)
+    return tuple(Told(s.name, n, n + s.steps, *_both(s.before, s.after)) for n, s in begun)
 
 
 def _both(before: Expr, after: Expr) -> tuple[str, str]:
@@ -80,21 +62,10 @@ def called(stages: Sequence[Told], name: str) -> list[Told]:
     return found
 
 
-def depths(stages: Sequence[Told]) -> list[int]:
-    """How many stages each of these is inside of."""
-    found: list[int] = []
-    ends: list[int] = []
-    for s in stages:
-        while ends and ends[-1] <= s.first:
-            ends.pop()
-        found.append(len(ends))
-        ends.append(s.end)
-    return found
-
-
 def shown(stages: Sequence[Told], lines: int = LINES) -> list[tuple[int, Told]]:
     """The outermost stages, and those inside as deep as there is room for, with their depths."""
-    every = list(zip(depths(stages), stages, strict=True))
+    spans = [(s.first, s.end) for s in stages]
+    every = list(zip(depths(spans), stages, strict=True))
     rooms = range(max((depth for depth, _ in every), default=0) + 1)
     fit = [k for k in rooms if sum(depth <= k for depth, _ in every) <= lines]
     deepest = max(fit, default=0)

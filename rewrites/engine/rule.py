@@ -52,24 +52,31 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One use of a rule: where it was applied, and what stands there now.
+class Begun:
+    """A stage of a derivation, told at the step with which it begins: its name, how many steps it
+    takes, and what stood before them and after at the place around them all."""
 
-    `opens` names the stages of the derivation that begin with this step, the outermost first, and
-    `closes` says how many end with it (`rewrites.engine.stages`).
-    """
+    name: str
+    steps: int
+    before: Expr
+    after: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One use of a rule: where it was applied, what stands there now, and the stages that begin
+    with it, the outermost first (`rewrites.engine.stages`)."""
 
     rule: Rule
     arguments: tuple[tuple[str, Argument], ...]
     place: Place
     term: Expr
-    opens: tuple[str, ...] = ()
-    closes: int = 0
+    stages: tuple[Begun, ...] = ()
 
     def under(self, i: int) -> "Step":
         """The step, seen from the term whose i-th child it is in."""
         place = (i, *self.place)
-        return Step(self.rule, self.arguments, place, self.term, self.opens, self.closes)
+        return Step(self.rule, self.arguments, place, self.term, self.stages)
 
     @property
     def rounding(self) -> float:

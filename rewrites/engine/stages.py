@@ -1,71 +1,53 @@
 """Stages of a derivation: the steps that a strategy makes are told together, by its name.
 
-The steps stay one flat list, in which some open stages and some close them, as brackets do; stages
-lie inside each other to any depth. `outline` reads the tree of them off any such list.
+The steps stay one flat list: the step with which a stage begins says its name and how many steps it
+takes, so stages lie inside each other to any depth.
 """
 
 # key: s strategy, e term
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import replace
 
-from ir.core.nodes import Expr
-from rewrites.engine.rule import Rewritten, Step, Strategy
+from ir.core.nodes import Expr, Lam
+from rewrites.engine.rule import Begun, Place, Rewritten, Step, Strategy, get
 
-
-class Bracketed(Protocol):
-    """A step of a derivation, whole or as it is stored: which stages it opens and closes."""
-
-    @property
-    def opens(self) -> Sequence[str]: ...
-    @property
-    def closes(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """The steps from `first` up to `end`, by name, and the stages inside."""
-
-    name: str
-    first: int
-    end: int
-    inside: tuple["Stage", ...] = ()
-
-    def all(self) -> Iterator["Stage"]:
-        """This stage and those inside it, in order."""
-        yield self
-        for stage in self.inside:
-            yield from stage.all()
+Steps = tuple[Step, ...]
 
 
 def stage(name: str, s: Strategy) -> Strategy:
-    """s, with its steps told as one stage of this name."""
+    """s, with its steps told as one stage of this name; where there are none, there is no stage."""
 
     def run(e: Expr) -> Rewritten | None:
         done = s(e)
-        return None if done is None else (done[0], staged(name, done[1]))
+        return done if done is None or not done[1] else (done[0], _staged(name, e, *done))
 
     return run
 
 
-def staged(name: str, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Steps as one stage; where there are none, there is no stage."""
-    if not steps:
-        return steps
-    steps = (replace(steps[0], opens=(name, *steps[0].opens)), *steps[1:])
-    return (*steps[:-1], replace(steps[-1], closes=steps[-1].closes + 1))
+def _staged(name: str, before: Expr, after: Expr, steps: Steps) -> Steps:
+    place = _around(before, [step.place for step in steps])
+    begun = Begun(name, len(steps), get(before, place), get(after, place))
+    return (replace(steps[0], stages=(begun, *steps[0].stages)), *steps[1:])
 
 
-def outline(steps: Sequence[Bracketed]) -> tuple[Stage, ...]:
-    """The outermost stages of a list of steps, each with those inside it."""
-    around: list[list[Stage]] = [[]]
-    begun: list[tuple[str, int]] = []
-    for n, step in enumerate(steps):
-        for name in step.opens:
-            begun.append((name, n))
-            around.append([])
-        for _ in range(step.closes):
-            inside = tuple(around.pop())
-            around[-1].append(Stage(*begun.pop(), n + 1, inside))
-    return tuple(around[0])
+def _around(e: Expr, places: Sequence[Place]) -> Place:
+    """The innermost place around all of these, at which no function stands."""
+    first, last = min(places), max(places)
+    pairs = enumerate(zip(first, last, strict=False))
+    common = next((n for n, (i, j) in pairs if i != j), min(len(first), len(last)))
+    place = first[:common]
+    return place[:-1] if isinstance(get(e, place), Lam) else place
+
+
+def depths(spans: Sequence[tuple[int, int]]) -> list[int]:
+    """How many of these spans of steps each one lies inside of; they are in the order in which they
+    begin, the outer before the inner."""
+    found: list[int] = []
+    ends: list[int] = []
+    for first, end in spans:
+        while ends and ends[-1] <= first:
+            ends.pop()
+        found.append(len(ends))
+        ends.append(end)
+    return found

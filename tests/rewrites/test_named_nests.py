@@ -10,7 +10,6 @@ from ir.core.type_rules import size_of
 from ir.parse import parse
 from ir.text.show import show
 from rewrites.engine.rule import Derivation
-from rewrites.engine.stages import outline
 from rewrites.laws.lower import copy_deep
 from rewrites.nest.labels import Label, brought, labels
 from rewrites.nest.named_nest import Nest, arranged, standing
@@ -84,9 +83,10 @@ def test_moves_are_stages_of_the_derivation() -> None:
     done = standing("rows", "columns").tile("columns", named("k"), "tiles", "columns")
     made = done.into_sum("columns")(PRODUCT)
     assert made is not None
-    found = outline(made[1])
-    assert [stage.name for stage in found] == ["tile k columns", "columns inside the sum"]
-    assert (found[0].first, found[-1].end) == (0, len(made[1]))
+    found = [(n, n + s.steps, s.name) for n, step in enumerate(made[1]) for s in step.stages]
+    assert [name for _, _, name in found] == ["tile k columns", "columns inside the sum"]
+    assert found[0][1] == found[1][0]
+    assert found[1][1] == len(made[1])
 
 
 def test_dimensions_of_an_array_are_reordered_by_name() -> None:
