@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import Outcome, outcome, run_by, stored, table
+from benchmarks.mutants import AREAS, Outcome, outcome, run_by, stored, table
 from benchmarks.mutators import Mutant, mutants
 
 TOP = Path(__file__).parents[2]
@@ -92,12 +92,15 @@ def test_a_mutant_of_a_module_that_is_not_loaded_is_an_error(top: Path) -> None:
         outcome(top, "sums", m, ["test_sums_of_two.py"])
 
 
-def test_the_tests_of_a_file_of_laws_are_those_of_its_laws() -> None:
+def test_a_law_is_run_by_its_own_tests_and_what_laws_use_by_those_of_the_file() -> None:
     source = (TOP / "rewrites" / "laws" / "units.py").read_bytes()
-    *files, option, names = run_by("rewrites/laws", source)
-    assert option == "-k"
-    assert "round_fold" in names.split(" or ")
-    assert files == run_by("rewrites/laws", b"")
+    of = {m.function: run_by("rewrites/laws", m, source) for m in mutants("units.py", source)}
+    assert of["round_fold"][-2:] == ["-k", "round_fold"]
+    helpers = [tests[-1].split(" or ") for name, tests in of.items() if name != "round_fold"]
+    assert all("round_fold" in names for names in helpers)
+    index = (TOP / "codegen" / "index" / "division.py").read_bytes()
+    m = mutants("division.py", index)[0]
+    assert run_by("codegen/index", m, index) == list(AREAS["codegen/index"])
 
 
 def test_outcomes_of_a_stopped_run_are_read_again(tmp_path: Path) -> None:
