@@ -327,6 +327,28 @@ def test_what_is_not_of_its_pattern_is_refused(
     assert apply_rule(rule, arguments, term(params, body)) is None
 
 
+@pytest.mark.parametrize(
+    ("nested", "one"),
+    [
+        ("map(row -> map(x -> -x, row), xss)", "split(3, map(x -> -x, join(xss)))"),
+        (
+            "map(row -> map(x -> -x, pad(1, 0, 0.0, row)), xss)",
+            "split(4, map(x -> -x, join(map(row -> pad(1, 0, 0.0, row), xss))))",
+        ),
+        (
+            "map(row -> map(x -> x + at(0, row), row), xss)",
+            "split(3, map((row, x) -> x + at(0, row), "
+            "join(map(row -> map(y -> (row, y), row), xss))))",
+        ),
+    ],
+)
+def test_nested_maps_collapse_to_one_over_elements_or_over_pairs(nested: str, one: str) -> None:
+    """Random terms do not tell whether the law has stopped applying to some of them."""
+    made = apply_rule(nests.collapse, {}, term(XSS, nested))
+    assert made is not None
+    assert show(made[0]) == one
+
+
 def test_every_rule_has_a_twin() -> None:
     twins = {r for r, *_ in REFUSALS} | NEVER_REFUSED | {c.rule for c in CONDITIONS}
     assert [name for name, r in RULES if r not in twins] == []
