@@ -29,7 +29,7 @@ from codegen.index.condition import (
     within,
 )
 from codegen.index.index import Index, as_index, assume, constant, from_atom, maximum, minimum, var
-from codegen.index.mixed_radix_digits import digits, plus
+from codegen.index.mixed_radix_digits import digits, plus, times_in
 from codegen.index.substitute import coefficient, evaluate, linear_in, substitute, variables
 from codegen.opencl import index_text
 from codegen.opencl.index_text import condition_to_c, needs_64, parts, to_c
@@ -695,3 +695,24 @@ def test_digits_are_what_they_were_taken_from(l: int, k: int, d: int, a: int) ->
 def test_digits_leave_nothing_beside_its_own_quotient() -> None:
     x = var("i", 0, 99)
     assert digits(plus(from_atom(quot(x, 8)) * 16, x, 2)).key == "2*(i%8)+32*(i/8)"
+
+
+def within_terms(l: int, y: Mapping[str, int], x: Mapping[str, int]) -> bool:
+    """Is every term of l·y in x: of the same sign, and no larger?"""
+    held = [(l * k, x.get(name, 0)) for name, k in y.items()]
+    return all(0 <= part <= whole or whole <= part <= 0 for part, whole in held)
+
+
+def linear(terms: Mapping[str, int]) -> Index:
+    return sum((var(name, 0, 9) * k for name, k in terms.items()), constant(0))
+
+
+terms_of_two = st.dictionaries(st.sampled_from("xy"), st.integers(-7, 7).filter(bool), min_size=1)
+
+
+@given(terms_of_two, terms_of_two)
+def test_a_sum_is_as_often_in_another_as_its_terms_are(
+    y: dict[str, int], x: dict[str, int]
+) -> None:
+    often = [l for l in range(-8, 9) if within_terms(l, y, x)]
+    assert times_in(linear(y), linear(x)) == max(often, key=abs)
