@@ -12,11 +12,16 @@ from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 @dataclass(frozen=True)
 class Entry:
     """`program` says what is computed, of matrices; `fragments` how each operand lies, and, as the
-    last one, the result. `text` holds the OpenCL functions that carry it out, one of this name."""
+    last one, the result. `text` holds the OpenCL functions that carry it out, one of this name.
+
+    `brought`: how operands are brought to it. The steps of a sum may be taken in another order, the
+    same in all operands, so that what a lane holds lies together in memory.
+    """
 
     name: str
     program: Lam
     fragments: tuple[Fragment, ...]
+    brought: tuple[Fragment, ...]
     lanes: int
     rounding: float
     text: str
@@ -35,5 +40,5 @@ class Entry:
 
     def carried_out(self, *matrices: Expr) -> Expr:
         """The program on these matrices, by the instruction."""
-        held = tuple(map(as_lanes, self.fragments, matrices))
-        return as_matrix(self.fragments[-1], Instruct(self.instruction, held))
+        held = tuple(map(as_lanes, self.brought, matrices))
+        return as_matrix(self.brought[-1], Instruct(self.instruction, held))

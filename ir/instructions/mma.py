@@ -21,8 +21,17 @@ TF32 = 2.0**13  # machine epsilons of a float that an operand may lose: 10 bits 
 
 def fragments(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
     """How A and B lie, both step by step, and C."""
+    return _fragments(e, halves, ("h", "t", "i"))
+
+
+def neighbours(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
+    """The same with steps in an order in which those of a lane are neighbours."""
+    return _fragments(e, halves, ("t", "h", "i"))
+
+
+def _fragments(e: int, halves: int, steps: tuple[str, ...]) -> tuple[Fragment, Fragment, Fragment]:
     sizes = {"g": 8, "t": 4, "h": halves, "r": 2, "i": e, "j": 2}
-    steps, lanes = ("h", "t", "i"), ("g", "t")
+    lanes = ("g", "t")
     return (
         Fragment(sizes, lanes, ("h", "r", "i"), rows=steps, columns=("r", "g")),
         Fragment(sizes, lanes, ("h", "i"), rows=steps, columns=("g",)),
@@ -76,5 +85,13 @@ inline float4 mma_tf32(float4 a, float2 b, float4 c)
 """
 
 ENTRIES = (
-    Entry("mma_tf32", product(8), fragments(1, 2), LANES, rounding=TF32, text=MMA_TF32.strip()),
+    Entry(
+        "mma_tf32",
+        product(8),
+        fragments(1, 2),
+        neighbours(1, 2),
+        LANES,
+        rounding=TF32,
+        text=MMA_TF32.strip(),
+    ),
 )

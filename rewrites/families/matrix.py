@@ -7,7 +7,7 @@ A sub-group makes `tr` × `tc` tiles of the instruction's rows (output channels)
 # key: e term, p program
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ir.core.nodes import Expr, Level, Pad, Program
@@ -27,6 +27,7 @@ from rewrites.laws.lower import to_parallel
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
+from rewrites.storing.fragment_order import constants_in_fragments
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.tuning.family import (
@@ -55,9 +56,18 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
     """Lower every kernel of a program this way."""
     return seq(
         one_each(params, normalise),
-        prepare(params, form.choices),
+        prepare(params, replace(form.choices, relaid=frozenset())),
+        _relaid(form),
         wherever(partial(kernel, TABLE[form.instruction])),
     )
+
+
+def _relaid(form: Matrix) -> Strategy:
+    """Constants in the order in which the lanes of the instruction hold them."""
+    if not form.choices.relaid:
+        return skip
+    rows = TABLE[form.instruction].brought[0]
+    return constants_in_fragments(form.choices.relaid, rows)
 
 
 def kernel(entry: Entry, e: Expr) -> Rewritten | None:
@@ -106,7 +116,7 @@ def _forms(p: Program) -> Iterator[Form]:
     for name in TABLE:
         trait = Trait(name.replace("_", "-"), f"products by the instruction {name}")
         for traits, choices in stored_choices(p, VIEWS, 1):
-            if not (choices.room or choices.relaid):
+            if not choices.room:
                 way = Way(matrix, parameter_names(p), Matrix(choices, name))
                 yield Form("matrix", (trait, *traits), way, TUNING)
 

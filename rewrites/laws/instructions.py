@@ -50,7 +50,7 @@ def instruct(e: Expr, name: str) -> Expr | None:
 
 @rule("toLanes . fromLanes  =  id")
 def still_in_lanes(e: AsVector) -> Expr | None:
-    fragments = (fragment for entry in TABLE.values() for fragment in entry.fragments)
+    fragments = (fragment for entry in TABLE.values() for fragment in entry.brought)
     known = (_again(fragment, e) for fragment in fragments)
     return next((x for x in known if x is not None), None)
 

@@ -35,7 +35,7 @@ def matrices(entry: Entry) -> tuple[tuple[Var, ...], dict[str, np.ndarray]]:
 
 @ENTRIES
 def test_every_element_of_a_matrix_lies_in_one_register_of_one_lane(entry: Entry) -> None:
-    for f in entry.fragments:
+    for f in (*entry.fragments, *entry.brought):
         matrix = Var("m", Array(Array(FLOAT, sides(f)[1]), sides(f)[0]))
         held = as_lanes(f, matrix)
         assert type_of(held) == Array(Vector(FLOAT, f.count(f.registers)), entry.lanes)
@@ -47,7 +47,7 @@ def test_every_element_of_a_matrix_lies_in_one_register_of_one_lane(entry: Entry
 
 @ENTRIES
 def test_a_matrix_over_lanes_and_back_is_the_same_matrix(entry: Entry) -> None:
-    for f in entry.fragments:
+    for f in (*entry.fragments, *entry.brought):
         matrix = Var("m", Array(Array(FLOAT, sides(f)[1]), sides(f)[0]))
         program = Program("again", (Param(matrix),), as_matrix(f, as_lanes(f, matrix)))
         given = np.random.default_rng(0).random(sides(f)).astype(np.float32)

@@ -8,7 +8,7 @@ import pytest
 from codegen.compile import generate
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import Declare, calls, statements
+from codegen.tree.statements import Declare, Load, calls, statements
 from constraints.devices import profile
 from explore.space.derive_form import points
 from explore.space.lowering import bound
@@ -37,8 +37,12 @@ PROGRAMS = {
     "dilated": ("dilated.lift", {"C": 8, "W": 7, "H": 6, "M": 16}, "mma-tf32 padded"),
     "in groups": ("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "mma-tf32 padded"),
     "of volumes": ("conv3d.lift", {"C": 8, "W": 8, "H": 4, "D": 4, "M": 16}, "mma-tf32 padded"),
+    "packed for lanes": ("vgg.lift", {"C": 16, "W": 8, "M": 32}, "mma-tf32 padded relaid"),
+    "packed, in groups": (
+        "grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "mma-tf32 planes relaid"
+    ),
     "pixel by pixel": ("conv1x1.lift", {"C": 8, "W": 6, "H": 5, "M": 16}, "mma-tf32"),
-}
+}  # fmt: skip
 
 
 def program(file: str, sizes: dict[str, int]) -> Program:
@@ -86,6 +90,17 @@ def test_accumulators_stay_in_lanes_through_all_sums() -> None:
     kernel = generate(bound(low.program, point)).kernels[-1]
     kept = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
     assert [memory.elements for memory in kept] == [4 * point["tr"] * point["tc"]]
+
+
+def test_a_lane_loads_its_part_of_packed_constants_and_of_a_pixel_at_once() -> None:
+    p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
+    low = lower(p, form_named(p, "matrix", "mma-tf32 padded relaid"))
+    _, (point,) = points(low, H200, 1, 0)
+    for call in calls(generate(bound(low.program, point)).kernels[-1]):
+        weights, pixel, _ = call.arguments
+        assert isinstance(weights, Load)
+        assert isinstance(pixel, Load)
+        assert (weights.width, pixel.width) == (4, 2)
 
 
 def test_what_a_derivation_may_lose_is_what_the_instruction_loses() -> None:

@@ -41,7 +41,7 @@ def a_program(g: Terms) -> Instance:
 def in_lanes_again(g: Terms) -> Expr:
     """A matrix that lanes hold, as they hold it."""
     entry = TABLE[g.one_of(*TABLE)]
-    f = g.one_of(*entry.fragments)
+    f = g.one_of(*entry.brought)
     width = f.count(f.registers)
     held = AsVector(width, g.xs(FLOAT, entry.lanes * width))
     return as_lanes(f, as_matrix(f, held))

@@ -1,0 +1,81 @@
+"""Constants laid out as lanes of a sub-group hold them: each loads its part of a tile at once."""
+
+# key: e term, s strategy
+
+from collections.abc import Sequence
+
+from ir.core.nodes import Expr, Map, Zip
+from ir.core.terms import free
+from ir.core.type_rules import type_of
+from ir.core.views import is_view
+from ir.instructions.fragments import Fragment
+from rewrites.analysis.predicates import depth
+from rewrites.engine.places import of_array, of_part
+from rewrites.engine.refused import Refused
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, choice, seq, skip, when
+from rewrites.laws.views import round_open, split_inner, split_open
+from rewrites.nest.dimensions import sided
+from rewrites.nest.labels import labels
+from rewrites.nest.named_views import stored_as
+from rewrites.nest.spine import kernels, nested
+
+
+def constants_in_fragments(constants: frozenset[str], f: Fragment) -> Strategy:
+    """In each kernel the constants that its rows go over, stored in the order of a fragment."""
+
+    def run(e: Expr) -> Rewritten | None:
+        done = kernels(each)(e)
+        if done is None or not done[1]:
+            raise Refused("no kernel has rows of a constant that could be laid out for lanes")
+        return done
+
+    def each(e: Expr) -> Rewritten | None:
+        try:
+            rows = sided(e).rows[:1]
+        except Refused:
+            return skip(e)
+        over = when(lambda m: isinstance(m, Map), of_array(parts))
+        return seq(*(attempt(nested(n, over)) for n in rows))(e)
+
+    def parts(xs: Expr) -> Rewritten | None:
+        if not isinstance(xs, Zip):
+            return attempt(tiled)(xs)
+        return seq(*(of_part(i, attempt(tiled)) for i in range(len(xs.parts))))(xs)
+
+    def tiled(xs: Expr) -> Rewritten | None:
+        constant = free(xs) and free(xs) <= constants and is_view(xs)
+        dims = depth(type_of(xs))
+        return in_fragments(f, dims)(xs) if constant and dims > 1 else None
+
+    return run
+
+
+def in_fragments(f: Fragment, dims: int) -> Strategy:
+    """id = undo . store . (tiles of rows and of the last dimension, as lanes hold them)"""
+    rows, steps = _digits(f, f.columns), _digits(f, f.rows)
+    lying = labels("tiles", *rows, *(f"other {n}" for n in range(dims - 2)), "chunks", *steps)
+    kept = [d for d in (*f.lanes, *f.registers) if d in lying.names]
+    outer = [name for name in lying.names if name not in kept]
+    laid = _split(f, steps, dims - 1 + len(rows), stored_as(lying, (*outer, *kept)))
+    tiles = seq(split_open(k=f.count(rows)), of_array(_divided(f, rows, 1, laid)))
+    return choice(seq(round_open(k=f.count(rows)), of_array(tiles)), tiles)
+
+
+def _digits(f: Fragment, digits: Sequence[str]) -> list[str]:
+    """The digits that have more than one value."""
+    return [d for d in digits if f.sizes[d] > 1]
+
+
+def _split(f: Fragment, digits: Sequence[str], level: int, s: Strategy) -> Strategy:
+    """A dimension in chunks, and these by their digits; s on what is seen then."""
+    within = _divided(f, digits, level + 1, s)
+    return seq(split_inner(k=f.count(digits), level=level), of_array(within))
+
+
+def _divided(f: Fragment, digits: Sequence[str], level: int, s: Strategy) -> Strategy:
+    """A dimension by its digits; s on what is seen then."""
+    if len(digits) < 2:
+        return s
+    inner = _divided(f, digits[1:], level + 1, s)
+    return seq(split_inner(k=f.count(digits[1:]), level=level), of_array(inner))
