@@ -38,9 +38,6 @@ PROGRAMS = {
     "in groups": ("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "mma-tf32 padded"),
     "of volumes": ("conv3d.lift", {"C": 8, "W": 8, "H": 4, "D": 4, "M": 16}, "mma-tf32 padded"),
     "packed for lanes": ("vgg.lift", {"C": 16, "W": 8, "M": 32}, "mma-tf32 padded relaid"),
-    "packed, in groups": (
-        "grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "mma-tf32 planes relaid"
-    ),
     "pixel by pixel": ("conv1x1.lift", {"C": 8, "W": 6, "H": 5, "M": 16}, "mma-tf32"),
 }  # fmt: skip
 
