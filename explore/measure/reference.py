@@ -87,11 +87,11 @@ def reference(program: Program, seed: int) -> Reference:
 def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
     """By the interpreter, in double precision."""
     alike = {name: np.full_like(data, _largest(data)) for name, data in inputs.items()}
-    scale = _largest(_output(replace(program, body=_sizes(program.body)), alike, np.float64))
+    scale = _largest(_output(replace(program, body=signless(program.body)), alike, np.float64))
     return Expected(_output(program, inputs, np.float64), scale if np.isfinite(scale) else 0.0)
 
 
-def _sizes(e: Expr) -> Expr:
+def signless(e: Expr) -> Expr:
     """The same of numbers without their signs. Whole numbers are exact, and may say which element
     is meant: they lose theirs where they meet others."""
     match e:
@@ -100,14 +100,14 @@ def _sizes(e: Expr) -> Expr:
         case Binary(op, a, b):
             return Binary("+" if op == "-" else op, _size(a), _size(b))
         case Unary("neg", a):
-            return _sizes(a)
+            return signless(a)
         case Lit(value, kind) if np.isfinite(value):
             return Lit(abs(value), kind)
-    return over(_sizes, e)
+    return over(signless, e)
 
 
 def _size(operand: Expr) -> Expr:
-    return Unary("abs", operand) if type_of(operand) == INT else _sizes(operand)
+    return Unary("abs", operand) if type_of(operand) == INT else signless(operand)
 
 
 def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:

@@ -2,6 +2,8 @@
 
 # key: e term, t what a store holds
 
+from collections import Counter
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
 from ir.core.nodes import (
@@ -9,6 +11,7 @@ from ir.core.nodes import (
     AsVector,
     Expr,
     Join,
+    Lam,
     Let,
     Pad,
     PadEdge,
@@ -20,7 +23,17 @@ from ir.core.nodes import (
     Var,
 )
 from ir.core.size import Size
-from ir.core.terms import children, component, free, once, over, rebuild, substitute
+from ir.core.terms import (
+    children,
+    component,
+    free,
+    once,
+    over,
+    rebuild,
+    substitute,
+    subterms,
+    variables,
+)
 from ir.core.type_rules import type_of
 from ir.core.types import Type
 from ir.core.views import is_layout
@@ -38,9 +51,13 @@ class Stage:
     prepack: bool = False
 
 
+Names = frozenset[str]
+
+
 @dataclass(slots=True)
 class _Cut:
     names: set[str]
+    binders: Counter[str]  # how often each name is bound inside the program
     known: set[str]  # what a kernel may name: parameters and stages
     constants: set[str]
     stages: list[Stage] = field(default_factory=list)
@@ -51,9 +68,10 @@ def stages(program: Program) -> tuple[Stage, ...]:
     """The kernels of a program in an order in which they can run; the last makes the output."""
     params = {p.var.name for p in program.params}
     constants = {p.var.name for p in program.params if p.const}
-    cut = _Cut(set(params), set(params), constants)
-    body = _cut(_outermost(program.body), cut, None)
-    name = _fresh("out" if program.name != "out" else "result", cut)
+    whole = _outermost(program.body)
+    cut = _Cut(set(params), Counter(_bound_inside(whole)), set(params), constants)
+    body = _cut(whole, cut, frozenset(), None)
+    name = _first_free("out" if program.name != "out" else "result", cut.names, cut)
     reads = free(body) & cut.known
     return (*cut.stages, Stage(name, body, type_of(body), reads))
 
@@ -78,19 +96,21 @@ def _adds(*amounts: Size) -> bool:
     return any(all(k > 0 for _, k in numerator) for numerator in numerators)
 
 
-def _cut(e: Expr, cut: _Cut, hint: str | None) -> Expr:
-    """e with its closed stores made stages of their own."""
+def _cut(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
+    """e with its closed stores made stages of their own; `bound`: the names bound around it."""
     if not _is_divided(e):
         return e
     match e:
         case Let(p, value, body):
-            given = _cut(value, cut, p.name if isinstance(p, Var) else None)
-            if is_layout(given) and free(given) <= cut.known:
-                return _cut(substitute(body, _named(p, given)), cut, hint)
-            return Let(p, given, _cut(body, cut, None))
+            given = _cut(value, cut, bound, p.name if isinstance(p, Var) else None)
+            if is_layout(given) and free(given) <= cut.known - bound:
+                return _cut(substitute(body, _named(p, given)), cut, bound, hint)
+            return Let(p, given, _cut(body, cut, bound | _names(p), None))
+        case Lam(p, body):
+            return Lam(p, _cut(body, cut, bound | _names(p), None))
         case Store(inner):
-            return _stored(_cut(inner, cut, None), cut, hint)
-    return over(lambda child: _cut(child, cut, None), e)
+            return _stored(_cut(inner, cut, bound, None), cut, bound, hint)
+    return over(lambda child: _cut(child, cut, bound, None), e)
 
 
 @once
@@ -99,18 +119,17 @@ def _is_divided(e: Expr) -> bool:
     return isinstance(e, Let | Store) or any(map(_is_divided, children(e)))
 
 
-def _stored(e: Expr, cut: _Cut, hint: str | None) -> Expr:
+def _stored(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
     reads = free(e)
-    if not reads <= cut.known:
-        inside = ", ".join(sorted(reads - cut.known))
+    if inside := reads - (cut.known - bound):
         raise Unsupported(
-            f"store of something that depends on {inside}, which a map or let around it binds; "
-            "expected a store that depends on the program's parameters only"
+            f"store of something that depends on {', '.join(sorted(inside))}, which a map or let "
+            "around it binds; expected a store that depends on the program's parameters only"
         )
     if isinstance(e, Var):
         return e
     if e not in cut.made:
-        name = _fresh(hint or f"stored{len(cut.stages) + 1}", cut)
+        name = _fresh(f"stored{len(cut.stages) + 1}", cut) if hint is None else _named_by(hint, cut)
         prepack = bool(reads) and reads <= cut.constants
         if prepack:
             cut.constants.add(name)
@@ -120,13 +139,34 @@ def _stored(e: Expr, cut: _Cut, hint: str | None) -> Expr:
     return cut.made[e]
 
 
+def _named_by(let: str, cut: _Cut) -> str:
+    """The name of a let, if nothing else in the program binds it: it might stand for that."""
+    return _fresh(let, cut) if cut.binders[let] > 1 else _first_free(let, cut.names, cut)
+
+
 def _fresh(hint: str, cut: _Cut) -> str:
+    """A name that nothing inside the program binds."""
+    return _first_free(hint, cut.names | cut.binders.keys(), cut)
+
+
+def _first_free(hint: str, taken: Set[str], cut: _Cut) -> str:
     name, n = hint, 1
-    while name in cut.names:
+    while name in taken:
         n += 1
         name = f"{hint}_{n}"
     cut.names.add(name)
     return name
+
+
+def _bound_inside(e: Expr) -> Iterator[str]:
+    """Names bound anywhere inside e, each as often as it is."""
+    for inner in subterms(e):
+        if isinstance(inner, Lam | Let):
+            yield from _names(inner.pattern)
+
+
+def _names(p: Pattern) -> Names:
+    return frozenset(v.name for v in variables(p))
 
 
 def _named(p: Pattern, e: Expr) -> dict[str, Expr]:

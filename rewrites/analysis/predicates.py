@@ -236,8 +236,8 @@ def apart(f: Lam, taken: frozenset[str]) -> Lam:
     return Lam(p, substitute(f.body, renaming))
 
 
-def bound(f: Lam) -> frozenset[str]:
-    """The names that a function binds."""
+def bound(f: Lam | Let) -> frozenset[str]:
+    """The names that a function, or a let, binds."""
     return frozenset(v.name for v in variables(f.pattern))
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ir.core.nodes import (
     Concat,
     Expr,
+    Lam,
     Let,
     MakeTuple,
     Map,
@@ -22,7 +23,7 @@ from ir.core.terms import children, free, once
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from ir.core.views import is_view
-from rewrites.analysis.predicates import has_reduction, is_out_view, is_pointwise
+from rewrites.analysis.predicates import bound, has_reduction, is_out_view, is_pointwise
 from rewrites.engine.places import OF_FUNCTION, of_array, of_function, of_made, of_rest, of_value
 from rewrites.engine.rule import Place, Rewritten, Step, Strategy, get, put
 from rewrites.engine.strategy import at, attempt, child, choice, seq, skip
@@ -113,23 +114,39 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
         if beside and is_beside(e):
             return each(on_spine)(e)
         if isinstance(e, Let):
-            return seq(of_value(operand), of_rest(on_spine))(e)
+            return seq(of_value(operand), of_rest(_under(e, params, beside)))(e)
         if is_out_view(e):
             return of_array(on_spine)(e)
         if isinstance(e, Map):
-            return seq(body(store_operands(params)), of_array(operand))(e)
+            return seq(body(_under(e.f, params, False)), of_array(operand))(e)
         if isinstance(e, Store):
             return of_made(on_spine)(e)
         return each(operand)(e)
+
+    operand = _operands(params, on_spine)
+    return on_spine
+
+
+def _under(binder: Lam | Let, params: frozenset[str], beside: bool) -> Strategy:
+    """`store_operands` where some names are bound: a parameter of that name cannot be meant."""
+    return store_operands(params - bound(binder), beside)
+
+
+def _operands(params: frozenset[str], on_spine: Strategy) -> Strategy:
+    """Stores what is computed inside a term that makes no results; what stores it has a spine."""
 
     def operand(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):
             return of_made(on_spine)(e)
         if is_computed(e) and free(e) <= params and has_reduction(e):
             return seq(store(), of_made(on_spine))(e)
+        if isinstance(e, Lam | Let) and (hidden := params & bound(e)):
+            rest = params - hidden
+            inside = child(len(children(e)) - 1, _operands(rest, store_operands(rest)))
+            return seq(of_value(operand), inside)(e) if isinstance(e, Let) else inside(e)
         return each(operand)(e)
 
-    return on_spine
+    return operand
 
 
 def kernels(s: Strategy) -> Strategy:

@@ -7,10 +7,10 @@ has room for the rounded-up tiles, and nothing is left to clamp.
 
 # key: e term, s strategy
 
-from ir.core.nodes import Expr, Lam, Map, Store, Transpose, Var, Zip
+from ir.core.nodes import Expr, Lam, Let, Map, Store, Transpose, Var, Zip
 from ir.core.terms import children, free, variables
 from ir.core.views import is_view
-from rewrites.analysis.predicates import adds, uses
+from rewrites.analysis.predicates import adds, bound, uses
 from rewrites.engine.places import HERE, of_array, part
 from rewrites.engine.rule import Place, Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, choice, exhaust, repeat, seq, when
@@ -118,12 +118,20 @@ sunk: Strategy = exhaust(
 
 def _copies(params: frozenset[str]) -> Strategy:
     """Stores parameters with their room."""
+    return repeat(_copy(params))
+
+
+def _copy(params: frozenset[str]) -> Strategy:
+    """Stores the first of the parameters that is given room, whose names nothing else has there."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):
             return None
         if (adds(e) or adds_to_rows(e)) and free(e) and free(e) <= params and is_view(e):
             return seq(attempt(pad_zeros()), store())(e)
-        return next((d for i in range(len(children(e))) if (d := child(i, run)(e))), None)
+        inside = run
+        if isinstance(e, Lam | Let) and params & bound(e):
+            inside = _copy(params - bound(e))
+        return next((d for i in range(len(children(e))) if (d := child(i, inside)(e))), None)
 
-    return repeat(run)
+    return run

@@ -4,12 +4,12 @@
 
 from collections.abc import Callable, Iterator
 
-from ir.core.nodes import Expr, Lam, Map, Store, Zip
+from ir.core.nodes import Expr, Lam, Let, Map, Store, Zip
 from ir.core.terms import children, free
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from rewrites.analysis.predicates import bound, is_pointwise
-from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, part
+from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, OF_REST, part
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, choice, seq
 from rewrites.laws.maps import fission
@@ -42,9 +42,10 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
 
     def run(e: Expr, place: Place = place, batch: int = 0) -> Rewritten | None:
         view = get(e, place)
-        if free(view) <= params:
+        needed = free(view) & bound_around(e, place) | free(view) - params
+        if not needed:
             return at(place, layout(batch))(e)
-        around = _around(e, place, free(view) - params)
+        around = _around(e, place, needed)
         if around is None:
             return None
         rest = place[len(around + OF_FUNCTION) :]
@@ -73,6 +74,16 @@ def _made(m: Expr, view: Expr) -> Place | None:
 
 def _makes(part: Expr, view: Expr) -> bool:
     return isinstance(part, Map) and part.f.body == view
+
+
+def bound_around(e: Expr, place: Place) -> frozenset[str]:
+    """The names that functions and lets around a place bind there."""
+    names = frozenset[str]()
+    for n in range(len(place)):
+        binder = get(e, place[:n])
+        if isinstance(binder, Lam) or (isinstance(binder, Let) and place[n : n + 1] == OF_REST):
+            names |= bound(binder)
+    return names
 
 
 def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:

@@ -434,3 +434,24 @@ def test_entries_of_a_table_are_numbers_once_loops_are_spelled_out() -> None:
     )
     assert "table" not in text
     assert "fma(-2.0f, " in text
+
+
+SHADOWED = """f(r : float, xs : [float]4, t : [float]3) =
+  mapGlobal(0)(x -> x, map(r -> store(reduceSeq(0.0, (acc, y) -> acc + y * r, t)), xs))
+"""
+
+
+def test_a_store_of_what_a_map_binds_is_refused_though_a_parameter_has_its_name() -> None:
+    with pytest.raises(Unsupported, match="depends on r, which a map or let around it binds"):
+        generate(parse(SHADOWED))
+
+
+HIDDEN = """f(xs : [float]4) =
+  let! ys = store(mapGlobal(0)(x -> x * 2.0, xs))
+  mapGlobal(0)(stored2 ->
+    reduceSeq(stored2, (ys, y) -> ys + y, store(mapGlobal(0)(x -> x * 3.0, xs))), ys)
+"""
+
+
+def test_a_stage_is_not_named_as_something_that_is_bound_where_it_is_read(session: Session) -> None:
+    agrees(session, HIDDEN)

@@ -1,0 +1,86 @@
+"""Whether numbers from a device are those of the interpreter."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from explore.measure.reference import EPSILON, EXACT, signless
+from ir.core.nodes import Lit, Program, Var
+from ir.core.terms import subterms
+from ir.core.type_rules import type_of
+from ir.core.types import HALF, INT, Scalar, leaves
+from ir.meaning.inputs import Data, random_inputs
+from ir.meaning.interpret import evaluate
+from tests.support.agreement import alike, arrays
+
+LARGEST_INT = 2.0**31
+HALVES_EXACT = 2.0**11  # whole numbers below this are exact in half precision
+LOST, LOST_BY_HALVES = 1e-5, 2e-2  # of the largest, by functions and sums of any numbers
+SHAKEN = 100.0  # times what single precision loses in the interpreter
+
+Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a program makes of its inputs: each array of the result, how large numbers become on the
+    way, how far single precision is off, and whether the numbers are whole and exact."""
+
+    inputs: Mapping[str, Data]
+    arrays: tuple[Numbers, ...]
+    scale: float
+    shaken: tuple[float, ...]
+    halves: bool
+
+    @property
+    def exact(self) -> bool:
+        whole = all(bool((x == np.round(x)).all()) for x in self.arrays)
+        return whole and not any(self.shaken) and self.scale < self.most
+
+    @property
+    def most(self) -> float:
+        return HALVES_EXACT if self.halves else EXACT
+
+
+def wanted(program: Program, seed: int) -> Wanted | None:
+    """By the interpreter; None where a result is no number, or beyond what an int can be."""
+    inputs = random_inputs(program, seed)
+    sizes = replace(program, body=signless(program.body))
+    with np.errstate(all="ignore"):
+        meant = arrays(evaluate(program, inputs))
+        single = arrays(evaluate(program, inputs, np.float32))
+        large = arrays(evaluate(sizes, {name: alike(x) for name, x in inputs.items()}))
+    scale = max(largest([*large, *meant]), 1.0)
+    if not np.isfinite(scale) or (scale >= LARGEST_INT and holds(program, INT)):
+        return None
+    shaken = tuple(largest([a - b]) for a, b in zip(meant, single, strict=True))
+    return Wanted(inputs, tuple(meant), scale, shaken, holds(program, HALF))
+
+
+def largest(found: list[Numbers]) -> float:
+    return max((float(np.abs(x).max(initial=0)) for x in found), default=0.0)
+
+
+def holds(program: Program, scalar: Scalar) -> bool:
+    """Whether a program names or writes numbers of a kind."""
+    named = (e for e in subterms(program.body) if isinstance(e, Var | Lit))
+    return any(leaf == scalar for e in named for leaf in leaves(type_of(e)))
+
+
+def disagreement(found: Data, meant: Wanted, rounding: float) -> str | None:
+    """How far numbers are off, if that is more than rounding may lose: nothing, of whole numbers
+    that are exact, but what the way to make them is known to lose."""
+    for out, right, shaken in zip(arrays(found), meant.arrays, meant.shaken, strict=True):
+        if out.shape != right.shape:
+            return f"has shape {out.shape}, expected {right.shape}"
+        off = largest([out - right])
+        allowed = rounding * EPSILON * meant.scale
+        if not meant.exact:
+            part = LOST_BY_HALVES if meant.halves else LOST
+            allowed += part * meant.scale + SHAKEN * shaken
+        if not off <= allowed:
+            at = np.unravel_index(int(np.argmax(~(np.abs(out - right) <= allowed))), out.shape)
+            place = list(map(int, at))
+            return f"is {out[at]:.9g} at {place}, expected {right[at]:.9g} (± {allowed:.2g})"
+    return None

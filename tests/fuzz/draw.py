@@ -1,0 +1,61 @@
+"""A random program for a seed: of one of the structures that families lower, of a random term, one
+that calls helpers, or one that is lowered already."""
+
+# key: r random numbers
+
+from dataclasses import dataclass
+from random import Random
+
+from ir.core.nodes import Program
+from ir.core.types import show_type
+from ir.parse import parse
+from ir.text.show import show
+from tests.fuzz import terms
+from tests.support import random_programs
+from tests.support.structures import STRUCTURES, drawn
+
+KINDS = ("structure", "structure", "term", "term", "term", "helper", "lowered")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A program and how it came about; one that is lowered is generated as it stands."""
+
+    program: Program
+    kind: str
+
+    @property
+    def lowered(self) -> bool:
+        return self.kind == "lowered"
+
+
+def draw(seed: str) -> Drawn:
+    """The same program for the same seed."""
+    r = Random(seed)
+    kind = r.choice(KINDS)
+    match kind:
+        case "structure":
+            return Drawn(drawn(r.choice(tuple(STRUCTURES)), r), kind)
+        case "helper":
+            return Drawn(with_helpers(r), kind)
+        case "lowered":
+            return Drawn(random_programs.program(r.randrange(1 << 30)), kind)
+    return Drawn(terms.program(r), kind)
+
+
+def with_helpers(r: Random) -> Program:
+    """A program as a helper, called by another helper, which the last maps over its arguments."""
+    while True:
+        inner = terms.program(r, stored=0)
+        if inner.params:
+            text, names = show(inner), [p.var.name for p in inner.params]
+            break
+    first, *rest = names
+    given = ", ".join(f"all_{name}" for name in names)
+    types = ", ".join(f"all_{p.var.name} : [{show_type(p.var.type)}]N" for p in inner.params)
+    middle = f"g({', '.join(names)}) =\n  f({', '.join(names)})"
+    pattern = f"({', '.join(names)})" if rest else first
+    arrays = f"zip({given})" if rest else given
+    outer = f"h({types}) =\n  map({pattern} -> g({', '.join(names)}), {arrays})"
+    definitions = text.replace("const ", "")
+    return parse(f"{definitions}\n{middle}\n{outer}\nwhere N = {r.randint(1, 4)}")

@@ -1,0 +1,60 @@
+"""The fuzzer under Oclgrind, and what that reports."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+SINGLE = "FUZZ_SINGLE"  # set: programs of one kernel alone
+LOG = "FUZZ_LOG"  # where the simulator's reports go
+CHECKS = {
+    "races": ["--data-races"],
+    # What the optimizer writes, and what an earlier kernel wrote, this check does not know.
+    "uninitialized": ["--uninitialized", "--build-options", "-cl-opt-disable"],
+}
+
+
+def run_simulated(check: str, arguments: list[str]) -> int:
+    """The same command with the simulator as its device."""
+    oclgrind = shutil.which("oclgrind")
+    if oclgrind is None:
+        print("oclgrind is not installed", file=sys.stderr)
+        return 2
+    rest = without(arguments, "--oclgrind")
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        env = {**os.environ, LOG: str(log)} | ({SINGLE: "1"} if check == "uninitialized" else {})
+        python = [sys.executable, "-m", "tests.fuzz", *rest]
+        command = [oclgrind, *CHECKS[check], "--log", str(log), *python]
+        return subprocess.run(command, env=env, check=False).returncode
+
+
+def without(arguments: list[str], option: str) -> list[str]:
+    """The arguments but an option and its value, or both in one."""
+    rest, skip = [], False
+    for argument in arguments:
+        if not skip and not argument.startswith(f"{option}="):
+            rest.append(argument)
+        skip = argument == option
+    return [argument for argument in rest if argument != option]
+
+
+@dataclass(slots=True)
+class Reports:
+    """What the simulator wrote since it was last looked at; nothing where there is none."""
+
+    seen: int = 0
+
+    def fresh(self) -> str:
+        file = Path(os.environ.get(LOG, os.devnull))
+        text = file.read_text(errors="replace") if file.exists() else ""
+        new, self.seen = text[self.seen :], len(text)
+        return new
+
+
+def single() -> bool:
+    """Whether only programs of one kernel are run."""
+    return SINGLE in os.environ

@@ -1,0 +1,269 @@
+"""Random typed terms of every primitive of the language, and stores between them."""
+
+# key: t u types, n sizes, e term, scope the variables that may be used
+
+from random import Random
+
+from ir.core.nodes import (
+    At,
+    Binary,
+    Concat,
+    Edge,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    Param,
+    Program,
+    Reduce,
+    Reorder,
+    SizeOf,
+    Slide,
+    Split,
+    Store,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.type_rules import elem_of, type_of
+from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, equal
+from ir.elaborate.bijection import stride
+from tests.support.random_terms import Scope, Terms, free_variables, inside, well_formed
+
+STORED = "stored"  # how the names of stored arrays begin
+WHOLE = ("neg", "abs")
+REAL = ("exp", "tanh", "sqrt", "log", "cospi", "sinpi")
+COMPUTED = ("unary", "reduce", "reduce", "let", "element", "fold of a tuple")
+MADE = (
+    *("map", "map", "zip", "split", "join", "slide", "slide_strict", "pad", "edge", "crop"),
+    *("transpose", "reorder", "reversed", "concat", "generate", "at", "table", "let", "reduce"),
+)
+
+
+class EveryTerm(Terms):
+    """A source of terms in which every primitive occurs."""
+
+    def scalar(self) -> Scalar:
+        return self.one_of(FLOAT, FLOAT, FLOAT, FLOAT, INT, HALF)
+
+    def type(self, depth: int | None = None) -> Type:
+        return super().type(self.one_of(1, 1, 2, 3) if depth is None else depth)
+
+    def param(self, t: Type, scope: Scope | None = None) -> Expr:
+        """A parameter of the program, or an array that was stored, as long as it has to be."""
+        stored = [
+            Var(name, u)
+            for name, u in (scope or {}).items()
+            if name.startswith(STORED) and isinstance(t, Array) and equal(elem_type(u), t.elem)
+        ]
+        if stored and isinstance(t, Array) and self.rng.random() < 0.8:
+            return self.fitted(self.rng.choice(stored), size_known(t))
+        return super().param(t, scope)
+
+    def fitted(self, xs: Expr, n: int) -> Expr:
+        """An array made longer by what is inside, or shorter."""
+        more = n - size_known(type_of(xs))
+        if more > size_known(type_of(xs)):
+            return PadEdge(Edge.CLAMP, 0, more, xs)
+        return PadEdge(self.edge(), 0, more, xs) if more else xs
+
+    # ---- numbers
+
+    def number(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        match self.one_of("as in laws", *COMPUTED):
+            case "unary":
+                return self.unary(t, scope, depth)
+            case "reduce":
+                return self.reduction(t, scope, depth)
+            case "let":
+                return self.let(t, scope, depth)
+            case "element":
+                n = self.size()
+                xs = self.value(Array(t, n), scope, depth - 1)
+                return At(self.rng.randrange(n), xs)
+            case "fold of a tuple" if t != HALF:
+                return self.fold_of_a_tuple(t, scope, depth)
+        return super().number(t, scope, depth)
+
+    def unary(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        """A function of a number; those that are not defined everywhere of |x|, or |x| + 1."""
+        x = self.value(t, scope, depth - 1)
+        op = self.one_of(*WHOLE, *(REAL if t == FLOAT else ()))
+        match op:
+            case "sqrt":
+                return Unary(op, Unary("abs", x))
+            case "log":
+                return Unary(op, Binary("+", Unary("abs", x), Lit(1.0, FLOAT)))
+            case "exp":
+                return Unary(op, Unary("tanh", x))
+        return Unary(op, x)
+
+    def reduction(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        """Started from anything, with any of the operations that sums may be made of."""
+        u = self.type(1)
+        op = self.one_of("+", "+", "max", "min", *(("*",) if t == FLOAT else ()))
+        xs = self.value(Array(u, self.size(1, 5)), scope, depth - 1)
+        return Reduce(self.value(t, scope, 0), self.fold(t, u, op, scope), xs)
+
+    def fold_of_a_tuple(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        """The component of a reduction whose accumulator is a pair: a sum and a maximum."""
+        u = Tuple((t, t))
+        acc, x = Var("sums", u), Var("item", t)
+        step = MakeTuple((Binary("+", Get(0, acc), x), Binary("max", Get(1, acc), x)))
+        xs = self.value(Array(t, self.size()), scope, depth - 1)
+        init = MakeTuple((self.literal(t), self.literal(t)))
+        return Get(self.rng.randrange(2), Reduce(init, Lam((acc, x), step), xs))
+
+    # ---- arrays
+
+    def array(self, t: Array, scope: Scope | None = None, depth: int = 2) -> Expr:
+        scope = scope or {}
+        made = self.computed(t, scope, depth, self.one_of(*MADE))
+        return super().array(t, scope, depth) if made is None else made
+
+    def computed(self, t: Array, scope: Scope, depth: int, kind: str) -> Expr | None:
+        """An array by one primitive; None where the type cannot come of it."""
+        n, inner = t.size, t.elem
+        assert isinstance(n, int)
+        match kind:
+            case "map":
+                u = self.type(1)
+                xs = self.value(Array(u, n), scope, depth - 1)
+                return Map(self.function(u, inner, scope, depth - 1), xs)
+            case "generate":
+                i = Var("i", INT)
+                return Generate(n, Lam(i, self.value(inner, {**scope, "i": INT}, depth - 1)))
+            case "table" if n <= 4:
+                return MakeArray(tuple(self.value(inner, scope, depth - 2) for _ in range(n)))
+            case "let":
+                return self.let(t, scope, depth)
+            case "at":
+                many = self.size(1, 3)
+                xs = self.value(Array(t, many), scope, depth - 1)
+                return At(self.rng.randrange(many), xs)
+            case "reduce" if isinstance(inner, Scalar):
+                return self.sum_of_rows(t, scope, depth)
+        return self.view(t, n, scope, depth, kind)
+
+    def view(self, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Expr | None:
+        """An array whose elements are those of others in another order."""
+
+        def of(u: Type, size: int) -> Expr:
+            return self.value(Array(u, size), scope, depth - 1)
+
+        match kind, t.elem:
+            case "zip", Tuple(parts):
+                return Zip(tuple(of(part, n) for part in parts))
+            case "split", Array(u, int(m)):
+                return Split(m, of(u, n * m))
+            case (("slide" | "slide_strict"), Array(u, int(m))):
+                step = self.size(1, 3)
+                left = 0 if kind == "slide_strict" else self.rng.randrange(step)
+                return Slide(m, step, of(u, (n - 1) * step + m + left), kind == "slide_strict")
+            case "transpose", Array(u, int(m)):
+                return Transpose(of(Array(u, n), m))
+            case "join", u:
+                k = self.divisor(n)
+                return Join(of(Array(u, k), n // k))
+            case "reorder", u:
+                return Reorder(stride(self.divisor(n), n), of(u, n))
+            case "reversed", u:
+                i = Var("i", INT)
+                return Reorder(Lam(i, Binary("-", SizeOf(n - 1), i)), of(u, n))
+            case "concat", u if n > 1:
+                k = self.rng.randint(1, n - 1)
+                return Concat(of(u, k), of(u, n - k))
+            case "crop", u:
+                l, r = self.rng.randint(0, 2), self.rng.randint(0, 2)
+                return Pad(-l, -r, self.filler(u), of(u, n + l + r))
+            case (("pad" | "edge"), u) if n > 1:
+                l = self.rng.randint(0, min(2, n - 1))
+                r = self.rng.randint(0, min(2, n - 1 - l))
+                return self.padded(kind, l, r, of(u, n - l - r))
+        return None
+
+    def padded(self, kind: str, l: int, r: int, xs: Expr) -> Expr:
+        """Padded by a value, or by what is inside as far as there is enough."""
+        if kind == "edge" and max(l, r) <= size_known(type_of(xs)):
+            return PadEdge(self.edge(), l, r, xs)
+        return Pad(l, r, self.filler(elem_of(xs)), xs)
+
+    def filler(self, t: Type) -> Expr:
+        """A value to pad arrays of t with."""
+        match t:
+            case Scalar():
+                return self.literal(t)
+            case Tuple(parts):
+                return MakeTuple(tuple(map(self.filler, parts)))
+        return self.param(t)
+
+    def divisor(self, n: int) -> int:
+        return self.rng.choice([k for k in range(1, n + 1) if n % k == 0])
+
+    def sum_of_rows(self, t: Array, scope: Scope, depth: int) -> Expr:
+        """A reduction whose accumulator is an array."""
+        acc, row = Var("sums", t), Var("row", t)
+        pair = Zip((acc, row))
+        a, x = Var("a", t.elem), Var("x", t.elem)
+        op = self.one_of("+", "max")
+        rows = self.value(Array(t, self.size(1, 3)), scope, depth - 1)
+        body = Map(Lam((a, x), Binary(op, a, x)), pair)
+        return Reduce(self.value(t, scope, 0), Lam((acc, row), body), rows)
+
+    # ---- names
+
+    def let(self, t: Type, scope: Scope, depth: int) -> Expr:
+        """A value with a name, or names for its parts, and a term that may use them."""
+        u = self.type(1)
+        value, p = self.value(u, scope, depth - 1), self.pattern(u)
+        return Let(p, value, self.value(t, inside(scope, p), depth - 1))
+
+    def staged(self, most: int) -> Expr:
+        """A term of some kernels: what is stored has a name that what follows may use."""
+        scope: dict[str, Type] = {}
+        stored: list[tuple[Var, Expr]] = []
+        for k in range(min(most, self.one_of(0, 0, 0, 1, 1, 2))):
+            t = Array(self.type(2), self.size(1, 6))
+            name = Var(f"{STORED}{k}", t)
+            stored.append((name, Store(self.value(t, scope, self.size(2, 4)))))
+            scope[name.name] = t
+        e = self.value(self.result(stored), scope, 4)
+        for name, value in reversed(stored):
+            e = Let(name, value, e)
+        return e
+
+    def result(self, stored: list[tuple[Var, Expr]]) -> Type:
+        """The type of a program: most often an array, of what the last kernel made or else."""
+        if stored and self.rng.random() < 0.6:
+            return Array(elem_type(stored[-1][0].type), self.size(1, 6))
+        t = self.type(2)
+        return t if self.rng.random() < 0.2 else Array(t, self.size(1, 6))
+
+
+def elem_type(t: Type) -> Type:
+    """The type of an array's elements; of what is no array, its own."""
+    return t.elem if isinstance(t, Array) else t
+
+
+def size_known(t: Type) -> int:
+    assert isinstance(t, Array)
+    assert isinstance(t.size, int)
+    return t.size
+
+
+def program(rng: Random, stored: int = 2) -> Program:
+    """A program of a random term; some of its parameters are constants."""
+    while True:
+        e = EveryTerm(rng).staged(stored)
+        if well_formed(e):
+            params = (Param(v, const=rng.random() < 0.2) for v in free_variables(e))
+            return Program("f", tuple(params), e)

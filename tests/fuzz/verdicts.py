@@ -1,0 +1,53 @@
+"""What trying a program by one way can come to."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tests.fuzz.ways import Way
+
+
+class Kind(Enum):
+    """Of outcomes; `FINE` are no findings."""
+
+    RIGHT = "right"
+    REFUSED = "refused in words"
+    UNDEFINED = "not compared: the result is not a number, or beyond its type"
+    TEXT = "its text is another program's"
+    UNPROVED = "unproved"
+    WRONG = "wrong"
+    ESCAPE = "wrote outside a buffer"
+    BUILD = "does not build"
+    LOST = "the driver lost it"
+    TRACEBACK = "traceback"
+    HANG = "took too long, or its process died"
+    REPORT = "reported by the simulator"
+
+
+FINE = (Kind.RIGHT, Kind.REFUSED, Kind.UNDEFINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a program by a way, in words."""
+
+    kind: Kind
+    way: Way
+    detail: str = ""
+    kernels: int = 0
+
+    @property
+    def fine(self) -> bool:
+        return self.kind in FINE
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A program for a seed and all that became of it."""
+
+    seed: str
+    text: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def findings(self) -> tuple[Verdict, ...]:
+        return tuple(v for v in self.verdicts if not v.fine)

@@ -1,0 +1,63 @@
+"""Ways to lower a program: a family in a form, at a point of its parameters."""
+
+# key: r random numbers
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+from constraints.devices import PROFILES
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir.core.nodes import Program
+from rewrites.families.all_families import FAMILIES, form_named, forms
+from rewrites.tuning.lower import lower
+from tests.support.families import BILINEAR, LOWERING
+
+AS_WRITTEN = "as written"  # lowered already
+USUAL = (*LOWERING, *LOWERING, *BILINEAR)
+UNUSUAL = tuple(name for name in FAMILIES if name not in USUAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A family in a form, for a device; `point` is one of its parameters' values, or any."""
+
+    family: str
+    form: str = ""
+    target: str = "cpu"
+    point: tuple[tuple[str, int], ...] | None = None
+
+    def __str__(self) -> str:
+        point = " ".join(f"{name}={value}" for name, value in self.point or ())
+        return f"family {self.family}, form '{self.form}', for {self.target}, point {point}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program whose sizes are numbers, the way it was made, and the machine epsilons that it may
+    lose on whole numbers."""
+
+    program: Program
+    way: Way
+    rounding: float = 0.0
+
+
+def ways(program: Program, r: Random, more: int) -> Iterator[Way]:
+    """The plain way, and some of all others."""
+    yield Way("naive", forms(program, "naive")[0].name)
+    for _ in range(more):
+        family = r.choice(USUAL if r.random() < 0.85 else UNUSUAL)
+        yield Way(family, r.choice(forms(program, family)).name, r.choice(("cpu", "mali-g72")))
+
+
+def lowered(program: Program, way: Way, count: int, seed: int) -> Iterator[Lowered]:
+    """The program at some points of a way, or at its own; Refused where the form does not apply."""
+    if way.family == AS_WRITTEN:
+        yield Lowered(program, way)
+        return
+    low = lower(program, form_named(program, way.family, way.form))
+    found = [dict(way.point)] if way.point is not None else None
+    for point in found or points(low, PROFILES[way.target], count, seed)[1]:
+        at = replace(way, point=tuple(sorted(point.items())))
+        yield Lowered(bound(low.program, point), at, low.derivation.rounding)

@@ -1,0 +1,62 @@
+"""What a worker process of the fuzzer does: programs of seeds, and findings made smaller."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.runtime.devices import Device, choose, devices
+from codegen.runtime.session import Session, open_device
+from ir.core.nodes import Program
+from ir.errors import IllTyped, Unsupported, UserError
+from tests.fuzz.draw import draw
+from tests.fuzz.found import keep
+from tests.fuzz.judge import try_program, try_seed
+from tests.fuzz.shrink import shrunk
+from tests.fuzz.verdicts import Tried, Verdict
+from tests.fuzz.ways import Way
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Try the program of a seed by the plain way and `more` others; what is wrong is kept."""
+
+    seed: str
+    more: int
+    folder: Path
+
+
+def sessions(device: str | None) -> tuple[Session, ...]:
+    """On the device meant, or on every one that works."""
+    found = (d for d in devices() if isinstance(d, Device))
+    return tuple(map(open_device, found if device is None else [choose(device)]))
+
+
+def work(opened: Sequence[Session], task: Seed) -> Tried:
+    """Tries a seed; the first finding is made smaller and kept."""
+    tried = try_seed(opened, task.seed, task.more)
+    if tried.findings:
+        keep_smaller(opened, task, tried.findings[0])
+    return tried
+
+
+def keep_smaller(opened: Sequence[Session], task: Seed, finding: Verdict) -> None:
+    """A smaller program with which the same goes wrong, or the program as it was."""
+
+    def same(program: Program) -> Verdict | None:
+        return again(opened, program, finding, task.seed)
+
+    small = shrunk(draw(task.seed).program, lambda program: same(program) is not None)
+    keep(small, same(small) or finding, task.seed, task.folder)
+
+
+def again(
+    opened: Sequence[Session], program: Program, finding: Verdict, seed: str
+) -> Verdict | None:
+    """The verdict of the same kind on another program by the same form, if there is one."""
+    way = Way(finding.way.family, finding.way.form, finding.way.target)
+    try:
+        found = list(try_program(opened, program, [way], seed))
+    except (UserError, Unsupported, IllTyped):
+        return None
+    same = (v for v in found if v.kind is finding.kind and v.way.family == way.family)
+    return next(same, None)

@@ -1,0 +1,99 @@
+"""The fuzzer: a minute with a fresh seed; does it find what is planted, and make it small?"""
+
+import secrets
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.runtime.session import Session
+from ir.core.nodes import Program
+from ir.core.terms import subterms
+from ir.parse import parse
+from ir.text.show import show
+from tests.fuzz import judge
+from tests.fuzz.draw import draw
+from tests.fuzz.found import keep, read
+from tests.fuzz.verdicts import Kind, Verdict
+from tests.fuzz.ways import Way
+from tests.fuzz.work import Seed, work
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_minute_of_fresh_programs_finds_nothing(tmp_path: Path) -> None:
+    seed = secrets.token_hex(4)
+    command = [sys.executable, "-m", "tests.fuzz", "--minutes", "0.7", "--seed", seed]
+    done = subprocess.run(
+        [*command, "--found", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, f"python -m tests.fuzz --seed {seed}\n{done.stdout}{done.stderr}"
+    assert " right" in done.stdout.splitlines()[-1]
+
+
+def test_the_same_seed_draws_the_same_programs_of_every_kind() -> None:
+    drawn = [draw(f"a/{n}") for n in range(60)]
+    assert {d.kind for d in drawn} == {"structure", "term", "helper", "lowered"}
+    assert [show(d.program) for d in drawn] == [show(draw(f"a/{n}").program) for n in range(60)]
+
+
+def test_every_primitive_is_drawn() -> None:
+    bodies = [draw(f"b/{n}").program.body for n in range(400)]
+    names = {type(e).__name__ for body in bodies for e in subterms(body)}
+    algorithms = {"Map", "Reduce", "Generate", "Let", "MakeTuple", "MakeArray", "Get", "At"}
+    views = {"Zip", "Split", "Join", "Slide", "Pad", "PadEdge", "Transpose", "Reorder", "Concat"}
+    assert algorithms | views | {"Store", "Unary", "Binary", "SizeOf"} <= names
+
+
+FAULTS = {
+    Kind.WRONG: lambda text: text.replace(".0f", ".5f"),
+    Kind.BUILD: lambda text: text.replace(";", " oops;", 1),
+    Kind.ESCAPE: lambda text: text.replace("out[0]", "out[10000]"),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.name.lower())
+def test_a_fault_that_is_planted_is_found_made_small_and_kept(
+    session: Session, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(program: Program, max_work_group: int) -> Generated:
+        made = generate(program, max_work_group=max_work_group)
+        plan = made.plan
+        kernels = tuple(replace(k, text=FAULTS[kind](k.text)) for k in plan.kernels)
+        return replace(made, plan=replace(plan, kernels=kernels))
+
+    monkeypatch.setattr(judge, "generate", faulty)
+    for n in range(60):
+        tried = work([session], Seed(f"planted/{n}", 0, tmp_path))
+        if any(finding.kind is kind for finding in tried.findings):
+            break
+    kept = [read(file) for file in tmp_path.glob(f"{kind.name.lower()}-*.lift")]
+    assert kept
+    assert all(sum(1 for _ in subterms(found.program.body)) <= 16 for found in kept)
+    for found in kept:
+        verdicts = judge.try_program([session], found.program, [found.way], found.seed)
+        assert kind in {v.kind for v in verdicts}
+
+
+def test_a_traceback_of_ours_is_told_as_one(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(program: Program, max_work_group: int) -> Generated:
+        raise AssertionError("no case for this")
+
+    monkeypatch.setattr(judge, "generate", broken)
+    program = parse("f(xs : [float]4) = map(x -> x * 2.0, xs)")
+    (verdict,) = judge.try_program([session], program, [Way("naive")], "s")
+    assert verdict.kind is Kind.TRACEBACK
+    assert "no case for this" in verdict.detail
+
+
+def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+    program = parse("f(xs : [float]4) = map(x -> x * 2.0, xs)")
+    way = Way("registers", "padded relaid", "mali-g72", (("k", 1), ("tx", 4)))
+    file = keep(program, Verdict(Kind.WRONG, way, "is 1, expected 2"), "abc/7", tmp_path)
+    found = read(file)
+    assert (found.program, found.way, found.seed) == (program, way, "abc/7")
