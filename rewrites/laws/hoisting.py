@@ -56,11 +56,13 @@ def _before(f: Lam, xs: Expr, term: Expr) -> tuple[Lam, Expr] | None:
         return None
     f, term = Lam(both.pattern, both.body.parts[0]), both.body.parts[1]
     used = [i for i, p in enumerate(both.pattern) if bound(Lam(p, term)) & free(term)]
-    names = bound(f) | bound_names(f.body) | free(f.body)
-    y = Var(fresh("y", names), type_of(term))
+    name = fresh("y", bound(f) | bound_names(f.body) | free(f.body))
+    if len(used) != 1 or replaced(f.body, term, Var(name, FLOAT)) == f.body:
+        return (
+            None  # what looks like h x may stand where x is another's name, and have no type here
+        )
+    y = Var(name, type_of(term))
     body = replaced(f.body, term, y)
-    if len(used) != 1 or body == f.body:
-        return None
     made = Map(Lam(both.pattern[used[0]], term), parts[used[0]])
     pairs = zip((*both.pattern, y), (*parts, made), strict=True)
     kept = [(p, part) for p, part in pairs if bound(Lam(p, body)) & free(body)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class Wanted:
         return HALVES_EXACT if self.halves else EXACT
 
 
+@lru_cache(maxsize=1)
 def wanted(program: Program, seed: int) -> Wanted | None:
     """By the interpreter; None where a result is no number, or beyond what an int can be."""
     inputs = random_inputs(program, seed)

@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from random import Random
 
 from codegen.compile import Generated, generate
@@ -18,7 +19,7 @@ from tests.fuzz.compare import Wanted, disagreement, wanted
 from tests.fuzz.draw import draw
 from tests.fuzz.simulator import single
 from tests.fuzz.verdicts import Kind, Tried, Verdict
-from tests.fuzz.ways import AS_WRITTEN, Lowered, Way, lowered, ways
+from tests.fuzz.ways import AS_WRITTEN, Lowered, Way, lowered, others, plain
 from tests.support.random_terms import nameless
 
 HARM: dict[type[Exception], Kind] = {
@@ -30,28 +31,43 @@ HARM: dict[type[Exception], Kind] = {
     PoisonFound: Kind.WRONG,
     RunFailed: Kind.LOST,
 }
-TEXT, MEANING = Way("none: its text"), Way("none: its meaning")
+TEXT = Way("none: its text")
 POINTS = 2  # of each form
+DRAWS = 8  # of ways, for each that is to apply
 
 
-def try_seed(sessions: Sequence[Session], seed: str, more: int = 2) -> Tried:
-    """The program of a seed by the plain way and some others."""
+def try_seed(sessions: Sequence[Session], seed: str, more: int = 1) -> Tried:
+    """The program of a seed by the plain way and by some others that apply to it."""
     found = draw(seed)
     program = found.program
-    chosen = [Way(AS_WRITTEN)] if found.lowered else ways(program, Random(f"ways {seed}"), more)
-    return Tried(seed, show(program), tuple(try_program(sessions, program, chosen, seed)))
+    verdicts: list[Verdict] = []
+    if found.lowered:
+        verdicts += try_program(sessions, program, [Way(AS_WRITTEN)], seed)
+    else:
+        verdicts += try_program(sessions, program, [plain(program)], seed)
+        verdicts += try_others(sessions, program, Random(f"ways {seed}"), more, seed)
+    return Tried(seed, show(program), tuple(verdicts))
+
+
+def try_others(
+    sessions: Sequence[Session], program: Program, r: Random, more: int, seed: str
+) -> Iterator[Verdict]:
+    """Ways are drawn until so many apply, or enough are drawn."""
+    for way in islice(others(program, r), DRAWS * more):
+        found = list(guarded(way, lambda way=way: by_way(sessions, program, way, seed)))
+        yield from found
+        more -= any(v.kind is not Kind.REFUSED for v in found)
+        if not more:
+            return
 
 
 def try_program(
-    sessions: Sequence[Session], program: Program, chosen: Iterator[Way] | list[Way], seed: str
+    sessions: Sequence[Session], program: Program, chosen: Sequence[Way], seed: str
 ) -> Iterator[Verdict]:
-    """What becomes of a program by each of the ways."""
+    """What becomes of a program's text, and of the program by each of the ways."""
     yield from guarded(TEXT, lambda: same_text(program))
-    meant: list[Wanted] = []
-    yield from guarded(MEANING, lambda: meaning(program, meant))
-    if meant:
-        for way in chosen:
-            yield from guarded(way, lambda way=way: by_way(sessions, program, meant[0], way, seed))
+    for way in chosen:
+        yield from guarded(way, lambda way=way: by_way(sessions, program, way, seed))
 
 
 def guarded(way: Way, trial: Callable[[], Iterator[Verdict]]) -> Iterator[Verdict]:
@@ -74,18 +90,12 @@ def same_text(program: Program) -> Iterator[Verdict]:
         yield Verdict(Kind.TEXT, TEXT, show(again))
 
 
-def meaning(program: Program, meant: list[Wanted]) -> Iterator[Verdict]:
-    """What is expected is noted; a verdict where nothing can be."""
-    found = wanted(program, 1)
-    if found is None:
-        yield Verdict(Kind.UNDEFINED, MEANING)
-    else:
-        meant.append(found)
-
-
-def by_way(
-    sessions: Sequence[Session], program: Program, meant: Wanted, way: Way, seed: str
-) -> Iterator[Verdict]:
+def by_way(sessions: Sequence[Session], program: Program, way: Way, seed: str) -> Iterator[Verdict]:
+    """At some points of a way, or at its own."""
+    meant = wanted(program, 1)
+    if meant is None:
+        yield Verdict(Kind.UNDEFINED, way)
+        return
     points = list(lowered(program, way, POINTS, Random(f"points {seed}").randrange(1 << 16)))
     if not points:
         yield Verdict(Kind.REFUSED, way, "no point is legal")

@@ -43,12 +43,17 @@ class Lowered:
     rounding: float = 0.0
 
 
-def ways(program: Program, r: Random, more: int) -> Iterator[Way]:
-    """The plain way, and some of all others."""
-    yield Way("naive", forms(program, "naive")[0].name)
-    for _ in range(more):
+def plain(program: Program) -> Way:
+    """A work-item a result."""
+    return Way("naive", forms(program, "naive")[0].name)
+
+
+def others(program: Program, r: Random) -> Iterator[Way]:
+    """Any of all ways, again and again; few of them apply to most programs."""
+    while True:
         family = r.choice(USUAL if r.random() < 0.85 else UNUSUAL)
-        yield Way(family, r.choice(forms(program, family)).name, r.choice(("cpu", "mali-g72")))
+        form = r.choice(forms(program, family))
+        yield Way(family, form.name, r.choice(("cpu", "mali-g72")))
 
 
 def lowered(program: Program, way: Way, count: int, seed: int) -> Iterator[Lowered]:
