@@ -129,9 +129,8 @@ def _copy(params: frozenset[str]) -> Strategy:
             return None
         if (adds(e) or adds_to_rows(e)) and free(e) and free(e) <= params and is_view(e):
             return seq(attempt(pad_zeros()), store())(e)
-        inside = run
-        if isinstance(e, Lam | Let) and params & bound(e):
-            inside = _copy(params - bound(e))
+        hidden = params & bound(e) if isinstance(e, Lam | Let) else frozenset[str]()
+        inside: Strategy = _copy(params - hidden) if hidden else run
         return next((d for i in range(len(children(e))) if (d := child(i, inside)(e))), None)
 
     return run

@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from random import Random
 
@@ -54,7 +55,7 @@ def try_others(
 ) -> Iterator[Verdict]:
     """Ways are drawn until so many apply, or enough are drawn."""
     for way in islice(others(program, r), DRAWS * more):
-        found = list(guarded(way, lambda way=way: by_way(sessions, program, way, seed)))
+        found = list(guarded(way, partial(by_way, sessions, program, way, seed)))
         yield from found
         more -= any(v.kind is not Kind.REFUSED for v in found)
         if not more:
@@ -65,9 +66,9 @@ def try_program(
     sessions: Sequence[Session], program: Program, chosen: Sequence[Way], seed: str
 ) -> Iterator[Verdict]:
     """What becomes of a program's text, and of the program by each of the ways."""
-    yield from guarded(TEXT, lambda: same_text(program))
+    yield from guarded(TEXT, partial(same_text, program))
     for way in chosen:
-        yield from guarded(way, lambda way=way: by_way(sessions, program, way, seed))
+        yield from guarded(way, partial(by_way, sessions, program, way, seed))
 
 
 def guarded(way: Way, trial: Callable[[], Iterator[Verdict]]) -> Iterator[Verdict]:
@@ -100,7 +101,7 @@ def by_way(sessions: Sequence[Session], program: Program, way: Way, seed: str) -
     if not points:
         yield Verdict(Kind.REFUSED, way, "no point is legal")
     for low in points:
-        yield from guarded(low.way, lambda low=low: at_point(sessions, meant, low))
+        yield from guarded(low.way, partial(at_point, sessions, meant, low))
 
 
 def at_point(sessions: Sequence[Session], meant: Wanted, low: Lowered) -> Iterator[Verdict]:
