@@ -7,7 +7,7 @@ from itertools import islice
 from random import Random
 
 from codegen.compile import Generated, generate
-from codegen.proof.prove import prove
+from codegen.demand_proofs import proofs
 from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound, RunFailed
 from codegen.runtime.session import Session
 from constraints.devices import PROFILES
@@ -107,7 +107,7 @@ def by_way(sessions: Sequence[Session], program: Program, way: Way, seed: str) -
 def at_point(sessions: Sequence[Session], meant: Wanted, low: Lowered) -> Iterator[Verdict]:
     made = generate(low.program, max_work_group=PROFILES[low.way.target].group_items)
     yield from same_text(low.program)
-    unproved = [proof.summary() for k in made.kernels if not (proof := prove(k)).ok]
+    unproved = [proof.summary() for proof in proofs(made) if not proof.ok]
     if unproved:
         written = low.way.family == AS_WRITTEN  # it may be wrong indeed
         kind = Kind.REFUSED if written else Kind.UNPROVED

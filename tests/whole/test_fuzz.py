@@ -1,9 +1,12 @@
 """The fuzzer: a minute with a fresh seed; does it find what is planted, and make it small?"""
 
+import re
 import secrets
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,21 +54,24 @@ def test_every_primitive_is_drawn() -> None:
 FAULTS = {
     Kind.WRONG: lambda text: text.replace(".0f", ".5f"),
     Kind.BUILD: lambda text: text.replace(";", " oops;", 1),
-    Kind.ESCAPE: lambda text: text.replace("out[0]", "out[10000]"),
+    Kind.ESCAPE: lambda text: re.sub(r"(\w+)\[0\] = ", r"\1[10000] = ", text),
 }
+
+
+def faulty(change: Callable[[str], str], program: Program, max_work_group: int) -> Generated:
+    """A program compiled to texts with a fault."""
+    made = generate(program, max_work_group=max_work_group)
+    kernels = tuple(replace(k, text=change(k.text)) for k in made.plan.kernels)
+    return replace(made, plan=replace(made.plan, kernels=kernels))
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.name.lower())
 def test_a_fault_that_is_planted_is_found_made_small_and_kept(
     session: Session, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def faulty(program: Program, max_work_group: int) -> Generated:
-        made = generate(program, max_work_group=max_work_group)
-        plan = made.plan
-        kernels = tuple(replace(k, text=FAULTS[kind](k.text)) for k in plan.kernels)
-        return replace(made, plan=replace(plan, kernels=kernels))
-
-    monkeypatch.setattr(judge, "generate", faulty)
+    """Where the proofs overlook it: what a text may not do they know."""
+    monkeypatch.setattr(judge, "generate", partial(faulty, FAULTS[kind]))
+    monkeypatch.setattr(judge, "proofs", lambda made: ())
     for n in range(60):
         tried = work([session], Seed(f"planted/{n}", 0, tmp_path))
         if any(finding.kind is kind for finding in tried.findings):
@@ -76,6 +82,13 @@ def test_a_fault_that_is_planted_is_found_made_small_and_kept(
     for found in kept:
         verdicts = judge.try_program([session], found.program, [found.way], found.seed)
         assert kind in {v.kind for v in verdicts}
+
+
+def test_what_is_not_proved_is_a_finding_and_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "generate", partial(faulty, FAULTS[Kind.ESCAPE]))
+    program = parse("f(xs : [float]4) = reduce(0.0, (a, x) -> a + x, xs)")
+    verdicts = list(judge.try_program([], program, [Way("naive")], "s"))
+    assert [v.kind for v in verdicts] == [Kind.UNPROVED]
 
 
 def test_a_traceback_of_ours_is_told_as_one(
