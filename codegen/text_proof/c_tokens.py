@@ -4,16 +4,19 @@ import re
 from bisect import bisect_right
 from typing import NoReturn
 
+from codegen.text_proof.c_syntax import CExpr
+
+_SKIPPED = r"(?:\s|//[^\n]*+)*+"  # for good: what is behind // is never read
 _TOKEN = re.compile(
-    r"\s+|//[^\n]*"
-    r"|(?P<token>\#[^\n]*"
+    _SKIPPED + r"(\#[^\n]*"
     r"|[A-Za-z_]\w*"
     r"|(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?[fh]?|\d+e[+-]?\d+[fh]?|\d+[Lfh]?"
-    r"|\+\+|&&|[<>=!]=|[-+*/%<>=?:;,.(){}\[\]&|^])"
-    r"|(?P<other>.)",
-    re.ASCII | re.DOTALL,
+    r"|\+\+|&&|[<>=!]=|[-+*/%<>=?:;,.(){}\[\]&|^])",
+    re.ASCII,
 )
-_CONTINUED = re.compile(r"\\|\?\?/")  # a line, even a comment, goes on after one
+_SPACE = re.compile(_SKIPPED, re.ASCII)
+# A line, even a comment, goes on after the first two, and ends at some of the others.
+_MISLEADING = re.compile(r"\\|\?\?/|[\x00-\x09\x0b-\x1f\x7f]")
 END = ""
 
 
@@ -22,25 +25,30 @@ class NotRead(Exception):
 
 
 class Tokens:
-    """The tokens of a text and how far they are read; the last one is empty."""
+    """The tokens of a text and how far they are read; the last are empty."""
 
-    __slots__ = ("at", "ends", "starts", "words")
+    __slots__ = ("at", "ends", "leaves", "starts", "words")
 
     def __init__(self, text: str) -> None:
         self.words: list[str] = []
         self.starts: list[int] = []
-        self.ends = [n for n, c in enumerate(text) if c == "\n"]
+        self.ends = [found.start() for found in re.finditer("\n", text)]
         self.at = 0
-        if (found := _CONTINUED.search(text)) is not None:
-            raise NotRead(f"line {self.line_of(found.start())}: found {found.group()!r}")
-        for found in _TOKEN.finditer(text):
-            if found.lastgroup == "token":
-                self.words.append(found.group())
-                self.starts.append(found.start())
-            elif found.lastgroup == "other":
-                raise NotRead(f"line {self.line_of(found.start())}: found {found.group()!r}")
-        self.words.append(END)
-        self.starts.append(len(text))
+        self.leaves: dict[str, CExpr] = {}  # names and numbers that were read before
+        if (misleading := _MISLEADING.search(text)) is not None:
+            raise self.no_token(misleading.start(), misleading.group())
+        end = 0
+        for each in _TOKEN.finditer(text):
+            if each.start() != end:
+                break
+            self.words.append(each[1])
+            self.starts.append(each.start(1))
+            end = each.end()
+        behind = _SPACE.match(text, end)
+        if behind is not None and behind.end() < len(text):
+            raise self.no_token(behind.end(), text[behind.end()])
+        self.words += [END, END]  # one is looked ahead
+        self.starts += [len(text), len(text)]
 
     @property
     def word(self) -> str:
@@ -93,6 +101,9 @@ class Tokens:
         if not word.isdecimal() or (len(word) > 1 and word[0] == "0"):  # C reads 010 as 8
             self.refuse("a whole number, in decimal digits")
         return int(self.take())
+
+    def no_token(self, offset: int, found: str) -> NotRead:
+        return NotRead(f"line {self.line_of(offset)}: expected a token, found {found!r}")
 
     def refuse(self, expected: str) -> NoReturn:
         found = repr(self.word) if self.word else "the end"

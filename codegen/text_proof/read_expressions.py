@@ -22,6 +22,7 @@ from codegen.text_proof.c_tokens import NotRead, Tokens
 from codegen.text_proof.c_words import CONSTANTS, KINDS, SPACES
 from codegen.tree.statements import Kind
 
+GOES_ON = frozenset("([.")  # behind a name, that is more than a name
 TIGHTNESS = {
     "&&": 1, "|": 2, "^": 3, "&": 4, "==": 5, "!=": 5, "<": 6, ">": 6, "<=": 6, ">=": 6,
     "+": 7, "-": 7, "*": 8, "/": 8, "%": 8,
@@ -43,14 +44,17 @@ def expression(tokens: Tokens) -> CExpr:
 def infix(tokens: Tokens, least: int) -> CExpr:
     """Operators that hold together at least so tightly, from left to right."""
     left = unary(tokens)
-    while (holds := TIGHTNESS.get(tokens.word, 0)) >= least:
+    while (holds := TIGHTNESS.get(tokens.words[tokens.at], 0)) >= least:
         op = tokens.take()
         left = Infix(op, left, infix(tokens, holds + 1))
     return left
 
 
 def unary(tokens: Tokens) -> CExpr:
-    word = tokens.word
+    word = tokens.words[tokens.at]
+    if word in tokens.leaves and tokens.words[tokens.at + 1] not in GOES_ON:
+        tokens.at += 1
+        return tokens.leaves[word]
     if word == "-":
         tokens.take()
         return Negative(unary(tokens))
@@ -115,11 +119,13 @@ def primary(tokens: Tokens) -> CExpr:
     if not (word.isidentifier() or word[:1].isdecimal() or word[:1] == "." != word):
         tokens.refuse("an expression")
     if not word.isidentifier():
-        return literal(tokens)
-    tokens.take()
-    if tokens.word == "(":
-        return Call(word, arguments(tokens))
-    return Real("float") if word in CONSTANTS else Name(word)
+        leaf = literal(tokens)
+    elif tokens.ahead(1) == "(":
+        return Call(tokens.take(), arguments(tokens))
+    else:
+        leaf = Real("float") if tokens.take() in CONSTANTS else Name(word)
+    tokens.leaves[word] = leaf
+    return leaf
 
 
 def arguments(tokens: Tokens) -> tuple[CExpr, ...]:

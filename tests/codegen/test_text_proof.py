@@ -69,6 +69,7 @@ def about(body: str, **changes: Any) -> set[Kind]:
 ID = "const int i = get_global_id(0);"
 FINE = {
     "copy": f"{ID} y[i] = x[i];",
+    "comments": f"// y[0] =\n {ID} y[i] = x[i]; // }}\n// end\n",
     "guard": f"{ID} if (i < 15) {{ y[i] = x[i + 1]; }} else {{ y[i] = 0.0f; }}",
     "choice": f"{ID} y[i] = (i >= 1 ? x[i - 1] : 0.0f);",
     "choice of places": f"{ID} y[i] = select(0.0f, x[i >= 1 ? i - 1 : 0], i >= 1);",
@@ -146,7 +147,9 @@ NOT_PRINTED = {
     "a barrier under else": f"{ID} if (i < 8) {{ }} else {{ barrier(CLK_LOCAL_MEM_FENCE); }}",
     "an octal number": f"{ID} y[i] = x[010];",
     "writing what is const": f"{ID} x[i] = 0.0f;",
+    "a comment that ends before its line": f"{ID} // \r x[i] = 0.0f;",
     "a comment that goes on": "// \\\n y[0] = 0.0f;",
+    "a comment before what is no token": f"{ID} // y[i] = x[i];\n @",
     "inline assembly": '__asm__("");',
     "a directive": "\n#define y x\n",
     "a pointer to others": f"{ID} *(__global int *)&y[i] = 3;",
