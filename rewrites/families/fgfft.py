@@ -30,8 +30,8 @@ from rewrites.kernels.each_kernel import divided
 from rewrites.laws.hoisting import store_as
 from rewrites.laws.maps import fuse_maps, inline_view
 from rewrites.nest.labels import Labels, labels
+from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import normalise, simplify
-from rewrites.nest.reshape import sort
 from rewrites.nest.spine import inside, kernels
 from rewrites.nest.sums_of_products import Products, Rows, others, products, rows_of, slides_again
 from rewrites.nest.window_nest import of_floats
@@ -167,7 +167,7 @@ def _spectra_stored(order: Order) -> Strategy:
     """Rows in this order; frequencies and parts outside of the last dimension of the rows."""
     dims = _rows_of_spectra(len(order), parts=1)
     laid = laid_as(dims, "others", "frequencies", "parts", "last")
-    return seq(sort(order), inside(laid))
+    return arranged(rows=order).then(inside(laid))
 
 
 def _products_stored(parts: int, order: Order) -> Strategy:
@@ -185,7 +185,7 @@ def _thirds_stored(order: Order) -> Strategy:
 
 def _rows_laid(order: Order, laid: Strategy) -> Strategy:
     fused = exhaust(fuse_maps())
-    return seq(fused, sort(order), inside(laid))
+    return seq(fused, arranged(rows=order).then(inside(laid)))
 
 
 GAUSS = Trait("gauss", "a product of complex numbers by three of real ones, not four")

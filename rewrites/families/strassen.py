@@ -51,7 +51,7 @@ from rewrites.nest.labels import labels
 from rewrites.nest.named_nest import arranged, standing
 from rewrites.nest.named_views import stored, stored_as
 from rewrites.nest.normal_form import flat, normalise, perfect
-from rewrites.nest.spine import inside, nested
+from rewrites.nest.spine import inside
 from rewrites.storing.one_reduction_each import separate
 from rewrites.storing.stored_views import Choices
 from rewrites.transforms.epilogue import on_sums, sums_apart
@@ -102,7 +102,7 @@ def _lowered(levels: int, batch: int) -> Strategy:
 def _matrix_product(batch: int, parts: int) -> Strategy:
     """Every row with every row: operands whole, and every side a multiple of `parts`."""
     rounded = attempt(round_product(k=parts))
-    whole = nested(batch, seq(_operands_apart, rounded))
+    whole = standing(batch=batch).inside(seq(_operands_apart, rounded))
     return stage("operands whole", seq(everywhere(unused_part()), whole, perfect))
 
 
