@@ -24,7 +24,8 @@ from explore.measure.measure_variant import Again, Measure
 from explore.results.front import usable
 from explore.results.options import Options
 from explore.results.records import Failed, Record, Variant
-from explore.run.run import Run, Source, device_pool
+from explore.run.run import Run, device_pool
+from explore.run.source import Source
 from explore.run.target import device_of, profile_of
 from explore.space.legal_point import settled
 from explore.space.lowering import bound, lowering

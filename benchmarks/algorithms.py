@@ -33,7 +33,8 @@ from explore.results.front import pick
 from explore.results.options import Domain, Options
 from explore.results.records import Measured, Record
 from explore.results.units import parse_seconds, show_bytes, show_time
-from explore.run.run import Run, Source, resume, start
+from explore.run.run import Run, resume, start
+from explore.run.source import Source
 from explore.run.target import Target, profile_of
 from explore.space.derive_form import points
 from explore.space.legal_point import lowered_at

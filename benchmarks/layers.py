@@ -32,7 +32,8 @@ from explore.results.front import usable
 from explore.results.options import Options
 from explore.results.records import Record, latest
 from explore.results.units import parse_seconds, show_bytes, show_time
-from explore.run.run import Run, Source, device_pool, resume, start
+from explore.run.run import Run, device_pool, resume, start
+from explore.run.source import Source
 from explore.run.target import Target, device_of, profile_of
 from ir.errors import UserError
 

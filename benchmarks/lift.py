@@ -17,7 +17,8 @@ from explore.results.front import pick
 from explore.results.options import Options
 from explore.results.records import Failed
 from explore.results.units import show_time
-from explore.run.run import Run, Source, device_pool
+from explore.run.run import Run, device_pool
+from explore.run.source import Source
 from explore.run.target import device_of
 from ir.errors import UserError
 

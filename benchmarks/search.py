@@ -27,7 +27,8 @@ from explore.results.front import pick
 from explore.results.options import Options
 from explore.results.records import Failed, Record
 from explore.results.units import show_time
-from explore.run.run import Run, Source, device_pool, resume, start
+from explore.run.run import Run, device_pool, resume, start
+from explore.run.source import Source
 from explore.run.target import Target, device_of, profile_of
 from explore.search.replay import Replay, compare
 from ir.command import add_set, sizes_of

@@ -82,7 +82,8 @@ def _start(argv: list[str]) -> int:
     add_options(parser)
     given = parser.parse_args(argv)
 
-    from explore.run.run import Source, new_folder, start
+    from explore.run.run import new_folder, start
+    from explore.run.source import Source
     from explore.run.target import target_of
 
     options = options_of(given)
@@ -118,6 +119,14 @@ def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
 # ---- looking
 
 
+def _add_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="take kernels of another version as they are stored, where they are not made again",
+    )
+
+
 def _front(argv: list[str]) -> int:
     parser = _of_run("front", "The Pareto front of a run.")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -142,6 +151,7 @@ def _show(argv: list[str]) -> int:
     for option in ("source", "derivation", "laws", "constraints", "json"):
         what.add_argument(f"--{option}", action="store_true")
     what.add_argument("--stage", metavar="NAME", help="the laws of this stage of the derivation")
+    _add_trust(parser)
     from explore.commands.commands import show
 
     return show(parser.parse_args(argv))
@@ -165,6 +175,7 @@ def _pick(argv: list[str]) -> int:
     parser.add_argument(
         "--export", type=path, metavar="DIR", help="write it with hosts that run it"
     )
+    _add_trust(parser)
     parser.add_argument("--json", action="store_true")
     from explore.commands.commands import pick_variant
 
@@ -174,6 +185,7 @@ def _pick(argv: list[str]) -> int:
 def _compare(argv: list[str]) -> int:
     parser = _of_run("compare", "Measure a peer beside the best variant.")
     add_peers(parser)
+    _add_trust(parser)
     parser.add_argument("--json", action="store_true")
     from explore.commands.commands import compare
 

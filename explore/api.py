@@ -11,7 +11,8 @@ from codegen.runtime.session import open_device
 from explore.results.option_values import demand_whole
 from explore.results.options import Asked, Options
 from explore.run.compiled_variant import Compiled
-from explore.run.run import Run, Source, new_folder, start
+from explore.run.run import Run, new_folder, start
+from explore.run.source import Source
 from explore.run.target import device_meant, profile_of, target_of
 from explore.space.legal_point import lowered_at
 from ir.core.nodes import Program

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+from codegen.plan import Plan
 from explore.export.csv_table import to_csv
 from explore.export.export_variant import export, kernel_text
 from explore.export.t4_results import to_t4
@@ -20,6 +21,7 @@ from explore.results.records import Peer, Record, Step, latest
 from explore.results.units import show_bytes, show_time
 from explore.results.whole_files import write_whole
 from explore.run.run import Run, limits_of
+from explore.run.trusted_plans import TrustedPlans
 from explore.run.why_nothing import none_ran
 from ir.errors import UserError
 
@@ -87,7 +89,7 @@ def show(given: argparse.Namespace) -> int:
     if given.json:
         print(to_line(record))
     elif given.source:
-        print(_source(record), end="")
+        print(kernel_text(record.variant, _trusted(run, record, given)), end="")
     elif given.derivation or given.laws or given.stage is not None:
         print("\n".join(_derivation(record.variant.derivation, given)))
     elif given.constraints:
@@ -104,15 +106,14 @@ def _derivation(steps: Sequence[Step], given: argparse.Namespace) -> Iterator[st
     return laws_of(steps) if given.laws else outline_of(steps)
 
 
-def _source(record: Record) -> str:
-    if record.variant.plan is None:
-        raise UserError(f"{record.variant.id} has no source: it failed before")
-    return kernel_text(record)
+def _trusted(run: Run, record: Record, given: argparse.Namespace) -> Plan:
+    """The kernels of a variant, made again here, or vouched for by the user."""
+    return TrustedPlans(run.environment, given.trust).of(record)
 
 
 def _constraints(run: Run, record: Record) -> list[str]:
     from explore.results.options import Options
-    from explore.run.run import Source
+    from explore.run.source import Source
     from explore.run.target import target_again
     from explore.space.derive_form import constraints
     from explore.space.lowering import lowering
@@ -120,7 +121,7 @@ def _constraints(run: Run, record: Record) -> list[str]:
 
     known = run.environment
     options = Options.from_json(known.options)
-    program = Source(known.program, str(known.options["file"])).program(options)
+    program = Source.of(known).program(options)
     for_what = target_again(known, options).profile
     lowered = lowering(program, record.variant.family, record.variant.form)
     lowered = narrowed(lowered, program, options.domain)
@@ -151,7 +152,7 @@ def pick_variant(given: argparse.Namespace) -> int:
     else:
         print("\n".join(summary(record, run.environment.bounds)))
     if given.export is not None:
-        export(record, run.environment, given.export)
+        export(record, _trusted(run, record, given), run.environment, given.export)
         print(f"written to {given.export}: run host.py, or make")
     return 0
 
@@ -173,7 +174,7 @@ def compare(given: argparse.Namespace) -> int:
     """`explore compare RUN --against torch`"""
     from explore.commands.compare import compare as measured
 
-    results = measured(given.run, tuple(given.against))
+    results = measured(given.run, tuple(given.against), given.trust)
     for result in results:
         print(json.dumps(result) if given.json else _compared(result))
     return 0

@@ -10,30 +10,30 @@ from explore.peers.peers import duel
 from explore.results.front import pick
 from explore.results.options import Options, peer_named
 from explore.results.store import Store
-from explore.run.run import Source, device_pool
+from explore.run.run import device_pool
+from explore.run.source import Source
 from explore.run.target import device_of
+from explore.run.trusted_plans import TrustedPlans
 from ir.errors import UserError
 
 
-def compare(folder: Path, against: tuple[str, ...]) -> list[dict[str, Any]]:
+def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list[dict[str, Any]]:
     """For each peer: its best time over ours; `ratio` is null where no peer applies."""
     with Store.read(folder) as store:
         known, records = store.environment, store.records()
     options = Options.from_json(known.options)
-    source = Source(known.program, str(known.options["file"]))
-    program = source.program(options)
+    program = Source.of(known).program(options)
     if known.options.get("profile"):
         raise UserError(f"{folder} ran on no device: there is nothing to compare")
     target = device_of(known)
     peers = tuple(dict.fromkeys(map(peer_named, against)))
     best = pick(records)
+    plan = TrustedPlans(known, trust).of(best)
     found = []
     with ExitStack() as stack:
         file = stored_reference(program, options.seed, folder, known.reference)
         device = device_pool(stack, file, program, options, target)
         for name in peers:
-            plan = best.variant.plan
-            assert plan is not None
             result = duel(name, program, options.seed, file, target, device, [plan])
             ours = statistics.median(result.ours[0]) if result.ours else best.time_ns
             theirs = result.best

@@ -15,7 +15,7 @@ from explore.measure.reference import Array, inputs_of, reference
 from explore.results.derivation_steps import stages_of
 from explore.results.options import Options
 from explore.results.record_json import launch_json, plan_json
-from explore.results.records import Predicted, Record
+from explore.results.records import Predicted, Record, Variant
 from explore.results.run_environment import Environment
 from explore.results.units import show_bytes, show_time
 from explore.results.whole_files import write_folder
@@ -35,11 +35,9 @@ host: host.c plan.h
 """
 
 
-def export(record: Record, environment: Environment, folder: Path) -> None:
-    """Kernels, launch plan, stored inputs with the right result, and hosts in Python and C."""
-    plan = record.variant.plan
-    if plan is None:
-        raise UserError(f"{record.variant.id} was never compiled: it failed before")
+def export(record: Record, plan: Plan, environment: Environment, folder: Path) -> None:
+    """Kernels, launch plan, stored inputs with the right result, and hosts in Python and C. The
+    plan is a trusted one of the record's variant."""
     _refuse_names(plan)
     options = Options.from_json(environment.options)
     program = parse(environment.program, environment.name, dict(options.sizes))
@@ -49,8 +47,8 @@ def export(record: Record, environment: Environment, folder: Path) -> None:
         raise UserError(f"cannot write in {folder}: {error.strerror}") from error
     stored = _stored(inputs_of(program, options.seed), reference(program, options.seed).output)
     texts = {
-        OURS: json.dumps(_plan(record, environment, options.max_error), indent=1) + "\n",
-        "kernels.cl": kernel_text(record),
+        OURS: json.dumps(_plan(record, plan, environment, options.max_error), indent=1) + "\n",
+        "kernels.cl": kernel_text(record.variant, plan),
         "plan.h": _header(plan, environment, options.max_error),
         "platforms.py": _text("codegen.runtime", "platforms.py"),
         "host.py": _text("explore.export", "host.py.in"),
@@ -71,14 +69,12 @@ def _file_of(buffer: str) -> str:
     return f"{INPUTS}/{buffer}.bin"
 
 
-def kernel_text(record: Record) -> str:
-    """The OpenCL text under the outline of its derivation."""
-    variant = record.variant
-    assert variant.plan is not None
+def kernel_text(variant: Variant, plan: Plan) -> str:
+    """The OpenCL text of a plan under the outline of its variant's derivation."""
     given = ", ".join(f"{name} = {value}" for name, value in variant.parameters)
     lines = [f"{variant.id}: {variant.family} {variant.form}".rstrip(), f"with {given or 'none'}"]
     lines += headings(stages_of(variant.derivation))
-    return "".join(f"// {_one_line(line)}\n" for line in lines) + "\n" + variant.plan.source
+    return "".join(f"// {_one_line(line)}\n" for line in lines) + "\n" + plan.source
 
 
 def _one_line(text: str) -> str:
@@ -107,9 +103,9 @@ def _text(package: str, name: str) -> str:
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def _plan(record: Record, environment: Environment, max_error: float) -> Mapping[str, Any]:
-    plan = record.variant.plan
-    assert plan is not None
+def _plan(
+    record: Record, plan: Plan, environment: Environment, max_error: float
+) -> Mapping[str, Any]:
     return {
         **plan_json(plan),
         "kernels": [launch_json(kernel) for kernel in plan.kernels],

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
+from codegen.plan import Plan
 from explore.measure.measure_variant import Again, remeasured
 from explore.results.front import front, usable
 from explore.results.records import Failed, Measured, Record
@@ -22,6 +23,7 @@ BESIDE = 8  # variants beside the front the first time, at most
 def measure_again(
     store: Store,
     device: "Pool[Any, Any]",
+    plans: Callable[[Sequence[Record]], list[Plan]],
     elapsed: Callable[[], float],
     note: Callable[[str], None],
 ) -> None:
@@ -33,7 +35,9 @@ def measure_again(
             return
         if turn == 0:
             note(f"measuring the front again: {len(chosen)} variants in turns")
-        store.append(_timed(chosen, 1 + max(r.round for r in records), device, elapsed))
+        store.append(
+            _timed(chosen, plans(chosen), 1 + max(r.round for r in records), device, elapsed)
+        )
 
 
 def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
@@ -56,12 +60,12 @@ def _behind(record: Record, best: Sequence[Record]) -> float:
 
 def _timed(
     chosen: Sequence[Record],
+    plans: Sequence[Plan],
     round: int,
     device: "Pool[Any, Any]",
     elapsed: Callable[[], float],
 ) -> list[Record]:
-    plans = tuple(r.variant.plan for r in chosen if r.variant.plan is not None)
-    device.submit(Again(plans), timeout=60.0 + 10.0 * len(plans))
+    device.submit(Again(tuple(plans)), timeout=60.0 + 10.0 * len(plans))
     (done,) = device.results()
     if isinstance(done.result, Failed):
         return [Record(r.variant, r.outcome, elapsed(), time.time(), round) for r in chosen]

@@ -15,7 +15,7 @@ from explore.peers import clblast_peer, tinygrad_peer, torch_peer
 from explore.peers.rival import Rival, Timed, timed
 from explore.results.front import pick, usable
 from explore.results.options import Options, PeerName
-from explore.results.records import Failed, Peer
+from explore.results.records import Failed, Peer, Record
 from explore.results.store import Store
 from explore.workers.pool import Pool
 from ir.core.nodes import Program
@@ -45,10 +45,17 @@ class Duel:
 
 
 def measure_peers(
-    store: Store, program: Program, options: Options, target: Device, device: "Pool[Any, Any]"
+    store: Store,
+    program: Program,
+    options: Options,
+    target: Device,
+    device: "Pool[Any, Any]",
+    plan_of: Callable[[Record], Plan],
 ) -> Iterator[str]:
     """Measures what the options ask for and stores it; says what does not apply."""
-    best = pick(store.records()).variant.plan if usable(store.records()) else None
+    if not options.against:
+        return
+    best = plan_of(pick(store.records())) if usable(store.records()) else None
     file = stored_reference(program, options.seed, store.folder, store.environment.reference)
     for name in options.against:
         found = duel(name, program, options.seed, file, target, device, [best] if best else [])

@@ -1,7 +1,7 @@
 """A run's environment from JSON: every field is checked, since the folder may come from anybody."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explore.bounds.least_traffic import Products, Windows
@@ -32,6 +32,7 @@ def environment_from(text: object) -> Environment:
         bounds=_bounds(fields.fields("bounds")),
         machine=_words(fields.fields("machine")),
         started_unix_s=fields.number("started_unix_s", most=YEAR_9999),
+        numbers=_numbers(fields.given("numbers", fields.fields, Fields({}, ""))),
         reference=fields.maybe("reference", lambda n: fields.matching(n, SHA256, "a sha256")),
     )
 
@@ -61,6 +62,11 @@ def _plain(value: object, depth: int = 3) -> bool:
 
 def _words(fields: Fields) -> Mapping[str, str]:
     return {name: fields.text(name) for name in fields.named()}
+
+
+def _numbers(fields: Fields) -> Mapping[str, Sequence[int]]:
+    """Of a profile: each one number or a few."""
+    return {name: [e.whole("value") for e in fields.each(name, 16)] for name in fields.named()}
 
 
 def _bounds(fields: Fields) -> Bounds:

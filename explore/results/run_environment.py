@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ class Environment:
         default_factory=dict
     )  # host, OS, Python: for the record only
     started_unix_s: float = 0.0
+    numbers: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of the device's profile
     reference: str | None = None  # sha256 of the file with what is right, once it is computed
 
     @property

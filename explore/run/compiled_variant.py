@@ -10,6 +10,7 @@ from codegen.runtime.session import open_device
 from explore.results.records import Record
 from explore.results.run_environment import Environment
 from explore.run.target import device_of
+from explore.run.trusted_plans import TrustedPlans
 from ir.errors import UserError
 
 
@@ -23,13 +24,12 @@ class Compiled:
     record: Record | None = None
 
     @staticmethod
-    def of(record: Record, environment: Environment) -> "Compiled":
-        """A variant of a stored run, on the device of that run."""
-        plan = record.variant.plan
-        if plan is None:
-            raise UserError(f"{record.variant.id} was never compiled: it failed before")
+    def of(record: Record, environment: Environment, trust: bool = False) -> "Compiled":
+        """A variant of a stored run, made again here, on the device of that run."""
+        device = device_of(environment)
+        plan = TrustedPlans(environment, trust).of(record)
         names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
-        return Compiled(plan, open_device(device_of(environment)).build(plan), names, record)
+        return Compiled(plan, open_device(device).build(plan), names, record)
 
     def __call__(self, *arrays: Any, **by_name: Any) -> Any:
         """The output; a constant given once is kept."""

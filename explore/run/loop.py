@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from codegen.plan import Plan
 from explore.building.build_variant import Made, Task
 from explore.measure.measure_variant import RUN_LIMIT, Measure
 from explore.report.progress import Watch
@@ -50,6 +51,7 @@ class Loop:
     judge: Judge | None
     overlap: bool
     before: Mapping[str, Record]  # outcomes of an earlier start of this run
+    made_here: dict[str, Plan] = field(default_factory=dict)  # by variant: filled as they are made
     clock: Callable[[], float] = time.monotonic
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
     waiting: dict[str, list[int]] = field(default_factory=dict)  # numbers by key, in measurement
@@ -217,6 +219,8 @@ class Loop:
 
     def _record(self, n: int, variant: Variant, outcome: Outcome) -> None:
         record = Record(variant, outcome, self.elapsed(), time.time())
+        if variant.plan is not None:
+            self.made_here[variant.id] = variant.plan
         self.store.append([record])
         self.watch.saw(record)
         self._count(n, record)

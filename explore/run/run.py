@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +16,9 @@ from explore.bounds.program_work import operations
 from explore.building.build_variant import setup_for as builder_setup
 from explore.building.build_worker import work
 from explore.export.export_variant import kernel_text
-from explore.measure.front_again import measure_again
+from explore.measure.front_again import contenders, measure_again
 from explore.measure.measure_variant import RUN_LIMIT, measure
 from explore.measure.measure_variant import setup_for as meter_setup
-from explore.measure.reference import demand_arrays
 from explore.measure.reference_file import hash_of, stored_reference
 from explore.measure.roofline import measured as roofline
 from explore.peers.peers import measure_peers
@@ -37,35 +36,18 @@ from explore.results.version import version
 from explore.run.candidates import candidates
 from explore.run.compiled_variant import Compiled
 from explore.run.loop import Loop, first_round
-from explore.run.target import Target, target_again
+from explore.run.source import Source
+from explore.run.target import Target, numbers_of, target_again
+from explore.run.trusted_plans import TrustedPlans
 from explore.space.rough_cost import predicted
 from explore.space.search_domain import narrowing
 from explore.workers.pool import Pool
 from ir.core.nodes import Program
 from ir.errors import UserError
-from ir.parse import parse
 from rewrites.tuning.family import Form
 
 BUILD_LIMIT = 10.0  # seconds a variant
 BUILD_MEMORY = 6 << 30  # bytes a build worker may take
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A program as it was written."""
-
-    text: str
-    name: str
-
-    def program(self, options: Options) -> Program:
-        """With the sizes of the run."""
-        return _parsed(self, options.sizes)
-
-
-@lru_cache(maxsize=4)
-def _parsed(source: Source, sizes: tuple[tuple[str, int], ...]) -> Program:
-    """The program of a source at these sizes; whoever asks again is given the same one."""
-    return demand_arrays(parse(source.text, source.name, dict(sizes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +83,17 @@ class Run:
         max_memory: str | int | None = None,
         max_time: str | float | None = None,
         max_error: float | None = None,
+        trust: bool = False,
     ) -> Compiled:
-        """A variant of the front, ready to be called on arrays."""
+        """A variant of the front, made again here and ready to be called on arrays. One of another
+        version, which is not made again, only with `trust`."""
         demand_one("which", which, ("fastest", "smallest"))
         limits = limits_of(max_memory, max_time, max_error)
         if not isinstance(id, str | None):
             raise UserError(f"id: expected the name of a variant, found {id!r}")
         records = self.records
         record = by_id(records, id) if id else pick(records, which, limits)
-        return Compiled.of(record, self.environment)
+        return Compiled.of(record, self.environment, trust)
 
 
 def limits_of(
@@ -153,6 +137,7 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
             "python": platform.python_version(),
         },
         started_unix_s=time.time(),
+        numbers=numbers_of(target.profile),
     )
 
 
@@ -178,7 +163,7 @@ def resume(folder: Path) -> tuple[Run, bool]:
     with Store.read(folder) as store:
         stored = store.environment
     options = Options.from_json(stored.options)
-    source = Source(stored.program, str(stored.options["file"]))
+    source = Source.of(stored)
     target = target_again(stored, options)
     now = environment_of(source, options, target)
     with Store.resume(folder, now) as store:
@@ -187,15 +172,18 @@ def resume(folder: Path) -> tuple[Run, bool]:
 
 def _explore(store: Store, program: Program, options: Options, target: Target) -> tuple[Run, bool]:
     before = store.records()
+    plans = TrustedPlans(store.environment, jobs=options.workers)
+    if target.device is not None:
+        plans.all(contenders(before))  # a folder that was changed is refused before anything runs
     derived = [r for r in first_round(before).values() if r.variant.derivation]
     with Watch(options.variants, before=derived) as watch:
         try:
-            finished = _through(store, program, options, target, watch, before)
+            finished = _through(store, program, options, target, watch, before, plans)
         except KeyboardInterrupt:
             watch.note(f"stopped; go on with `explore resume {store.folder}`")
-            _finish(store)
+            _finish(store, plans)
             raise
-    _finish(store)
+    _finish(store, plans)
     return Run(store.folder), finished
 
 
@@ -206,6 +194,7 @@ def _through(
     target: Target,
     watch: Watch,
     before: Sequence[Record],
+    plans: TrustedPlans,
 ) -> bool:
     watch.note(f"{program.name} on {store.environment.where}: deriving")
     with ExitStack() as stack:
@@ -239,12 +228,13 @@ def _through(
             judge=judge,
             overlap=not target.disturbed_by_builds,
             before=first_round(list(before)),
+            made_here=plans.made,
         )
         finished = loop.run()
         builders.close()
         if device is not None and target.device is not None:
-            measure_again(store, device, loop.elapsed, watch.note)
-            for note in measure_peers(store, program, options, target.device, device):
+            measure_again(store, device, plans.all, loop.elapsed, watch.note)
+            for note in measure_peers(store, program, options, target.device, device, plans.of):
                 watch.note(note)
         elif options.against:
             watch.note(f"{', '.join(options.against)}: no peer is measured, the device is not here")
@@ -291,7 +281,7 @@ def device_pool(
     )
 
 
-def _finish(store: Store) -> None:
+def _finish(store: Store, plans: TrustedPlans) -> None:
     """The report, and the kernels of the front as files."""
     records = store.records()
     if not records:
@@ -301,9 +291,9 @@ def _finish(store: Store) -> None:
         for stale in kernels.names():
             if stale.endswith(".cl"):
                 kernels.remove(stale)
-        for record in front(records):
-            if record.variant.plan is not None:
-                kernels.write(f"{record.variant.id}.cl", kernel_text(record))
+        best = front(records)
+        for record, plan in zip(best, plans.all(best), strict=True):
+            kernels.write(f"{record.variant.id}.cl", kernel_text(record.variant, plan))
 
 
 def new_folder(name: str, under: Path = Path("runs")) -> Path:

@@ -2,7 +2,7 @@
 profile; and the same again for a run that is stored."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from codegen.runtime.devices import Device, choose, devices, working
 from constraints.devices import CPU, H200, Limit, Profile, profile, results_of_cpu, with_overrides
@@ -85,6 +85,23 @@ def target_again(stored: Environment, options: Options) -> Target:
         return Target(with_overrides(profile(name), options.limits), None)
     device = _likest(stored) or choose(None)
     return Target(with_overrides(profile_of(device), options.limits), device)
+
+
+def numbers_of(limits: Profile) -> dict[str, list[int]]:
+    """The numbers of a profile, each as a list, as a run stores them."""
+    return {
+        field.name: [int(n) for n in (value if isinstance(value, tuple) else (value,))]
+        for field in fields(limits)
+        if field.name != "name" and (value := getattr(limits, field.name)) is not None
+    }
+
+
+def stored_profile(stored: Environment, options: Options) -> Profile:
+    """What a stored run was for, as numbers: its device need not be here."""
+    if not stored.numbers:
+        return target_again(stored, options).profile
+    numbers = ((name, tuple(values)) for name, values in stored.numbers.items())
+    return with_overrides(replace(CPU, name=stored.device), numbers)
 
 
 def device_of(stored: Environment) -> Device:

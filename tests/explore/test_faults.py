@@ -25,7 +25,8 @@ from explore.results.options import Options
 from explore.results.records import Failed, Measured
 from explore.results.store import Store
 from explore.run import run as runs
-from explore.run.run import Run, Source, start
+from explore.run.run import Run, start
+from explore.run.source import Source
 from explore.run.target import Target, profile_of
 from explore.space.derive_form import Derived, Inapplicable, derive
 from explore.space.forms_to_derive import Derive

@@ -1,13 +1,16 @@
 """The Pareto front against brute force, and picking from it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codegen.plan import Plan
 from explore.measure.front_again import contenders, measure_again
 from explore.measure.measure_variant import Again
 from explore.results.front import Limits, by_id, front, objectives, pareto, pick, usable
@@ -151,6 +154,10 @@ def test_what_was_given_up_beside_a_time_that_was_luck_is_measured_again() -> No
     assert contenders([lucky, given_up, slow, again]) == [again, given_up]
 
 
+def plans_of(records: Sequence[Record]) -> list[Plan]:
+    return [r.variant.plan for r in records if r.variant.plan is not None]
+
+
 @pytest.mark.parametrize("drift", [0.8, 1.0, 1.1, 1.3, 2.0])
 def test_the_front_is_right_however_slow_the_machine_is_when_it_is_measured_again(
     tmp_path: Path, drift: float
@@ -167,7 +174,8 @@ def test_the_front_is_right_however_slow_the_machine_is_when_it_is_measured_agai
 
     with Store.create(tmp_path / "run", ENVIRONMENT) as store:
         store.append(records)
-        measure_again(store, Slow(), lambda: 0.0, lambda note: None)  # type: ignore[arg-type]
+        device: Any = Slow()
+        measure_again(store, device, plans_of, lambda: 0.0, lambda note: None)
         (best,) = front(store.records())
     assert best.variant.id == records[0].variant.id
     assert best.round > 0

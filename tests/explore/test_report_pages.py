@@ -18,7 +18,8 @@ from explore.results.options import Options
 from explore.results.records import Failed, Peer, Record
 from explore.results.run_environment import Environment
 from explore.run.loop import Loop
-from explore.run.run import Run, Source, start
+from explore.run.run import Run, start
+from explore.run.source import Source
 from explore.run.target import Target, profile_of
 from tests.support.browser import chromium, page
 from tests.support.sample_runs import ENVIRONMENT, PEERS, sample_run

@@ -40,7 +40,8 @@ from explore.results.records import Failed, Measured, Record
 from explore.results.run_database import FILE
 from explore.results.store import Store
 from explore.results.units import show_bytes
-from explore.run.run import Run, Source, resume, start
+from explore.run.run import Run, resume, start
+from explore.run.source import Source
 from explore.run.target import Target, profile_of
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive, tasks

@@ -21,7 +21,8 @@ from explore.results.options import Options
 from explore.results.records import Failed, Measured, Record, lost_form
 from explore.results.store import Store
 from explore.run import run as runs
-from explore.run.run import Run, Source, resume, start
+from explore.run.run import Run, resume, start
+from explore.run.source import Source
 from explore.run.target import Target
 from explore.run.why_nothing import no_candidate, none_ran
 from explore.search.replay import Replay

@@ -1,0 +1,63 @@
+"""A stored variant made again from what it is called: lowered, bound, generated and proved.
+
+Where another version made it, other kernels may come of that. Then the stored ones can be vouched
+for: their text is read and proved, though nobody knows that it computes the program.
+"""
+
+import pickle
+from dataclasses import dataclass
+
+from codegen.plan import Plan
+from codegen.proof.verdicts import sentence
+from codegen.text_proof.prove_text import prove_texts
+from constraints.devices import Profile
+from explore.building.build_variant import Builder, Task, make
+from explore.results.records import Failed
+from explore.space.derive_form import constraints
+from explore.space.lowering import lowering
+from explore.space.neighbours import allowed
+from ir.core.nodes import Program
+from ir.errors import Unsupported, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What a variant is made of, and the numbers of the device that it is for."""
+
+    number: int
+    program: Program
+    family: str
+    form: str
+    parameters: tuple[tuple[str, int], ...]
+    profile: Profile
+    vouched_for: Plan | None = None  # taken, if its text is proved, where another one is made
+
+
+def make_again(task: Again) -> Plan | Failed:
+    """Its proved plan, or the first stage that it does not get through. What a worker does."""
+    made = _made(task)
+    if task.vouched_for is None or made == task.vouched_for:
+        return made
+    return _proved(task.vouched_for)
+
+
+def _proved(plan: Plan) -> Plan | Failed:
+    """A plan of which only the texts are known."""
+    failures = [v for proof in prove_texts(plan) for v in proof.failures]
+    return Failed("prove", sentence(failures[0]).strip()) if failures else plan
+
+
+def _made(task: Again) -> Plan | Failed:
+    try:
+        found = lowering(task.program, task.family, task.form)
+        system = constraints(found, task.profile)
+    except (Unsupported, UserError) as error:
+        return Failed("constrain", str(error))
+    if not allowed(system, dict(task.parameters)):
+        return Failed("constrain", "its parameters do not satisfy the constraints of its form")
+    builder = Builder(None, task.profile.group_items)
+    made = make(builder, Task(0, pickle.dumps(found.program), task.parameters))
+    if made.failed is not None:
+        return made.failed
+    assert made.plan is not None
+    return made.plan

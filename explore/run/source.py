@@ -1,0 +1,33 @@
+"""A program as it was written: what a run is started with, and what it stores."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from explore.measure.reference import demand_arrays
+from explore.results.options import Options
+from explore.results.run_environment import Environment
+from ir.core.nodes import Program
+from ir.parse import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Its text, and the name of its file for messages."""
+
+    text: str
+    name: str
+
+    @staticmethod
+    def of(stored: Environment) -> "Source":
+        """That of a run."""
+        return Source(stored.program, str(stored.options.get("file", stored.name)))
+
+    def program(self, options: Options) -> Program:
+        """With the sizes of the run."""
+        return _parsed(self, options.sizes)
+
+
+@lru_cache(maxsize=4)
+def _parsed(source: Source, sizes: tuple[tuple[str, int], ...]) -> Program:
+    """The program of a source at these sizes; whoever asks again is given the same one."""
+    return demand_arrays(parse(source.text, source.name, dict(sizes)))

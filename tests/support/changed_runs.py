@@ -1,0 +1,48 @@
+"""Runs whose file another hand changed: what the tests of trust look at."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from explore.results.run_database import FILE
+
+PLANTED = "printed by a planted kernel"
+
+
+def change_details(folder: Path, change: Callable[[dict[str, Any]], None], where: str = "1") -> int:
+    """Applies a change to what is stored beside the columns; how many rows were changed."""
+    with closing(sqlite3.connect(folder / FILE)) as connection, connection:
+        rows = connection.execute(f"SELECT seq, details FROM outcome WHERE {where}").fetchall()
+        for seq, blob in rows:
+            values = json.loads(zlib.decompress(blob))
+            change(values)
+            put = [zlib.compress(json.dumps(values).encode()), seq]
+            connection.execute("UPDATE outcome SET details = ? WHERE seq = ?", put)
+    return len(rows)
+
+
+def change_environment(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Applies a change to what the run depends on."""
+    with closing(sqlite3.connect(folder / FILE)) as connection, connection:
+        ((text,),) = connection.execute("SELECT json FROM environment").fetchall()
+        values = json.loads(text)
+        change(values)
+        connection.execute("UPDATE environment SET json = ?", [json.dumps(values)])
+
+
+def plant_printf(values: dict[str, Any]) -> None:
+    """A kernel that says when it runs."""
+    for kernel in values["kernels"]:
+        head, _, body = kernel["text"].partition("{\n")
+        kernel["text"] = f'{head}{{\n  printf("{PLANTED}\\n");\n{body}'
+
+
+def sql(folder: Path, *statements: str) -> None:
+    """Runs statements on the file of a run."""
+    with closing(sqlite3.connect(folder / FILE)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
