@@ -50,6 +50,8 @@ def show_front(given: argparse.Namespace) -> int:
         return print_front(run, found)
     for record in found:
         print(to_line(record))
+    if not found:
+        print("\n".join(none_ran(records)), file=sys.stderr)
     return 0 if found else 1
 
 

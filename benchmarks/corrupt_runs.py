@@ -1,0 +1,81 @@
+"""A run's folder corrupted a thousand times: what ends in anything but words, and what was touched.
+
+python -m benchmarks.corrupt_runs [--count 1000] [--seed 0] [--run FOLDER] [--device D]
+
+Bytes, rows, types, links, names, planted kernels. Each corrupted folder is looked at with every
+command that reads, and worked with by one of those that build; each must end with status 0, or 1
+and words; nothing outside the folder may change; no stored text may be built or exported.
+"""
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from codegen.runtime.devices import choose
+from explore.results.options import Options
+from explore.run.run import start
+from explore.run.source import Source
+from explore.run.target import Target, profile_of
+from tests.support.attacked_runs import Attack, attack
+from tests.support.corruptions import corruptions
+
+PROGRAM = """-- A product of matrices
+product(a : [[float]k]m, b : [[float]k]n) = map(x -> map(y -> dot(x, y), b), a)
+where k = 8, m = 16, n = 24
+"""
+
+
+def small_run(folder: Path, device: str | None) -> Path:
+    """A run to corrupt."""
+    found = choose(device)
+    options = Options(variants=4, families=("naive", "registers"), jobs=1)
+    start(Source(PROGRAM, "product.lift"), options, Target(profile_of(found), found), folder)
+    return folder
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser("python -m benchmarks.corrupt_runs")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="corrupt-runs-") as place:
+        run = small_run(Path(place) / "sound", given.device)
+        begun, found = time.monotonic(), []
+        for number, corruption in enumerate(corruptions(given.count, given.seed)):
+            found.append(attack(corruption, run, _made(Path(place) / f"{number}")))
+            for fault in found[-1].faults:
+                print(f"{corruption}: {fault}", flush=True)
+            if number % 50 == 49:
+                print(f"{number + 1} after {time.monotonic() - begun:.0f} s", flush=True)
+        print("\n".join(table(found)))
+
+
+def _made(place: Path) -> Path:
+    place.mkdir()
+    return place
+
+
+def table(found: Sequence[Attack]) -> list[str]:
+    """Of each kind: how many, commands, those refused in words, and faults."""
+    lines = ["| corruption | runs | commands | refused in words | faults |"]
+    lines.append("|---|--:|--:|--:|--:|")
+    kinds = Counter(attack.corruption.name for attack in found)
+    for name, count in kinds.items():
+        of_kind = [a for a in found if a.corruption.name == name]
+        numbers = (sum(a.commands for a in of_kind), sum(a.refused for a in of_kind))
+        lines.append(f"| {name} | {count} | {numbers[0]} | {numbers[1]} | {_faults(of_kind)} |")
+    whole = (sum(a.commands for a in found), sum(a.refused for a in found), _faults(found))
+    return [*lines, f"| all | {len(found)} | {whole[0]} | {whole[1]} | {whole[2]} |"]
+
+
+def _faults(found: Sequence[Attack]) -> int:
+    return sum(len(a.faults) for a in found)
+
+
+if __name__ == "__main__":
+    main()

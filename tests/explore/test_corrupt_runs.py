@@ -1,0 +1,52 @@
+"""Random corruptions of a run's folder: words, nothing outside touched, no stored text built.
+
+`python -m benchmarks.corrupt_runs` does a thousand.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.corrupt_runs import small_run
+from codegen.plan import Plan
+from codegen.runtime import binary_cache
+from codegen.runtime.devices import Device
+from codegen.runtime.session import open_device
+from explore.results.run_database import FILE
+from explore.run.run import Run
+from tests.support.attacked_runs import attack
+from tests.support.corruptions import KINDS, MARK, Corruption, corruptions
+
+COUNT, SEED = 60, 20_261_122
+
+
+@pytest.fixture(scope="module")
+def sound(device: Device, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_run(tmp_path_factory.mktemp("sound") / "run", str(device.index))
+
+
+@pytest.mark.parametrize("corruption", corruptions(COUNT, SEED), ids=str)
+def test_a_corrupted_run_ends_in_words(corruption: Corruption, sound: Path, tmp_path: Path) -> None:
+    assert attack(corruption, sound, tmp_path).faults == ()
+
+
+def test_a_planted_kernel_that_is_built_is_seen(
+    sound: Path, tmp_path: Path, device: Device
+) -> None:
+    """Or the tests above would see nothing."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / FILE).write_bytes((sound / FILE).read_bytes())
+    Corruption("planted", 0).apply(folder, tmp_path)
+    plan = Run(folder).front[0].variant.plan
+    assert isinstance(plan, Plan)
+    open_device(device).build(plan)
+    built = (binary_cache.folder() / "programs").iterdir()
+    marked = [file for file in built if MARK.encode() in file.read_bytes()]
+    assert marked
+    for file in marked:
+        file.unlink()
+
+
+def test_every_kind_of_corruption_is_tried() -> None:
+    assert set(KINDS) == {corruption.name for corruption in corruptions(COUNT, SEED)}
