@@ -154,7 +154,7 @@ def test_trust_goes_no_further_than_texts_that_are_proved(
     ("change", "said"),
     [
         ("form = 'unheard of'", "unheard of"),
-        ("family = 'occult'", "no family 'occult'"),
+        ("family = 'occult'", "no family `occult`"),
         ("parameters = '{}'", "its parameters do not satisfy"),
         ("parameters = '{\"k\": 999999999}'", "its parameters do not satisfy"),
     ],
