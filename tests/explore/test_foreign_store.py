@@ -108,6 +108,14 @@ def test_a_file_in_another_mode_is_refused_and_leaves_no_log(run: Path) -> None:
     assert sorted(run.iterdir()) == before
 
 
+def test_a_schema_that_is_no_text_is_told(run: Path) -> None:
+    """SQLite's own message quotes it, and cannot be decoded."""
+    whole = (run / FILE).read_bytes()
+    (run / FILE).write_bytes(whole.replace(b"CREATE TABLE peer", b"CREATE TABLE \xbe\xbe\xbe\xbe"))
+    with pytest.raises(UserError, match=r"run.sqlite is damaged"):
+        read_all(run)
+
+
 def changed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
     """Details with something else in them."""
 
