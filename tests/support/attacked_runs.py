@@ -68,7 +68,7 @@ def _precious(outside: Path, run: Path) -> None:
 def _ids(folder: Path) -> list[str]:
     try:
         return [record.variant.id for record in Run(folder).records]
-    except UserError:
+    except Exception:  # the commands are asked next, and must say it in words
         return []
 
 
