@@ -12,11 +12,13 @@ from typing import Any
 from codegen.plan import Plan
 from explore.measure.measure_variant import Again, remeasured
 from explore.results.front import front, usable
-from explore.results.records import Failed, Measured, Record
+from explore.results.records import NOISY, Failed, Measured, Record, latest
 from explore.results.store import Store
+from explore.results.units import show_time
 from explore.workers.pool import Pool
 
 NEAR = 0.95  # a time this much shorter is within luck
+TURNS = 3  # that noisy points of the front are measured again, at most
 BESIDE = 8  # variants beside the front the first time, at most
 
 
@@ -26,12 +28,62 @@ def measure_again(
     plans: Callable[[Sequence[Record]], list[Plan]],
     elapsed: Callable[[], float],
     note: Callable[[str], None],
+    late: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Later rounds replace earlier times, so luck falls off the front and what it hid comes up."""
+    """Later rounds replace earlier times, so luck falls off the front and what it hid comes up.
+    Once it is `late`, nothing is measured that was before."""
+    before = front(store.records())
+    _until_nothing_is_left(store, device, plans, elapsed, note, late)
+    _until_calm(store, device, plans, elapsed, note, late)
+    if said := vanished(before, store.records()):
+        note(said)
+
+
+def _until_calm(
+    store: Store,
+    device: "Pool[Any, Any]",
+    plans: Callable[[Sequence[Record]], list[Plan]],
+    elapsed: Callable[[], float],
+    note: Callable[[str], None],
+    late: Callable[[], bool],
+) -> None:
+    """Measures what is noisy of the front again, a few times."""
+    for turn in range(TURNS + 1):
+        records = store.records()
+        noisy = [r for r in front(records) if isinstance(r.outcome, Measured) and r.outcome.noisy]
+        if not noisy:
+            return
+        if turn == TURNS or late():
+            names = ", ".join(r.variant.id for r in noisy)
+            note(f"noisy, with a spread over {NOISY:.0%} however often it was measured: {names}")
+            return
+        round = 1 + max(r.round for r in records)
+        store.append(_timed(noisy, plans(noisy), round, device, elapsed))
+
+
+def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
+    """Why another variant is the best than the fastest of the front before, if one is."""
+    now, again = front(records), {r.variant.id: r for r in latest(records)}
+    if not before or not now or now[0].variant.id == before[0].variant.id:
+        return None
+    was = before[0]
+    then, since = show_time(was.time_ns), show_time(again[was.variant.id].time_ns)
+    best = f"{now[0].variant.id} is the best at {show_time(now[0].time_ns)}"
+    return f"{was.variant.id} was {then} once, {since} when measured again: {best}"
+
+
+def _until_nothing_is_left(
+    store: Store,
+    device: "Pool[Any, Any]",
+    plans: Callable[[Sequence[Record]], list[Plan]],
+    elapsed: Callable[[], float],
+    note: Callable[[str], None],
+    late: Callable[[], bool],
+) -> None:
     for turn in count():
         records = store.records()
         chosen = contenders(records, BESIDE << turn)
-        if all(r.round > 0 for r in chosen):
+        if all(r.round > 0 for r in chosen) or (turn and late()):
             return
         if turn == 0:
             note(f"measuring the front again: {len(chosen)} variants in turns")

@@ -38,6 +38,7 @@ function scaled(value, units) {
 const time = ns => scaled(ns, Object.assign([[1e9, "s"], [1e6, "ms"], [1e3, "µs"]], { base: "ns" }));
 const bytes = n => scaled(n, Object.assign([[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]], { base: "B" }));
 const percent = x => known(x) ? `${(100 * x).toFixed(x < 0.1 ? 1 : 0)} %` : "–";
+const spread = v => percent(v.spread) + (v.noisy ? " noisy" : "");
 const times = x => known(x) ? `${three(x)}×` : "–";
 const rate = v => known(run.bounds.flops) && v.time_ns ? run.bounds.flops / v.time_ns : null;
 const gflops = v => known(rate(v)) ? three(rate(v)) : "–";
@@ -250,7 +251,7 @@ function figures(v) {
     [["time", time(v.time_ns)], ["memory", bytes(v.memory_bytes)], ["GFLOP/s", gflops(v)], ["of the roofline", percent(roof(v))],
       ["traffic", bytes(v.traffic_bytes)], [`I/O bound (${v.bound})`, beside(v, v.least_traffic)],
       ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
-      ["prepack", time(v.prepack_ns)], ["spread", percent(v.spread)]];
+      ["prepack", time(v.prepack_ns)], ["spread", spread(v)]];
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
 }
 
@@ -293,7 +294,7 @@ function frontTable() {
     ["prepack", "n"], ["error", "n"], ["form"], ["parameters"]];
   at("front").append(make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))));
   at("front").append(make("tbody", {}, ...run.front.map(id => byId.get(id)).map(v => {
-    const cells = [v.id, time(v.time_ns), percent(v.spread), gflops(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
+    const cells = [v.id, time(v.time_ns), spread(v), gflops(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
       bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.form || "–", v.parameters];
     const row = make("tr", { "data-id": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } });
     row.append(...cells.map((cell, i) => make("td", { class: heads[i][1] || (i === 0 || i === 11 ? "mono" : "") }, cell)));

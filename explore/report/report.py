@@ -34,7 +34,18 @@ from explore.results.whole_files import write_whole
 
 _DETAILS = ("parameters", "buffers", "detail")
 _SUMMARY = (
-    *("id", "family", "status", "stage", "reason", "time_ns", "spread", "error", "prepack_ns"),
+    *(
+        "id",
+        "family",
+        "status",
+        "stage",
+        "reason",
+        "time_ns",
+        "spread",
+        "noisy",
+        "error",
+        "prepack_ns",
+    ),
     *("memory_bytes", "workspace_bytes", "traffic_bytes", "elapsed_s", "stopped_early"),
 )
 _REASONS = 4  # shown for each stage

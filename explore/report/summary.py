@@ -27,7 +27,8 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
         case Failed(stage, reason):
             yield "failed", f"at {stage}: {reason}"
         case Measured(time, spread, error, prepack, _, code):
-            how = "in few runs" if record.outcome.stopped_early else f"± {spread:.1%}"
+            noisy = ", noisy" if record.outcome.noisy else ""
+            how = "in few runs" if record.outcome.stopped_early else f"± {spread:.1%}{noisy}"
             yield "time", f"{show_time(time)} {how}"
             yield "error", f"{error:.1e}"
             yield "prepack", show_time(prepack)

@@ -68,8 +68,8 @@ def _spread(record: Record) -> str:
     match record.outcome:
         case Measured(stopped_early=True):
             return "few runs"
-        case Measured(spread=spread):
-            return f"{spread:.1%}"
+        case Measured(spread=spread, noisy=noisy):
+            return f"{spread:.1%} noisy" if noisy else f"{spread:.1%}"
         case Predicted():
             return "predicted"
         case Failed():

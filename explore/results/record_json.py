@@ -88,6 +88,7 @@ def _outcome_json(outcome: Outcome) -> Json:
         "timed_out": failed.timed_out if failed else False,
         "time_ns": None if isinstance(outcome, Failed) else outcome.time_ns,
         "spread": measured.spread if measured else None,
+        "noisy": measured.noisy if measured else None,
         "error": measured.error if measured else _finite(failed.error) if failed else None,
         "prepack_ns": measured.prepack_ns if measured else None,
         "build_ns": measured.build_ns if measured else None,

@@ -10,6 +10,7 @@ from codegen.plan import Plan
 from explore.bounds.least_traffic import Products
 
 Stage = Literal["constrain", "emit", "prove", "build", "run", "verify"]
+NOISY = 0.15  # a spread over this says little of a time
 WORD = 4  # bytes of an element
 STAGES: tuple[Stage, ...] = ("constrain", "emit", "prove", "build", "run", "verify")
 
@@ -77,6 +78,11 @@ class Measured:
     runs_ns: tuple[float, ...] = ()
     kernels_ns: tuple[float, ...] = ()  # of each that runs, where it ran often enough to say
     stopped_early: bool = False  # hopeless after few runs: its time is an estimate
+
+    @property
+    def noisy(self) -> bool:
+        """Whether its times differ by more than what variants are compared by."""
+        return self.spread > NOISY
 
 
 @dataclass(frozen=True, slots=True)

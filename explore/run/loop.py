@@ -65,13 +65,13 @@ class Loop:
     left: int = 0
     best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
     search: Search = field(init=False)
-    begun: float = 0.0
+    begun: float | None = None  # by the clock: when the run was, with what it derived
     earlier_s: float = 0.0
 
     def run(self) -> bool:
         """Whether it went through to the end; false when the time was up."""
         self.search = self.candidates.search(self.options)
-        self.begun = self.clock()
+        self.begun = self.clock() if self.begun is None else self.begun
         self.earlier_s = max((r.elapsed_s for r in self.before.values()), default=0.0)
         self.left = self.options.variants
         chosen = self._next()
@@ -80,7 +80,7 @@ class Loop:
             self._build()
             if not self.overlap:
                 self._settled()
-            chosen = None if self._late() else self._next()
+            chosen = None if self.late() else self._next()
         return self._settled() and chosen is not None
 
     # ---- rounds
@@ -95,7 +95,7 @@ class Loop:
             if chosen is not None:
                 self.chosen = chosen
                 break
-            if self._late():
+            if self.late():
                 return None
             self._pump()
         room = self.left - len(self.running)
@@ -138,7 +138,7 @@ class Loop:
     def _settled(self) -> bool:
         """Take in what is built: all of it or, when the time is up, what is being measured, one
         result at least. Whether nothing was left to a resumed run."""
-        while self.running and not (self._late() and self.outcomes):
+        while self.running and not (self.late() and self.outcomes):
             self._pump()
         left = [n for n, _ in self.queue]
         self.queue.clear()
@@ -162,13 +162,14 @@ class Loop:
             else:
                 self._settle(done.task.number, done.result)
 
-    def _late(self) -> bool:
+    def late(self) -> bool:
+        """Whether the time that the run may take is up."""
         limit = self.options.time_limit
         return limit is not None and self.elapsed() > limit
 
     def elapsed(self) -> float:
         """Seconds that this run has taken, earlier starts included."""
-        return self.earlier_s + self.clock() - self.begun
+        return self.earlier_s + self.clock() - (self.begun or 0.0)
 
     # ---- outcomes
 

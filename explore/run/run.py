@@ -197,6 +197,7 @@ def _through(
     plans: TrustedPlans,
 ) -> bool:
     watch.note(f"{program.name} on {store.environment.where}: deriving")
+    begun = time.monotonic()  # what is derived, and what is right, take of the time too
     with ExitStack() as stack:
         builders: Pool[Any, Any] = stack.enter_context(
             Pool(
@@ -229,11 +230,12 @@ def _through(
             overlap=not target.disturbed_by_builds,
             before=first_round(list(before)),
             made_here=plans.made,
+            begun=begun,
         )
         finished = loop.run()
         builders.close()
         if device is not None and target.device is not None:
-            measure_again(store, device, plans.all, loop.elapsed, watch.note)
+            measure_again(store, device, plans.all, loop.elapsed, watch.note, loop.late)
             for note in measure_peers(store, program, options, target.device, device, plans.of):
                 watch.note(note)
         elif options.against:

@@ -1,7 +1,7 @@
 """The Pareto front against brute force, and picking from it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from codegen.plan import Plan
 from explore.measure.front_again import contenders, measure_again
 from explore.measure.measure_variant import Again
+from explore.report.table import front_lines
 from explore.results.front import Limits, by_id, front, objectives, pareto, pick, usable
+from explore.results.record_json import to_json
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
 from explore.workers.pool import Done
@@ -156,6 +158,66 @@ def test_what_was_given_up_beside_a_time_that_was_luck_is_measured_again() -> No
 
 def plans_of(records: Sequence[Record]) -> list[Plan]:
     return [r.variant.plan for r in records if r.variant.plan is not None]
+
+
+class Device:
+    """Its times are what they are said to be: passes of each plan, turn by turn."""
+
+    def __init__(self, passes: Callable[[Plan, int], list[float]]) -> None:
+        self.passes, self.turns = passes, 0
+
+    def submit(self, task: Again, timeout: float) -> None:
+        self.task = task
+        self.turns += 1
+
+    def results(self) -> list[Done[Again, list[list[float]]]]:
+        return [Done(self.task, [self.passes(p, self.turns) for p in self.task.plans], 0.0)]
+
+
+def again(
+    folder: Path, records: list[Record], device: Any, late: bool = False
+) -> tuple[list[Record], list[str]]:
+    """The front after measuring again, and what was said."""
+    said: list[str] = []
+    with Store.create(folder, ENVIRONMENT) as store:
+        store.append(records)
+        measure_again(store, device, plans_of, lambda: 0.0, said.append, lambda: late)
+        return front(store.records()), said
+
+
+NOISE, CALM = [60.0, 70.0, 100.0, 130.0, 140.0], [100.0] * 5
+
+
+def test_a_noisy_time_is_measured_again_until_it_is_calm(tmp_path: Path) -> None:
+    device = Device(lambda plan, turn: NOISE if turn < 3 else CALM)
+    (best,), said = again(tmp_path / "run", [point(1, 100.0, 8)], device)
+    assert isinstance(best.outcome, Measured)
+    assert not best.outcome.noisy
+    assert device.turns == 3
+    assert not any("noisy" in line for line in said)
+
+
+@pytest.mark.parametrize(("late", "turns"), [(False, 4), (True, 1)])
+def test_a_time_that_stays_noisy_is_said_to_be(tmp_path: Path, late: bool, turns: int) -> None:
+    device = Device(lambda plan, turn: NOISE)
+    (best,), said = again(tmp_path / "run", [point(1, 100.0, 8)], device, late)
+    assert to_json(best)["noisy"]
+    assert "noisy" in front_lines([best])[1]
+    assert any(line.startswith("noisy, with a spread over 15%") for line in said)
+    assert device.turns == turns
+
+
+def test_a_best_that_vanishes_is_explained(tmp_path: Path) -> None:
+    lucky, steady = point(1, 41_700.0, 8), point(2, 43_000.0, 8)
+    times = {lucky.variant.plan: 44_000.0, steady.variant.plan: 43_000.0}
+    (best,), said = again(
+        tmp_path / "run", [lucky, steady], Device(lambda plan, _: [times[plan]] * 5)
+    )
+    assert best.variant.id == steady.variant.id
+    assert said[-1] == (
+        f"{lucky.variant.id} was 41.7 µs once, 44.0 µs when measured again: "
+        f"{steady.variant.id} is the best at 43.0 µs"
+    )
 
 
 @pytest.mark.parametrize("drift", [0.8, 1.0, 1.1, 1.3, 2.0])
