@@ -9,7 +9,7 @@ on a CPU builds would disturb the times, so they take turns.
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,7 +73,7 @@ class Loop:
         self.search = self.candidates.search(self.options)
         self.begun = self.clock() if self.begun is None else self.begun
         self.earlier_s = max((r.elapsed_s for r in self.before.values()), default=0.0)
-        self.left = self.options.variants
+        self.left = max(0, self.options.variants - tried(self.before.values()))
         chosen = self._next()
         while chosen:
             self._begin(chosen)
@@ -163,9 +163,9 @@ class Loop:
                 self._settle(done.task.number, done.result)
 
     def late(self) -> bool:
-        """Whether the time that the run may take is up."""
+        """Whether the time that this start of the run may take is up."""
         limit = self.options.time_limit
-        return limit is not None and self.elapsed() > limit
+        return limit is not None and self.clock() - (self.begun or 0.0) > limit
 
     def elapsed(self) -> float:
         """Seconds that this run has taken, earlier starts included."""
@@ -224,13 +224,11 @@ class Loop:
             self.made_here[variant.id] = variant.plan
         self.store.append([record])
         self.watch.saw(record)
-        self._count(n, record)
+        self.left -= 1
+        self._remember(n, record)
 
     def _remember(self, n: int, record: Record) -> None:
-        self._count(n, record)
-
-    def _count(self, n: int, record: Record) -> None:
-        self.left -= 1
+        """What is known of a variant, from now or from an earlier start."""
         if record.variant.plan is not None:
             self.outcomes[record.variant.key] = record.outcome
         if isinstance(record.outcome, Measured) and record.memory_bytes is not None:
@@ -253,6 +251,11 @@ def _patience(ceiling_ns: float | None) -> float:
     """Seconds until a variant that may not be slower than this is ended: it is right or wrong, but
     it is not on the front."""
     return RUN_LIMIT if ceiling_ns is None else min(RUN_LIMIT, 5.0 + 100 * ceiling_ns / 1e9)
+
+
+def tried(records: Iterable[Record]) -> int:
+    """How many are of variants; a form that was not derived is none."""
+    return sum(bool(r.variant.derivation) for r in records)
 
 
 def first_round(records: "list[Record]") -> dict[str, Record]:

@@ -179,6 +179,7 @@ def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resu
     monkeypatch.setattr(runs, "work", work)
     resume(tmp_path / "run")
     assert "left out" not in capsys.readouterr().err
+    assert len(run.records) == 1 + options.variants, "no more were asked for"
 
 
 def test_a_lost_form_is_no_variant_to_look_for(tmp_path: Path) -> None:
