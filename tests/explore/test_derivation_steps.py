@@ -70,7 +70,9 @@ def test_an_outline_is_told_first_and_opens_to_laws() -> None:
 
 
 def test_a_kernel_stands_under_the_outline_of_its_derivation() -> None:
-    text = kernel_text(record(STEPS)).split("\n\n")[0].splitlines()
+    made = record(STEPS).variant
+    assert made.plan is not None
+    text = kernel_text(made, made.plan).split("\n\n")[0].splitlines()
     assert all(line.startswith("// ") for line in text)
     assert len(text) < 20
     assert "//   3.   rows in vectors of v   (4 laws)" in text

@@ -92,14 +92,14 @@ def measured(device: Device, folder: Path, _: pytest.MonkeyPatch) -> Ran:
 
 def interrupted(device: Device, folder: Path, patch: pytest.MonkeyPatch) -> Ran:
     """Ctrl-C comes when the third outcome is stored."""
-    count = Loop._count
+    count = Loop._remember
 
     def stopped(self: Loop, n: int, record: Record) -> None:
         count(self, n, record)
         if self.left <= OPTIONS.variants - 3:
             raise KeyboardInterrupt
 
-    patch.setattr(Loop, "_count", stopped)
+    patch.setattr(Loop, "_remember", stopped)
     with pytest.raises(KeyboardInterrupt):
         measured(device, folder, patch)
     found = of_folder(folder)
