@@ -91,12 +91,11 @@ def _place(t: Type, memories: Memories) -> Place:
 def _kernel(
     program: Program, stage: Stage, out: str, known: Globals, max_work_group: int
 ) -> Kernel:
-    order = [p.var.name for p in program.params] + sorted(stage.reads)
     last = stage.name == out
     return _emitted(
         names.variable(program.name if last else f"{program.name}_{stage.name}"),
         stage.body,
-        tuple(_given(name, known) for name in dict.fromkeys(order) if name in stage.reads),
+        tuple(_given(name, known) for name in known if name in stage.reads),
         _given(stage.name, known),
         frozenset(m.name for _, parts in known.values() for m in parts.values()),
         max_work_group,

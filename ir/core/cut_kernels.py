@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ir.core.nodes import (
     AsScalar,
     AsVector,
+    Binary,
     Expr,
     Join,
     Lam,
@@ -17,9 +18,13 @@ from ir.core.nodes import (
     PadEdge,
     Pattern,
     Program,
+    Reduce,
+    ReduceSeq,
+    Reorder,
     Split,
     Store,
     Transpose,
+    Unary,
     Var,
 )
 from ir.core.size import Size
@@ -60,6 +65,7 @@ class _Cut:
     binders: Counter[str]  # how often each name is bound inside the program
     known: set[str]  # what a kernel may name: parameters and stages
     constants: set[str]
+    sources: dict[str, str]  # the parameter that all of a stage is made of
     stages: list[Stage] = field(default_factory=list)
     made: dict[Expr, Var] = field(default_factory=dict)
 
@@ -69,7 +75,8 @@ def stages(program: Program) -> tuple[Stage, ...]:
     params = {p.var.name for p in program.params}
     constants = {p.var.name for p in program.params if p.const}
     whole = _outermost(program.body)
-    cut = _Cut(set(params), Counter(_bound_inside(whole)), set(params), constants)
+    sources = {name: name for name in params}
+    cut = _Cut(set(params), Counter(_bound_inside(whole)), set(params), constants, sources)
     body = _cut(whole, cut, frozenset(), None)
     name = _first_free("out" if program.name != "out" else "result", cut.names, cut)
     reads = free(body) & cut.known
@@ -129,14 +136,45 @@ def _stored(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
     if isinstance(e, Var):
         return e
     if e not in cut.made:
-        name = _fresh(f"stored{len(cut.stages) + 1}", cut) if hint is None else _named_by(hint, cut)
         prepack = bool(reads) and reads <= cut.constants
+        name = _named_by(hint, cut) if hint else _fresh(_purpose(e, prepack, cut), cut)
+        if (source := _source(reads, cut)) is not None:
+            cut.sources[name] = source
         if prepack:
             cut.constants.add(name)
         cut.known.add(name)
         cut.stages.append(Stage(name, e, type_of(e), reads, prepack))
         cut.made[e] = Var(name, type_of(e))
     return cut.made[e]
+
+
+def _source(reads: Names, cut: _Cut) -> str | None:
+    """The parameter that all of this is made of, if it is one."""
+    found = {cut.sources.get(name) for name in reads}
+    return found.pop() if len(found) == 1 else None
+
+
+def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
+    """What a stored term is called that its program gives no name."""
+    source = _source(free(e), cut)
+    if source is None:
+        return "partial"
+    if _computes(e):
+        return f"{source}_transformed"
+    return f"{source}_{'packed' if prepack else 'padded' if _pads(e) else 'rearranged'}"
+
+
+@once
+def _computes(e: Expr) -> bool:
+    """Whether a term does more than to rearrange elements."""
+    if isinstance(e, Reorder):
+        return _computes(e.xs)
+    return isinstance(e, Binary | Unary | Reduce | ReduceSeq) or any(map(_computes, children(e)))
+
+
+@once
+def _pads(e: Expr) -> bool:
+    return isinstance(e, Pad | PadEdge) or any(map(_pads, children(e)))
 
 
 def _named_by(let: str, cut: _Cut) -> str:

@@ -96,7 +96,7 @@ def test_a_wrong_amount_is_told() -> None:
     program = tiled_map(24)
     made = generate(bound(program, {"T": 4, "S": 2}))
     told = list(disagreements(quantities(program), {"T": 6, "S": 2}, made))
-    assert told[-1] == "tiled: groups: inferred (4, 1, 1), the code has (6, 1, 1)"
+    assert told[-1] == "tiled_: groups: inferred (4, 1, 1), the code has (6, 1, 1)"
 
 
 def test_loading_ahead_takes_a_second_turn() -> None:
