@@ -5,7 +5,8 @@ families and examples: the number of points of its form, its derivation, and its
     python -m benchmarks.same_kernels --against before.jsonl
     python -m benchmarks.same_kernels --against before.jsonl --programs vgg,matmul --families lift
 
-Names and comments do not count: identifiers are numbered in the order in which they come.
+Names and comments do not count: identifiers are numbered in the order in which they come in a
+kernel.
 """
 
 import argparse
@@ -88,11 +89,13 @@ def _of_form(program: str, family: str, form: str, found: object) -> Iterator[di
 
 
 def without_names(text: str) -> str:
-    """OpenCL text with its identifiers numbered, without comments and white space."""
+    """OpenCL text with each kernel's identifiers numbered, without comments and white space."""
     numbers: dict[str, str] = {}
 
     def plain(found: re.Match[str]) -> str:
         word = found.group()
+        if word == "__kernel":
+            numbers.clear()
         if word[0].isspace() or word.startswith(("//", "/*")):
             return " "
         return numbers.setdefault(word, f"n{len(numbers)}")
