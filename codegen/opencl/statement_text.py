@@ -63,6 +63,7 @@ class Writer:
         self.naming = naming(body, self.spelled, held, self.names, taken)
         self.spell = Expressions(self.layouts, self.names, self.naming, folding(kernel))
         self.lines: list[str] = []
+        self.closed: tuple[int, int, str] | None = None  # where a guard's braces ended just now
         self.undeclared: dict[str, _Undeclared] = {}
         self.all_undeclared: list[_Undeclared] = []
 
@@ -170,9 +171,15 @@ class Writer:
         if here == ALWAYS:
             self.block(body, depth)
         elif here != NEVER:
-            self.line(depth, f"if ({self.spell.condition(here)}) {{")
+            opening = f"if ({self.spell.condition(here)}) {{"
+            if self.closed == (len(self.lines), depth, opening):
+                self.lines.pop()  # a copy under the guard of the one before it
+            else:
+                self.line(depth, opening)
             self.block(body, depth + 1)
             self.line(depth, "}")
+            declares = any(isinstance(s, Declare) for s in body.statements)
+            self.closed = None if declares else (len(self.lines), depth, opening)
 
     def line(self, depth: int, text: str) -> None:
         self.lines.append("  " * depth + text)

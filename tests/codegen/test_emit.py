@@ -455,3 +455,16 @@ HIDDEN = """f(xs : [float]4) =
 
 def test_a_stage_is_not_named_as_something_that_is_bound_where_it_is_read(session: Session) -> None:
     agrees(session, HIDDEN)
+
+
+def test_copies_of_a_store_stand_under_one_guard() -> None:
+    text = source(
+        """
+        f(xs : [[float]4]6) = mapWorkgroup(0)(rows ->
+          let t = toLocal(mapLocal(0)(row -> mapSeq(x -> x, row), rows))
+          mapLocal(0)(row -> let! p = toPrivate(unrolled mapSeq(x -> x + 1.0, row))
+            unrolled mapSeq(x -> x * 2.0, p), at(0, split(1, t))), split(3, xs))
+        """
+    )
+    assert text.count("out_[") == 4
+    assert text.count("if (lid0 < 1) {") == 1
