@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 
 from codegen.compile import generate
+from codegen.demand_proofs import demand_proofs
+from codegen.opencl.print_kernel import print_kernel
 from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind, Proof
 from codegen.text_proof.prove_text import prove_texts
-from ir.parse import parse_file
+from codegen.tree.statements import Kernel as Tree
+from ir.errors import Unsupported
+from ir.parse import parse, parse_file
 from tests.support.agreement import WRITTEN, by_hand, written
+from tests.support.lowered_programs import PROGRAMS
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.lift"))
 HEAD = "__attribute__((reqd_work_group_size(4, 1, 1)))\n__kernel void f(\n"
@@ -247,3 +253,17 @@ def test_any_text_is_proved_or_refused_in_words() -> None:
 def test_a_name_that_has_a_meaning_is_not_declared() -> None:
     body = f"{LID} const int CLK_LOCAL_MEM_FENCE = 2; barrier(CLK_LOCAL_MEM_FENCE);"
     assert about(body) == {Kind.TEXT}
+
+
+def test_a_printer_that_forgets_barriers_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its trees are proved."""
+
+    def forgetful(kernel: Tree) -> tuple[str, tuple[str, ...]]:
+        text, needs = print_kernel(kernel)
+        return re.sub(r".*barrier\(.*\n", "", text), needs
+
+    monkeypatch.setattr("codegen.compile.print_kernel", forgetful)
+    made = generate(parse(PROGRAMS["stencil tiled"]))
+    assert all(prove(kernel).ok for kernel in made.kernels)
+    with pytest.raises(Unsupported, match=r"race: line \d+"):
+        demand_proofs(made)
