@@ -73,14 +73,16 @@ def _rounded(n: Size) -> Size:
     return n if denominator(exact(n, ALIGNMENT)) == 1 else round_up(n, ALIGNMENT)
 
 
-def packed(arrays: Sequence[Life], sizes: Sequence[int]) -> Arena:
-    """Offsets of arrays with these lives and bytes, so that none overlaps one that it meets."""
+def packed(arrays: Sequence[Life], sizes: Sequence[int], unit: int = ALIGNMENT) -> Arena:
+    """Offsets, in multiples of a unit, of arrays with these lives and bytes, so that none overlaps
+    one that it meets."""
+    rooms = [aligned(size, unit) for size in sizes]
     below = _transitive(arrays)
     if below is not None:
-        return _arena(_resting(below, sizes), sizes)
+        return _arena(_resting(below, rooms), sizes)
     by_size = sorted(range(len(sizes)), key=lambda i: (-sizes[i], arrays[i].first, i))
     orders = (_in_levels(arrays), tuple(by_size), tuple(range(len(sizes))))
-    tried = (_arena(_first_fit(order, arrays, sizes), sizes) for order in orders)
+    tried = (_arena(_first_fit(order, arrays, rooms), sizes) for order in orders)
     return min(tried, key=lambda arena: arena.bytes)
 
 
@@ -89,35 +91,31 @@ def _arena(offsets: Mapping[int, int], sizes: Sequence[int]) -> Arena:
     return Arena(tuple(offsets[i] for i in range(len(sizes))), top)
 
 
-def _resting(below: Below, sizes: Sequence[int]) -> dict[int, int]:
+def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
     """Each array on the highest of those below it, of an order in which stacks meet."""
     offsets: dict[int, int] = {}
-    for i in sorted(range(len(sizes)), key=lambda i: len(below[i])):
-        offsets[i] = max((_end(j, offsets, sizes) for j in below[i]), default=0)
+    for i in sorted(range(len(rooms)), key=lambda i: len(below[i])):
+        offsets[i] = max((offsets[j] + rooms[j] for j in below[i]), default=0)
     return offsets
 
 
 def _first_fit(
-    order: Sequence[int], arrays: Sequence[Life], sizes: Sequence[int]
+    order: Sequence[int], arrays: Sequence[Life], rooms: Sequence[int]
 ) -> dict[int, int]:
     """One array after the other, each as low as those that it meets leave room."""
     offsets: dict[int, int] = {}
     for i in order:
         start = 0
         for j in sorted(offsets, key=lambda j: offsets[j]):
-            if arrays[i].meets(arrays[j]) and offsets[j] < start + sizes[i]:
-                start = max(start, _end(j, offsets, sizes))
+            if arrays[i].meets(arrays[j]) and offsets[j] < start + rooms[i]:
+                start = max(start, offsets[j] + rooms[j])
         offsets[i] = start
     return offsets
 
 
-def _end(i: int, offsets: Mapping[int, int], sizes: Sequence[int]) -> int:
-    return aligned(offsets[i] + sizes[i])
-
-
-def aligned(place: int) -> int:
+def aligned(place: int, unit: int = ALIGNMENT) -> int:
     """The first place from here on where an array may begin."""
-    return -(-place // ALIGNMENT) * ALIGNMENT
+    return -(-place // unit) * unit
 
 
 # ---- what lies below what, by lives alone

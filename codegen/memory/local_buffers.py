@@ -20,6 +20,7 @@ from codegen.tree.statements import (
     loads,
     rewrite,
 )
+from ir.arena import Life, packed
 
 
 @dataclass(slots=True)
@@ -62,7 +63,7 @@ def _lying(lives: dict[Memory, _Life]) -> dict[Memory, _Lies]:
     found = {m: _Lies(m, 0) for m in lives if m.halves > 1}
     for scalar in sorted({m.scalar for m in lives}):
         pool = {m: life for m, life in lives.items() if m.scalar == scalar and m.halves == 1}
-        starts = _starts(pool)
+        starts = _starts(pool) if pool else {}
         for group in _apart(starts):
             first = min(group, key=lambda m: lives[m].first)
             base, end = starts[group[0]], max(starts[m] + m.elements for m in group)
@@ -72,6 +73,16 @@ def _lying(lives: dict[Memory, _Life]) -> dict[Memory, _Lies]:
 
 
 def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
+    """The cell that each buffer begins at: so that vectors lie well, unless that takes more cells
+    than live at once."""
+    low = _lowest(lives)
+    needed = [Life(life.first, life.last) for life in lives.values()]
+    arena = packed(needed, [m.elements for m in lives], unit=1)
+    least = dict(zip(lives, arena.offsets, strict=True))
+    return least if arena.bytes < max(low[m] + m.elements for m in low) else low
+
+
+def _lowest(lives: dict[Memory, _Life]) -> dict[Memory, int]:
     """Each buffer as low as it can lie: above those that live when it does."""
     starts: dict[Memory, int] = {}
     for m in sorted(lives, key=lambda m: (-_alignment(m), -m.elements, lives[m].first)):

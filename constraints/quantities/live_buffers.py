@@ -1,15 +1,27 @@
 """Which local and private buffers of a kernel are live at the same time.
 
-A value made real lives from where it is made to the end of the `let` (or the function) that reads
-it; a result with a place to go (an output, an accumulator, another buffer) needs none of its own.
+A value made real in local memory lives from where it is made to where it is read last, and through
+each loop that reads it; in private memory, to the end of the `let` (or the function) that reads it.
+A result with a place to go (an output, an accumulator, another buffer) needs none of its own.
 """
 
 # key: e term, b buffer, p pattern
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from constraints.quantities.held_buffers import (
+    NOTHING,
+    Buffer,
+    Live,
+    Place,
+    Scope,
+    Space,
+    Use,
+    after,
+    during,
+    maximal,
+)
 from constraints.quantities.origin import brief
 from constraints.quantities.value_bytes import bytes_of, share
 from ir.core.loaded_ahead import loaded_ahead
@@ -42,49 +54,10 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.size import Size
-from ir.core.terms import children, variables
+from ir.core.terms import children
 from ir.core.type_rules import size_of, type_of
 from ir.core.views import is_layout
-
-
-class Space(Enum):
-    """Who shares a buffer."""
-
-    LOCAL = "local"
-    PRIVATE = "private"
-
-
-class Place(Enum):
-    """Whether a result has somewhere to go."""
-
-    NONE = "none"
-    MEMORY = "memory"
-    PRIVATE = "private"  # in place: an accumulator needs no other
-
-
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """Memory that a kernel holds for a while."""
-
-    number: int
-    space: Space
-    bytes: Size
-    origin: str
-    alone: bool = False  # its storage serves nothing else
-
-
-Live = frozenset[Buffer]
-Env = Mapping[str, Live]
-NOTHING: Live = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What a value needs while it is used, and the largest sets live while it is made."""
-
-    hold: Live
-    peaks: frozenset[Live]
-
+from ir.meaning.inputs import parts_of, scalar_of
 
 Counts = Mapping[int, Size]
 
@@ -92,30 +65,7 @@ Counts = Mapping[int, Size]
 def live_sets(kernel: Expr, counts: Counts) -> frozenset[Live]:
     """The largest sets of buffers that are live together while a kernel runs; `counts`: how many
     work-items a group has along each dimension, where that is one size."""
-    return _Walk(counts).use(kernel, {}, Place.MEMORY, 1).peaks
-
-
-def _maximal(sets: Iterable[Live]) -> frozenset[Live]:
-    every = set(sets)
-    return frozenset(s for s in every if not any(s < other for other in every))
-
-
-def _after(*steps: Use) -> Use:
-    """One step after the other, each held while the later ones are made."""
-    held, peaks = NOTHING, [NOTHING]
-    for step in steps:
-        peaks += [held | peak for peak in step.peaks]
-        held |= step.hold
-        peaks.append(held)
-    return Use(held, _maximal(peaks))
-
-
-def _during(held: Live, use: Use) -> frozenset[Live]:
-    return _maximal([held, *(held | peak for peak in use.peaks)])
-
-
-def _bound(env: Env, p: Pattern, hold: Live) -> Env:
-    return {**env, **{v.name: hold for v in variables(p)}}
+    return _Walk(counts).use(kernel, Scope({}, Place.MEMORY, 1)).peaks
 
 
 @dataclass(slots=True)
@@ -124,92 +74,120 @@ class _Walk:
     made: list[Buffer] = field(default_factory=list)
     ahead: list[ToLocal] = field(default_factory=list)  # what loops load ahead, in two halves
 
-    def buffer(self, space: Space, size: Size, e: Expr, alone: bool = False) -> Live:
-        b = Buffer(len(self.made), space, size, brief(e), alone)
-        self.made.append(b)
-        return frozenset({b})
+    def private(self, size: Size, e: Expr) -> Live:
+        return frozenset({self.added(Buffer(len(self.made), Space.PRIVATE, size, brief(e)))})
 
-    def use(self, e: Expr, env: Env, to: Place, items: Size) -> Use:
-        """`items`: how many work-items of the group stand here apart."""
+    def local(self, e: ToLocal, items: Size, ahead: bool) -> Live:
+        """A buffer for each array of a tuple; those of one scalar share storage in time."""
+        copies = items * (2 if ahead else 1)
+        return frozenset(
+            self.added(
+                Buffer(
+                    number=len(self.made),
+                    space=Space.LOCAL,
+                    bytes=bytes_of(part) * copies,
+                    origin=brief(e),
+                    pool=scalar_of(part).name,
+                    alone=ahead,
+                )
+            )
+            for _, part in parts_of(type_of(e))
+        )
+
+    def added(self, b: Buffer) -> Buffer:
+        self.made.append(b)
+        return b
+
+    def use(self, e: Expr, here: Scope) -> Use:
         match e:
             case Var(name, _):
-                return Use(env.get(name, NOTHING), frozenset({env.get(name, NOTHING)}))
+                held = here.env.get(name, NOTHING)
+                return Use(held, frozenset({held}))
             case Let(p, value, body):
-                return self.let(p, value, body, env, to, items)
+                return self.let(p, value, body, here)
             case ToLocal(a):
                 ahead = any(e is tile for tile in self.ahead)
-                size = bytes_of(type_of(a)) * items * (2 if ahead else 1)
-                own = self.buffer(Space.LOCAL, size, e, alone=ahead)
-                return self.real(own, a, env, Place.MEMORY, items)
-            case ToPrivate(a) if to is Place.PRIVATE:
-                return self.use(a, env, to, items)
+                return self.real(self.local(e, here.items, ahead), a, here.toward(Place.MEMORY))
+            case ToPrivate(a) if here.to is Place.PRIVATE:
+                return self.use(a, here)
             case ToPrivate(a):
-                own = self.buffer(Space.PRIVATE, share(a), e)
-                return self.real(own, a, env, Place.PRIVATE, items)
-            case Instruct(_, parts) if to is Place.NONE:
-                own = self.buffer(Space.PRIVATE, share(e), e)
-                operands = _after(*(self.use(part, env, Place.NONE, items) for part in parts))
-                return Use(own, _during(own, operands))
+                return self.real(self.private(share(a), e), a, here.toward(Place.PRIVATE))
+            case Instruct(_, parts) if here.to is Place.NONE:
+                own = self.private(share(e), e)
+                return Use(own, during(own, self.each(parts, here)))
             case MapSeq() | MapPar():
-                return self.loop(e, env, to, items)
+                return self.loop(e, here)
             case ReduceSeq(init, f, xs, _) | Reduce(init, f, xs):
-                return self.fold(e, init, f, xs, env, to, items)
+                return self.fold(e, init, f, xs, here)
             case Map(f, xs):
-                return self.delayed(e, f, xs, env, to, items)
+                return self.delayed(f, xs, here)
             case Generate(_, f):
-                return self.use(f.body, env, Place.NONE, items)
-        inner = to if isinstance(e, INVERTIBLE) else Place.NONE
-        return _after(*(self.use(c, env, inner, items) for c in children(e)))
+                element = self.use(f.body, here.toward(Place.NONE))
+                return Use(element.hold, during(here.reads(f), element))
+        inner = here if isinstance(e, INVERTIBLE) else here.toward(Place.NONE)
+        return self.each(children(e), inner)
 
-    def let(self, p: Pattern, value: Expr, body: Expr, env: Env, to: Place, items: Size) -> Use:
-        first = self.given(value, env, items)
-        inner = self.use(body, _bound(env, p, first.hold), to, items)
-        return Use(inner.hold, _maximal([*first.peaks, *_during(first.hold, inner)]))
+    def each(self, terms: Sequence[Expr], here: Scope) -> Use:
+        """One term after the other."""
+        steps = ((self.use(a, here), here.reads(*terms[n:])) for n, a in enumerate(terms, 1))
+        return after(*steps)
 
-    def given(self, value: Expr, env: Env, items: Size) -> Use:
+    def let(self, p: Pattern, value: Expr, body: Expr, here: Scope) -> Use:
+        first = self.given(value, here)
+        later = here.reads(Lam(p, body))
+        inner = self.use(body, here.bound(p, first.hold))
+        kept = frozenset(b for b in first.hold if b.space is Space.PRIVATE)
+        return Use(inner.hold, maximal([*during(later, first), *during(kept, inner)]))
+
+    def given(self, value: Expr, here: Scope) -> Use:
         """A let computes a map or a list that would be delayed elsewhere."""
         if isinstance(value, Map | MakeArray) and not is_layout(value):
-            own = self.buffer(Space.PRIVATE, share(value), value)
-            return self.real(own, value, env, Place.PRIVATE, items)
-        return self.use(value, env, Place.NONE, items)
+            return self.real(self.private(share(value), value), value, here.toward(Place.PRIVATE))
+        return self.use(value, here.toward(Place.NONE))
 
-    def real(self, own: Live, a: Expr, env: Env, to: Place, items: Size) -> Use:
-        return Use(own, _during(own, self.use(a, env, to, items)))
+    def real(self, own: Live, a: Expr, here: Scope) -> Use:
+        return Use(own, during(own, self.use(a, here)))
 
-    def loop(self, e: MapSeq | MapPar, env: Env, to: Place, items: Size) -> Use:
-        own = self.buffer(Space.PRIVATE, share(e), e) if to is Place.NONE else NOTHING
-        xs = self.use(e.xs, env, Place.NONE, items)
+    def loop(self, e: MapSeq | MapPar, here: Scope) -> Use:
+        own = self.private(share(e), e) if here.to is Place.NONE else NOTHING
+        xs = self.use(e.xs, here.toward(Place.NONE))
+        inside = here.bound(e.f.pattern, xs.hold)
+        if here.to is Place.NONE:
+            inside = inside.toward(Place.PRIVATE)
         if isinstance(e, MapPar) and e.level is Level.LOCAL:
-            items = items * self.counts.get(e.dim, size_of(e.xs))
-        target = Place.PRIVATE if to is Place.NONE else to
-        body = self.use(e.f.body, _bound(env, e.f.pattern, xs.hold), target, items)
-        return Use(own, _maximal([*_during(own, xs), *_during(own | xs.hold, body)]))
+            inside = replace(inside, items=here.items * self.counts.get(e.dim, size_of(e.xs)))
+        body = self.use(e.f.body, inside)
+        read = here.reads(e.f)
+        peaks = [*during(own | read, xs), *during(own | xs.hold | read, body)]
+        return Use(own, maximal(peaks))
 
-    def fold(self, e: Expr, init: Expr, f: Lam, xs: Expr, env: Env, to: Place, items: Size) -> Use:
-        own = NOTHING if to is Place.PRIVATE else self.buffer(Space.PRIVATE, share(f.body), e)
-        start = self.use(init, env, Place.PRIVATE, items)
-        over = self.use(xs, env, Place.NONE, items)
+    def fold(self, e: Expr, init: Expr, f: Lam, xs: Expr, here: Scope) -> Use:
+        own = NOTHING if here.to is Place.PRIVATE else self.private(share(f.body), e)
+        start = self.use(init, here.toward(Place.PRIVATE))
+        over = self.use(xs, here.toward(Place.NONE))
         ahead = [tile for _, tile in loaded_ahead(f)[0]]
         self.ahead += ahead
-        inside = env
+        inside = here.toward(Place.PRIVATE)
         if isinstance(f.pattern, tuple):
-            inside = _bound(_bound(env, f.pattern[0], own), f.pattern[1], over.hold)
-        body = self.use(f.body, inside, Place.PRIVATE, items)
-        staged = NOTHING.union(*(self.staged(tile) for tile in ahead))
-        held = own | over.hold | staged
-        peaks = [*_during(own, start), *_during(own, over), *_during(held, body)]
-        return Use(own, _maximal(peaks))
+            inside = inside.bound(f.pattern[0], own).bound(f.pattern[1], over.hold)
+        body = self.use(f.body, inside)
+        held = own.union(here.reads(f), *(self.staged(tile) for tile in ahead))
+        peaks = [
+            *during(own | here.reads(xs, f), start),
+            *during(own | here.reads(f), over),
+            *during(held | over.hold, body),
+        ]
+        return Use(own, maximal(peaks))
 
     def staged(self, tile: ToLocal) -> Live:
         """What is loaded ahead waits in private memory until its half is free."""
-        return self.buffer(Space.PRIVATE, share(tile.e), tile)
+        return self.private(share(tile.e), tile)
 
-    def delayed(self, e: Expr, f: Lam, xs: Expr, env: Env, to: Place, items: Size) -> Use:
+    def delayed(self, f: Lam, xs: Expr, here: Scope) -> Use:
         """Computed where it is read, or written to its place; rows are rearranged in place."""
-        rows = Place.NONE if to is Place.NONE or not is_chain(f.body) else to
-        over = self.use(xs, env, rows, items)
-        body = self.use(f.body, _bound(env, f.pattern, over.hold), to, items)
-        return _after(over, body)
+        over = self.use(xs, here if is_chain(f.body) else here.toward(Place.NONE))
+        body = self.use(f.body, here.bound(f.pattern, over.hold))
+        return after((over, here.reads(f)), (body, NOTHING))
 
 
 INVERTIBLE = (Join, Split, Transpose, Reorder, AsScalar, AsVector, Pad, PadEdge, MakeTuple, Zip)

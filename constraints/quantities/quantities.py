@@ -9,10 +9,12 @@ peak is a limit on each of its amounts.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 from constraints.quantities.code_size import code
+from constraints.quantities.held_buffers import Live, Space
 from constraints.quantities.kernels import Kernel, kernels, parallel
-from constraints.quantities.live_buffers import Live, Space, live_sets
+from constraints.quantities.live_buffers import live_sets
 from constraints.quantities.origin import brief
 from constraints.quantities.value_bytes import bytes_of
 from constraints.quantities.work import Work, work
@@ -141,11 +143,24 @@ def _lengths(term: Expr, level: Level) -> Dims:
 
 
 def _bytes(sets: Iterable[Live], space: Space) -> Peak:
-    alone = frozenset(b for live in sets for b in live if b.space is space and b.alone)
-    own = {alone.union(b for b in live if b.space is space) for live in sets}
-    ordered = sorted(sorted((b.number, b) for b in live) for live in own) if own else []
-    sums = (_sum([Amount(b.bytes, b.origin) for _, b in live]) for live in ordered)
+    """The bytes of a space: in each of its pools the most that live at once."""
+    found = [frozenset(b for b in live if b.space is space) for live in sets]
+    alone = frozenset(b for live in found for b in live if b.alone)
+    pools = sorted({b.pool for live in found for b in live if not b.alone})
+    most = [_live_at_once(found, pool) for pool in pools]
+    sums = (_total(alone.union(*chosen)) for chosen in product(*most))
     return tuple(a for a in _peak(sums) if a.size != 0)
+
+
+def _live_at_once(sets: Iterable[Live], pool: str) -> list[Live]:
+    """The buffers of a pool that live together, each set once."""
+    own = (frozenset(b for b in live if b.pool == pool and not b.alone) for live in sets)
+    return sorted(set(own), key=lambda live: sorted(b.number for b in live))
+
+
+def _total(live: Live) -> Amount:
+    ordered = sorted(live, key=lambda b: b.number)
+    return _sum(Amount(b.bytes, b.origin) for b in ordered)
 
 
 def _sum(amounts: Iterable[Amount]) -> Amount:

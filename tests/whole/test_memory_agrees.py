@@ -66,3 +66,36 @@ def _sum(array: str, pair: bool) -> str:
 def test_random_kernels_take_what_was_inferred(text: str) -> None:
     program = parse(text)
     assert list(disagreements(quantities(program), {}, generate(program))) == []
+
+
+@st.composite
+def tiles(draw: st.DrawFn) -> str:
+    """A kernel with tiles in local memory, of floats and of ints, each made of earlier ones."""
+    lines = []
+    made: dict[str, list[str]] = {"0.0": ["row"], "0": []}
+    for k in range(draw(st.integers(1, 6))):
+        zero = draw(st.sampled_from(sorted(made)))
+        element = draw(st.sampled_from([zero, *(_all_of(zero, t) for t in made[zero][-3:])]))
+        if draw(st.booleans()):
+            element = _in_loop(element, zero, k)
+        array = f"generate({draw(st.sampled_from([8, 16, 24, 40]))}, i -> i)"
+        lines.append(f"  let t{k} = toLocal(mapLocal(0)(i -> {element}, {array}))")
+        made[zero].append(f"t{k}")
+    result = _all_of("0.0", draw(st.sampled_from(made["0.0"])))
+    body = "\n".join([*lines, f"  mapLocal(0)(x -> x + {result}, row)"])
+    return f"f(xs : [float]16) = join(mapWorkgroup(0)(row ->\n{body}, split(8, xs)))"
+
+
+def _all_of(zero: str, array: str) -> str:
+    return f"reduceSeq({zero}, (s, y) -> s + y, {array})"
+
+
+def _in_loop(element: str, zero: str, k: int) -> str:
+    return f"reduceSeq({zero}, (s{k}, n) -> s{k} + {element}, generate(3, n -> {zero}))"
+
+
+@given(tiles())
+@settings(max_examples=60, deadline=None)
+def test_random_tiles_take_what_was_inferred(text: str) -> None:
+    program = parse(text)
+    assert list(disagreements(quantities(program), {}, generate(program))) == []
