@@ -122,3 +122,8 @@ def show_type(t: Type) -> str:
             return f"[{show_type(elem)}]{text if text.isalnum() else f'({text})'}"
         case Tuple(parts):
             return f"({', '.join(map(show_type, parts))})"
+
+
+def depth(t: Type) -> int:
+    """How many array dimensions a type has."""
+    return 1 + depth(t.elem) if isinstance(t, Array) else 0

@@ -35,7 +35,7 @@ from ir.core.nodes import (
 from ir.core.terms import apply, free, fresh
 from ir.core.type_rules import type_of
 from ir.core.types import Scalar, Type
-from rewrites.analysis.predicates import fold_of, number, operator
+from rewrites.analysis.folds import fold_of, number, operator
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Signs of sizes, whatever value their names have: 0 or more, and 1 or more where they divide."""
+"""Signs of sizes, whatever value their names have: 0 or more, and 1 or more where they divide; and
+whether a size may divide another, or be at most that."""
 
 # key: n a b c sizes, p polynomial, x atom, m monomial, k coefficient
 
@@ -63,3 +64,15 @@ def _factor(p: Poly, x: Atom) -> Size:
     """What an atom is multiplied by where it stands once."""
     alone = [(tuple(f for f in m if f != (x, 1)), k) for m, k in p if (x, 1) in m]
     return sum((quotient(((m, k),), ONE) for m, k in alone), start=0)
+
+
+def divides(k: Size, n: Size) -> bool:
+    """Whether k may divide n: certain where both are numbers, else an obligation of the type."""
+    if not isinstance(k, int):
+        return True
+    return k > 0 and (n % k == 0 if isinstance(n, int) else True)
+
+
+def at_most(a: Size, b: Size) -> bool:
+    """Whether a <= b may hold: certain where both are numbers."""
+    return a <= b if isinstance(a, int) and isinstance(b, int) else True

@@ -12,7 +12,7 @@ from ir.core.size import ceil_div, named
 from ir.core.type_rules import size_of
 from ir.core.views import is_view
 from rewrites.analysis.affine_access import Index, NoAccess
-from rewrites.analysis.predicates import has_reduction, own_terms
+from rewrites.analysis.kernel_terms import has_reduction, own_terms
 from rewrites.engine.places import of_function, of_rest, of_start, of_value
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

@@ -16,7 +16,8 @@ from itertools import product
 from ir.core.nodes import Expr, Level, Program, Reduce, Zip
 from ir.core.size import Size, named
 from ir.core.type_rules import size_of, type_of
-from rewrites.analysis.predicates import depth, has_reduction
+from ir.core.types import depth
+from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.places import OF_STEP, of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

@@ -14,7 +14,8 @@ from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
 from ir.instructions.entry import Entry
 from ir.instructions.table import TABLE
-from rewrites.analysis.predicates import is_crop, own_terms
+from rewrites.analysis.kernel_terms import own_terms
+from rewrites.analysis.out_views import is_crop
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage

@@ -14,7 +14,7 @@ from itertools import product
 
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
-from rewrites.analysis.predicates import has_windows
+from rewrites.analysis.windows import has_windows
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage

@@ -17,7 +17,8 @@ from ir.core.size import named
 from ir.core.terms import free
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import FLOAT, leaves
-from rewrites.analysis.predicates import bound, operator
+from rewrites.analysis.alpha_equality import bound
+from rewrites.analysis.folds import operator
 from rewrites.engine.places import (
     OF_ARRAY,
     OF_FUNCTION,

@@ -15,8 +15,7 @@ from ir.core.nodes import Expr, Level, Map, Program, Zip
 from ir.core.size import Size, named
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
-from ir.core.types import leaves
-from rewrites.analysis.predicates import depth
+from ir.core.types import depth, leaves
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.stages import stage

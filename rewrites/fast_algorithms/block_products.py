@@ -10,7 +10,7 @@ from ir.core.terms import free, lam, lam2
 from ir.core.type_rules import array_of, elem_of, size_of, type_of
 from ir.core.types import FLOAT
 from rewrites.analysis.linearity import is_zero
-from rewrites.analysis.predicates import adds_anything
+from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.bilinear_algorithms import block_product, strassen
 from rewrites.fast_algorithms.constant_matrices import dot, sums_products, transformed

@@ -11,7 +11,7 @@ from ir.core.terms import component, lam
 from ir.core.type_rules import elem_of, type_of
 from ir.meaning.inputs import shape_of
 from rewrites.analysis.affine_access import Access, Env, Index, NoAccess, array, bind, index, read
-from rewrites.analysis.predicates import alike
+from rewrites.analysis.alpha_equality import alike
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.by_rows import at_rows, let_rows, slid, sum_of_rows, summed, uses
 from rewrites.fast_algorithms.dft_terms import complexes, planes

@@ -24,7 +24,8 @@ from ir.core.terms import apply, component, free, lam, lam2
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import INT, Array, Scalar, Tuple, Type
 from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
-from rewrites.analysis.predicates import adds_anything, number
+from rewrites.analysis.folds import number
+from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import put, rule
 from rewrites.fast_algorithms.dft_terms import (
     COMPLEX,

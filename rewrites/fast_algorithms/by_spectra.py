@@ -22,7 +22,8 @@ from ir.core.nodes import (
 from ir.core.terms import apply, component, free, lam2, substitute
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT
-from rewrites.analysis.predicates import adds_anything, alike, bound
+from rewrites.analysis.alpha_equality import alike, bound
+from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.by_rows import added, slid, zeros
 from rewrites.fast_algorithms.dft_terms import (

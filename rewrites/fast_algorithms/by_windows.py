@@ -8,9 +8,9 @@ from functools import partial
 from ir.core.nodes import Binary, Expr, Get, Map, Reduce, Slide, Transpose, Var, Zip
 from ir.core.terms import free, lam, lam2, substitute, variables
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import FLOAT, Array, leaves
+from ir.core.types import FLOAT, Array, depth, leaves
 from rewrites.analysis.affine_access import Access, Index, NoAccess
-from rewrites.analysis.predicates import adds_anything, depth
+from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import get, put, rule
 from rewrites.fast_algorithms.by_rows import carried, uses
 from rewrites.fast_algorithms.dft_terms import ZERO

@@ -27,9 +27,9 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, component, free, lam2, let
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import FLOAT, Array, Tuple, Type
+from ir.core.types import FLOAT, Array, Tuple, Type, depth
 from rewrites.analysis.linearity import NotLinear, is_zero
-from rewrites.analysis.predicates import adds_anything, depth
+from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.bilinear_algorithms import Bilinear, Matrix, gauss
 from rewrites.fast_algorithms.block_products import matrix_product

@@ -22,7 +22,7 @@ from ir.core.terms import apply, free, lam2
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import FLOAT, Array, Type
 from rewrites.analysis.linearity import added, bilinear, is_zero, opened
-from rewrites.analysis.predicates import adds_anything
+from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.bilinear_algorithms import (
     cook_toom,

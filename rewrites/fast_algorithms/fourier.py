@@ -32,7 +32,7 @@ from ir.core.size import Size
 from ir.core.terms import component, free, lam, let
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT, INT, Type
-from rewrites.analysis.predicates import alike, bound
+from rewrites.analysis.alpha_equality import alike, bound
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.dft_terms import (
     COMPLEX,

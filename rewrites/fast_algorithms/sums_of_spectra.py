@@ -21,9 +21,9 @@ from ir.core.nodes import (
 )
 from ir.core.terms import lam, lam2, let, subterms
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import FLOAT
+from ir.core.types import FLOAT, depth
 from ir.core.views import is_view
-from rewrites.analysis.predicates import alike, depth
+from rewrites.analysis.alpha_equality import alike
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.bilinear_algorithms import Matrix, complex_product, gauss
 from rewrites.fast_algorithms.by_rows import adding, zeros

@@ -20,8 +20,9 @@ from ir.core.size import Size
 from ir.core.terms import apply, free, lam
 from ir.core.type_rules import elem_of, pattern_type, size_of, type_of
 from ir.core.types import INT, Scalar, Tuple, leaves
+from rewrites.analysis.folds import number
 from rewrites.analysis.linearity import added, linear
-from rewrites.analysis.predicates import adds_anything, number
+from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import rule
 
 

@@ -13,7 +13,7 @@ from ir.core.nodes import Expr, Level, Map, Pad, PadEdge, Slide, Store
 from ir.core.size import Nat, named, names
 from ir.core.terms import children, size_names
 from ir.core.type_rules import size_of
-from rewrites.analysis.predicates import is_crop
+from rewrites.analysis.out_views import is_crop
 from rewrites.engine.rule import Rewritten, Step, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip

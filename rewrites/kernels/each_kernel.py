@@ -5,7 +5,7 @@
 from collections.abc import Callable
 
 from ir.core.nodes import Expr, MapPar
-from rewrites.analysis.predicates import has_reduction, own_terms
+from rewrites.analysis.kernel_terms import has_reduction, own_terms
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import skip

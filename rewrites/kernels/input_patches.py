@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ir.core.nodes import Expr, Map, Slide
 from ir.core.size import names
 from ir.core.views import is_view
-from rewrites.analysis.predicates import adds
+from rewrites.analysis.out_views import adds
 from rewrites.engine.places import of_array
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import attempt, choice, everywhere, exhaust, seq, when

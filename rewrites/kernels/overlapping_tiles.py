@@ -3,7 +3,7 @@
 # key: e term, s strategy, m windows a tile, r window size
 
 from ir.core.nodes import Expr, Map, PadEdge, Slide
-from rewrites.analysis.predicates import own_terms
+from rewrites.analysis.kernel_terms import own_terms
 from rewrites.engine.places import of_array
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

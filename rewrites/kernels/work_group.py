@@ -8,8 +8,7 @@ from math import prod
 from ir.core.nodes import Expr, Level, Reduce
 from ir.core.size import Size
 from ir.core.type_rules import type_of
-from ir.core.types import Array, Type, Vector, leaves
-from rewrites.analysis.predicates import depth
+from ir.core.types import Array, Type, Vector, depth, leaves
 from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage

@@ -12,7 +12,8 @@ from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import Scalar, leaves
 from ir.meaning.inputs import shape_of
 from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
-from rewrites.analysis.predicates import crops, number
+from rewrites.analysis.folds import number
+from rewrites.analysis.out_views import crops
 from rewrites.laws.views import swapped
 
 

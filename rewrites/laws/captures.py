@@ -6,7 +6,7 @@ from ir.core.nodes import Expr, Generate, Lam, MakeTuple, Pattern, Reduce, Var, 
 from ir.core.terms import apply, bound_names, free, fresh, lam
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import INT, Tuple
-from rewrites.analysis.predicates import bound
+from rewrites.analysis.alpha_equality import bound
 from rewrites.engine.rule import rule
 from rewrites.laws.lower import replaced
 

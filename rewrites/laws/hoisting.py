@@ -23,11 +23,11 @@ from ir.core.nodes import (
 from ir.core.size import Size
 from ir.core.terms import apply, bound_names, free, fresh, let
 from ir.core.type_rules import elem_of, pattern_type, type_of
-from ir.core.types import FLOAT, Type, leaves
+from ir.core.types import FLOAT, Type, depth, leaves
 from ir.meaning.inputs import Data, shape_of
 from ir.meaning.interpret import evaluate
 from rewrites.analysis.affine_access import Access, Index, NoAccess, array, index, read
-from rewrites.analysis.predicates import bound, depth
+from rewrites.analysis.alpha_equality import bound
 from rewrites.engine.rule import Place, rule
 from rewrites.laws.affine_views import at_level, gather, permuted
 from rewrites.laws.lower import replaced

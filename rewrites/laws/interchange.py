@@ -18,7 +18,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, free, lam, pattern_value
 from ir.core.type_rules import elem_of, size_of
-from rewrites.analysis.predicates import apart, bound
+from rewrites.analysis.alpha_equality import apart, bound
 from rewrites.engine.rule import rule
 from rewrites.laws.maps import tidy
 

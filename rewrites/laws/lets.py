@@ -24,7 +24,7 @@ from ir.core.terms import apply, children, free, let, rebuild
 from ir.core.type_rules import type_of
 from ir.core.views import is_view
 from ir.elaborate.used_once import used_once
-from rewrites.analysis.predicates import apart, bound
+from rewrites.analysis.alpha_equality import apart, bound
 from rewrites.engine.rule import Place, get, put, rule
 
 SEEN_THROUGH = (Map, Join, Split, Slide, Transpose, Pad, PadEdge, AsScalar, AsVector)

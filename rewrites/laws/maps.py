@@ -36,7 +36,9 @@ from ir.core.terms import (
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import INT, Array, Tuple
 from ir.core.views import is_view
-from rewrites.analysis.predicates import apart, at_most, bound, divides, is_out_view, uses
+from rewrites.analysis.alpha_equality import apart, bound, uses
+from rewrites.analysis.out_views import is_out_view
+from rewrites.analysis.size_signs import at_most, divides
 from rewrites.engine.rule import Place, get, put, rule
 
 

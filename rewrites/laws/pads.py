@@ -29,7 +29,9 @@ from ir.core.terms import free, lam, pattern_value
 from ir.core.type_rules import array_of, elem_of, size_of, type_of
 from ir.core.types import Scalar, leaves
 from ir.core.views import is_view
-from rewrites.analysis.predicates import at_most, number, uses
+from rewrites.analysis.alpha_equality import uses
+from rewrites.analysis.folds import number
+from rewrites.analysis.size_signs import at_most
 from rewrites.engine.rule import Place, get, put, rule
 from rewrites.laws.maps import bound_above, tidy
 

@@ -25,7 +25,9 @@ from ir.core.type_rules import array_of, elem_of, size_of, type_of
 from ir.core.types import Array, Tuple, Type
 from ir.core.views import is_view
 from ir.elaborate.bijection import stride
-from rewrites.analysis.predicates import apart, bound, divides, fold_of, operator, unit
+from rewrites.analysis.alpha_equality import apart, bound
+from rewrites.analysis.folds import fold_of, operator, unit
+from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import rule
 from rewrites.laws.maps import call, only_components, tidy
 

@@ -7,7 +7,9 @@ from ir.core.size import Size, remainder, round_up
 from ir.core.terms import apply, free, lam
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import Scalar, equal, leaves
-from rewrites.analysis.predicates import at_most, crops, divides, extends, number
+from rewrites.analysis.folds import number
+from rewrites.analysis.out_views import crops, extends
+from rewrites.analysis.size_signs import at_most, divides
 from rewrites.engine.rule import rule
 
 

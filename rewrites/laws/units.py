@@ -10,7 +10,7 @@ from ir.core.terms import apply, free, lam, size_names
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import INT, Array, Type
 from ir.meaning.interpret import evaluate
-from rewrites.analysis.predicates import operator, unit
+from rewrites.analysis.folds import operator, unit
 from rewrites.engine.rule import rule
 
 

@@ -29,7 +29,8 @@ from ir.core.terms import children, lam, lam2, over, rebuild, subterms
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import INT, Scalar, Tuple, Type, equal, lift
 from ir.errors import IllTyped
-from rewrites.analysis.predicates import divides, operator, unit
+from rewrites.analysis.folds import operator, unit
+from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import rule
 
 Types = Mapping[str, Type]

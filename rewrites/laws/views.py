@@ -28,8 +28,9 @@ from ir.core.nodes import (
 from ir.core.size import Size, round_up, same
 from ir.core.terms import apply, children, free, lam, once, pattern_value, variables
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import Array, Scalar, Type, leaves
-from rewrites.analysis.predicates import depth, divides, number
+from ir.core.types import Array, Scalar, Type, depth, leaves
+from rewrites.analysis.folds import number
+from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import Rule, rule
 from rewrites.laws.maps import tidy
 

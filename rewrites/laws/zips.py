@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ir.core.nodes import Expr, Lam, Map, Zip
 from ir.core.terms import variables
-from rewrites.analysis.predicates import has_reduction, uses
+from rewrites.analysis.alpha_equality import uses
+from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.rule import rule
 from rewrites.laws.maps import tidy
 

@@ -4,7 +4,7 @@
 
 from ir.core.nodes import Expr, Reduce
 from ir.core.terms import free, variables
-from rewrites.analysis.predicates import bound
+from rewrites.analysis.alpha_equality import bound
 from rewrites.engine.places import of_function
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, outermost, seq

@@ -11,7 +11,8 @@ from ir.core.terms import once, subterms
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from ir.core.views import is_view
-from rewrites.analysis.predicates import has_reduction, is_out_view
+from rewrites.analysis.kernel_terms import has_reduction
+from rewrites.analysis.out_views import is_out_view
 from rewrites.engine.places import of_array, of_function, of_rest
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import choice, exhaust, repeat, seq, when

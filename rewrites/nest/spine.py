@@ -23,7 +23,9 @@ from ir.core.terms import children, free, once
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from ir.core.views import is_view
-from rewrites.analysis.predicates import bound, has_reduction, is_out_view, is_pointwise
+from rewrites.analysis.alpha_equality import bound
+from rewrites.analysis.kernel_terms import has_reduction, is_pointwise
+from rewrites.analysis.out_views import is_out_view
 from rewrites.engine.places import OF_FUNCTION, of_array, of_function, of_made, of_rest, of_value
 from rewrites.engine.rule import Place, Rewritten, Step, Strategy, get, put
 from rewrites.engine.strategy import at, attempt, child, choice, seq, skip

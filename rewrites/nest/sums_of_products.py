@@ -21,7 +21,7 @@ from rewrites.analysis.affine_access import (
     index,
     read,
 )
-from rewrites.analysis.predicates import fold_of
+from rewrites.analysis.folds import fold_of
 from rewrites.engine.rule import Place, get
 from rewrites.laws.affine_views import unjoined, widened
 from rewrites.nest.dimensions import outermost_reductions

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ir.core.nodes import Expr, Slide
 from ir.core.type_rules import type_of
 from ir.core.types import FLOAT, leaves
-from rewrites.analysis.predicates import own_terms
+from rewrites.analysis.kernel_terms import own_terms
 from rewrites.engine.refused import Refused
 from rewrites.nest.dimensions import (
     Dims,

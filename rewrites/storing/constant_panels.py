@@ -9,9 +9,8 @@ from ir.core.nodes import Expr, Map, Zip
 from ir.core.size import Size
 from ir.core.terms import free
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import Array, Type
+from ir.core.types import Array, Type, depth
 from ir.core.views import is_view
-from rewrites.analysis.predicates import depth
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

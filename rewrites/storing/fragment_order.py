@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ir.core.nodes import Expr, Map, Zip
 from ir.core.terms import free
 from ir.core.type_rules import type_of
+from ir.core.types import depth
 from ir.core.views import is_view
 from ir.instructions.fragments import Fragment
-from rewrites.analysis.predicates import depth
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

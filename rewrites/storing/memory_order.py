@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ir.core.nodes import Expr
-from rewrites.analysis.predicates import has_reduction
+from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, place_where, seq, skip

@@ -13,7 +13,8 @@ from functools import partial
 from ir.core.nodes import Expr, Let, Map, Reduce, Store
 from ir.core.terms import children, free
 from ir.core.views import is_view
-from rewrites.analysis.predicates import has_reduction, is_out_view
+from rewrites.analysis.kernel_terms import has_reduction
+from rewrites.analysis.out_views import is_out_view
 from rewrites.engine.places import (
     HERE,
     OF_ARRAY,

@@ -10,7 +10,8 @@ has room for the rounded-up tiles, and nothing is left to clamp.
 from ir.core.nodes import Expr, Lam, Let, Map, Store, Transpose, Var, Zip
 from ir.core.terms import children, free, variables
 from ir.core.views import is_view
-from rewrites.analysis.predicates import adds, bound, uses
+from rewrites.analysis.alpha_equality import bound, uses
+from rewrites.analysis.out_views import adds
 from rewrites.engine.places import HERE, of_array, part
 from rewrites.engine.rule import Place, Rewritten, Strategy
 from rewrites.engine.strategy import attempt, child, choice, exhaust, repeat, seq, when

@@ -10,8 +10,10 @@ from ir.core.nodes import Expr, Map, Pad, PadEdge, Slide, Var, Zip
 from ir.core.size import Size
 from ir.core.terms import free
 from ir.core.type_rules import type_of
-from ir.core.types import Array
-from rewrites.analysis.predicates import bound, depth, has_windows, is_crop, slides
+from ir.core.types import Array, depth
+from rewrites.analysis.alpha_equality import bound
+from rewrites.analysis.out_views import is_crop
+from rewrites.analysis.windows import has_windows, slides
 from rewrites.engine.places import HERE, OF_ARRAY, OF_VIEWED
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy, get

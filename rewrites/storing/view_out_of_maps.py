@@ -8,7 +8,8 @@ from ir.core.nodes import Expr, Lam, Let, Map, Store, Zip
 from ir.core.terms import children, free
 from ir.core.type_rules import type_of
 from ir.core.types import Array
-from rewrites.analysis.predicates import bound, is_pointwise
+from rewrites.analysis.alpha_equality import bound
+from rewrites.analysis.kernel_terms import is_pointwise
 from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, OF_REST, part
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, choice, seq

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ir.core.nodes import Expr, Map
 from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
-from rewrites.analysis.predicates import has_windows
+from rewrites.analysis.windows import has_windows
 from rewrites.engine.places import OF_ARRAY, of_array, of_function
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

@@ -3,7 +3,7 @@
 # key: e term, s strategy, n maps
 
 from ir.core.nodes import Expr, Map
-from rewrites.analysis.predicates import has_reduction
+from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.places import OF_FUNCTION, of_made
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

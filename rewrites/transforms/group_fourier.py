@@ -10,8 +10,8 @@ dimension 0 take neighbouring rows, along dimension 1 the short transforms of a 
 from ir.core.nodes import Expr, Let, Level, Map, ToLocal
 from ir.core.terms import subterms
 from ir.core.type_rules import size_of, type_of
+from ir.core.types import depth
 from ir.core.views import is_view
-from rewrites.analysis.predicates import depth
 from rewrites.engine.places import of_made, of_rest, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import (

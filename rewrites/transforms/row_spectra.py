@@ -6,7 +6,7 @@ from ir.core.nodes import Expr, Lam, Let, Map, Reduce, Split, Var
 from ir.core.terms import free, subterms
 from ir.core.views import is_view
 from rewrites.analysis.affine_access import NoAccess
-from rewrites.analysis.predicates import bound
+from rewrites.analysis.alpha_equality import bound
 from rewrites.engine.places import of_rest
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

@@ -9,7 +9,9 @@ products of transformed data and transformed kernels.
 from ir.core.nodes import Expr, Map, Pad, Reduce, Zip
 from ir.core.terms import free
 from ir.core.views import is_table
-from rewrites.analysis.predicates import bound, has_reduction, is_out_view, own_terms
+from rewrites.analysis.alpha_equality import bound
+from rewrites.analysis.kernel_terms import has_reduction, own_terms
+from rewrites.analysis.out_views import is_out_view
 from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, of_array, of_function, part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Place, Rewritten, Strategy, get

@@ -19,7 +19,7 @@ from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from ir.text.show import show
 from rewrites import fast_algorithms, laws
-from rewrites.analysis.predicates import is_crop
+from rewrites.analysis.out_views import is_crop
 from rewrites.engine.meaning_check import same_data
 from rewrites.engine.rule import Argument, Rule, Unsound, apply_rule
 from rewrites.engine.strategy import seq

@@ -16,7 +16,8 @@ from ir.core.terms import children
 from ir.core.types import INT
 from ir.parse import parse
 from ir.text.show import show
-from rewrites.analysis.predicates import adds, unit
+from rewrites.analysis.folds import unit
+from rewrites.analysis.out_views import adds
 from rewrites.engine.meaning_check import means_the_same
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values

@@ -46,9 +46,9 @@ from ir.core.terms import (
     variables,
 )
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import FLOAT, INT, Array, Scalar, Tuple, Type
+from ir.core.types import FLOAT, INT, Array, Scalar, Tuple, Type, depth
 from ir.elaborate.bijection import stride
-from rewrites.analysis.predicates import depth, unit
+from rewrites.analysis.folds import unit
 from rewrites.engine.rule import Argument, Place, Rule
 from rewrites.fast_algorithms import fourier
 from rewrites.fast_algorithms import shared_fourier as paired

@@ -37,7 +37,7 @@ from ir.core.type_rules import size_of, type_of
 from ir.core.types import FLOAT, INT, Array, Scalar, Tuple, Type, equal
 from ir.elaborate.bijection import stride
 from ir.errors import IllTyped
-from rewrites.analysis.predicates import numbered
+from rewrites.analysis.alpha_equality import numbered
 from tests.support.narrowed import number
 
 NAMES = ("x", "y", "acc", "r", "v", "t", "row", "chunk", "p", "f", "tile", "a", "b")  # as rules use

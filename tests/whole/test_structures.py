@@ -18,7 +18,7 @@ from codegen.runtime.session import Session
 from constraints.devices import PROFILES
 from explore.space.derive_form import points
 from explore.space.lowering import bound
-from rewrites.analysis.predicates import has_reduction
+from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.meaning_check import means_the_same
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values

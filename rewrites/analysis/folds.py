@@ -1,0 +1,82 @@
+"""Reductions seen as folds with an operator, acc + g(x); the unit that each starts from."""
+
+# key: e term, f function, op operator, u unit
+
+from dataclasses import dataclass
+
+from ir.core.nodes import (
+    Binary,
+    Expr,
+    Lam,
+    Let,
+    Lit,
+    Reduce,
+    Var,
+)
+from ir.core.terms import free, variables
+from ir.core.types import INT, Scalar, Type, Vector
+
+LEAST = {"float": -float("inf"), "half": -float("inf"), "int": -(2**31)}
+LARGEST = {"float": float("inf"), "half": float("inf"), "int": 2**31 - 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A reduction's body seen as acc `op` term."""
+
+    op: str
+    term: Expr
+
+
+def fold_of(f: Lam) -> Fold | None:
+    """acc + g(x), acc * g(x), max(acc, g(x)) or min(acc, g(x)), either way round, in any order."""
+    if not isinstance(f.pattern, tuple) or not isinstance(f.pattern[0], Var):
+        return None
+    return _folded(f.body, f.pattern[0].name)
+
+
+def _folded(e: Expr, acc: str) -> Fold | None:
+    match e:
+        case Let(p, value, body) if acc not in free(value) | {v.name for v in variables(p)}:
+            inner = _folded(body, acc)
+            return inner and Fold(inner.op, Let(p, value, inner.term))
+        case Binary("+" | "*" | "max" | "min" as op, a, b):
+            mine, term = (a, b) if acc in free(a) else (b, a)
+            if acc in free(term):
+                return None
+            if isinstance(mine, Var):
+                return Fold(op, term) if mine.name == acc else None
+            inner = _folded(mine, acc)
+            return Fold(op, Binary(op, inner.term, term)) if inner and inner.op == op else None
+    return None
+
+
+def operator(f: Lam) -> str | None:
+    """The ⊕ of a fold, or of a nest of reductions whose innermost is one: acc goes through all."""
+    match f:
+        case Lam((Var(acc, _), _), Reduce(Var(a, _), g, xs)) if a == acc:
+            return operator(g) if acc not in free(g) | free(xs) else None
+    folded = fold_of(f)
+    return folded.op if folded else None
+
+
+def unit(op: str, t: Type) -> Expr | None:
+    """e with e op x = x, for scalars; vectors repeat it."""
+    scalar = t.scalar if isinstance(t, Vector) else t
+    if not isinstance(scalar, Scalar):
+        return None
+    match op:
+        case "+":
+            return number(0, scalar)
+        case "*":
+            return number(1, scalar)
+        case "max":
+            return number(LEAST[scalar.name], scalar)
+        case "min":
+            return number(LARGEST[scalar.name], scalar)
+    return None
+
+
+def number(value: float, scalar: Scalar) -> Lit:
+    """A literal of a scalar type."""
+    return Lit(int(value) if scalar == INT else float(value), scalar)

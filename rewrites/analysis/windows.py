@@ -1,0 +1,20 @@
+"""Whether a term has windows, and how many slides make them."""
+
+# key: e term, f function
+
+from ir.core.nodes import (
+    Expr,
+    Slide,
+    Store,
+)
+from ir.core.terms import children
+
+
+def has_windows(e: Expr) -> bool:
+    """Whether a slide is among the views that make e, those stored for it left out."""
+    return slides(e) > 0
+
+
+def slides(e: Expr) -> int:
+    """How many of them."""
+    return 0 if isinstance(e, Store) else isinstance(e, Slide) + sum(map(slides, children(e)))
