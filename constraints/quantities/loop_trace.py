@@ -2,10 +2,20 @@
 
 # key: e term, p pattern
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field
 
+from constraints.quantities.located_values import (
+    OWN,
+    Cells,
+    Delayed,
+    Loop,
+    Loops,
+    Scope,
+    Value,
+    component,
+    each,
+    parts_of_tuples,
+)
 from ir.core.nodes import (
     At,
     Binary,
@@ -16,13 +26,11 @@ from ir.core.nodes import (
     Instruct,
     Lam,
     Let,
-    Level,
     MakeArray,
     MakeTuple,
     Map,
     MapPar,
     MapSeq,
-    Pattern,
     Reduce,
     ReduceSeq,
     Reorder,
@@ -35,67 +43,8 @@ from ir.core.nodes import (
 from ir.core.size import Size
 from ir.core.terms import children
 from ir.core.type_rules import size_of, type_of
-from ir.core.types import INT, Array, Scalar, Tuple, Type, Vector
+from ir.core.types import INT, Array, Scalar, Type, Vector
 from ir.core.views import is_view
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Loop:
-    """A map or a reduction around a place."""
-
-    trips: Size
-    unrolled: bool = False
-    level: Level | None = None
-    dim: int = 0
-
-    @property
-    def together(self) -> bool:
-        """Whether a group goes through its turns, or some of them, at once."""
-        return self.unrolled or self.level in (Level.LOCAL, Level.GLOBAL)
-
-
-Loops = tuple[Loop, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """Where the scalars of a value lie, and the loops whose turns choose them."""
-
-    space: str  # global, local or own
-    name: object = None
-    chosen: frozenset[Loop] = frozenset()
-
-    def at(self, loop: Loop) -> "Cells":
-        if self.space == "own":
-            return self
-        return Cells(self.space, self.name, self.chosen | {loop})
-
-    def part(self, k: Size) -> "Cells":
-        if self.space == "own":
-            return self
-        return Cells(self.space, (self.name, k), self.chosen)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Delayed:
-    """A map that is computed where it is read, each time; of what it makes, a part of a tuple."""
-
-    f: Lam
-    xs: "Value"
-    trips: Size
-    env: "Env"
-    path: tuple[int, ...] = ()
-
-    def at(self, loop: Loop) -> "Delayed":
-        return replace(self, xs=_each(self.xs, lambda inner: inner.at(loop)))
-
-    def part(self, k: Size) -> "Delayed":
-        return replace(self, xs=_each(self.xs, lambda inner: inner.part(k)))
-
-
-OWN = Cells("own")
-Value: TypeAlias = "Cells | Delayed | tuple[Value, ...]"
-Env = Mapping[str, Value]
 
 
 @dataclass(slots=True)
@@ -107,92 +56,92 @@ class Trace:
     loaded: dict[tuple[Cells, Type, Loops], None] = field(default_factory=dict)
     computed_in: set[tuple[Delayed, Loops]] = field(default_factory=set)
 
-    def value(self, e: Expr, env: Env, loops: Loops) -> Value:
+    def value(self, e: Expr, here: Scope) -> Value:
         """Where the value of e lies; what making it takes is noted."""
         match e:
             case Var(name):
-                return env.get(name, Cells("global", name))
+                return here.env.get(name, Cells("global", name))
             case Binary() | Unary():
-                return self.operation(e, env, loops)
+                return self.operation(e, here)
             case Get(i, xs):
-                return _component(self.value(xs, env, loops), i)
+                return component(self.value(xs, here), i)
             case At(k, xs):
-                return _each(self.value(xs, env, loops), lambda cells: cells.part(k))
+                return each(self.value(xs, here), lambda cells: cells.part(k))
             case MakeTuple(parts) | Zip(parts):
-                return tuple(self.value(part, env, loops) for part in parts)
+                return tuple(self.value(part, here) for part in parts)
             case MakeArray(parts):
                 for part in parts:
-                    self.made(part, env, loops)
+                    self.made(part, here)
                 return OWN
             case Concat(xs, ys):
-                self.value(ys, env, loops)
-                return self.value(xs, env, loops)
+                self.value(ys, here)
+                return self.value(xs, here)
             case Reorder(_, xs):
-                return self.value(xs, env, loops)
+                return self.value(xs, here)
             case Let(p, value, body):
-                return self.value(body, _bound(env, p, self.let(value, env, loops)), loops)
+                return self.value(body, here.bound(p, self.let(value, here)))
             case ToLocal(a):
-                self.staged.append(loops)
-                self.made(a, env, loops)
-                return Cells("local", e, frozenset(loops))
+                self.staged.append(here.loops)
+                self.made(a, here)
+                return Cells("local", e, frozenset(here.loops))
             case ToPrivate(a):
-                return self.made(a, env, loops)
+                return self.made(a, here)
             case Instruct(instruction, parts):
-                given = tuple(self.made(part, env, loops) for part in parts)
+                given = tuple(self.made(part, here) for part in parts)
                 meaning = instruction.meaning
-                return self.made(meaning.body, _bound(env, meaning.pattern, given), loops)
+                return self.made(meaning.body, here.bound(meaning.pattern, given))
             case Map(f, xs):
-                return self.delayed(f, self.value(xs, env, loops), size_of(xs), env, loops)
+                return self.delayed(f, self.value(xs, here), size_of(xs), here)
             case Generate(n, f):
-                return self.delayed(f, OWN, n, env, loops)
+                return self.delayed(f, OWN, n, here)
             case MapSeq(f, xs, unrolled):
-                return self.loop(f, xs, Loop(size_of(xs), unrolled), env, loops)
+                return self.loop(f, xs, Loop(size_of(xs), unrolled), here)
             case MapPar(level, dim, f, xs):
-                return self.loop(f, xs, Loop(size_of(xs), False, level, dim), env, loops)
+                return self.loop(f, xs, Loop(size_of(xs), False, level, dim), here)
             case ReduceSeq(init, f, xs, unrolled):
-                return self.fold(init, f, xs, Loop(size_of(xs), unrolled), env, loops)
+                return self.fold(init, f, xs, Loop(size_of(xs), unrolled), here)
             case Reduce(init, f, xs):
-                return self.fold(init, f, xs, Loop(size_of(xs)), env, loops)
-        inner = [self.value(c, env, loops) for c in children(e)]
+                return self.fold(init, f, xs, Loop(size_of(xs)), here)
+        inner = [self.value(c, here) for c in children(e)]
         return inner[-1] if inner else OWN
 
-    def operation(self, e: Expr, env: Env, loops: Loops) -> Value:
+    def operation(self, e: Expr, here: Scope) -> Value:
         for operand in children(e):
-            self.made(operand, env, loops)
+            self.made(operand, here)
         if type_of(e) != INT:
-            self.computed.append((type_of(e), loops))
+            self.computed.append((type_of(e), here.loops))
         return OWN
 
-    def loop(self, f: Lam, xs: Expr, loop: Loop, env: Env, loops: Loops) -> Value:
-        given = _each(self.value(xs, env, loops), lambda inner: inner.at(loop))
-        return self.made(f.body, _bound(env, f.pattern, given), (*loops, loop))
+    def loop(self, f: Lam, xs: Expr, loop: Loop, here: Scope) -> Value:
+        given = each(self.value(xs, here), lambda inner: inner.at(loop))
+        return self.made(f.body, here.bound(f.pattern, given).inside(loop))
 
-    def fold(self, init: Expr, f: Lam, xs: Expr, loop: Loop, env: Env, loops: Loops) -> Value:
-        self.made(init, env, loops)
-        given = _each(self.value(xs, env, loops), lambda inner: inner.at(loop))
-        return self.made(f.body, _bound(env, f.pattern, (OWN, given)), (*loops, loop))
+    def fold(self, init: Expr, f: Lam, xs: Expr, loop: Loop, here: Scope) -> Value:
+        self.made(init, here)
+        given = each(self.value(xs, here), lambda inner: inner.at(loop))
+        return self.made(f.body, here.bound(f.pattern, (OWN, given)).inside(loop))
 
-    def delayed(self, f: Lam, xs: Value, trips: Size, env: Env, loops: Loops) -> Value:
+    def delayed(self, f: Lam, xs: Value, trips: Size, here: Scope) -> Value:
         """A view lies where what it rearranges lies."""
         if is_view(f.body):
-            return self.value(f.body, _bound(env, f.pattern, xs), loops)
-        return Delayed(f, xs, trips, env)
+            return self.value(f.body, here.bound(f.pattern, xs))
+        return Delayed(f, xs, trips, here.env)
 
-    def let(self, value: Expr, env: Env, loops: Loops) -> Value:
+    def let(self, value: Expr, here: Scope) -> Value:
         """A let computes what would be delayed elsewhere."""
-        found = self.value(value, env, loops)
-        return self.made(value, env, loops) if isinstance(found, Delayed) else found
+        found = self.value(value, here)
+        return self.made(value, here) if isinstance(found, Delayed) else found
 
-    def made(self, e: Expr, env: Env, loops: Loops) -> Value:
+    def made(self, e: Expr, here: Scope) -> Value:
         """The value of e, made where e stands."""
-        self.read(self.value(e, env, loops), type_of(e), loops)
+        self.read(self.value(e, here), type_of(e), here.loops)
         return OWN
 
     def read(self, value: Value, type_: Type, loops: Loops) -> None:
         """A value is asked for in these loops; what is in memory is loaded once in each turn."""
         match value:
             case tuple(parts):
-                for part, inner in zip(parts, _parts(type_), strict=True):
+                for part, inner in zip(parts, parts_of_tuples(type_), strict=True):
                     self.read(part, inner, loops)
             case Delayed() if (value, loops) not in self.computed_in:
                 self.computed_in.add((value, loops))
@@ -205,44 +154,8 @@ class Trace:
         xs = value.xs
         if isinstance(type_, Array):
             loop = Loop(value.trips)
-            xs, type_, loops = _each(xs, lambda inner: inner.at(loop)), type_.elem, (*loops, loop)
-        found = self.value(value.f.body, _bound(value.env, value.f.pattern, xs), loops)
+            xs, type_, loops = each(xs, lambda inner: inner.at(loop)), type_.elem, (*loops, loop)
+        found = self.value(value.f.body, Scope(value.env, loops).bound(value.f.pattern, xs))
         for k in value.path:
-            found = _component(found, k)
+            found = component(found, k)
         self.read(found, type_, loops)
-
-
-def _component(value: Value, k: int) -> Value:
-    """A part of a tuple."""
-    match value:
-        case tuple(parts):
-            return parts[k]
-        case Delayed():
-            return replace(value, path=(*value.path, k))
-        case Cells():
-            return value.part(k)
-
-
-def _parts(t: Type) -> tuple[Type, ...]:
-    """Of an array of tuples, arrays."""
-    match t:
-        case Tuple(parts):
-            return parts
-        case Array(elem, n):
-            return tuple(Array(part, n) for part in _parts(elem))
-    raise AssertionError(f"{t} has no parts")
-
-
-def _each(value: Value, change: Callable[[Cells | Delayed], Value]) -> Value:
-    if isinstance(value, tuple):
-        return tuple(_each(part, change) for part in value)
-    return change(value)
-
-
-def _bound(env: Env, p: Pattern, value: Value) -> Env:
-    """The variables of a pattern, each with its part of the value."""
-    if isinstance(p, Var):
-        return {**env, p.name: value}
-    for k, part in enumerate(p):
-        env = _bound(env, part, _component(value, k))
-    return env

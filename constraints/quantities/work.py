@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from constraints.quantities.loop_trace import Loop, Loops, Trace
+from constraints.quantities.located_values import Loop, Loops, Scope
+from constraints.quantities.loop_trace import Trace
 from constraints.quantities.value_bytes import bytes_of
 from constraints.relations.relations import value_at
 from ir.core.nodes import Expr, Level
@@ -74,7 +75,7 @@ def _groups_at(open_: Groups, values: Mapping[str, int]) -> int:
 def work(kernel: Expr) -> Work:
     """What a kernel does; variables that it does not bind lie in global memory."""
     trace = Trace()
-    trace.made(kernel, {}, ())
+    trace.made(kernel, Scope())
     computed = [(_trips(loops), type_) for type_, loops in trace.computed]
     loaded = [
         (_trips(o for o in loops if not o.unrolled or o in cells.chosen), type_)

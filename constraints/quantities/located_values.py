@@ -1,0 +1,126 @@
+"""Values by where they lie, in the loops that choose their cells: what `loop_trace` moves about."""
+
+# key: e term, p pattern
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from ir.core.nodes import (
+    Lam,
+    Level,
+    Pattern,
+    Var,
+)
+from ir.core.size import Size
+from ir.core.types import Array, Tuple, Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """A map or a reduction around a place."""
+
+    trips: Size
+    unrolled: bool = False
+    level: Level | None = None
+    dim: int = 0
+
+    @property
+    def together(self) -> bool:
+        """Whether a group goes through its turns, or some of them, at once."""
+        return self.unrolled or self.level in (Level.LOCAL, Level.GLOBAL)
+
+
+Loops = tuple[Loop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Where the scalars of a value lie, and the loops whose turns choose them."""
+
+    space: str  # global, local or own
+    name: object = None
+    chosen: frozenset[Loop] = frozenset()
+
+    def at(self, loop: Loop) -> "Cells":
+        if self.space == "own":
+            return self
+        return Cells(self.space, self.name, self.chosen | {loop})
+
+    def part(self, k: Size) -> "Cells":
+        if self.space == "own":
+            return self
+        return Cells(self.space, (self.name, k), self.chosen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delayed:
+    """A map that is computed where it is read, each time; of what it makes, a part of a tuple."""
+
+    f: Lam
+    xs: "Value"
+    trips: Size
+    env: "Env"
+    path: tuple[int, ...] = ()
+
+    def at(self, loop: Loop) -> "Delayed":
+        return replace(self, xs=each(self.xs, lambda inner: inner.at(loop)))
+
+    def part(self, k: Size) -> "Delayed":
+        return replace(self, xs=each(self.xs, lambda inner: inner.part(k)))
+
+
+OWN = Cells("own")
+Value: TypeAlias = "Cells | Delayed | tuple[Value, ...]"
+Env = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a term stands: what its variables are, and the loops around it."""
+
+    env: Env = field(default_factory=dict)
+    loops: Loops = ()
+
+    def bound(self, p: Pattern, value: Value) -> "Scope":
+        return replace(self, env=bound(self.env, p, value))
+
+    def inside(self, loop: Loop) -> "Scope":
+        return replace(self, loops=(*self.loops, loop))
+
+
+def component(value: Value, k: int) -> Value:
+    """A part of a tuple."""
+    match value:
+        case tuple(parts):
+            return parts[k]
+        case Delayed():
+            return replace(value, path=(*value.path, k))
+        case Cells():
+            return value.part(k)
+
+
+def parts_of_tuples(t: Type) -> tuple[Type, ...]:
+    """The arrays, or scalars, that a type of tuples falls into."""
+    match t:
+        case Tuple(parts):
+            return parts
+        case Array(elem, n):
+            return tuple(Array(part, n) for part in parts_of_tuples(elem))
+    raise AssertionError(f"{t} has no parts")
+
+
+def each(value: Value, change: Callable[[Cells | Delayed], Value]) -> Value:
+    """A value of which every part that is no tuple is changed."""
+    if isinstance(value, tuple):
+        return tuple(each(part, change) for part in value)
+    return change(value)
+
+
+def bound(env: Env, p: Pattern, value: Value) -> Env:
+    """The variables of a pattern, each with its part of the value."""
+    if isinstance(p, Var):
+        return {**env, p.name: value}
+    for k, part in enumerate(p):
+        env = bound(env, part, component(value, k))
+    return env
