@@ -1,5 +1,10 @@
 """Equations between indices taken apart by ranges, until two work-items must be the same one.
 
+Do item l of group g and item m of group h write one cell, where groups have 8 items?
+
+    8·g + l = 8·h + m        that is 8·(g − h) + (l − m) = 0, with l − m in −7 … 7
+    l − m = 0 and g − h = 0  for 0 is the only multiple of 8 in −7 … 7: they are one item
+
 An equation g·coarse + fine = 0 with only one multiple m·g of g in the range of fine is the two
 equations fine = m·g and coarse = −m: the digits of a mixed-radix number are determined by it, and
 so in the end are the ids of the work-item. All steps are equivalences or consequences, so that what
@@ -26,14 +31,14 @@ class Contradiction(Exception):
 
 @dataclass(slots=True)
 class Equations:
-    """Equations being solved: `same` as an atom by key, `values` of variables, and what resists."""
+    """Equations being solved. An equation is the index that is to be 0."""
 
-    pending: list[Index]
-    same: dict[str, Index] = field(default_factory=dict)
-    pairs: list[tuple[Atom, Atom]] = field(default_factory=list)
-    quotients: list[Index] = field(default_factory=list)  # less what they are known to be
-    values: dict[str, Index] = field(default_factory=dict)
-    rest: list[Index] = field(default_factory=list)
+    pending: list[Index]  # still to be taken apart
+    values: dict[str, Index] = field(default_factory=dict)  # of variables, by name
+    equal_atoms: dict[str, Index] = field(default_factory=dict)  # what an atom is, by its key
+    equal_pairs: list[tuple[Atom, Atom]] = field(default_factory=list)  # those that are two atoms
+    known_quotients: list[Index] = field(default_factory=list)  # less the numbers that they are
+    undecided: list[Index] = field(default_factory=list)  # what ranges do not take apart
 
 
 def impossible(equations: Iterable[Index], differences: Iterable[Index]) -> bool:
@@ -60,10 +65,10 @@ def known(state: Equations, x: Index) -> Index:
     """x with what is known to be the same written the same."""
     if state.values:
         x = _placed(x, state.values)
-    while any(atom.key in state.same for atom, _ in x.terms):
+    while any(atom.key in state.equal_atoms for atom, _ in x.terms):
         for atom, k in x.terms:
-            if atom.key in state.same:
-                x = plus(plus(x, from_atom(atom), -k), state.same[atom.key], k)
+            if atom.key in state.equal_atoms:
+                x = plus(plus(x, from_atom(atom), -k), state.equal_atoms[atom.key], k)
     return x
 
 
@@ -138,7 +143,7 @@ def _learn(state: Equations, x: Index) -> None:
         case ((a, 1), (b, -1)) | ((a, -1), (b, 1)) if x.constant == 0:
             _equal(state, a, b)
         case _:
-            state.rest.append(x)
+            state.undecided.append(x)
 
 
 def _equal(state: Equations, a: Atom, b: Atom) -> None:
@@ -151,19 +156,19 @@ def _equal(state: Equations, a: Atom, b: Atom) -> None:
             state.pending.append(x - y)
         case _:
             _not_congruent(a, b)
-            state.same[b.key] = from_atom(a)
-            state.pairs.append((a, b))
+            state.equal_atoms[b.key] = from_atom(a)
+            state.equal_pairs.append((a, b))
             _again(state)
 
 
 def _digit(state: Equations, quotient: Quot, m: int) -> None:
     """x // d = m  ⇒  x % d = x − d·m, whose range may be less than that of a remainder"""
     x, d = quotient.index, quotient.divisor
-    state.same[quotient.key] = constant(m)
+    state.equal_atoms[quotient.key] = constant(m)
     remainder, less = rem(x, d), known(state, shifted(x, -d * m))
     if all(atom.key != remainder.key for atom, _ in less.terms):
-        state.same[remainder.key] = less
-    state.quotients.append(shifted(from_atom(quotient), -m))
+        state.equal_atoms[remainder.key] = less
+    state.known_quotients.append(shifted(from_atom(quotient), -m))
     _again(state)
 
 
@@ -174,15 +179,15 @@ def _place(state: Equations, name: str, x: Index) -> None:
     values = {name: x}
     state.values = {key: substitute(old, values) for key, old in state.values.items()}
     state.values[name] = x
-    known_same = [from_atom(a) - from_atom(b) for a, b in state.pairs] + state.quotients
-    state.pairs, state.quotients, state.same = [], [], {}
-    state.pending.extend(known_same)
+    found = [from_atom(a) - from_atom(b) for a, b in state.equal_pairs] + state.known_quotients
+    state.equal_pairs, state.known_quotients, state.equal_atoms = [], [], {}
+    state.pending.extend(found)
     _again(state)
 
 
 def _again(state: Equations) -> None:
-    state.pending.extend(state.rest)
-    state.rest.clear()
+    state.pending.extend(state.undecided)
+    state.undecided.clear()
 
 
 def _not_congruent(a: Atom, b: Atom) -> None:
@@ -197,7 +202,7 @@ def _not_congruent(a: Atom, b: Atom) -> None:
 
 def _joined(state: Equations) -> bool:
     """Whether remainders that are the same told more of what they are the remainders of."""
-    return any(_joins(state, pair) for pair in state.pairs)
+    return any(_joins(state, pair) for pair in state.equal_pairs)
 
 
 def _joins(state: Equations, pair: tuple[Atom, Atom]) -> bool:
@@ -210,14 +215,14 @@ def _joins(state: Equations, pair: tuple[Atom, Atom]) -> bool:
         case (Rem(index=x, divisor=d), Rem(index=y, divisor=e)) if d == e:
             first, second = x // d, y // d
             if _is_zero(known(state, first - second)):
-                state.pairs.remove(pair)
+                state.equal_pairs.remove(pair)
                 state.pending.append(x - y)
                 return True
-            for n, equation in enumerate(state.rest):
+            for n, equation in enumerate(state.undecided):
                 k = _times_apart(first, second, equation)
                 if k:
                     z = plus(plus(equation, first, -k), second, k)
-                    del state.rest[n]
+                    del state.undecided[n]
                     state.pending.append(plus(plus(z * d, x, k), y, -k))
                     return True
     return False

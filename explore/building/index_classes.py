@@ -1,5 +1,12 @@
 """Indices at every choice of their variables, choices that make no difference taken together.
 
+Item l of 6 of group g reads row (6·g + l) // 8. As 6·g = 8·((6·g) // 8) + p with p = 6·g % 8,
+
+    (6·g + l) // 8 = (l + p) // 8 + (6·g) // 8
+
+and p is one of 0 2 4 6: of however many groups four are looked at, one for each p, and what the
+others read is what these do, moved by whole rows.
+
 An index is apart as inner + outer: `inner` holds the variables of work-items, `outer` all others.
 Where a quotient holds both, only the remainder of its outer part tells groups and iterations
 apart, and where a guard does, only the part of its range that it is undecided in: such a part

@@ -29,6 +29,7 @@ from codegen.index.condition import (
     within,
 )
 from codegen.index.index import Index, as_index, assume, constant, from_atom, maximum, minimum, var
+from codegen.index.injectivity import impossible
 from codegen.index.mixed_radix_digits import digits, plus, times_in
 from codegen.index.substitute import coefficient, evaluate, linear_in, substitute, variables
 from codegen.opencl import index_text
@@ -716,3 +717,10 @@ def test_a_sum_is_as_often_in_another_as_its_terms_are(
 ) -> None:
     often = [l for l in range(-8, 9) if within_terms(l, y, x)]
     assert times_in(linear(y), linear(x)) == max(often, key=abs)
+
+
+def test_two_items_of_groups_of_8_that_share_a_cell_are_one() -> None:
+    g, h = var("g", 0, 99), var("h", 0, 99)
+    item, other = var("l", 0, 7), var("m", 0, 7)
+    assert impossible([8 * g + item - 8 * h - other], [g - h, item - other])
+    assert not impossible([7 * g + item - 7 * h - other], [g - h, item - other])

@@ -8,6 +8,7 @@ import pytest
 
 import explore.building.traffic
 from codegen.compile import Generated, generate
+from codegen.index.index import var
 from constraints.devices import H200
 from explore.building import index_classes as alike
 from explore.building.traffic import kernel_traffic
@@ -105,3 +106,11 @@ def test_vectors_that_overlap_move_what_they_share_once() -> None:
     """
     (kernel,) = generate(parse(windows)).kernels
     assert kernel_traffic(kernel) == 4 * (19 + 16 * 4)
+
+
+def test_groups_that_read_rows_alike_are_one_class() -> None:
+    parts = alike.Parts(frozenset({"l"}))
+    parts.apart((6 * var("g", 0, 99) + var("l", 0, 5)) // 8)
+    values, groups = alike.classes(parts.parameters, {"g": 100})
+    assert [x.reshape(-1).tolist() for x in values.values()] == [[0, 2, 4, 6]]
+    assert groups.tolist() == [25, 25, 25, 25]
