@@ -32,8 +32,9 @@ from rewrites.laws.maps import fuse_maps, inline_view
 from rewrites.nest.labels import Labels, labels
 from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import normalise, simplify
+from rewrites.nest.rows_in_windows import Rows, rows_of, slides_again
 from rewrites.nest.spine import inside, kernels
-from rewrites.nest.sums_of_products import Products, Rows, others, products, rows_of, slides_again
+from rewrites.nest.sums_of_products import Products, others, products
 from rewrites.nest.window_nest import of_floats
 from rewrites.storing.one_reduction_each import separate
 from rewrites.storing.stored_views import Choices
@@ -135,7 +136,7 @@ def _orders(r: Rows) -> tuple[Order, Order]:
     Innermost is what neighbouring work-items take: the rows' last dimension, and the kernels.
     Outermost in both is what both have: each product is of rows that lie together.
     """
-    x, g = others(r.x, r.along), others(r.g, r.across)
+    x, g = others(r.data, r.data_dim), others(r.taps, r.taps_dim)
     of_x = labels(others=len(x) - 1, last=1, phase=int(r.phased))
     summed = [n for n, c in enumerate(g) if any(i in r.sums for i, _ in c.terms)]
     theirs = {i for c in x for i, _ in c.terms}

@@ -36,9 +36,10 @@ from rewrites.nest.labels import labels
 from rewrites.nest.named_nest import arranged, standing
 from rewrites.nest.named_views import stored, stored_as
 from rewrites.nest.normal_form import normalise
+from rewrites.nest.rows_in_windows import Rows, slid_along
 from rewrites.nest.spine import inside, nest
 from rewrites.nest.sums_of_products import Products as Sums
-from rewrites.nest.sums_of_products import Rows, products, slid_along
+from rewrites.nest.sums_of_products import products
 from rewrites.nest.window_nest import Windowed, windowed
 from rewrites.storing.constant_panels import panels
 from rewrites.storing.one_reduction_each import separate
@@ -101,7 +102,7 @@ def _planes(e: Expr) -> Rewritten | None:
     except NoAccess:
         return skip(e)
     found = slid_along(p)
-    windows = [p.maps.index(r.w) for r in found]
+    windows = [p.maps.index(r.window) for r in found]
     stand = any(isinstance(nest(e)[n].xs, Slide) for n in windows)
     if stand and not _holds_others(p, found) and not windowed(e).own:
         return skip(e)
@@ -115,8 +116,8 @@ def _planes(e: Expr) -> Rewritten | None:
 
 def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
     """Whether images, or whatever else windows are of alone, are counted inside of windows."""
-    ours = [r.w for r in found]
-    alone = uses(found[0].x.coordinates) - uses(found[0].g.coordinates)
+    ours = [r.window for r in found]
+    alone = uses(found[0].data.coordinates) - uses(found[0].taps.coordinates)
     reached = [i for i in p.maps if i in ours or i in alone]
     return any(i not in ours for i in reached[-len(ours) :])
 

@@ -18,7 +18,8 @@ from rewrites.fast_algorithms.dft_terms import complexes, planes
 from rewrites.fast_algorithms.sums_of_spectra import summed_spectra
 from rewrites.laws.affine_views import gather, permuted
 from rewrites.laws.views import swapped
-from rewrites.nest.sums_of_products import Products, Rows, rows_of
+from rewrites.nest.rows_in_windows import Rows, rows_of
+from rewrites.nest.sums_of_products import Products
 
 PART = Index("part", 2)  # of a complex number
 
@@ -88,20 +89,20 @@ def _by_columns(p: Products, r: Rows) -> Expr | None:
         view_g = gather(gs, g, (*(i for i in maps if i in in_g), *sums))
         own = [(i in in_x, i in in_g) for i in maps]
         made = partial(sum_of_rows, sums=len(sums), term=partial(_slid, shared=r.shared))
-        nested = (*maps, PART, r.w)
+        nested = (*maps, PART, r.window)
         order = (*p.maps[:-1], PART, p.maps[-1])
         return permuted(_nest(own, view_x, view_g, made), [order.index(i) for i in nested])
 
-    rows_x = at_rows(r.x, r.along, lambda xs: planar(r.dense(xs)))
-    rows_g = at_rows(r.g, r.across, lambda gs: planar(r.kernel(gs)))
+    rows_x = at_rows(r.data, r.data_dim, lambda xs: planar(r.dense(xs)))
+    rows_g = at_rows(r.taps, r.taps_dim, lambda gs: planar(r.kernel(gs)))
     return let_rows(rows_x, rows_g, body)
 
 
 def kept(p: Products, r: Rows) -> tuple[Index, ...]:
     """The maps around columns: over what both operands have, what x has, and what g has."""
-    in_x, in_g = uses(r.x.coordinates), uses(r.g.coordinates)
+    in_x, in_g = uses(r.data.coordinates), uses(r.taps.coordinates)
     whose = {i: (i in in_x and i not in in_g) + 2 * (i not in in_x) for i in p.maps}
-    return tuple(sorted((i for i in p.maps if i != r.w), key=lambda i: whose[i]))
+    return tuple(sorted((i for i in p.maps if i != r.window), key=lambda i: whose[i]))
 
 
 def _nest(

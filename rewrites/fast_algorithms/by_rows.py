@@ -36,7 +36,8 @@ from rewrites.fast_algorithms.dft_terms import (
 from rewrites.laws.affine_views import at_level, gather
 from rewrites.laws.maps import tidy
 from rewrites.laws.views import swapped, used_of
-from rewrites.nest.sums_of_products import Products, Rows, others, products, rows_of, windows
+from rewrites.nest.rows_in_windows import Rows, rows_of
+from rewrites.nest.sums_of_products import Products, others, products, windows
 
 # ---- from cells to rows
 
@@ -51,14 +52,14 @@ def by_rows(e: Expr) -> Expr | None:
     try:
         p = products(e)
         r = rows_of(p)
-        return _by_rows(e, p, r) if r.w == p.maps[-1] and _closed(r, e) else None
+        return _by_rows(e, p, r) if r.window == p.maps[-1] and _closed(r, e) else None
     except NoAccess:
         return None
 
 
 def _closed(r: Rows, e: Expr) -> bool:
     """Whether what gets a name is the same for all of e, and all of it numbers."""
-    return free(r.x.base) | free(r.g.base) <= free(e) and not adds_anything(r.x.base)
+    return free(r.data.base) | free(r.taps.base) <= free(e) and not adds_anything(r.data.base)
 
 
 def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
@@ -78,12 +79,14 @@ def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
 
         return carried(e, maps, view_x, view_g, (set(own[0]), set(own[1])), made)
 
-    return let_rows(at_rows(r.x, r.along, r.dense), at_rows(r.g, r.across, r.kernel), body)
+    return let_rows(
+        at_rows(r.data, r.data_dim, r.dense), at_rows(r.taps, r.taps_dim, r.kernel), body
+    )
 
 
 def summed(r: Rows) -> tuple[tuple[Index, ...], tuple[Affine, ...], tuple[Affine, ...]]:
     """What is summed up besides the places of rows, and where rows of x and of g are."""
-    x, g = others(r.x, r.along), others(r.g, r.across)
+    x, g = others(r.data, r.data_dim), others(r.taps, r.taps_dim)
     if not r.phased:
         return r.sums, x, g
     phase = Index("phase", r.step)

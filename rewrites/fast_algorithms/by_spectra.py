@@ -39,7 +39,7 @@ from rewrites.fast_algorithms.dft_terms import (
 )
 from rewrites.fast_algorithms.fourier import BACKWARD, STAGE, TO_REAL, source
 from rewrites.laws.affine_views import widened
-from rewrites.nest.sums_of_products import length
+from rewrites.nest.rows_in_windows import length
 
 LONGEST = 1 << 15  # of a transform: products of two of its indices are ints
 

@@ -16,7 +16,8 @@ from rewrites.fast_algorithms.by_rows import carried, uses
 from rewrites.fast_algorithms.dft_terms import ZERO
 from rewrites.laws.affine_views import at_level, gather, permuted, widened
 from rewrites.nest.blocks_of_results import place_of_reduction
-from rewrites.nest.sums_of_products import Products, Rows, products, slid_along
+from rewrites.nest.rows_in_windows import Rows, slid_along
+from rewrites.nest.sums_of_products import Products, products
 
 
 @rule("sums of products in windows  =  map … (map (w -> reduce … (zip w g)) (windows of a plane))")
@@ -30,7 +31,7 @@ def by_windows(e: Map) -> Expr | None:
     try:
         p = products(e)
         found = slid_along(p)
-        if len(found) not in (1, 2) or adds_anything(found[0].x.base):
+        if len(found) not in (1, 2) or adds_anything(found[0].data.base):
             return None
         return _by_windows(e, p, found)
     except NoAccess:
@@ -38,20 +39,20 @@ def by_windows(e: Map) -> Expr | None:
 
 
 def _by_windows(e: Expr, p: Products, found: Sequence[Rows]) -> Expr | None:
-    x, g = found[0].x, found[0].g
+    x, g = found[0].data, found[0].taps
     outer, inner = p.maps[: -len(found)], p.maps[-len(found) :]
-    dense = all(r.step == r.gap == 1 for r in found) and tuple(r.w for r in found) == inner
-    held = [i for i in found[0].sums if i not in {r.v for r in found}]
+    dense = all(r.step == r.gap == 1 for r in found) and tuple(r.window for r in found) == inner
+    held = [i for i in found[0].sums if i not in {r.tap for r in found}]
     both = uses(x.coordinates) & uses(g.coordinates)
     if not (dense and both.issuperset(held) and free(x.base) | free(g.base) <= free(e)):
         return None
-    along, across = [r.along for r in found], [r.across for r in found]
+    along, across = [r.data_dim for r in found], [r.taps_dim for r in found]
     own = [[i for i in outer if i in uses(a.coordinates)] for a in (x, g)]
     planes = _planes(x, along, own[0], held, [(r.first, r.row) for r in found])
-    taps = _planes(g, across, own[1], held, [(r.start, r.v.size) for r in found])
+    taps = _planes(g, across, own[1], held, [(r.start, r.tap.size) for r in found])
     if not is_number(planes, len(own[0]) + len(found) + len(held)):
         return None
-    made = partial(_windowed, [r.v.size for r in found])
+    made = partial(_windowed, [r.tap.size for r in found])
     return carried(e, outer, planes, taps, (set(own[0]), set(own[1])), made)
 
 

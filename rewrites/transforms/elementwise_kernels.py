@@ -30,8 +30,9 @@ from rewrites.nest.labels import labels
 from rewrites.nest.named_nest import arranged
 from rewrites.nest.named_views import stored, stored_as
 from rewrites.nest.normal_form import simplify
+from rewrites.nest.rows_in_windows import Rows, slid_along
 from rewrites.nest.spine import inside
-from rewrites.nest.sums_of_products import Products, Rows, products, slid_along
+from rewrites.nest.sums_of_products import Products, products
 from rewrites.nest.window_nest import of_floats
 from rewrites.transforms.fused_kernel import kernels_of
 from rewrites.transforms.matrix_kernels import transform_kernel
@@ -101,11 +102,11 @@ def _planes(e: Expr) -> Planes:
         raise Refused(f"windows along {len(found)} dimensions; expected one or two")
     _check(p, found)
     of_floats(a.base for a in p.operands)
-    windows = tuple(p.maps.index(r.w) for r in found)
-    taps = uses(found[0].g.coordinates)
+    windows = tuple(p.maps.index(r.window) for r in found)
+    taps = uses(found[0].taps.coordinates)
     kernels = tuple(n for n, i in enumerate(p.maps) if i in taps)
     planes = tuple(n for n in range(len(p.maps)) if n not in (*kernels, *windows))
-    return Planes(planes, kernels, windows, tuple(r.v.size for r in found))
+    return Planes(planes, kernels, windows, tuple(r.tap.size for r in found))
 
 
 def _check(p: Products, found: list[Rows]) -> None:
@@ -114,7 +115,7 @@ def _check(p: Products, found: list[Rows]) -> None:
             raise Refused(f"windows {r.step} apart; expected every window, one apart")
         if r.gap > 1:
             raise Refused(f"taps {r.gap} apart: zeros between them would be transformed too")
-    if {found[0].v, *found[0].sums} != {r.v for r in found}:
+    if {found[0].tap, *found[0].sums} != {r.tap for r in found}:
         raise Refused("more is summed up than windows, such as channels: see the other forms")
 
 

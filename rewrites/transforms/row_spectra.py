@@ -22,15 +22,16 @@ from rewrites.laws.maps import fission, inline_view
 from rewrites.laws.reductions import release_init
 from rewrites.nest.blocks_of_results import place_of_reduction
 from rewrites.nest.named_nest import arranged
+from rewrites.nest.rows_in_windows import rows_of
 from rewrites.nest.spine import body, inside
-from rewrites.nest.sums_of_products import products, rows_of
+from rewrites.nest.sums_of_products import products
 
 
 def rows(e: Expr) -> Rewritten | None:
     """A nest with its windows' map innermost, its sums row by row."""
     try:
         p = products(e)
-        w = p.maps.index(rows_of(p).w)
+        w = p.maps.index(rows_of(p).window)
     except NoAccess as why:
         raise Refused(str(why)) from None
     maps = arranged(others=[n for n in range(len(p.maps)) if n != w], windows=[w])
