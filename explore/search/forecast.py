@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explore.search.cost_model import Model
-from explore.search.kernel_rows import Floats, Known
+from explore.search.kernel_table import Floats, KernelTable
 
 STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
 
@@ -29,27 +29,27 @@ class Outlook:
 
 
 def outlook(
-    known: Known, taken: Mapping[int, Sequence[float]], failed: Iterable[int], seed: int
+    table: KernelTable, taken: Mapping[int, Sequence[float]], failed: Iterable[int], seed: int
 ) -> Outlook:
     """From the times of the kernels of candidates that ran, and from those that did not."""
     times = defaultdict[int, list[float]](list)
     for i, each in taken.items():
-        for k, time in zip(known.parts(i), each, strict=True):
+        for k, time in zip(table.kernels_of(i), each, strict=True):
             times[int(k)].append(time)
     ran = sorted(times)
     logs = np.array([coarse_log(float(np.median(times[k]))) for k in ran])
-    estimate = trust(known.estimate[ran], logs) * known.estimate
-    bad = sorted({int(k) for i in failed for k in known.parts(i)} - set(ran))
-    model = Model.fit(known.kernels, [*ran, *bad], ran, logs - estimate[ran], seed)
-    error, spread, chance = model.predict(known.kernels)
+    estimate = trust(table.estimates[ran], logs) * table.estimates
+    bad = sorted({int(k) for i in failed for k in table.kernels_of(i)} - set(ran))
+    model = Model.fit(table.rows, [*ran, *bad], ran, logs - estimate[ran], seed)
+    error, spread, chance = model.predict(table.rows)
     mean = error + estimate
     mean[ran], spread[ran], chance[ran] = logs, STEP, 1.0
-    total = known.total(mean)
-    unsure = np.square(np.exp(mean) * spread)[known.made_of]
+    total = table.total(mean)
+    unsure = np.square(np.exp(mean) * spread)[table.row_of]
     return Outlook(
         total,
-        np.sqrt(np.add.reduceat(unsure, known.first)) / np.exp(total),
-        np.minimum.reduceat(chance[known.made_of], known.first),
+        np.sqrt(np.add.reduceat(unsure, table.start_of)) / np.exp(total),
+        np.minimum.reduceat(chance[table.row_of], table.start_of),
     )
 
 

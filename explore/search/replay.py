@@ -9,10 +9,10 @@ import numpy as np
 from explore.results.options import Strategy
 from explore.results.records import Record, kernels_of, latest
 from explore.search.forecast import outlook
-from explore.search.kernel_rows import Floats
+from explore.search.kernel_table import Floats
 from explore.search.search import Search, run
 from explore.search.search_rounds import search_over
-from explore.search.variant_rows import known
+from explore.search.variant_rows import kernel_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Replay:
         order = np.random.default_rng(seed).permutation(len(ran))
         logs = np.log([r.time_ns or math.nan for r in ran])
         variants = [r.variant for r in ran]
-        table = known(variants)
+        table = kernel_table(variants)
         seen, held = order[:learned], order[learned:]
         taken = {
-            int(i): kernels_of(ran[i].outcome) or table.shared(i, math.exp(logs[i])) for i in seen
+            int(i): kernels_of(ran[i].outcome) or table.divided(i, math.exp(logs[i])) for i in seen
         }
         predicted = outlook(table, taken, (), seed).mean[held]
         return float(np.corrcoef(_ranks(predicted), _ranks(logs[held]))[0, 1])

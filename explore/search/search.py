@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from explore.results.options import Strategy
 from explore.search.cost_model import expected_improvement
 from explore.search.forecast import coarse_log, outlook
-from explore.search.kernel_rows import Floats, Known
+from explore.search.kernel_table import Floats, KernelTable
 
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
@@ -38,7 +38,7 @@ class Shares:
     explore: float = 0.2
 
 
-Grow = Callable[[Sequence[int], Sequence[int]], Known]  # near some, and like the good ones
+Grow = Callable[[Sequence[int], Sequence[int]], KernelTable]  # near some, and like the good ones
 
 
 class Search:
@@ -47,7 +47,7 @@ class Search:
 
     def __init__(
         self,
-        known: Known,
+        table: KernelTable,
         strata: Sequence[tuple[Hashable, ...]],
         *,
         strategy: Strategy = "guided",
@@ -59,14 +59,14 @@ class Search:
         shares: Shares | None = None,
         grow: Grow | None = None,
     ) -> None:
-        self._table = known
+        self._table = table
         self._strategy, self._batch, self._lag = strategy, batch, lag
         self._shares = shares or Shares()
         self._random = np.random.default_rng(seed)
-        self._order = stratified(strata, known.total(known.estimate), self._random)
+        self._order = stratified(strata, table.total(table.estimates), self._random)
         if strategy == "random":
-            self._order = [int(i) for i in self._random.permutation(len(known))]
-        self._first = min(first, len(known))
+            self._order = [int(i) for i in self._random.permutation(len(table))]
+        self._first = min(first, len(table))
         self._spread = self._order[:spread]  # to be seen, sooner or later
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()
@@ -85,8 +85,8 @@ class Search:
         Times of other kernels than the table has say only what the whole took."""
         self._times[candidate] = time
         if time is not None:
-            fits = len(each) == len(self._table.parts(candidate))
-            self._kernels[candidate] = each if fits else self._table.shared(candidate, time)
+            fits = len(each) == len(self._table.kernels_of(candidate))
+            self._kernels[candidate] = each if fits else self._table.divided(candidate, time)
 
     def next_round(self) -> list[int] | None:
         """The next candidates; None while outcomes they depend on are missing; [] at the end."""

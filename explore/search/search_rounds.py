@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from explore.results.options import Strategy
 from explore.results.records import Variant
-from explore.search.kernel_rows import Known
+from explore.search.kernel_table import KernelTable
 from explore.search.search import Search
-from explore.search.variant_rows import known, strata
+from explore.search.variant_rows import kernel_table, strata
 
 Near = Callable[[Sequence[int], Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
 
@@ -23,15 +23,15 @@ def search_over(
     budget have their turns in them. `near` gives further variants, and their memory, that are close
     to those of some numbers, and others of forms like those of good ones."""
 
-    def grow(parents: Sequence[int], good: Sequence[int]) -> Known:
+    def grow(parents: Sequence[int], good: Sequence[int]) -> KernelTable:
         assert near is not None
         more, theirs = near(parents, good)
-        return known(more, theirs)
+        return kernel_table(more, theirs)
 
     places = strata(variants, memory)
     families_and_levels = len({place[:2] for place in places})
     return Search(
-        known(variants, memory),
+        kernel_table(variants, memory),
         places,
         strategy=strategy,
         grow=None if near is None else grow,

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from explore.results.records import Features, Variant
-from explore.search.kernel_rows import Floats, Known, absent
+from explore.search.kernel_table import Floats, KernelTable, absent
 from explore.space.rough_cost import ESTIMATE
 
 LEAST = 2.0**-10  # added to a feature, so that none has a logarithm of 0
 
 
-def known(variants: Sequence[Variant], memory: Sequence[float] | None = None) -> Known:
-    """Their kernels, how long each may take, and their memory."""
+def kernel_table(variants: Sequence[Variant], memory: Sequence[float] | None = None) -> KernelTable:
+    """The table of some variants: their kernels, how long each may take, and their memory."""
     found = [_row(variant, kernel) for variant in variants for kernel in variant.features]
     names = sorted({name for row in found for name in row})
     columns = [(name, absent(name)) for name in names]
@@ -21,7 +21,7 @@ def known(variants: Sequence[Variant], memory: Sequence[float] | None = None) ->
     times = [dict(kernel).get(ESTIMATE, 1.0) for v in variants for kernel in v.features]
     counts = [len(variant.features) for variant in variants]
     rows = np.array(values, dtype=np.float64).reshape(len(found), len(names))
-    return Known.of(names, _tame(rows), memory, np.log(np.array(times)), counts)
+    return KernelTable.of(names, _tame(rows), memory, np.log(np.array(times)), counts)
 
 
 def strata(

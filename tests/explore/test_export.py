@@ -24,7 +24,7 @@ from explore.results.records import Failed, Measured, Record, Variant
 from explore.results.store import Store
 from explore.results.whole_files import write_folder
 from explore.search.replay import Replay, compare
-from explore.search.variant_rows import known, strata
+from explore.search.variant_rows import kernel_table, strata
 from ir.errors import UserError
 from tests.support.sample_runs import BOUNDS, ENVIRONMENT, sample_run, variant
 
@@ -129,14 +129,14 @@ def test_variants_become_rows_of_numbers_and_what_is_absent_is_told_apart() -> N
     one, two = (("parameter tile", 8.0), ("reuse", math.inf)), (("reuse", 1.0),)
     a = Variant("a", "lift", (("tile", 8),), ("pad",), features=(one, two))
     b = Variant("b", "naive", (), features=(two,))
-    made = known([a]).followed_by(known([b]))
-    found = dict(zip(made.names, made.kernels.T.tolist(), strict=True))
+    made = kernel_table([a]).followed_by(kernel_table([b]))
+    found = dict(zip(made.columns, made.rows.T.tolist(), strict=True))
     assert found["parameter tile"] == pytest.approx([3.0, -1.0, -1.0], abs=0.01)
     assert found["family=lift"] == [1.0, 1.0, 0.0]
     assert found["stored=pad"] == [1.0, 1.0, 0.0]
-    assert np.isfinite(made.kernels).all()
-    assert [list(made.parts(i)) for i in range(len(made))] == [[0, 1], [2]]
-    assert len(known([])) == 0
+    assert np.isfinite(made.rows).all()
+    assert [list(made.kernels_of(i)) for i in range(len(made))] == [[0, 1], [2]]
+    assert len(kernel_table([])) == 0
 
 
 def test_strata_are_families_and_levels_of_memory() -> None:

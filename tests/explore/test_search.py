@@ -16,10 +16,10 @@ from explore.measure.measure_variant import Measure
 from explore.results.records import Variant, variant_id
 from explore.run.loop import Loop
 from explore.search.forecast import outlook, trust
-from explore.search.kernel_rows import Known
+from explore.search.kernel_table import KernelTable
 from explore.search.search import Search, front_at, run, stratified
 from explore.search.search_rounds import search_over
-from explore.search.variant_rows import known, strata
+from explore.search.variant_rows import kernel_table, strata
 from explore.space.neighbours import ladders, moves
 
 
@@ -30,9 +30,9 @@ class Landscape:
     times: list[float | None]
 
     def search(self, estimate: list[float] | None = None, **options: Any) -> Search:
-        made = known(self.variants, self.memory)
+        made = kernel_table(self.variants, self.memory)
         if estimate is not None:
-            made = replace(made, estimate=np.array(estimate))
+            made = replace(made, estimates=np.array(estimate))
         return Search(made, strata(self.variants, self.memory), **options)
 
     def estimated(self, error: float, seed: int) -> list[float]:
@@ -200,10 +200,20 @@ def sums(seed: int) -> tuple[list[Variant], list[tuple[float, ...]]]:
     return variants, each
 
 
+def test_candidates_share_the_rows_of_equal_kernels() -> None:
+    pad, sum_up, sum_otherwise = [1.0], [2.0], [3.0]
+    rows = np.array([pad, sum_up, pad, sum_otherwise])
+    table = KernelTable.of(["words"], rows, counts=[2, 2])
+    assert table.rows.tolist() == [pad, sum_up, sum_otherwise]
+    assert table.row_of.tolist() == [0, 1, 0, 2]
+    assert table.start_of.tolist() == [0, 2]
+    assert [table.kernels_of(i).tolist() for i in range(2)] == [[0, 1], [0, 2]]
+
+
 def test_candidates_of_kernels_that_were_timed_are_known_without_a_try() -> None:
     variants, each = sums(0)
-    table = known(variants)
-    assert len(table.kernels) == 48
+    table = kernel_table(variants)
+    assert len(table.rows) == 48
     seen = {i: each[i] for i in range(300)}
     found = outlook(table, seen, (), 0)
     truth = np.log([sum(times) for times in each])
@@ -317,7 +327,7 @@ def test_a_space_where_everything_fails_is_walked_to_its_end() -> None:
 
 
 def test_an_empty_space_has_no_rounds() -> None:
-    assert Search(Known.of((), np.zeros((0, 0))), []).next_round() == []
+    assert Search(KernelTable.of((), np.zeros((0, 0))), []).next_round() == []
 
 
 def test_strata_take_turns() -> None:

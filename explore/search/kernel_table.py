@@ -1,0 +1,115 @@
+"""Candidates as the kernels that they are made of, each kernel once: what the search knows."""
+
+# key: i candidate, k kernel (a row of the table)
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTable:
+    """A row for each kernel, which candidates share, and where in the table their kernels are.
+
+    Candidate 0 pads by a kernel A and sums up by B, candidate 1 pads by A and sums up by C:
+
+        rows       A B C      what is known of each, in named columns
+        row_of     0 1 0 2    the rows of the first candidate, then of the second, …
+        start_of   0   2      where each candidate begins in row_of
+    """
+
+    columns: tuple[str, ...]
+    rows: Floats  # what the model learns from
+    estimates: Floats  # for each row the log of a rough time
+    row_of: Numbers
+    start_of: Numbers
+    memory: Floats  # bytes of each candidate
+
+    @staticmethod
+    def of(
+        columns: Sequence[str],
+        rows: Floats,
+        memory: Sequence[float] | None = None,
+        estimates: Sequence[float] | Floats | None = None,
+        counts: Sequence[int] | None = None,
+    ) -> "KernelTable":
+        """The table of candidates from the rows of one's kernels after another's: `counts` rows of
+        each, or one. What else is left out is the same for all."""
+        each = np.ones(len(rows), np.intp) if counts is None else np.asarray(counts, np.intp)
+        return _merged(
+            tuple(columns),
+            rows,
+            np.zeros(len(rows)) if estimates is None else np.asarray(estimates, np.float64),
+            np.arange(len(rows)),
+            np.cumsum(each) - each,
+            np.zeros(len(each)) if memory is None else np.asarray(memory, np.float64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.start_of)
+
+    def followed_by(self, more: "KernelTable") -> "KernelTable":
+        """One table of these candidates, and then of more."""
+        if not len(more):
+            return self
+        columns = tuple(dict.fromkeys([*self.columns, *more.columns]))
+        return _merged(
+            columns,
+            np.concatenate([self._with(columns), more._with(columns)]),
+            np.concatenate([self.estimates, more.estimates]),
+            np.concatenate([self.row_of, more.row_of + len(self.rows)]),
+            np.concatenate([self.start_of, more.start_of + len(self.row_of)]),
+            np.concatenate([self.memory, more.memory]),
+        )
+
+    def _with(self, columns: tuple[str, ...]) -> Floats:
+        """The rows with these columns, of which it has some."""
+        rows = np.tile([absent(name) for name in columns], (len(self.rows), 1))
+        rows[:, [columns.index(name) for name in self.columns]] = self.rows
+        return rows
+
+    def kinds(self) -> list[bytes]:
+        """For each candidate what tells its family and form: the words of its last kernel."""
+        words = self.rows[:, ["=" in name for name in self.columns]].astype(np.bool_)
+        ends = np.append(self.start_of[1:], len(self.row_of)) - 1
+        return [row.tobytes() for row in words[self.row_of[ends]]]
+
+    def kernels_of(self, i: int) -> Numbers:
+        """The rows of a candidate's kernels, in the order in which they run."""
+        end = self.start_of[i + 1] if i + 1 < len(self) else len(self.row_of)
+        return self.row_of[self.start_of[i] : end]
+
+    def divided(self, i: int, time: float) -> Sequence[float]:
+        """A candidate's time, divided among its kernels as their estimates are."""
+        rough = np.exp(self.estimates[self.kernels_of(i)])
+        return [float(part) for part in time * rough / rough.sum()]
+
+    def total(self, logs: Floats) -> Floats:
+        """The log of each candidate's time, from those of all kernels."""
+        return np.log(np.add.reduceat(np.exp(logs)[self.row_of], self.start_of))
+
+
+def absent(name: str) -> float:
+    """Stands in a column for what a kernel does not have: a word, or a number."""
+    return 0.0 if "=" in name else -1.0
+
+
+def _merged(
+    columns: tuple[str, ...],
+    rows: Floats,
+    estimates: Floats,
+    row_of: Numbers,
+    start_of: Numbers,
+    memory: Floats,
+) -> KernelTable:
+    """Equal rows as one, in the order in which they come first."""
+    numbers: dict[bytes, int] = {}
+    which = [numbers.setdefault(row.tobytes(), len(numbers)) for row in rows]
+    kept = np.unique(which, return_index=True)[1]
+    parts = np.asarray(which, np.intp)[row_of]
+    return KernelTable(columns, rows[kept], estimates[kept], parts, start_of, memory)
