@@ -6,9 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ir.core.nodes import Expr, Pattern
+from ir.core.nodes import (
+    Expr,
+    Lam,
+    Map,
+    MapPar,
+    MapSeq,
+    Pattern,
+    Reduce,
+    ReduceSeq,
+    ToLocal,
+    ToPrivate,
+    Var,
+    Zip,
+)
 from ir.core.size import Size
-from ir.core.terms import free, variables
+from ir.core.terms import children, free, once, over, rebuild, subterms, variables
+from ir.core.type_rules import type_of
 
 
 class Space(Enum):
@@ -89,3 +103,26 @@ def after(*steps: tuple[Use, Live]) -> Use:
 
 def during(held: Live, use: Use) -> frozenset[Live]:
     return maximal([held, *(held | peak for peak in use.peaks)])
+
+
+@once
+def without_unread(e: Expr) -> Expr:
+    """e with a name in the place of each part of a `zip` that a function does not look at:
+    map(((a, b), c) -> a + c, zip(zip(xs, ys), zs)) does not read ys."""
+    inner = over(without_unread, e)
+    match inner:
+        case Map(f, xs) | MapSeq(f, xs, _) | MapPar(_, _, f, xs):
+            return rebuild(inner, (*children(inner)[:-1], _read(f.pattern, f, xs)))
+        case ReduceSeq(_, Lam((_, p)) as f, xs, _) | Reduce(_, Lam((_, p)) as f, xs):
+            return rebuild(inner, (*children(inner)[:-1], _read(p, f, xs)))
+    return inner
+
+
+def _read(p: Pattern, f: Lam, xs: Expr) -> Expr:
+    """The part of xs that f looks at through a pattern of its own; what xs makes is made."""
+    read = any(v.name in free(f.body) for v in variables(p))
+    if not read and not any(isinstance(e, ToLocal | ToPrivate) for e in subterms(xs)):
+        return Var("unread", type_of(xs))
+    if isinstance(xs, Zip) and isinstance(p, tuple):
+        return Zip(tuple(_read(q, f, part) for q, part in zip(p, xs.parts, strict=True)))
+    return xs

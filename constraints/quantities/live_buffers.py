@@ -21,6 +21,7 @@ from constraints.quantities.held_buffers import (
     after,
     during,
     maximal,
+    without_unread,
 )
 from constraints.quantities.origin import brief
 from constraints.quantities.value_bytes import bytes_of, share
@@ -65,7 +66,7 @@ Counts = Mapping[int, Size]
 def live_sets(kernel: Expr, counts: Counts) -> frozenset[Live]:
     """The largest sets of buffers that are live together while a kernel runs; `counts`: how many
     work-items a group has along each dimension, where that is one size."""
-    return _Walk(counts).use(kernel, Scope({}, Place.MEMORY, 1)).peaks
+    return _Walk(counts).use(without_unread(kernel), Scope({}, Place.MEMORY, 1)).peaks
 
 
 @dataclass(slots=True)
