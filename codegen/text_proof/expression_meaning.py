@@ -25,7 +25,7 @@ from codegen.text_proof.c_syntax import (
 )
 from codegen.text_proof.c_values import Data, Either, Int, Meaning, Register, Truth, Value
 from codegen.text_proof.c_words import is_guarded_divisor, loaded_width, result_of
-from codegen.text_proof.int_arithmetic import Arithmetic, data_of, is_whole, joined
+from codegen.text_proof.int_arithmetic import Arithmetic, data_of, fits, is_whole, joined
 from codegen.text_proof.reading import Reading
 from codegen.tree.statements import Kind
 from ir.core.nodes import Instruction
@@ -96,7 +96,10 @@ class Expressions:
         whole = e.kind.scalar in ("int", "long")
         match parts:
             case [Int() as one] if whole and e.kind.width == 1:
-                return self.arithmetic.converted(one, e.kind.scalar == "long", where)
+                wide = e.kind.scalar == "long"
+                if fits(one.index, wide):
+                    return Int(one.index, wide)
+                return Data(e.kind)  # a long that wraps around as an int is no index
         return Data(e.kind, whole and all(data_of(part).divides for part in parts))
 
     # ---- operators

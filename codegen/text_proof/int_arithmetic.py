@@ -73,16 +73,12 @@ class Arithmetic:
     def fitting(self, index: Index, wide: bool, where: Where) -> Index:
         """An index that must be in the range of the type it is computed in."""
         low, high = LIMITS[wide]
-        if index.lo is None or index.hi is None or index.lo < low or index.hi > high:
+        if not fits(index, wide):
             kind = "a long" if wide else "an int"
             self.reading.demand(
                 About.OVERFLOW, f"{kind} for {index.key}", [index - low, -index + high], where
             )
         return index
-
-    def converted(self, value: Int, wide: bool, where: Where) -> Int:
-        """An int as a long, or a long as an int."""
-        return Int(self.fitting(value.index, wide, where), wide)
 
     def negative(self, value: Value, where: Where) -> Value:
         if isinstance(value, Int):
@@ -117,3 +113,9 @@ def rank(scalar: str) -> tuple[bool, int]:
 def is_whole(kind: Kind) -> bool:
     """Whether it holds integers."""
     return kind.scalar not in ("float", "half")
+
+
+def fits(index: Index, wide: bool) -> bool:
+    """Is an index in the range of a long, or of an int, wherever it stands?"""
+    low, high = LIMITS[wide]
+    return index.lo is not None and index.hi is not None and low <= index.lo and index.hi <= high

@@ -218,10 +218,9 @@ class _Walker:
         return isinstance(s, Fence)
 
     def loop(self, s: Counted, where: Where) -> Loop:
-        if s.count < 1 or s.count > 2**31 - 1:
-            raise self.reading.refused(
-                "expected a loop of at least one iteration, counted by an int"
-            )
+        most = 2**63 - 1 if s.scalar == "long" else 2**31 - 1
+        if not 1 <= s.count <= most:
+            raise self.reading.refused(f"expected a loop of 1 to {most} iterations of its counter")
         name = self.variable(s.name, s.count)
         index = var(name, 0, s.count - 1)
         before = len(self.declared)
