@@ -49,7 +49,6 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import elem_of, size_of
-from ir.core.types import Array
 from ir.core.views import is_layout
 from ir.errors import Unsupported
 
@@ -125,7 +124,7 @@ class Emitter:
         for start, count in ((0, left), (left + n, right)):
             if count > 0:
                 margin = places.shift_out(start, None, count, to)
-                self.copy(views.spread(Array(elem_of(xs), count), fill), margin)
+                self.copy(views.repeated(count, elem_of(xs), fill), margin)
 
     def parallel(self, level: Level, dim: int, f: Lam, xs: ArrayView, env: Env, to: Place) -> None:
         worker, place = self.scope.workers[level, dim], array_place(to)

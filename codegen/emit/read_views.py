@@ -230,6 +230,11 @@ def spread(t: Type, view: View) -> View:
             return fitted(view, kind_for(t))
 
 
+def repeated(n: int, t: Type, view: View) -> ArrayView:
+    """An array of n, all of them a t: the one that is given, or made of the scalar that is."""
+    return ArrayView((Plain(n), *plain(t)), lambda _: spread(t, view))
+
+
 def kind_for(t: Scalar | Vector) -> Kind:
     if isinstance(t, Scalar):
         return Kind(t.name)

@@ -468,3 +468,12 @@ def test_copies_of_a_store_stand_under_one_guard() -> None:
     )
     assert text.count("out_[") == 4
     assert text.count("if (lid0 < 1) {") == 1
+
+
+FRAMED = """f(r : [(float, float)]2, xs : [[(float, float)]2]3) =
+  pad(1, 2, r, mapGlobal(0)(row -> mapSeq((x, y) -> (x * 2.0, y), row), xs))
+"""
+
+
+def test_rows_are_padded_with_a_row_where_they_are_written(session: Session) -> None:
+    agrees(session, FRAMED)
