@@ -15,7 +15,6 @@ from ir.meaning.inputs import Data, random_inputs
 from ir.meaning.interpret import evaluate
 from tests.support.agreement import alike, arrays
 
-LARGEST_INT = 2.0**31
 HALVES_EXACT = 2.0**11  # whole numbers below this are exact in half precision
 LOST, LOST_BY_HALVES = 1e-5, 2e-2  # of the largest, by functions and sums of any numbers
 SHAKEN = 100.0  # times what single precision loses in the interpreter
@@ -32,12 +31,21 @@ class Wanted:
     arrays: tuple[Numbers, ...]
     scale: float
     shaken: tuple[float, ...]
+    ints: tuple[bool, ...]  # nothing but ints make an int
     halves: bool
 
     @property
     def exact(self) -> bool:
         whole = all(bool((x == np.round(x)).all()) for x in self.arrays)
         return whole and not any(self.shaken) and self.scale < self.most
+
+    def allowed(self, k: int, rounding: float) -> float:
+        """How far the numbers of the k-th array may be off."""
+        known = 0.0 if self.ints[k] else rounding * EPSILON * self.scale
+        if self.exact or self.ints[k]:
+            return known
+        part = LOST_BY_HALVES if self.halves else LOST
+        return known + part * self.scale + SHAKEN * self.shaken[k]
 
     @property
     def most(self) -> float:
@@ -54,10 +62,11 @@ def wanted(program: Program, seed: int) -> Wanted | None:
         single = arrays(evaluate(program, inputs, np.float32))
         large = arrays(evaluate(sizes, {name: alike(x) for name, x in inputs.items()}))
     scale = max(largest([*large, *meant]), 1.0)
-    if not np.isfinite(scale) or (scale >= LARGEST_INT and holds(program, INT)):
+    if not np.isfinite(scale):
         return None
     shaken = tuple(largest([a - b]) for a, b in zip(meant, single, strict=True))
-    return Wanted(inputs, tuple(meant), scale, shaken, holds(program, HALF))
+    ints = tuple(leaf == INT for leaf in leaves(type_of(program.body)))
+    return Wanted(inputs, tuple(meant), scale, shaken, ints, holds(program, HALF))
 
 
 def largest(found: list[Numbers]) -> float:
@@ -73,14 +82,10 @@ def holds(program: Program, scalar: Scalar) -> bool:
 def disagreement(found: Data, meant: Wanted, rounding: float) -> str | None:
     """How far numbers are off, if that is more than rounding may lose: nothing, of whole numbers
     that are exact, but what the way to make them is known to lose."""
-    for out, right, shaken in zip(arrays(found), meant.arrays, meant.shaken, strict=True):
+    for k, (out, right) in enumerate(zip(arrays(found), meant.arrays, strict=True)):
         if out.shape != right.shape:
             return f"has shape {out.shape}, expected {right.shape}"
-        off = largest([out - right])
-        allowed = rounding * EPSILON * meant.scale
-        if not meant.exact:
-            part = LOST_BY_HALVES if meant.halves else LOST
-            allowed += part * meant.scale + SHAKEN * shaken
+        off, allowed = largest([out - right]), meant.allowed(k, rounding)
         if not off <= allowed:
             at = np.unravel_index(int(np.argmax(~(np.abs(out - right) <= allowed))), out.shape)
             place = list(map(int, at))

@@ -42,7 +42,7 @@ from tests.support.random_terms import Scope, Terms, free_variables, inside, wel
 STORED = "stored"  # how the names of stored arrays begin
 WHOLE = ("neg", "abs")
 REAL = ("exp", "tanh", "sqrt", "log", "cospi", "sinpi")
-COMPUTED = ("unary", "reduce", "reduce", "let", "element", "fold of a tuple")
+COMPUTED = ("divided", "unary", "reduce", "reduce", "let", "element", "fold of a tuple")
 MADE = (
     *("map", "map", "zip", "split", "join", "slide", "slide_strict", "pad", "edge", "crop"),
     *("transpose", "reorder", "reversed", "concat", "generate", "at", "table", "let", "reduce"),
@@ -86,6 +86,8 @@ class EveryTerm(Terms):
                 return self.reduction(t, scope, depth)
             case "let":
                 return self.let(t, scope, depth)
+            case "divided" if t == INT:
+                return self.divided(scope, depth)
             case "element":
                 n = self.size()
                 xs = self.value(Array(t, n), scope, depth - 1)
@@ -107,10 +109,18 @@ class EveryTerm(Terms):
                 return Unary(op, Unary("tanh", x))
         return Unary(op, x)
 
+    def divided(self, scope: Scope, depth: int) -> Expr:
+        """Ints with what may be 0 or -1, or the least or the largest that there is."""
+        a, b = (self.value(INT, scope, depth - 1) for _ in range(2))
+        if self.rng.random() < 0.3:
+            b = Lit(self.one_of(0, -1, 7, 2**31 - 1, -(2**31)), INT)
+        op = self.one_of("/", "%", "*", "+", "-", "max")
+        return Binary(op, *self.one_of((a, b), (b, a)))
+
     def reduction(self, t: Scalar, scope: Scope, depth: int) -> Expr:
         """Started from anything, with any of the operations that sums may be made of."""
         u = self.type(1)
-        op = self.one_of("+", "+", "max", "min", *(("*",) if t == FLOAT else ()))
+        op = self.one_of("+", "+", "max", "min", *(() if t == HALF else ("*",)))
         xs = self.value(Array(u, self.size(1, 5)), scope, depth - 1)
         return Reduce(self.value(t, scope, 0), self.fold(t, u, op, scope), xs)
 
