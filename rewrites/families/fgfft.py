@@ -137,7 +137,7 @@ def _orders(r: Rows) -> tuple[Order, Order]:
     Outermost in both is what both have: each product is of rows that lie together.
     """
     x, g = others(r.data, r.data_dim), others(r.taps, r.taps_dim)
-    of_x = labels(others=len(x) - 1, last=1, phase=int(r.phased))
+    of_x = labels(others=max(len(x) - 1, 0), last=min(len(x), 1), phase=int(r.phased))
     summed = [n for n, c in enumerate(g) if any(i in r.sums for i, _ in c.terms)]
     theirs = {i for c in x for i, _ in c.terms}
     both = [n for n, c in enumerate(g) if n not in summed and theirs & {i for i, _ in c.terms}]
