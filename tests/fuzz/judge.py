@@ -87,7 +87,8 @@ def of_error(way: Way, error: Exception, kernels: int = 0) -> Verdict:
 
 def same_text(program: Program) -> Iterator[Verdict]:
     again = parse(show(program))
-    if nameless(again.body) != nameless(program.body):
+    same = again.params == program.params and nameless(again.body) == nameless(program.body)
+    if not same:
         yield Verdict(Kind.TEXT, TEXT, show(again))
 
 

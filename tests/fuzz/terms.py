@@ -7,36 +7,28 @@ from random import Random
 from ir.core.nodes import (
     At,
     Binary,
-    Concat,
     Edge,
     Expr,
     Generate,
     Get,
-    Join,
     Lam,
     Let,
     Lit,
     MakeArray,
     MakeTuple,
     Map,
-    Pad,
     PadEdge,
     Param,
     Program,
     Reduce,
-    Reorder,
-    SizeOf,
-    Slide,
-    Split,
     Store,
-    Transpose,
     Unary,
     Var,
     Zip,
 )
-from ir.core.type_rules import elem_of, type_of
+from ir.core.type_rules import type_of
 from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, equal
-from ir.elaborate.bijection import stride
+from tests.fuzz.view_terms import size_known, view
 from tests.support.random_terms import Scope, Terms, free_variables, inside, well_formed
 
 STORED = "stored"  # how the names of stored arrays begin
@@ -162,62 +154,7 @@ class EveryTerm(Terms):
                 return At(self.rng.randrange(many), xs)
             case "reduce" if isinstance(inner, Scalar):
                 return self.sum_of_rows(t, scope, depth)
-        return self.view(t, n, scope, depth, kind)
-
-    def view(self, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Expr | None:
-        """An array whose elements are those of others in another order."""
-
-        def of(u: Type, size: int) -> Expr:
-            return self.value(Array(u, size), scope, depth - 1)
-
-        match kind, t.elem:
-            case "zip", Tuple(parts):
-                return Zip(tuple(of(part, n) for part in parts))
-            case "split", Array(u, int(m)):
-                return Split(m, of(u, n * m))
-            case (("slide" | "slide_strict"), Array(u, int(m))):
-                step = self.size(1, 3)
-                left = 0 if kind == "slide_strict" else self.rng.randrange(step)
-                return Slide(m, step, of(u, (n - 1) * step + m + left), kind == "slide_strict")
-            case "transpose", Array(u, int(m)):
-                return Transpose(of(Array(u, n), m))
-            case "join", u:
-                k = self.divisor(n)
-                return Join(of(Array(u, k), n // k))
-            case "reorder", u:
-                return Reorder(stride(self.divisor(n), n), of(u, n))
-            case "reversed", u:
-                i = Var("i", INT)
-                return Reorder(Lam(i, Binary("-", SizeOf(n - 1), i)), of(u, n))
-            case "concat", u if n > 1:
-                k = self.rng.randint(1, n - 1)
-                return Concat(of(u, k), of(u, n - k))
-            case "crop", u:
-                l, r = self.rng.randint(0, 2), self.rng.randint(0, 2)
-                return Pad(-l, -r, self.filler(u), of(u, n + l + r))
-            case (("pad" | "edge"), u) if n > 1:
-                l = self.rng.randint(0, min(2, n - 1))
-                r = self.rng.randint(0, min(2, n - 1 - l))
-                return self.padded(kind, l, r, of(u, n - l - r))
-        return None
-
-    def padded(self, kind: str, l: int, r: int, xs: Expr) -> Expr:
-        """Padded by a value, or by what is inside as far as there is enough."""
-        if kind == "edge" and max(l, r) <= size_known(type_of(xs)):
-            return PadEdge(self.edge(), l, r, xs)
-        return Pad(l, r, self.filler(elem_of(xs)), xs)
-
-    def filler(self, t: Type) -> Expr:
-        """A value to pad arrays of t with."""
-        match t:
-            case Scalar():
-                return self.literal(t)
-            case Tuple(parts):
-                return MakeTuple(tuple(map(self.filler, parts)))
-        return self.param(t)
-
-    def divisor(self, n: int) -> int:
-        return self.rng.choice([k for k in range(1, n + 1) if n % k == 0])
+        return view(self, t, n, scope, depth, kind)
 
     def sum_of_rows(self, t: Array, scope: Scope, depth: int) -> Expr:
         """A reduction whose accumulator is an array."""
@@ -262,12 +199,6 @@ class EveryTerm(Terms):
 def elem_type(t: Type) -> Type:
     """The type of an array's elements; of what is no array, its own."""
     return t.elem if isinstance(t, Array) else t
-
-
-def size_known(t: Type) -> int:
-    assert isinstance(t, Array)
-    assert isinstance(t.size, int)
-    return t.size
 
 
 def program(rng: Random, stored: int = 2) -> Program:
