@@ -24,7 +24,7 @@ def uses(e: Expr, name: str) -> int:
 
 
 def closed(e: Expr, params: frozenset[str]) -> bool:
-    """Whether e depends on nothing but the parameters of the program."""
+    """True if e depends on nothing but the parameters of the program."""
     return free(e) <= params
 
 
@@ -43,7 +43,7 @@ def bound(f: Lam | Let) -> frozenset[str]:
 
 
 def alike(a: Expr, b: Expr) -> bool:
-    """Whether two terms differ in nothing but the names that they bind."""
+    """True if two terms differ in nothing but the names that they bind."""
     return a == b or (type(a) is type(b) and numbered(a) == numbered(b))
 
 

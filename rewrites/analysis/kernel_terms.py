@@ -27,7 +27,7 @@ from rewrites.analysis.alpha_equality import bound
 
 @once
 def has_reduction(e: Expr) -> bool:
-    """Whether e contains a reduction; what is stored is made by another kernel."""
+    """True if e contains a reduction; what is stored is made by another kernel."""
     if isinstance(e, Store):
         return False
     return isinstance(e, Reduce | ReduceSeq) or any(map(has_reduction, children(e)))
@@ -43,7 +43,7 @@ def own_terms(e: Expr) -> Iterator[Expr]:
 
 @once
 def is_pointwise(e: Expr) -> bool:
-    """Whether e is a view of arrays, or of what is computed of them one element at a time."""
+    """True if e is a view of arrays, or of what is computed of them one element at a time."""
     if is_view(e):
         return True
     match e:
@@ -60,6 +60,6 @@ def is_pointwise(e: Expr) -> bool:
 
 
 def _picks(f: Lam) -> bool:
-    """Whether f computes something of single elements of its argument, as a stencil does."""
+    """True if f computes something of single elements of its argument, as a stencil does."""
     picked = (s.xs for s in subterms(f.body) if isinstance(s, At))
     return not is_view(f.body) and any(bound(f) & free(xs) for xs in picked)

@@ -94,12 +94,12 @@ def opened(f: Lam, window: int) -> tuple[Var, Var, Var, Expr] | None:
 
 
 def bilinear(e: Expr, x: Var, h: Var) -> bool:
-    """Whether e is linear in x and linear in h, everything else held fixed."""
+    """True if e is linear in x and linear in h, everything else held fixed."""
     return _is(Degree(1, 1), e, {x.name: Degree(1, 0), h.name: Degree(0, 1)})
 
 
 def linear(e: Expr, h: Var) -> bool:
-    """Whether e is linear in h, everything else held fixed."""
+    """True if e is linear in h, everything else held fixed."""
     return _is(Degree(0, 1), e, {h.name: Degree(0, 1)})
 
 

@@ -51,7 +51,7 @@ def extends(left: Size, right: Size) -> bool:
 
 
 def is_crop(e: Pad | PadEdge) -> bool:
-    """Whether it only takes away: by its amounts, or as one element is left and one there was."""
+    """True if it only takes away: by its amounts, or as one element is left and one there was."""
     one_side = e.left == 0 or e.right == 0
     return crops(e.left, e.right) or (one_side and size_of(e) == 1)
 
@@ -62,7 +62,7 @@ def adds(e: Expr) -> bool:
 
 
 def adds_anything(e: Expr) -> bool:
-    """Whether e may hold what is not a number, so that 0 times it is not 0: what pad_any adds."""
+    """True if e may hold what is not a number, so that 0 times it is not 0: what pad_any adds."""
     return any(map(adds, subterms(e)))
 
 

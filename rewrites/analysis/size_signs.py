@@ -23,7 +23,7 @@ from ir.core.size import (
 
 @lru_cache(maxsize=1 << 14)
 def non_negative(n: Size) -> bool:
-    """Whether n >= 0 is plain: none of its terms is negative, or none of a lower bound's."""
+    """True if n >= 0 is plain: none of its terms is negative, or none of a lower bound's."""
     if isinstance(n, int):
         return n >= 0
     if not _added(n.den):
@@ -32,12 +32,12 @@ def non_negative(n: Size) -> bool:
 
 
 def _added(p: Poly) -> bool:
-    """Whether a sum takes nothing away."""
+    """True if a sum takes nothing away."""
     return all(k > 0 and all(_counts(x) for x, _ in monomial) for monomial, k in p)
 
 
 def _counts(x: Atom) -> bool:
-    """Whether an atom is 0 or more; its divisor is positive."""
+    """True if an atom is 0 or more; its divisor is positive."""
     match x:
         case Name() | Mod():
             return True
@@ -67,12 +67,12 @@ def _factor(p: Poly, x: Atom) -> Size:
 
 
 def divides(k: Size, n: Size) -> bool:
-    """Whether k may divide n: certain where both are numbers, else an obligation of the type."""
+    """True if k may divide n: certain where both are numbers, else an obligation of the type."""
     if not isinstance(k, int):
         return True
     return k > 0 and (n % k == 0 if isinstance(n, int) else True)
 
 
 def at_most(a: Size, b: Size) -> bool:
-    """Whether a <= b may hold: certain where both are numbers."""
+    """True if a <= b may hold: certain where both are numbers."""
     return a <= b if isinstance(a, int) and isinstance(b, int) else True

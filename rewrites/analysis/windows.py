@@ -1,4 +1,4 @@
-"""Whether a term has windows, and how many slides make them."""
+"""True if a term has windows, and how many slides make them."""
 
 # key: e term, f function
 
@@ -11,7 +11,7 @@ from ir.core.terms import children
 
 
 def has_windows(e: Expr) -> bool:
-    """Whether a slide is among the views that make e, those stored for it left out."""
+    """True if a slide is among the views that make e, those stored for it left out."""
     return slides(e) > 0
 
 

@@ -50,7 +50,7 @@ def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
 
 
 def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: float = 0.0) -> bool:
-    """Whether e computes what the program's own body does, on random whole numbers.
+    """True if e computes what the program's own body does, on random whole numbers.
 
     `rounding` is the known error, in machine epsilons: without one, and where the program makes
     whole numbers of whole numbers, not a number may differ.
@@ -82,7 +82,7 @@ def inexact(p: Program, result: Data) -> float:
 
 
 def _whole(e: Expr) -> bool:
-    """Whether a term makes whole numbers of whole numbers."""
+    """True if a term makes whole numbers of whole numbers."""
     return not any(_fractional(s) for s in subterms(e))
 
 

@@ -160,13 +160,13 @@ def cuts(written: Values) -> Iterator[Values]:
 
 
 def alike(whole: Expr, small: Expr) -> bool:
-    """Whether each side of a program's arrays has kept SIDE elements, if it had so many."""
+    """True if each side of a program's arrays has kept SIDE elements, if it had so many."""
     pairs = zip(sizes_of(whole), sizes_of(small), strict=False)
     return all(b >= min(a, SIDE) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
 
 
 def same_steps(a: Derivation, b: Derivation) -> bool:
-    """Whether the same laws are used in the same order."""
+    """True if the same laws are used in the same order."""
     return [s.rule.law for s in a.steps] == [s.rule.law for s in b.steps]
 
 

@@ -148,7 +148,7 @@ def exhaust(s: Strategy) -> Strategy:
 
 
 def _is_barren(e: Expr, s: Strategy) -> bool:
-    """Whether s is known to succeed nowhere in e; terms are shared from step to step."""
+    """True if s is known to succeed nowhere in e; terms are shared from step to step."""
     try:
         return s in e._barren
     except AttributeError:

@@ -103,7 +103,7 @@ def _laid(e: Expr) -> Dims:
 
 
 def _transforms(e: Expr) -> bool:
-    """Whether a kernel transforms."""
+    """True if a kernel transforms."""
     return any(source(t, kind) for t in own_terms(e) for kind in (REAL, FORWARD, *BACK))
 
 

@@ -115,7 +115,7 @@ def _planes(e: Expr) -> Rewritten | None:
 
 
 def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
-    """Whether images, or whatever else windows are of alone, are counted inside of windows."""
+    """True if images, or whatever else windows are of alone, are counted inside of windows."""
     ours = [r.window for r in found]
     alone = uses(found[0].data.coordinates) - uses(found[0].taps.coordinates)
     reached = [i for i in p.maps if i in ours or i in alone]

@@ -35,7 +35,7 @@ class Bilinear:
         return len(self.g)
 
     def computes(self, tensor: Tensor) -> bool:
-        """Whether this is the bilinear map of a tensor: exact, and so a proof."""
+        """True if this is the bilinear map of a tensor: exact, and so a proof."""
         return all(
             sum(row[p] * self.g[p][i] * self.b[p][j] for p in range(self.products))
             == tensor(k, i, j)

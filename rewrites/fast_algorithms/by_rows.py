@@ -58,7 +58,7 @@ def by_rows(e: Expr) -> Expr | None:
 
 
 def _closed(r: Rows, e: Expr) -> bool:
-    """Whether what gets a name is the same for all of e, and all of it numbers."""
+    """True if what gets a name is the same for all of e, and all of it numbers."""
     return free(r.data.base) | free(r.taps.base) <= free(e) and not adds_anything(r.data.base)
 
 

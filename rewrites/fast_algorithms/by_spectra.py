@@ -78,7 +78,7 @@ def correlate(e: Map) -> Expr | None:
 
 
 def _numbers(x: Expr, g: Expr) -> bool:
-    """Whether rows are of numbers, none of them left to chance: a transform mixes all of a row."""
+    """True if rows are of numbers, none of them left to chance: a transform mixes all of a row."""
     same = elem_of(x) == elem_of(g) and elem_of(x) in (FLOAT, COMPLEX)
     return same and not adds_anything(Zip((x, g)))
 

@@ -57,7 +57,7 @@ def _by_windows(e: Expr, p: Products, found: Sequence[Rows]) -> Expr | None:
 
 
 def is_number(e: Expr, dims: int) -> bool:
-    """Whether so many dimensions are all, of floats."""
+    """True if so many dimensions are all, of floats."""
     return depth(type_of(e)) == dims and set(leaves(type_of(e))) == {FLOAT}
 
 

@@ -105,7 +105,7 @@ def _algorithm(e: Reduce) -> Bilinear | None:
 
 
 def _numbers(e: Reduce) -> bool:
-    """Whether pairs are summed up, of products of two pairs; these may be arrays."""
+    """True if pairs are summed up, of products of two pairs; these may be arrays."""
     t = elem_of(e.xs)
     factors = t.parts if isinstance(t, Tuple) else ()
     known = len(factors) == 2 and all(part in (COMPLEX, Array(FLOAT, 2)) for part in factors)

@@ -73,7 +73,7 @@ def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
 
 
 def _saves(m: Size, r: Size) -> bool:
-    """Whether F(m, r) has fewer than m r products; F(1, 1) stands where windows do not extend."""
+    """True if F(m, r) has fewer than m r products; F(1, 1) stands where windows do not extend."""
     return isinstance(m, int) and isinstance(r, int) and min(m, r) > 1
 
 

@@ -17,12 +17,12 @@ Part = tuple[Row, float]  # a row of the second factor, and how often it counts
 
 
 def is_power(x: Fraction | float) -> bool:
-    """Whether x is ±2^k: a product by it is exact."""
+    """True if x is ±2^k: a product by it is exact."""
     return x != 0 and all(n & (n - 1) == 0 for n in abs(Fraction(x)).as_integer_ratio())
 
 
 def rides(row: Iterable[Fraction | float]) -> bool:
-    """Whether each product by ±2^k in a sum is added to something else: to a term that is not
+    """True if each product by ±2^k in a sum is added to something else: to a term that is not
     multiplied, or by another number. Then it costs nothing (fused multiply-add)."""
     return any(abs(x) == 1 or not is_power(x) for x in row if x)
 

@@ -135,7 +135,7 @@ def _combination(row: Sequence[Fraction], b: Expr) -> Expr:
 
 
 def combines(e: Expr) -> bool:
-    """Whether e is rows made of a view of planes, by one of these laws."""
+    """True if e is rows made of a view of planes, by one of these laws."""
     if isinstance(e, Split) and isinstance(e.xs, Split):
         return combines(e.xs)
     b = next((t.xs for t in subterms(e) if isinstance(t, At)), None)
@@ -144,7 +144,7 @@ def combines(e: Expr) -> bool:
 
 
 def is_sums(e: Expr) -> bool:
-    """Whether e is sums as these laws leave them: real ones for each row and frequency, or planes
+    """True if e is sums as these laws leave them: real ones for each row and frequency, or planes
     of complex ones."""
     match e:
         case Map(Lam(_, Map(Lam(_, Reduce(z, _, Zip((_, _)))), _)), _):

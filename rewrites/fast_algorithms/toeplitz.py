@@ -61,12 +61,12 @@ def toeplitz(g: Expr, rows: Size, s: int, columns: Size) -> Expr | None:
 
 
 def is_toeplitz(e: Expr) -> bool:
-    """Whether e may be such a matrix: of one row, it has no padding."""
+    """True if e may be such a matrix: of one row, it has no padding."""
     return isinstance(e, Reorder) and isinstance(e.xs, Slide)
 
 
 def _linear(f: Lam, taps: int) -> bool:
-    """Whether f adds something linear in a part of the pair that it is given."""
+    """True if f adds something linear in a part of the pair that it is given."""
     assert isinstance(f.pattern, tuple)
     acc, pair = f.pattern
     if not isinstance(acc, Var):

@@ -1,1 +1,1 @@
-"""How one kernel is lowered: copies, tiles, register blocks, work-groups, parts of sums."""
+"""The lowering of one kernel: copies, tiles, register blocks, work-groups, parts of sums."""

@@ -33,7 +33,7 @@ def unfolded(e: Expr) -> Rewritten | None:
 
 
 def _is_of_windows(e: Expr) -> bool:
-    """Whether a program's windows, or its padding, which is a number, are among what makes e."""
+    """True if e is made from windows, or from padding by a number of elements, of the program."""
     match e:
         case Store():
             return False

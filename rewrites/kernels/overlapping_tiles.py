@@ -64,7 +64,7 @@ plain_slide: Strategy = seq(of_array(slide_map()), fuse_maps())
 
 
 def _slides_inside(e: Expr) -> bool:
-    """Whether windows are of an array that has windows of its own."""
+    """True if the map e goes over windows of an array that has windows of its own."""
     return isinstance(e, Map) and any(isinstance(t, Slide) for t in own_terms(slide_of(e).xs))
 
 

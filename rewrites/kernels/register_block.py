@@ -76,7 +76,7 @@ def trips(e: Expr) -> list[Size]:
 
 
 def weight(n: Size) -> int:
-    """How long a loop is: a chunk of unknown size counts as the longest."""
+    """The length of a loop of n steps, to compare: one of unknown size counts as the longest."""
     return n if isinstance(n, int) else sys.maxsize
 
 

@@ -53,7 +53,7 @@ def apart(e: Expr) -> Rewritten | None:
 
 
 def _parts(xs: Expr) -> Place:
-    """Where in what a map of sums goes over the partial results are: beside what else it reads."""
+    """The place of the partial results in xs, which a map of sums goes over: second in a zip."""
     return part(1) if isinstance(xs, Zip) else HERE
 
 

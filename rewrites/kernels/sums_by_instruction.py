@@ -48,7 +48,7 @@ _tidied: Strategy = seq(attempt(_FUSED), everywhere(still_in_lanes()), simplify)
 
 
 def _results(e: Expr) -> Rewritten | None:
-    """What is done to sums one by one, done by the lanes that keep them."""
+    """The functions applied to each sum become work of the lanes that keep the sums."""
     if not isinstance(strip(e), Map):
         return skip(e)
     done = seq(map_inside_view(), inside(_by_lanes))(e)
@@ -78,8 +78,8 @@ def _tiles(e: Expr) -> Rewritten | None:
 
 
 def _zeroed(e: Expr) -> Rewritten | None:
-    """What accumulators start from, made by the lanes that keep them; or the accumulators of the
-    sum around this one."""
+    """The initial values of accumulators, or the accumulators of the sum around this one, become
+    work of the lanes that keep them."""
     if isinstance(e, Var):
         return skip(e)
     if isinstance(e, Map):

@@ -18,12 +18,12 @@ ROUND = 4  # what is rounded up is a multiple of this
 
 
 def has_width(n: Size) -> bool:
-    """Whether vectors of some width may divide n."""
+    """True if n may be split into vectors of some width: a multiple of 2 or 3, or no number yet."""
     return not isinstance(n, int) or gcd(n, 2 * 3) > 1
 
 
 def common(e: Expr) -> int:
-    """What the width divides, sums being rounded up where none divides them all; 0: anything."""
+    """The number that a width must divide, sums rounded up if no width divides all; 0: any width."""
     steps = [n for n in _longest(e) if isinstance(n, int)]
     exact = gcd(*steps)
     return exact if has_width(exact) else gcd(*(n + n % 2 * (-n % ROUND) for n in steps))
@@ -41,7 +41,7 @@ def rounded(multiple: int) -> Strategy:
 
 
 def _longest(e: Expr) -> Iterator[Size]:
-    """How many steps the longest loop of each sum takes: its vectors are of these."""
+    """The lengths of the longest loops of the sums in e, one for each: vectors go along these."""
     if isinstance(e, Reduce):
         yield max(trips(e), key=weight)
     for c in (e.init, e.xs) if isinstance(e, Reduce) else children(e):

@@ -1,4 +1,4 @@
-"""What a work-group does: a loop over chunks, each staged in local memory, and a block an item."""
+"""The work of a work-group: a loop over chunks staged in local memory, and a block an item."""
 
 # key: e term, s strategy, t operand
 
@@ -68,7 +68,7 @@ def _staged(dims: int, staged: Staging) -> Strategy:
 
 
 def has_vectors(e: Expr) -> bool:
-    """Whether e holds vectors, as the rows' operand does."""
+    """True if e holds vectors, as the rows' operand does."""
     return _vectors(type_of(e))
 
 
@@ -96,7 +96,7 @@ def staging(items: Items, ahead: bool) -> Strategy:
 
 @remembered
 def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
-    """The same, but the reduction goes outermost: what an item reads at a step is side by side.
+    """Staging with the reduction outermost: what an item reads at one step lies side by side.
 
     `vector`: copied in vectors along the reduction, and so written across the tile.
     """

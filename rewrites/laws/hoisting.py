@@ -126,7 +126,7 @@ def f_argument(f: Lam) -> Type:
 
 
 def keeps_zero(f: Lam) -> bool:
-    """Whether f 0 = 0, for a function of nothing but its argument: asked of the interpreter."""
+    """True if f 0 = 0, for a function of nothing but its argument: asked of the interpreter."""
     t = f_argument(f)
     if not isinstance(f.pattern, Var) or free(f) or {*leaves(t)} != {FLOAT}:
         return False
@@ -135,7 +135,7 @@ def keeps_zero(f: Lam) -> bool:
 
 
 def is_zero(a: Data) -> bool:
-    """Whether all numbers are 0."""
+    """True if all numbers are 0."""
     return all(map(is_zero, a)) if isinstance(a, tuple) else not np.any(a)
 
 

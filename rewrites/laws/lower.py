@@ -102,5 +102,5 @@ def replaced(e: Expr, old: Expr, new: Expr) -> Expr:
 
 
 def _hides(e: Lam | Let, term: Expr) -> bool:
-    """Whether e binds a variable of a term, which then is another one inside."""
+    """True if e binds a variable of a term, which then is another one inside."""
     return any(v.name in free(term) for v in variables(e.pattern))

@@ -133,7 +133,7 @@ def tidy(f: Lam) -> Lam:
 
 
 def only_components(e: Expr, name: str) -> bool:
-    """Whether a tuple variable is used only as x.i."""
+    """True if a tuple variable is used only as x.i."""
     if name not in free(e):
         return True
     match e:

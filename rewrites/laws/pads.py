@@ -105,7 +105,7 @@ def rows_pad_pad(e: Map) -> Expr | None:
 
 
 def pads(f: Lam) -> bool:
-    """Whether a function only pads an array's dimensions by its own elements."""
+    """True if a function only pads an array's dimensions by its own elements."""
     return isinstance(f.pattern, Var) and _padded(f.body, f.pattern.name)
 
 
@@ -182,7 +182,7 @@ def fission_zip(e: Map, place: Place = ()) -> Expr | None:
 
 
 def _alone(ps: Sequence[Pattern], inner: Expr, body: Expr) -> bool:
-    """Whether these are variables that are used in a part of a body, and nowhere else in it."""
+    """True if these are variables that are used in a part of a body, and nowhere else in it."""
     return all(isinstance(p, Var) and uses(inner, p.name) == uses(body, p.name) for p in ps)
 
 

@@ -274,7 +274,7 @@ def _chunked(chunks: Expr) -> list[Split] | None:
 
 
 def _sums_up(part: Lam, op: str) -> bool:
-    """Whether a part is the sum of its chunk from nothing."""
+    """True if a part is the sum of its chunk from nothing."""
     match part:
         case Lam(Var(c, t), Reduce(z, g, xs)):
             fields = _fields(Var(c, t), len(t.parts)) if isinstance(t, Tuple) else ()

@@ -49,7 +49,7 @@ def _filled(t: Type, u: Expr) -> Expr:
 
 
 def _keeps(f: Lam, zero: Expr | None, element: Expr) -> bool:
-    """Whether f looks at nothing but its operands and leaves zero as it is."""
+    """True if f looks at nothing but its operands and leaves zero as it is."""
     step = apply(f, MakeTuple((zero, element))) if isinstance(zero, Lit) else f.body
     if not isinstance(zero, Lit) or free(step) or size_names(step):
         return False

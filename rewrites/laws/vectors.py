@@ -53,7 +53,7 @@ def vectorize_map(e: Map, v: Size) -> Expr | None:
 
 
 def scalar_only(f: Lam) -> bool:
-    """Whether f neither forms vectors nor takes them apart itself."""
+    """True if f neither forms vectors nor takes them apart itself."""
     return not any(isinstance(s, AsVector | AsScalar) for s in subterms(f))
 
 

@@ -135,7 +135,7 @@ def _after(acc: Pattern, f: Lam) -> Lam:
 
 
 def _uses_all(p: Pattern, body: Expr, n: int) -> bool:
-    """Whether an element's name is used for each of its n components."""
+    """True if an element's name is used for each of its n components."""
     return isinstance(p, Var) and len(_components(body).get(p.name, ())) == n
 
 

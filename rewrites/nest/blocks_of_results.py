@@ -13,7 +13,7 @@ from rewrites.nest.spine import nested
 
 
 def place_of_reduction(e: Expr) -> Place | None:
-    """Where the outermost reduction of e stands."""
+    """The place of the outermost reduction in e; None if there is none."""
     return place_where(e, lambda t: isinstance(t, Reduce))
 
 
@@ -41,7 +41,7 @@ def hoist(left: int) -> Strategy:
 
 
 def levels(e: Expr) -> int:
-    """How many reductions are nested here."""
+    """The number of reductions nested in each other in e."""
     place = place_of_reduction(e)
     if place is None:
         return 0

@@ -28,7 +28,7 @@ class Dims:
     columns: tuple[int, ...]
 
     def beside_one(self) -> "Dims":
-        """The same inside one more dimension, which is the side that is missing."""
+        """These dimensions inside one more, which becomes the rows or columns that are missing."""
         batch, rows, columns = (
             tuple(1 + d for d in side) for side in (self.batch, self.rows, self.columns)
         )
@@ -53,7 +53,7 @@ def outermost_reductions(e: Expr) -> list[Reduce]:
 
 
 def operands(r: Reduce) -> Sequence[Expr]:
-    """What a reduction goes over, part by part."""
+    """The operands of a reduction: the parts of the zip that it goes over, or its one array."""
     return r.xs.parts if isinstance(r.xs, Zip) else (r.xs,)
 
 
@@ -94,7 +94,7 @@ def _origin(m: Map, term: Expr) -> Expr:
 
 
 def _part(pattern: Pattern, xs: Expr, term: Expr) -> Expr:
-    """What the variable of a root stands for the elements of."""
+    """The part of xs whose elements the root `term` reads, found by the names in the pattern."""
     if not isinstance(pattern, tuple) or not isinstance(xs, Zip):
         return xs
     inside = zip(pattern, xs.parts, strict=True)
@@ -106,7 +106,7 @@ def _names(p: Pattern) -> set[str]:
 
 
 def classify(e: Expr) -> Dims:
-    """Which dimensions of the nest of e reach which operands."""
+    """The dimensions of e's nest: batch, rows and columns, told apart by the operands they reach."""
     maps, r = nest(e), reduction(e)
     reach = sorted({depends(maps, part) for part in operands(r)} - {frozenset()}, key=_size)
     every = frozenset(range(len(maps)))

@@ -41,13 +41,13 @@ class Labels:
         return tuple(label.name for label in self.all if label.count)
 
     def index(self, name: str) -> int:
-        """Which label has a name."""
+        """The index of the label that has this name; ValueError if none has."""
         if name not in self.names:
             raise ValueError(f"expected one of {', '.join(self.names)}, found {name}")
         return self.names.index(name)
 
     def count(self, *names: str) -> int:
-        """How many dimensions have one of these names."""
+        """The number of dimensions that have one of these names."""
         return sum(self.all[self.index(name)].count for name in names)
 
     def first(self, name: str) -> int:

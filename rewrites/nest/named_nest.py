@@ -41,11 +41,11 @@ class Nest:
 
     @property
     def depth(self) -> int:
-        """How many maps there are."""
+        """The number of maps in the nest."""
         return self.labels.count(*self.labels.names)
 
     def count(self, *names: str) -> int:
-        """How many maps have one of these names."""
+        """The number of maps that have one of these names."""
         return self.labels.count(*names)
 
     # ---- the maps in another order, or fewer
@@ -159,7 +159,7 @@ class Nest:
         return self.then(s) if self.count(name) else self
 
     def _only(self, name: str) -> int:
-        """Where the only map of a name is, or would be."""
+        """The index of the only map of this name, or where it would be; ValueError for several."""
         if self.count(name) > 1:
             raise ValueError(f"expected one map {name}, found {self.count(name)}")
         return self.labels.first(name)

@@ -42,12 +42,12 @@ _columns = seq(
 
 
 def _turns(e: Expr) -> bool:
-    """Whether e is a transpose of sums, which may be made in the other order as well."""
+    """True if e is a transpose of sums, which may be made in the other order as well."""
     return isinstance(e, Transpose) and isinstance(e.xs, Map) and has_reduction(e.xs)
 
 
 def _joins(e: Expr) -> bool:
-    """Whether e does more than look at an array: windows of sums would make them once for each."""
+    """True if e does more than look at an array: windows of sums would make them once for each."""
     return isinstance(e, Map) and not is_view(e) and not (is_view(e.f.body) and has_reduction(e.xs))
 
 
@@ -74,7 +74,7 @@ def _epilogue(e: Expr) -> Rewritten | None:
 
 
 def _repeats(e: Expr) -> bool:
-    """Whether arrays of sums are read more than once: by windows, or by name."""
+    """True if e reads an array of sums more than once: by windows, or by name."""
     match e:
         case Slide(_, _, xs):
             return has_reduction(xs)

@@ -43,7 +43,7 @@ class Rows:
 
     @property
     def phased(self) -> bool:
-        """Whether a row is in phases, one for each remainder of the step, which are summed up; if
+        """True if a row is in phases, one for each remainder of the step, which are summed up; if
         nothing else is, one phase will do."""
         return self.step > 1 or not self.sums
 
@@ -59,7 +59,7 @@ class Rows:
 
     @property
     def length(self) -> int:
-        """Of the transform of a dense row; zeros before it lie where those after it do."""
+        """The length of a dense row's transform; zeros before the row lie where those after it do."""
         return length(max(self.row - self._zeros, self.dense_taps, self.window.size))
 
     @property
@@ -69,7 +69,7 @@ class Rows:
 
     @property
     def _zeros(self) -> int:
-        """How many zeros a dense row begins and ends with at least."""
+        """The number of zeros that a dense row at least begins with, and ends with."""
         right = self.first + self.step * self.row - shape_of(type_of(self.data.base))[self.data_dim]
         return max(0, min(-self.first, right) // self.step)
 
@@ -103,7 +103,7 @@ def rows_of(p: Products) -> Rows:
 
 
 def _reached(r: Rows, i: Index) -> Rows:
-    """The same sum without the steps in which every row is one of zeros, outside of its array."""
+    """r without the steps of its sum over i in which each row is zeros, outside of its array."""
     steps = _inside(r, i)
     left = Index(i.name, len(steps))
 
@@ -135,7 +135,7 @@ def slid_along(p: Products) -> list[Rows]:
 
 
 def slides_again(p: Products, r: Rows) -> bool:
-    """Whether windows of more than one place slide along another dimension, too."""
+    """True if windows of more than one place slide along another dimension than that of r, too."""
     again = (one for x, g in (p.operands, p.operands[::-1]) for one in _rows(p, x, g))
     return any(one.tap.size > 1 for one in again if one.window != r.window)
 

@@ -75,7 +75,7 @@ def nest(e: Expr) -> list[Map]:
 
 
 def core(e: Expr) -> Expr:
-    """What stands inside all maps of the spine, with the lets that it uses."""
+    """The term inside all maps of the spine of e, with the lets that it uses."""
     inner = strip(e)
     return core(inner.f.body) if isinstance(inner, Map) else e
 
@@ -90,12 +90,12 @@ def computed(e: Expr) -> Rewritten | None:
 
 
 def is_computed(e: Expr) -> bool:
-    """Whether e is a reduction, or a map that does more than rearrange its elements."""
+    """True if e is a reduction, or a map that does more than rearrange its elements."""
     return isinstance(e, Reduce) or (isinstance(e, Map) and not is_view(e.f.body))
 
 
 def is_beside(e: Expr) -> bool:
-    """Whether e is several results side by side, something being computed for one of them."""
+    """True if e is several results side by side, something being computed for one of them."""
     return isinstance(e, MakeTuple | Concat | Zip) and not is_view(e)
 
 
@@ -157,7 +157,7 @@ def kernels(s: Strategy) -> Strategy:
 
 
 def kernels_inside_out(s: Strategy) -> Strategy:
-    """The same for everything stored before what reads it: s is not asked of what it stores."""
+    """s on all that is stored for a program's result, then on the result; not on what s stores."""
     return _kernels(lambda stored: seq(stored, s))
 
 
@@ -183,7 +183,7 @@ def _kernels(both: Callable[[Strategy], Strategy]) -> Strategy:
 
 
 def _stored(e: Expr, place: Place = ()) -> Iterator[Place]:
-    """Where what is stored stands, if not inside of what is."""
+    """The places of the outermost stored terms in e: those inside of others are left out."""
     for i, c in enumerate(children(e)):
         if isinstance(e, Store):
             yield (*place, i)

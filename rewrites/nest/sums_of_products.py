@@ -34,7 +34,7 @@ class Products:
 
 
 def products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> Products:
-    """Of the only sum in the nest of e, whatever is done with it; NoAccess, with the reason."""
+    """The products in the only sum of the nest of e, whatever is done with it; or NoAccess."""
     env, inner = env or {}, strip(e)
     place = windows(e)
     if place:
@@ -51,7 +51,7 @@ def products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> P
 
 
 def windows(e: Expr) -> Place | None:
-    """Where the map of sums over windows stands."""
+    """The place in e of the map whose elements are sums over windows; None if there is none."""
     match e:
         case Map(Lam(_, Reduce(Lit(0, _), _, _)), _):
             return ()

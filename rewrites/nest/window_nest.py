@@ -32,16 +32,16 @@ class Windowed:
 
     @property
     def d(self) -> int:
-        """How many maps go over windows."""
+        """The number of maps that go over windows."""
         return len(self.sizes)
 
     def sides(self, m: int) -> tuple[int, ...]:
-        """Of a tile of results: m, where windows extend."""
+        """The sides of a tile of results: m where windows extend, else 1."""
         return tuple(m if r > 1 else 1 for r in self.sizes)
 
     @property
     def outer(self) -> int:
-        """How many maps are outside that over kernels."""
+        """The number of maps outside of the map over kernels."""
         return self.batch + self.d
 
 
@@ -80,7 +80,7 @@ def of_floats(parts: Iterable[Expr]) -> None:
 
 
 def _levels(e: Expr) -> int:
-    """How many sums stand inside each other."""
+    """The number of sums that are nested in each other in e."""
     return max((1 + _levels(r.f.body) for r in outermost_reductions(e)), default=0)
 
 
@@ -97,7 +97,7 @@ def _oriented(dims: Dims, e: Expr) -> Dims:
 
 
 def _lead(columns: tuple[int, ...], e: Expr) -> int:
-    """How many columns stand before the first that goes over windows: images of a batch."""
+    """The number of columns before the first that goes over windows: the images of a batch."""
     maps = nest(e)
     slides = [n for n, i in enumerate(columns) if isinstance(maps[i].xs, Slide)]
     if not slides:
@@ -106,7 +106,7 @@ def _lead(columns: tuple[int, ...], e: Expr) -> int:
 
 
 def _own(dims: Dims, e: Expr) -> int:
-    """How many maps go over images, or groups of channels, with kernels of their own for each."""
+    """The number of maps over images, or groups of channels, each of which has its own kernels."""
     reached = [depends(nest(e), part) for part in operands(reduction(e))]
     own = set(dims.batch) & frozenset.intersection(*reached)
     if own and len(dims.batch) > 1:

@@ -1,4 +1,4 @@
-"""How many products a program makes, and in how many windows an element of its input is."""
+"""The numbers of products that a program makes, and of windows that an input element is in."""
 
 # key: e term, w window
 
@@ -35,7 +35,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Of one sum of products of two operands, each shared by results that the other is not."""
+    """Work in a sum of products of two operands, each shared by results that the other is not."""
 
     products: int
     results: int
@@ -51,7 +51,7 @@ class Amounts:
 
 
 def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
-    """Those of a program that is one nest around one such sum, all its sizes known."""
+    """The amounts of a program that is one nest around one sum, all its sizes known; else None."""
     done = seq(normalise, store_operands(params))(e)
     e = e if done is None else done[0]
     if any(isinstance(sub, Store) for sub in subterms(e)):
@@ -75,7 +75,7 @@ def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
 
 
 def _others(e: Expr) -> tuple[int, int]:
-    """What a nest needs besides what it sums up, in all and for each result."""
+    """The number of elements that a nest needs besides what it sums up: in all, and each result."""
     r = reduction(e)
     products = Var("its products", type_of(r))  # no name of the program's
     number = isinstance(products.type, Scalar)

@@ -1,1 +1,1 @@
-"""Which views a program stores, and how constants are laid out."""
+"""The views that a program stores, and the layouts of its constants."""

@@ -62,7 +62,7 @@ def _earlier(params: frozenset[str], e: Expr) -> Rewritten:
 
 
 def _made_at(params: frozenset[str], place: Place) -> Strategy:
-    """What stands at a place stored; what a sum starts from may depend on more, so it stays."""
+    """Stores the term at `place`. Of a sum, the initial value may use more variables and stays."""
 
     def run(e: Expr) -> Rewritten | None:
         term = get(e, place)
@@ -76,7 +76,7 @@ def _made_at(params: frozenset[str], place: Place) -> Strategy:
 
 
 def _spare(e: Expr) -> Iterator[Place]:
-    """Where what could be made earlier stands: arrays, then reductions, the lightest first."""
+    """The places of terms that an earlier kernel could make: arrays, then sums, lightest first."""
     core, found = _walk(e)
     yield from found
     maps, inner = nest(e), get(e, core)
@@ -96,7 +96,7 @@ def _reach(maps: Sequence[Map], r: Expr) -> frozenset[int]:
 
 
 def _walk(e: Expr) -> tuple[Place, list[Place]]:
-    """Where the maps of the spine end, and what is summed up on the way."""
+    """The place where the maps of the spine end, and the places of sums in what they go over."""
     place = HERE
     found: list[Place] = []
     while True:
@@ -115,7 +115,7 @@ def _walk(e: Expr) -> tuple[Place, list[Place]]:
 
 
 def _made(e: Expr) -> list[Place]:
-    """Where the outermost sums of e stand, or the arrays that are made of them."""
+    """The places of the outermost sums of e, or of the arrays that are made of them."""
     if isinstance(e, Store) or not has_reduction(e):
         return []
     if is_computed(e):
@@ -130,7 +130,7 @@ def _operands(r: Expr) -> list[Place]:
 
 
 def _work(r: Expr) -> int:
-    """How many steps a reduction takes."""
+    """The number of steps that a reduction takes."""
     total = 1
     for n in trips(r):
         total *= weight(n)

@@ -42,7 +42,7 @@ def room(params: frozenset[str]) -> Strategy:
 
 
 def adds_to(e: Expr, x: str) -> bool:
-    """Whether e is x with room added, in any of its dimensions."""
+    """True if e is x padded for tiles (`pad_any`), in any of its dimensions."""
     if isinstance(e, Map):
         inner = e.f.pattern
         if not isinstance(inner, Var) or not adds_to(e.f.body, inner.name):
@@ -74,7 +74,7 @@ def out_of_map(e: Expr) -> Rewritten | None:
 
 
 def _added(e: Expr, x: str) -> Place | None:
-    """Where room is added to x."""
+    """The place in e of the view that pads x for tiles; None if there is none."""
     if not isinstance(e, Lam) and adds_to(e, x):
         return HERE
     for i, c in enumerate(children(e)):

@@ -38,7 +38,7 @@ from rewrites.storing.view_out_of_maps import Layout, gathered, stored_at, views
 
 
 class Windows(Enum):
-    """How much of the windows' view is stored, and in which order."""
+    """The part of the windows' view that is stored, and the order of its dimensions."""
 
     NONE = ""
     PADDED = "padded"
@@ -51,8 +51,8 @@ class Windows(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is stored, and which parameters are constant (so that they may be relaid): a panel of
-    rows at a time, of each in turn as many elements as a vector has lanes."""
+    """The views that are stored, and the constants that are relaid: a panel of rows at a time, of
+    each in turn as many elements as a vector has lanes."""
 
     windows: Windows = Windows.NONE
     room: bool = False  # what is stored has room for tiles that are rounded up
@@ -129,7 +129,7 @@ def _refused(missing: str) -> Strategy:
 def _stored(
     params: frozenset[str], test: Callable[[Expr], bool], layout: Layout, below: Place = HERE
 ) -> Strategy:
-    """What stands `below` the first view that passes the test, stored in a layout."""
+    """Stores, in this layout, the term at `below` in the first view that passes the test."""
 
     def run(e: Expr) -> Rewritten | None:
         place = _first(e, test, params)
@@ -189,13 +189,13 @@ def planar(batch: int) -> Strategy:
 
 
 def _rows_first(batch: int) -> Strategy:
-    """Beside each element of the windows of rows those below it."""
+    """Stores windows of rows with the rows innermost: beside each element those below it."""
     dims = labels(batch=batch, windows=1, rows=1, columns=1)
     return stored_as(dims, ("batch", "windows", "columns", "rows"))
 
 
 def _rows_of_planes(batch: int) -> Strategy:
-    """The same, with the dimension below the windows (channels) outermost."""
+    """Stores as `_rows_first` does, with the dimension below the windows (channels) outermost."""
 
     def run(e: Expr) -> Rewritten | None:
         channels = depth(type_of(e)) - batch - 3

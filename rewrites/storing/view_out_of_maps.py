@@ -65,7 +65,7 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
 
 
 def _made(m: Expr, view: Expr) -> Place | None:
-    """Where in a map the views of its elements are made: they come last, or in their part."""
+    """The place in the map m of what makes `view` of elements: its array, or the last such part."""
     assert isinstance(m, Map)
     if not isinstance(m.xs, Zip):
         return OF_ARRAY
@@ -88,7 +88,7 @@ def bound_around(e: Expr, place: Place) -> frozenset[str]:
 
 
 def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
-    """Where the innermost map is that binds some of the names, if nothing else binds any."""
+    """The place of the map whose function binds a needed name innermost; None if it is no map's."""
     for n in reversed(range(len(place))):
         binder = get(e, place[:n])
         if isinstance(binder, Lam) and bound(binder) & needed:

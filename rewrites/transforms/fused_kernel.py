@@ -105,7 +105,7 @@ def _sums_apart(points: int) -> Strategy:
 
 
 def _of_sums(e: Expr, points: int) -> bool:
-    """Whether e is so many maps over points, of data and kernels, of what has one sum."""
+    """True if e is so many maps over points, of data and kernels, of what has one sum."""
     if not isinstance(e, Map) or not isinstance(e.xs, Zip):
         return False
     inner = e.f.body

@@ -41,7 +41,7 @@ def transform_kernel(n: int, v: Size | None) -> Strategy:
 
 
 def _in_vectors(m: Map) -> bool:
-    """Whether vectors may divide what a map goes over."""
+    """True if vectors may divide what a map goes over."""
     n = size_of(m.xs)
     return not isinstance(n, int) or n % 2 == 0
 

@@ -184,7 +184,7 @@ def transformed_part(e: Expr) -> Place | None:
 
 
 def sums(e: Expr, points: int) -> bool:
-    """Whether e is so many maps over points, the first of data and kernels, of sums."""
+    """True if e is so many maps over points, the first of data and kernels, of sums."""
     if not isinstance(e, Map):
         return False
     inner = e.f.body
