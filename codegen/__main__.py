@@ -92,7 +92,7 @@ def _compiled(options: argparse.Namespace, device: Device | None) -> tuple[Chose
 
 
 def _kinds(out: Data) -> str:
-    """What arrays these are."""
+    """Scalar type and shape of an array, or of each array of a tuple, as text."""
     if isinstance(out, tuple):
         return ", ".join(map(_kinds, out))
     return f"{out.dtype} {list(out.shape)}"

@@ -77,7 +77,7 @@ def _memories(name: str, t: Type, taken: set[str]) -> Memories:
 
 @lru_cache(maxsize=1 << 12)
 def _memory(name: str, scalar: str, elements: int) -> Memory:
-    """One for all programs, so that they may share kernels."""
+    """The global memory of a buffer, one object for all programs: so they may share kernels."""
     return Memory(name, Space.GLOBAL, scalar, elements)
 
 

@@ -8,7 +8,7 @@ from ir.errors import Unsupported
 
 
 def proofs(made: Generated) -> tuple[Proof, ...]:
-    """What can be shown of each kernel as a tree, of each as a text, and of what they share."""
+    """The proofs of each kernel as a tree, of each as a text, and of the buffers they share."""
     return (*map(prove, made.kernels), *prove_texts(made.plan))
 
 

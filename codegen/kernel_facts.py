@@ -1,4 +1,4 @@
-"""What can be counted on a kernel's tree before it is printed, and the limit on its text."""
+"""Counts on a kernel's tree before it is printed, and the limit on the length of its text."""
 
 # key: s statement, n trip count
 

@@ -1,4 +1,4 @@
-"""What code generation hands to the runtime: OpenCL text and how to launch it."""
+"""The data that code generation hands to the runtime: OpenCL text and how to launch it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launch: `arguments` are buffer names in the order of the kernel's parameters. Its text
-    and the lines needed before it compile by themselves: variants share kernels."""
+    """One launch of a kernel; `arguments` are buffer names in the order of its parameters. `text`
+    and the lines that it `needs` compile by themselves: variants share kernels."""
 
     name: str
     global_size: tuple[int, int, int]
@@ -62,12 +62,12 @@ class Plan:
 
     @property
     def uses_half(self) -> bool:
-        """Whether it needs cl_khr_fp16."""
+        """True if a kernel or a buffer needs cl_khr_fp16."""
         return "cl_khr_fp16" in self.source or any(b.scalar == "half" for b in self.buffers)
 
 
 def source_of(kernels: Sequence[Kernel]) -> str:
-    """What some kernels need, and their texts."""
+    """OpenCL text of some kernels: the lines that they need, then their texts, each once."""
     needs = dict.fromkeys(line for kernel in kernels for line in kernel.needs)
     texts = dict.fromkeys(kernel.text for kernel in kernels)
     return "\n".join([*needs, "", *texts] if needs else texts)

@@ -1,4 +1,4 @@
-"""What variables are bound to, and which values deserve a variable of their own in the text."""
+"""Values bound to variables, and the choice of those that get a variable in the text."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -51,7 +51,7 @@ def hint_of(p: Pattern) -> str:
 
 
 def uses(p: Pattern, body: Expr) -> int:
-    """How often a pattern's variables are read, a use in a function's body counting twice."""
+    """Reads in body of a pattern's most-read variable; a use in a function's body counts twice."""
     return max((_uses(v.name, body) for v in variables(p)), default=0)
 
 
@@ -65,7 +65,7 @@ def _uses(name: str, e: Expr) -> int:
 
 
 def is_heavy(e: Value) -> bool:
-    """Whether reading e again costs something."""
+    """True if reading e again costs something: an operation, or a global or local load."""
     return any(
         isinstance(inner, Apply | Select)
         or (isinstance(inner, Load) and inner.memory.space in (Space.GLOBAL, Space.LOCAL))
@@ -74,7 +74,7 @@ def is_heavy(e: Value) -> bool:
 
 
 def is_big(e: Value, most: int) -> bool:
-    """Whether e is a text of more than so many parts."""
+    """True if e has more than `most` parts, so that its text is long."""
     return next(islice(subvalues(e), most, None), None) is not None
 
 
@@ -91,7 +91,7 @@ def named(scope: Scope, hint: str, e: Value) -> Value:
 
 
 def forms_vectors(e: Expr) -> bool:
-    """Whether e makes vectors of what is computed on demand: best read, a vector at a time."""
+    """True if e packs values computed on demand into vectors: best read a vector at a time."""
     return _has_vectors(e) and not _makes(e)
 
 

@@ -61,7 +61,7 @@ class Emitter:
     wanted: str = "made"  # a name for what is made real
 
     def read(self, e: Expr, env: Env) -> View:
-        """What e is, as a function of the indices it is asked at."""
+        """The view of e: its value as a function of the indices of an element."""
         return reading.read(self, e, env)
 
     def emit(self, e: Expr, env: Env, to: Place) -> None:

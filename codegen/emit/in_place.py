@@ -25,7 +25,7 @@ from ir.core.frozen import frozen
 
 @frozen
 class Access:
-    """Where in the order of the text memory is touched, inside which loops (name, trip count)."""
+    """An access: its position in the order of the text, the loops around (name, trip count)."""
 
     position: int
     loops: tuple[tuple[str, int], ...]
@@ -35,7 +35,7 @@ class Access:
 
 
 def overwrites(body: Block, old: Mapping[Memory, Memory]) -> bool:
-    """Whether the old value of a cell may be read after its new value is written.
+    """True if `body` may read the old value of a cell after writing its new value.
 
     `old` names the memories that are written and the aliases through which old values are read. A
     read is safe if every write that may touch its cell comes after it: later in the text, at the
@@ -66,7 +66,7 @@ def _apart(r: Access, w: Access) -> bool:
 
 
 def tells_apart(index: Index, loops: list[tuple[str, int]]) -> bool:
-    """Whether different iterations of these loops have different indices, all else fixed."""
+    """True if different iterations of these loops surely have different indices, all else fixed."""
     counts = dict(loops)
     weights: list[tuple[int, int]] = []
     for atom, k in bare(index).terms:
@@ -109,7 +109,7 @@ def _collect(
 
 
 def retargeted(body: Block, names: Mapping[Memory, Memory]) -> Block:
-    """The same statements on other memories."""
+    """The statements of `body` with each memory replaced by the one that `names` maps it to."""
 
     def in_value(e: Value) -> Value:
         match e:

@@ -17,8 +17,8 @@ from ir.core.types import Vector
 
 
 def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
-    """Each lane brings its elements of the operands and keeps its element of the result; that
-    goes from there to a place that others see, or that a guard is on."""
+    """Emits an instruction: each lane passes its elements of the operands and stores its element of
+    the result; that is copied on to a place that others see, or that a guard is on."""
     own = to if is_own(to) else making.private(emitter, e, emitter.wanted)
     operands = tuple(array(emitter.read(part, env)) for part in e.parts)
     kind = _kind(e)

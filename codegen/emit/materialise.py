@@ -1,4 +1,4 @@
-"""What is computed once: lets, the parameters of loops, and memory for what is made real."""
+"""Values computed once: lets, the parameters of loops, and memory for results that are stored."""
 
 # key: e term, env what variables are bound to, p pattern, i index
 
@@ -173,7 +173,7 @@ def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
 
 
 def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places.Allocate:
-    """One memory for each component of tuples, declared when it is first asked for."""
+    """An allocator of one memory for each component of tuples, declared when first asked for."""
     made: dict[tuple[int, ...], places.Cells] = {}
 
     def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:
@@ -187,7 +187,7 @@ def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places
 
 
 def _made(e: Expr) -> bool:
-    """Whether e says where it is to be made real."""
+    """True if e itself says in which memory its result is stored."""
     return isinstance(e, ToLocal | ToPrivate | Store | ReduceSeq | Reduce)
 
 

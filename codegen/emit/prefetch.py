@@ -101,7 +101,7 @@ class Pipeline:
 
 
 def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
-    """What of f's body runs ahead, and the rest of the body."""
+    """The pipeline of the tiles that f's body loads ahead, if any, and the rest of the body."""
     found, rest = loaded_ahead(f)
     if not found or isinstance(f.pattern, Var):
         return None, f.body
@@ -114,7 +114,7 @@ def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipel
 
 
 def in_half(place: Place, half: Index) -> Place:
-    """The same place in one half of its memory."""
+    """The cells of `place`, all in the given half of their memory."""
     match place:
         case Cell() as cell:
             return replace(cell, half=half)

@@ -71,7 +71,7 @@ class _Shares:
         return laid(type_of(e), self.at, self.allocate, self.where)
 
     def made(self, e: Expr) -> Place | None:
-        """What is computed: its elements lie where the loop that makes them runs."""
+        """The place of a computed e: elements lie where the loop that computes them runs."""
         match e:
             case MapPar(level, dim, f, xs):
                 worker = self.scope.workers[level, dim]
@@ -132,7 +132,7 @@ class _Shares:
         )
 
     def parts(self, parts: tuple[Expr, ...]) -> tuple[Place, ...]:
-        """Each in memory of its own."""
+        """The places of the parts of a tuple, each in memory of its own."""
         return tuple(
             [replace(self, where=(*self.where, k)).of(part) for k, part in enumerate(parts)]
         )

@@ -60,7 +60,7 @@ from ir.errors import Unsupported
 
 
 def read(emitter: Recursion, e: Expr, env: Env) -> View:
-    """What e is, as a function of the indices it is asked at."""
+    """The view of e: its value as a function of the indices of an element."""
     match e:
         case Var(name, _):
             return env[name]
@@ -212,5 +212,5 @@ def indices(n: int) -> ArrayView:
 
 
 def _is_int(i: Index) -> bool:
-    """Whether an index is an int whatever its variables are: arithmetic on it did not wrap."""
+    """True if the range of an index fits an int, so that arithmetic on it did not wrap."""
     return i.lo is not None and i.hi is not None and i.lo >= INT_LEAST and i.hi <= INT_LARGEST

@@ -143,7 +143,7 @@ def pad_edge(edge: Edge, left: int, right: int, xs: ArrayView) -> View:
 
 
 def edge_index(edge: Edge, i: Index, n: int) -> Index:
-    """Where element i of an array of n comes from when i may lie outside."""
+    """The index, in an array of n, that a padded array reads at i, which may lie outside."""
     match edge:
         case Edge.CLAMP | Edge.ANY:
             return minimum(maximum(i, 0), n - 1)
@@ -304,7 +304,7 @@ def as_scalar(scope: Scope, w: int, xs: ArrayView) -> View:
 
 
 def lane_view(scope: Scope, view: View, lane: Index) -> View:
-    """One lane of every vector."""
+    """A view of scalars from a view of vectors: the given lane of each vector."""
     match view:
         case ArrayView(axes, at):
             return ArrayView(axes, lambda i: lane_view(scope, at(i), lane))

@@ -1,4 +1,4 @@
-"""What the parts of the emitter ask of the whole: to read or emit the subterms of a term."""
+"""The interface of the whole emitter to its parts: to read or emit the subterms of a term."""
 
 # key: e term, env what variables are bound to
 
@@ -18,7 +18,7 @@ class Recursion(Protocol):
     wanted: str  # a name for what is made real
 
     def read(self, e: Expr, env: Env) -> View:
-        """What e is, as a function of the indices it is asked at."""
+        """The view of e: its value as a function of the indices of an element."""
 
     def emit(self, e: Expr, env: Env, to: Place) -> None:
         """Statements after which e is at its place."""

@@ -1,4 +1,4 @@
-"""Where emission writes: the open blocks of a kernel, its names, its memories, its ids."""
+"""The state of emission: the open blocks of a kernel, its names, its memories, its ids."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -113,7 +113,7 @@ class Scope:
         self.blocks[-1].append(statement)
 
     def capture(self, body: Callable[[], T]) -> tuple[T, Block]:
-        """What body gives, and the statements that it would have added here."""
+        """The result of `body`, and the statements that it would have added here."""
         self.blocks.append([])
         try:
             result = body()
@@ -126,7 +126,7 @@ class Scope:
         return Mark(self.blocks[-1], len(self.blocks[-1]))
 
     def since(self, start: Mark) -> Mark:
-        """Where what was made since then can be read: anywhere, if it took no statements."""
+        """Mark of where results since `start` can be read: anywhere, if they took no statements."""
         assert start.block is self.blocks[-1]
         return Mark(None, 0) if len(self.blocks[-1]) == start.length else start
 
@@ -134,7 +134,7 @@ class Scope:
         return mark.block is None or any(block is mark.block for block in self.blocks)
 
     def expression(self, body: Callable[[], T]) -> tuple[T, Block]:
-        """As `capture`, where statements are to be avoided."""
+        """The result of `body` and its statements (`capture`), where these are to be avoided."""
         self.by_name += 1
         try:
             return self.capture(body)
@@ -221,7 +221,7 @@ class Scope:
         self.when(condition, lambda: self.add(Store(memory, index, value, half)))
 
     def _once(self, space: Space) -> Condition:
-        """Of those who pass here and see the same memory, the first."""
+        """The condition of the first of the work-items that pass here and see the same memory."""
         if space is Space.PRIVATE:
             return ALWAYS
         sees = (Level.LOCAL,) if space is Space.LOCAL else tuple(Level)

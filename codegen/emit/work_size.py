@@ -1,4 +1,4 @@
-"""How many work-items and groups a kernel has."""
+"""The numbers of work-items and groups of a kernel."""
 
 from dataclasses import dataclass
 from math import prod

@@ -1,4 +1,4 @@
-"""Where results go: the write side of views, and the memories behind them."""
+"""Places that results are written to: the write side of views, and the memories behind them."""
 
 # key: i j indices, w width
 
@@ -82,7 +82,7 @@ def loaded_once(scope: Scope, value: Value) -> Value:
 
 
 def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
-    """What is at a place, read back; `instead`: through these aliases."""
+    """The view that reads a place back; `instead`: the aliases to read memories through."""
     match place:
         case Cell(memory, index, width, half, _):
             return Load((instead or {}).get(memory, memory), index, width, half)
@@ -142,7 +142,7 @@ def axes_of(place: Place) -> tuple[Axis, ...]:
 
 
 def split_out(m: int, place: Place) -> Place:
-    """Where the elements of xs go when split(m, xs) goes to the place."""
+    """The place for xs such that split(m, xs) goes to `place`."""
     outer = array_place(place)
     inner = array_place(some(outer))
     return ArrayPlace(
@@ -151,7 +151,7 @@ def split_out(m: int, place: Place) -> Place:
 
 
 def join_out(n: int, m: int, place: Place) -> Place:
-    """Where n rows of m go when join(xs) goes to the place."""
+    """The place for xs, n rows of m, such that join(xs) goes to `place`."""
     whole = array_place(place)
     outer: Axis = Plain(n)
     inner: Axis = Plain(m)
@@ -177,7 +177,7 @@ def shift_out(left: int, stays: Callable[[Index], Condition] | None, n: int, pla
 
 
 def lanes_out(w: int, place: Place) -> Place:
-    """Where the elements of xs go when asVector(w, xs) goes to the place."""
+    """The place for xs such that asVector(w, xs) goes to `place`."""
     outer = array_place(place)
     if outer.scalars is not None:
         return outer.scalars
@@ -185,7 +185,7 @@ def lanes_out(w: int, place: Place) -> Place:
 
 
 def vectors_out(scope: Scope, n: int, w: int, place: Place) -> Place:
-    """Where the n vectors of xs go when asScalar(xs) goes to the place."""
+    """The place for xs, n vectors of w, such that asScalar(xs) goes to `place`."""
     whole = array_place(place)
     axis: Axis = Plain(n)
     if isinstance(whole.axis, Joined) and whole.axis.inner == Plain(w):
@@ -209,7 +209,7 @@ def guarded(condition: Condition, place: Place) -> Place:
 
 
 def narrowed(place: Place, lane: Index) -> Place:
-    """One lane of vectors."""
+    """The place of one lane of each of the vectors at `place`."""
     match place:
         case Cell(memory, index, _, half, guard):
             return Cell(memory, index + lane, 1, half, guard)

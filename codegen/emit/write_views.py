@@ -33,7 +33,7 @@ from ir.core.types import Array, unlift
 
 
 def outward(emitter: Recursion, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
-    """What e is a view of, and where that goes; None if the view has no inverse."""
+    """The term that e is a view of, and its place if e goes to `to`; None: e has no inverse."""
     match e:
         case Split(m, xs):
             return xs, places.split_out(number(m), to)
@@ -93,7 +93,7 @@ def _through(emitter: Recursion, name: str, e: Expr, env: Env, to: Place) -> Pla
 
 
 def _shows(name: str, e: Expr) -> bool:
-    """Whether e is a chain of views of a variable, each of which has an inverse."""
+    """True if e is a chain of views of the variable `name`, each of which has an inverse."""
     match e:
         case Var(found, _):
             return found == name

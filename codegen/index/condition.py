@@ -11,7 +11,7 @@ from ir.core.frozen import frozen
 
 @frozen
 class Condition:
-    """Every part ≥ 0; parts are in order, and none is known to hold already."""
+    """A conjunction: every part ≥ 0. Parts are in order, and none is known to hold already."""
 
     parts: tuple[Index, ...]
 
@@ -44,14 +44,14 @@ def both(*conditions: Condition) -> Condition:
 
 
 def shared(conditions: Sequence[Condition]) -> Condition:
-    """What is asked in each of them, as strictly as in any."""
+    """The condition with the parts that occur in each of them, as strict as in the strictest."""
     asked = [{_linear(part) for part in condition.parts} for condition in conditions]
     every = frozenset.intersection(*map(frozenset, asked)) if asked else frozenset()
     return Condition(tuple(part for part in both(*conditions).parts if _linear(part) in every))
 
 
 def beyond(condition: Condition, known: Condition) -> Condition:
-    """What a condition asks where another is known to hold."""
+    """The parts of a condition that do not follow from another that is known to hold."""
     least = {_linear(part): part.constant for part in known.parts}
 
     def follows(part: Index) -> bool:

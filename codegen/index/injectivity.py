@@ -1,4 +1,4 @@
-"""Equations between indices taken apart by ranges, until two work-items must be the same one.
+"""8·g + l = 8·h + m with 0 ≤ l, m < 8  ⇒  l = m, g = h: equations of indices solved by ranges.
 
 Do item l of group g and item m of group h write one cell, where groups have 8 items?
 
@@ -42,7 +42,7 @@ class Equations:
 
 
 def impossible(equations: Iterable[Index], differences: Iterable[Index]) -> bool:
-    """Whether all equations being 0 makes all differences 0, by ranges alone."""
+    """True if equations (each index = 0) force all differences to be 0, by ranges alone."""
     state = Equations(list(equations))
     try:
         solve(state)
@@ -52,7 +52,7 @@ def impossible(equations: Iterable[Index], differences: Iterable[Index]) -> bool
 
 
 def solve(state: Equations) -> None:
-    """Takes every equation apart as far as it goes; raises Contradiction."""
+    """Splits all equations into smaller ones as far as ranges allow; raises Contradiction."""
     for _ in range(STEPS):
         if state.pending:
             for piece in list(pieces(known(state, state.pending.pop()))):
@@ -62,7 +62,7 @@ def solve(state: Equations) -> None:
 
 
 def known(state: Equations, x: Index) -> Index:
-    """x with what is known to be the same written the same."""
+    """x rewritten by the values and equal atoms that the state knows, so that equals look equal."""
     if state.values:
         x = _placed(x, state.values)
     while any(atom.key in state.equal_atoms for atom, _ in x.terms):
@@ -201,7 +201,7 @@ def _not_congruent(a: Atom, b: Atom) -> None:
 
 
 def _joined(state: Equations) -> bool:
-    """Whether remainders that are the same told more of what they are the remainders of."""
+    """True if two equal remainders x % d = y % d led to a new equation between x and y."""
     return any(_joins(state, pair) for pair in state.equal_pairs)
 
 

@@ -29,12 +29,12 @@ def digits(x: Index) -> Index:
 
 
 def _related(x: Quot, y: Quot) -> bool:
-    """Whether they divide sums with a term in common: else one says nothing of the other"""
+    """True if x and y divide sums with a term in common: else one says nothing of the other"""
     return not {atom.key for atom, _ in x.index.terms}.isdisjoint(a.key for a, _ in y.index.terms)
 
 
 def _dividends(atom: Quot, quotients: list[Quot]) -> Iterator[tuple[Index, int]]:
-    """Every y and d with atom = y // d that are seen, those by way of finer quotients first"""
+    """Pairs (y, d) with atom = y // d that are seen, those by way of finer quotients first"""
     for finer in quotients:
         for g in range(1, MOST_SCALE):
             d, rest = divmod(g * atom.divisor, finer.divisor)

@@ -50,7 +50,7 @@ def linear_in(index: Index, name: str) -> bool:
 
 
 def _placed(index: Index, values: Mapping[str, Index | int]) -> Index | int:
-    """As `substitute`, a constant result as a plain number: unrolling does little else."""
+    """`index` with `values` put in, a plain number if constant: unrolling does little else."""
     kept: list[Term] = []
     number = index.constant
     moved: Index | None = None
