@@ -36,7 +36,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """Where each array begins, and the bytes of all."""
+    """The offset of each array in one arena, and the bytes of the arena."""
 
     offsets: tuple[int, ...]
     bytes: int
@@ -64,8 +64,8 @@ def stacks(arrays: Sequence[Life]) -> tuple[Stack, ...]:
 
 
 def stacked_sizes(sizes: Sequence[Size]) -> tuple[Size, ...]:
-    """What each array of a stack adds to it, the lowest first: all but the topmost are rounded
-    up."""
+    """The bytes that each array of a stack adds to it, the lowest first: all but the topmost are
+    rounded up."""
     return (*map(_rounded, sizes[:-1]), *sizes[-1:])
 
 
@@ -92,7 +92,7 @@ def _arena(offsets: Mapping[int, int], sizes: Sequence[int]) -> Arena:
 
 
 def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
-    """Each array on the highest of those below it, of an order in which stacks meet."""
+    """The offset of each array, on the highest of those below it; `below` is from `_transitive`."""
     offsets: dict[int, int] = {}
     for i in sorted(range(len(rooms)), key=lambda i: len(below[i])):
         offsets[i] = max((offsets[j] + rooms[j] for j in below[i]), default=0)
@@ -102,7 +102,7 @@ def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
 def _first_fit(
     order: Sequence[int], arrays: Sequence[Life], rooms: Sequence[int]
 ) -> dict[int, int]:
-    """One array after the other, each as low as those that it meets leave room."""
+    """The offset of each array, taken in order and put as low as those that it meets leave room."""
     offsets: dict[int, int] = {}
     for i in order:
         start = 0
@@ -176,7 +176,7 @@ def _in_levels(arrays: Sequence[Life]) -> Stack:
 
 
 def _levels(arrays: Sequence[Life]) -> list[int]:
-    """In order of time, the lowest level that no array takes which is still needed."""
+    """The level of each array, in order of time: the lowest that no array still needed takes."""
     found: list[int] = []
     for i, life in enumerate(arrays):
         taken = {found[j] for j in range(i) if life.meets(arrays[j])}
@@ -198,6 +198,6 @@ def _maximal(below: Below) -> Iterator[Stack]:
 
 
 def _nearest(i: int, below: Below) -> list[int]:
-    """Those below i with nothing between."""
+    """The arrays below i with no other between them and i."""
     between = frozenset[int]().union(*(below[j] for j in below[i]))
     return sorted(below[i] - between)

@@ -30,7 +30,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]:
-    """What the parameters are given, checked."""
+    """The arrays that the options give to the program's parameters, checked."""
     found: dict[str, Data] = {}
     for name, path in options.input:
         if name in found:

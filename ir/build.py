@@ -50,7 +50,7 @@ from ir.text.surface import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """What an expression of the language is in Python."""
+    """An expression of the language, as a Python value."""
 
     written: Surface
 
@@ -116,7 +116,7 @@ Operand: TypeAlias = "Value | int | float | Nat | tuple[Operand, ...] | Callable
 
 
 def surface(e: Operand) -> Surface:
-    """What a Python value says in the language."""
+    """The surface tree that a Python value stands for in the language."""
     match e:
         case Value(Done(term)):
             return Done(term, here())

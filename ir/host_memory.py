@@ -23,7 +23,7 @@ def demand_memory(program: Program) -> None:
 
 
 def free_bytes() -> int | None:
-    """How many bytes the system says are free; None where it does not say."""
+    """The number of bytes that the system says are free; None where it does not say."""
     try:
         lines = MEMINFO.read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):

@@ -98,7 +98,7 @@ def _outermost(e: Expr) -> Expr:
 
 
 def _adds(*amounts: Size) -> bool:
-    """Whether one of these amounts of padding is more than nothing, whatever the parameters are."""
+    """True if one of these amounts of padding is above 0 whatever the parameters are."""
     numerators = (((((), n),) if isinstance(n, int) else n.num) for n in amounts)
     return any(all(k > 0 for _, k in numerator) for numerator in numerators)
 
@@ -122,7 +122,7 @@ def _cut(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
 
 @once
 def _is_divided(e: Expr) -> bool:
-    """Whether a store or a let occurs in e."""
+    """True if a store or a let occurs in e."""
     return isinstance(e, Let | Store) or any(map(_is_divided, children(e)))
 
 
@@ -155,7 +155,7 @@ def _source(reads: Names, cut: _Cut) -> str | None:
 
 
 def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
-    """What a stored term is called that its program gives no name."""
+    """The name of a stored term that its program gives no name."""
     source = _source(free(e), cut)
     if source is None:
         return "partial"
@@ -166,7 +166,7 @@ def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
 
 @once
 def _computes(e: Expr) -> bool:
-    """Whether a term does more than to rearrange elements."""
+    """True if a term does more than to rearrange elements."""
     if isinstance(e, Reorder):
         return _computes(e.xs)
     return isinstance(e, Binary | Unary | Reduce | ReduceSeq) or any(map(_computes, children(e)))

@@ -7,7 +7,7 @@ from ir.core.frozen import frozen
 
 
 class Hashed:
-    """What keeps its hash."""
+    """A value that computes its hash once and stores it."""
 
     __slots__ = ("_hash",)
     _hash: int

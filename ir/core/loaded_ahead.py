@@ -16,7 +16,10 @@ def loaded_ahead(f: Lam) -> tuple[tuple[Tile, ...], Expr]:
 
 
 def _tiles(e: Expr, hidden: frozenset[str]) -> tuple[tuple[Tile, ...], Expr]:
-    """What is hidden is not known an iteration before: the accumulator, and what lets compute."""
+    """The tiles that the lets at the head of e load ahead, and e without these lets.
+
+    `hidden` names are not known an iteration before: the accumulator, and what lets compute.
+    """
     match e:
         case Let(p, ToLocal(given, True) as tile, body) if not free(given) & hidden:
             tiles, rest = _tiles(body, hidden | _names(p))

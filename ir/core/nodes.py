@@ -57,7 +57,7 @@ class Lit(Expr):
     scalar: Scalar
 
     def __eq__(self, other: object) -> bool:
-        """As it is written: 0.0 is not -0.0."""
+        """True if both literals are written alike: 0.0 is not -0.0."""
         return (
             isinstance(other, Lit)
             and self.scalar == other.scalar
@@ -194,7 +194,7 @@ class Pad(Expr):
 
 
 class Edge(Enum):
-    """Where a padded element comes from; ANY promises that nobody looks."""
+    """The source of a padded element; ANY promises that nobody looks at it."""
 
     CLAMP = "clamp"
     MIRROR = "mirror"
@@ -262,7 +262,7 @@ class AsScalar(Expr):
 
 
 class Level(Enum):
-    """Who shares the elements of a parallel map."""
+    """The level of a parallel map: the work-items or groups that share its elements."""
 
     GLOBAL = "mapGlobal"
     GROUP = "mapWorkgroup"
@@ -322,7 +322,7 @@ class Store(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """What `lanes` neighbouring work-items do together by one instruction of a device.
+    """An instruction of a device that `lanes` neighbouring work-items carry out together.
 
     `meaning` is a function of its operands as the lanes hold them, [T<v>]lanes each, and gives what
     the lanes hold then. `text` holds the OpenCL functions that carry it out, one of this name.

@@ -62,5 +62,5 @@ def halved(t: Type) -> Type:
 
 
 def has_half(t: Type) -> bool:
-    """Whether halves occur in t."""
+    """True if halves occur in t."""
     return any(scalar_of(leaf) == HALF for leaf in leaves(t))

@@ -149,7 +149,7 @@ def round_up(a: Size, b: Size) -> Size:
 
 
 def denominator(a: Size) -> Size:
-    """What must divide the numerator of a: 1 if a is integral by construction."""
+    """The size that must divide the numerator of a: 1 if a is integral by construction."""
     return 1 if isinstance(a, int) else quotient(a.den, ONE)
 
 

@@ -53,8 +53,8 @@ def children(e: Expr) -> tuple[Expr, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def shared(e: Expr) -> Expr:
-    """The first of equal terms: what is known of it serves wherever it is made again, in other
-    steps and in other derivations."""
+    """The first of the terms equal to e: what was derived from it (type, free variables, …) serves
+    wherever an equal term is built again, in other steps and in other derivations."""
     return e
 
 
@@ -166,7 +166,7 @@ def fresh(hint: str, avoid: frozenset[str] | set[str]) -> str:
 
 
 class _Open(local):
-    """How many variables stand for themselves until the bodies that they are in are made."""
+    """The number of marks in use: placeholder variables of bodies that are still being built."""
 
     marks = 0
 
@@ -175,8 +175,8 @@ _open = _Open()
 
 
 def _marked(ts: Sequence[Type], body: Callable[..., Expr]) -> tuple[list[str], Expr]:
-    """The body of variables that nothing else is called, and their names: the same each time, so
-    that what is made of them is known when it is made again."""
+    """Names that no other variable has, and the body of variables of these names. The names are the
+    same each time, so that a body built again is a term already known (`shared`)."""
     outside = _open.marks
     marks = [f"?{outside + i}" for i in range(len(ts))]
     _open.marks += len(ts)
@@ -236,7 +236,7 @@ def component(i: int, e: Expr) -> Expr:
 
 
 def pattern_value(p: Pattern) -> Expr:
-    """The term that a pattern takes apart, put together again."""
+    """The value that a pattern takes apart, as a term: the pattern's variables, in tuples."""
     return p if isinstance(p, Var) else MakeTuple(tuple(map(pattern_value, p)))
 
 

@@ -72,7 +72,7 @@ def type_of(e: Expr) -> Type:
 
 
 def pattern_type(p: Pattern) -> Type:
-    """The type of what a pattern takes apart."""
+    """The type of the value that a pattern takes apart."""
     return p.type if isinstance(p, Var) else Tuple(tuple(map(pattern_type, p)))
 
 
@@ -204,7 +204,7 @@ def _reduction(init: Type, f: Lam, elem: Type) -> Type:
 
 
 def broadcasts(t: Type, u: Type) -> bool:
-    """Whether a t may stand for a u: equal, or scalars of t repeated over vectors of u."""
+    """True if a t may stand for a u: equal, or scalars of t repeated over vectors of u."""
     match t, u:
         case Scalar(), Vector(scalar, _):
             return t == scalar

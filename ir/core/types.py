@@ -48,7 +48,7 @@ LARGEST = {"float": float(2**128 - 2**104), "half": 65504.0}  # finite numbers
 
 
 def equal(t: "Type", u: "Type") -> bool:
-    """The same type, sizes compared by proved normal form."""
+    """True if t and u are the same type, sizes compared by proved normal form."""
     if t is u:
         return True
     match t, u:
@@ -64,7 +64,7 @@ def equal(t: "Type", u: "Type") -> bool:
 
 
 def lift(t: Type, width: Size) -> Type:
-    """Every scalar of t becomes a vector: the element type of `asVector`."""
+    """The type t with a vector for every scalar: the element type of `asVector`."""
     match t:
         case Scalar():
             return Vector(t, width)
@@ -125,5 +125,5 @@ def show_type(t: Type) -> str:
 
 
 def depth(t: Type) -> int:
-    """How many array dimensions a type has."""
+    """The number of array dimensions of a type."""
     return 1 + depth(t.elem) if isinstance(t, Array) else 0

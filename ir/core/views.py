@@ -66,7 +66,7 @@ def _is_view(e: Expr, is_part: Callable[[Expr], bool]) -> bool:
 
 @once
 def is_layout(e: Expr) -> bool:
-    """Whether e only says where arrays lie; what pads them may be computed, where it is read."""
+    """True if e only says where arrays lie; what pads them may be computed, where it is read."""
     match e:
         case Var():
             return True
@@ -80,5 +80,5 @@ def is_layout(e: Expr) -> bool:
 
 
 def is_table(e: Expr) -> bool:
-    """An array of numbers that are known now, or of rows of such."""
+    """True if e is an array of literal numbers, or of rows of such."""
     return isinstance(e, MakeArray) and all(isinstance(p, Lit) or is_table(p) for p in e.parts)

@@ -28,7 +28,7 @@ from ir.meaning.named_axes import Axis
 
 
 class Unknown(Exception):
-    """Not understood here."""
+    """Raised for a term that this analysis does not understand."""
 
 
 Pull = Callable[[Mask], Mask]
@@ -117,7 +117,7 @@ def the_same(m: Mask) -> Mask:
 def moved(
     node: Node, old: tuple[Axis, ...], new: tuple[Axis, ...], dims: tuple[Axis, ...], env: Env
 ) -> Node:
-    """The same along other axes."""
+    """A node with the marks of `node`, the axes `old` renamed to `new`."""
     to = dict(zip(old, new, strict=True))
     back = dict(zip(new, old, strict=True))
     live, nonzero = renamed(node.live, to), renamed(node.nonzero, to)

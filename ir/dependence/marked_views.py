@@ -60,7 +60,7 @@ def rearranged(e: Expr, node: Node, env: Env) -> Node:
 
 
 def _all_of(old: tuple[Axis, ...], *sizes: int) -> View:
-    """The same elements in other dimensions."""
+    """A view of the same elements in dimensions of these sizes."""
     new = tuple(map(Axis, sizes))
     return View(old, new, lambda: np.arange(prod(sizes)).reshape(sizes), True, True, True)
 

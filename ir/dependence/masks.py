@@ -63,7 +63,7 @@ def both(*masks: Mask) -> Mask:
 
 
 def either(a: Mask, b: Mask) -> Mask:
-    """The elements of any; where these would be too many to tell apart, those of the larger."""
+    """The elements of a or b; where a mask of these would be too large, those of the larger one."""
     if a is NONE or b is NONE:
         return b if a is NONE else a
     shared = [f for f in a.factors if any(_same(f, g) for g in b.factors)]
@@ -79,7 +79,7 @@ def either(a: Mask, b: Mask) -> Mask:
 
 
 def anywhere(m: Mask, axes: Iterable[Axis]) -> Mask:
-    """What holds somewhere along some axes."""
+    """The mask, without these axes, of the places where m holds somewhere along them."""
     factors = list(m.factors)
     for axis in axes:
         touching = [f for f in factors if axis in f.axes]
@@ -93,13 +93,13 @@ def anywhere(m: Mask, axes: Iterable[Axis]) -> Mask:
 
 
 def everywhere(m: Mask, axes: Collection[Axis]) -> Mask:
-    """What holds everywhere along some axes."""
+    """The mask, without these axes, of the places where m holds everywhere along them."""
     own = ([x for x in f.axes if x in axes] for f in m.factors)
     return _mask(map(partial(reduce_axes, np.logical_and), m.factors, own))
 
 
 def renamed(m: Mask, names: Mapping[Axis, Axis]) -> Mask:
-    """The same along other axes."""
+    """The mask m with its axes renamed."""
     if not any(axis in names for f in m.factors for axis in f.axes):
         return m
     return Mask(tuple(Named(f.data, tuple(names.get(x, x) for x in f.axes)) for f in m.factors))
@@ -153,13 +153,13 @@ def _scattered(holds: Bools, view: View, places: Places, rest: tuple[Axis, ...])
 
 
 def count(m: Mask, axes: Collection[Axis]) -> int:
-    """How many elements there are over some axes: at least those of the factors."""
+    """The number of elements of m over these axes, which include those of its factors."""
     free = [axis for axis in axes if axis not in union(m.factors)]
     return extent(free) * round(float(_contracted(m.factors, (), np.float64)))
 
 
 def _contracted(factors: Sequence[Named], kept: tuple[Axis, ...], dtype: type) -> Counts:
-    """How many elements all factors have, for each along the axes that are kept."""
+    """The number of elements where all factors hold, for each place along the axes `kept`."""
     if not factors:
         return np.ones(())
     letters = dict(zip(union(factors), ascii_letters, strict=False))
@@ -170,13 +170,13 @@ def _contracted(factors: Sequence[Named], kept: tuple[Axis, ...], dtype: type) -
 
 
 def _joint(factors: Sequence[Named], axes: tuple[Axis, ...]) -> Bools:
-    """Where all factors hold."""
+    """An array over these axes, true where all factors hold."""
     whole = np.ones(_shape(axes), bool)
     return reduce(np.logical_and, (aligned(f, axes) for f in factors), whole)
 
 
 def _mask(factors: Iterable[Named]) -> Mask:
-    """Of factors over no more axes than they tell apart."""
+    """The mask of these factors, each without the axes along which it is constant."""
     found: dict[frozenset[Axis], Named] = {}
     for f in map(_trimmed, factors):
         others = [g for g in (found.get(frozenset(f.axes)),) if g is not None]
@@ -187,7 +187,7 @@ def _mask(factors: Iterable[Named]) -> Mask:
 
 
 def _trimmed(f: Named) -> Named:
-    """Without the axes along which it is constant."""
+    """The factor f without the axes along which it is constant."""
     data, axes = np.asarray(f.data, bool), list(f.axes)
     for axis in f.axes:
         at = axes.index(axis)

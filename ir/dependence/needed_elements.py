@@ -73,8 +73,8 @@ ADD = frozenset({"+", "-", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """How many elements of each input the results depend on; the products of innermost sums that
-    are not with zeros, and how many of these sums have no others."""
+    """The numbers of elements of each input that the results depend on, of products of innermost
+    sums that are not with zeros, and of such sums that have no others."""
 
     read: Mapping[str, int]
     products: int
@@ -82,7 +82,7 @@ class Dependence:
 
 
 def dependence(program: Program) -> Dependence:
-    """Of a program whose sizes are numbers."""
+    """The dependence of a program whose sizes are numbers."""
     tape = Tape()
     env = Env({}, frozenset(), frozenset(), tape)
     given = {p.var.name: _input(p.var.type, p.const, env) for p in program.params}
@@ -104,7 +104,7 @@ def _input(t: Type, const: bool, env: Env) -> Value:
 
 
 def _nothing(t: Type, env: Env) -> Value:
-    """Of which nothing is known."""
+    """A value of type t of which nothing is known."""
     return _fresh(t, (), lambda dims: Node(dims, env.scope, NONE, NONE, False), env)
 
 
@@ -208,7 +208,10 @@ def _binary(op: str, a: Node, b: Node, env: Env) -> Node:
 
 
 def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:
-    """Two constants may cancel each other; one beside zeros does not."""
+    """The elements of `a op b` that are nonzero constants or live.
+
+    Two constants may cancel each other; one beside zeros does not.
+    """
     if op in ("+", "-") and (a.nonzero is NONE or b.nonzero is NONE):
         return either(a.nonzero, b.nonzero)
     return live
@@ -253,7 +256,7 @@ def _empty(env: Env, dims: tuple[Axis, ...]) -> Node:
 
 
 def _total(init: Value, out: Value, axis: Axis, env: Env) -> Value:
-    """What a sum starts with, and all that was added."""
+    """The value of a sum: what it starts with, and all that was added."""
     if isinstance(out, tuple):
         starts = init if isinstance(init, tuple) else (init,) * len(out)
         return tuple(_total(i, o, axis, env) for i, o in zip(starts, out, strict=True))

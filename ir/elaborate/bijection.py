@@ -27,7 +27,7 @@ def _int(n: Size) -> Expr:
 
 
 def check_bijection(f: Lam, n: Size) -> None:
-    """IllTyped if f is no bijection on 0 … n-1, Unsupported if that cannot be told."""
+    """Raise IllTyped if f is no bijection on 0 … n-1, Unsupported if that cannot be decided."""
     if _is_stride(f, n):
         return
     if not isinstance(n, int):

@@ -90,7 +90,7 @@ class Elaborator:
     # ---- expressions
 
     def expr(self, e: Surface, env: Env) -> Expr:
-        """The term that e stands for, known to be well typed."""
+        """The term that e stands for, checked to be well typed."""
         self.step(e.span)
         return self.checked(self._expr(e, env), e.span)
 
@@ -244,7 +244,7 @@ class Elaborator:
         return evaluate(e, lookup)
 
     def weight(self, e: Expr) -> int:
-        """How many nodes e has, written out."""
+        """The number of nodes that e has, written out."""
         if id(e) not in self.weights:
             self.weights[id(e)] = (e, 1 + sum(map(self.weight, children(e))))
         return self.weights[id(e)][1]

@@ -14,7 +14,7 @@ PRELUDE = "<prelude>"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written:
-    """Not looked at yet: a size, a function or a number, whichever its use needs."""
+    """An argument not looked at yet: a size, a function or a number, whichever its use needs."""
 
     text: Surface
     env: "Env"
@@ -65,7 +65,7 @@ class Env:
         return Env(bindings, scope, self.known, _reach_all(bindings.values()))
 
     def within(self, scope: frozenset[str]) -> "Env":
-        """The same names, inside more variables."""
+        """This environment inside more variables: its names are bound as before."""
         if scope <= self.scope:
             return self
         return Env(self.bindings, self.scope | scope, self.known, self.reach)
@@ -94,7 +94,7 @@ def _reach(argument: Argument) -> frozenset[str]:
 
 
 def place(argument: Argument) -> Span:
-    """Where the user wrote an argument, seen through the prelude's own names."""
+    """The span where the user wrote an argument, seen through the prelude's own names."""
     if not isinstance(argument, Written):
         return argument.span
     text = argument.text

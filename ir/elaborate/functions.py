@@ -68,7 +68,7 @@ Function = Closure | Global | OnVectors | Native
 
 
 def function(c: Recursion, e: Surface, env: Env) -> Function:
-    """What stands where a function is expected."""
+    """The function that e stands for, where a function is expected."""
     match e:
         case Lambda():
             return Closure(e, env)

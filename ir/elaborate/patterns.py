@@ -33,7 +33,7 @@ Kept = list[tuple[Pattern, Expr]]
 
 
 def is_global(name: str, env: Env) -> bool:
-    """Whether a definition or a primitive is called so."""
+    """True if a definition or a primitive has this name."""
     return name in env.known or name in PRIMITIVES
 
 
@@ -46,7 +46,7 @@ def arity(name: str, env: Env) -> tuple[int, int]:
 
 
 def settle(c: Recursion, a: Argument, env: Env) -> Argument:
-    """What an argument is, once: still as written if its use decides, else a term."""
+    """The argument, looked at once: still as written if its use decides what it is, else a term."""
     if not isinstance(a, Written):
         return a
     if isinstance(a.text, Name) and (bound := a.env.bindings.get(a.text.text)) is not None:
@@ -76,7 +76,7 @@ def is_open(c: Recursion, e: Surface, env: Env) -> bool:
 
 
 def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, Env]:
-    """New variables for a pattern that takes apart a t."""
+    """A pattern of new variables that takes apart a t, and the environment with their names."""
     if isinstance(p, Name):
         x = Var(env.fresh(p.text), t)
         return x, env.bind(p.text, Made(x, p.span))
@@ -92,7 +92,7 @@ def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, E
 def bind(
     c: Recursion, p: SurfacePattern, a: Argument, env: Env, kept: Kept, keep: bool = False
 ) -> Env:
-    """Let a pattern stand for an argument; what is computed is kept under a variable."""
+    """The environment in which p stands for an argument; a computed one is appended to `kept`."""
     if isinstance(a, Made) and (keep or not is_plain_view(a.term)):
         q, env = take(c, p, type_of(a.term), env)
         kept.append((q, a.term))
@@ -144,7 +144,7 @@ def pattern_of(p: Surface) -> SurfacePattern:
 
 
 def keep(kept: Kept, body: Expr) -> Expr:
-    """Every kept value is computed before the body."""
+    """The body, inside a let for every value in `kept`."""
     for p, value in reversed(kept):
         body = Let(p, value, body)
     return body

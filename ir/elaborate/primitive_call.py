@@ -60,7 +60,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """How it is written, the least and most arguments, and how its node is made."""
+    """A primitive: how it is written, the least and most arguments, and how its node is made."""
 
     usage: str
     low: int

@@ -166,7 +166,7 @@ def _pad_edge(edge: Edge) -> Callable[[Call], Expr]:
 
 
 def _amounts(c: Call, t: Array) -> tuple[Size, Size]:
-    """How much to pad; a crop leaves at least one element."""
+    """The amounts to pad on the left and right; a crop leaves at least one element."""
     left, right = c.size(0), c.size(1)
     for i, amount in enumerate((left, right)):
         if _both(amount, t.size, lambda a, n: -a >= n):

@@ -25,7 +25,7 @@ class Recursion(Protocol):
         """Count what is done; a UserError where it is too much."""
 
     def expr(self, e: Surface, env: Env) -> Expr:
-        """The term that e stands for, known to be well typed."""
+        """The term that e stands for, checked to be well typed."""
 
     def checked(self, made: Expr, span: Span) -> Expr:
         """A term that has a type, and one that can be."""
@@ -43,7 +43,7 @@ class Recursion(Protocol):
         """The term a op b."""
 
     def is_weak(self, a: Argument) -> bool:
-        """Whether an argument is a number whose type adapts to what it meets."""
+        """True if an argument is a number whose type adapts to what it meets."""
 
     def lam(self, a: Argument, t: Type, env: Env) -> Lam:
         """An argument as a lambda on elements of type t."""

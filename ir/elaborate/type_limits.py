@@ -20,7 +20,7 @@ def check_type(t: Type, span: Span) -> None:
 
 
 def dimensions(t: Type) -> int:
-    """How many dimensions the deepest array of a type has; the lanes of vectors are one."""
+    """The number of dimensions of the deepest array of a type; the lanes of vectors are one."""
     match t:
         case Array(elem, _):
             return 1 + dimensions(elem)
@@ -32,7 +32,7 @@ def dimensions(t: Type) -> int:
 
 
 def _measure(t: Type, span: Span) -> tuple[int, int]:
-    """How many scalars (or vectors) t holds, and how many leaves it is written with."""
+    """The number of scalars (or vectors) that t holds, and of leaves that it is written with."""
     match t:
         case Array(elem, n):
             count, leaves = _measure(elem, span)

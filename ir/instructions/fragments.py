@@ -29,11 +29,11 @@ class Fragment:
 
     @property
     def sides(self) -> tuple[int, int]:
-        """How many rows and columns there are."""
+        """The numbers of rows and columns of the matrix."""
         return self.count(self.rows), self.count(self.columns)
 
     def count(self, digits: Sequence[str]) -> int:
-        """How many values some digits have together."""
+        """The number of values that some digits have together."""
         return prod(self.sizes[d] for d in digits)
 
 

@@ -20,12 +20,12 @@ TF32 = 2.0**13  # machine epsilons of a float that an operand may lose: 10 bits 
 
 
 def fragments(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
-    """How A and B lie, both step by step, and C."""
+    """The fragments of A and B, both with rows of one step each, and of C."""
     return _fragments(e, halves, ("h", "t", "i"))
 
 
 def neighbours(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
-    """The same with steps in an order in which those of a lane are neighbours."""
+    """The fragments of A, B and C, steps so ordered that those of a lane are neighbours."""
     return _fragments(e, halves, ("t", "h", "i"))
 
 

@@ -80,7 +80,7 @@ def scalar_of(t: Type) -> Scalar:
 
 
 def cells_of(t: Type) -> int:
-    """How many numbers a t holds."""
+    """The number of scalars that a t holds."""
     match t:
         case Array(elem, n):
             return known(n) * cells_of(elem)

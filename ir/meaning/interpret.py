@@ -91,7 +91,7 @@ class Env:
     whole: "np.dtype[np.generic]" = INT32
 
     def bind(self, p: Pattern, value: Value) -> "Env":
-        """The environment in which a pattern has taken a value apart."""
+        """This environment with the variables of a pattern bound to the parts of a value."""
         return replace(self, values={**self.values, **_taken_apart(p, value)})
 
 

@@ -188,7 +188,7 @@ def pad_edge(edge: Edge, l: int, r: int, xs: Leaf) -> Leaf:
 
 
 def edge_places(edge: Edge, wanted: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Which of n elements stand at the places wanted, some of them outside; -1: none does"""
+    """The one of n elements at each place wanted, some of them outside; -1: there is none."""
     match edge:
         case Edge.ANY:
             return np.where((wanted >= 0) & (wanted < n), wanted, -1)

@@ -37,12 +37,12 @@ class Named:
 
 
 def extent(axes: Iterable[Axis]) -> int:
-    """How many elements there are along some axes."""
+    """The number of elements along these axes: the product of their sizes."""
     return prod(axis.size for axis in axes)
 
 
 def union(arrays: Iterable[Named]) -> tuple[Axis, ...]:
-    """Every axis of some arrays, once."""
+    """The axes of some arrays, each once."""
     return few(tuple(dict.fromkeys(axis for a in arrays for axis in a.axes)))
 
 
@@ -171,7 +171,7 @@ def _pieces(elements: int, like: Named) -> int:
 
 
 def _widest(axes: Sequence[Axis], summed: Sequence[Axis]) -> Axis:
-    """The axis to cut along: one that is kept, where there is one."""
+    """The longest axis to cut along: one that is not summed, where there is one."""
     kept = [axis for axis in axes if axis not in summed and axis.size > 1]
     return max(kept or axes, key=lambda axis: axis.size)
 

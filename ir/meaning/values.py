@@ -100,7 +100,7 @@ def each(f: Callable[[Leaf], Leaf], value: Value) -> Value:
 
 
 def constant(data: Numbers) -> Leaf:
-    """One number."""
+    """A leaf of one number, without dimensions."""
     return Leaf((Named(data, ()),))
 
 
@@ -162,7 +162,7 @@ def count(value: Value) -> int:
 
 
 def enter(value: Value) -> tuple[Value, Group]:
-    """All elements of an array at once, and the axes that tell them apart."""
+    """The elements of an array, all at once, and the new axes that distinguish them."""
     sizes = _common([leaf.dims[0] for leaf in leaves(value)])
     group = tuple(map(Axis, sizes))
 

@@ -81,14 +81,14 @@ def _block(e: Expr, indent: int, after: str) -> str:
 
 
 def _value(value: Expr, indent: int) -> str:
-    """What a let names: in brackets if it is one itself."""
+    """The text of the value that a let names: in brackets if it is a let itself."""
     if isinstance(value, Let):
         return f"({_block(value, indent + 4, ')')}"
     return _block(value, indent + 4, "")
 
 
 def _body(body: Expr, indent: int, after: str) -> str:
-    """What follows a let; a minus there would be taken for a subtraction."""
+    """The text of a let's body: in brackets if it starts with a minus, else that would subtract."""
     text = _block(body, indent, after)
     return f"({_block(body, indent + 1, ')' + after)}" if text.startswith("-") else text
 

@@ -172,7 +172,7 @@ def _view(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
 
 
 def _init(init: Expr, xs: Expr) -> str | Expr:
-    """What a reduction starts as: over halves, a float number must say that it is one."""
+    """The initial value as written: over halves, a float number must say that it is one."""
     return strict_line(init) if is_number(init) and has_half(elem_of(xs)) else init
 
 

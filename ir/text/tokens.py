@@ -63,13 +63,13 @@ def syntax_tree(text: str, name: str) -> Tree[Token]:
 
 
 def span_of(token: Token, text: str, name: str) -> Span:
-    """Where a token stands."""
+    """The span of a token in its text."""
     start = token.start_pos or 0
     return Span(text, start, token.end_pos or start + 1, name)
 
 
 def tokenize(text: str, name: str) -> list[Token]:
-    """The tokens, each `(` told apart as one that calls or one that groups."""
+    """The tokens of a text, each `(` marked as one that calls or one that groups."""
     tokens: list[Token] = []
     try:
         for token in grammar().lex(text):
@@ -91,7 +91,7 @@ def _calls(before: Token, token: Token, text: str) -> bool:
 
 
 def check_brackets(tokens: list[Token], text: str, name: str) -> None:
-    """Every bracket is closed by its like, and they are not nested too deep."""
+    """Raise a UserError unless every bracket is closed by its like, none nested too deep."""
     opened: list[Token] = []
     for token in tokens:
         if token in ("(", "["):
@@ -134,7 +134,7 @@ def _unexpected(error: UnexpectedToken, before: list[Token], text: str, name: st
 
 
 def _apart(tokens: list[Token], text: str) -> bool:
-    """Whether they end with a call whose bracket stands apart: f(x) (a, b)"""
+    """True if the tokens end with a call whose bracket follows a space: f(x) (a, b)"""
     depth = 0
     for token in reversed(tokens):
         depth += {"_CLOSE": 1, "_CALL": -1, "_GROUP": -1}.get(token.type, 0)

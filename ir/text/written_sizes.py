@@ -78,7 +78,7 @@ def _bounded(a: Size, span: Span) -> Size:
 
 
 def _weight(a: Size) -> int:
-    """How many numbers and names a size is written with."""
+    """The number of numbers and names that a size is written with."""
     if isinstance(a, int):
         return 1
     factors = [(atom, power) for p in (a.num, a.den) for m, _ in p for atom, power in m]

@@ -14,7 +14,7 @@ SizeOf = Callable[[Surface], Size]
 
 
 def meaning(declared: SurfaceType, size: SizeOf) -> Type:
-    """The type that is written, every size known."""
+    """The type that a written one stands for, its sizes evaluated by `size`."""
     match declared:
         case TypeName(_, width, span):
             scalar = scalar_named(declared)
@@ -55,7 +55,7 @@ def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) ->
 def infer_rest(
     declared: SurfaceType, found: Type, is_open: Callable[[str], bool], size: SizeOf
 ) -> dict[str, Size]:
-    """As `infer`, for a size written as arithmetic in which one open name occurs, and once."""
+    """The sizes of open names that `infer` leaves: each once, alone, in a size that is arithmetic."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             names = [name.text for name in size_names(n) if is_open(name.text)]
