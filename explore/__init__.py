@@ -1,4 +1,4 @@
-"""Which variant is best: space, search, measure, store, front, report, export.
+"""Search for the best variant: space, search, measure, store, front, report, export.
 
 `explore(program)` makes a run, `compile(program)` one callable variant. Both load the compiler when
 they are called: worker processes import this package for a few light modules.

@@ -31,7 +31,7 @@ def compile(
     form: str | None = None,
     device: str | int | Device | None = None,
 ) -> Compiled:
-    """One variant, checked against the device's constraints; parameters left out are chosen."""
+    """Build a variant, checked against the device's constraints; missing parameters are chosen."""
     core, point = _core(program), dict(parameters or {})
     for name, value in point.items():
         demand_whole(f"parameter {name}", value)

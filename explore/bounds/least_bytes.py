@@ -7,7 +7,7 @@ from ir.meaning.inputs import cells_of
 
 
 def moved_bytes(program: Program) -> int:
-    """Each input element that matters read once and the output written once."""
+    """Bytes to read each input element that matters once and to write the output once."""
     read = dependence(program).read
     inputs = (p.var for p in program.params)
     moved = sum(read[x.name] * bytes_of(x) // cells_of(x.type) for x in inputs)

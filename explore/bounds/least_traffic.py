@@ -51,7 +51,7 @@ class Products:
         return self.real * self.count / (4 * sqrt(2 * self.reuse * chip))
 
     def volume(self, chip: float) -> float:
-        """What the io-optimal dataflow moves with blocks of `chip` results."""
+        """Elements that the io-optimal dataflow moves with blocks of `chip` results."""
         return 2 * self.count / sqrt(self.reuse * chip) + self.results + self.others
 
     def winograd(self, m: int, chip: float) -> float | None:
@@ -61,7 +61,7 @@ class Products:
         return None if spread is None else tiled * spread / (2 * sqrt(2 * chip)) - chip
 
     def winograd_volume(self, m: int, chip: float) -> float | None:
-        """What its dataflow moves with `chip` sums, all transformed, on chip."""
+        """Elements that Winograd's dataflow moves with `chip` sums, all transformed, on chip."""
         spread = self._spread(m)
         return None if spread is None else 2 * spread / sqrt(chip) + self.results + self.others
 
@@ -75,7 +75,7 @@ class Products:
 
 
 def products(program: Program) -> Products | None:
-    """Those of a program that is one nest around one reduction, of two shared operands."""
+    """The products of a program that is one nest around one reduction, of two shared operands."""
     known = amounts(program.body, parameter_names(program))
     if known is None:
         return None

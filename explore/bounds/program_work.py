@@ -1,4 +1,4 @@
-"""What a program asks for, whoever runs it: its operations, and the bytes it must move."""
+"""The work that a program asks for, whoever runs it: operations, and the bytes it must move."""
 
 # key: e term, n trips
 
@@ -30,7 +30,7 @@ def operations(program: Program) -> int:
 
 
 def least_bytes(program: Program) -> int:
-    """Each input read once and the output written once: no schedule moves less."""
+    """Bytes to read each input once and to write the output once: no schedule moves less."""
     return sum(map(bytes_of, (*(p.var for p in program.params), program.body)))
 
 

@@ -32,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of it: a plan as far as it got, and at which stage it stopped, if it did."""
+    """A variant as made: a plan as far as it got, and the stage it stopped at, if it did."""
 
     plan: Plan | None
     flops: int | None
@@ -61,7 +61,7 @@ def setup_for(device: Device | None, max_work_group: int) -> "partial[Builder]":
 
 
 def make(state: Builder, task: Task) -> Made:
-    """Every stage before the run."""
+    """Take a variant through every stage before the run: generate, prove and build its code."""
     try:
         program = bound(form_program(task.program), dict(task.parameters))
         generated = generate(program, max_work_group=state.max_work_group)

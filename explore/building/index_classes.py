@@ -127,7 +127,7 @@ def classes(parameters: Mapping[Index, Index], counts: Mapping[str, int]) -> tup
 
 
 def _tied(found: Iterable[T], names: Callable[[T], frozenset[str]]) -> Iterator[list[T]]:
-    """What shares variables, however far around, together."""
+    """Groups of what was found: members share variables, be it through other members."""
     groups: list[tuple[frozenset[str], list[T]]] = []
     for one in found:
         mine = names(one)
@@ -138,7 +138,7 @@ def _tied(found: Iterable[T], names: Callable[[T], frozenset[str]]) -> Iterator[
 
 
 def _together(us: Sequence[Index], counts: Mapping[str, int]) -> tuple[list[Numbers], Numbers]:
-    """Every combination of values that these take, and how often."""
+    """Every combination of values that the indices `us` take, and how often each occurs."""
     atoms = {atom.key: atom for u in us for atom in _outermost(u)}
     axes = [_axis(tied, counts) for tied in _tied(atoms.values(), lambda atom: atom.names)]
     values: dict[str, Numbers] = {}
@@ -151,7 +151,7 @@ def _together(us: Sequence[Index], counts: Mapping[str, int]) -> tuple[list[Numb
 
 
 def _axis(atoms: Sequence[Atom], counts: Mapping[str, int]) -> tuple[Values, Numbers]:
-    """Every combination of values that atoms take, and how often."""
+    """Every combination of values that `atoms` take, and how often each occurs."""
     names = sorted(frozenset[str]().union(*(atom.names for atom in atoms)))
     taken = every(names, counts)
     shape = tuple(counts[name] for name in names)

@@ -22,7 +22,7 @@ from ir.errors import Unsupported, UserError
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What a variant is made of, and the numbers of the device that it is for."""
+    """A variant to be made again, and the numbers of the device that it is for."""
 
     number: int
     program: Program
@@ -34,7 +34,7 @@ class Again:
 
 
 def make_again(task: Again) -> Plan | Failed:
-    """Its proved plan, or the first stage that it does not get through. What a worker does."""
+    """The proved plan of a variant, or the first stage that it fails. What a worker does."""
     made = _made(task)
     if task.vouched_for is None or made == task.vouched_for:
         return made

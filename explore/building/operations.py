@@ -46,15 +46,15 @@ def scalings(kernels: Sequence[Kernel]) -> int:
 
 
 def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
-    """Every value that a kernel stores, its constants folded as they are spelled; how often."""
+    """Every value that a kernel stores, constants folded as they are spelled, and how often."""
     launches = prod(k.local_size) * prod(k.groups)
     return _values(k.body, _Around(folding(k), launches, spelled_loops(k)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What is around a statement: how often loops that are not spelled out take it, those that
-    are, and the conditions."""
+    """Surroundings of a statement: how often loops that are not spelled out repeat it, the loops
+    that are, and the conditions."""
 
     folding: Folding
     times: int
@@ -130,7 +130,7 @@ def _by_power(e: Apply) -> bool:
 
 
 def _only_shifts(e: Value) -> bool:
-    """Whether multiplying by a value changes no more than a sign and an exponent."""
+    """True if multiplying by a value changes no more than a sign and an exponent."""
     if isinstance(e, Broadcast):
         return _only_shifts(e.e)
     return isinstance(e, Number) and abs(frexp(e.value)[0]) in (0.0, 0.5)

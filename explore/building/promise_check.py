@@ -21,7 +21,7 @@ Point = Mapping[str, int]
 
 
 def disagreements(known: Quantities, point: Point, made: Generated) -> Iterator[str]:
-    """Where what was inferred for a point is not what its code has, in words."""
+    """Messages, one for each number inferred for a point that its code does not have."""
     plan = made.plan
     yield from _unless_same("memory bytes", memory_at(known, point), plan.memory_bytes)
     yield from _unless_same("workspace bytes", workspace_at(known, point), plan.workspace_bytes)
@@ -47,7 +47,7 @@ def _of_kernel(k: KernelQuantities, point: Point, kernel: Kernel, facts: Facts) 
 
 
 def lengths(dims: Dims, point: Point) -> tuple[int, int, int]:
-    """How many along each dimension."""
+    """The lengths along the three dimensions at a point, each at least 1."""
     x, y, z = (max(1, peak_at(peak, point)) for peak in dims)
     return x, y, z
 

@@ -52,14 +52,14 @@ def chip_bytes(made: Generated) -> int:
 
 
 def _running(made: Generated) -> list[Kernel]:
-    """Its kernels but those that prepare constants, once."""
+    """The kernels of a variant without those that prepare constants, which run once."""
     launches = zip(made.kernels, made.plan.kernels, strict=True)
     return [kernel for kernel, launch in launches if not launch.prepack]
 
 
 @remembered
 def kernel_traffic(kernel: Kernel) -> int:
-    """Of all work-groups of a kernel."""
+    """Bytes between global memory and all work-groups of a kernel."""
     found = footprint(kernel)
     ids = _ids(kernel, found)
     touched = (a for a in found.accesses if a.memory.space is Space.GLOBAL)
@@ -68,7 +68,7 @@ def kernel_traffic(kernel: Kernel) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Of groups and of their items, with how many there are; what global ids are made of."""
+    """Ids of groups and of their items, with how many there are; what global ids are made of."""
 
     groups: dict[str, int]
     items: dict[str, int]
@@ -76,7 +76,7 @@ class Ids:
 
 
 def _ids(kernel: Kernel, found: Footprint) -> Ids:
-    """Every global id as that of a group and of an item in it."""
+    """The ids of a kernel, every global one spelled as that of a group and of an item in it."""
     ids = Ids(dict(found.groups), dict(found.locals), {})
     for i in kernel.ids:
         if i.kind == "global" and i.name not in found.respelled:
@@ -104,7 +104,7 @@ def _moved(ids: Ids, a: Access) -> int:
 
 
 def _guards(where: Where) -> list[Index]:
-    """What is at least 0 there. A condition is denied where one of its parts is less."""
+    """Indices at least 0 under `where`. A condition is denied where one of its parts is less."""
     denied = [reduce(maximum, [-part - 1 for part in c.parts]) for c in where.denied]
     return [*where.given, *denied]
 
@@ -112,7 +112,7 @@ def _guards(where: Where) -> list[Index]:
 def _different(
     inner: Index, guards: Sequence[Index], values: Values, shape: tuple[int, int]
 ) -> Numbers:
-    """How many elements are asked for in each row."""
+    """The number of different elements that each row asks for, where the guards hold."""
     asked, holds = np.broadcast_to(values_of(inner, values), shape), np.ones(shape, dtype=bool)
     for guard in guards:
         holds &= values_of(guard, values) >= 0
@@ -122,7 +122,7 @@ def _different(
 
 
 def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
-    """How many numbers under `span` are in each row."""
+    """The number of different values in each row, all under `span`, where `holds`."""
     seen = np.zeros((len(asked), span), dtype=bool)
     row, _ = np.nonzero(holds)
     seen[row, asked[holds]] = True
@@ -131,7 +131,7 @@ def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
 
 
 def _sorted(asked: Numbers, holds: NDArray[np.bool_]) -> Numbers:
-    """How many numbers, however far apart, are in each row."""
+    """The number of different values in each row, however far apart, where `holds`."""
     elements = np.sort(np.where(holds, asked, NONE), axis=1)
     fresh = elements != NONE
     fresh[:, 1:] &= elements[:, 1:] != elements[:, :-1]

@@ -1,4 +1,4 @@
-"""What is given on the command line of `explore`; what cannot be read is bad usage."""
+"""Options and arguments on the command line of `explore`; what cannot be read is bad usage."""
 
 import argparse
 from pathlib import Path
@@ -13,7 +13,7 @@ from ir.errors import UserError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Every option of a run; those left out are not in what is parsed."""
+    """Add every option of a run to `parser`; those left out are not in what is parsed."""
     for name, way in ways().items():
         parser.add_argument(
             way.flag,
@@ -32,7 +32,7 @@ def options_of(given: argparse.Namespace) -> Options:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """What a variant of a run may cost to be taken."""
+    """Add to `parser` the limits on what a variant of a run may cost to be taken."""
     parser.add_argument("--max-memory", type=usage(parse_bytes), metavar="M")
     parser.add_argument("--max-time", type=usage(parse_seconds), metavar="T")
     parser.add_argument("--max-error", type=usage(number), metavar="E")
@@ -55,5 +55,5 @@ def path(text: str) -> Path:
 
 @usage
 def objectives(text: str) -> tuple[Objective, ...]:
-    """What a front is over."""
+    """The objectives of a front, from their names with commas between them."""
     return named(text.split(","))

@@ -63,7 +63,7 @@ def chosen(file: Path, sizes: Sizes, family: str | None, form: str | None, on: P
 
 
 def _words(name: str, values: Sizes, given: Sizes) -> str:
-    """What was set, and what was chosen."""
+    """A line that shows the values that were given, and those that were chosen."""
     free = {p: n for p, n in values.items() if p not in given}
     parts = [" ".join(f"{p}={n}" for p, n in given.items())] if given else []
     if free:

@@ -1,4 +1,4 @@
-"""As much of JSON Schema as our own schema uses; a word outside of it is an error, not ignored."""
+"""A checker for the part of JSON Schema that our schema uses; any other word is an error."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ _IS: dict[str, Callable[[Any], bool]] = {
 
 
 def problems(value: Any, schema: dict[str, Any], path: str = "$") -> Iterator[str]:
-    """What in `value` is not as `schema` says, each with the path to it."""
+    """Messages on what in `value` breaks `schema`, each with the path to it."""
     for word, rule in schema.items():
         match word:
             case "$schema" | "title" | "description":

@@ -27,7 +27,7 @@ _INVALIDITY: dict[Stage, str] = {
 
 
 def to_t4(records: Sequence[Record], environment: Environment) -> dict[str, Any]:
-    """What was tried on the device; what was only predicted is left out."""
+    """The T4 document of what was tried on the device; what was only predicted is left out."""
     tried = [r for r in latest(records) if not isinstance(r.outcome, Predicted)]
     document = {
         "schema_version": SCHEMA_VERSION,

@@ -104,7 +104,7 @@ def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
 
 
 def _behind(record: Record, best: Sequence[Record]) -> float:
-    """How many times longer it takes than the front with as much memory."""
+    """Time of a record over the least of `best` with no more memory; 0 if none has so little."""
     memory, time_ns = record.memory_bytes or 0, record.time_ns or 0.0
     there = [r.time_ns or 0.0 for r in best if (r.memory_bytes or 0) <= memory]
     return time_ns / min(there) if there else 0.0

@@ -89,7 +89,7 @@ def setup_for(
 
 
 def measure(state: Meter, task: Measure | Again) -> Measured | Failed | list[list[float]]:
-    """What became of a plan; or for several, the medians of each pass over each.
+    """Check and time one plan for its outcome; or several plans, for their medians in each pass.
 
     A fault of the driver (`RunFailed`) is not caught: it ends the worker, whose context is lost.
     """
@@ -140,7 +140,7 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
 
 
 def _hopeless(seen: Sequence[float], task: Measure) -> bool:
-    """Whether the runs that were checked were so slow that no other is worth its time."""
+    """True if the runs that were checked were so slow that no other is worth its time."""
     return task.ceiling_ns is not None and hopeless(seen, task.ceiling_ns)
 
 

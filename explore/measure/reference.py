@@ -1,4 +1,4 @@
-"""What is right: inputs of a run, and the interpreter's outputs for them."""
+"""Inputs of a run, and the interpreter's outputs for them: what is right."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a program makes of inputs; and the largest number that it would make of them if all of
-    theirs were as large as their largest, and nothing were taken from anything.
+    """A program's output for inputs; and the largest number that it would make of them if all of
+    theirs were as large as their largest, and nothing were subtracted from anything.
 
     What rounding may lose is in proportion to that. There no signs cancel each other, as the terms
     of a sum near zero do; nor do numbers differ in size, as those that a transform spreads over all
@@ -36,12 +36,12 @@ class Expected:
     scale: float
 
     def lost(self, out: Array) -> float:
-        """How far any number is off, relative to the scale, or to the largest if that is more."""
+        """The largest error of `out`, relative to the scale, or the largest output if more."""
         return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
 
     def agrees(self, out: Array, rounding: float) -> bool:
-        """Whether no more is lost than these machine epsilons: of numbers that are drawn at random,
-        whose roundings cancel each other as they do."""
+        """True if no more is lost than `rounding` machine epsilons: of numbers that are drawn at
+        random, whose roundings cancel each other as they do."""
         return self.lost(out) <= rounding * EPSILON
 
 
@@ -92,8 +92,8 @@ def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
 
 
 def signless(e: Expr) -> Expr:
-    """The same of numbers without their signs. Whole numbers are exact, and may say which element
-    is meant: they lose theirs where they meet others."""
+    """The term `e` on numbers without their signs. Whole numbers are exact, and may say which
+    element is meant: they lose their signs where they meet others."""
     match e:
         case Binary() | Unary() | Lit() if type_of(e) == INT:
             return e
@@ -115,7 +115,7 @@ def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array
 
 
 def whole_numbers_stay_whole(e: Expr) -> bool:
-    """Whether only sums, products, maxima and whole literals make the result."""
+    """True if only sums, products, maxima and whole literals make the result."""
     return all(map(_stays_whole, subterms(e)))
 
 

@@ -34,7 +34,7 @@ def hash_of(file: Path) -> str:
 
 
 def load_reference(file: Path) -> Reference:
-    """What `stored_reference` wrote; a ValueError where it is something else."""
+    """The reference that `stored_reference` wrote; a ValueError where it is something else."""
     with ZipFile(file) as archive:
         if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
             raise ValueError("expected arrays that are not compressed")
@@ -49,7 +49,7 @@ def load_reference(file: Path) -> Reference:
 
 
 def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
-    """Whether the file is there, of a plausible length, just what was stored, and readable."""
+    """True if the file is there, of a plausible length, just what was stored, and readable."""
     most = ROOM + 2 * 8 * int(np.prod(shape, dtype=object))
     if not own.is_file(FILE) or os.lstat(FILE, dir_fd=own.fd).st_size > most:
         return False

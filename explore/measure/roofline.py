@@ -1,4 +1,4 @@
-"""What a device can do at most, measured: multiply-adds a second, and bytes copied a second."""
+"""Peaks of a device, measured: multiply-adds a second, and bytes copied a second."""
 
 from functools import partial
 
@@ -68,7 +68,7 @@ def _rate(session: Session, what: str) -> float | Failed:
 
 
 def _width(device: Device) -> int:
-    """Of the vectors that suit its kind."""
+    """The width of the vectors that suit the device's kind."""
     return 4 if device.kind == "gpu" else 16
 
 

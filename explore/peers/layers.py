@@ -21,7 +21,7 @@ OUTPUTS = ((0, 2, 3, 1), (0, 1, 2, 3))
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How the windows of a convolution lie, the same on both sides."""
+    """Stride, padding, dilation and groups of a convolution, the same on both sides."""
 
     stride: int
     padding: int

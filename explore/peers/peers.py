@@ -93,7 +93,7 @@ def duel(
 
 
 def one_pass(rival: Rival, _: int) -> Timed | Failed:
-    """What a peer's worker does at each turn."""
+    """Time one pass over a rival's ways: what a peer's worker does at each turn."""
     return timed(rival) if rival.ways else Failed("run", rival.reason)
 
 
@@ -106,7 +106,7 @@ def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> list[list[float]]:
 
 
 def _points(name: str, passes: Sequence[Timed]) -> tuple[Peer, ...]:
-    """One point a way of doing it."""
+    """Points of a peer from its passes, one for each way of doing the layer."""
     first = passes[0]
     points = []
     for way in first.ns:

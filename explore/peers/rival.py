@@ -1,4 +1,4 @@
-"""What every peer is: a layer made ready in some ways, each timed pass by pass."""
+"""The form of every peer: a layer made ready in some ways, each timed pass by pass."""
 
 import statistics
 import time
@@ -19,7 +19,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One pass: the median of each way, and the bytes that each needs."""
+    """Result of one pass: the median time of each way, and the bytes that each needs."""
 
     words: str
     ns: Mapping[str, float]
@@ -43,14 +43,14 @@ def absent(reason: str) -> Rival:
 
 
 def timed(rival: Rival) -> Timed:
-    """One pass over all ways."""
+    """Time one pass over all ways of a rival."""
     ns = {name: median_ns(way.run) for name, way in rival.ways.items()}
     held = {name: way.bytes for name, way in rival.ways.items()}
     return Timed(rival.words, ns, held, rival.version)
 
 
 def median_ns(run: Callable[[int], float]) -> float:
-    """Of at most so many runs in at most so much time; the first ones warm up.
+    """Median time of at most so many runs in at most so much time; the first ones warm up.
 
     Before that comes a run that may compile, however long it takes.
     """

@@ -1,4 +1,4 @@
-"""What PyTorch takes on a CPU beside a layer's tensors: scratch, and copies in other layouts.
+"""Memory that PyTorch takes on a CPU beside a layer's tensors: scratch, copies in other layouts.
 
 oneDNN allocates them itself, so the system is asked (Linux): by how much the memory of a process
 that does nothing else grows during a run, at its peak (`VmHWM`, reset by `clear_refs`). Its malloc
@@ -27,7 +27,7 @@ STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def scratch_bytes(layer: Layer, ways: Iterable[str], threads: int) -> dict[str, int]:
-    """What each way allocates beside operands and output; empty where that cannot be seen."""
+    """Bytes each way allocates beside operands and output; empty where that cannot be seen."""
     if not os.access(PEAK_RESET, os.W_OK):
         return {}
     root = str(Path(__file__).resolve().parent.parent.parent)
@@ -66,7 +66,7 @@ def tell() -> None:
 
 
 def beside(grown: int, made: int) -> int:
-    """What a run takes beside its result; less than what measurements differ by is nothing."""
+    """Bytes that a run takes beside its result; 0 if no more than what measurements differ by."""
     return grown - made if grown - made > PAGES else 0
 
 

@@ -1,4 +1,4 @@
-"""One colour and one marker a family, told apart also by those who do not see all colours."""
+"""A colour and a marker for each family, also for those who do not see all colours."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a run says while it goes: a live bar on a terminal, a plain line now and then elsewhere."""
+"""Progress of a run as it goes: a live bar on a terminal, a plain line now and then elsewhere."""
 
 import time
 from collections.abc import Callable, Sequence

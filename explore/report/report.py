@@ -157,7 +157,7 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
 
 
 def _details(found: Sequence[Record]) -> dict[str, Any]:
-    """What is shown of a variant when it is chosen; those of a form share their derivation."""
+    """JSON of the details shown of a chosen variant; variants of a form share their derivation."""
     number: dict[tuple[Step, ...], int] = {}
     variants = []
     for record in found:

@@ -1,4 +1,4 @@
-"""What a variant moves, beside the least that it must and what the best known dataflow would."""
+"""Traffic of a variant, beside the least it must move and what the best known dataflow would."""
 
 # key: m side of a tile of results
 

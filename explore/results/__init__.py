@@ -1,1 +1,1 @@
-"""What is kept of a run: options, records, the store, the front."""
+"""Everything kept of a run: options, records, the store, the front."""

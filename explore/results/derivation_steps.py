@@ -57,8 +57,8 @@ def outline_of(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def laws_of(steps: Sequence[Step], chosen: range | None = None) -> Iterator[str]:
-    """Each law with its number, its place and the term that then stands there, under the names of
-    the stages that begin with it; of all steps, or of some."""
+    """Lines that show all steps, or the chosen ones: each law with its number, its place and the
+    term that then stands there, under the names of the stages that begin with it."""
     for n in range(len(steps)) if chosen is None else chosen:
         yield from (f"# {begun.name}" for begun in steps[n].stages)
         yield f"{n + 1:3}. {steps[n].law}   at {steps[n].place}\n     {steps[n].term}"

@@ -1,4 +1,4 @@
-"""One writer a folder. The lock belongs to the open file, so it dies with the process."""
+"""A lock: one writer a folder. It belongs to the open file, so it dies with the process."""
 
 import contextlib
 import fcntl

@@ -23,7 +23,7 @@ _VALUE: dict[Objective, Callable[[Record], float | None]] = {
 
 
 def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
-    """What a front is over, from its names."""
+    """The objectives of a front, from their names."""
     for name in names:
         if name not in _VALUE:
             raise no_such("objective", name, _VALUE)
@@ -32,7 +32,7 @@ def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a variant may cost; None is no limit."""
+    """Limits on what a variant may cost; None is no limit."""
 
     max_memory: int | None = None
     max_time_ns: float | None = None
@@ -74,8 +74,8 @@ def front(
 def usable(
     records: Sequence[Record], limits: Limits | None = None, early: bool = False
 ) -> list[Record]:
-    """What can be picked: right, within the limits, and finished (or only predicted). What was
-    given `early` up as too slow for its memory counts where errors do: it may be more exact."""
+    """Records that can be picked: right, within the limits, and finished (or only predicted). What
+    was given `early` up as too slow for its memory counts where errors do: it may be more exact."""
     asked = limits or Limits()
     early = early or asked.max_error is not None
     return [r for r in latest(records) if _ran(r, early) and asked.admit(r)]
@@ -130,7 +130,7 @@ def _within(value: float | None, limit: float | None) -> bool:
 
 
 def nothing_fits(records: Sequence[Record]) -> str:
-    """What the limits would have to be."""
+    """A message that no record is within the limits, with what the limits would have to be."""
     found = usable(records)
     if not found:
         return "no variant ran to the end in this run: there is nothing to pick"

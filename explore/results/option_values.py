@@ -14,7 +14,7 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How people give an option: its flag, what its text means, and words for help.
+    """The way people give an option: its flag, what its text means, and words for help.
 
     An option that may be given several times reads a tuple of entries from each text.
     """

@@ -1,4 +1,4 @@
-"""What a run is asked to do: stored with it, so that it can be gone on with.
+"""Options of a run, what it is asked to do: stored with it, so that it can be gone on with.
 
 An option is defined once, as a field of `Options`: its name, what it is where nobody asks, how it
 is written and read, and words about it. The command line and `explore()` in Python come from these.
@@ -139,7 +139,7 @@ class Options:
 
     @property
     def workers(self) -> int:
-        """How many processes build."""
+        """The number of processes that build."""
         return self.jobs or max(1, len(os.sched_getaffinity(0)))
 
     def as_json(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Options:
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Options":
-        """What `as_json` gave, or somebody else made of it; what is missing is as by default."""
+        """Options from what `as_json` gave or somebody made of it; the rest are as by default."""
         known, usual = Fields.of(dict(stored), "options"), Options()
         return Options(
             variants=known.given("variants", known.whole, usual.variants),
@@ -186,7 +186,7 @@ class Asked(TypedDict, total=False):
 
 
 def ways() -> dict[str, Way]:
-    """How each option is given, by its name."""
+    """The way in which each option is given, by the option's name."""
     return {f.name: f.metadata["way"] for f in fields(Options)}
 
 
@@ -207,7 +207,7 @@ def _value(name: str, way: Way, value: object) -> Any:
 
 
 def _together(name: str, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Each name once, in the order given; of sizes and limits the last of a name, in its order."""
+    """Each name once, in the order given; of sizes and limits the last entry of a name, sorted."""
     if name in ("families", "against"):
         return tuple(dict.fromkeys(map(str, entries)))
     pairs = sorted(dict(map(_pair, entries)).items())

@@ -54,19 +54,19 @@ class OwnFolder:
             os.close(fd)
 
     def names(self) -> list[str]:
-        """What is in it, sorted."""
+        """Names of everything in the folder, sorted."""
         with _told(self.path):
             return sorted(os.listdir(self.fd))
 
     def is_file(self, name: str) -> bool:
-        """Whether a file of its own has that name: a link is none."""
+        """True if the folder has a file of its own of that name: a link is none."""
         try:
             return stat.S_ISREG(os.lstat(self._named(name).name, dir_fd=self.fd).st_mode)
         except FileNotFoundError:
             return False
 
     def is_there(self, name: str) -> bool:
-        """Whether anything has that name, a link that leads nowhere too."""
+        """True if the folder has anything of that name, be it a link that leads nowhere."""
         return name in self.names()
 
     def remove(self, name: str) -> None:
@@ -112,7 +112,7 @@ class OwnFolder:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """What can go wrong with a file, in the user's words."""
+    """Turn an OSError into a UserError that says why `path` cannot be written."""
     try:
         yield
     except OSError as error:

@@ -17,7 +17,7 @@ SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def environment_from(text: object) -> Environment:
-    """What `Environment.dump` wrote; `Damaged` where it is none."""
+    """The environment that `Environment.dump` wrote; `Damaged` where the text is none."""
     fields = loaded(text, "environment", most=4 * LONGEST)
     return Environment(
         program=fields.exact_text("program", LONGEST),
@@ -65,7 +65,7 @@ def _words(fields: Fields) -> Mapping[str, str]:
 
 
 def _numbers(fields: Fields) -> Mapping[str, Sequence[int]]:
-    """Of a profile: each one number or a few."""
+    """Numbers of a profile by name, each one number or a few."""
     return {name: [e.whole("value") for e in fields.each(name, 16)] for name in fields.named()}
 
 

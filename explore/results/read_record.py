@@ -35,12 +35,12 @@ FEW, SOME = 64, 4096  # kernels of a plan; steps of a derivation
 
 
 def from_line(line: str) -> Record:
-    """What `to_line` wrote."""
+    """The record that `to_line` wrote."""
     return from_json(json.loads(line))
 
 
 def from_json(values: Mapping[str, Any]) -> Record:
-    """What `to_json` gave; `Damaged` where it is no outcome of a variant."""
+    """The record that `to_json` gave; `Damaged` where the values are no outcome of a variant."""
     fields = Fields.of(dict(values), "outcome")
     fields = Fields(fields.values, f"outcome {fields.matching('id', ID, 'the name of a variant')}")
     return Record(
@@ -53,7 +53,7 @@ def from_json(values: Mapping[str, Any]) -> Record:
 
 
 def plan_from(fields: Fields) -> Plan:
-    """What `plan_json` gave."""
+    """The plan that `plan_json` gave."""
     buffers = tuple(map(_buffer, fields.objects("buffers", most=SOME)))
     names = frozenset(buffer.name for buffer in buffers)
     return Plan(

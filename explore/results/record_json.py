@@ -22,13 +22,13 @@ _STATUS = {Measured: "measured", Failed: "failed", Predicted: "predicted"}
 
 
 def to_line(record: Record) -> str:
-    """One variant, one line, with the text of all its kernels."""
+    """A record as one line of JSON, with the text of all kernels of its variant."""
     plan = record.variant.plan
     return json.dumps({**to_json(record), "source": plan and plan.source}, allow_nan=False)
 
 
 def to_json(record: Record) -> Json:
-    """Every field DESIGN §7 promises is present in every object, null where there is nothing."""
+    """A record as an object with every field DESIGN §7 promises, null where there is nothing."""
     plan = record.variant.plan
     return {
         **_variant_json(record.variant),

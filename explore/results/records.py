@@ -1,4 +1,4 @@
-"""What is known of a variant: how it was made, what became of it, and who its peers are."""
+"""Records of variants: how each was made, what became of it, and who its peers are."""
 
 import hashlib
 import json
@@ -61,13 +61,13 @@ class Variant:
 
     @property
     def key(self) -> str:
-        """What it compiles to: variants with one key are the same kernels, launched the same."""
+        """Name of what a variant compiles to: with one key, the same kernels are launched alike."""
         return self.id if self.plan is None else plan_key(self.plan)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """It ran and its output is right. Times are device times in nanoseconds."""
+    """Outcome of a variant that ran with a right output. Times are device times in nanoseconds."""
 
     time_ns: float  # the median over runs of the sum over kernels
     spread: float  # interquartile range / median
@@ -81,13 +81,13 @@ class Measured:
 
     @property
     def noisy(self) -> bool:
-        """Whether its times differ by more than what variants are compared by."""
+        """True if its times differ by more than what variants are compared by."""
         return self.spread > NOISY
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It did not get through `stage`. `detail` is long text: a build log, a traceback."""
+    """Outcome of a variant that failed at `stage`. `detail` is long: a build log, a traceback."""
 
     stage: Stage
     reason: str
@@ -107,7 +107,7 @@ Outcome: TypeAlias = Measured | Failed | Predicted
 
 
 def kernels_of(outcome: Outcome) -> tuple[float, ...]:
-    """What each kernel took, where that is known."""
+    """Time that each kernel took, in nanoseconds; empty where that is not known."""
     return outcome.kernels_ns if isinstance(outcome, Measured) else ()
 
 
@@ -155,7 +155,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What no variant can beat on this device; None where it was not measured or does not apply."""
+    """Bounds that no variant can beat on this device; None where not measured or not applicable."""
 
     flops: int | None = None  # the program's own operations
     io_bytes: int | None = None  # its inputs and output once: the least whatever is on chip
@@ -195,7 +195,7 @@ def plan_key(plan: Plan) -> str:
 
 
 def latest(records: Sequence[Record]) -> list[Record]:
-    """One record a variant, the last round of each, in order of first appearance."""
+    """The record of each variant's last round, in order of first appearance."""
     newest: dict[str, Record] = {}
     for record in records:
         held = newest.get(record.variant.id)

@@ -55,7 +55,7 @@ def connect(folder: Path, mode: str) -> sqlite3.Connection:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Those of a new run."""
+    """Create the tables of a new run, and note the version of the schema."""
     for sql in TABLES.values():
         connection.execute(sql)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -1,4 +1,4 @@
-"""What a run depends on: stored beside its results, compared before it goes on."""
+"""The environment that a run depends on: stored beside its results, compared before it goes on."""
 
 import hashlib
 import json

@@ -147,7 +147,7 @@ class Store:
 
 
 def _holds_outcomes(folder: Path) -> bool:
-    """Whether a run stored something here."""
+    """True if a run stored outcomes in `folder`, or its file has data but no table for them."""
     if not (folder / FILE).exists() or not (folder / FILE).stat().st_size:
         return False
     with closing(connect(folder, "rw")) as connection:
@@ -183,7 +183,7 @@ def _details(blob: object) -> str:
 
 @contextmanager
 def _readable(folder: Path, otherwise: str) -> Iterator[None]:
-    """What is stored may have been changed by another hand."""
+    """Turn errors of reading what another hand may have changed into a UserError."""
     try:
         yield
     except (Damaged, ValueError, TypeError, zlib.error) as error:
@@ -201,7 +201,7 @@ def _released_on_error(lock: Lock) -> Iterator[None]:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """What can go wrong with a file, in the user's words."""
+    """Turn errors of SQLite and of files into a UserError, in the user's words."""
     try:
         yield
     except sqlite3.Error as error:

@@ -21,7 +21,7 @@ PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")  # a name in C, and in a fil
 
 
 class Damaged(UserError):
-    """What is stored is not what a run stores: it was changed by another hand."""
+    """An error: what is stored is not what a run stores; it was changed by another hand."""
 
 
 def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
@@ -70,7 +70,7 @@ class Fields:
         return value
 
     def one_of(self, name: str, known: "tuple[T, ...]") -> T:
-        """One of a few values, of their type."""
+        """The value of field `name`, refused unless it is one of a few, of their type."""
         value = self._at(name)
         for one in known:
             if type(value) is type(one) and value == one:
@@ -96,11 +96,11 @@ class Fields:
         return float(value)
 
     def maybe(self, name: str, read: Callable[[str], T]) -> T | None:
-        """What `read` makes of it, or None where there is nothing."""
+        """The field `name` as `read` gives it, or None where there is nothing."""
         return None if self.values.get(name) is None else read(name)
 
     def given(self, name: str, read: Callable[[str], T], otherwise: T) -> T:
-        """What `read` makes of it, where it is there."""
+        """The field `name` as `read` gives it, or `otherwise` where there is nothing."""
         return otherwise if self.values.get(name) is None else read(name)
 
     def fields(self, name: str) -> "Fields":
@@ -150,7 +150,7 @@ def _shown(char: str) -> bool:
 
 
 def _unpaired(text: str) -> bool:
-    """Whether it has half a surrogate pair, which no file can hold."""
+    """True if a text has half a surrogate pair, which no file can hold."""
     return any("\ud800" <= char <= "\udfff" for char in text)
 
 

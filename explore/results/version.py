@@ -1,4 +1,4 @@
-"""Which convlift this is: its number, and a hash of its sources."""
+"""The version of convlift: its number, and a hash of its sources."""
 
 import hashlib
 import importlib.metadata

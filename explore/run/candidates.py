@@ -90,12 +90,12 @@ class Candidates:
             self.form_of.append(form)
 
     def task(self, number: int) -> Task:
-        """What a build worker needs."""
+        """The task of a build worker for one candidate: its form's program, and its parameters."""
         form = self.forms[self.form_of[number]]
         return Task(number, form.program, self.variants[number].parameters)
 
     def certified(self, number: int) -> bool:
-        """Whether a point satisfies every constraint, in whole numbers of any length."""
+        """True if a candidate's point satisfies all constraints, in whole numbers of any length."""
         form = self.forms[self.form_of[number]]
         return allowed(form.lowered.system, dict(self.variants[number].parameters))
 

@@ -40,7 +40,7 @@ Judge = Callable[[Variant], Predicted]
 
 @dataclass(slots=True)
 class Loop:
-    """One pass through the rounds; `judge` stands in for a device that is not here."""
+    """The state of one pass through the rounds; `judge` stands in for a device that is not here."""
 
     options: Options
     candidates: Candidates
@@ -69,7 +69,7 @@ class Loop:
     earlier_s: float = 0.0
 
     def run(self) -> bool:
-        """Whether it went through to the end; false when the time was up."""
+        """Go through the rounds; true if it came to the end, false when the time was up."""
         self.search = self.candidates.search(self.options)
         self.begun = self.clock() if self.begun is None else self.begun
         self.earlier_s = max((r.elapsed_s for r in self.before.values()), default=0.0)
@@ -163,7 +163,7 @@ class Loop:
                 self._settle(done.task.number, done.result)
 
     def late(self) -> bool:
-        """Whether the time that this start of the run may take is up."""
+        """True if the time that this start of the run may take is up."""
         limit = self.options.time_limit
         return limit is not None and self.clock() - (self.begun or 0.0) > limit
 
@@ -228,7 +228,7 @@ class Loop:
         self._remember(n, record)
 
     def _remember(self, n: int, record: Record) -> None:
-        """What is known of a variant, from now or from an earlier start."""
+        """Note a variant's record, from now or from an earlier start, and tell its outcome."""
         if record.variant.plan is not None:
             self.outcomes[record.variant.key] = record.outcome
         if isinstance(record.outcome, Measured) and record.memory_bytes is not None:
@@ -254,10 +254,10 @@ def _patience(ceiling_ns: float | None) -> float:
 
 
 def tried(records: Iterable[Record]) -> int:
-    """How many are of variants; a form that was not derived is none."""
+    """The number of records of variants; a form that was not derived is none."""
     return sum(bool(r.variant.derivation) for r in records)
 
 
 def first_round(records: "list[Record]") -> dict[str, Record]:
-    """What was known of each variant before the front was measured again."""
+    """The record of each variant, by id, from before the front was measured again."""
     return {r.variant.id: r for r in latest([r for r in records if r.round == 0])}

@@ -12,18 +12,18 @@ from ir.parse import parse
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Its text, and the name of its file for messages."""
+    """The text of a program, and the name of its file for messages."""
 
     text: str
     name: str
 
     @staticmethod
     def of(stored: Environment) -> "Source":
-        """That of a run."""
+        """The source of a stored run."""
         return Source(stored.program, str(stored.options.get("file", stored.name)))
 
     def program(self, options: Options) -> Program:
-        """With the sizes of the run."""
+        """The program of this text, with the sizes of the run."""
         return _parsed(self, options.sizes)
 
 

@@ -1,5 +1,5 @@
-"""What a run is for: a device that is here, as the data that constraints are inferred for, or a
-profile; and the same again for a run that is stored."""
+"""Targets of a run: a device that is here, as the data that constraints are inferred for, or a
+profile; and the target again for a run that is stored."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -17,7 +17,7 @@ MOST_ITEMS = 1024  # of a group: CPU runtimes allow more, and run them one after
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a run is for: a device that is here, or the profile of one that is not."""
+    """The target of a run: a device that is here, or the profile of one that is not."""
 
     profile: Profile
     device: Device | None
@@ -40,7 +40,7 @@ class Target:
 
 
 def profile_of(device: Device) -> Profile:
-    """What the driver says, over what is true of its kind."""
+    """The profile of a device: what the driver says, over what is true of its kind."""
     base = H200 if device.kind == "gpu" else CPU
     vector = device.vector if device.kind == "cpu" else base.vector
     x, y, z = (*device.max_work_item_sizes, 1, 1, 1)[:3]
@@ -80,7 +80,7 @@ def device_meant(device: str | int | Device | None) -> Device:
 
 
 def target_again(stored: Environment, options: Options) -> Target:
-    """What a stored run was for; or what is likest to its device, and cannot go on with it."""
+    """The target of a stored run; or the device likest to its own, which cannot go on with it."""
     if name := stored.options.get("profile"):
         return Target(with_overrides(profile(name), options.limits), None)
     device = _likest(stored) or choose(None)
@@ -97,7 +97,7 @@ def numbers_of(limits: Profile) -> dict[str, list[int]]:
 
 
 def stored_profile(stored: Environment, options: Options) -> Profile:
-    """What a stored run was for, as numbers: its device need not be here."""
+    """The profile of a stored run's target, as numbers: its device need not be here."""
     if not stored.numbers:
         return target_again(stored, options).profile
     numbers = ((name, tuple(values)) for name, values in stored.numbers.items())

@@ -30,8 +30,8 @@ def no_candidate(
 
 
 def _why(results: Sequence[Derived | Inapplicable]) -> list[str]:
-    """What clashes in the first form of each family, the plainest; or, where nothing could be
-    derived, why."""
+    """Lines on what clashes in the first form of each family, the plainest; or, where nothing could
+    be derived, why."""
     lowered = {r.family: r for r in reversed(results) if isinstance(r, Derived)}
     refused = {r.family: r.reason for r in reversed(results) if isinstance(r, Inapplicable)}
     families = [f for f in dict.fromkeys(r.family for r in results) if f in (lowered or refused)]
@@ -51,7 +51,7 @@ def _clash(system: System) -> str:
 
 
 def none_ran(records: Sequence[Record]) -> list[str]:
-    """That all failed: at each stage how many, and the commonest reasons."""
+    """Lines saying that all variants failed: how many at each stage, and why most often."""
     return ["no variant ran to the end", *_failures(records)]
 
 
@@ -65,7 +65,7 @@ def _failures(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _commonest(reasons: Sequence[str]) -> Iterator[str]:
-    """Those that differ in numbers alone are one, told by its first."""
+    """Lines with the commonest reasons; those that differ in numbers alone count as one."""
     alike = defaultdict[str, list[str]](list)
     for reason in reasons:
         alike[re.sub(r"[\d.]+(e[+-]?\d+)?", "0", reason)].append(reason)

@@ -1,4 +1,4 @@
-"""What candidates may take: a candidate takes what its kernels take, and many share kernels.
+"""Forecasts of candidates: a candidate takes what its kernels take, and many share kernels.
 
 Kernels that were timed take what they took. Of the others a model tells by how much a rough
 estimate of their time errs, so that few measurements say a lot already.
@@ -21,7 +21,7 @@ STEP = math.log(1.03)  # times closer than this are one: noise must not turn the
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Of each candidate: the log of its time, how sure that is, and the chance that it runs."""
+    """Forecast of each candidate: the log of its time, how sure that is, the chance it runs."""
 
     mean: Floats
     spread: Floats
@@ -54,7 +54,7 @@ def outlook(
 
 
 def trust(estimate: Floats, logs: Floats) -> float:
-    """How much of the differences between estimates the times bear out: from none to all."""
+    """The part of the estimates' differences that the times bear out: 0 is none, 1 is all."""
     apart = estimate - estimate.mean()
     size = float(apart @ apart)
     return min(1.0, max(0.0, float(apart @ logs) / size)) if size else 0.0

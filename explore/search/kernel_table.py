@@ -54,7 +54,7 @@ class KernelTable:
         return len(self.start_of)
 
     def followed_by(self, more: "KernelTable") -> "KernelTable":
-        """One table of these candidates, and then of more."""
+        """One table of these candidates followed by those of `more`."""
         if not len(more):
             return self
         columns = tuple(dict.fromkeys([*self.columns, *more.columns]))

@@ -26,7 +26,7 @@ class Replay:
         return Replay(tuple(r for r in latest(records) if r.variant.derivation))
 
     def search(self, strategy: Strategy, seed: int, budget: int) -> Search:
-        """As a run of that many variants would search."""
+        """A search over the recorded variants, as a run of `budget` variants would do it."""
         variants = [record.variant for record in self.records]
         return search_over(variants, self._memory(), strategy, seed, budget)
 
@@ -58,7 +58,7 @@ class Replay:
         return float(np.corrcoef(_ranks(predicted), _ranks(logs[held]))[0, 1])
 
     def _memory(self) -> list[float]:
-        """What never came to have a plan counts as the most."""
+        """Bytes of memory of each record; one that never came to have a plan counts as the most."""
         known = [r.memory_bytes for r in self.records if r.memory_bytes is not None]
         most = max(known, default=0)
         return [float(most if r.memory_bytes is None else r.memory_bytes) for r in self.records]

@@ -31,7 +31,7 @@ _BLUR = math.log(2.0)  # estimates closer than this say nothing
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How a guided round is divided: the overall best, the front, and what nobody has looked at."""
+    """Shares of a guided round: the overall best, the front, and what nobody has looked at."""
 
     best: float = 0.5
     front: float = 0.3
@@ -101,7 +101,7 @@ class Search:
         return chosen
 
     def _known(self) -> list[int] | None:
-        """What may be learned from, in a fixed order; None if some of it is not in yet."""
+        """Candidates that may be learned from, in a fixed order; None if some are not in yet."""
         settled = self._rounds[: max(0, len(self._rounds) - self._lag)]
         if any(i not in self._times for chosen in settled for i in chosen):
             return None
@@ -144,7 +144,7 @@ class Search:
         return chosen
 
     def _unseen(self, count: int) -> list[int]:
-        """What stands for strata that have not had their turn."""
+        """The first `count` candidates not taken yet, in an order that visits every stratum."""
         return [i for i in self._spread if i not in self._taken][:count]
 
     def _look_around(self, good: list[int]) -> None:
@@ -167,8 +167,8 @@ class Search:
 def stratified(
     strata: Sequence[tuple[Hashable, ...]], estimate: Floats, random: np.random.Generator
 ) -> list[int]:
-    """Every stratum in turn, within it every finer one, and in the finest each member; those first
-    that are likely to be quick, as far as the estimates tell."""
+    """An order of candidates: every stratum in turn, within it every finer one, and in the finest
+    each member; those first that are likely to be quick, as far as the estimates tell."""
     blurred = estimate + _BLUR * random.standard_normal(len(strata))
     return _in_turns([int(i) for i in np.argsort(blurred, kind="stable")], strata, 0)
 
@@ -212,14 +212,14 @@ def run(
 
 
 class _Room:
-    """How many more of a form a round takes: what is little known may turn out slow, however good
-    it looks."""
+    """A limit on candidates of one form in a round: what is little known may turn out slow, however
+    good it looks."""
 
     def __init__(self, known: Counter[bytes]) -> None:
         self._known, self._taken = known, Counter[bytes]()
 
     def take(self, kind: bytes) -> bool:
-        """Whether there was room for one."""
+        """Take a candidate of a form; true if there was room for it."""
         free = self._known[kind] >= FEW or self._taken[kind] < FEW
         self._taken[kind] += free
         return free

@@ -142,7 +142,7 @@ def worth_trying(
 def _where_busy(
     system: System, wanted: Sequence[tuple[Constraint, ...]], rungs: Mapping[str, tuple[int, ...]]
 ) -> tuple[System, Space]:
-    """What satisfies the first of the wishes too that leaves something, or none of them."""
+    """The system with the first wish that leaves any point, or with none, and its points."""
     for wish in wanted:
         more = replace(system, constraints=(*system.constraints, *wish))
         space = _on_rungs(more, rungs)
@@ -188,12 +188,12 @@ def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
 
 
 def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
-    """What a form demands on a device: its types, its limits, and what the family asks."""
+    """Constraints of a form on a device: its types, its limits, and what the family asks."""
     return infer(lowering.program, profile, asked(lowering, profile), max_memory)
 
 
 def asked(lowering: Lowering, profile: Profile) -> list[Constraint]:
-    """What a family asks beyond what is legal: what makes a variant worth having."""
+    """Constraints of a family beyond what is legal: what makes a variant worth having."""
     origin = f"family {lowering.family}"
     needed = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
     tried = [

@@ -1,4 +1,4 @@
-"""Which forms are derived: some from the start, others once one that is like them is good."""
+"""The forms to derive: some from the start, others once one that is like them is good."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

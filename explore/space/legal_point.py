@@ -49,7 +49,7 @@ def settled(system: System, given: Mapping[str, int], of: str) -> Values:
 
 
 def _drawn(system: System) -> Values | None:
-    """One of all points, the same each time."""
+    """A point drawn from all, the same each time; None if there is none or too many."""
     try:
         points = space(system)
     except Unsupported:  # too many to be counted

@@ -25,7 +25,7 @@ def ladders(points: Iterable[Mapping[str, int]], known: Ladders | None = None) -
 
 
 def allowed(system: System, point: Mapping[str, int]) -> bool:
-    """Whether a point is of these parameters and satisfies every constraint."""
+    """True if a point has just the system's parameters and satisfies every constraint."""
     if point.keys() != set(system.parameters):
         return False
     return all(holds(c.relation, point) for c in system.constraints)

@@ -1,4 +1,4 @@
-"""How many of a kernel's work-groups a compute unit keeps at once."""
+"""The number of a kernel's work-groups that a compute unit keeps at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ OWN_WORDS = 16  # registers of an item beside its arrays: addresses, what it cou
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a kernel asks of a device."""
+    """The use that a kernel makes of a device: items, groups, memory, and groups kept at once."""
 
     items: int  # of a group
     groups: int
@@ -33,7 +33,7 @@ def use_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> Us
 
 
 def _resident(items: int, local: int, private: int, device: Profile) -> int:
-    """One at least: what is more than registers hold is spilled."""
+    """Work-groups that a compute unit keeps at once, at least 1: excess registers are spilled."""
     words = items * (OWN_WORDS + private // WORD)
     room = [device.resident_items // items, device.resident_words // words]
     if local:

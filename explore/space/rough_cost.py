@@ -69,5 +69,5 @@ def _work(features: Mapping[str, float], device: Profile, costs: Costs) -> float
 
 
 def predicted(variant: Variant) -> Predicted:
-    """What stands in for a measurement."""
+    """The time predicted of a variant, from rough estimates: it stands in for a measurement."""
     return Predicted(sum(dict(kernel)[ESTIMATE] for kernel in variant.features))

@@ -35,7 +35,7 @@ def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]
 
 
 def narrowing(domain: str, families: Iterable[Narrowed]) -> str:
-    """What a domain leaves of each family, and of which it asks nothing."""
+    """A message on what a domain leaves of each family, and of which it asks nothing."""
     families = tuple(families)
     some = [f"{f.left / f.whole:.0%} of {f.family}" for f in families if f.whole]
     free = [f.family for f in families if f.whole is None]
@@ -45,7 +45,7 @@ def narrowing(domain: str, families: Iterable[Narrowed]) -> str:
 
 
 def narrows(lowering: Lowering, domain: Domain | None) -> bool:
-    """Whether a domain asks something of a lowering: of one that makes blocks."""
+    """True if a domain asks something of a lowering: of one that makes blocks."""
     return domain is not None and lowering.block is not None
 
 
@@ -66,6 +66,6 @@ def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
 
 
 def _summed(known: Amounts, lowering: Lowering) -> Amounts:
-    """Of what a lowering sums up: transforms leave products of matrices, without windows."""
+    """Amounts of what a lowering sums up: transforms leave matrix products, without windows."""
     fewer = FAMILIES[lowering.family].products is Products.FEWER
     return replace(known, windows=()) if fewer else known

@@ -48,7 +48,7 @@ def collect_between_tasks() -> None:
 
 
 def collect() -> None:
-    """What survives is kept by a cache, and is not gone through again."""
+    """Collect garbage, then freeze what survives: a cache keeps it, so it is not scanned again."""
     gc.collect()
     gc.freeze()
 

@@ -71,7 +71,7 @@ class Pool(Generic[T, R]):
 
     @property
     def free(self) -> int:
-        """How many more tasks would start at once."""
+        """The number of further tasks that would start at once."""
         return max(0, len(self._workers) - len(self._running) - len(self._waiting))
 
     def submit(self, task: T, timeout: float | None = None) -> None:
@@ -79,7 +79,7 @@ class Pool(Generic[T, R]):
         self._dispatch()
 
     def results(self, timeout: float | None = None) -> list[Done[T, R]]:
-        """What finished; waits up to `timeout` seconds for the first, for ever if None."""
+        """Tasks that finished; waits up to `timeout` seconds for the first, for ever if None."""
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[T], timeout: float | None = None) -> Iterator[Done[T, R]]:
@@ -187,7 +187,7 @@ class Pool(Generic[T, R]):
 def wait_any(
     pools: Sequence[Pool[Any, Any]], timeout: float | None = None
 ) -> list[tuple[Pool[Any, Any], Done[Any, Any]]]:
-    """What finished in any of the pools; waits up to `timeout` seconds for the first."""
+    """Tasks finished in any of the pools; waits up to `timeout` seconds for the first."""
     until = None if timeout is None else time.monotonic() + timeout
     while True:
         for pool in pools:
