@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from codegen.plan import Buffer, Kernel, Role
-from codegen.proof.prover import RANGES
+from codegen.proof.races_and_bounds import RANGES
 from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Verdict
 from codegen.text_proof.c_syntax import KernelText, Parameter
 from codegen.text_proof.c_words import SIZES

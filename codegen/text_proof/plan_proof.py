@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from codegen.plan import Kernel, Plan, Role
-from codegen.proof.prover import RANGES
+from codegen.proof.races_and_bounds import RANGES
 from codegen.proof.verdicts import Kind, Obligation, Proof, Proved, Refuted, Verdict
 from codegen.text_proof.c_syntax import KernelText
 from codegen.text_proof.launch_agreement import share

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from codegen.plan import Kernel, Plan
-from codegen.proof.prover import verdicts
+from codegen.proof.races_and_bounds import verdicts
 from codegen.proof.verdicts import Kind, Obligation, Proof, Refuted, Unproved, Verdict
 from codegen.text_proof.c_syntax import Braces, KernelText
 from codegen.text_proof.c_tokens import NotRead

@@ -16,11 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from explore.results.folder_lock import Lock
-from explore.results.read_environment import environment_from
-from explore.results.read_record import from_json, peer_from
-from explore.results.record_json import to_json
-from explore.results.records import Peer, Record
-from explore.results.run_database import (
+from explore.results.guarded_database import (
     COLUMNS,
     FILE,
     connect,
@@ -28,6 +24,10 @@ from explore.results.run_database import (
     demand_our_tables,
     demand_run,
 )
+from explore.results.read_environment import environment_from
+from explore.results.read_record import from_json, peer_from
+from explore.results.record_json import to_json
+from explore.results.records import Peer, Record
 from explore.results.run_environment import Environment, why_not_comparable
 from explore.results.stored_fields import TEXT, Damaged, loaded
 from ir.errors import UserError

@@ -16,7 +16,7 @@ from explore.results.options import POOL, Options
 from explore.results.records import Failed, Variant
 from explore.run.why_nothing import no_candidate
 from explore.search.search import Search
-from explore.search.search_rounds import search_over
+from explore.search.search_over import search_over
 from explore.space.derive_form import Derived, Inapplicable, derive
 from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.kernel_features import Seen

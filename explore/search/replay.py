@@ -11,7 +11,7 @@ from explore.results.records import Record, kernels_of, latest
 from explore.search.forecast import outlook
 from explore.search.kernel_table import Floats
 from explore.search.search import Search, run
-from explore.search.search_rounds import search_over
+from explore.search.search_over import search_over
 from explore.search.variant_rows import kernel_table
 
 

@@ -1,7 +1,7 @@
 """Programs: typed terms. A node's docstring is its signature; `[T]n` is an array of n T.
 
 Nodes hold sizes that are numbers or expressions over tuning parameters; variables carry their type,
-so that the type of any term follows from the term alone (`ir.typing.type_of`).
+so that the type of any term follows from the term alone (`ir.core.type_rules.type_of`).
 """
 
 # key: f function, xs arrays, e expression, n size, l r amounts left and right

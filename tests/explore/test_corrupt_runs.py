@@ -12,7 +12,7 @@ from codegen.plan import Plan
 from codegen.runtime import binary_cache
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
-from explore.results.run_database import FILE
+from explore.results.guarded_database import FILE
 from explore.run.run import Run
 from tests.support.attacked_runs import attack
 from tests.support.corruptions import KINDS, MARK, Corruption, corruptions

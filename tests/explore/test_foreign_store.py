@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from explore.results.run_database import FILE
+from explore.results.guarded_database import FILE
 from explore.results.store import Store
 from ir.errors import UserError
 from tests.support.sample_runs import ENVIRONMENT, PEERS, sample_run

@@ -35,9 +35,9 @@ from explore.measure.reference import (
 from explore.measure.reference_file import stored_reference
 from explore.report.traffic_against_bounds import dataflow_traffic, least_traffic
 from explore.results.folder_lock import Lock
+from explore.results.guarded_database import FILE
 from explore.results.options import POOL, Options
 from explore.results.records import Failed, Measured, Record
-from explore.results.run_database import FILE
 from explore.results.store import Store
 from explore.results.units import show_bytes
 from explore.run.run import Run, resume, start

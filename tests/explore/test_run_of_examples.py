@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codegen.runtime.devices import Device
+from explore.results.guarded_database import FILE
 from explore.results.options import Options
 from explore.results.records import Measured, Record, kernels_of
-from explore.results.run_database import FILE
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of

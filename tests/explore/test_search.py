@@ -18,7 +18,7 @@ from explore.run.loop import Loop
 from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import KernelTable
 from explore.search.search import Search, front_at, run, stratified
-from explore.search.search_rounds import search_over
+from explore.search.search_over import search_over
 from explore.search.variant_rows import kernel_table, strata
 from explore.space.neighbours import ladders, moves
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from explore.results.front import front
+from explore.results.guarded_database import FILE, SCHEMA_VERSION
 from explore.results.records import Measured, Peer
-from explore.results.run_database import FILE, SCHEMA_VERSION
 from explore.results.store import Store
 from explore.results.version import sources_hash, version
 from ir.errors import UserError

@@ -9,9 +9,9 @@ import pytest
 
 from codegen.runtime.devices import Device
 from explore.__main__ import main
+from explore.results.guarded_database import FILE
 from explore.results.options import Options
 from explore.results.records import Record
-from explore.results.run_database import FILE
 from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of, stored_profile

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codegen.runtime import binary_cache
 from explore.__main__ import main
-from explore.results.run_database import FILE
+from explore.results.guarded_database import FILE
 from explore.run.run import Run
 from ir.errors import Unsupported, UserError
 from tests.support.corruptions import MARK, Corruption

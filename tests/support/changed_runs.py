@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from explore.results.run_database import FILE
+from explore.results.guarded_database import FILE
 
 PLANTED = "printed by a planted kernel"
 

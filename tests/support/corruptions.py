@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from explore.results.run_database import COLUMNS, FILE
+from explore.results.guarded_database import COLUMNS, FILE
 from tests.support.changed_runs import change_details, change_environment
 
 MARK = "a planted kernel was built"
