@@ -23,7 +23,7 @@ def has_width(n: Size) -> bool:
 
 
 def common(e: Expr) -> int:
-    """The number that a width must divide, sums rounded up if no width divides all; 0: any width."""
+    """The number that a width must divide; sums are rounded up if none divides all; 0: no limit."""
     steps = [n for n in _longest(e) if isinstance(n, int)]
     exact = gcd(*steps)
     return exact if has_width(exact) else gcd(*(n + n % 2 * (-n % ROUND) for n in steps))

@@ -106,7 +106,7 @@ def _names(p: Pattern) -> set[str]:
 
 
 def classify(e: Expr) -> Dims:
-    """The dimensions of e's nest: batch, rows and columns, told apart by the operands they reach."""
+    """The dimensions of e's nest as batch, rows and columns: by the operands that they reach."""
     maps, r = nest(e), reduction(e)
     reach = sorted({depends(maps, part) for part in operands(r)} - {frozenset()}, key=_size)
     every = frozenset(range(len(maps)))

@@ -59,7 +59,7 @@ class Rows:
 
     @property
     def length(self) -> int:
-        """The length of a dense row's transform; zeros before the row lie where those after it do."""
+        """The length of a dense row's transform; zeros before it lie where those after it do."""
         return length(max(self.row - self._zeros, self.dense_taps, self.window.size))
 
     @property
