@@ -114,7 +114,7 @@ class _Placer:
         return body
 
     def meets(self, s: Statement, loops: Loops, pending: Pending) -> bool:
-        """Whether s, before any barrier in it, conflicts with what is open."""
+        """True if s, before any barrier in it, conflicts with one of the `pending` accesses."""
         return bool(pending) and any(
             self.conflict(p, a) for a in self.before(s, loops) for p in pending
         )
@@ -153,7 +153,7 @@ class _Placer:
         return (), False
 
     def after(self, s: Statement, loops: Loops, pending: Pending) -> Pending:
-        """What is open after s."""
+        """The accesses pending after s, with no barrier since them."""
         match s:
             case Barrier():
                 return ()
@@ -192,7 +192,7 @@ class _Placer:
         return (*loops, *[each for each in passed if each[1] < limits[each[0]]])
 
     def is_quiet(self, s: Statement) -> bool:
-        """Whether nothing in s is a barrier or touches shared memory."""
+        """True if s has no barrier and does not touch shared memory."""
         known = self.quiet.get(id(s))
         if known is None:
             known = self.quiet[id(s)] = s, self._is_quiet(s)
@@ -215,8 +215,8 @@ class _Placer:
         return memory.space is Space.LOCAL or memory in self.globals
 
     def conflict(self, p: Access, a: Access) -> bool:
-        """Whether one work-item may read what another writes. What two write is not the same cell,
-        or is read in between; the proof of races holds that."""
+        """True if one work-item may read what another writes. Two writes are not to the same cell,
+        or it is read in between; the proof of races holds that."""
         if p.memory is not a.memory or p.writes == a.writes:
             return False
         if (p, a) not in self.answers:
@@ -225,7 +225,7 @@ class _Placer:
         return self.answers[p, a]
 
     def own(self, p: Access, a: Access) -> bool:
-        """Whether the two can only touch one cell if one work-item makes both accesses."""
+        """True if p and a can only touch one cell if one work-item makes both accesses."""
         if p.width != a.width or not (_on_grain(p) and _on_grain(a)):
             return False
         mine = {name: _below(name, n) for name, n in p.ids}
@@ -273,7 +273,7 @@ def _under(condition: Condition, name: str, n: int) -> int:
 
 
 def _on_grain(a: Access) -> bool:
-    """Whether a vector's access begins at a multiple of its width."""
+    """True if the index of a vector's access is sure to be a multiple of its width."""
     index = bare(a.index)
     return index.constant % a.width == 0 and all(k % a.width == 0 for _, k in index.terms)
 
@@ -298,7 +298,7 @@ def _earlier(p: Access, name: str, distance: int) -> Access:
 
 
 def _beside(p: Access, a: Access) -> bool:
-    """Whether one lies below the other, as buffers that share a memory do."""
+    """True if one access ends below where the other begins, as in buffers that share a memory."""
     if p.half is not None or a.half is not None:
         return False
     return _ends_before(p, a) or _ends_before(a, p)

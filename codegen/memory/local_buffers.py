@@ -34,7 +34,7 @@ class _Life:
 
 @dataclass(frozen=True, slots=True)
 class _Lies:
-    """Where a buffer lies: in a memory, from a cell on."""
+    """The location of a buffer: a memory, and the cell of it that the buffer starts at."""
 
     within: Memory
     start: int
@@ -59,7 +59,7 @@ def local_bytes(kernel: Kernel) -> int:
 
 
 def _lying(lives: dict[Memory, _Life]) -> dict[Memory, _Lies]:
-    """Where each buffer lies; halves that take turns lie alone."""
+    """The location of each buffer; buffers of two halves that take turns have their own memory."""
     found = {m: _Lies(m, 0) for m in lives if m.halves > 1}
     for scalar in sorted({m.scalar for m in lives}):
         pool = {m: life for m, life in lives.items() if m.scalar == scalar and m.halves == 1}
@@ -83,7 +83,7 @@ def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
 
 
 def _lowest(lives: dict[Memory, _Life]) -> dict[Memory, int]:
-    """Each buffer as low as it can lie: above those that live when it does."""
+    """The start of each buffer, as low as it can be: above those that live when it does."""
     starts: dict[Memory, int] = {}
     for m in sorted(lives, key=lambda m: (-_alignment(m), -m.elements, lives[m].first)):
         start = 0
@@ -118,7 +118,7 @@ def _apart(starts: dict[Memory, int]) -> Iterator[list[Memory]]:
 
 
 def _moved(body: Block, lies: dict[Memory, _Lies]) -> Block:
-    """The same statements on what the buffers lie in."""
+    """The statements of `body` with each buffer replaced by its location."""
 
     def in_value(e: Value) -> Value:
         match e:

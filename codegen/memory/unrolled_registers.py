@@ -69,7 +69,7 @@ def spelled_loops(kernel: Kernel) -> frozenset[str]:
 
 
 def _entries(body: Block) -> Iterator[frozenset[str]]:
-    """What the entries of constant tables that are read depend on."""
+    """The variables in the index of each read of a constant table."""
     for s in statements(body):
         if isinstance(s, Store):
             for load in loads(s.value):
@@ -99,7 +99,7 @@ def _short(s: Statement, found: set[str]) -> int:
 
 
 def layouts(body: Block, spelled: frozenset[str]) -> dict[Memory, Layout]:
-    """How each private memory is kept."""
+    """The layout of each private memory: registers or an array."""
     touched: dict[Memory, list[tuple[Index, int]]] = {}
     for memory, index, width in _private(body):
         touched.setdefault(memory, []).append((index, width))
@@ -119,7 +119,7 @@ def _layout(touched: list[tuple[Index, int]], spelled: frozenset[str]) -> Layout
 
 
 def is_aligned(index: Index, width: int) -> bool:
-    """Whether an index is always a multiple of width."""
+    """True if an index is sure to be a multiple of width."""
     return index.constant % width == 0 and all(k % width == 0 for _, k in index.terms)
 
 

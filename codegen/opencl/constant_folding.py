@@ -1,4 +1,4 @@
-"""What is known of a value at one place inside unrolled loops: numbers are computed, and 0 and ±1
+"""Values at one place inside unrolled loops, simplified: numbers are computed, and 0 and ±1
 cost no operation.
 
 As in mathematics, 0 times anything is 0 and x + 0 is x, also where x is infinite or -0.0.
@@ -37,7 +37,7 @@ from ir.meaning.arithmetic import cospi, sinpi
 
 @remembered
 def folding(kernel: Kernel) -> "Folding":
-    """What is known of the values of a kernel's stores, for all who ask."""
+    """The folded values of a kernel's stores: one object for all who ask."""
     return Folding()
 
 
@@ -48,7 +48,7 @@ class Folding:
         self._stores: dict[int, tuple[Store, Varying[Value]]] = {}  # by identity
 
     def of(self, s: Store, loops: Collection[str]) -> Varying[Value]:
-        """Its value inside these loops, spelled out."""
+        """The folded value of s, spelled out for each choice of the `loops` that decide it."""
         known = self._stores.get(id(s))
         if known is None:
             names = deciding(s.value).intersection(loops)
@@ -97,7 +97,7 @@ def folded(e: Value, values: Mapping[str, int], tested: Test = substitute_in) ->
 
 
 def _entry(e: Load, values: Mapping[str, int]) -> Value:
-    """What a table holds at a place that is known."""
+    """The number that a constant table holds at e's index; e itself, if the index varies."""
     at = substitute(e.index, values)
     table = e.memory
     return Number(table.values[at.constant], table.scalar) if at.is_constant else e

@@ -57,7 +57,7 @@ def is_plain(e: Load) -> bool:
 
 @dataclass(slots=True)
 class Expressions:
-    """How the values of one kernel are spelled."""
+    """The spelling of the values of one kernel as text."""
 
     layouts: Mapping[Memory, Layout]
     spelled: Spellings
@@ -102,7 +102,7 @@ class Expressions:
         return Pattern(self.assigned(s, self.text(value)), tuple(self.open))
 
     def tested(self, condition: Condition, values: Mapping[str, int]) -> Condition:
-        """What is left of a condition here."""
+        """The part of a condition that has to be tested here; NEVER if it is known to be false."""
         here = beyond(substitute_in(condition, values), self.known)
         return NEVER if {*self.denied.parts} <= {*here.parts} else here
 

@@ -41,7 +41,7 @@ def counter(n: int) -> str:
 
 
 def needs_64(x: Index | Condition) -> bool:
-    """Whether some value on the way to the result may lie outside 32 bits."""
+    """True if some value on the way to the result may lie outside 32 bits."""
     if isinstance(x, Condition):
         sides = [side for part in x.parts for side in _sides(part)[::2]]
         return any(needs_64(side) for side in sides)
@@ -66,7 +66,7 @@ def parts(index: Index) -> Iterator[Atom]:
 
 
 class _Spelling:
-    """How one expression is being spelled: what variables are called, and how wide they are."""
+    """The spelling of one expression: the names of variables, and whether they are 64 bits wide."""
 
     __slots__ = ("names", "wide")
 

@@ -30,7 +30,7 @@ def as_unsigned(text: str, w: int) -> str:
 
 
 def may_trap(divisor: Value) -> bool:
-    """Whether a divisor is not known to be other than 0 and -1."""
+    """True unless a divisor is known to be other than 0 and -1."""
     match divisor:
         case Broadcast(e, _):
             return may_trap(e)
@@ -71,7 +71,7 @@ def _rounded(op: str, w: int) -> str:
 
 
 def _guarded(op: str, w: int) -> str:
-    """What 0 divides is 0; -1 divides as it multiplies, which wraps around."""
+    """Body of a division by any b: if b is 0 or -1, a / b is a * b, which wraps, and a % b is 0."""
     kind, name = type_text(Kind("int", w)), division_name((op, w, False))
     product = as_int(f"{as_unsigned('a', w)} * {as_unsigned('b', w)}", w)
     instead, odd = product if op == "/" else f"({kind})(0)", "(b == 0) | (b == -1)"

@@ -1,5 +1,5 @@
-"""What a kernel's memories are called in its text: those that hold copies of a buffer's numbers
-after that buffer, others after the program's variable that they stand for."""
+"""Names of a kernel's memories in its text: those that hold copies of a buffer's numbers are
+called after that buffer, others after the program's variable that they stand for."""
 
 # key: m memory, e value
 
@@ -51,7 +51,7 @@ Spellings = Mapping[Memory, Spelled]
 
 
 def names_in(kernel: Kernel) -> set[str]:
-    """Every name in use in a kernel but those of its own memories."""
+    """The names in use in a kernel, but for those of its own memories."""
     taken = {m.name for m in (*kernel.reads, *kernel.writes)} | {i.name for i in kernel.ids}
     for s in statements(kernel.body):
         match s:
@@ -133,7 +133,7 @@ def _in_units(shape: tuple[int, ...], width: int) -> list[int]:
 
 @dataclass(slots=True)
 class _Contents:
-    """What is stored in each memory of a kernel."""
+    """The values stored in each memory of a kernel, and the memories that they are copied from."""
 
     stored: dict[Memory, list[Value]] = field(default_factory=dict)
     origins: dict[Memory, Memory] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class _Contents:
                     yield inner.memory
 
     def stem(self, m: Memory) -> str:
-        """What the names of a memory begin with."""
+        """The beginning of the names of a memory, which says whose copy it holds."""
         origin = self.origin(m)
         if origin is m:
             return self.own_stem(m)
@@ -166,6 +166,6 @@ class _Contents:
         return f"{AHEAD}{copied}" if m.name.startswith(AHEAD) else copied
 
     def own_stem(self, m: Memory) -> str:
-        """What they begin with if nothing is said of what it holds."""
+        """The beginning of the names of a memory, without regard to what it holds."""
         own = m.name.removesuffix("_")
         return own if m.space is Space.GLOBAL else _COUNTED.sub("", own)

@@ -123,7 +123,7 @@ def naming(
     names: Spellings,
     taken: set[str],
 ) -> Naming:
-    """What to name in a kernel; `registers` are not addressed."""
+    """The names for parts of indices in a kernel; `registers` have no addresses to name."""
     found = Naming(taken, {*taken}, spelled=spelled)
     uses = [use for use in _uses(body, found, 0, 1) if use.memory not in registers]
     _name_bases(found, [use for use in uses if use.memory is not None], names)
@@ -192,7 +192,7 @@ def _name_bases(found: Naming, uses: list[_Use], names: Spellings) -> None:
 
 
 def _operations(i: Index) -> int:
-    """How many operations an index takes."""
+    """The number of operations that computing an index takes."""
     extra = sum((k != 1) + (not isinstance(atom, Var)) for atom, k in i.terms)
     return max(0, len(i.terms) - 1) + extra
 

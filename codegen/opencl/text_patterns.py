@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Varying(Generic[T]):
-    """What changes with some of the loops, made once for each choice of their values."""
+    """A result that depends on some loops' variables, computed once for each choice of values."""
 
     __slots__ = ("_made", "_make", "_values_of", "names")
 

@@ -28,7 +28,7 @@ class Lattice:
 
 
 def as_series(accesses: Iterable[Access]) -> list[Access]:
-    """The same cells by fewer accesses, where constants are evenly spaced."""
+    """Fewer accesses to the same cells: those at evenly spaced constants become one."""
     alike: dict[tuple[object, ...], dict[int, Access]] = {}
     for a in accesses:
         alike.setdefault(_but_for_constant(a), {}).setdefault(a.index.constant, a)
@@ -69,7 +69,7 @@ def _joined(parts: Sequence[Lattice]) -> Iterator[Lattice]:
 
 
 def _run(parts: Sequence[Lattice], at: int) -> tuple[int, int]:
-    """How many parts from here on are alike, and how far apart."""
+    """The number of parts from `at` on that are alike and evenly spaced, and their distance."""
     first, n = parts[at], 1
     d = parts[at + 1].c - first.c if at + 1 < len(parts) else 0
     while at + n < len(parts) and parts[at + n] == Lattice(first.c + n * d, first.steps):

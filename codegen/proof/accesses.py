@@ -1,4 +1,4 @@
-"""What a kernel does to memory, and nothing else: accesses among loops, branches and barriers."""
+"""The footprint of a kernel on memory, and nothing else: accesses, loops, branches and barriers."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ class Access:
 
 @distinct
 class Claim:
-    """What the tree assumes of an index: lo ≤ index ≤ hi there."""
+    """An assumption of the tree about an index: lo ≤ index ≤ hi there."""
 
     atom: Assume
     where: Where
@@ -118,7 +118,7 @@ class Footprint:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """What is directly inside."""
+    """The nodes directly inside a node."""
     match node:
         case Sequence(parts):
             return parts
@@ -137,17 +137,17 @@ def inner_atoms(index: Index) -> Iterator[Atom]:
 
 
 def inside(branch: Branch) -> Where:
-    """What holds in a branch."""
+    """The loops and conditions that hold inside a branch."""
     return replace(branch.where, given=(*branch.where.given, *branch.condition.parts))
 
 
 def without(where: Where, c: Condition) -> Where:
-    """What holds beside a branch: not x ≥ 0  ⇔  −x − 1 ≥ 0"""
+    """The loops and conditions that hold where c does not: not x ≥ 0  ⇔  −x − 1 ≥ 0"""
     if len(c.parts) == 1:
         return replace(where, given=(*where.given, -c.parts[0] - 1))
     return replace(where, denied=(*where.denied, c))
 
 
 def values_taken(found: Footprint, where: Where) -> Mapping[str, int]:
-    """How many values each variable takes there."""
+    """The number of values of each variable at a place: ids, and the loops around."""
     return {**found.groups, **found.locals, **dict(where.loops)}

@@ -52,13 +52,13 @@ class _Span:
 
 
 def everywhere(accesses: Iterable[Access]) -> list[Meeting]:
-    """Every two accesses to one memory of which one writes, as if there were no barriers."""
+    """Pairs of accesses to one memory of which one writes, as if there were no barriers."""
     items = tuple([Item(a) for a in as_series(accesses)])
     return list(_among(items, frozenset()))
 
 
 def between_barriers(root: Node, space: Space) -> list[Meeting]:
-    """Every two accesses to one memory in this space, of which one writes, that may meet."""
+    """Pairs of accesses to one memory in `space`, of which one writes, that may meet."""
     walker = _Walker(space, [])
     walker.span(root, frozenset())
     exact = not any(isinstance(n, Branch) and walker.meets(n) for n in nodes(root))

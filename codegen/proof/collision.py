@@ -88,7 +88,7 @@ class Sides:
         return Collision(meeting, equations, left, right, apart)
 
     def ranges(self, where: Where, pins: Pins = ()) -> dict[str, Range] | None:
-        """What guards leave of the values of variables; None: nothing, this never runs."""
+        """The ranges of variables that guards leave; None: they leave none, this never runs."""
         if (where, pins) not in self.known:
             all_of = {name: (0, n - 1) for name, n in values_taken(self.found, where).items()}
             all_of.update({name: (value, value) for name, value in pins})

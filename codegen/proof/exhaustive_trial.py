@@ -30,7 +30,7 @@ Grid = Mapping[str, Array]
 
 
 def never_meet(collision: Collision) -> bool:
-    """Whether every value was tried and the two work-items never met."""
+    """True if every value was tried and the two work-items never met in a cell."""
     a, b = collision.meeting.a.access, collision.meeting.b.access
     sides = (_Side(a, collision.left, collision.apart), _Side(b, collision.right, collision.apart))
     most = max(side.cells for side in sides)
@@ -50,7 +50,7 @@ def never_meet(collision: Collision) -> bool:
 
 
 def always_true(goals: Sequence[Index], where: Where, ranges: Mapping[str, Range]) -> bool:
-    """Whether every value was tried and all goals were ≥ 0 wherever this place is reached."""
+    """True if every value was tried and all goals were ≥ 0 wherever this place is reached."""
     names = frozenset[str]().union(*(x.names for x in goals))
     given = [x for x in where.given if x.names & names]
     names = names.union(*(x.names for x in given))
@@ -69,7 +69,7 @@ def always_true(goals: Sequence[Index], where: Where, ranges: Mapping[str, Range
 
 
 def _apart(left: "_Side", right: "_Side") -> bool:
-    """Whether no cell is touched by both sides, at whatever time."""
+    """True if no cell is touched by both sides, at whatever time."""
     first, second = (side.touched([])[0][-1] for side in (left, right))
     low = min(first.min(initial=0), second.min(initial=0))
     marked = np.zeros(max(first.max(initial=0), second.max(initial=0)) - low + 1, bool)
@@ -78,7 +78,7 @@ def _apart(left: "_Side", right: "_Side") -> bool:
 
 
 class _Side:
-    """One access with the variables of its side."""
+    """An access by one of the two work-items, in the variables of its side."""
 
     def __init__(self, access: Access, values: Values, apart: tuple[str, ...]) -> None:
         where = access.where
@@ -108,7 +108,7 @@ class _Side:
         return cells, np.repeat(_rows(items, count), self.width, axis=1)
 
     def runs(self, grid: Grid) -> NDArray[np.bool_]:
-        """Where the access is made."""
+        """True at each point of the grid where the access is reached."""
         found = np.ones(len(next(iter(grid.values()))), bool)
         for x in self.given:
             found &= _evaluated(x, grid) >= 0

@@ -59,7 +59,7 @@ def footprint(kernel: Kernel) -> Footprint:
 
 
 def _with_ids(kernel: Kernel) -> Footprint:
-    """Every dimension of more than one work-item or group has an id, whether named or not."""
+    """An empty footprint of a kernel with ids for all its dimensions, named in it or not."""
     names = {(i.kind, i.dimension): i.name for i in kernel.ids}
     sharing = any(_shares(s) for s in statements(kernel.body))
     found = Footprint({}, {}, {})
@@ -183,7 +183,8 @@ class _Walker:
         return self.seen[key]
 
     def condition(self, c: Condition, where: Where, text: str) -> Condition:
-        """What a part assumes may rest on the parts that assume less: `&&` needs all of them."""
+        """c in the footprint's ids, its assumptions recorded: each may rest on the parts that
+        assume less, since `&&` needs all of them."""
         if self.found.respelled:
             c = substitute_in(c, self.found.respelled)
         assumed = [_assumptions(part) for part in c.parts]

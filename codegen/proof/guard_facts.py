@@ -1,4 +1,4 @@
-"""What guards say of indices: tighter ranges of variables, and bounds that follow from them.
+"""Facts about indices that follow from guards: tighter ranges of variables, and bounds.
 
 Key: k l coefficients, x y indices.
 """
@@ -94,7 +94,7 @@ def plain(x: Index) -> Index:
 
 
 def facts(given: Iterable[Index]) -> list[Index]:
-    """What is given, also in terms of bare variables."""
+    """The given parts (each ≥ 0), and their forms in terms of bare variables."""
     found = []
     for part in given:
         found.append(part)

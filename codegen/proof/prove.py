@@ -16,7 +16,7 @@ from codegen.tree.statements import Kernel, calls, remembered
 
 @remembered
 def prove(kernel: Kernel, limit_ms: int = LIMIT_MS, each_ms: int = EACH_MS) -> Proof:
-    """What can be shown of a kernel when Z3 may work `each_ms` an obligation, `limit_ms` in all."""
+    """The proof of a kernel; Z3 may work `each_ms` on an obligation, `limit_ms` in all."""
     found = footprint(kernel)
     return Proof(kernel.name, (*_launch(kernel, found), *verdicts(found, limit_ms, each_ms)))
 

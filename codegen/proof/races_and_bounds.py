@@ -29,7 +29,7 @@ LIMIT_MS, EACH_MS = 2_000, 300
 
 
 def verdicts(found: Footprint, limit_ms: int = LIMIT_MS, each_ms: int = EACH_MS) -> list[Verdict]:
-    """What can be shown of a footprint when Z3 may work so long in all, and on each obligation."""
+    """Verdicts on a footprint's obligations; Z3 may work `limit_ms` in all, `each_ms` on one."""
     prover = _Prover(found, Sides(found), limit_ms, each_ms)
     alone = [*prover.claims(), *prover.demands(), *prover.bounds()]
     return [*alone, *prover.barriers(found.root, ()), *prover.races()]

@@ -1,4 +1,4 @@
-"""What is to be shown of a kernel before it runs, and what became of it."""
+"""Obligations of a kernel, to be shown before it runs, and the verdict on each."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What an obligation is about."""
+    """The subject of an obligation."""
 
     TEXT = "text"  # a text is in the language that kernels are printed in
     PLAN = "plan"  # what kernels share is written before it is read, and not overwritten
@@ -57,14 +57,14 @@ Verdict = Proved | Unproved | Refuted
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Every obligation of one kernel with its verdict, in a fixed order."""
+    """The obligations of one kernel with their verdicts, in a fixed order."""
 
     kernel: str
     obligations: tuple[Verdict, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether the kernel may be run."""
+        """True if every obligation is proved, so that the kernel may be run."""
         return not self.failures
 
     @property
@@ -76,7 +76,7 @@ class Proof:
         return tuple([v for v in self.obligations if isinstance(v, Refuted)])
 
     def summary(self) -> str:
-        """One line if all is proved, else one more for each obligation that is not."""
+        """The proof as text: one line, and one more for each obligation that is not proved."""
         return "\n".join([self._headline(), *map(sentence, self.failures)])
 
     def _headline(self) -> str:

@@ -1,4 +1,4 @@
-"""What ranges do not settle, asked of Z3: are there values of the variables for which all holds?
+"""Questions to Z3 that ranges leave open: are there values of the variables for which all holds?
 
 Quotients become variables, d·q ≤ x < d·q + d, so that questions stay linear where indices are. Work
 is limited by Z3's own count of steps, so that the answer does not depend on the machine's load; a
@@ -53,7 +53,7 @@ class Question:
 
 
 def satisfies(question: Question, values: Mapping[str, int]) -> bool:
-    """Whether these values are an answer: the solver is not taken at its word."""
+    """True if these values answer the question: the solver is not taken at its word."""
     return (
         all(evaluate(x, values) == 0 for x in question.zero)
         and all(evaluate(x, values) >= 0 for x in question.given)
@@ -81,7 +81,7 @@ def ask(question: Question, limit_ms: int) -> tuple[Answer, int]:
 
 
 def _steps(solver: Any) -> int:
-    """What Z3 has counted so far, over all questions."""
+    """The steps that Z3 has counted so far, over all questions."""
     statistics = solver.statistics()
     return int(statistics.get_key_value("rlimit count")) if len(statistics) else 0
 
@@ -95,7 +95,8 @@ class _Encoding:
     trusting: bool = True
 
     def add(self, question: Question) -> None:
-        """What a part of a condition assumes may rest on its other parts: not if it is denied."""
+        """Puts a question to the solver. What a part of a condition assumes may rest on the other
+        parts: not if the condition is denied."""
         for x in question.zero:
             self.solver.add(self.index(x) == 0)
         for x in question.given:

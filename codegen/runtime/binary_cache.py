@@ -14,7 +14,7 @@ LEFT = 0.75  # of the limit, once that is passed: to look through all files take
 
 
 def folder() -> Path:
-    """Where this user's cached files are: XDG_CACHE_HOME, else ~/.cache."""
+    """The folder of this user's cached files: in XDG_CACHE_HOME, else in ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "convlift"
 

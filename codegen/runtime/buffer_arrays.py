@@ -53,7 +53,7 @@ def accept(plan: Plan, given: Mapping[str, Data], *roles: Role) -> dict[str, Arr
 
 
 def _apart(name: str, data: Data) -> Iterator[tuple[str, Any]]:
-    """What a tuple holds, under the names of its components' buffers."""
+    """(buffer name, array) of each array in `data`; component k of a tuple is called name.k"""
     if isinstance(data, tuple):
         for k, part in enumerate(data):
             yield from _apart(f"{name}.{k}", part)
@@ -96,6 +96,6 @@ def refuse_poison(buffer: Buffer, array: Array) -> None:
 
 
 def first_change(band: Array) -> int | None:
-    """Where a guard band no longer holds its pattern."""
+    """The first position where a guard band lost its pattern; None if it holds everywhere."""
     changed = np.flatnonzero(band != GUARD)
     return int(changed[0]) if changed.size else None

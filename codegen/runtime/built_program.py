@@ -121,7 +121,7 @@ class Program:
         return _timing(self.plan, kept, self.prepack_ns, gave_up)
 
     def unchecked(self) -> "Program":
-        """The same kernels, without poison and guards."""
+        """This program with the same kernels, run without poison and guards."""
         kernels = [kernel for _, kernel in self._launches]
         return Program(self._queue, self.plan, kernels, False, self.code_bytes)
 
@@ -196,15 +196,15 @@ class Program:
 
 
 def hopeless(runs: Sequence[float], ceiling: float) -> bool:
-    """Whether runs show that others would be slower than this too: three do if all of them are,
-    fewer if they are so slow that they will not be quick."""
+    """True if `runs` show that others would be slower than `ceiling` too: three do if all of them
+    are, fewer if they are so slow that the next will not be quick."""
     if len(runs) >= 3:
         return min(runs) > ceiling
     return min(runs) > max(BRIEF, COLD * ceiling / len(runs))
 
 
 def _agree(totals: list[int], steady: float) -> bool:
-    """Whether enough runs took as long as each other."""
+    """True if enough runs took equally long: the middle half spans less than steady · median."""
     if len(totals) < ENOUGH:
         return False
     low, median, high = np.percentile(totals, (25, 50, 75))

@@ -23,7 +23,7 @@ GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Where a buffer lies in an allocation: from `start` on a guard band, the bytes that kernels
+    """The bytes of a buffer in an allocation: from `start` on a guard band, the bytes that kernels
     see (`view`), and a band up to `end`."""
 
     buffer: Buffer

@@ -152,7 +152,7 @@ def _remembered(seconds: float) -> tuple[Device | Broken, ...]:
 
 
 def _passing(entry: Device | Broken) -> bool:
-    """Whether the next trial may end otherwise, though nothing is installed meanwhile."""
+    """True if another trial of a device may end otherwise though nothing is installed meanwhile."""
     return isinstance(entry, Broken) and FOR_MEMORY in entry.reason
 
 
@@ -207,7 +207,7 @@ def _rank(device: Device) -> tuple[bool, int, str, str, str, int]:
 
 
 def try_library(library: str) -> list[Device | Broken]:
-    """Each device of a runtime; after one that crashed, a new child tries those behind it."""
+    """The devices of a runtime; after one that crashed, a new child tries those behind it."""
     found: list[Device | Broken] = []
     while True:
         before = len(found)
@@ -226,7 +226,7 @@ def try_library(library: str) -> list[Device | Broken]:
 
 
 def _called(entry: Device | Broken) -> tuple[object, ...]:
-    """What tells entries apart, whichever child they came from."""
+    """The identity of an entry, by which entries of different children are compared."""
     match entry:
         case Device():
             return entry.platform, entry.name, entry.version, entry.driver, entry.ordinal
@@ -252,7 +252,7 @@ def _short(library: str) -> str:
 
 
 def _child(library: str, skip: int) -> tuple[list[dict[str, Any]], str | None]:
-    """What a child process says of a runtime, and how it failed, if it did."""
+    """The messages of a child process that tries a runtime, and how it failed, if it did."""
     # -P keeps the current folder's modules out; the package's own folder is named instead.
     root = str(Path(__file__).resolve().parent.parent.parent)
     code = (

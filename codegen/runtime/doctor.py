@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def as_lines(found: Sequence[Device | Broken]) -> str:
-    """One JSON object a line; a broken one has "works": false, a reason and advice."""
+    """Devices in JSON, one object a line; a broken one has "works": false, a reason and advice."""
     return "".join(
         json.dumps({"works": isinstance(entry, Device), **asdict(entry)}) + "\n" for entry in found
     )

@@ -54,7 +54,7 @@ def under_oclgrind(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def _registered(environ: Mapping[str, str]) -> list[str]:
-    """What the loader would find by itself: OCL_ICD_VENDORS in place of the system's folder."""
+    """The libraries that the loader finds itself: OCL_ICD_VENDORS replaces the system's folder."""
     system = Path(environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")
     asked = environ.get("OCL_ICD_VENDORS")
     if not asked:
@@ -90,7 +90,7 @@ def _intel_wheel() -> list[str]:
 
 
 def _beside_pyopencl() -> list[str]:
-    """Whether a wheel such as PoCL's added a runtime to pyopencl's folder."""
+    """The runtime that a wheel such as PoCL's added to pyopencl's folder; [] if none did."""
     spec = importlib.util.find_spec("pyopencl")
     folders = (spec and spec.submodule_search_locations) or ()
     return [BUNDLED] if any(_named_in(Path(folder, ".libs")) for folder in folders) else []
@@ -116,7 +116,7 @@ def _named_by(file: Path) -> list[str]:
 
 
 def _distinct(found: Iterable[str]) -> tuple[str, ...]:
-    """Each library once, though two files or links name it."""
+    """The libraries found, each once, though two files or links name it."""
     by_file = {os.path.realpath(name) if "/" in name else name: name for name in reversed([*found])}
     return tuple(reversed(by_file.values()))
 
@@ -186,7 +186,7 @@ def loading_error(library: str, mode: int = ctypes.RTLD_LOCAL) -> str | None:
 
 
 def advice(library: str, reason: str) -> str:
-    """What to install or set when a runtime does not work."""
+    """Advice for a runtime that does not work: what to install, set or remove."""
     name = Path(library).name
     if "intelocl" in name and "shared object" in reason:
         return "pip install intel-cmplr-lib-rt (intel-opencl-rt needs it and does not say so)"

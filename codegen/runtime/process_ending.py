@@ -1,4 +1,4 @@
-"""How a child process ended, in words: a signal, an exit status, or want of memory."""
+"""The ending of a child process in words: a signal, an exit status, or want of memory."""
 
 import signal
 
@@ -17,7 +17,7 @@ def ending(status: int, last_words: str = "") -> str:
 
 
 def for_memory(status: int, last_words: str = "") -> bool:
-    """Whether want of memory ended it, most likely: nothing else sends SIGKILL by itself."""
+    """True if a process most likely ended for want of memory: nothing else sends SIGKILL."""
     return status == -signal.SIGKILL or (status != 0 and any(word in last_words for word in WANT))
 
 

@@ -1,4 +1,4 @@
-"""What a built program asks of an opened device: memory, copies and launches, in order."""
+"""The interface of an opened device to a built program: memory, copies and launches, in order."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -36,4 +36,4 @@ class Queue(Protocol):
         """The event of a kernel that will run on these buffers."""
 
     def device_ns(self, events: Sequence[Any]) -> list[int]:
-        """How long each command took on the device, waiting for them all."""
+        """Nanoseconds that each command took on the device, after waiting for them all."""

@@ -1,4 +1,4 @@
-"""What running a plan can come to: a timing, or one of four failures."""
+"""Results of running a plan: a timing, or one of four failures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,7 +68,7 @@ class PoisonFound(Exception):
 
 @contextmanager
 def told(device: str) -> Iterator[None]:
-    """Each of the four failures as a message to the user, with the device it happened on."""
+    """A context that turns the four failures into messages to the user that name the device."""
     try:
         yield
     except BuildFailed as error:

@@ -53,7 +53,7 @@ _registered: set[str] = set()
 
 
 def _handles(libraries: Iterable[str]) -> list[cl.Device]:
-    """Every device of these runtimes. The loader looks only once: the first call decides."""
+    """The devices of these runtimes. The loader looks only once: the first call decides."""
     if not _registered:
         _registered.update(libraries)
         shelf = cache.folder() / "vendors"
@@ -326,7 +326,7 @@ class Session:
             )
 
     def device_ns(self, events: Sequence[cl.Event]) -> list[int]:
-        """How long each command took on the device, waiting for them all."""
+        """Nanoseconds that each command took on the device, after waiting for them all."""
         with _driver("waiting for the device"):
             for event in events:
                 event.wait()

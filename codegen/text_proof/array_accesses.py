@@ -16,7 +16,7 @@ from codegen.tree.statements import Kind
 
 
 class Indices(Protocol):
-    """What arrays ask of the expressions that stand in their brackets."""
+    """The interface that `Arrays` needs to expressions in brackets: names in scope, values."""
 
     scope: dict[str, Meaning]
 
@@ -27,7 +27,7 @@ class Indices(Protocol):
 
 @dataclass(slots=True)
 class Arrays:
-    """Of one kernel; accesses are those of one statement."""
+    """The array accesses of one kernel; `accesses` are those of one statement."""
 
     reading: Reading
     indices: Indices

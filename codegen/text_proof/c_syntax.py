@@ -218,7 +218,7 @@ class Function:
 
 @distinct
 class KernelText:
-    """One kernel, and the functions and instructions before it."""
+    """The syntax tree of a text: one kernel, and the functions and instructions before it."""
 
     functions: tuple[Function, ...]
     instructions: tuple[Instruction, ...]

@@ -76,7 +76,7 @@ class Tokens:
         return word
 
     def accept(self, word: str) -> bool:
-        """Whether the next token is this one, which is read then."""
+        """True if the next token is `word`, which is read then."""
         if self.words[self.at] != word:
             return False
         self.at += 1

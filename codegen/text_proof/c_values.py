@@ -1,4 +1,4 @@
-"""What names and expressions of a text stand for, as far as a proof must know."""
+"""Meanings of the names and expressions of a text, as far as a proof must know them."""
 
 from codegen.index.condition import Condition
 from codegen.index.index import Index
@@ -19,7 +19,7 @@ class Int:
 
 @frozen
 class Either:
-    """One of two ints, each where it is meant."""
+    """The int that a choice gives: one value for each side, with the place where it is meant."""
 
     cases: tuple[tuple[Where, Int], ...]
 

@@ -51,7 +51,7 @@ def is_guarded_divisor(e: Call) -> bool:
 
 
 def has_meaning(name: str) -> bool:
-    """Whether a name means something without being declared, so that no text may declare it."""
+    """True if a name means something without being declared, so that no text may declare it."""
     known = name in IDS or name in FENCES or name in CONSTANTS or name in KINDS
     return known or result_of(name, Kind("int")) is not None or loaded_width(name) is not None
 

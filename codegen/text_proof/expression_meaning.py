@@ -132,7 +132,7 @@ class Expressions:
         raise self.reading.refused("expected comparisons joined by &&")
 
     def conjunction(self, e: Infix, where: Where) -> Condition | None:
-        """Its right side is only computed where its left side holds."""
+        """The condition a && b, None: that is decided by data; b is only computed where a holds."""
         left = self.test(e.left, where)
         right = self.test(e.right, where if left is None else self.holding(where, left))
         return None if left is None or right is None else both(left, right)
@@ -215,7 +215,7 @@ class Expressions:
 
 
 def kind_of(t: Type) -> Kind:
-    """What a lane holds of an operand of an instruction."""
+    """The kind of value that a lane holds of an instruction's operand of type t."""
     assert isinstance(t, Array)
     assert isinstance(t.elem, Vector)
     assert isinstance(t.elem.width, int)

@@ -31,7 +31,7 @@ FALSE = Data(INT)
 
 @dataclass(slots=True)
 class Arithmetic:
-    """Of one kernel."""
+    """The arithmetic of one kernel: operator and operands to the value of the result."""
 
     reading: Reading
 
@@ -111,7 +111,7 @@ def rank(scalar: str) -> tuple[bool, int]:
 
 
 def is_whole(kind: Kind) -> bool:
-    """Whether it holds integers."""
+    """True if values of a kind are integers."""
     return kind.scalar not in ("float", "half")
 
 

@@ -14,7 +14,7 @@ Buffers = Mapping[str, Buffer]
 
 
 def agreement(text: KernelText, launch: Kernel, buffers: Buffers) -> list[Verdict]:
-    """Every obligation between the two; arguments are looked at where there are as many."""
+    """Verdicts on a text's agreement with its launch; arguments only if there are as many."""
     found = [*_geometry(text, launch)]
     count = len(text.parameters) == len(launch.arguments)
     found.append(_holds(count, "arguments", len(text.parameters), len(launch.arguments)))
@@ -67,7 +67,7 @@ def _apart(text: KernelText, launch: Kernel, buffers: Buffers) -> Iterator[Verdi
 
 
 def share(a: Buffer, b: Buffer) -> bool:
-    """Whether two buffers have bytes of the arena in common."""
+    """True if two buffers have bytes of the arena in common."""
     if a.offset is None or b.offset is None:
         return False
     return a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes

@@ -1,5 +1,5 @@
-"""What the kernels of a plan do to each other: whatever one reads has been written, and is not
-overwritten by a buffer that lies in the same place."""
+"""Proof that the kernels of a plan share buffers safely: whatever one reads has been written, and
+is not overwritten by a buffer that lies in the same place."""
 
 # key: b buffer, n number of a kernel in its run
 

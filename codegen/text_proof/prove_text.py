@@ -57,8 +57,8 @@ def _head(source: str) -> KernelText | NotRead:
 
 @lru_cache(maxsize=1024)
 def _safe(source: str, global_size: Size, elements: tuple[int, ...]) -> tuple[Verdict, ...]:
-    """What a text does when it is launched so, on buffers of so many elements each. Variants of a
-    program share kernels, and so do its layers: each is proved once."""
+    """Verdicts on a text launched at `global_size`, on buffers of so many elements each. Variants
+    of a program share kernels, and so do its layers: each is proved once."""
     text = _read(source)
     assert isinstance(text, KernelText)
     x, y, z = text.group_size

@@ -43,7 +43,7 @@ _STORE = re.compile(r"vstore(\d+)")
 
 
 def read_kernel(source: str) -> KernelText:
-    """The one kernel of a text, with what stands before it; raises NotRead."""
+    """The syntax tree of a text: one kernel, with what stands before it; raises NotRead."""
     rest, instructions = taken_out(source)
     tokens = Tokens(rest)
     while tokens.word in EXTENSIONS:
@@ -85,7 +85,7 @@ def group_size(tokens: Tokens) -> tuple[int, ...]:
 
 
 def sub_group_size(tokens: Tokens) -> int | None:
-    """How many work-items the text says are a sub-group."""
+    """The number of work-items that a text says are a sub-group; None if it does not say."""
     if not tokens.accept("SUB_GROUP_OF"):
         return None
     tokens.expect("(")

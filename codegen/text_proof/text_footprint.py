@@ -53,7 +53,7 @@ SHOWN = 120  # characters of a line in a message
 def text_footprint(
     text: KernelText, elements: dict[str, int], group: Size, groups: Size
 ) -> Footprint:
-    """What a kernel does when it is launched so, on buffers of so many elements."""
+    """The footprint of a kernel launched in these groups, on buffers of so many elements."""
     found = Footprint({}, {}, {})
     ids = ids_of(text, found, group, groups)
     walker = _Walker(text, found, ids)
@@ -92,7 +92,7 @@ class _Walker:
         self.declared.append(name)
 
     def forget(self, before: int) -> None:
-        """What was declared since then goes out of scope."""
+        """Removes all declared names but the first `before`: the others go out of scope."""
         while len(self.declared) > before:
             del self.scope[self.declared.pop()]
 
@@ -211,7 +211,7 @@ class _Walker:
     # ---- control flow
 
     def gathers(self, s: CStatement) -> bool:
-        """Whether work-items come together there."""
+        """True if work-items come together at s: a fence, or a call of an instruction."""
         match s:
             case Assign((Name(),), Call(name)):
                 return isinstance(self.scope.get(name), Instruction)

@@ -1,4 +1,4 @@
-"""What the ids of work-items are: the variables of a kernel that no loop counts."""
+"""The ids of work-items as indices: the variables of a kernel that no loop counts."""
 
 # key: s statement, d dimension
 
@@ -21,8 +21,8 @@ Size = tuple[int, int, int]
 
 
 def ids_of(text: KernelText, found: Footprint, group: Size, groups: Size) -> dict[str, list[Index]]:
-    """What ids of each kind are. Where the work-items of a group have nothing in common, global
-    ids are variables themselves."""
+    """The ids of each kind as indices, by dimension. Where the work-items of a group have nothing
+    in common, global ids are variables themselves."""
     asked = {asked_id(s) for s in statements_in(text.body)}
     shared = any(isinstance(s, Fence) or _is_local(s) for s in statements_in(text.body))
     together = shared or bool(text.instructions)

@@ -64,7 +64,7 @@ def owners(axis: Axis) -> frozenset[Index]:
 
 
 def share(axis: Axis) -> int:
-    """How many elements one work-item has to keep."""
+    """The number of elements of an axis that one work-item has to store."""
     match axis:
         case Plain(n):
             return n
@@ -75,7 +75,7 @@ def share(axis: Axis) -> int:
 
 
 def slot(axis: Axis, i: Index) -> Index:
-    """Where its owner keeps element i; whoever asks must be proved to be the owner."""
+    """The position of element i with its owner; whoever asks must be proved to be the owner."""
     match axis:
         case Plain():
             return i

@@ -12,8 +12,8 @@ PLAIN = re.compile(r"[^A-Za-z0-9_]")
 
 
 def stem(name: str) -> str:
-    """What names in the text begin with for a program's name; what begins with an underscore is
-    the compiler's."""
+    """The beginning of names in the text for a program's name; names that begin with an underscore
+    are the compiler's."""
     plain = PLAIN.sub("_", name)
     return plain if plain[:1].isalpha() else f"x{plain}"
 

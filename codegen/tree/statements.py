@@ -48,13 +48,13 @@ class Memory:
 
     @property
     def bytes(self) -> int:
-        """What it takes, all its parts."""
+        """The size of the memory in bytes, all its halves."""
         return self.elements * self.halves * BYTES[self.scalar]
 
 
 @frozen
 class Kind:
-    """What a value is: a scalar (width 1) or a vector."""
+    """The type of a value: a scalar (width 1) or a vector."""
 
     scalar: str
     width: int = 1
@@ -126,7 +126,7 @@ class Build:
 
 @frozen
 class Lane:
-    """One lane of a vector."""
+    """The scalar in one lane of a vector."""
 
     e: "Value"
     lane: int
@@ -134,7 +134,7 @@ class Lane:
 
 @frozen
 class Call:
-    """What an instruction gives one of its lanes; all lanes come to it, each with its arguments."""
+    """The result of an instruction in one lane; all lanes come to it, each with its arguments."""
 
     instruction: Instruction
     arguments: tuple["Value", ...]
@@ -157,7 +157,7 @@ Value = Load | Number | Whole | Apply | Convert | Broadcast | Build | Lane | Cal
 
 
 class Unroll(Enum):
-    """Whether a loop is spelled out: NO, YES (asked for), FREE (nobody asked: as reads best)."""
+    """The choice to spell out a loop: NO, YES (asked for), FREE (nobody asked: as reads best)."""
 
     NO = "no"
     YES = "yes"
@@ -166,7 +166,7 @@ class Unroll(Enum):
 
 @frozen
 class Block:
-    """One after the other."""
+    """Statements, one after the other."""
 
     statements: tuple["Statement", ...]
 
@@ -228,7 +228,7 @@ class Id:
 
 @distinct
 class Kernel:
-    """One launch. `ids` are those in use; a kernel has global ids, or group and local ones.
+    """One kernel and its launch. `ids` are those in use: global ids, or group and local ones.
 
     Programs that differ elsewhere share it: `remembered` asks about each kernel once.
     """
@@ -321,7 +321,7 @@ def rewrite(e: Value, f: Callable[[Value], Value]) -> Value:
 
 
 def calls(kernel: Kernel) -> Iterator[Call]:
-    """Where a kernel comes to instructions."""
+    """The calls of instructions in the values that a kernel stores."""
     for s in statements(kernel.body):
         if isinstance(s, Store):
             yield from (e for e in subvalues(s.value) if isinstance(e, Call))
