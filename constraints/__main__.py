@@ -90,7 +90,7 @@ def _bytes(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is known; 1 if there is no variant."""
+    """Print the report on a program; the exit status is 1 if there is no variant, else 0."""
     program = parse_file(options.file, sizes_of(options))
     device = with_overrides(_device(options), options.limit)
     program, required = _lowered(program, options, device)
@@ -146,7 +146,7 @@ def _json(options: argparse.Namespace, system: System, known: Report) -> dict[st
 
 
 def _print(console: Console, known: Report, everything: bool) -> None:
-    """Of what has no points the reason is enough, unless all is asked for."""
+    """Print a report: where there are no points, only the reason, unless all is asked for."""
     if known.explanation is None or everything:
         _print_tables(console, known)
     console.print(_total(known), markup=False, highlight=False)

@@ -14,7 +14,7 @@ Limit = tuple[str, tuple[int, ...]]  # a number of a profile, or several, by nam
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a device allows; a queried device makes one too."""
+    """The limits of a device: a profile by name, or made of a device that was queried."""
 
     name: str
     group_items: int  # work-items of a work-group

@@ -132,7 +132,7 @@ def _one_of(s: Ratio, values: tuple[int, ...]) -> Mask:
 
 
 def _poly(p: Poly, c: Columns) -> Column:
-    """What all terms have in common is multiplied once, and each atom is looked at once."""
+    """The value of p in each row: common factors are multiplied once, each atom is read once."""
     common, rest = _factored(p)
     values: dict[Atom, Column] = {}
     total: Column | None = None

@@ -35,7 +35,7 @@ MOST_CANDIDATES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """What may be chosen: from node `sources[e]`, the value `values[e]`, to node `targets[e]`."""
+    """A parameter's choices: from node `sources[e]`, value `values[e]`, to node `targets[e]`."""
 
     parameter: str
     nodes: int
@@ -107,7 +107,7 @@ def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
 
 
 def _highest(step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]) -> Column:
-    """At each node, a bound on the parameter by the constraints that it decides."""
+    """An upper bound on the parameter at each node, by the constraints that it decides."""
     high = column([_most(step)] * nodes)
     exact = {q: c.astype(object) for q, c in known.items()}
     for cap in step.caps:
@@ -185,7 +185,7 @@ def _divisors(
 
 
 def _each_divisor(n: Column) -> tuple[Index, Column]:
-    """Every divisor of every n, with the place of its n."""
+    """The divisors of every n, each with the place of its n."""
     distinct, which = np.unique(n, return_inverse=True)
     lists = [divisors(int(a)) for a in distinct]
     sizes = np.array([len(values) for values in lists], dtype=np.intp)
@@ -200,7 +200,7 @@ def _whole(a: Size, known: Columns, rows: int) -> Column:
 
 
 def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[Column]:
-    """What later choices see of the points so far: points that look alike share a node."""
+    """The columns that later choices see of the points so far: points alike in all share a node."""
     rows = len(reached[step.parameter])
     exact = {p: c.astype(object) for p, c in reached.items()}
     return [
@@ -209,7 +209,7 @@ def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[C
 
 
 def _merge(live: Sequence[Column], rows: int) -> tuple[Index, Index]:
-    """For each row the number of its group (equal in all columns), and a row of each group."""
+    """The group number of each row (a group is equal in all columns), and a row of each group."""
     if not live:
         return np.zeros(rows, dtype=np.intp), np.arange(min(rows, 1))
     key, radix = live[0], 0

@@ -18,7 +18,7 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How to list the candidates of a parameter, and what they must satisfy once chosen."""
+    """The choice of one parameter: how to list its candidates, and what they must satisfy."""
 
     parameter: str
     low: int
@@ -32,7 +32,7 @@ class Choice:
 
 
 def choices(system: System, found: Bounds, first: Sequence[str] = ()) -> tuple[Choice, ...]:
-    """One choice a parameter, `first` before the others."""
+    """The choices of the system's parameters, in order, `first` before the others."""
     unknown = sorted(set(first) - set(system.parameters))
     if unknown:
         raise no_such("parameter", unknown[0], system.parameters)
@@ -75,7 +75,7 @@ def _cost_of_test(r: Relation) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _seen(a: Size, known: frozenset[str]) -> tuple[Size, ...]:
-    """All that a size depends on among what is known: its coefficients of the unknown."""
+    """The sizes in known parameters that a depends on: its coefficients of the unknown ones."""
     return tuple(_parts_seen(a, known))
 
 

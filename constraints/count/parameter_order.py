@@ -45,7 +45,7 @@ def ordered(
 
 
 class _Search:
-    """What the search asks about sets of parameters."""
+    """Properties of sets of parameters, as bits, that the search for an order compares."""
 
     def __init__(self, parameters: list[str], relations: Sequence[Relation], found: Bounds) -> None:
         self.parameters = parameters
@@ -58,8 +58,8 @@ class _Search:
         self.shares = sorted(self._share(m, most) for m, most in _products(relations))
 
     def _share(self, members: frozenset[str], most: float) -> tuple[float, int]:
-        """Which part of the combinations has a product of at most `most`: about
-        most · Σ ln(most)ʲ / j! of them do."""
+        """The share of the members' combinations that has a product of at most `most`, about
+        most · Σ ln(most)ʲ / j! of them, and the members as bits."""
         group = self.bits(members)
         below = most * sum(log(most) ** j / factorial(j) for j in range(len(members)))
         return min(1.0, below / prod(self.values[i] for i in _each(group))), group
@@ -68,16 +68,16 @@ class _Search:
         return reduce(or_, (1 << self.parameters.index(p) for p in members), 0)
 
     def open(self, chosen: int, head: int) -> list[int]:
-        """What may be chosen next."""
+        """The parameters that may be chosen next."""
         left = (head & ~chosen) or ~chosen
         return [i for i in range(len(self.parameters)) if left >> i & 1]
 
     def live(self, chosen: int) -> int:
-        """What later constraints still look at."""
+        """The chosen parameters, as bits, that constraints on later ones still look at."""
         return chosen & reduce(or_, (s for s in self.links if s & ~chosen), 0)
 
     def count(self, members: int) -> float:
-        """How many combinations of values these parameters have, roughly."""
+        """The number of combinations of values that these parameters have, roughly."""
         total, used = prod(self.values[i] for i in _each(members)), 0
         for share, group in self.shares:
             if not group & (~members | used):
@@ -85,7 +85,7 @@ class _Search:
         return total
 
     def branches(self, i: int, known: int) -> float:
-        """How many values a parameter has once others are known, roughly."""
+        """The number of values that a parameter has once the `known` ones are chosen, roughly."""
         n = self.values[i]
         fewer = any(form and not form & ~known for form in self.forms[i])
         return min(n, n**0.4 + 2) if fewer else n

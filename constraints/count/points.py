@@ -52,7 +52,7 @@ class Space:
         return _finish(self, [({}, 0, 0, r) for r in ranks])
 
     def all(self, chunk: int = 1 << 16) -> Iterator[Point]:
-        """Every valid point, in order of rank."""
+        """The valid points, all of them, in order of rank."""
         for start in range(0, self.count, chunk):
             yield from self.points(range(start, min(start + chunk, self.count)))
 
@@ -66,7 +66,7 @@ class Space:
         return () if layer is None else tuple(sorted({int(v) for v in np.unique(layer.values)}))
 
     def strata(self, depth: int) -> list["Stratum"]:
-        """How many points there are for each choice of the first `depth` parameters."""
+        """The strata, with numbers of points: one a choice of the first `depth` parameters."""
         found = [Stratum((), 0, self.count)] if self.count else []
         for layer in self.layers[:depth]:
             found = [s for stratum in found for s in _split(layer, stratum)]
@@ -102,7 +102,7 @@ def space(
 
 
 def count_bound(system: System) -> int | None:
-    """At most so many points, where they are too many to be counted; None: no bound is known."""
+    """An upper bound on the points, where they are too many to be counted; None: none is known."""
     total = 1
     for low, high in bounds(system.parameters, [c.relation for c in system.constraints]).values():
         if high is None:
@@ -159,7 +159,7 @@ def _split(layer: Layer, s: Stratum) -> list[Stratum]:
 
 
 def _finish(points: Space, begun: Sequence[tuple[Point, int, int, int]]) -> list[Point]:
-    """Complete points of which a prefix (values, depth, node) is known, by the rank of the rest."""
+    """The points that begin with these prefixes (values, depth, node), by the rank of the rest."""
     if not begun:
         return []
     depth = begun[0][1]
@@ -177,7 +177,7 @@ def _finish(points: Space, begun: Sequence[tuple[Point, int, int, int]]) -> list
 
 
 def _descend(layer: Layer, nodes: Index, ranks: Column) -> tuple[Index, Column, Column]:
-    """One step along the path of each rank."""
+    """The nodes, remaining ranks and values after one step along the path of each rank."""
     place = layer.below[layer.starts[nodes]] + ranks
     edge = np.searchsorted(layer.below, place, side="right") - 1
     return layer.targets[edge], place - layer.below[edge], layer.values[edge]

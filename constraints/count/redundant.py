@@ -11,7 +11,7 @@ from ir.core.size import Size, denominator, exact
 
 
 def relevant(relations: Iterable[Relation], found: Bounds) -> list[Relation]:
-    """The relations that still tell points within the bounds apart."""
+    """The relations that neither the bounds nor simpler relations already guarantee."""
     every = list(dict.fromkeys(relations))
     positive = at_least_one(every) | {p for p, (low, _) in found.items() if low > 0}
     divided = _divided(every)
@@ -22,7 +22,7 @@ Divided = dict[Size, list[Size]]
 
 
 def _divided(relations: Sequence[Relation]) -> Divided:
-    """What each divisor must divide."""
+    """The sizes that each divisor must divide."""
     found: Divided = {}
     for r in relations:
         match r:
@@ -45,7 +45,7 @@ def _guaranteed(r: Relation, found: Bounds, positive: Positive, divided: Divided
 
 
 def _stronger(n: Size, than: Size) -> bool:
-    """Whether every divisor of n divides the other too, and not the other way round."""
+    """True if every divisor of n divides `than` too, and not the other way round."""
     return denominator(exact(than, n)) == 1 and denominator(exact(n, than)) != 1
 
 

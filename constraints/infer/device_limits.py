@@ -12,7 +12,7 @@ from ir.core.size import Size
 
 
 def limits(q: Quantities, device: Profile, max_memory: int | None) -> Iterator[Constraint]:
-    """Every quantity against its limit."""
+    """Constraints that each quantity is within its limit."""
     for k in q.kernels:
         yield from _of_kernel(k, device)
     yield from _peak(q.buffers, device.buffer_bytes, "a global buffer of {} B")

@@ -81,7 +81,7 @@ def _floor(p: str, low: int) -> Constraint:
 
 
 def _trivial(c: Constraint, floors: Mapping[str, int]) -> bool:
-    """Whether a constraint holds whatever the parameters are."""
+    """True if a constraint holds whatever the parameters are."""
     if not scope(c.relation):
         return holds(c.relation, {})
     bare = c.origin in floors

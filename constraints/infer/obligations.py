@@ -41,14 +41,14 @@ from ir.core.types import Type, show_type
 
 
 def parameters(program: Program) -> Iterator[Constraint]:
-    """Of the types that a program is given."""
+    """Constraints from the types of a program's parameters."""
     for param in program.params:
         origin = f"{param.var.name} : {show_type(param.var.type)}"
         yield from of_type(param.var.type, origin, frozenset(), set())
 
 
 def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
-    """Of e and everything inside it, innermost first, so that each is met where it arises.
+    """Constraints from e and everything inside it, innermost first, so each is met where it arises.
 
     A variable owes nothing by itself: it is a parameter, or what binds it has its type.
     """
@@ -64,7 +64,7 @@ def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
 
 
 def _inside_out(e: Expr) -> Iterable[Expr]:
-    """Each once, what is given before the function that it is given to."""
+    """The terms inside e, each once, innermost first, arguments before the function they go to."""
     found, left = [], [e]
     while left:
         inner = left.pop()
@@ -134,7 +134,7 @@ def _windows(size: Size, step: Size, n: Size, strict: bool) -> Iterator[tuple[Re
 
 
 def _reach(edge: Edge, l: Size, r: Size, n: Size) -> Iterator[tuple[Relation, str]]:
-    """How far beyond the array an edge knows what to repeat."""
+    """Relations, with reasons, that bound how far an edge of n elements can be repeated."""
     most = {Edge.WRAP: n, Edge.MIRROR: n}.get(edge)
     if most is not None:
         for amount in (l, r):

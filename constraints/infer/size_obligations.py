@@ -30,7 +30,7 @@ Positive = frozenset[Size]
 
 
 def of_size(a: Size, origin: str, positive: Positive = frozenset()) -> Iterator[Constraint]:
-    """Each exact division in a size is whole; each divisor is at least 1."""
+    """Constraints that each exact division in a size is whole and each divisor at least 1."""
     if isinstance(a, int):
         return
     for atom in _atoms(a):
@@ -84,7 +84,7 @@ def of_type(t: Type, origin: str, positive: Positive, seen: set[Type]) -> Iterat
 
 
 def plainly_positive(r: Relation, floors: Mapping[str, int]) -> bool:
-    """Whether `1 <= a` is seen at once: no term of a is negative, and one is at least 1."""
+    """True if r is `1 <= a`, seen at once: no term of a is negative, and one is at least 1."""
     match r:
         case AtMost(1, Nat(num, _)):
             return all(k > 0 for _, k in num) and any(_at_least_one(m, floors) for m, _ in num)

@@ -26,14 +26,14 @@ from ir.core.type_rules import type_of
 
 
 class Space(Enum):
-    """Who shares a buffer."""
+    """The memory of a buffer, and with it who shares it: a group, or one work-item."""
 
     LOCAL = "local"
     PRIVATE = "private"
 
 
 class Place(Enum):
-    """Whether a result has somewhere to go."""
+    """The memory that a result already has a place in, if any."""
 
     NONE = "none"
     MEMORY = "memory"
@@ -58,8 +58,8 @@ NOTHING: Live = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a term stands: what its variables hold, where its result goes, and how many work-items
-    of the group stand there apart."""
+    """The surroundings of a term: the buffers its variables hold, where its result goes, and how
+    many work-items compute a value of their own of it."""
 
     env: Mapping[str, Live]
     to: Place
@@ -80,7 +80,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a value needs while it is used, and the largest sets live while it is made."""
+    """The buffers that a value in use needs, and the largest sets live while it is made."""
 
     hold: Live
     peaks: frozenset[Live]
@@ -92,7 +92,7 @@ def maximal(sets: Iterable[Live]) -> frozenset[Live]:
 
 
 def after(*steps: tuple[Use, Live]) -> Use:
-    """One step after the other, each held while the later ones are made, with what those read."""
+    """The use of steps in order, each held while later ones are made, with what those read."""
     held, peaks = NOTHING, [NOTHING]
     for step, later in steps:
         peaks += [held | later | peak for peak in step.peaks]

@@ -24,7 +24,7 @@ class Kernel:
 
 @lru_cache(maxsize=4)
 def kernels(program: Program) -> tuple[Kernel, ...]:
-    """In launch order; the last one writes the result."""
+    """The kernels of a program in launch order; the last one writes the result."""
     return tuple(Kernel(s.name, s.body, s.reads, s.prepack) for s in stages(program))
 
 

@@ -129,7 +129,7 @@ class _Walk:
         return self.each(children(e), inner)
 
     def each(self, terms: Sequence[Expr], here: Scope) -> Use:
-        """One term after the other."""
+        """The use of terms that are made one after the other."""
         steps = ((self.use(a, here), here.reads(*terms[n:])) for n, a in enumerate(terms, 1))
         return after(*steps)
 
@@ -181,7 +181,7 @@ class _Walk:
         return Use(own, maximal(peaks))
 
     def staged(self, tile: ToLocal) -> Live:
-        """What is loaded ahead waits in private memory until its half is free."""
+        """The private buffer in which what a tile loads ahead waits until its half is free."""
         return self.private(share(tile.e), tile)
 
     def delayed(self, f: Lam, xs: Expr, here: Scope) -> Use:

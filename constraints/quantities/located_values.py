@@ -27,7 +27,7 @@ class Loop:
 
     @property
     def together(self) -> bool:
-        """Whether a group goes through its turns, or some of them, at once."""
+        """True if a group goes through the loop's turns, or some of them, at once."""
         return self.unrolled or self.level in (Level.LOCAL, Level.GLOBAL)
 
 
@@ -36,7 +36,7 @@ Loops = tuple[Loop, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Where the scalars of a value lie, and the loops whose turns choose them."""
+    """The place of a value's scalars: the memory, and the loops whose turns choose them."""
 
     space: str  # global, local or own
     name: object = None
@@ -77,7 +77,7 @@ Env = Mapping[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a term stands: what its variables are, and the loops around it."""
+    """The surroundings of a term: the values of its variables, and the loops around it."""
 
     env: Env = field(default_factory=dict)
     loops: Loops = ()

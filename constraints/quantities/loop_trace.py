@@ -49,7 +49,7 @@ from ir.core.views import is_view
 
 @dataclass(slots=True)
 class Trace:
-    """What is noted on the way through a term."""
+    """A record, made in a walk through a term, of what is computed, staged and loaded."""
 
     computed: list[tuple[Type, Loops]] = field(default_factory=list)  # operations on floats
     staged: list[Loops] = field(default_factory=list)  # local memory is filled
@@ -57,7 +57,7 @@ class Trace:
     computed_in: set[tuple[Delayed, Loops]] = field(default_factory=set)
 
     def value(self, e: Expr, here: Scope) -> Value:
-        """Where the value of e lies; what making it takes is noted."""
+        """The place of e's value; the work of computing it is recorded."""
         match e:
             case Var(name):
                 return here.env.get(name, Cells("global", name))
@@ -150,7 +150,7 @@ class Trace:
                 self.loaded[value, type_, loops] = None
 
     def compute(self, value: Delayed, type_: Type, loops: Loops) -> None:
-        """One element where one is asked for, else all."""
+        """Record the work of a delayed map: of one element where one is asked for, else of all."""
         xs = value.xs
         if isinstance(type_, Array):
             loop = Loop(value.trips)

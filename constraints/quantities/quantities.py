@@ -42,7 +42,7 @@ Dims = tuple[Peak, Peak, Peak]
 
 @dataclass(frozen=True, slots=True)
 class KernelQuantities:
-    """Of one launch."""
+    """The quantities of one launch of a kernel."""
 
     output: str
     prepack: bool
@@ -58,7 +58,7 @@ class KernelQuantities:
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """Of a whole program; bytes of global memory as defined for the front.
+    """The quantities of a whole program; bytes of global memory as defined for the front.
 
     A limit on each amount of a peak is sound: no point takes more than the largest. Of more than
     six temporaries a point may take less, which `memory_at` tells.
@@ -74,7 +74,7 @@ class Quantities:
 
 @lru_cache(maxsize=4)
 def quantities(program: Program) -> Quantities:
-    """What a lowered program takes, symbolic in its free parameters."""
+    """The quantities of a lowered program, symbolic in its free parameters."""
     launches = kernels(program)
     arrays = _arrays(program, launches)
     needed = lives([(k.output, k.reads) for k in launches if not k.prepack])
@@ -113,7 +113,7 @@ def _of_kernel(k: Kernel) -> KernelQuantities:
 
 @once
 def _of_term(term: Expr) -> KernelQuantities:
-    """Of a kernel, whatever it is called: other forms have it too."""
+    """The quantities of a kernel's term without its name: other forms have the kernel too."""
     items = _lengths(term, Level.LOCAL)
     counts = {dim: peak[0].size for dim, peak in enumerate(items) if len(peak) == 1}
     sets = live_sets(term, counts)
@@ -192,7 +192,7 @@ def _parts(t: Type, origin: str) -> list[Amount]:
 
 
 def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
-    """What lives through an inference: inputs, the output, constants as they are read."""
+    """The names of arrays that live through an inference: inputs, the output, constants as read."""
     read = frozenset().union(*(k.reads for k in launches if not k.prepack))
     constant = {p.var.name for p in program.params if p.const}
     packed = {k.output for k in launches if k.prepack}

@@ -74,5 +74,5 @@ def share(e: Expr) -> Size:
 
 @once
 def _spread(e: Expr) -> bool:
-    """Whether work-items share in making e."""
+    """True if work-items share in making e."""
     return isinstance(e, MapPar | Instruct) or any(map(_spread, children(e)))

@@ -24,8 +24,8 @@ GLOBAL_ITEMS = 64  # about so many are a group, where a kernel leaves its groups
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """How many groups there are along the last of these dimensions, where a kernel leaves its
-    groups open: they take items from the first dimensions first."""
+    """The number of groups along the last of these dimensions, where a kernel leaves its groups
+    open: they take items from the first dimensions first."""
 
     lengths: tuple[Size, ...]
 
@@ -36,7 +36,7 @@ Total = tuple[Count, ...]  # the sum of these
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Of one launch."""
+    """The work of one launch, as counts in its parameters."""
 
     operations: Total  # on floats, one for each lane of a vector
     instructions: Total  # the same, a vector's counting once
@@ -47,7 +47,7 @@ class Work:
 
     @property
     def parameters(self) -> frozenset[str]:
-        """That any of these depends on."""
+        """The names of the parameters that any of these counts depends on."""
         totals = (self.operations, self.instructions, self.words, self.loads, self.moved)
         sizes = {n for total in (*totals, self.staged) for count in total for n in count}
         every = (n.lengths if isinstance(n, Groups) else (n,) for n in sizes)
@@ -55,7 +55,7 @@ class Work:
 
 
 def total_at(total: Total, values: Mapping[str, int], known: dict[Size | Groups, int]) -> int:
-    """A total at a point; `known` keeps the sizes that were asked for there."""
+    """The value of a total at a point; `known` caches the values of sizes there."""
     for count in total:
         for n in count:
             if n not in known:
@@ -73,7 +73,7 @@ def _groups_at(open_: Groups, values: Mapping[str, int]) -> int:
 
 
 def work(kernel: Expr) -> Work:
-    """What a kernel does; variables that it does not bind lie in global memory."""
+    """The work of a kernel; variables that it does not bind lie in global memory."""
     trace = Trace()
     trace.made(kernel, Scope())
     computed = [(_trips(loops), type_) for type_, loops in trace.computed]
@@ -101,7 +101,7 @@ def _trips(loops: Iterable[Loop]) -> Count:
 
 
 def _apart(loop: Loop, loops: Loops, chosen: bool) -> Size | Groups:
-    """For how many turns of a loop a group asks apart."""
+    """The number of turns of a loop for which a group loads anew, not together with other turns."""
     if chosen or not loop.together:
         return loop.trips
     if loop.level is not Level.GLOBAL:

@@ -41,7 +41,7 @@ def divisor_forms(p: str, relations: Iterable[Relation]) -> list[Form]:
 
 
 def _form(p: str, r: Relation) -> Form | None:
-    """For `m | n` with m = p + shift, or m = p * rest."""
+    """The pair (n, shift) of `m | n` with m = p + shift, (n, 0) if m = p * rest; otherwise None."""
     match r:
         case Divides(Nat() as m, n) if p not in names(n) and denominator(m) == 1:
             shift = m - named(p)

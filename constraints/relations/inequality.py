@@ -67,7 +67,7 @@ def at_least_one(relations: Iterable[Relation]) -> Positive:
 
 
 def _bare(a: Size) -> Positive:
-    """Every factor of a product that is at least 1 is at least 1."""
+    """The parameters that are at least 1 since a is: the factors of a, if it is one product."""
     return names(a) if not isinstance(a, int) and len(a.num) == 1 else frozenset()
 
 
@@ -90,7 +90,7 @@ def _orders(r: Relation) -> Iterator[tuple[Size, Size]]:
 
 
 def _starts_positive(n: Size) -> bool:
-    """Whether n >= 1 whatever its parameters (>= 0) are: only 0 has larger divisors."""
+    """True if n >= 1 whatever its parameters (>= 0) are: only 0 has larger divisors."""
     if isinstance(n, int):
         return n > 0
     return n.den == ONE and all(k > 0 for _, k in n.num) and n.num[0][0] == ()
@@ -160,12 +160,12 @@ def _lower(term: Term, least: Positive) -> Size:
 
 
 def _sums_up(a: Size) -> bool:
-    """Whether nothing is taken away in a, nor divided."""
+    """True if nothing is subtracted in a, nor divided."""
     return all(k > 0 for _, k in _terms(a)) and (isinstance(a, int) or a.den == ONE)
 
 
 def _reaches(a: Size, b: Size, least: Positive) -> bool:
-    """Whether a >= b by sight: only a number is taken away, and no more than the rest has."""
+    """True if a >= b by sight: a - b subtracts only a number, no more than its other terms have."""
     total = 0
     for monomial, k in _terms(a - b):
         if k < 0 and monomial:

@@ -15,7 +15,7 @@ ENDLESS = 1 << 64
 
 
 def bounds(parameters: Iterable[str], relations: Iterable[Relation]) -> Bounds:
-    """What each parameter (>= 0) is surely between."""
+    """The bounds that each parameter (>= 0) is surely between, by the relations."""
     found: Bounds = dict.fromkeys(parameters, (0, None))
     every = list(relations)
     known = [(i, sorted(i.under | i.over)) for i in inequalities(every, at_least_one(every))]
@@ -32,7 +32,7 @@ def bounds(parameters: Iterable[str], relations: Iterable[Relation]) -> Bounds:
 
 
 def nonempty(found: Bounds) -> bool:
-    """Whether every parameter has a value left."""
+    """True if every parameter has a value left."""
     return all(high is None or low <= high for low, high in found.values())
 
 

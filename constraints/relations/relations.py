@@ -57,7 +57,7 @@ class OneOf(Hashed):
 
 @hashed
 class AllOf(Hashed):
-    """Every part holds."""
+    """The relation that every part holds."""
 
     parts: tuple["Relation", ...]
 
@@ -129,7 +129,7 @@ def show_relation(r: Relation) -> str:
 
 
 def holds(r: Relation, values: Mapping[str, int]) -> bool:
-    """Whether a relation is true at a point, in unbounded integers."""
+    """True if a relation holds at a point, in unbounded integers."""
     try:
         return _holds(r, values)
     except ZeroDivisionError:
@@ -212,7 +212,7 @@ def spell(a: Size) -> str:
 
 
 def surely_positive(a: Size) -> bool:
-    """Whether a divisor that is not 0 must be positive: no term is subtracted."""
+    """True if a divisor that is not 0 must be positive: no term is subtracted."""
     return a > 0 if isinstance(a, int) else all(k > 0 for _, k in a.num) and a.den == ONE
 
 

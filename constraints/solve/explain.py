@@ -12,7 +12,7 @@ LEGIBLE = 60  # characters of a relation
 
 
 def explain(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
-    """That no variant satisfies all of these, and why."""
+    """The message that no variant satisfies all of these constraints, and why."""
     return f"no variant: {clash(core, parameters)}"
 
 
@@ -46,14 +46,14 @@ def _valued(a: Size, fixed: Mapping[Size, Size]) -> str:
 
 
 def _amount(a: Size, fixed: Mapping[Size, Size]) -> str:
-    """A size with the number that it is, once what is fixed is known."""
+    """The text of a size, after the number that it is with the `fixed` parameters, if it is one."""
     known = {p: n for p in names(a) if isinstance(n := fixed.get(named(p)), int)}
     number = bind(a, known)
     return f"{number} = {spell(a)}" if isinstance(number, int) and number != a else spell(a)
 
 
 def _needed(a: Size, low: Mapping[str, int]) -> str:
-    """An amount, with its least value where that is known."""
+    """The text of an amount: its least value where that is known, else the size itself."""
     if not isinstance(a, Nat):
         return str(a)
     smallest = least(a, low)

@@ -24,7 +24,7 @@ SECONDS = 10.0
 
 
 class Answer(Enum):
-    """What a solver knows."""
+    """The answer of a solver to a question: is there a point?"""
 
     YES = "yes"
     NO = "no"
@@ -81,7 +81,7 @@ class Solver:
     # ---- questions
 
     def feasible(self, extra: Iterable[Relation] = ()) -> Verdict:
-        """Is there a point (that satisfies more)? If not, a small set of constraints that clash."""
+        """The verdict: a point (that satisfies more), or a small set of constraints that clash."""
         with self._asking(extra):
             answer = self._check(self._guards, self.seconds)
             if answer is Answer.YES:
@@ -96,7 +96,7 @@ class Solver:
             return self._check(self._guards, self.seconds)
 
     def domain(self, parameter: str, candidates: Iterable[int]) -> Domain:
-        """Which candidates the parameter takes in some point."""
+        """The candidates that the parameter takes in some point, and whether all were decided."""
         deadline, found, exact = monotonic() + self.seconds, set[int](), True
         for v in candidates:
             if v in found:
@@ -145,7 +145,7 @@ class Solver:
         return self._grounded(self._encoder.relation(r))
 
     def _grounded(self, formula: Formula) -> Formula:
-        """The formula, once the definitions that it uses are known for good."""
+        """The formula itself, once the definitions that it uses are added to Z3 for good."""
         for fact in self._encoder.facts[self._facts :]:
             self._z3.add(fact)
         self._facts = len(self._encoder.facts)

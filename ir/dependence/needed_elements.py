@@ -208,10 +208,7 @@ def _binary(op: str, a: Node, b: Node, env: Env) -> Node:
 
 
 def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:
-    """The elements of `a op b` that are nonzero constants or live.
-
-    Two constants may cancel each other; one beside zeros does not.
-    """
+    """The nonzero part of `a op b`: two constants may cancel each other, one beside zeros not."""
     if op in ("+", "-") and (a.nonzero is NONE or b.nonzero is NONE):
         return either(a.nonzero, b.nonzero)
     return live

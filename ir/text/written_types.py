@@ -55,7 +55,7 @@ def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) ->
 def infer_rest(
     declared: SurfaceType, found: Type, is_open: Callable[[str], bool], size: SizeOf
 ) -> dict[str, Size]:
-    """The sizes of open names that `infer` leaves: each once, alone, in an arithmetic size."""
+    """The sizes as in `infer`, of an open name that occurs alone, and once, in arithmetic."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             names = [name.text for name in size_names(n) if is_open(name.text)]
