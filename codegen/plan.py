@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Role(Enum):
-    """Why a global buffer exists."""
+    """The purpose of a global buffer."""
 
     INPUT = "input"  # given at every run
     CONST = "const"  # given once, read as it is

@@ -29,7 +29,7 @@ MADE = Store | ToLocal | ToPrivate
 
 
 def bound(env: Env, p: Pattern, view: View) -> Env:
-    """env with a pattern's variables bound."""
+    """`env` with the variables of a pattern bound to a view."""
     new = dict(env)
     _bind(new, p, view)
     return new

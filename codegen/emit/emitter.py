@@ -153,8 +153,8 @@ class Emitter:
         )
 
     def whose(self, read: Axis, place: ArrayPlace) -> Axis:
-        """The elements that a work-item visits: those it has a place for; what is written for all
-        to see, each owner of what is read writes, unless the owners are told apart already."""
+        """The axis of the elements that a work-item writes: that of `place`, or of `read` if all
+        see the place, each owner writing its own, unless its id is in use in the loops around."""
         if not isinstance(place.axis, Plain) or isinstance(read, Plain):
             return place.axis
         told_apart = any(w.id in owners(read) for w in self.scope.active)

@@ -43,7 +43,7 @@ from ir.core.nodes import Expr, Lam, Pattern, Var
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A let at the head of the loop's body: what to load, and where its halves lie."""
+    """A let at the head of a loop's body: the term to load, and the place of both its halves."""
 
     pattern: Pattern
     given: Expr

@@ -53,7 +53,7 @@ def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
 @dataclass(frozen=True, slots=True)
 class _Shares:
     """Places for terms inside the axes walked so far (`at`), for the part `where` of a tuple;
-    `known`: those of variables."""
+    `known`: the places of variables."""
 
     scope: Scope
     allocate: Allocate
@@ -115,7 +115,7 @@ class _Shares:
         return array_place(self.of(e))
 
     def held(self, t: Type, at: Walked) -> Place:
-        """A lane's element of what an instruction gives."""
+        """The place of a lane's element of type t of the result of an instruction."""
         return laid(t, at, self.allocate, self.where)
 
     def along(self, axis: Axis, body: Expr) -> Place:

@@ -141,7 +141,7 @@ def delayed(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> View:
 
 
 def listed(emitter: Recursion, e: Expr, parts: tuple[Expr, ...], env: Env) -> View:
-    """[a, b, …]: a constant table, or the part asked for."""
+    """The view of [a, b, …]: a constant table, or a choice of the part at the index."""
     if is_table(e):
         return _table(emitter, e)
     axes: tuple[Axis, ...] = tuple(plain(type_of(e)))

@@ -231,7 +231,7 @@ def spread(t: Type, view: View) -> View:
 
 
 def repeated(n: int, t: Type, view: View) -> ArrayView:
-    """An array of n, all of them a t: the one that is given, or made of the scalar that is."""
+    """An array of n elements of type t, each the given view, or filled with it if a scalar."""
     return ArrayView((Plain(n), *plain(t)), lambda _: spread(t, view))
 
 

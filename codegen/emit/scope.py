@@ -122,7 +122,7 @@ class Scope:
         return result, block(inner)
 
     def mark(self) -> Mark:
-        """This place."""
+        """The mark of the place where the next statement goes."""
         return Mark(self.blocks[-1], len(self.blocks[-1]))
 
     def since(self, start: Mark) -> Mark:

@@ -79,7 +79,7 @@ def _limit(counts: dict[tuple[Level, int], int], most: int) -> None:
 
 
 def _shorter(n: int, room: int) -> int:
-    """n items in 2 or 3 turns, whatever fits, an even share if there is one; else half of them."""
+    """Work-items for n items in 2 or 3 turns if they fit, best in even shares; else half of n."""
     fitting = [k for k in (2, 3) if -(-n // k) <= room]
     even = [k for k in fitting if n % k == 0]
     turns = min(even or fitting, default=2)

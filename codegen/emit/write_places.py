@@ -31,7 +31,7 @@ class Cell:
 
 @frozen
 class Scatter:
-    """A vector whose lanes lie apart."""
+    """The place of a vector whose lanes are not neighbours in memory: a cell for each lane."""
 
     cells: tuple[Cell, ...]
 
@@ -43,7 +43,7 @@ class TuplePlace:
 
 @frozen
 class ArrayPlace:
-    """`scalars`: where the scalars go of which these vectors are made, if that is known."""
+    """The place of an array; `scalars`: if it has vectors, the place of their scalars, if known."""
 
     axis: Axis
     at: Callable[[Index], "Place"]
@@ -108,7 +108,7 @@ def cells(place: Place) -> list[Cell]:
 
 
 def is_own(place: Place) -> bool:
-    """Private memory that is written whole, whatever holds there."""
+    """True if a place is private memory without guards or scattered vectors."""
     own = (c.memory.space is Space.PRIVATE and c.guard == ALWAYS for c in cells(place))
     return all(own) and not is_scattered(place)
 
@@ -169,7 +169,7 @@ def transpose_out(place: Place) -> Place:
 
 
 def shift_out(left: int, stays: Callable[[Index], Condition] | None, n: int, place: Place) -> Place:
-    """Element j of n goes to j + left, if it stays there."""
+    """The place for n elements of which element j goes to j + left in `place`, if `stays` holds."""
     outer = array_place(place)
     if stays is None:
         return ArrayPlace(Plain(n), lambda j: outer.at(j + left))

@@ -83,7 +83,7 @@ def _marked(body: Block) -> frozenset[str]:
 
 
 def _short(s: Statement, found: set[str]) -> int:
-    """Add the loops of s that may be spelled out unasked; the statements that s then has."""
+    """The statements of s once spelled out; loops to spell out unasked are added to `found`."""
     match s:
         case Block(inner):
             return sum([_short(each, found) for each in inner])

@@ -37,8 +37,8 @@ def told_apart(kernel: Kernel) -> frozenset[str]:
 def common_guards(
     loop: For, spelled: frozenset[str], values: Mapping[str, int], apart: frozenset[str]
 ) -> tuple[Condition, ...]:
-    """All guards of the loads in a loop, then the part that each has; none to be tested before it:
-    nothing."""
+    """Conditions to test before a loop: all guards of its loads, then the part that each has; or ()
+    if none can be tested there."""
     inside = list(statements(loop))
     if any(isinstance(s, Barrier) for s in inside):
         return ()

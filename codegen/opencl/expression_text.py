@@ -74,7 +74,7 @@ class Expressions:
     open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
 
     def guarded(self, known: Condition, denied: Condition, steady: bool) -> None:
-        """From here on this holds and that does not."""
+        """Sets the conditions that hold, and that do not, for what is spelled from here on."""
         self.known, self.denied, self.steady = known, denied, steady
         self.copies.clear()
 

@@ -59,7 +59,7 @@ def lattices(constants: Sequence[int]) -> list[Lattice]:
 
 
 def _joined(parts: Sequence[Lattice]) -> Iterator[Lattice]:
-    """Neighbours of one shape that lie evenly apart, as one."""
+    """Lattices of the same numbers: neighbours of one shape, evenly spaced, joined into one."""
     at = 0
     while at < len(parts):
         n, d = _run(parts, at)
@@ -78,7 +78,7 @@ def _run(parts: Sequence[Lattice], at: int) -> tuple[int, int]:
 
 
 def _spread(a: Access, lattice: Lattice) -> Access:
-    """The cells of an access and of those that lie in its lattice."""
+    """One access to the cells of a and of its copies at the other constants of the lattice."""
     index, loops, more = a.index, [], 1
     for level, (n, d) in enumerate(lattice.steps):
         name = f"{EACH}{level or ''}"

@@ -44,7 +44,7 @@ class Claim:
 
 @distinct
 class Demand:
-    """All goals ≥ 0 there; `text` says what that is for."""
+    """A demand that all goals are ≥ 0 at `where`; `text` says what for."""
 
     kind: Kind
     text: str
@@ -57,7 +57,7 @@ class Demand:
 
 @distinct
 class Touch:
-    """Accesses of one statement."""
+    """The accesses that one statement makes."""
 
     accesses: tuple[Access, ...]
 

@@ -66,7 +66,7 @@ class _Prover:
             yield self.always(obligation, goals, a.where, f"of {a.memory.elements}, the index")
 
     def always(self, o: Obligation, goals: Sequence[Index], where: Where, what: str) -> Verdict:
-        """All goals ≥ 0 there."""
+        """The verdict on o, that all goals are ≥ 0 at `where`: by ranges, guards, trial or Z3."""
         open_goals = [x for x in goals if x.lo is None or x.lo < 0]
         if not open_goals:
             return Proved(o, RANGES)
@@ -222,7 +222,7 @@ class _Prover:
     # ---- Z3
 
     def ask(self, o: Obligation, question: Question) -> Found | Unproved | None:
-        """None: there are no such values."""
+        """Z3's answer: values, Unproved if it gave up, None if there are no such values."""
         limit = min(self.each_ms, self.left_ms)
         if limit <= 0:
             return Unproved(o, "the time for all obligations of this kernel is used up")
@@ -236,7 +236,7 @@ class _Prover:
         return answer
 
     def completed(self, values: Mapping[str, int], where: Where) -> dict[str, int]:
-        """A value for every variable there, of those that the question left free the least."""
+        """Values of all variables at `where`: `values`, and the least possible for others."""
         ranges = self.sides.ranges(where) or {}
         return {name: values.get(name, lo) for name, (lo, _) in ranges.items()}
 

@@ -22,19 +22,19 @@ PATIENCE = 20  # how much longer than its limit a question may take by the clock
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """No values."""
+    """The answer that no values exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """These values."""
+    """The answer that these values exist."""
 
     values: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """Not known."""
+    """The answer of a solver that gave up: unknown, for this reason."""
 
     reason: str
 

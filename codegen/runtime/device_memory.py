@@ -45,7 +45,7 @@ class DeviceMemory:
     """The buffers of a plan, allocated when they are first asked for."""
 
     def __init__(self, queue: Queue, plan: Plan, guard: int, apart: bool) -> None:
-        """`apart`: temporaries share nothing."""
+        """Memory for a plan's buffers; with `apart`, no two temporaries share bytes."""
         _demand_alignment(queue, plan)
         self._queue = queue
         self.cells: dict[str, Cell] = {}
@@ -66,7 +66,7 @@ class DeviceMemory:
         return self.cells[name]
 
     def free(self, name: str) -> None:
-        """Give back what is not in the arena."""
+        """Drop a buffer, and release its memory if that is not in the arena."""
         del self.cells[name]
 
     def poison(self, name: str) -> None:

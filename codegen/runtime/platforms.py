@@ -156,7 +156,7 @@ def _naming(wanted: Sequence[str], shelf: Path) -> Iterator[Path]:
 
 
 def _name(wanted: Sequence[str], folder: Path) -> None:
-    """Others may be reading what is kept, or writing the same: nobody sees half a file."""
+    """Write the folder's files, each at once: others may be reading them, or writing the same."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(wanted):
         file, part = folder / f"{number}.icd", folder / f".{number}-{os.getpid()}"

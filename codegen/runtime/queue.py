@@ -18,7 +18,7 @@ class Queue(Protocol):
         """A buffer of so many bytes."""
 
     def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, Any]]:
-        """So many buffers with each array."""
+        """Buffers with a copy of each array, so many of each."""
 
     def part(self, buffer: Any, start: int, size: int) -> Any:
         """So many bytes of a buffer from a start on, as a buffer."""

@@ -121,7 +121,7 @@ class Expressions:
     # ---- conditions
 
     def test(self, e: CExpr, where: Where) -> Condition | None:
-        """When it holds; None: that is decided by data."""
+        """The condition under which e holds; None: that is decided by data."""
         match self.value(e, where):
             case Truth(condition):
                 return condition
@@ -147,14 +147,14 @@ class Expressions:
         return self.within[key]
 
     def denying(self, where: Where, c: Condition) -> Where:
-        """Beside a branch."""
+        """`where`, and c does not hold; one object for each place, as in `holding`."""
         key = (where, c, False)
         if key not in self.within:
             self.within[key] = without(where, c)
         return self.within[key]
 
     def choice(self, e: Choice, where: Where) -> Value:
-        """Only one side is computed."""
+        """The value of a choice, whose sides are computed each under its condition."""
         c = self.test(e.test, where)
         if c in (ALWAYS, NEVER):
             return self.value(e.a if c == ALWAYS else e.b, where)

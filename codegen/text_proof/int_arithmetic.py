@@ -87,7 +87,7 @@ class Arithmetic:
 
 
 def data_of(value: Value) -> Data:
-    """A value whose number does not matter; a long may be 0 when it is made an int."""
+    """The value as data, its number forgotten; a long may become 0 when it is converted to int."""
     match value:
         case Data():
             return value

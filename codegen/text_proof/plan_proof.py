@@ -47,14 +47,14 @@ def _uses(kernels: Sequence[tuple[Kernel, KernelText]]) -> dict[str, Use]:
 
 
 def _names(plan: Plan) -> Iterator[Verdict]:
-    """A name means one buffer."""
+    """The verdict that no two buffers have one name."""
     names = [b.name for b in plan.buffers]
     twice = sorted({name for name in names if names.count(name) > 1})
     yield _holds(not twice, "each buffer has its own name", f"{twice} are there twice")
 
 
 def _in_arena(plan: Plan) -> Iterator[Verdict]:
-    """Temporaries, and nothing else, lie in the arena, where a device may begin a buffer."""
+    """Verdicts that temporaries only are in the arena, each at an offset that devices allow."""
     for b in plan.buffers:
         if b.role is Role.TEMPORARY or b.offset is not None:
             start = -1 if b.offset is None else b.offset

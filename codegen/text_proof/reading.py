@@ -19,5 +19,5 @@ class Reading:
         return NotRead(f"{self.text}: {message}")
 
     def demand(self, about: About, what: str, goals: list[Index], where: Where) -> None:
-        """All goals ≥ 0 there."""
+        """Record the demand that all goals are ≥ 0 at `where`."""
         self.demands.append(Demand(about, f"{what} in {self.text}", tuple(goals), where))

@@ -75,7 +75,7 @@ class Load:
 
 @frozen
 class Number:
-    """A literal."""
+    """A number written as a literal."""
 
     value: float | int
     scalar: str
