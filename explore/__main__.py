@@ -51,7 +51,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
 
 
 def _refuse_unknown(argv: list[str]) -> None:
-    """A first word that is neither a command nor a file is a command misspelt."""
+    """Refuse a first word that is neither a command nor a file: a command misspelt."""
     if argv and not argv[0].startswith("-") and "." not in argv[0] and not Path(argv[0]).exists():
         raise no_such("command", argv[0], ("PROGRAM.lift", *_commands()))
 

@@ -21,8 +21,8 @@ from rewrites.tuning.family import parameter_names
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Along one dimension: their size and step, how many there are, and at least how many of
-    them, all neighbours, hold no padding."""
+    """Windows along one dimension: their size and step, how many there are, and at least how many
+    of them, all neighbours, hold no padding."""
 
     size: int
     step: int
@@ -30,7 +30,7 @@ class Windows:
     whole: int
 
     def tiles(self, m: int) -> int:
-        """In how many tiles of m results along it, at least, no window holds padding."""
+        """The least number of tiles of m results along it in which no window holds padding."""
         return (self.whole if self.whole == self.count else max(0, self.whole - m + 1)) // m
 
 
@@ -47,7 +47,7 @@ class Products:
     word: int = 4  # bytes of an element, of the smallest where they differ
 
     def direct(self, chip: float) -> float:
-        """No schedule of these products moves less: real count / (4 √(2 reuse chip))."""
+        """Least elements a schedule of these products moves: real count / (4 √(2 reuse chip))."""
         return self.real * self.count / (4 * sqrt(2 * self.reuse * chip))
 
     def volume(self, chip: float) -> float:
@@ -55,7 +55,7 @@ class Products:
         return 2 * self.count / sqrt(self.reuse * chip) + self.results + self.others
 
     def winograd(self, m: int, chip: float) -> float | None:
-        """No schedule of F(m × m, r × r) moves less; None where windows are not r × r, step 1."""
+        """Least elements F(m × m, r × r) moves; None where windows are not r × r, step 1."""
         spread = self._spread(m)
         tiled = prod(m * w.tiles(m) / w.count for w in self.windows)
         return None if spread is None else tiled * spread / (2 * sqrt(2 * chip)) - chip

@@ -25,7 +25,7 @@ FREE = frozenset({"neg"})  # operations that nobody counts
 
 
 def operations(program: Program) -> int:
-    """Arithmetic on floats, each operation as often as it is written to be done."""
+    """The number of operations on floats, each as often as it is written to be done."""
     return _cost(program.body)
 
 

@@ -51,7 +51,7 @@ class Builder:
 
 
 def builder(device: Device | None, max_work_group: int) -> Builder:
-    """Runs once in each build worker."""
+    """A device made ready to build for; runs once in each build worker."""
     return Builder(None if device is None else open_device(device), max_work_group)
 
 

@@ -42,7 +42,7 @@ def make_again(task: Again) -> Plan | Failed:
 
 
 def _proved(plan: Plan) -> Plan | Failed:
-    """A plan of which only the texts are known."""
+    """The plan if its texts are proved, which is all that is known of it; else a failure."""
     failures = [v for proof in prove_texts(plan) for v in proof.failures]
     return Failed("prove", sentence(failures[0]).strip()) if failures else plan
 

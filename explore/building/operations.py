@@ -31,12 +31,12 @@ from explore.bounds.program_work import FREE
 
 
 def flops(kernels: Sequence[Kernel]) -> int:
-    """Arithmetic on floats, redundant work too; fma counts twice."""
+    """The number of operations on floats, redundant ones too; fma counts twice."""
     return sum(n * _operations(e) for k in kernels for n, e in _stored(k))
 
 
 def multiplications(kernels: Sequence[Kernel]) -> int:
-    """Products of floats, redundant ones too; by 0, ±1 and ±2^k none is counted."""
+    """The number of products of floats, redundant too; those by 0, ±1 and ±2^k are not counted."""
     return sum(n * _products(e) for k in kernels for n, e in _stored(k))
 
 

@@ -71,7 +71,7 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
 
 
 def _beside(peer: Peer, found: Sequence[Record]) -> str:
-    """A peer in a line, and its time in ours."""
+    """A line that shows a peer, and its time over our best."""
     note = f" ({peer.note})" if peer.note else ""
     ratio = f", {peer.time_ns / (found[0].time_ns or 1):.2f}× our best time" if found else ""
     return f"{peer.name}{note}: {show_time(peer.time_ns)}, {show_bytes(peer.memory_bytes)}{ratio}"

@@ -15,7 +15,7 @@ _REST = (
 
 
 def to_csv(records: Sequence[Record]) -> str:
-    """The latest round of each variant; no cell is a formula to a spreadsheet."""
+    """A CSV table of each variant's latest round; no cell is a formula to a spreadsheet."""
     found = latest(records)
     names = sorted({name for record in found for name, _ in record.variant.parameters})
     out = io.StringIO()

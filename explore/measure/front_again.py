@@ -30,8 +30,8 @@ def measure_again(
     note: Callable[[str], None],
     late: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Later rounds replace earlier times, so luck falls off the front and what it hid comes up.
-    Once it is `late`, nothing is measured that was before."""
+    """Measure the front again: later rounds replace earlier times, so luck falls off the front and
+    what it hid comes up. Once it is `late`, nothing is measured that was before."""
     before = front(store.records())
     _until_nothing_is_left(store, device, plans, elapsed, note, late)
     _until_calm(store, device, plans, elapsed, note, late)
@@ -47,7 +47,7 @@ def _until_calm(
     note: Callable[[str], None],
     late: Callable[[], bool],
 ) -> None:
-    """Measures what is noisy of the front again, a few times."""
+    """Measure the noisy variants of the front again, a few times."""
     for turn in range(TURNS + 1):
         records = store.records()
         noisy = [r for r in front(records) if isinstance(r.outcome, Measured) and r.outcome.noisy]
@@ -62,7 +62,7 @@ def _until_calm(
 
 
 def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
-    """Why another variant is the best than the fastest of the front before, if one is."""
+    """A message why the best variant is not the one it was before; None if it is."""
     now, again = front(records), {r.variant.id: r for r in latest(records)}
     if not before or not now or now[0].variant.id == before[0].variant.id:
         return None

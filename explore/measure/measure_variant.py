@@ -66,7 +66,7 @@ class Meter:
 
 
 def meter(device: Device, program: Program, seed: int, reference: Path, max_error: float) -> Meter:
-    """Runs once in the worker."""
+    """A device opened for measuring, with inputs and references; runs once in the worker."""
     inputs, session = inputs_of(program, seed), open_device(device)
     varying = {p.var.name: inputs[p.var.name] for p in program.params if not p.const}
     size = sum(array.nbytes for array in varying.values())
@@ -145,8 +145,8 @@ def _hopeless(seen: Sequence[float], task: Measure) -> bool:
 
 
 def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
-    """Whole numbers must come out exactly, where they can: no cell may differ; where laws that
-    round were used, none by more than these may lose."""
+    """A failure if whole numbers, where they can come out exactly, do not: no cell may differ;
+    where laws that round were used, none by more than these may lose."""
     if exact.agrees(out, rounding):
         return None
     wrong = np.asarray(out, np.float64) != exact.output
@@ -176,7 +176,7 @@ def _spread(timing: Timing) -> float:
 
 
 def _again(state: Meter, plans: Sequence[Plan]) -> list[list[float]]:
-    """Pass by pass over all of them, so that a slow minute of the machine falls on all alike."""
+    """Medians of each plan, pass by pass over all, so that a slow minute falls on all alike."""
     found: list[list[float]] = [[] for _ in plans]
     for _ in range(PASSES):
         for medians, plan in zip(found, plans, strict=True):
@@ -188,7 +188,7 @@ def _again(state: Meter, plans: Sequence[Plan]) -> list[list[float]]:
 
 
 def remeasured(before: Measured, medians: Sequence[float]) -> Measured:
-    """The outcome with its time taken anew."""
+    """The outcome `before` with its time taken anew, from medians of passes."""
     low, middle, high = np.percentile(medians, (25, 50, 75))
     return Measured(
         time_ns=float(statistics.median(medians)),

@@ -24,8 +24,8 @@ EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A program's output for inputs; and the largest number that it would make of them if all of
-    theirs were as large as their largest, and nothing were subtracted from anything.
+    """A program's output for inputs; and the largest number that it would make of them if all
+    numbers of each were as large as its largest, and nothing were subtracted from anything.
 
     What rounding may lose is in proportion to that. There no signs cancel each other, as the terms
     of a sum near zero do; nor do numbers differ in size, as those that a transform spreads over all
@@ -73,7 +73,7 @@ def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, 
 
 
 def reference(program: Program, seed: int) -> Reference:
-    """By the interpreter, in double precision."""
+    """The reference of a program for a seed, by the interpreter in double precision."""
     output = _output(program, inputs_of(program, seed), np.float64)
     if not whole_numbers_stay_whole(program.body):
         return Reference(output, None)
@@ -85,7 +85,7 @@ def reference(program: Program, seed: int) -> Reference:
 
 
 def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
-    """By the interpreter, in double precision."""
+    """The output expected for inputs, with its scale, by the interpreter in double precision."""
     alike = {name: np.full_like(data, _largest(data)) for name, data in inputs.items()}
     scale = _largest(_output(replace(program, body=signless(program.body)), alike, np.float64))
     return Expected(_output(program, inputs, np.float64), scale if np.isfinite(scale) else 0.0)
@@ -149,5 +149,5 @@ def _largest(xs: Array) -> float:
 
 
 def _norm(xs: Array) -> float:
-    """Not BLAS's: the threads that it keeps awake cost more, and disturb what is timed next."""
+    """The Euclidean norm. Not BLAS's: its threads stay awake, and disturb what is timed next."""
     return float(np.sqrt(np.square(xs).sum()))

@@ -74,7 +74,7 @@ def _linear(x: Array, w: Array, b: Array | None, out: tuple[int, ...]) -> Iterat
 
 
 def _convolutions(x: Array, w: Array, b: Array | None, out: tuple[int, ...]) -> Iterator[Layer]:
-    """Two-dimensional, for every reading of the axes that fits."""
+    """Two-dimensional convolutions, for every reading of the axes that fits."""
     batched = x.ndim == 4
     shape = out if batched else (1, *out)
     if w.ndim != 4 or x.ndim not in (3, 4) or len(shape) != 4:

@@ -75,7 +75,7 @@ def duel(
     ours: Sequence[Plan],
     limit: float = LIMIT,
 ) -> Duel:
-    """Pass by pass, theirs and each of ours in turns."""
+    """Time a peer and each of our plans, pass by pass in turns; or tell why there is none."""
     setup = partial(KNOWN[name], program, seed, reference, target)
     passes: list[Timed] = []
     times: list[list[float]] = [[] for _ in ours]

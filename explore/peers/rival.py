@@ -38,7 +38,7 @@ class Rival:
 
 
 def absent(reason: str) -> Rival:
-    """There is no such peer here."""
+    """A rival without ways: there is no such peer here, for this reason."""
     return Rival("", {}, "", reason)
 
 

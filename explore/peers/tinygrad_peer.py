@@ -68,7 +68,7 @@ def _applied(layer: Layer, x: Any, w: Any, b: Any) -> Any:
 
 
 def _way(layer: Layer, device: Any, beam: bool) -> Way:
-    """Replayed by its JIT; on the host's clock, since its queue has no other."""
+    """The layer replayed by tinygrad's JIT, on the host's clock: its queue has no other."""
     from tinygrad import TinyJit
     from tinygrad.helpers import Context
 

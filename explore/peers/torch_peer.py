@@ -116,7 +116,7 @@ def _replayed(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], fl
 
 
 def _bytes(run: Forward, x: Any, w: Any, b: Any, gpu: bool) -> int:
-    """On a GPU the most that was allocated during a run, workspace too; else the tensors."""
+    """Bytes of a run: on a GPU the most that was allocated, workspace too; else the tensors."""
     import torch
 
     given = sum(int(t.numel() * t.element_size()) for t in (x, w, b) if t is not None)

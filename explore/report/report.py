@@ -54,7 +54,7 @@ _REASONS = 4  # shown for each stage
 def write_report(
     file: Path, records: Sequence[Record], environment: Environment, peers: Sequence[Peer] = ()
 ) -> None:
-    """Appears whole or not at all."""
+    """Write the report of a run; it appears whole or not at all."""
     write_whole(file, report(records, environment, peers))
 
 
@@ -181,7 +181,7 @@ def _failed_at(records: Sequence[Record], stage: Stage) -> Iterator[tuple[str, s
 
 
 def _sort_of(reason: str) -> str:
-    """Reasons that differ only in their numbers are one."""
+    """The sort of a reason: reasons that differ only in their numbers are one."""
     return re.sub(r"\d+(\.\d+)?", "…", reason)
 
 

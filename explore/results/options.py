@@ -41,7 +41,7 @@ STRATEGIES, DOMAINS, PEERS = get_args(Strategy), get_args(Domain), get_args(Peer
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Everything but the program and the device."""
+    """The options of a run: everything but the program and the device."""
 
     variants: int = field(
         default=1000, metadata=way("--variants", whole_from(1), "N", "how many to build, at most")
@@ -106,7 +106,7 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        """Refuses what makes no sense, whoever asks for it."""
+        """Refuse options that make no sense, whoever asks for them."""
         demand_whole("variants", self.variants, least=1)
         demand_whole("seed", self.seed, least=0)
         if self.jobs is not None:
@@ -143,7 +143,7 @@ class Options:
         return self.jobs or max(1, len(os.sched_getaffinity(0)))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The options as plain values, by name."""
         plain = asdict(self)
         plain["time_limit_s"] = plain.pop("time_limit")
         return plain | {"sizes": dict(self.sizes), "limits": dict(self.limits)}

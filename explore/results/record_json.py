@@ -54,7 +54,7 @@ def plan_json(plan: Plan) -> Json:
 
 
 def launch_json(kernel: Kernel) -> Json:
-    """A kernel without its text."""
+    """A kernel's launch as JSON, without its text."""
     return {name: v for name, v in asdict(kernel).items() if name not in ("text", "needs")}
 
 

@@ -98,7 +98,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Ranked by the cost model for a device that is not here; never run."""
+    """Outcome of a variant ranked by the cost model for a device that is not here; never run."""
 
     time_ns: float
 

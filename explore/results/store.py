@@ -43,7 +43,7 @@ class Store:
 
     @staticmethod
     def create(folder: Path, environment: Environment) -> "Store":
-        """A new run; a folder that already holds one is refused, unless nothing came of it."""
+        """The store of a new run; a folder that has one is refused, unless nothing came of it."""
         with _told(folder):
             folder.mkdir(parents=True, exist_ok=True)
             lock = Lock(folder)
@@ -98,7 +98,7 @@ class Store:
             self._connection.execute("UPDATE environment SET json = ?", [changed.dump()])
 
     def append(self, records: Iterable[Record]) -> None:
-        """Durable on return. The same variant and round again replaces what was there."""
+        """Store records, durable on return; each replaces that of the same variant and round."""
         rows = [_row(record) for record in records]
         marks = ", ".join("?" * (len(COLUMNS) + 1))
         sql = f"INSERT OR REPLACE INTO outcome ({', '.join(COLUMNS)}, details) VALUES ({marks})"
@@ -106,7 +106,7 @@ class Store:
             self._connection.executemany(sql, rows)
 
     def records(self) -> list[Record]:
-        """All of them, in the order they came, earlier rounds too."""
+        """All records, in the order they came, earlier rounds too."""
         sql = f"SELECT {', '.join(COLUMNS)}, details FROM outcome ORDER BY seq"
         with _told(self.folder):
             rows = self._connection.execute(sql).fetchall()
@@ -119,7 +119,7 @@ class Store:
             )
 
     def peers(self) -> list[Peer]:
-        """The last measurement of each."""
+        """The last measurement of each peer."""
         with _told(self.folder):
             rows = self._connection.execute("SELECT json FROM peer ORDER BY rowid").fetchall()
         with _readable(self.folder, "what it says of a peer is no measurement"):

@@ -11,13 +11,13 @@ _SECONDS |= {"min": 60.0, "h": 3600.0}
 
 
 def parse_bytes(text: str) -> int:
-    """`64MiB`, `1.5GB`, `4096` -> bytes."""
+    """The bytes that a text means: `64MiB`, `1.5GB`, `4096`."""
     number, unit = _number(text, _BYTES, "a size such as 64MiB")
     return int(number * _BYTES[unit])
 
 
 def parse_seconds(text: str) -> float:
-    """`10m`, `90`, `250us` -> seconds."""
+    """The seconds that a text means: `10m`, `90`, `250us`."""
     number, unit = _number(text, _SECONDS, "a time such as 10m or 1.5ms")
     return number * _SECONDS[unit]
 

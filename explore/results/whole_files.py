@@ -10,7 +10,7 @@ from ir.errors import UserError
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """The file itself is replaced, even where a link of its name leads elsewhere."""
+    """Write a file whole, itself replaced, even where a link of its name leads elsewhere."""
     part = file.with_name(f".part-{file.name}")
     try:
         part.unlink(missing_ok=True)

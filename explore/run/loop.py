@@ -115,7 +115,7 @@ class Loop:
                 self.made[n] = Made(None, None, None, None, 0.0, failed)
 
     def _build(self) -> None:
-        """Until all of the round is built and handed on."""
+        """Build all of the round, and hand it on."""
         while self.delivered < len(self.round):
             if self.overlap or not self.builders.pending:
                 self._deliver()

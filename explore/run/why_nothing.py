@@ -20,7 +20,7 @@ MOST = 3  # reasons that are told
 def no_candidate(
     program: Program, max_memory: int | None, results: Sequence[Derived | Inapplicable]
 ) -> str:
-    """Nothing that was derived has a point."""
+    """A message that no form derived has a point, and why."""
     if max_memory is not None and max_memory < (least := least_bytes(program)):
         return (
             f"no variant needs only {show_bytes(max_memory)} of memory: the program's inputs and "

@@ -25,8 +25,8 @@ class Model:
     def fit(
         features: Floats, known: Sequence[int], good: Sequence[int], errors: Floats, seed: int
     ) -> "Model":
-        """From the kernels `known`, of which those in `good` ran, in exp(`errors`) times what was
-        estimated."""
+        """A model fitted to the kernels `known`, of which those in `good` ran, in exp(`errors`)
+        times what was estimated."""
         from sklearn.ensemble import ExtraTreesRegressor  # here: it takes a second to import
 
         def forest(rows: Sequence[int], target: Floats, leaf: int) -> Any:
@@ -39,7 +39,7 @@ class Model:
         return Model(forest(good, errors, 2), None if ran.all() else forest(known, ran, 3))
 
     def predict(self, features: Floats) -> tuple[Floats, Floats, Floats]:
-        """Mean and standard deviation of the log, and the chance to run."""
+        """For each row the mean and standard deviation of the log, and the chance to run."""
         rows = np.ascontiguousarray(features, dtype=np.float32)
         trees = np.stack([tree.predict(rows) for tree in self.times.estimators_])
         chance = np.ones(len(rows)) if self.success is None else self.success.predict(rows)
@@ -47,7 +47,7 @@ class Model:
 
 
 def expected_improvement(best: Floats, mean: Floats, spread: Floats) -> Floats:
-    """By how much the log time is expected to fall below `best`, for normal predictions."""
+    """The fall of the log time below `best` that is expected, for normal predictions."""
     z = (best - mean) / spread
     density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
     below = np.array([0.5 * math.erfc(-x / math.sqrt(2)) for x in z])

@@ -31,7 +31,7 @@ class Outlook:
 def outlook(
     table: KernelTable, taken: Mapping[int, Sequence[float]], failed: Iterable[int], seed: int
 ) -> Outlook:
-    """From the times of the kernels of candidates that ran, and from those that did not."""
+    """The forecast of all candidates from the times of kernels that ran, and those that did not."""
     times = defaultdict[int, list[float]](list)
     for i, each in taken.items():
         for k, time in zip(table.kernels_of(i), each, strict=True):

@@ -43,8 +43,8 @@ class Replay:
         return kernels_of(self.records[i].outcome)
 
     def rank_correlation(self, learned: int, seed: int) -> float:
-        """Spearman's, of what the model predicts for variants that it has not seen with their
-        times, after it has learned from so many random others."""
+        """Spearman's correlation of the model's predictions for variants that it has not seen with
+        their times, after it has learned from so many random others."""
         ran = [r for r in self.records if r.time_ns is not None]
         order = np.random.default_rng(seed).permutation(len(ran))
         logs = np.log([r.time_ns or math.nan for r in ran])

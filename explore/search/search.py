@@ -114,7 +114,7 @@ class Search:
         return fresh[:count]
 
     def _guided(self, known: list[int]) -> list[int]:
-        """Bigger rounds as more is known, so that the model is fitted rarely."""
+        """A guided round of candidates: more as more is known, so the model is fitted rarely."""
         count = max(self._batch, len(known) // 12)
         good = [i for i in known if self._times[i] is not None]
         self._look_around(good)
@@ -232,6 +232,6 @@ def _top(
     count: int,
     admit: Callable[[int], bool],
 ) -> list[int]:
-    """The best by a score that are not chosen yet, as far as they are admitted."""
+    """The `count` best by a score that are not chosen yet, as far as they are admitted."""
     ranked = map(int, fresh[np.argsort(-score, kind="stable")])
     return list(islice((i for i in ranked if i not in chosen and admit(i)), count))

@@ -24,7 +24,7 @@ class Use:
 
 
 def use_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> Use:
-    """At a point of its parameters."""
+    """The use that a kernel makes of a device at a point."""
     items, groups, free = (_volume(dims, point) for dims in (k.items, k.groups, k.global_items))
     if free > 1:
         items, groups = min(GLOBAL_ITEMS, free), -(-free // GLOBAL_ITEMS)

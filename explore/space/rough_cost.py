@@ -17,7 +17,7 @@ SPILL = 4.0  # what an overfull register file costs
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Nanoseconds of one core."""
+    """Costs in nanoseconds of one core."""
 
     arithmetic: float  # an operation on a register
     load: float  # of a register, from the nearest cache or from local memory
@@ -38,14 +38,14 @@ MOBILE = Costs(0.06, 0.3, 0.6, 1.0, 200.0, 4.0, 3e4, 64)
 
 
 def costs_of(device: Profile) -> Costs:
-    """By what a device does: go through items one by one, or keep local memory apart."""
+    """Costs of a device: it goes through items one by one, keeps local memory apart, or neither."""
     if device.resident_items == 1:
         return CPU
     return GPU if device.dedicated_local else MOBILE
 
 
 def estimate(features: Mapping[str, float], device: Profile) -> float:
-    """Nanoseconds: the work of all cores, over how many of them are busy."""
+    """Nanoseconds of a kernel: the work of all cores, over how many of them are busy."""
     costs = costs_of(device)
     together = min(features["resident groups"], ceil(features["groups"] / device.cores))
     busy = min(1.0, together * features["group items"] / costs.busy)
@@ -55,7 +55,7 @@ def estimate(features: Mapping[str, float], device: Profile) -> float:
 
 
 def _work(features: Mapping[str, float], device: Profile, costs: Costs) -> float:
-    """Items of a GPU compute on scalars, one of a CPU on vectors."""
+    """Nanoseconds of work in all: items of a GPU compute on scalars, one of a CPU on vectors."""
     lanes = device.vector if device.resident_items == 1 else 1
     waits = features["staged"] * features["group items"] / features["resident groups"]
     return (

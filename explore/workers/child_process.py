@@ -74,6 +74,6 @@ class Worker:
 
 
 def inherited(extra: Mapping[str, str]) -> dict[str, str]:
-    """The parent's, so that whatever it can import a worker can."""
+    """The environment of a child, the parent's: whatever that can import a worker can."""
     path = [entry or os.getcwd() for entry in sys.path]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **extra}
