@@ -25,7 +25,7 @@ class Report:
 
 
 def report(system: System, seconds: float, everything: bool = False) -> Report:
-    """Both engines' account of a system, each within a time limit."""
+    """The report of both engines on a system, each within a time limit."""
     counted = _counted(system, seconds)
     solver = Solver(system, seconds)
     shown = system.constraints if everything or _empty(counted) else solver.necessary()

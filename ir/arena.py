@@ -185,7 +185,7 @@ def _levels(arrays: Sequence[Life]) -> list[int]:
 
 
 def _maximal(below: Below) -> Iterator[Stack]:
-    """All stacks that nothing can be added to, the empty one if there is nothing."""
+    """The stacks that nothing can be added to; the empty one if there are no arrays."""
     nearest = [_nearest(i, below) for i in range(len(below))]
     under = frozenset[int]().union(*below)
     left: list[Stack] = [(top,) for top in range(len(below)) if top not in under] or [()]

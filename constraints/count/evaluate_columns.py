@@ -20,7 +20,7 @@ SAFE = 2**62
 
 
 def column(values: list[int]) -> Column:
-    """Integers as int64 where they fit, else as Python's own."""
+    """A column of integers, as int64 where they fit, else as Python's own."""
     try:
         return np.array(values, dtype=np.int64)
     except OverflowError:
@@ -38,7 +38,7 @@ def predicate(r: Relation, ceilings: Mapping[str, int]) -> Callable[[Columns], M
 
 
 def evaluate(a: Size, c: Columns, rows: int) -> tuple[Column, Column]:
-    """Numerators and denominators of a size, one a row."""
+    """The numerators and denominators of a size, one a row."""
     num, den = _ratio(a, c)
     return _in_rows(num, rows), _in_rows(den, rows)
 
@@ -160,7 +160,7 @@ def _product(k: int, m: Monomial, c: Columns, values: dict[Atom, Column]) -> Col
 
 @lru_cache(maxsize=1 << 12)
 def _factored(p: Poly) -> tuple[Monomial, Poly]:
-    """p as a product of what divides all its terms and the rest."""
+    """The factors of p: what divides all its terms, and the rest."""
     if not p:
         return (), p
     least = dict(p[0][0])

@@ -99,7 +99,7 @@ def _portions(
 
 
 def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
-    """About how many candidates each node has."""
+    """The number of candidates that each node has, roughly."""
     if step.values is not None:
         return np.full(len(high), max(1, len(step.values)), dtype=np.float64)
     spans = np.maximum(1.0, (high - step.low + 1).astype(np.float64))
@@ -220,7 +220,7 @@ def _merge(live: Sequence[Column], rows: int) -> tuple[Index, Index]:
 
 
 def _dense(values: Column) -> tuple[Column, int]:
-    """Values renumbered 0, 1, …, and how many there are."""
+    """The values renumbered 0, 1, …, and the number of different ones."""
     distinct, groups = np.unique(values, return_inverse=True)
     return groups.reshape(-1).astype(np.int64), len(distinct)
 

@@ -96,7 +96,7 @@ def _each(bits: int) -> list[int]:
 
 
 def _products(relations: Sequence[Relation]) -> list[tuple[frozenset[str], float]]:
-    """Products of parameters that have a bound: the parameters, and the bound."""
+    """The products of parameters that have a bound: the parameters, and the bound."""
     found: dict[frozenset[str], float] = {}
     for i in inequalities(relations, at_least_one(relations)):
         if not i.over:
@@ -109,7 +109,7 @@ def _products(relations: Sequence[Relation]) -> list[tuple[frozenset[str], float
 
 
 def _largest(links: set[int]) -> list[int]:
-    """Sets that no other contains."""
+    """The sets, as bits, that no other contains."""
     return sorted(s for s in links if not any(s != t and s & ~t == 0 for t in links))
 
 

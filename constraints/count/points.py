@@ -184,7 +184,7 @@ def _descend(layer: Layer, nodes: Index, ranks: Column) -> tuple[Index, Column, 
 
 
 def _shares(room: list[int], n: int) -> list[int]:
-    """n dealt out one by one to strata that have room."""
+    """The share of each stratum when n is dealt out one by one to strata that have room."""
     shares, left = [0] * len(room), min(n, sum(room))
     while left:
         open_ = [i for i, size in enumerate(room) if shares[i] < size]

@@ -50,7 +50,7 @@ def _stronger(n: Size, than: Size) -> bool:
 
 
 def _by_bounds(a: Size, b: Size, found: Bounds, positive: Positive) -> bool:
-    """a <= b even where a is largest and b least."""
+    """True if a <= b even where a is largest and b least."""
     difference = gap(a, b)
     if difference is None:
         return False

@@ -65,7 +65,7 @@ def _atoms(a: Nat) -> list[Atom]:
 
 
 def of_type(t: Type, origin: str, positive: Positive, seen: set[Type]) -> Iterator[Constraint]:
-    """Arrays are not empty, vectors have lanes; of a type that was seen before, nothing more."""
+    """Constraints that arrays of t are not empty and vectors have lanes; none if t was `seen`."""
     if t in seen:
         return
     seen.add(t)

@@ -97,7 +97,7 @@ def memory_at(q: Quantities, values: Mapping[str, int]) -> int:
 
 
 def workspace_at(q: Quantities, values: Mapping[str, int]) -> int:
-    """Bytes of the temporaries at a point."""
+    """The bytes of the temporaries at a point."""
     sizes = [value_at(size, values) for _, size in q.temporaries]
     return packed([life for life, _ in q.temporaries], sizes).bytes
 
@@ -173,7 +173,7 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
 
 
 def _peak(amounts: Iterable[Amount]) -> Peak:
-    """Amounts that differ; of numbers only the largest."""
+    """The peak of these amounts: those that differ; of plain numbers only the largest."""
     found: dict[Size, Amount] = {}
     for a in amounts:
         found.setdefault(a.size, a)

@@ -111,7 +111,7 @@ def _apart(loop: Loop, loops: Loops, chosen: bool) -> Size | Groups:
 
 
 def _tidy(counts: Iterable[Count]) -> Total:
-    """Equal counts as one, numbers multiplied."""
+    """The total of these counts, equal ones merged and numbers multiplied."""
     found: dict[Count, int] = {}
     for count in counts:
         k = prod(n for n in count if isinstance(n, int))

@@ -36,7 +36,7 @@ Form = tuple[Size, Size]
 
 
 def divisor_forms(p: str, relations: Iterable[Relation]) -> list[Form]:
-    """All the ways in which a parameter is a divisor."""
+    """The forms in which a parameter is a divisor, by these relations."""
     return [form for r in relations if p in scope(r) and (form := _form(p, r)) is not None]
 
 

@@ -49,13 +49,13 @@ def _names(p: Poly) -> frozenset[str]:
 
 
 def inequalities(relations: Iterable[Relation], least: Positive) -> list[Inequality]:
-    """All that are implied by sight, without the empty ones."""
+    """The inequalities that relations imply by sight, without the empty ones."""
     found = [i for r in relations for a, b in _orders(r) if (i := _relaxed(a, b, least))]
     return list(dict.fromkeys(i for i in found if i.left))
 
 
 def at_least_one(relations: Iterable[Relation]) -> Positive:
-    """Parameters that some relation keeps at 1 or above."""
+    """The parameters that some relation requires to be at least 1."""
     found: set[str] = set()
     for r in relations:
         match r:

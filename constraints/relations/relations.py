@@ -64,7 +64,7 @@ class AllOf(Hashed):
 
 @hashed
 class AnyOf(Hashed):
-    """Some part holds."""
+    """The relation that some part holds."""
 
     parts: tuple["Relation", ...]
 
@@ -248,7 +248,7 @@ def _over(term: tuple[Monomial, int], lead: tuple[Monomial, int]) -> Size | None
 
 
 def _modulo(n: Size, m: int) -> Size:
-    """n without the terms that the number m divides."""
+    """The size n without the terms that the number m divides."""
     if isinstance(n, int) or m == 0:
         return n
     kept = tuple((monomial, k) for monomial, k in n.num if k % m)

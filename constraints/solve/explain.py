@@ -17,7 +17,7 @@ def explain(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
 
 
 def clash(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
-    """Why not all of these hold."""
+    """The reason why not all constraints of the core hold."""
     relations = [c.relation for c in core]
     low = {p: n for p, (n, _) in bounds(parameters, relations).items() if n < ENDLESS}
     fixed = {r.a: r.b for r in relations if isinstance(r, Equal)}

@@ -24,7 +24,7 @@ SECONDS = 10.0
 
 
 class Answer(Enum):
-    """The answer of a solver to a question: is there a point?"""
+    """The answer of a solver to the question whether something holds."""
 
     YES = "yes"
     NO = "no"
@@ -91,7 +91,7 @@ class Solver:
             return Verdict(answer, None, self._small_core())
 
     def certify(self, point: Mapping[str, int]) -> Answer:
-        """Does every constraint hold at a point?"""
+        """The answer whether every constraint holds at a point."""
         with self._asking(Equal(named(p), point[p]) for p in self.system.parameters):
             return self._check(self._guards, self.seconds)
 
@@ -176,7 +176,7 @@ class Solver:
         return {p: model.eval(t, model_completion=True).as_long() for p, t in terms.items()}
 
     def _small_core(self) -> tuple[Constraint, ...]:
-        """Z3's core, then without what it can spare."""
+        """The unsatisfiable core of Z3, less the constraints that it can spare."""
         core = [str(literal) for literal in self._z3.unsat_core()]
         deadline = monotonic() + self.seconds
         for name in sorted(core, key=lambda g: -int(g[1:])):

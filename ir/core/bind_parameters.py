@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def bind_sizes(e: Expr, values: Mapping[str, Size]) -> Expr:
-    """Give tuning parameters their values, in sizes and in types."""
+    """The term e with these values for tuning parameters, in its sizes and types."""
     return _Binding(values).term(e)
 
 

@@ -197,7 +197,7 @@ def _first_free(hint: str, taken: Set[str], cut: _Cut) -> str:
 
 
 def _bound_inside(e: Expr) -> Iterator[str]:
-    """Names bound anywhere inside e, each as often as it is."""
+    """The names bound anywhere inside e, each as often as it is bound."""
     for inner in subterms(e):
         if isinstance(inner, Lam | Let):
             yield from _names(inner.pattern)

@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """Equal where all fields are."""
+    """The class as a frozen dataclass: objects are equal if all their fields are."""
     return _pickled_by_fields(dataclass(slots=True, unsafe_hash=True)(cls))
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def distinct(cls: type[T]) -> type[T]:
-    """Equal to nothing but itself, or as the class says."""
+    """The class as a frozen dataclass: an object equals only itself, or as the class says."""
     return _pickled_by_fields(dataclass(slots=True, eq=False)(cls))
 
 

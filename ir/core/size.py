@@ -15,7 +15,7 @@ from ir.core.hash_once import Hashed, hashed
 
 
 class Atomic(Hashed):
-    """Keeps the text that atoms are sorted by."""
+    """An atom of a size; it stores the text that atoms are sorted by."""
 
     __slots__ = ("_key",)
     _key: str
@@ -320,7 +320,7 @@ def _monomial(powers: Mapping[Atom, int]) -> Monomial:
 
 
 def _poly(terms: Mapping[Monomial, int]) -> Poly:
-    """Ordered by degree, then by text, so that the last term leads."""
+    """The polynomial of these terms, ordered by degree, then by text: the last term leads."""
     return tuple(sorted(((m, k) for m, k in terms.items() if k), key=_order))
 
 

@@ -39,13 +39,13 @@ LAYOUT = (
 
 @once
 def is_view(e: Expr) -> bool:
-    """Only variables, numbers, what is stored, and layout: it costs nothing to read it twice."""
+    """True if e is variables, numbers, stored terms and layout: to read it twice costs nothing."""
     return isinstance(e, Store) or _is_view(e, is_view)
 
 
 @once
 def is_plain_view(e: Expr) -> bool:
-    """A view in which nothing is stored: it costs nothing to write it twice."""
+    """True if e is a view in which nothing is stored: it costs nothing to write it twice."""
     return _is_view(e, is_plain_view)
 
 

@@ -56,7 +56,7 @@ class Node:
     asked: Mask = NONE
 
     def ask(self, m: Mask) -> None:
-        """These elements matter, of any element of maps that it is not inside."""
+        """Add m to the elements that matter, for any element of maps that this is not inside."""
         axes = {axis for f in m.factors for axis in f.axes}
         self.asked = either(self.asked, anywhere(m, axes - {*self.dims, *self.scope}))
 

@@ -75,7 +75,7 @@ def _windows(axis: Axis, n: int, s: int) -> View:
 
 
 def _placed(old: tuple[Axis, ...], new: tuple[Axis, ...], places: Places) -> View:
-    """Elements from these places, where they are none twice."""
+    """A view of the elements at these places, none of which occurs twice."""
     return View(old, new, lambda: places, False, True, False)
 
 
@@ -114,7 +114,7 @@ def padded(l: int, r: int, value: Value, xs: Value, env: Env) -> Value:
 
 
 def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
-    """Elements, or arrays, one behind the other."""
+    """The array of these elements, or arrays, one behind the other."""
     first = pieces[0]
     if isinstance(first, tuple):
         columns = ([p[i] for p in pieces if isinstance(p, tuple)] for i in range(len(first)))

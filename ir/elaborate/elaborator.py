@@ -180,7 +180,7 @@ class Elaborator:
         return x
 
     def is_weak(self, a: Argument) -> bool:
-        """Numbers without a suffix, and arithmetic on them: they adapt to what they meet."""
+        """True for a number without a suffix, or arithmetic on such: it adapts to what it meets."""
         if not isinstance(a, Written):
             return False
         self.step(a.text.span)

@@ -63,7 +63,7 @@ def typed(c: Recursion, p: Parameter, a: Argument, env: Env) -> Argument:
 def inferred(
     c: Recursion, params: tuple[Parameter, ...], args: list[Argument], env: Env, span: Span
 ) -> Env:
-    """Sizes that occur in a definition's types and are bound nowhere else."""
+    """The environment with the sizes in a definition's types that are bound nowhere else."""
     own = {name.text for p in params for name in pattern_names(p.pattern)}
     typed = [
         (p.type, type_of(a.term))

@@ -59,7 +59,7 @@ def settle(c: Recursion, a: Argument, env: Env) -> Argument:
 
 
 def is_open(c: Recursion, e: Surface, env: Env) -> bool:
-    """Sizes, numbers, functions, and tuples of them."""
+    """True if e is a size, a number, a function, or a tuple of these: its use decides which."""
     match e:
         case Number() | Lambda() | Vectorized() | Native() | Done(Lit() | SizeOf()):
             return True
@@ -127,7 +127,7 @@ def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
 
 
 def finish(c: Recursion, kept: Kept, body: Expr) -> Expr:
-    """Put back what is used once, where it is used; the rest is computed before the body."""
+    """The body with each `kept` value put where it is used, if once; others in lets before it."""
     for p, value in reversed(kept):
         if not free(body) & {x.name for x in variables(p)}:
             continue

@@ -5,7 +5,7 @@ from ir.core.terms import children, free, variables
 
 
 def used_once(e: Expr, name: str) -> bool:
-    """Used at one place, and not inside a function, which may run many times."""
+    """True if e uses the name at one place, not inside a function, which may run many times."""
     return _uses(e, name) == 1
 
 

@@ -66,7 +66,7 @@ UNARY: dict[str, Callable[..., object]] = {
 
 
 def unify(found: Sequence[Leaf]) -> list[Leaf]:
-    """Leaves with the same axes in the same dimensions; those without dimensions are repeated."""
+    """The leaves, given the same axes in the same dimensions; those without any are repeated."""
     depth = max(len(leaf.dims) for leaf in found)
     value: Value = tuple(leaf for leaf in found if leaf.dims)
     dims: tuple[Group, ...] = ()
@@ -89,7 +89,7 @@ def widened(leaf: Leaf, sizes: Sequence[int]) -> Leaf:
 
 
 def cast(found: Sequence[Leaf]) -> list[Leaf]:
-    """Integers that meet floats become floats."""
+    """The leaves, integers converted to floats if there are floats among them."""
     dtypes = [a.data.dtype for leaf in found for a in leaf.factors]
     real = [dtype for dtype in dtypes if dtype.kind == "f"]
     if not real or len(real) == len(dtypes):
@@ -101,7 +101,7 @@ def cast(found: Sequence[Leaf]) -> list[Leaf]:
 
 
 def pointwise(f: Callable[..., object], found: Sequence[Leaf]) -> Leaf:
-    """f on numbers that belong together."""
+    """The leaf of f on the numbers of these leaves that have the same place."""
     forced = [force(leaf) for leaf in unify(cast(found))]
     arrays = [leaf.factors[0] for leaf in forced]
     check_room(union(arrays), forced[0].dims, arrays[0].data.itemsize)

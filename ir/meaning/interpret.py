@@ -175,7 +175,7 @@ def _eval(e: Expr, env: Env) -> Value:
 
 
 def _array(parts: tuple[Expr, ...], env: Env) -> Value:
-    """Arrays of one element, one behind the other."""
+    """The array of these parts, one behind the other."""
     ones = [leave(_eval(part, env), (Axis(1),)) for part in parts]
     return reduce(layout.concat, ones)
 
@@ -234,7 +234,7 @@ def _call(f: Lam, argument: Value, env: Env) -> Value:
 
 
 def _map(f: Lam, xs: Value, env: Env) -> Value:
-    """All elements at once, or half by half."""
+    """The value of `map f xs`: all elements at once, or half by half if that is too big."""
     try:
         elements, group = enter(xs)
         return leave(_call(f, elements, env), group)

@@ -119,7 +119,7 @@ def gather_each(leaf: Leaf, index: Leaf) -> Leaf:
 
 
 def beside(pieces: Sequence[Leaf]) -> Leaf:
-    """Arrays one after another."""
+    """The array of these pieces, one after another."""
     merged = [merge(piece) for piece in pieces]
     outer = tuple(piece.dims[0][0] for piece in merged)
     inner = unify([replace(piece, dims=piece.dims[1:]) for piece in merged])
@@ -136,7 +136,7 @@ def beside(pieces: Sequence[Leaf]) -> Leaf:
 
 
 def crop(leaf: Leaf, start: int, stop: int) -> Leaf:
-    """Elements start to stop."""
+    """The elements of a leaf from start to stop."""
     leaf = merge(leaf)
     (axis,) = leaf.dims[0]
     new = Axis(stop - start)

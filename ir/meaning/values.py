@@ -194,7 +194,7 @@ def halves(value: Value) -> tuple[Value, Value]:
 
 
 def _common(groups: Sequence[Group]) -> tuple[int, ...]:
-    """Sizes that refine all groups, where there are some; else the size alone."""
+    """The sizes of axes that refine all groups, where there are some; else the total size alone."""
     total = extent(groups[0])
     cuts = {1, total}
     for group in groups:

@@ -76,7 +76,7 @@ def strict(e: Expr, other: Expr) -> bool:
 
 
 def is_number(e: Expr) -> bool:
-    """Made of numbers only, which would adapt to what they meet."""
+    """True if e is made of numbers only, which would adapt to what they meet."""
     match e:
         case Lit():
             return True
@@ -90,7 +90,7 @@ def is_number(e: Expr) -> bool:
 
 
 def strict_line(e: Expr) -> str:
-    """Numbers with their suffixes, so that they adapt to nothing."""
+    """The text of numbers with their suffixes, so that they adapt to nothing."""
     match e:
         case Lit():
             return number(e, True)
