@@ -57,7 +57,7 @@ class Plan:
 
     @property
     def source(self) -> str:
-        """All kernels in one text."""
+        """The OpenCL text of all kernels."""
         return source_of(self.kernels)
 
     @property

@@ -1,4 +1,4 @@
-"""Which loops are spelled out, and what private memory becomes then: registers or an array.
+"""The choice of loops to spell out, and the form of private memory then: registers or an array.
 
 Only loops whose variables index registers, or constant tables, are spelled out. Any other loop
 marked unrolled stays a loop under `#pragma unroll`: the text is shorter, and a compiler that
@@ -83,7 +83,7 @@ def _marked(body: Block) -> frozenset[str]:
 
 
 def _short(s: Statement, found: set[str]) -> int:
-    """The statements of s once spelled out; loops to spell out unasked are added to `found`."""
+    """The number of statements of s once spelled out; loops to spell out unasked go to `found`."""
     match s:
         case Block(inner):
             return sum([_short(each, found) for each in inner])

@@ -115,7 +115,7 @@ class Writer:
                 self.line(depth, f"barrier({fences});")
 
     def loop(self, s: For, depth: int) -> None:
-        """Nothing, if nothing is done in it."""
+        """Writes the lines of a loop; none if its body has none."""
         before = len(self.lines)
         if s.unroll is Unroll.YES:
             self.line(depth, "#pragma unroll")

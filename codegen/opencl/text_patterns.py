@@ -36,7 +36,7 @@ class Varying(Generic[T]):
 
 
 def _nothing(values: Values) -> None:
-    """No loop matters."""
+    """The key of a result that depends on no loop: None."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Which accesses can happen between the same two barriers: by different work-items of a group.
+"""Pairs of accesses possible between the same two barriers: by different work-items of a group.
 
 A loop whose every iteration passes a barrier is walked by all work-items together: accesses in one
 interval of its body see one value of its variable, and those after the body's last barrier meet

@@ -20,7 +20,7 @@ Values = Mapping[str, Index]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collision:
-    """All `equations` are 0 where, and only where, the accesses of two work-items overlap.
+    """The overlap of accesses by two work-items: they overlap if and only if all `equations` are 0.
 
     `left` and `right` give the variables of each side; the sides are different work-items where
     they differ in one of `apart`.
@@ -67,7 +67,7 @@ class Sides:
     def collision(
         self, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]
     ) -> Collision | None:
-        """None if the ranges of variables leave no such two work-items."""
+        """The collision of a meeting; None if ranges of variables leave no such two work-items."""
         first = self.ranges(meeting.a.access.where, meeting.a.pins)
         second = self.ranges(meeting.b.access.where, meeting.b.pins)
         if first is None or second is None:

@@ -1,4 +1,4 @@
-"""From a statement tree to what it does to memory.
+"""From a statement tree to its footprint: the accesses, loops, branches and barriers in it.
 
 In a kernel that has global ids and shares local memory, a global id is spelled as
 group · local size + local id.

@@ -131,8 +131,8 @@ class Program:
         self._ready = False
 
     def _no_memory(self) -> DeviceMemory:
-        """Nothing allocated yet. A simulator sees every access itself, reads too, if buffers end
-        where they end and share nothing."""
+        """Memory with no buffer allocated yet. A simulator sees every access itself, reads too, if
+        buffers end where they end and share nothing."""
         if self.checking and self._queue.device.simulator:
             return DeviceMemory(self._queue, self.plan, guard=0, apart=True)
         units = -(-GUARD_BYTES // self._queue.alignment) if self.checking else 0

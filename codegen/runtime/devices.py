@@ -1,5 +1,5 @@
-"""Which OpenCL devices work here, and which one is meant. Each runtime is tried in a child process,
-so that a driver that crashes or hangs is a line in a list."""
+"""The OpenCL devices that work here, and the choice of one. Each runtime is tried in a child
+process, so that a driver that crashes or hangs is a line in a list."""
 
 import contextlib
 import json
@@ -157,7 +157,7 @@ def _passing(entry: Device | Broken) -> bool:
 
 
 def _situation(libraries: Sequence[str]) -> str:
-    """A name for all that the answer depends on."""
+    """The cache key of a list of devices: a digest of all that it depends on."""
     facts = [sys.executable, *sorted(libraries)]
     facts += [f"{os.stat(path)[6:9]}" for path in libraries if os.path.isfile(path)]
     facts += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(VARIABLES))

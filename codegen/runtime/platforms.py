@@ -175,7 +175,7 @@ def preload(library: str) -> None:
 
 
 def loading_error(library: str, mode: int = ctypes.RTLD_LOCAL) -> str | None:
-    """Why the linker refuses a library, or None when it loads."""
+    """The reason for which the linker refuses a library, or None when it loads."""
     if library in (AS_IS, BUNDLED):
         return None
     try:

@@ -18,13 +18,13 @@ class Queue(Protocol):
         """A buffer of so many bytes."""
 
     def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, Any]]:
-        """Buffers with a copy of each array, so many of each."""
+        """`count` sets of buffers, each with a copy of every array."""
 
     def part(self, buffer: Any, start: int, size: int) -> Any:
-        """So many bytes of a buffer from a start on, as a buffer."""
+        """The `size` bytes of a buffer from `start` on, as a buffer."""
 
     def fill(self, buffer: Any, pattern: Array, start: int, size: int) -> None:
-        """So many bytes of a buffer from a start on become copies of a pattern."""
+        """Fills `size` bytes of a buffer from `start` on with copies of a pattern."""
 
     def write(self, buffer: Any, array: Array) -> None:
         """A buffer becomes what an array holds."""

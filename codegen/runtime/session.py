@@ -294,7 +294,7 @@ class Session:
             return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
 
     def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, cl.Buffer]]:
-        """So many buffers with each array."""
+        """`count` sets of buffers, each with a copy of every array."""
         found: list[Mapping[str, cl.Buffer]]
         found = [{n: self.allocate(a.nbytes) for n, a in arrays.items()} for _ in range(count)]
         for buffers in found:

@@ -1,4 +1,4 @@
-"""Which line of a text is read, and what is demanded of its arithmetic so far."""
+"""The state of reading a text: the line that is read, and the demands on its arithmetic so far."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from codegen.text_proof.c_tokens import NotRead
 
 @dataclass(slots=True)
 class Reading:
-    """`text` says which line."""
+    """The state of reading a text; `text` says which line."""
 
     text: str = ""
     demands: list[Demand] = field(default_factory=list)

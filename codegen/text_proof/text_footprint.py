@@ -1,4 +1,4 @@
-"""From a text to what it does to memory, and what is demanded of its arithmetic."""
+"""From a text to its footprint on memory, with the demands on its arithmetic."""
 
 # key: s statement, d dimension
 
