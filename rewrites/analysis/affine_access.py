@@ -69,7 +69,7 @@ class Affine:
 
     @property
     def last(self) -> int:
-        """Its largest value."""
+        """The largest value of this coordinate."""
         return self.constant + sum(k * (i.size - 1) for i, k in self.terms)
 
     def divided(self, n: int) -> tuple["Affine", "Affine"]:
@@ -108,7 +108,7 @@ def index(i: Index) -> Affine:
 
 
 def array(r: Read) -> View:
-    """What is read, as an array."""
+    """What is read as a view of an array; NoAccess where a size is not a number."""
     match r:
         case View():
             return r
@@ -137,7 +137,7 @@ def bind(env: Env, p: Pattern, r: Read) -> Env:
 
 
 def read(e: Expr, env: Env) -> Read:
-    """What a view shows; what is no view is a base of its own."""
+    """The view, access or tuple of these that e reads; what is no view is a base of its own."""
     match e:
         case Var(name, _) if name in env:
             return env[name]

@@ -1,4 +1,4 @@
-"""What one kernel computes: whether it sums up, or makes each element by itself."""
+"""The kinds of kernels: those that sum up, and those that make each element by itself."""
 
 # key: e term, f function
 

@@ -1,4 +1,4 @@
-"""What a term is in two of its variables: a sum, a term bilinear in both, or neither."""
+"""Linearity of a term in two of its variables: a sum, a term bilinear in both, or neither."""
 
 # key: e term, x h variables, env what variables are to the two
 
@@ -40,7 +40,7 @@ from rewrites.analysis.folds import fold_of, number, operator
 
 @dataclass(frozen=True, slots=True)
 class Degree:
-    """Of a number, in x and in h."""
+    """The degree of a number in x, and in h."""
 
     x: int
     h: int

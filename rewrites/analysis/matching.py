@@ -17,7 +17,7 @@ COMMUTES = frozenset({"+", "*", "max", "min"})
 
 
 def instance(p: Expr, holes: frozenset[str], e: Expr) -> Found | None:
-    """What the holes of a pattern, which are variables, stand for in a term; None if it is no
+    """The terms that the holes of a pattern, which are variables, stand for in e; None if e is no
     instance. A hole may come more often than once, and stands for nothing that e binds."""
     return next(_instances(p, e, holes, {}, {}), None)
 
@@ -95,7 +95,7 @@ _ANY = Var("_", FLOAT)
 
 
 def _own(e: Expr) -> tuple[object, ...]:
-    """What a node holds beside terms: sizes, numbers, names of operations."""
+    """The fields of a node that are no terms: sizes, numbers, names of operations."""
     assert is_dataclass(e)
     values = (getattr(e, field.name) for field in fields(e))
     return tuple(v for v in values if not isinstance(v, Expr | tuple))

@@ -51,7 +51,7 @@ def extends(left: Size, right: Size) -> bool:
 
 
 def is_crop(e: Pad | PadEdge) -> bool:
-    """True if it only takes away: by its amounts, or as one element is left and one there was."""
+    """True if the padding e only removes: by its amounts, or as one side changes and 1 is left."""
     one_side = e.left == 0 or e.right == 0
     return crops(e.left, e.right) or (one_side and size_of(e) == 1)
 

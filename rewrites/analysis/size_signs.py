@@ -32,7 +32,7 @@ def non_negative(n: Size) -> bool:
 
 
 def _added(p: Poly) -> bool:
-    """True if a sum takes nothing away."""
+    """True if all terms of the sum p are 0 or more."""
     return all(k > 0 and all(_counts(x) for x, _ in monomial) for monomial, k in p)
 
 
@@ -61,7 +61,7 @@ def _lower_bounds(n: Size) -> Iterator[Size]:
 
 
 def _factor(p: Poly, x: Atom) -> Size:
-    """What an atom is multiplied by where it stands once."""
+    """The sum of the factors of x in the terms of p that x stands in once."""
     alone = [(tuple(f for f in m if f != (x, 1)), k) for m, k in p if (x, 1) in m]
     return sum((quotient(((m, k),), ONE) for m, k in alone), start=0)
 

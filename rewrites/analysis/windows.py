@@ -1,4 +1,4 @@
-"""True if a term has windows, and how many slides make them."""
+"""The windows of a term: if it has any, and the number of slides that make them."""
 
 # key: e term, f function
 
@@ -16,5 +16,5 @@ def has_windows(e: Expr) -> bool:
 
 
 def slides(e: Expr) -> int:
-    """How many of them."""
+    """The number of slides among the views that make e, those stored for it left out."""
     return 0 if isinstance(e, Store) else isinstance(e, Slide) + sum(map(slides, children(e)))

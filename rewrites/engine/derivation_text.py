@@ -18,8 +18,8 @@ NEAR = 4  # how many of the terms around a place are named
 
 
 def proof(d: Derivation, steps: range | None = None) -> Iterator[str]:
-    """What stands at first, then each step: the stages that begin with it, its number, law, place
-    and new term; of all steps, or of some."""
+    """The lines of a proof: its first term, then for each step (or some) the stages that begin with
+    it, its number, law, place and new term."""
     terms, chosen = list(d.terms()), range(len(d.steps)) if steps is None else steps
     yield f"     {brief(terms[chosen.start])}"
     ends: list[int] = []
@@ -41,7 +41,7 @@ def _given(step: Step) -> str:
 
 
 def show_argument(a: Argument) -> str:
-    """What a rule was given, as text."""
+    """An argument of a rule as text."""
     match a:
         case Expr():
             return brief(a)

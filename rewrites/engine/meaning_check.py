@@ -82,7 +82,7 @@ def inexact(p: Program, result: Data) -> float:
 
 
 def _whole(e: Expr) -> bool:
-    """True if a term makes whole numbers of whole numbers."""
+    """True if a term of whole numbers has whole numbers as results."""
     return not any(_fractional(s) for s in subterms(e))
 
 
@@ -102,7 +102,7 @@ def _held(a: Floats) -> bool:
 
 
 def operations(e: Expr) -> int:
-    """How many operations lie behind one number of a term's result, or more."""
+    """The number of operations behind one number of a term's result, or an upper bound."""
     match e:
         case Reduce(init, f, xs):
             return operations(init) + operations(xs) + known(size_of(xs)) * operations(f.body)
@@ -115,7 +115,7 @@ def operations(e: Expr) -> int:
 
 
 def same_data(a: Data, b: Data, rounding: float = 0.0) -> bool:
-    """The same numbers in the same shape: exactly, or but for so many epsilons in norm."""
+    """True if a and b have one shape and equal numbers, but for `rounding` epsilons in norm."""
     pairs = [(_floats(x), _floats(y)) for x, y in zip(_parts(a), _parts(b), strict=True)]
     if any(x.shape != y.shape for x, y in pairs):
         return False

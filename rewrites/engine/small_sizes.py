@@ -171,5 +171,5 @@ def same_steps(a: Derivation, b: Derivation) -> bool:
 
 
 def laws_shared(a: Derivation, b: Derivation) -> int:
-    """How many laws both use: a short transform takes fewer steps than a long one."""
+    """The number of laws that both use: a short transform takes fewer steps than a long one."""
     return len({s.rule.law for s in a.steps} & {s.rule.law for s in b.steps})

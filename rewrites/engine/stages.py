@@ -41,7 +41,7 @@ def _around(e: Expr, places: Sequence[Place]) -> Place:
 
 
 def depths(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """How many of these spans of steps each one lies inside of; they are in the order in which they
+    """The number of other spans of steps around each one; they are in the order in which they
     begin, the outer before the inner."""
     found: list[int] = []
     ends: list[int] = []

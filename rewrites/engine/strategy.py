@@ -100,7 +100,7 @@ def child(i: int, s: Strategy) -> Strategy:
 
 
 def within(e: Expr, i: int, done: Rewritten) -> Rewritten:
-    """What became of the i-th child, seen from e."""
+    """The rewriting of e that `done`, a rewriting of its i-th child, amounts to."""
     old, (new, steps) = children(e), done
     if new is not old[i]:
         e = rebuild(e, (*old[:i], new, *old[i + 1 :]))
@@ -178,7 +178,7 @@ def in_function(s: Strategy) -> Strategy:
 
 
 def place_where(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
-    """Where the outermost subterm that passes a test stands; what is stored is another kernel's."""
+    """The place of the outermost subterm that passes a test; stored terms are another kernel's."""
     if not isinstance(e, Lam) and test(e):
         return ()
     if isinstance(e, Store):

@@ -58,7 +58,7 @@ LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
 
     choices: Choices
     split: bool = False  # the reduction in parts, summed by a second kernel
@@ -104,7 +104,7 @@ def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a group makes of rows or columns: work-items, vectors an item, lanes of a vector."""
+    """The rows or columns of a group: its work-items, the vectors of each, a vector's lanes."""
 
     items: Size
     each: Size
@@ -112,7 +112,7 @@ class Side:
 
     @property
     def all(self) -> Size:
-        """How many rows or columns these are."""
+        """The number of these rows or columns."""
         return self.items * self.each * self.lanes
 
 

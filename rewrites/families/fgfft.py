@@ -117,7 +117,7 @@ def _sums_laid(three: bool, dims: int) -> Strategy:
 
 
 def laid_as(dims: Labels, *names: str) -> Strategy:
-    """What is stored has its dimensions in memory in the order of these names."""
+    """Stores a term with its dimensions in memory in the order of these names."""
     return store_as(order=dims.positions(*names))
 
 
@@ -131,7 +131,7 @@ def _is_let(e: Expr) -> bool:
 
 
 def _orders(r: Rows) -> tuple[Order, Order]:
-    """How the spectra of rows, and those of the kernel's rows, lie in memory.
+    """The orders in memory of the spectra of rows, and of those of the kernel's rows.
 
     Innermost is what neighbouring work-items take: the rows' last dimension, and the kernels.
     Outermost in both is what both have: each product is of rows that lie together.
@@ -150,7 +150,7 @@ Layouts = tuple[Callable[[Order], Strategy], Callable[[Order], Strategy]]
 
 
 def _layouts(form: Fine, again: bool) -> Layouts:
-    """How spectra of rows are stored, and how those of kernels' rows."""
+    """The layouts in which spectra of rows are stored, and those of kernels' rows."""
     if form.products is None or again:
         return _spectra_stored, _spectra_stored
     if form.three:

@@ -44,7 +44,7 @@ BACK = (TO_REAL, BACKWARD)
 
 @dataclass(frozen=True, slots=True)
 class Fine:
-    """What distinguishes the lowered forms of the family."""
+    """The choices that distinguish a lowered form of the family."""
 
     products: Registers | Blocked | None = (
         None  # sums of products of spectra are stored, and made this way
@@ -87,7 +87,7 @@ def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rew
 
 
 def _laid(e: Expr) -> Dims:
-    """What both operands have, rows, and kernels, each in the order in which spectra are stored."""
+    """The maps over both operands, kernels, and rows of data, in the order of stored spectra."""
     try:
         p = products(e)
     except NoAccess as why:
@@ -103,12 +103,12 @@ def _laid(e: Expr) -> Dims:
 
 
 def _transforms(e: Expr) -> bool:
-    """True if a kernel transforms."""
+    """True if the kernel e contains a Fourier transform."""
     return any(source(t, kind) for t in own_terms(e) for kind in (REAL, FORWARD, *BACK))
 
 
 def _outer(e: Expr) -> int:
-    """How many maps stand around what a work-item does."""
+    """The number of maps around the work of a work-item."""
     maps = nest(e)
     return next((n for n, m in enumerate(maps) if _is_row(m)), len(maps))
 

@@ -143,7 +143,7 @@ def _stage(ahead: bool, t: Expr) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class IoOptimal:
-    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
 
     choices: Choices
     ahead: bool

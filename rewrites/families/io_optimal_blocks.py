@@ -1,4 +1,4 @@
-"""What the io-optimal dataflow asks of its blocks: balanced sides, and to move little more than it.
+"""Requirements of the io-optimal dataflow on blocks: balanced sides, little more data moved.
 
 Zhang et al. (PPoPP 2021, section 4): blocks of x y pixels and z channels, with x y = R z, move
 2 T / √(R S) elements of a program of T products, S = x y z, whose inputs are in R windows each, its
@@ -40,7 +40,7 @@ def balanced(block: Block, known: Amounts) -> Iterator[Requirement]:
 
 
 def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts) -> Requirement:
-    """What e, lowered, moves besides its results; squared, so that all numbers are whole."""
+    """The requirement that e, lowered, moves little more than the dataflow; squared: whole."""
     (xy, z), r = block, known.reuse
     moved = staged(e) + stored(e, constants) + beside(blocks(e) * xy * z, known)
     most = 2 * MOST * known.products
@@ -49,8 +49,8 @@ def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts
 
 
 def beside(made: Size, known: Amounts) -> Size:
-    """What results need besides their sums, read at most once for each that is made, rounding's
-    too: as much of it as is over what the volume has for results and for this, but for writing."""
+    """The elements that results need besides sums, read at most once for each result made, also by
+    rounding up: as many as exceed what the volume has for results and these, but for writing."""
     spare = (MOST - 1) * known.results + MOST * known.others
     over = max(0, known.beside * known.results - spare)
     return known.beside * (made - known.results) + over
@@ -67,7 +67,7 @@ def staged(e: Expr, n: Size = 1) -> Size:
 
 
 def blocks(e: Expr, n: Size = 1) -> Size:
-    """How many work-groups sum something up; e is done n times."""
+    """The number of work-groups that sum something up, if e is done n times."""
     match e:
         case ReduceSeq():
             return n

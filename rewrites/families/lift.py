@@ -48,7 +48,7 @@ KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
 
     choices: Choices
     stored_sums: bool = False  # partial sums are completed by a second kernel
@@ -138,8 +138,8 @@ GROUPS = ("batch", "tiles down", "tiles across", "kernel tiles")
 
 
 def _room(params: frozenset[str], choices: Choices) -> Strategy:
-    """Where tiles need more than there is: in what is stored, or in a padding that is a view, which
-    may go on for ever."""
+    """Adds elements that tiles need beyond an array's end: to what is stored, or by a padding that
+    is a view, which may go on for ever."""
     if choices.room:
         return stage("room for tiles", room(params))
     return stage("padding of windows", sunk) if choices.windows is Windows.NONE else skip

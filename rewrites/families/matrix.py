@@ -47,7 +47,7 @@ TR, TC, SR, SC = map(named, ("tr", "tc", "sr", "sc"))
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
 
     choices: Choices
     instruction: str

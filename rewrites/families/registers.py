@@ -51,7 +51,7 @@ from rewrites.tuning.family import (
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
 
     choices: Choices
     level: Level = Level.GROUP

@@ -1,4 +1,4 @@
-"""What forms of several families store: the traits of stored views, and the choices of them."""
+"""The views that forms of several families store: their traits, and the choices of them."""
 
 # key: p program
 
@@ -48,8 +48,8 @@ ALL_VIEWS: Views = (
 def stored_choices(
     p: Program, views: Views, panel: Size, block: Size = 1
 ) -> Iterator[tuple[tuple[Trait, ...], Choices]]:
-    """What is stored and relaid, and its traits; all twice where a block's sides may change
-    roles."""
+    """The choices of views to store and constants to relay, with their traits; all twice where a
+    block's sides may change roles."""
     relaid = [frozenset[str](), constant_names(p)] if constant_names(p) else [frozenset[str]()]
     flips = (False,) if block == 1 else (False, True)
     for flipped, (windows, room), names_ in product(flips, views, relaid):

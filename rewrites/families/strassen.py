@@ -63,7 +63,7 @@ from rewrites.tuning.family import Family, Form, Products, Trait, Way, parameter
 
 @dataclass(frozen=True, slots=True)
 class Strassen:
-    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
 
     levels: int  # how often a product becomes seven; 0 where it is of complex numbers
     products: Registers | Blocked  # how these are made
@@ -108,7 +108,7 @@ def _matrix_product(batch: int, parts: int) -> Strategy:
 
 
 def _operands_apart(e: Expr) -> Rewritten | None:
-    """What is multiplied is rows of two arrays."""
+    """The two operands of a product become arrays of rows."""
     steps = [attempt(on_part(i)) for i in (0, 1)]
     return seq(*steps)(e)
 
@@ -159,7 +159,7 @@ def _cut_parts(e: Expr) -> Rewritten:
 
 
 def _cut_each(maps: int, cut: Strategy) -> Strategy:
-    """The same for each product that so many maps make; operands and results leave them."""
+    """`cut` for each product that so many maps make; its operands and results leave these maps."""
 
     def apart(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
@@ -180,7 +180,7 @@ def _cut(e: Expr) -> Rewritten:
 
 
 def _why_not(e: Expr) -> str:
-    """What the law lacks."""
+    """The reason why the law does not apply to e, as a message."""
     sums = reduction(e)
     parts = sums.xs.parts if isinstance(sums.xs, Zip) else ()
     if operator(sums.f) != "+":

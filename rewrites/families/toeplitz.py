@@ -53,7 +53,7 @@ from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_n
 
 @dataclass(frozen=True, slots=True)
 class Toeplitz:
-    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
 
     products: Registers | Blocked  # how the products with the matrices are made
 
@@ -152,7 +152,7 @@ def _in_panels(rows: int, panel: Size) -> Strategy:
 
 
 def _together(batch: Sequence[int], around: int) -> Strategy:
-    """What is summed between the kinds of matrices and their rows."""
+    """Stores matrices with the summed dimensions between their kinds (the batch) and their rows."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = range(depth(type_of(e)))
@@ -181,7 +181,7 @@ def _forms(p: Program) -> Iterator[Form]:
 def _products(
     one: Choices, group: Choices
 ) -> Iterator[tuple[tuple[Trait, ...], Registers | Blocked, Tuning]]:
-    """How the products with the matrices are made, with panels for one work-item or for a group."""
+    """The forms of products with the matrices, with panels for one work-item or for a group."""
     yield (REGISTERS,), Registers(one), REGISTERS_TUNING
     yield (REGISTERS, ITEMS), Registers(one, Level.GLOBAL), REGISTERS_TUNING
     yield (BLOCKED,), Blocked(group), BLOCKED_TUNING

@@ -64,7 +64,7 @@ Products = Registers | Blocked | Fused
 
 @dataclass(frozen=True, slots=True)
 class Winograd:
-    """What distinguishes the lowered forms of the family; numbers are parameters instead."""
+    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
 
     m: int  # results a side of a tile
     products: Products | None  # of matrices, or element by element
@@ -90,7 +90,7 @@ def _transformed(params: frozenset[str], s: Strategy) -> Strategy:
 
 
 def _rest(params: frozenset[str], form: Registers) -> Strategy:
-    """What is not transformed, where all that is has been lowered."""
+    """Lowers the kernels without a transform, where all those with one have been lowered."""
     return remaining(partial(registers_kernel, params, form))
 
 
@@ -135,7 +135,7 @@ def _stages(params: frozenset[str], form: Products, w: Windowed) -> Strategy:
 
 
 def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
-    """What is not a transform, and so not lowered yet."""
+    """Lowers a kernel that is no transform, and so not lowered yet, by the family of `form`."""
     if isinstance(form, Registers):
         return registers_kernel(params, form, e)
     return blocked_kernel(params, form, e)

@@ -45,8 +45,8 @@ class Bilinear:
         )
 
     def amplification(self) -> float:
-        """How much larger what is rounded may be than what is computed: Σ |A| |G| |B|, over that of
-        the tensor itself, the most of all results (Higham, Accuracy and Stability, ch. 23)."""
+        """The bound on growth of rounding errors: Σ |A| |G| |B| over that of the tensor itself, the
+        most of all results (Higham, Accuracy and Stability, ch. 23)."""
         sizes = [_sum(g) * _sum(b) for g, b in zip(self.g, self.b, strict=True)]
         return float(max(_weighted(row, sizes) / self._direct(row) for row in self.a))
 
@@ -107,7 +107,7 @@ def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Colu
 
 
 def _folded(a: Row, g: Row, b: Row) -> Column:
-    """The same product, its taps divided by the least ±2^k among them: one is added as it is.
+    """A product with its taps divided by the least ±2^k among them: one is added as it is.
 
     What they are divided by goes to the data, if something of these is then multiplied by no power
     of two, or else to the results: there it is multiplied in a sum with others.

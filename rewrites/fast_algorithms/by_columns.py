@@ -38,8 +38,8 @@ def by_columns(e: Expr) -> Expr | None:
 
 
 def spectral_products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> Products:
-    """Of the sum in a nest of maps of planes; a complex number is a row of two. NoAccess, with the
-    reason, where there is none."""
+    """The products in the sum of a nest of maps of planes; a complex number is a row of two.
+    NoAccess, with the reason, where there is none."""
     env = env or {}
     match e:
         case Map(f, xs):

@@ -58,7 +58,7 @@ def by_rows(e: Expr) -> Expr | None:
 
 
 def _closed(r: Rows, e: Expr) -> bool:
-    """True if what gets a name is the same for all of e, and all of it numbers."""
+    """True if the arrays of r use no variable that e binds, and the data are numbers throughout."""
     return free(r.data.base) | free(r.taps.base) <= free(e) and not adds_anything(r.data.base)
 
 
@@ -85,7 +85,7 @@ def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
 
 
 def summed(r: Rows) -> tuple[tuple[Index, ...], tuple[Affine, ...], tuple[Affine, ...]]:
-    """What is summed up besides the places of rows, and where rows of x and of g are."""
+    """The indices summed over besides the places of rows, and coordinates of rows of x and g."""
     x, g = others(r.data, r.data_dim), others(r.taps, r.taps_dim)
     if not r.phased:
         return r.sums, x, g
@@ -107,7 +107,7 @@ def uses(coordinates: Sequence[Affine]) -> set[Index]:
 
 
 def at_rows(a: Access, along: int, row: Callable[[Expr], Expr]) -> Expr:
-    """What an access reads, the dimension `along` innermost, with `row` of each of its rows."""
+    """The array read by an access, dimension `along` innermost, with `row` of each of its rows."""
     base, last = a.base, len(a.coordinates) - 1
     for level in range(along, last):
         base = swapped(base, level)

@@ -78,7 +78,7 @@ def correlate(e: Map) -> Expr | None:
 
 
 def _numbers(x: Expr, g: Expr) -> bool:
-    """True if rows are of numbers, none of them left to chance: a transform mixes all of a row."""
+    """True if rows are of numbers, none arbitrary (`pad_any`): a transform mixes all of a row."""
     same = elem_of(x) == elem_of(g) and elem_of(x) in (FLOAT, COMPLEX)
     return same and not adds_anything(Zip((x, g)))
 
@@ -95,7 +95,7 @@ def _scaled(xs: Expr, by: float) -> Expr:
 
 
 def _zeros_around(x: Expr) -> tuple[int, int, Expr]:
-    """How many zeros a row begins with, and how many at both sides, and the row without those."""
+    """The number of zeros that a row begins with, that at both sides, and the row without zeros."""
     match x:
         case Pad(int() as l, int() as r, c, xs) if min(l, r) > 0 and alike(c, zeros(type_of(c))):
             return l, min(l, r), xs
@@ -103,7 +103,7 @@ def _zeros_around(x: Expr) -> tuple[int, int, Expr]:
 
 
 def _spectrum(parts: Sequence[Expr], l: int, left: int = 0) -> Expr:
-    """Of a row with zeros before and after it, as memory holds it."""
+    """The spectrum of a row with zeros before and after it, as memory holds it."""
     long = [widened(part, left, l - left - size_of(part)) for part in parts]
     return complexes(planes(rdft(long[0], l) if len(long) == 1 else dft(Zip(tuple(long)), l)))
 

@@ -57,7 +57,7 @@ def _by_windows(e: Expr, p: Products, found: Sequence[Rows]) -> Expr | None:
 
 
 def is_number(e: Expr, dims: int) -> bool:
-    """True if so many dimensions are all, of floats."""
+    """True if e has exactly `dims` dimensions, and floats as elements."""
     return depth(type_of(e)) == dims and set(leaves(type_of(e))) == {FLOAT}
 
 

@@ -105,7 +105,7 @@ def _algorithm(e: Reduce) -> Bilinear | None:
 
 
 def _numbers(e: Reduce) -> bool:
-    """True if pairs are summed up, of products of two pairs; these may be arrays."""
+    """True if e sums up products of two complex numbers: pairs, or arrays of two floats."""
     t = elem_of(e.xs)
     factors = t.parts if isinstance(t, Tuple) else ()
     known = len(factors) == 2 and all(part in (COMPLEX, Array(FLOAT, 2)) for part in factors)
@@ -117,14 +117,14 @@ def _is_zero(z: Expr) -> bool:
 
 
 def _signed(w: Bilinear) -> Iterator[Bilinear]:
-    """The same products, each factor and the result conjugated or not, and negated or not."""
+    """The variants of w with each factor and the result conjugated or not, and negated or not."""
     columns = tuple(zip(*w.a, strict=True))
     for a, g, b in product(*map(_signs, (columns, w.g, w.b))):
         yield Bilinear(tuple(zip(*a, strict=True)), g, b)
 
 
 def _signs(m: Matrix) -> list[Matrix]:
-    """Its two columns with each sign."""
+    """The matrices that m becomes by each choice of signs for its two columns."""
     return [tuple((s * x, t * y) for x, y in m) for s, t in product((1, -1), repeat=2)]
 
 
@@ -133,7 +133,7 @@ Value = Polynomial | tuple["Value", ...]
 
 
 def _tensor(e: Reduce) -> dict[tuple[int, int, int], float] | None:
-    """How often the product of part i of one factor and j of the other is added to part k."""
+    """The number of times that part i of a factor times part j of the other is added to part k."""
     kinds = (type_of(e), *elem_of(e.xs).parts)  # type: ignore[union-attr]
     acc, z, w = (_pair(name, t) for name, t in zip("azw", kinds, strict=True))
     try:

@@ -125,7 +125,7 @@ def _apart(found: Correlation, windows: Set[str]) -> Correlation | None:
 
 
 def _ordered(parts: tuple[Expr, ...], w: str) -> int | None:
-    """Which of two parts is the window, the other not using it."""
+    """The index of the part that is the window w, the other not using it; None if neither is."""
     for i in (0, 1):
         if isinstance(parts[i], Var) and free(parts[i]) == {w} and w not in free(parts[1 - i]):
             return i
@@ -143,7 +143,7 @@ def _product(f: Lam, window: int) -> Lam | None:
 
 
 def _inner(f: Lam, window: int) -> Lam | None:
-    """The same for a fold over rows of windows and rows of taps."""
+    """(x, h) -> x ⊗ h, for a fold over rows of windows and rows of taps."""
     found = opened(f, window)
     if found is None:
         return None

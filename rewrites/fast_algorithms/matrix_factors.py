@@ -36,7 +36,7 @@ def divided(m: Rows) -> tuple[Rows, Rows] | None:
 
 
 def additions(*matrices: Rows) -> int:
-    """How many it takes to multiply an array with one after the other."""
+    """The number of additions that multiplying an array with one matrix after the other takes."""
     return sum(max(0, sum(map(bool, row)) - 1) for m in matrices for row in m)
 
 

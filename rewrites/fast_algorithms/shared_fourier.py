@@ -120,7 +120,7 @@ def _turn(w: Expr, a: Expr, b: Expr) -> Expr:
     rounding=STAGE,
 )
 def split_dft_tabled(e: Generate, r: Size) -> Expr | None:
-    """As split_dft, the roots of unity from a table."""
+    """The dft in phases, as `split_dft` makes it, with the roots of unity from a table."""
     return in_phases(e, r, _turned)
 
 

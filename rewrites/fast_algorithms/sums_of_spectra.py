@@ -156,5 +156,5 @@ def is_sums(e: Expr) -> bool:
 
 @rule("reduce 0 (acc + z conj w)  =  complexes (planes (reduce 0 (acc + z conj w)))")
 def sums_in_planes(e: Expr) -> Expr | None:
-    """As memory holds complex numbers."""
+    """Sums of spectra as memory holds complex numbers: in planes of real and imaginary parts."""
     return complexes(planes(e)) if summed_spectra(e) else None

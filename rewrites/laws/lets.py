@@ -101,7 +101,7 @@ def let_view(e: Let) -> Expr | None:
 
 
 def _made_at(e: Expr) -> Place | None:
-    """Where below views a term is made real in local or private memory."""
+    """The place, below views, where e is made real in local or private memory; or None."""
     if isinstance(e, ToLocal | ToPrivate):
         return ()
     if not isinstance(e, SEEN_THROUGH):

@@ -110,7 +110,7 @@ def constant_part(e: Map) -> Expr | None:
 
 
 def _constant(xs: Expr) -> Expr | None:
-    """What every element of an array is, if that is known."""
+    """The literal that every element of xs is, if that is known; else None."""
     match xs:
         case Generate(_, Lam(_, Lit() as c)):
             return c

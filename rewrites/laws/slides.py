@@ -168,7 +168,7 @@ def windows_across(e: Map) -> Expr | None:
     "  =  transpose . map (map g . transpose . map (slide n s)) . slide m t . transpose"
 )
 def windows_down(e: Map) -> Expr | None:
-    """The same from the other side: the windows of rows go outside."""
+    """Windows of rows inside windows of columns: the rows' go outside."""
     match e:
         case Map(
             Lam(Var(columns, _), Map(g, Slide(m, t, Transpose(Var(v, _)), b))), Slide(n, s, xs, a)

@@ -141,7 +141,7 @@ def _uses_all(p: Pattern, body: Expr, n: int) -> bool:
 
 @once
 def _components(e: Expr) -> dict[str, frozenset[int]]:
-    """Which components of which variables e looks at."""
+    """The components that e reads of each variable, by the variable's name."""
     match e:
         case Get(i, Var(x, _)):
             return {x: frozenset({i})}
@@ -165,7 +165,7 @@ def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
 
 
 def _used(p: Pattern, xs: Expr, names: frozenset[str]) -> tuple[Pattern, Expr] | None:
-    """What is named of a zip, and of the zips in it."""
+    """The parts of a zip, and of zips in it, that have one of these names; None if none has."""
     if not isinstance(p, tuple) or not isinstance(xs, Zip):
         return (p, xs) if {v.name for v in variables(p)} & names else None
     pairs = zip(p, xs.parts, strict=True)

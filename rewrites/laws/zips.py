@@ -36,5 +36,5 @@ def unused_part(e: Map) -> Expr | None:
 
 
 def _simplest(parts: Sequence[Expr]) -> int:
-    """Which part says best how many elements there are: one that needs not be computed."""
+    """The index of the first part without a reduction, which says the size uncomputed; else 0."""
     return next((i for i, part in enumerate(parts) if not has_reduction(part)), 0)

@@ -51,7 +51,7 @@ class Planes:
 
     @property
     def d(self) -> int:
-        """How many dimensions windows slide along."""
+        """The number of dimensions that windows slide along."""
         return len(self.sizes)
 
 

@@ -1,4 +1,4 @@
-"""What is done to sums taken apart from them: map^n (f . reduce) becomes map^n f . map^n reduce."""
+"""The function applied to sums leaves them: map^n (f . reduce) becomes map^n f . map^n reduce."""
 
 # key: e term, s strategy, n maps
 

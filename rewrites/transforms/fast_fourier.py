@@ -53,6 +53,6 @@ def spelled(e: Expr) -> Rewritten | None:
 
 
 def made(e: Expr) -> Rewritten | None:
-    """What a row comes to, element by element."""
+    """Makes the elements of a row one by one: views are copied, loops spelled out."""
     copied = when(lambda t: isinstance(type_of(t), Array) and is_view(strip(t)), copy_deep())
     return seq(inside(attempt(copied)), unrolled_spine)(e)

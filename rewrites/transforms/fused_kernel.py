@@ -105,7 +105,7 @@ def _sums_apart(points: int) -> Strategy:
 
 
 def _of_sums(e: Expr, points: int) -> bool:
-    """True if e is so many maps over points, of data and kernels, of what has one sum."""
+    """True if e is `points` nested maps, each over zipped data and kernels, around a single sum."""
     if not isinstance(e, Map) or not isinstance(e.xs, Zip):
         return False
     inner = e.f.body
@@ -157,12 +157,12 @@ _sizes: Strategy = everywhere(attempt(unused_part()))
 
 
 def _step(e: Expr) -> Rewritten | None:
-    """What one step adds to the block."""
+    """Lowers what one step of the sum adds to the block."""
     return inside(seq(body(_tile), to_seq(unrolled=True)))(e)
 
 
 def _tile(e: Expr) -> Rewritten | None:
-    """What it adds to the sums of a tile, whose data are transformed first if they are not yet."""
+    """Lowers what one step adds to a tile's sums; data not transformed yet are so first."""
     place = transformed_part(e)
     if place is None:
         return unrolled_spine(e)

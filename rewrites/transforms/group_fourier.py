@@ -58,7 +58,7 @@ def factor(m: int) -> int:
 
 
 def worth_sharing(e: Expr) -> int | None:
-    """How many work-items a row that e transforms is for; None where it is short."""
+    """The number of work-items that share a row which e transforms; None for a short one."""
     m = max(map(_complex_length, subterms(e)), default=0)
     return m // factor(m) if m >= SHORT else None
 

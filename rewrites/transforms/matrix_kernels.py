@@ -41,7 +41,7 @@ def transform_kernel(n: int, v: Size | None) -> Strategy:
 
 
 def _in_vectors(m: Map) -> bool:
-    """True if vectors may divide what a map goes over."""
+    """True if the map's length may be split into vectors: it is even, or not yet a number."""
     n = size_of(m.xs)
     return not isinstance(n, int) or n % 2 == 0
 
@@ -58,7 +58,7 @@ def in_registers(e: Expr) -> Rewritten | None:
 
 
 def _made(e: Expr) -> Expr:
-    """What lies below the transposes that a stage reads through."""
+    """The array below the transposes that a stage reads through."""
     while isinstance(e, Transpose):
         e = e.xs
     return e
@@ -87,7 +87,7 @@ def spelled(e: Expr) -> Rewritten | None:
 
 
 def _named(name: str) -> Strategy:
-    """What a matrix is multiplied with gets a name."""
+    """The array that a constant matrix is multiplied with gets a name."""
 
     def run(e: Expr) -> Rewritten | None:
         found = constant_rows(e)

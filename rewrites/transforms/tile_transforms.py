@@ -158,7 +158,7 @@ def _refuse(_: Expr) -> Rewritten | None:
 
 
 def products(e: Expr) -> Place:
-    """Where two transforms meet: their products."""
+    """The place in e of the products of transformed data and transformed kernels."""
     found = place_where(e, _is_products)
     if found is None:
         raise Refused("expected the products of transformed data and transformed kernels")
@@ -174,7 +174,7 @@ def has_table(e: Expr) -> bool:
 
 
 def transformed_part(e: Expr) -> Place | None:
-    """Where in e something is zipped that a matrix is used on."""
+    """The place in e of the first part of a zip that a matrix transforms; None if there is none."""
     zipped = place_where(e, lambda t: isinstance(t, Zip) and any(map(has_table, t.parts)))
     if zipped is None:
         return None
@@ -184,7 +184,7 @@ def transformed_part(e: Expr) -> Place | None:
 
 
 def sums(e: Expr, points: int) -> bool:
-    """True if e is so many maps over points, the first of data and kernels, of sums."""
+    """True if e is `points` nested maps, each over zipped data and kernels, around a sum."""
     if not isinstance(e, Map):
         return False
     inner = e.f.body
@@ -200,7 +200,7 @@ def kernels_apart(e: Expr) -> Rewritten | None:
 
 
 def before(place: Place) -> Strategy:
-    """What stands at a place in a map's body is made by a map of its own, before."""
+    """The term at `place` in a map's body is made by a map of its own, before this one."""
     return choice(fission_zip(place=place), fission(place=place))
 
 
@@ -213,18 +213,18 @@ def stages_apart(e: Expr) -> Rewritten | None:
 
 
 def stages_around(e: Expr) -> Rewritten | None:
-    """What `stages_apart` made of the map inside leaves this one, results and products."""
+    """The results and products that `stages_apart` made of the map inside leave this map."""
     return seq(inner_apart, on_made(inner_apart))(e)
 
 
 def inner_apart(e: Expr) -> Rewritten | None:
-    """What the map inside goes over is made before this one; what else it looks at stays."""
+    """The products or sums that the map inside reads are made before this map; all else stays."""
     assert isinstance(e, Map)
     return before(made(e.f.body))(e)
 
 
 def own_apart(e: Expr) -> Rewritten | None:
-    """The same for a map over data and kernels: these are transformed before it, both of them."""
+    """Data and kernels are both transformed before the map over them."""
     return seq(before(OF_ARRAY), on_made(seq(before(OF_ARRAY), _kernels_before)))(e)
 
 
@@ -238,7 +238,7 @@ def _kernels_before(e: Expr) -> Rewritten | None:
 
 
 def made(e: Expr) -> Place:
-    """Where the map of products or sums stands, that a map of results reads."""
+    """The place of the map of products or sums that the map e of results reads."""
     assert isinstance(e, Map)
     if not isinstance(e.xs, Zip):
         return OF_ARRAY
@@ -251,6 +251,6 @@ def on_made(s: Strategy) -> Strategy:
 
 
 def divided(e: Expr) -> Place:
-    """Where in a map what it was divided from stands: last."""
+    """The place in a map of what was divided from it: its array, or the last part of its zip."""
     assert isinstance(e, Map)
     return OF_ARRAY + (part(len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else HERE)

@@ -1,1 +1,1 @@
-"""What a family is (forms, traits, parameters), and a program lowered by a form."""
+"""Families (forms, traits, parameters), and programs lowered by a form."""

@@ -1,4 +1,4 @@
-"""What a family is: the forms in which it lowers a program, and the parameters that these have.
+"""A family: the forms in which it lowers a program, and the parameters that these have.
 
 A family is one record, `FAMILY`, in its own file in `rewrites/families`; a form is plain data, so
 that it can be sent to another process and lowered there.
@@ -112,7 +112,7 @@ class Form:
         return next((t.tile for t in self.traits if t.tile is not None), None)
 
     def weight(self, dedicated_local: bool) -> float:
-        """How often it is tried, beside other forms of its family."""
+        """The rate at which this form is tried, relative to other forms of its family."""
         staged = any(trait.staged for trait in self.traits) and not dedicated_local
         rate = STAGED_WHERE_LOCAL_IS_ORDINARY if staged else 1.0
         return rate * prod(trait.weight for trait in self.traits)
@@ -125,7 +125,7 @@ def one_trait_apart(a: Form, b: Form) -> bool:
 
 
 class Products(Enum):
-    """Which products a family makes."""
+    """The products that a family makes."""
 
     ASKED = "those that the program asks for, and others with zeros at most"
     FEWER = "fewer, of sums: a bilinear algorithm"

@@ -1,4 +1,4 @@
-"""What rounding up may waste: requirements found in the steps of a derivation."""
+"""Limits on what rounding up may waste: requirements found in the steps of a derivation."""
 
 # key: k what a dimension is rounded up to a multiple of, n size
 
@@ -17,7 +17,7 @@ WORK_ITEMS = frozenset({"lx", "ly", "p"})  # work-items of a group
 
 
 def rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
-    """What is added to make tiles fit must be worth it."""
+    """The requirements that elements added to make tiles fit are worth it, one for each size."""
     seen: set[Size] = set()
     for step in steps:
         if step.rule in (round_map, extend_map) and isinstance(step.term, PadEdge):
