@@ -47,7 +47,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`output` of the random inputs; what is expected of whole numbers, where that is exact."""
+    """Right results: `output` of the random inputs; `exact` of whole numbers, where it is exact."""
 
     output: Array
     exact: Expected | None
@@ -67,7 +67,7 @@ def demand_arrays(program: Program) -> Program:
 
 
 def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, Array]:
-    """Numbers spread evenly over -1 to 1, or whole numbers; the same for the same seed."""
+    """Inputs of a program, spread evenly over -1 to 1, or whole; the same for the same seed."""
     drawn = random_inputs(program, seed, integers)
     return {name: np.asarray(data) for name, data in drawn.items()}
 

@@ -43,7 +43,7 @@ class Taken:
 
     @staticmethod
     def of(lowered: LoweredForm) -> "Taken":
-        """Nothing seen yet."""
+        """A form as taken, with no features of kernels seen yet."""
         program = pickle.dumps(lowered.program)
         return Taken(lowered, program)
 
@@ -53,7 +53,7 @@ Deriving = Callable[[Sequence[Derive]], list[Derived | Inapplicable]]
 
 
 def one_by_one(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
-    """Derived here, in this process."""
+    """The forms of tasks, derived here, in this process."""
     return [derive(task) for task in todo]
 
 
@@ -100,7 +100,7 @@ class Candidates:
         return allowed(form.lowered.system, dict(self.variants[number].parameters))
 
     def search(self, options: Options) -> Search:
-        """The order in which to try them."""
+        """The search that gives the order in which to try the candidates."""
         return search_over(
             self.variants,
             self.memory,
@@ -127,7 +127,7 @@ class Candidates:
         return self.variants[before:], [float(m) for m in self.memory[before:]]
 
     def _leading(self, good: Sequence[int]) -> Iterator[int]:
-        """The best of each family."""
+        """The best candidate of each family, from good ones in order."""
         best = {self.variants[n].family: n for n in reversed(good)}
         yield from reversed(best.values())
 
@@ -149,7 +149,7 @@ class Candidates:
             yield from (name for name in mine if one_trait_apart(form, self.others[name].form))
 
     def _around(self, number: int) -> Iterator[tuple[int, Point]]:
-        """Points of the same form, and the same point of the family's other forms."""
+        """Points near a candidate: others of its form, and its own of the family's other forms."""
         mine, point = self.form_of[number], dict(self.variants[number].parameters)
         lowered = self.forms[mine].lowered
         for other in moves(point, self.along[lowered.family]):
@@ -188,7 +188,7 @@ def candidates(
 
 
 def _derived(workers: Workers, lost: Lost, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
-    """In the order of the tasks, whatever order they were done in."""
+    """Results of deriving, in the order of the tasks, whatever order they were done in."""
     done: dict[Named, Derived | Inapplicable] = {}
     for result in workers.map(todo, DERIVE_LIMIT):
         form = result.task.form
@@ -208,7 +208,7 @@ def _key(form: Form) -> Named:
 def gathered(
     found: Sequence[Derived], rest: Sequence[Derive] = (), deriving: Deriving = one_by_one
 ) -> Candidates:
-    """All points, those that are the same choice once; the rest is derived when it is near."""
+    """Candidates of derived forms, equal choices once; the rest is derived when it is near."""
     left = shares((d.family, d.count, d.outside) for d in found)
     made = Candidates(left=left, others={_key(t.form): t for t in rest}, deriving=deriving)
     for derived in found:

@@ -174,7 +174,7 @@ class Loop:
     # ---- outcomes
 
     def _hand_on(self, n: int, made: Made) -> None:
-        """A variant that was built: measured, unless the same kernels are already known."""
+        """Hand a built variant on to be measured, unless the same kernels are already known."""
         variant = replace(
             self.candidates.variants[n],
             derivation=self.candidates.forms[self.candidates.form_of[n]].lowered.steps,
@@ -240,7 +240,7 @@ class Loop:
         self.search.tell(n, time, kernels_of(outcome))
 
     def _ceiling(self, variant: Variant) -> float | None:
-        """Slower than this, a variant cannot come near the front."""
+        """The time in nanoseconds above which a variant cannot come near the front."""
         assert variant.plan is not None
         memory = variant.plan.memory_bytes
         times = [t for t, m in self.best if m <= memory]

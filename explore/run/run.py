@@ -112,7 +112,7 @@ def limits_of(
 
 
 def environment_of(source: Source, options: Options, target: Target) -> Environment:
-    """All that a run's times depend on."""
+    """The environment of a run: all that its times depend on."""
     program = source.program(options)
     return Environment(
         program=source.text,
@@ -244,7 +244,7 @@ def _through(
 
 
 def _lost(store: Store, watch: Watch, begun: float, form: Form, failed: Failed) -> None:
-    """A form that could not be derived is a failure of its own: told, and stored."""
+    """Tell and store that a form could not be derived, as a failure of its own."""
     name = f"{form.family} {form.name}".rstrip()
     watch.note(f"{name} was not derived, so it is left out: {failed.reason}")
     elapsed_s = time.monotonic() - begun
@@ -284,7 +284,7 @@ def device_pool(
 
 
 def _finish(store: Store, plans: TrustedPlans) -> None:
-    """The report, and the kernels of the front as files."""
+    """Write the report, and the kernels of the front as files."""
     records = store.records()
     if not records:
         return

@@ -68,13 +68,13 @@ class KernelTable:
         )
 
     def _with(self, columns: tuple[str, ...]) -> Floats:
-        """The rows with these columns, of which it has some."""
+        """The rows of this table with these columns, of which it has some."""
         rows = np.tile([absent(name) for name in columns], (len(self.rows), 1))
         rows[:, [columns.index(name) for name in self.columns]] = self.rows
         return rows
 
     def kinds(self) -> list[bytes]:
-        """For each candidate what tells its family and form: the words of its last kernel."""
+        """A key of each candidate's family and form: the words of its last kernel."""
         words = self.rows[:, ["=" in name for name in self.columns]].astype(np.bool_)
         ends = np.append(self.start_of[1:], len(self.row_of)) - 1
         return [row.tobytes() for row in words[self.row_of[ends]]]
@@ -95,7 +95,7 @@ class KernelTable:
 
 
 def absent(name: str) -> float:
-    """Stands in a column for what a kernel does not have: a word, or a number."""
+    """The number in a column for what a kernel does not have: a word, or a number."""
     return 0.0 if "=" in name else -1.0
 
 
@@ -107,7 +107,7 @@ def _merged(
     start_of: Numbers,
     memory: Floats,
 ) -> KernelTable:
-    """Equal rows as one, in the order in which they come first."""
+    """A table with equal rows as one, in the order in which they come first."""
     numbers: dict[bytes, int] = {}
     which = [numbers.setdefault(row.tobytes(), len(numbers)) for row in rows]
     kept = np.unique(which, return_index=True)[1]

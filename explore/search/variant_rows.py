@@ -27,7 +27,7 @@ def kernel_table(variants: Sequence[Variant], memory: Sequence[float] | None = N
 def strata(
     variants: Sequence[Variant], memory: Sequence[float], levels: int = 4
 ) -> list[tuple[str, int, str]]:
-    """Family, level of memory and form; the levels are equally wide in log memory."""
+    """Each variant's family, level of memory and form; levels are equally wide in log memory."""
     logs = np.log2(np.maximum(np.asarray(memory, dtype=np.float64), 1.0))
     if not len(logs):
         return []
@@ -47,5 +47,5 @@ def _row(variant: Variant, kernel: Features) -> dict[str, float]:
 
 
 def _tame(values: Floats) -> Floats:
-    """Trees take any scale, but not infinities nor what overflows their 32-bit floats."""
+    """Values without infinities and what overflows 32-bit floats, which trees do not take."""
     return np.clip(np.nan_to_num(values, nan=-1.0), -1e30, 1e30)

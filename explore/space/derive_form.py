@@ -152,7 +152,7 @@ def _where_busy(
 
 
 def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
-    """On rungs where there are points, else on the whole ladder, or what can be counted of it."""
+    """Points on rungs if there are any, else on the whole ladder, or what of it can be counted."""
     try:
         space = enumerated(on_ladder(system, rungs), most_edges=_EDGES)
         if not space.count:
@@ -163,7 +163,7 @@ def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
 
 
 def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[Point]:
-    """All points, or some, where each takes seconds to compile."""
+    """Points of a sample: all, or some where points take seconds to compile."""
     long = [p for p in sample if code_at(known, p) > profile.quick_code]
     return sample[: max(LEAST, len(sample) // SELDOM)] if long else sample
 
@@ -182,7 +182,7 @@ def busy(lowering: Lowering, profile: Profile) -> Iterator[tuple[Constraint, ...
 
 
 def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
-    """All of a few parameters, some of many: counting takes time by their product."""
+    """Rungs, all for few parameters and some for many: counting takes time by their product."""
     some = len(LADDER) if parameters < 5 else 9
     return tuple(sorted(random.sample(LADDER, some)))
 
@@ -203,7 +203,7 @@ def asked(lowering: Lowering, profile: Profile) -> list[Constraint]:
 
 
 def _together(lowering: Lowering, profile: Profile) -> Iterator[Constraint]:
-    """Zhang et al. (PPoPP 2021): x y z ≤ S_b and S_b ≤ S_sm / 2, where two groups share a core."""
+    """Constraints where groups share a core: x y z ≤ S_b ≤ S_sm / 2 (Zhang et al., PPoPP 2021)."""
     if lowering.at_once == 1 or lowering.block is None:
         return
     most = profile.local_bytes // lowering.at_once
@@ -216,12 +216,12 @@ def _together(lowering: Lowering, profile: Profile) -> Iterator[Constraint]:
 
 
 def laddered(system: System) -> System:
-    """The parameters that need not divide a number, on the whole ladder."""
+    """The system with parameters that need not divide a number on the whole ladder."""
     return on_ladder(system, dict.fromkeys(_off_divisors(system), LADDER))
 
 
 def on_ladder(system: System, rungs: Mapping[str, tuple[int, ...]]) -> System:
-    """Parameters restricted to rungs."""
+    """The system with parameters restricted to rungs."""
     steps = tuple(
         Constraint(OneOf(named(p), values), f"{p} is one of the sizes tried", "the ladder")
         for p, values in rungs.items()

@@ -25,7 +25,7 @@ class Narrowed:
 
 
 def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]:
-    """Family by family, from each form's: its points, and those without the domain."""
+    """The points of each family, and those without the domain, summed over its forms."""
     found: dict[str, Narrowed] = {}
     for family, left, whole in forms:
         old = found.get(family, Narrowed(family, 0, None))
@@ -58,7 +58,7 @@ def narrowed(lowering: Lowering, source: Program, domain: Domain | None) -> Lowe
 
 
 def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
-    """Zhang et al. (PPoPP 2021): blocks with x y near R z."""
+    """Requirements of Zhang et al. (PPoPP 2021): blocks with x y near R z."""
     known = amounts(source.body, parameter_names(source))
     if known is None or lowering.block is None:
         raise UserError("the domain io-optimal is of one sum of products of two shared operands")

@@ -83,7 +83,7 @@ class Pool(Generic[T, R]):
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[T], timeout: float | None = None) -> Iterator[Done[T, R]]:
-        """All tasks, in the order they finish."""
+        """The results of all tasks, in the order they finish."""
         for task in tasks:
             self.submit(task, timeout)
         while self.pending:
@@ -139,7 +139,7 @@ class Pool(Generic[T, R]):
             self._end(i, worker, *answer)
 
     def _why_end(self, worker: Worker) -> tuple[str, str, bool] | None:
-        """Reason, detail, and whether it is for the time it took."""
+        """Why a worker must end: reason, detail, true if it took too long; None if it need not."""
         now = time.monotonic()
         if not worker.ready and now - worker.started > _START_LIMIT:
             return f"the worker took longer than {_START_LIMIT:g} s to start", "", True
