@@ -1,4 +1,4 @@
-"""What programs are: sizes, types, nodes, text, meaning."""
+"""Programs: their sizes, types, nodes, text and meaning."""
 
 from ir.core.nodes import (
     AsScalar,

@@ -1,4 +1,4 @@
-"""What the commands read and write: the arrays that a program is given, and its result."""
+"""The files that commands read and write: the arrays that a program is given, and its result."""
 
 import argparse
 import zipfile

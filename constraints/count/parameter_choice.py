@@ -1,4 +1,4 @@
-"""What choosing one parameter involves, once it is known which come before."""
+"""The choice of one parameter: what it involves, once it is known which come before."""
 
 # key: p parameter, a size
 

@@ -1,4 +1,4 @@
-"""Whether an index function is a bijection, as relations between sizes."""
+"""The relations between sizes under which an index function is a bijection."""
 
 # key: f index function, n size
 

@@ -1,4 +1,4 @@
-"""What a device, and its user, allow of the quantities of a program."""
+"""The limits that a device, and its user, set on the quantities of a program."""
 
 # key: k kernel
 

@@ -1,4 +1,4 @@
-"""Where parallel maps may stand."""
+"""The places where parallel maps may stand."""
 
 # key: e term
 

@@ -1,4 +1,4 @@
-"""What each node of the language demands of sizes."""
+"""The demands of each node of the language on sizes."""
 
 # key: e term, n size
 

@@ -1,4 +1,4 @@
-"""What every size owes: exact divisions are whole, and arrays have at least one element."""
+"""The demands of every size: exact divisions are whole, and arrays have at least one element."""
 
 # key: a size, t type
 

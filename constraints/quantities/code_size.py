@@ -1,4 +1,4 @@
-"""How many operations a kernel's text has once the loops marked `unrolled` are spelled out."""
+"""The number of operations in a kernel's text once loops marked `unrolled` are spelled out."""
 
 # key: e term
 

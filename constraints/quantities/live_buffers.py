@@ -1,4 +1,4 @@
-"""Which local and private buffers of a kernel are live at the same time.
+"""The local and private buffers of a kernel that are live at the same time.
 
 A value made real in local memory lives from where it is made to where it is read last, and through
 each loop that reads it; in private memory, to the end of the `let` (or the function) that reads it.

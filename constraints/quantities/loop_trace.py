@@ -1,4 +1,4 @@
-"""Where the values of a kernel lie, and in which loops it computes, loads and stages them."""
+"""The places of a kernel's values, and the loops in which it computes, loads and stages them."""
 
 # key: e term, p pattern
 

@@ -1,4 +1,4 @@
-"""Where a constraint comes from: the head of a node, its sizes, and a glimpse of what is inside."""
+"""The origin of a constraint: the head of a node, its sizes, and a glimpse of what is inside."""
 
 # key: e term
 

@@ -1,4 +1,4 @@
-"""How many bytes a value takes, all of it or one work-item's share."""
+"""The number of bytes that a value takes, all of it or one work-item's share."""
 
 # key: e term, t type
 

@@ -1,4 +1,4 @@
-"""What a loop loads one iteration ahead: `toLocalAhead` in the lets at the head of its body."""
+"""The tiles that a loop loads one iteration ahead: `toLocalAhead` in lets at its body's head."""
 
 # key: e term, p pattern
 

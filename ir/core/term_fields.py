@@ -1,4 +1,4 @@
-"""Which fields of a node hold terms: how they are read, and how a node is made with others."""
+"""The fields of nodes that hold terms: how they are read, and how a node is made with others."""
 
 # key: e node
 

@@ -1,4 +1,4 @@
-"""Which terms move no data and compute nothing: views."""
+"""Views: terms that move no data and compute nothing."""
 
 # key: e term
 

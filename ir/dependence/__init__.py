@@ -1,1 +1,1 @@
-"""Which elements of its inputs a program's results depend on."""
+"""The elements of its inputs that a program's results depend on."""

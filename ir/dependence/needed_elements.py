@@ -1,4 +1,4 @@
-"""What results depend on: which elements of inputs matter, and which products are real.
+"""The dependence of results: which elements of inputs matter, and which products are real.
 
 A product with a zero that the program pads with is no work, and what only such products use need
 not be read. Forwards, each array of the program gets the elements that depend on an input, and

@@ -1,4 +1,4 @@
-"""What a name stands for while a program is elaborated, and names that do not clash."""
+"""The meaning of names while a program is elaborated, and names that do not clash."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What arguments are, and how patterns take them apart."""
+"""Arguments of calls, and patterns that take them apart."""
 
 # key: c the elaborator, p pattern, a argument
 

@@ -1,4 +1,4 @@
-"""How often a variable is used."""
+"""The number of places where a variable is used."""
 
 from ir.core.nodes import Expr, Lam, Let
 from ir.core.terms import children, free, variables

@@ -1,4 +1,4 @@
-"""How a matrix lies over the lanes of a sub-group: a permutation view, and its inverse.
+"""The layout of a matrix over the lanes of a sub-group: a permutation view, and its inverse.
 
 A fragment names the digits of a lane's number and of an element's place in its registers, and says
 which of them count the rows of the matrix and which its columns. So `g t | h r i` with rows `r g`

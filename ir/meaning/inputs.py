@@ -1,4 +1,4 @@
-"""What a program is given: what its parameters expect, checked or drawn at random."""
+"""The inputs of a program: what its parameters expect, checked or drawn at random."""
 
 # key: t type, dims sizes of the arrays around it
 

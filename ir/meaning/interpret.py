@@ -1,4 +1,4 @@
-"""What programs mean: the interpreter, on NumPy. It is the oracle for everything else.
+"""The meaning of programs: the interpreter, on NumPy. It is the oracle for everything else.
 
 `map` is carried as axes of the arrays it computes with, never a loop (see `ir.meaning.values`).
 A reduction whose body proves to be `acc + g(x)` (or `* max min`) evaluates g once for all elements,

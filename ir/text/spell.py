@@ -1,4 +1,4 @@
-"""How each node is written: its head and arguments, its numbers, its patterns."""
+"""The text of each node: its head and arguments, its numbers, its patterns."""
 
 from ir.core.nodes import (
     AsScalar,
