@@ -131,7 +131,7 @@ class _Prover:
         return Proved(o, by)
 
     def uniform(self, o: Obligation, branch: Branch, here: Where, ids: Ids) -> Verdict:
-        """The verdict that no work-item gets here by a branch that another does not take."""
+        """Verdict: no work-item gets here by a branch that another comes to and does not take."""
         first, second = self.sides.ranges(here), self.sides.ranges(branch.where)
         if first is None or second is None:
             return Proved(o, GUARDS)
