@@ -151,7 +151,7 @@ def _by_three(batch: int) -> Strategy:
 
 
 def _cut_parts(e: Expr) -> Rewritten:
-    """The law at a matrix product of complex numbers."""
+    """`three_products` at a matrix product of complex numbers."""
     done = stage("three products of real numbers", three_products())(e)
     if done is None:
         raise Refused("expected sums from 0 of products of complex numbers, pairs of floats")
@@ -172,7 +172,7 @@ def _cut_each(maps: int, cut: Strategy) -> Strategy:
 
 
 def _cut(e: Expr) -> Rewritten:
-    """The law at a matrix product."""
+    """`fewer_blocks` at a matrix product."""
     done = stage("seven products of halves", fewer_blocks())(e)
     if done is None:
         raise Refused(_why_not(e))

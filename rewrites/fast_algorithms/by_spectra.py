@@ -116,7 +116,7 @@ def _spectrum(parts: Sequence[Expr], l: int, left: int = 0) -> Expr:
     rounding=STAGE,
 )
 def linear_sum(e: Reduce) -> Expr | None:
-    """What is linear is done to the sum, once; through all reductions of a nest."""
+    """A linear function is applied once, to the sum; through all reductions of a nest."""
     match e:
         case Reduce(z, f, xs) if alike(z, zeros(type_of(z))):
             linear = _linear_term(f)

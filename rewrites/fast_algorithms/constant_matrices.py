@@ -72,7 +72,7 @@ def dot(row: Expr, xs: Expr) -> Expr:
 
 @rule("map (row -> dot row xs) M  =  map (row -> dot row (map (row -> dot row xs) H)) S,  S H = M")
 def divide_matrix(e: Map) -> Expr | None:
-    """What rows, or columns, have in common is added once; only where that saves additions."""
+    """Sums that rows, or columns, share are added once; only where that saves additions."""
     found = constant_rows(e)
     factors = divided(found[0]) if found else None
     if found is None or factors is None:

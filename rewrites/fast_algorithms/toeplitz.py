@@ -31,7 +31,7 @@ from rewrites.engine.rule import rule
     "  =  map (t -> reduce z (+ ⊗) (zip x t)) (toeplitz g),  ⊗ linear in the taps"
 )
 def replicate_taps(e: Map) -> Expr | None:
-    """What is outside of a window is multiplied by 0, so all of x must be numbers."""
+    """Elements outside of a window are multiplied by 0, so all of x must be numbers."""
     match e:
         case Map(Lam(Var(w, _), Reduce(z, f, Zip((_, _) as parts))), Slide(int(), int(s), x, _)):
             windows = [isinstance(part, Var) and part.name == w for part in parts]

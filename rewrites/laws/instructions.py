@@ -82,7 +82,7 @@ def reduce_inside_view(e: Reduce) -> Expr | None:
 
 @rule("map (… (map g)) . zip (view xs) ys …  =  view . map (… (map g)) . zip xs (view⁻¹ ys) …")
 def map_inside_view(e: Map) -> Expr | None:
-    """What is done to elements one by one, of a view that is a bijection, is done before."""
+    """A function of single elements of a view that is a bijection is applied before the view."""
     found = _one_by_one(e)
     if found is None:
         return None

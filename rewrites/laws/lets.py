@@ -46,7 +46,7 @@ def let_out(e: Expr) -> Expr | None:
 
 @rule("map (y -> let x = v in e)  =  let x = v in map (y -> e),  y not in v")
 def let_out_of_map(e: Map) -> Expr | None:
-    """What is the same for all elements is computed once: how work-items come to share it."""
+    """A let whose value is the same for all elements is computed once: so work-items share it."""
     match e:
         case Map(Lam(q, Let(p, value, body)), xs) if not bound(Lam(q, body)) & free(value):
             f = apart(Lam(p, body), free(xs) | bound(Lam(q, body)))
@@ -56,7 +56,7 @@ def let_out_of_map(e: Map) -> Expr | None:
 
 @rule("map (y -> let x = v in e) ys  =  let xs = map (y -> v) ys in map ((y, x) -> e) (zip ys xs)")
 def let_beside(e: Map) -> Expr | None:
-    """What each element names is made for all of them before any is used."""
+    """The values that each element names are made for all elements before any is used."""
     match e:
         case Map(Lam(q, Let(Var(x, t), value, body)), ys):
             made = Map(Lam(q, value), ys)

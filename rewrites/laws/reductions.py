@@ -133,7 +133,7 @@ def flatten_fold(e: Reduce) -> Expr | None:
 
 @rule("reduce 0 ⊕ g xs ⊕ b  =  reduce b ⊕ g xs")
 def absorb_init(e: Binary) -> Expr | None:
-    """What is added after a sum may be what the sum starts from."""
+    """A number added after a sum becomes the sum's initial value."""
     match e:
         case Binary(op, Reduce(z, f, xs), b) | Binary(op, b, Reduce(z, f, xs)):
             scalar = is_view(b) and not isinstance(type_of(b), Array)
@@ -145,7 +145,7 @@ def absorb_init(e: Binary) -> Expr | None:
 
 @rule("reduce b ⊕ g xs  =  reduce 0 ⊕ g xs ⊕ b")
 def release_init(e: Reduce) -> Expr | None:
-    """What a fold starts from may enter after it: the reverse of `absorb_init`."""
+    """A fold's initial value enters after the fold: the reverse of `absorb_init`."""
     match e:
         case Reduce(z, f, xs):
             op, t = operator(f), folding(f)
@@ -158,7 +158,7 @@ def release_init(e: Reduce) -> Expr | None:
 
 @rule("zip (join xs) (join ys)  =  join (map zip (zip xs ys))")
 def zip_joins(e: Zip) -> Expr | None:
-    """Where one part is a join, the others are split to match it."""
+    """The parts beside one that is a join are split to match it."""
     match e:
         case Zip(parts) if any(isinstance(p, Join) for p in parts):
             widths = [array_of(elem_type(p.xs)).size for p in parts if isinstance(p, Join)]

@@ -53,7 +53,7 @@ def slide_map(e: Slide) -> Expr | None:
 
 @rule("map (map f) . slide n s  =  slide n s . map f")
 def map_slide(e: Map) -> Expr | None:
-    """What every window computes of its elements is computed once an element."""
+    """A function of single elements, computed in every window, is computed once an element."""
     match e:
         case Map(Lam(Var(w, _), Map(f, Var(y, _))), Slide(n, s, xs, strict)):
             return Slide(n, s, Map(f, xs), strict) if w == y and w not in free(f) else None

@@ -14,7 +14,7 @@ from rewrites.nest.spine import nest
 
 
 def carried(e: Expr) -> Rewritten | None:
-    """Whatever a reduction's function takes from the maps around it becomes an operand of it."""
+    """The terms that a reduction's function takes from the maps around it become its operands."""
     names = frozenset(name for m in nest(e) for name in bound(m.f))
     return attempt(outermost(_levels(names)))(e)
 

@@ -118,7 +118,7 @@ sunk: Strategy = exhaust(
 
 
 def _copies(params: frozenset[str]) -> Strategy:
-    """Stores parameters with their room."""
+    """Stores the parameters that are padded for tiles (`pad_any`), with this padding."""
     return repeat(_copy(params))
 
 

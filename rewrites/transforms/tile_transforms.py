@@ -135,7 +135,7 @@ def _sums_apart(e: Expr) -> Rewritten | None:
 
 
 def on_sum(m: Sides, r: Sides) -> Strategy:
-    """The law, at the map of sums alone."""
+    """`fewer_products` at the map of sums alone."""
 
     def run(e: Expr) -> Rewritten | None:
         points = max(a + b - 1 for a, b in zip(m, r, strict=True))
