@@ -96,10 +96,15 @@ def _sum(x: Index, spelling: _Spelling) -> str:
     for atom, k in terms:
         sign = "-" if k < 0 else "+"
         term = _scaled(atom, abs(k), spelling)
-        text += f" {sign} {term}" if text else f"-{term}" if k < 0 else term
+        text += f" {sign} {term}" if text else _negated(term) if k < 0 else term
     if constant and not first:
         text += f" {'-' if constant < 0 else '+'} {spelling.number(abs(constant))}"
     return text
+
+
+def _negated(term: str) -> str:
+    """A sum that begins with a term taken away: what is divided stays what it is, 0 or more."""
+    return f"-({term})" if "/" in term or "%" in term else f"-{term}"
 
 
 def _spelled(x: Index, names: Names) -> tuple[list[Term], int]:

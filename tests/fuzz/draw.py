@@ -3,11 +3,13 @@ that calls helpers, or one that is lowered already."""
 
 # key: r random numbers
 
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
 from ir.core.nodes import Program
 from ir.core.types import show_type
+from ir.errors import UserError
 from ir.parse import parse
 from ir.text.show import show
 from tests.fuzz import terms
@@ -39,8 +41,16 @@ def draw(seed: str) -> Drawn:
         case "helper":
             return Drawn(with_helpers(r), kind)
         case "lowered":
-            return Drawn(random_programs.program(r.randrange(1 << 30)), kind)
+            return Drawn(lowered(r), kind)
     return Drawn(terms.program(r), kind)
+
+
+def lowered(r: Random) -> Program:
+    """A program that is lowered already; of those that are drawn some are beyond the language."""
+    while True:
+        program = random_programs.program(r.randrange(1 << 30))
+        with suppress(UserError):
+            return parse(show(program))
 
 
 def with_helpers(r: Random) -> Program:

@@ -8,6 +8,8 @@ from codegen.runtime.devices import Device, choose, devices
 from codegen.runtime.session import Session, open_device
 from ir.core.nodes import Program
 from ir.errors import IllTyped, Unsupported, UserError
+from ir.parse import parse
+from ir.text.show import show
 from tests.fuzz.draw import draw
 from tests.fuzz.found import keep
 from tests.fuzz.judge import try_program, try_seed
@@ -55,6 +57,7 @@ def again(
     """The verdict of the same kind on another program by the same form, if there is one."""
     way = Way(finding.way.family, finding.way.form, finding.way.target)
     try:
+        parse(show(program))  # what is kept is text
         found = list(try_program(opened, program, [way], seed))
     except (UserError, Unsupported, IllTyped):
         return None
