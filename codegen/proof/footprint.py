@@ -189,7 +189,7 @@ class _Walker:
             c = substitute_in(c, self.found.respelled)
         assumed = [_assumptions(part) for part in c.parts]
         for part, mine in zip(c.parts, assumed, strict=True):
-            less = [q for q, theirs in zip(c.parts, assumed, strict=True) if theirs < mine]
+            less = [q for q, theirs in zip(c.parts, assumed, strict=True) if _is_less(theirs, mine)]
             inside = replace(where, given=(*where.given, *less)) if less else where
             self._look_into(part, inside, text)
         return c
@@ -215,8 +215,25 @@ class _Walker:
             self.found.strangers.append(f"{name} is taken for {lo} … {hi}, is 0 … {count - 1}")
 
 
-def _assumptions(part: Index) -> frozenset[str]:
-    return frozenset(atom.key for atom in inner_atoms(part) if isinstance(atom, Assume))
+def _assumptions(part: Index) -> frozenset[Assume]:
+    return frozenset(atom for atom in inner_atoms(part) if isinstance(atom, Assume))
+
+
+def _is_less(a: frozenset[Assume], b: frozenset[Assume]) -> bool:
+    """True if b assumes all that a assumes, and more: 0 ≤ i < 4 is less than 1 ≤ i < 3."""
+    return _follows(a, b) and not _follows(b, a)
+
+
+def _follows(a: frozenset[Assume], b: frozenset[Assume]) -> bool:
+    return all(any(_implies(given, each) for given in b) for each in a)
+
+
+def _implies(given: Assume, each: Assume) -> bool:
+    return (
+        given.index.key == each.index.key
+        and (each.lo is None or (given.lo is not None and given.lo >= each.lo))
+        and (each.hi is None or (given.hi is not None and given.hi <= each.hi))
+    )
 
 
 def _cell(memory: Memory, index: Index, half: Index | None) -> str:

@@ -442,7 +442,7 @@ def test_the_root_that_is_one_is_in_no_product_of_a_shared_row() -> None:
     p = parse(CONV.format(n=2, c=3, m=5, h=125, k=4, s=1, p=1))
     found = next(lower(p, f) for f in forms(p, "fgfft") if "items shared" in f.name)
     source = generated(found, block_size=4, k=1, tr=1, tx=2, v=2).plan.source
-    tables = re.findall(r"table\d*\[56\] = \{([^}]*)\}", source)
+    tables = re.findall(r"table\d*_\[56\] = \{([^}]*)\}", source)
     roots = [float(root[:-1]) for table in tables for root in table.split(", ")]
     assert len(roots) >= 2 * 56
     assert all(root == 0 or abs(root) > 1e-3 for root in roots)
