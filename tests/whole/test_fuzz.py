@@ -1,7 +1,6 @@
-"""The fuzzer: a minute with a fresh seed; does it find what is planted, and make it small?"""
+"""The fuzzer: a minute with one seed; does it find what is planted, and make it small?"""
 
 import re
-import secrets
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,8 +26,9 @@ from tests.fuzz.work import Seed, work
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_minute_of_fresh_programs_finds_nothing(tmp_path: Path) -> None:
-    seed = secrets.token_hex(4)
+def test_a_minute_of_programs_finds_nothing(tmp_path: Path) -> None:
+    """One seed, so that a commit is judged alike twice; `python -m tests.fuzz` draws afresh."""
+    seed = "j"
     command = [sys.executable, "-m", "tests.fuzz", "--minutes", "0.7", "--seed", seed]
     done = subprocess.run(
         [*command, "--found", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=600
