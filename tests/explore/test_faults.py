@@ -67,7 +67,7 @@ def endless(plan: Plan) -> Plan:
     """The plan, its last kernel waiting for a number that nobody writes."""
     kernel = plan.kernels[-1]
     out = kernel.arguments[-1]
-    wait = f"while (*(volatile __global float *){out} != 3e33f) {{}}"
+    wait = f"while (*(volatile __global float *){out}_ != 3e33f) {{}}"
     begun = replace(kernel, text=kernel.text.replace("\n{\n", f"\n{{\n  {wait}\n"))
     assert begun != kernel
     return replace(plan, kernels=(*plan.kernels[:-1], begun))
@@ -121,7 +121,7 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_not_run_again_and_its_
     assert isinstance(derived, Derived)
     made = make(builder(device, 256), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
-    wrong = edited(made.plan, "expected[gid0]", "0.0f")
+    wrong = edited(made.plan, "expected_[gid0]", "0.0f")
     worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))
     worker.submit(Measure(1, spinning(wrong), ceiling_ns=1.0))
     slow, failed = (done.result for done in worker.map([]))

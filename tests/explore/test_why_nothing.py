@@ -204,7 +204,7 @@ def test_a_run_without_times_is_not_replayed(records: list[Record], tmp_path: Pa
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--seed", "-5"], "--seed: expected a number from 0, found '-5'"),
+        (["--seed", "-5"], "--seed: expected a whole number from 0, found '-5'"),
         (["--families", ""], "--families: expected names with commas between, found ''"),
         (["--families", "naive", "--against", ","], "--against: expected names"),
     ],

@@ -59,7 +59,7 @@ conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, image : [[[floa
 where C = 2, M = 4, H = 4, W = 5, K = 3
 """
 PRODUCTS = (*LOWERING, "strassen")
-CONVOLVING = tuple(f for f in FAMILIES if f != "strassen")
+CONVOLVING = tuple(f for f in FAMILIES if f not in ("strassen", "matrix"))
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
@@ -349,7 +349,7 @@ def test_whole_numbers_are_compared_to_the_last_bit(body: str) -> None:
 
 
 def test_products_beyond_what_doubles_hold_are_not_whole() -> None:
-    p = parse("p(xs : [float]4) = map(x -> x * 1.0e300, xs)")
+    p = parse("p(xs : [float]4) = map(x -> x * x * x * x * x * x * x * x * 1.0e38, xs)")
     assert inexact(p, evaluate(p, random_inputs(p, 1))) > 0.0
 
 

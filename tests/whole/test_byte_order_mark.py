@@ -15,7 +15,7 @@ DOUBLED = "doubled(xs : [float]8) = map(x -> x + x, xs)\n"
         (["ir"], "doubled : [float]8"),
         (["rewrites", "--family", "naive"], "doubled by naive"),
         (["constraints"], "1 valid point"),
-        (["codegen"], "__kernel void doubled("),
+        (["codegen"], "__kernel void doubled_("),
         (["explore", "--set", "N=4"], "the program has no size `N`"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
