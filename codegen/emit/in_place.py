@@ -1,24 +1,18 @@
-"""May an accumulator be updated in place? And the renaming of memories that this needs."""
+"""The decision whether a loop may update its accumulator in place, from its reads and writes."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from codegen.index.atoms import Var
 from codegen.index.index import Index
 from codegen.tree.array_axes import bare
 from codegen.tree.statements import (
     Block,
-    Declare,
     For,
     If,
-    Load,
     Memory,
-    Statement,
     Store,
-    Value,
     kind_of,
     loads,
-    rewrite,
 )
 from ir.core.frozen import frozen
 
@@ -106,27 +100,3 @@ def _collect(
                     width = kind_of(value).width
                     position = len(read) + len(written)
                     written.append(Access(position, loops, memory, index, width))
-
-
-def retargeted(body: Block, names: Mapping[Memory, Memory]) -> Block:
-    """The statements of `body` with each memory replaced by the one that `names` maps it to."""
-
-    def in_value(e: Value) -> Value:
-        match e:
-            case Load(memory) as load if memory in names:
-                return replace(load, memory=names[memory])
-        return e
-
-    def in_statement(s: Statement) -> Statement:
-        match s:
-            case Block(inner):
-                return Block(tuple([in_statement(each) for each in inner]))
-            case For(_, _, inner, _) | If(_, inner):
-                return replace(s, body=retargeted(inner, names))
-            case Store(memory, _, value, _):
-                return replace(s, memory=names.get(memory, memory), value=rewrite(value, in_value))
-            case Declare(memory):
-                return Declare(names.get(memory, memory))
-        return s
-
-    return Block(tuple([in_statement(each) for each in body.statements]))

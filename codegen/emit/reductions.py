@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from codegen.emit import materialise as making
 from codegen.emit import write_places as places
 from codegen.emit.bound_values import Env, hint_of
-from codegen.emit.in_place import overwrites, retargeted
+from codegen.emit.in_place import overwrites
 from codegen.emit.prefetch import Pipeline, pipeline
 from codegen.emit.read_views import ArrayView, TupleView, View, array, spread
 from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import Place, view_of
 from codegen.index.index import Index
 from codegen.tree.emitted_names import loop
+from codegen.tree.move_memory import Location, moved
 from codegen.tree.statements import Unroll
 from ir.core.nodes import Expr, Lam, Pattern, Reduce, ReduceSeq, Var
 from ir.core.type_rules import type_of
@@ -72,7 +73,7 @@ class _Step:
         names = set(scope.names)
         _, done = scope.capture(lambda: self.body(view_of(self.acc, old), x, env, self.acc))
         if not overwrites(done, old):
-            scope.add(retargeted(done, back))
+            scope.add(moved(done, {alias: Location(memory) for alias, memory in back.items()}))
             return
         scope.names = names
         after = making.private(self.emitter, self.e, f"next_{hint_of(self.e.f.pattern)}")

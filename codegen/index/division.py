@@ -3,11 +3,17 @@
 Key: x y indices, k l coefficients, c constant, d divisor, q quotient.
 """
 
-from math import gcd
+from __future__ import annotations
 
+from math import gcd
+from typing import TYPE_CHECKING
+
+from codegen.index import index as sums
 from codegen.index.atoms import Quot, Rem, quot, rem
-from codegen.index.index import Index, Term, constant, from_atom, merged, shifted, summed
 from ir.core.frozen import frozen
+
+if TYPE_CHECKING:
+    from codegen.index.index import Index, Term
 
 
 def quotient(x: Index, d: int) -> Index:
@@ -23,7 +29,7 @@ def quotient(x: Index, d: int) -> Index:
         return x
     block = _block(x, d)
     if block is not None:
-        return constant(block)
+        return sums.constant(block)
     outer, rest = _pulled(x, d)
     if outer is not None:
         return outer + quotient(rest, d)
@@ -37,7 +43,7 @@ def quotient(x: Index, d: int) -> Index:
     match x.terms:
         case ((Rem(index=y, divisor=m), 1),) if m % d == 0 and x.constant == 0:
             return remainder(quotient(y, d), m // d)
-    return from_atom(quot(x, d))
+    return sums.from_atom(quot(x, d))
 
 
 def remainder(x: Index, d: int) -> Index:
@@ -49,10 +55,10 @@ def remainder(x: Index, d: int) -> Index:
     (k·(x % m) + y) % d = (k·x + y) % d  if d divides k·m
     """
     if d == 1:
-        return constant(0)
+        return sums.constant(0)
     block = _block(x, d)
     if block is not None:
-        return shifted(x, -d * block)
+        return sums.shifted(x, -d * block)
     outer, rest = _pulled(x, d)
     if outer is not None:
         return remainder(rest, d)
@@ -62,7 +68,7 @@ def remainder(x: Index, d: int) -> Index:
     for atom, k in x.terms:
         if isinstance(atom, Rem) and k * atom.divisor % d == 0:
             return remainder(_without(atom.key, x) + k * atom.index, d)
-    return from_atom(rem(x, d))
+    return sums.from_atom(rem(x, d))
 
 
 def _block(x: Index, d: int) -> int | None:
@@ -89,7 +95,7 @@ def _pulled(x: Index, d: int) -> tuple[Index | None, Index]:
             rest.append((atom, k - q * d))
     if not outer and not c:
         return None, x
-    return summed(tuple(outer), c), summed(tuple(rest), x.constant - c * d)
+    return sums.summed(tuple(outer), c), sums.summed(tuple(rest), x.constant - c * d)
 
 
 @frozen
@@ -108,11 +114,13 @@ def _coarse(x: Index, d: int) -> _Coarse | None:
     for g in sorted(grains, reverse=True):
         if g == 1:
             return None
-        fine = summed(tuple([term for term in x.terms if term[1] % g]), x.constant % g)
+        fine = sums.summed(tuple([term for term in x.terms if term[1] % g]), x.constant % g)
         block = _block(fine, g)
         if block is not None:
             terms = tuple([(atom, k // g) for atom, k in x.terms if k % g == 0])
-            return _Coarse(g, summed(terms, x.constant // g + block), shifted(fine, -g * block))
+            return _Coarse(
+                g, sums.summed(terms, x.constant // g + block), sums.shifted(fine, -g * block)
+            )
     return None
 
 
@@ -150,7 +158,9 @@ def _whole(x: Index, part: Rem, k: int) -> Index | None:
     held = {atom.key: l for atom, l in x.terms}
     if q.terms and all(_contains(held.get(atom.key, 0), step * l) for atom, l in q.terms):
         taken = tuple([(atom, -step * l) for atom, l in q.terms])
-        rest = summed(merged(_without(part.key, x).terms, taken), x.constant - step * q.constant)
+        rest = sums.summed(
+            sums.merged(_without(part.key, x).terms, taken), x.constant - step * q.constant
+        )
         return rest + k * part.index
     for atom, l in x.terms:
         if l == step and isinstance(atom, Rem) and _congruent(q, atom.index, atom.divisor):
@@ -160,7 +170,7 @@ def _whole(x: Index, part: Rem, k: int) -> Index | None:
 
 
 def _without(key: str, x: Index) -> Index:
-    return summed(tuple([term for term in x.terms if term[0].key != key]), x.constant)
+    return sums.summed(tuple([term for term in x.terms if term[0].key != key]), x.constant)
 
 
 def _congruent(x: Index, y: Index, d: int) -> bool:

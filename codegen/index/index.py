@@ -12,6 +12,7 @@ Key: x y indices, k l coefficients, c constant, d divisor.
 
 from dataclasses import field
 
+from codegen.index import division as divide
 from codegen.index.atoms import (
     Assume,
     Atom,
@@ -221,23 +222,25 @@ def _text(terms: tuple[Term, ...], c: int) -> str:
 def minimum(x: Index | int, y: Index | int) -> Index:
     """min(x, y) = x  if x ≤ y"""
     x, y = as_index(x), as_index(y)
-    difference = x - y
-    if difference.hi is not None and difference.hi <= 0:
-        return x
-    if difference.lo is not None and difference.lo >= 0:
-        return y
-    return from_atom(smaller(x, y))
+    ordered = _ordered(x, y)
+    return ordered[0] if ordered else from_atom(smaller(x, y))
 
 
 def maximum(x: Index | int, y: Index | int) -> Index:
     """max(x, y) = y  if x ≤ y"""
     x, y = as_index(x), as_index(y)
+    ordered = _ordered(x, y)
+    return ordered[1] if ordered else from_atom(larger(x, y))
+
+
+def _ordered(x: Index, y: Index) -> tuple[Index, Index] | None:
+    """x and y, the smaller first; None if their ranges do not tell which that is."""
     difference = x - y
     if difference.hi is not None and difference.hi <= 0:
-        return y
+        return x, y
     if difference.lo is not None and difference.lo >= 0:
-        return x
-    return from_atom(larger(x, y))
+        return y, x
+    return None
 
 
 def assume(x: Index, lo: Bound = None, hi: Bound = None) -> Index:
@@ -268,7 +271,3 @@ def _positive(d: Index | int) -> int:
     if isinstance(d, Index) or d < 1:
         raise ValueError(f"expected a positive constant as divisor of an index, found {d}")
     return d
-
-
-# Last, because division is written with all of the above.
-from codegen.index import division as divide  # noqa: E402

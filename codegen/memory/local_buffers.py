@@ -4,21 +4,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from codegen.tree.move_memory import Location, moved
 from codegen.tree.statements import (
     Block,
     Declare,
     For,
     If,
     Kernel,
-    Load,
     Memory,
     Space,
     Statement,
     Store,
-    Value,
     block,
     loads,
-    rewrite,
 )
 from ir.arena import Life, packed
 
@@ -32,14 +30,6 @@ class _Life:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Lies:
-    """The location of a buffer: a memory, and the cell of it that the buffer starts at."""
-
-    within: Memory
-    start: int
-
-
 def with_shared_locals(kernel: Kernel) -> Kernel:
     """The kernel with its local buffers shared, all declared at its beginning."""
     lives: dict[Memory, _Life] = {}
@@ -48,7 +38,7 @@ def with_shared_locals(kernel: Kernel) -> Kernel:
         return kernel
     lies = _lying(lives)
     kept = dict.fromkeys(lies[m].within for m in lives)
-    body = _moved(_undeclared(kernel.body), lies)
+    body = moved(_undeclared(kernel.body), lies)
     return replace(kernel, body=block([*map(Declare, kept), *body.statements]))
 
 
@@ -58,9 +48,9 @@ def local_bytes(kernel: Kernel) -> int:
     return sum(m.bytes for m in found if m.space is Space.LOCAL)
 
 
-def _lying(lives: dict[Memory, _Life]) -> dict[Memory, _Lies]:
+def _lying(lives: dict[Memory, _Life]) -> dict[Memory, Location]:
     """The location of each buffer; buffers of two halves that take turns have their own memory."""
-    found = {m: _Lies(m, 0) for m in lives if m.halves > 1}
+    found = {m: Location(m, 0) for m in lives if m.halves > 1}
     for scalar in sorted({m.scalar for m in lives}):
         pool = {m: life for m, life in lives.items() if m.scalar == scalar and m.halves == 1}
         starts = _starts(pool) if pool else {}
@@ -68,7 +58,7 @@ def _lying(lives: dict[Memory, _Life]) -> dict[Memory, _Lies]:
             first = min(group, key=lambda m: lives[m].first)
             base, end = starts[group[0]], max(starts[m] + m.elements for m in group)
             whole = replace(first, elements=end - base) if len(group) > 1 else first
-            found |= {m: _Lies(whole, starts[m] - base) for m in group}
+            found |= {m: Location(whole, starts[m] - base) for m in group}
     return found
 
 
@@ -115,33 +105,6 @@ def _apart(starts: dict[Memory, int]) -> Iterator[list[Memory]]:
         end = max(end, starts[m] + m.elements)
     if group:
         yield group
-
-
-def _moved(body: Block, lies: dict[Memory, _Lies]) -> Block:
-    """The statements of `body` with each buffer replaced by its location."""
-
-    def in_value(e: Value) -> Value:
-        match e:
-            case Load(memory, index) if memory in lies:
-                at = lies[memory]
-                return replace(e, memory=at.within, index=index + at.start)
-        return e
-
-    def in_statement(s: Statement) -> Statement:
-        match s:
-            case Block(inner):
-                return Block(tuple([in_statement(each) for each in inner]))
-            case For(_, _, inner, _) | If(_, inner):
-                return replace(s, body=_moved(inner, lies))
-            case Store(memory, index, value, _):
-                value = rewrite(value, in_value)
-                if memory not in lies:
-                    return replace(s, value=value)
-                at = lies[memory]
-                return replace(s, memory=at.within, index=index + at.start, value=value)
-        return s
-
-    return Block(tuple([in_statement(each) for each in body.statements]))
 
 
 def _walk(

@@ -6,6 +6,7 @@ again look faster. So what looks better is measured beside the front, twice as m
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -22,6 +23,35 @@ TURNS = 3  # that noisy points of the front are measured again, at most
 BESIDE = 8  # variants beside the front the first time, at most
 
 
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """The means of measuring variants of a run again: the run's store, a device, their plans."""
+
+    store: Store
+    device: "Pool[Any, Any]"
+    plans: Callable[[Sequence[Record]], list[Plan]]
+    elapsed: Callable[[], float]
+    note: Callable[[str], None]
+    late: Callable[[], bool]
+
+    def measure(self, chosen: Sequence[Record], round: int) -> None:
+        """Measure the variants of `chosen` in turns, and store their records as of this round."""
+        plans = tuple(self.plans(chosen))
+        self.device.submit(Again(plans), timeout=60.0 + 10.0 * len(plans))
+        (done,) = self.device.results()
+        now = self.elapsed(), time.time(), round
+        if isinstance(done.result, Failed):
+            self.store.append([Record(r.variant, r.outcome, *now) for r in chosen])
+            return
+        self.store.append(
+            [
+                Record(r.variant, remeasured(r.outcome, medians), *now)
+                for r, medians in zip(chosen, done.result, strict=True)
+                if isinstance(r.outcome, Measured)
+            ]
+        )
+
+
 def measure_again(
     store: Store,
     device: "Pool[Any, Any]",
@@ -30,35 +60,32 @@ def measure_again(
     note: Callable[[str], None],
     late: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Measure the front again: later rounds replace earlier times, so luck falls off the front and
-    what it hid comes up. Once it is `late`, nothing is measured that was before."""
+    """Measure the variants of the front again, and all others that might belong there.
+
+    Times of later rounds replace earlier ones, so that a variant which was on the front by luck
+    falls off it. Once `late()` is true, nothing is measured that was measured again before."""
     before = front(store.records())
-    _until_nothing_is_left(store, device, plans, elapsed, note, late)
-    _until_calm(store, device, plans, elapsed, note, late)
+    bench = _Bench(store, device, plans, elapsed, note, late)
+    _until_nothing_is_left(bench)
+    _until_calm(bench)
     if said := vanished(before, store.records()):
         note(said)
 
 
-def _until_calm(
-    store: Store,
-    device: "Pool[Any, Any]",
-    plans: Callable[[Sequence[Record]], list[Plan]],
-    elapsed: Callable[[], float],
-    note: Callable[[str], None],
-    late: Callable[[], bool],
-) -> None:
+def _until_calm(bench: _Bench) -> None:
     """Measure the noisy variants of the front again, a few times."""
     for turn in range(TURNS + 1):
-        records = store.records()
+        records = bench.store.records()
         noisy = [r for r in front(records) if isinstance(r.outcome, Measured) and r.outcome.noisy]
         if not noisy:
             return
-        if turn == TURNS or late():
+        if turn == TURNS or bench.late():
             names = ", ".join(r.variant.id for r in noisy)
-            note(f"noisy, with a spread over {NOISY:.0%} however often it was measured: {names}")
+            bench.note(
+                f"noisy, with a spread over {NOISY:.0%} however often it was measured: {names}"
+            )
             return
-        round = 1 + max(r.round for r in records)
-        store.append(_timed(noisy, plans(noisy), round, device, elapsed))
+        bench.measure(noisy, 1 + max(r.round for r in records))
 
 
 def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
@@ -72,24 +99,16 @@ def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
     return f"{was.variant.id} was {then} once, {since} when measured again: {best}"
 
 
-def _until_nothing_is_left(
-    store: Store,
-    device: "Pool[Any, Any]",
-    plans: Callable[[Sequence[Record]], list[Plan]],
-    elapsed: Callable[[], float],
-    note: Callable[[str], None],
-    late: Callable[[], bool],
-) -> None:
+def _until_nothing_is_left(bench: _Bench) -> None:
+    """Measure the front and its contenders, more each time, until all were measured again."""
     for turn in count():
-        records = store.records()
+        records = bench.store.records()
         chosen = contenders(records, BESIDE << turn)
-        if all(r.round > 0 for r in chosen) or (turn and late()):
+        if all(r.round > 0 for r in chosen) or (turn and bench.late()):
             return
         if turn == 0:
-            note(f"measuring the front again: {len(chosen)} variants in turns")
-        store.append(
-            _timed(chosen, plans(chosen), 1 + max(r.round for r in records), device, elapsed)
-        )
+            bench.note(f"measuring the front again: {len(chosen)} variants in turns")
+        bench.measure(chosen, 1 + max(r.round for r in records))
 
 
 def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
@@ -108,21 +127,3 @@ def _behind(record: Record, best: Sequence[Record]) -> float:
     memory, time_ns = record.memory_bytes or 0, record.time_ns or 0.0
     there = [r.time_ns or 0.0 for r in best if (r.memory_bytes or 0) <= memory]
     return time_ns / min(there) if there else 0.0
-
-
-def _timed(
-    chosen: Sequence[Record],
-    plans: Sequence[Plan],
-    round: int,
-    device: "Pool[Any, Any]",
-    elapsed: Callable[[], float],
-) -> list[Record]:
-    device.submit(Again(tuple(plans)), timeout=60.0 + 10.0 * len(plans))
-    (done,) = device.results()
-    if isinstance(done.result, Failed):
-        return [Record(r.variant, r.outcome, elapsed(), time.time(), round) for r in chosen]
-    return [
-        Record(r.variant, remeasured(r.outcome, medians), elapsed(), time.time(), round)
-        for r, medians in zip(chosen, done.result, strict=True)
-        if isinstance(r.outcome, Measured)
-    ]

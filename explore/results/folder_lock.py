@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import os
 from pathlib import Path
-from types import TracebackType
 
 from explore.results.own_folder import OwnFolder
 from ir.errors import UserError
@@ -37,10 +36,5 @@ class Lock:
     def __enter__(self) -> "Lock":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

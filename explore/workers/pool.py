@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from explore.results.records import Failed, Stage
@@ -99,12 +98,7 @@ class Pool(Generic[T, R]):
     def __enter__(self) -> "Pool[T, R]":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _connections(self) -> list["Connection[Any, Any]"]:

@@ -124,7 +124,9 @@ def test_kernels_of_another_version_are_taken_if_they_are_made_again_just_so(
 ) -> None:
     change_environment(run, of_another_version)
     assert main(["pick", str(run), "--export", str(tmp_path / "export")]) == 0
-    assert (tmp_path / "export" / "kernels.cl").read_text().endswith(best(run).variant.plan.source)  # type: ignore[union-attr]
+    plan = best(run).variant.plan
+    assert plan is not None
+    assert (tmp_path / "export" / "kernels.cl").read_text().endswith(plan.source)
 
 
 def test_kernels_of_another_version_that_come_out_otherwise_need_trust(

@@ -112,7 +112,9 @@ def test_the_story_of_a_family_is_some_ten_lines(family: str) -> None:
         except Refused:
             continue
         assert 10 * len(in_stages(d)) >= 9 * len(d.steps), "most laws are in stages"
-        assert 1 <= len(shown(told(d))) <= 20
+        lines = len(shown(told(d)))
+        assert lines <= 16, "an outline fits on a screen"
+        assert len(d.steps) <= 40 * lines, "a line of it stands for 40 laws at most"
 
 
 def test_a_family_is_told_in_the_words_of_its_strategies() -> None:
