@@ -151,12 +151,20 @@ def _lower(term: Term, least: Positive) -> Size:
             case Name():
                 kept.append((atom, power))
             case Floor(a, int(b)) if power == 1 and k % b == 0 and _sums_up(a - b + 1):
-                reached, k = reached * (a - b + 1), k // b
+                reached, k = reached * _sum_of_lowers(a - b + 1, least), k // b
             case Floor(a, b) if _reaches(a, b, least):
                 continue
             case _:
                 return 0
     return reached * quotient(((tuple(kept), k),), ONE)
+
+
+def _sum_of_lowers(a: Size, least: Positive) -> Size:
+    """A lower bound, without floors, of a sum of positive terms, which may be of floors again."""
+    total: Size = 0
+    for term in _terms(a):
+        total = total + _lower(term, least)
+    return total
 
 
 def _sums_up(a: Size) -> bool:
