@@ -20,7 +20,6 @@ from ir.core.loaded_ahead import loaded_ahead
 from ir.core.nodes import (
     AsVector,
     At,
-    Edge,
     Expr,
     Lam,
     Pad,
@@ -109,8 +108,6 @@ def _own(e: Expr, widths: tuple[int, ...]) -> Iterator[tuple[Relation, str]]:
         case At(k, xs):
             yield AtMost(0, k), f"at({spell(k)}) is an index"
             yield AtMost(k + 1, size_of(xs)), f"at({spell(k)}) of {spell(size_of(xs))}"
-        case PadEdge(edge, l, r, xs):
-            yield from _reach(edge, l, r, size_of(xs))
         case ReduceSeq(_, f, xs, _) | Reduce(_, f, xs) if loaded_ahead(f)[0]:
             turns = spell(size_of(xs))
             yield AtMost(2, size_of(xs)), f"a loop of {turns} turns loads its next turn's tiles"
@@ -131,12 +128,3 @@ def _windows(size: Size, step: Size, n: Size, strict: bool) -> Iterator[tuple[Re
     if strict:
         gap = f"windows of {spell(size)} every {spell(step)} must fill {spell(n)}"
         yield divides(step, n - size), gap
-
-
-def _reach(edge: Edge, l: Size, r: Size, n: Size) -> Iterator[tuple[Relation, str]]:
-    """Relations, with reasons, that bound how far an edge of n elements can be repeated."""
-    most = {Edge.WRAP: n, Edge.MIRROR: n}.get(edge)
-    if most is not None:
-        for amount in (l, r):
-            text = f"{edge.value} repeats at most {spell(most)} elements"
-            yield AtMost(amount, most), text

@@ -7,7 +7,6 @@ from random import Random
 from ir.core.nodes import (
     At,
     Binary,
-    Edge,
     Expr,
     Generate,
     Get,
@@ -64,8 +63,6 @@ class EveryTerm(Terms):
     def fitted(self, xs: Expr, n: int) -> Expr:
         """An array made longer by what is inside, or shorter."""
         more = n - size_known(type_of(xs))
-        if more > size_known(type_of(xs)):
-            return PadEdge(Edge.CLAMP, 0, more, xs)
         return PadEdge(self.edge(), 0, more, xs) if more else xs
 
     # ---- numbers

@@ -19,7 +19,6 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.type_rules import elem_of, type_of
 from ir.core.types import INT, Array, Scalar, Tuple, Type
 from ir.elaborate.bijection import stride
 from tests.support.random_terms import Scope, Terms
@@ -56,18 +55,19 @@ def view(g: Terms, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Exp
         case "crop", u:
             l, r = g.rng.randint(0, 2), g.rng.randint(0, 2)
             return Pad(-l, -r, filler(g, u), of(u, n + l + r))
-        case (("pad" | "edge"), u) if n > 1:
-            l = g.rng.randint(0, min(2, n - 1))
-            r = g.rng.randint(0, min(2, n - 1 - l))
-            return padded(g, kind, l, r, of(u, n - l - r))
+        case "pad", u if n > 1:
+            l, r = around(g, n, 2)
+            return Pad(l, r, filler(g, u), of(u, n - l - r))
+        case "edge", u if n > 1:
+            l, r = around(g, n, g.one_of(2, n))  # more than once round, too
+            return PadEdge(g.edge(), l, r, of(u, n - l - r))
     return None
 
 
-def padded(g: Terms, kind: str, l: int, r: int, xs: Expr) -> Expr:
-    """Padded by a value, or by what is inside as far as there is enough."""
-    if kind == "edge" and max(l, r) <= size_known(type_of(xs)):
-        return PadEdge(g.edge(), l, r, xs)
-    return Pad(l, r, filler(g, elem_of(xs)), xs)
+def around(g: Terms, n: int, most: int) -> tuple[int, int]:
+    """What is added on both sides, so that there are n elements and one at least was there."""
+    l = g.rng.randint(0, min(most, n - 1))
+    return l, g.rng.randint(0, min(most, n - 1 - l))
 
 
 def filler(g: Terms, t: Type) -> Expr:

@@ -45,7 +45,9 @@ def windows(r: Random, d: int, e: str, k: int, gap: int = 1) -> str:
     """The windows of k^d elements of e, padded or not, of every step."""
     name, span = {1: "", 2: "2d", 3: "3d"}[d], gap * (k - 1) + 1
     pad, step = max(r.randrange(3), span - 3), r.choice((1, 1, 2))
-    edge = r.choice(("pad", "pad", "pad_clamp", "pad_wrap")) if pad <= 3 else "pad"
+    edge = r.choice(("pad", "pad", "pad_clamp", "pad_wrap"))
+    if edge == "pad_wrap" and d == 1 and r.random() < 0.3:
+        pad = r.randint(4, 12)  # more often than once round
     if pad and (edge == "pad" or d == 3):
         e = f"pad({pad}, {pad}, 0.0, {e})" if d == 1 else f"pad{name}({pad}, 0.0, {e})"
     elif pad:
