@@ -1,4 +1,5 @@
-"""How programs are lowered: laws, the strategies that compose them, and the families of results."""
+"""The lowering of programs: laws between terms, strategies that compose laws, and families of ways
+to lower."""
 
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Derivation, Rule, Step, Unsound

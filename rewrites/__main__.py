@@ -1,4 +1,5 @@
-"""python -m rewrites FILE --family F: how a program is lowered, stage by stage, and what comes out.
+"""The command `python -m rewrites FILE --family F`, which prints how a program is lowered, stage by
+stage.
 
 The stages are outlined; --stage opens one of them to its laws, and --laws all.
 """
@@ -41,7 +42,8 @@ from rewrites.tuning.lowering import Lowering
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command with its arguments, `argv` or those of the process; returns the exit
+    status."""
     options = _options(argv)
     return guard(lambda: run(options))
 
@@ -63,7 +65,8 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def run(options: argparse.Namespace) -> int:
-    """What the options ask for."""
+    """Carry out the command's options: print forms, a derivation, or its check; returns the exit
+    status."""
     sizes, p = sizes_of(options), parse_file(options.file, sizes_of(options))
     families = [family_named(options.family)] if options.family else list(FAMILIES)
     if options.list:
@@ -87,7 +90,8 @@ def _title(lowering: Lowering) -> str:
 
 
 def _story(d: Derivation, options: argparse.Namespace) -> Iterator[str]:
-    """The outline of a derivation, or the laws of what the options name."""
+    """The lines that are printed of a derivation: its outline, or the laws of the stages that the
+    options name."""
     if options.laws:
         return proof(d)
     if options.stage is None:
@@ -97,7 +101,8 @@ def _story(d: Derivation, options: argparse.Namespace) -> Iterator[str]:
 
 
 def lowered(p: Program, family: str, form: str | None) -> Lowering:
-    """A program by a form of a family, or by the first that applies."""
+    """The program lowered by the named form of a family, or by its first form that applies; a
+    UserError where none does."""
     try:
         return first(p, family) if form is None else lower(p, form_named(p, family, form))
     except Refused as refused:
@@ -108,7 +113,8 @@ def lowered(p: Program, family: str, form: str | None) -> Lowering:
 
 
 def _listing(p: Program, family: str) -> Iterator[str]:
-    """The forms that apply, with their parameters; then the reasons why others do not."""
+    """The lines that list a family's forms for a program: those that apply with their parameters,
+    then why the others do not."""
     yield family
     tried = [(form.name or "(plain)", _outcome(p, form)) for form in forms(p, family)]
     for name, made in tried:
@@ -132,7 +138,8 @@ def _outcome(p: Program, form: Form) -> Lowering | Refused:
 
 @dataclass(frozen=True, slots=True)
 class _Small:
-    """A program with its sizes cut down, its derivation, and values for the parameters."""
+    """A program with its sizes made small, its derivation, and values for the parameters: small
+    enough to interpret."""
 
     sizes: Values
     program: Program
@@ -161,7 +168,8 @@ def _show(values: Values) -> str:
 
 
 def _small(file: Path, sizes: Values, p: Program, lowering: Lowering) -> _Small:
-    """The smallest sizes that are derived in the same steps, or by most of its laws."""
+    """The program with the smallest sizes at which it is derived by the same steps, or else by most
+    of the same laws."""
     written = {**_written(file), **sizes}
     free = {name: n for name, n in written.items() if name not in sizes}
     tried: list[_Small] = []
@@ -198,7 +206,7 @@ def _cut_down(file: Path, used: Values, p: Program, lowering: Lowering) -> _Smal
 
 
 def _written(file: Path) -> dict[str, int]:
-    """The sizes that are plain numbers after `where`."""
+    """The sizes of a program file that are plain numbers after `where`, by name."""
     found = {b.name.text: b.size for b in read(text_of(file), str(file)).where}
     return {name: int(n.value) for name, n in found.items() if isinstance(n, Number)}
 

@@ -1,1 +1,2 @@
-"""Questions about terms that rules ask: folds, windows, accesses, linearity, signs of sizes."""
+"""Analyses of terms, by which rules decide whether they apply: folds, windows, accesses, linearity,
+signs of sizes."""

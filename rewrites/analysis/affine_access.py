@@ -1,4 +1,5 @@
-"""Which cell of which array a view shows: base[a i + b j + c]…"""
+"""Affine accesses: the cell of an array that a view shows, as a sum of multiples of loop indices,
+base[a i + b j + c]."""
 
 # key: e term, i j loop indices, k coefficient, env what variables are bound to
 
@@ -33,12 +34,13 @@ from ir.core.views import is_view
 
 
 class NoAccess(Exception):
-    """A view whose cells are not sums of multiples of loop indices: the reason."""
+    """Raised where a view's cells are not sums of multiples of loop indices; its message is the
+    reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A loop's index: 0 … size - 1."""
+    """The index of a loop, by name: it counts from 0 to size - 1."""
 
     name: str
     size: int
@@ -46,7 +48,8 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """The sum of k i, and c; `loose`: where it is outside of its array, there is a 0."""
+    """A coordinate c + Σ k i over loop indices i; `loose` says that it may lie outside of its
+    array, where zeros are read."""
 
     terms: tuple[tuple[Index, int], ...]
     constant: int = 0
@@ -73,7 +76,8 @@ class Affine:
         return self.constant + sum(k * (i.size - 1) for i, k in self.terms)
 
     def divided(self, n: int) -> tuple["Affine", "Affine"]:
-        """(quotient, remainder), where multiples of n stand apart from what is less than n."""
+        """The quotient and the remainder of this coordinate by n, where each term is a multiple of
+        n or all others are less than n."""
         whole = tuple((i, k // n) for i, k in self.terms if k % n == 0)
         rest = tuple((i, k) for i, k in self.terms if k % n)
         low = Affine(rest, self.constant % n)
@@ -84,7 +88,8 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One cell (or what rows of cells begin with); outside of the base there are zeros."""
+    """The cell of an array at coordinates, or the rows that begin there where there are fewer
+    coordinates than dimensions."""
 
     base: Expr
     coordinates: tuple[Affine, ...]
@@ -92,7 +97,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An array: what is at an index of it."""
+    """An array as its size and a function from an index to what is read there."""
 
     size: int
     at: Callable[[Affine], "Read"]
@@ -103,12 +108,12 @@ Env = Mapping[str, Read]
 
 
 def index(i: Index) -> Affine:
-    """i itself"""
+    """The coordinate that is just the loop index i."""
     return Affine(((i, 1),))
 
 
 def array(r: Read) -> View:
-    """What is read as a view of an array; NoAccess where a size is not a number."""
+    """What was read, as a view of an array; NoAccess where its size is not a number."""
     match r:
         case View():
             return r
@@ -126,7 +131,7 @@ def array(r: Read) -> View:
 
 
 def bind(env: Env, p: Pattern, r: Read) -> Env:
-    """env, and what a pattern takes apart."""
+    """The environment with each variable of a pattern bound to its part of what was read."""
     if isinstance(p, Var):
         return {**env, p.name: r}
     if not isinstance(r, tuple):
@@ -137,7 +142,8 @@ def bind(env: Env, p: Pattern, r: Read) -> Env:
 
 
 def read(e: Expr, env: Env) -> Read:
-    """The view, access or tuple of these that e reads; what is no view is a base of its own."""
+    """What a term reads: a view, an access to one cell, or a tuple of these; a term that is no view
+    is an array of its own."""
     match e:
         case Var(name, _) if name in env:
             return env[name]
@@ -211,14 +217,15 @@ def _windows(xs: View, n: int, step: int) -> Read:
 
 
 def _inside(j: Affine) -> Affine:
-    """An index of a chunk or a window: beside one there are zeros, but in the array the next."""
+    """The coordinate j of an element in a chunk or window; NoAccess if padding around it may be
+    read."""
     if j.loose:
         raise NoAccess("padding around chunks or windows of an array, not around the array")
     return j
 
 
 def _padded(xs: View, l: int, r: int) -> Read:
-    """Zeros around; under zeros, nothing may be cropped."""
+    """The view xs with l zeros before and r behind; NoAccess where it crops what was padded."""
 
     def cell(i: Affine) -> Read:
         if i.loose and min(l, r) < 0:

@@ -1,4 +1,4 @@
-"""Names that terms bind: told apart, counted, and left out when terms are compared."""
+"""Names that terms bind: counted, renamed where they clash, and ignored when terms are compared."""
 
 # key: e term, f function
 
@@ -29,7 +29,8 @@ def closed(e: Expr, params: frozenset[str]) -> bool:
 
 
 def apart(f: Lam, taken: frozenset[str]) -> Lam:
-    """f, with none of the names that it binds among those taken."""
+    """The function f with the variables renamed that it binds and that are among the names
+    `taken`."""
     clashes = set(bound(f) & taken)
     if not clashes:
         return f
@@ -48,7 +49,8 @@ def alike(a: Expr, b: Expr) -> bool:
 
 
 def numbered(e: Expr, depth: int = 0) -> Expr:
-    """e, its binders named by how deep they are."""
+    """The term with each bound variable named after its depth, so that terms equal but for names
+    become equal."""
     match e:
         case Lam(p, body):
             return Lam(*_number(p, body, depth))

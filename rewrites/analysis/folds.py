@@ -1,4 +1,5 @@
-"""Reductions seen as folds with an operator, acc + g(x); the unit that each starts from."""
+"""Reductions seen as folds: their operator ⊕ and the term g(x) of acc ⊕ g(x), and the unit that ⊕
+starts from."""
 
 # key: e term, f function, op operator, u unit
 
@@ -22,14 +23,15 @@ LARGEST = {"float": float("inf"), "half": float("inf"), "int": 2**31 - 1}
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A reduction's body seen as acc `op` term."""
+    """The body of a reduction's function seen as acc `op` term."""
 
     op: str
     term: Expr
 
 
 def fold_of(f: Lam) -> Fold | None:
-    """acc + g(x), acc * g(x), max(acc, g(x)) or min(acc, g(x)), either way round, in any order."""
+    """The function of a reduction as a fold, where its body is acc ⊕ g(x) for ⊕ one of + * max min;
+    None if it is not."""
     if not isinstance(f.pattern, tuple) or not isinstance(f.pattern[0], Var):
         return None
     return _folded(f.body, f.pattern[0].name)
@@ -52,7 +54,8 @@ def _folded(e: Expr, acc: str) -> Fold | None:
 
 
 def operator(f: Lam) -> str | None:
-    """The ⊕ of a fold, or of a nest of reductions whose innermost is one: acc goes through all."""
+    """The operator ⊕ of a fold, or of the innermost fold of a nest that passes its accumulator
+    through; None without one."""
     match f:
         case Lam((Var(acc, _), _), Reduce(Var(a, _), g, xs)) if a == acc:
             return operator(g) if acc not in free(g) | free(xs) else None
@@ -61,7 +64,8 @@ def operator(f: Lam) -> str | None:
 
 
 def unit(op: str, t: Type) -> Expr | None:
-    """e with e op x = x, for scalars; vectors repeat it."""
+    """The unit of an operator in a scalar or vector type: the e with e op x = x; None where there
+    is none."""
     scalar = t.scalar if isinstance(t, Vector) else t
     if not isinstance(scalar, Scalar):
         return None

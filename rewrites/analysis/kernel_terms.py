@@ -1,4 +1,4 @@
-"""The kinds of kernels: those that sum up, and those that make each element by itself."""
+"""The terms of one kernel, and its kind: whether it sums up, or computes each element by itself."""
 
 # key: e term, f function
 
@@ -27,14 +27,16 @@ from rewrites.analysis.alpha_equality import bound
 
 @once
 def has_reduction(e: Expr) -> bool:
-    """True if e contains a reduction; what is stored is made by another kernel."""
+    """True if the kernel e contains a reduction; what is below a `store` belongs to another
+    kernel."""
     if isinstance(e, Store):
         return False
     return isinstance(e, Reduce | ReduceSeq) or any(map(has_reduction, children(e)))
 
 
 def own_terms(e: Expr) -> Iterator[Expr]:
-    """The terms of a kernel; what is stored is made by another."""
+    """The subterms of the kernel e, without those below a `store`, which belong to another
+    kernel."""
     if not isinstance(e, Store):
         yield e
         for c in children(e):
@@ -43,7 +45,8 @@ def own_terms(e: Expr) -> Iterator[Expr]:
 
 @once
 def is_pointwise(e: Expr) -> bool:
-    """True if e is a view of arrays, or of what is computed of them one element at a time."""
+    """True if e computes each of its elements from single elements of arrays, and arranges them by
+    views."""
     if is_view(e):
         return True
     match e:
@@ -60,6 +63,7 @@ def is_pointwise(e: Expr) -> bool:
 
 
 def _picks(f: Lam) -> bool:
-    """True if f computes something of single elements of its argument, as a stencil does."""
+    """True if the function f computes with elements picked from its argument by index, as a stencil
+    does."""
     picked = (s.xs for s in subterms(f.body) if isinstance(s, At))
     return not is_view(f.body) and any(bound(f) & free(xs) for xs in picked)

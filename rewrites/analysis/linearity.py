@@ -1,4 +1,5 @@
-"""Linearity of a term in two of its variables: a sum, a term bilinear in both, or neither."""
+"""The question whether a term is linear in one or two of its variables, and what a sum adds at each
+step."""
 
 # key: e term, x h variables, env what variables are to the two
 
@@ -40,7 +41,7 @@ from rewrites.analysis.folds import fold_of, number, operator
 
 @dataclass(frozen=True, slots=True)
 class Degree:
-    """The degree of a number in x, and in h."""
+    """The degrees of a number in two variables, x and h."""
 
     x: int
     h: int
@@ -50,11 +51,12 @@ Degrees = Degree | None | tuple["Degrees", ...]  # None: any, of what is zero; t
 
 
 class NotLinear(Exception):
-    """A term is not a product of powers of x and h."""
+    """Raised where a term is not a product of powers of the variables x and h."""
 
 
 def added(e: Expr, acc: str) -> Expr | None:
-    """t, if e is acc + t, cell by cell, and t does not use acc."""
+    """The term t that e adds to the accumulator `acc`, if e is acc + t and t does not use acc; else
+    None."""
     match e:
         case Binary("+", Var(name, _), t) | Binary("+", t, Var(name, _)) if name == acc:
             return t if acc not in free(t) else None
@@ -65,7 +67,7 @@ def added(e: Expr, acc: str) -> Expr | None:
 
 
 def zero_of(t: Type) -> Expr | None:
-    """0, for scalars."""
+    """The literal 0 of a scalar type; None for other types."""
     return number(0, t) if isinstance(t, Scalar) else None
 
 
@@ -74,7 +76,8 @@ def is_zero(z: Expr) -> bool:
 
 
 def opened(f: Lam, window: int) -> tuple[Var, Var, Var, Expr] | None:
-    """acc, x, h and the body of a folding function, x the window's element."""
+    """The variables acc, x and h and the body of a function that folds over pairs; `window` is the
+    place of x in a pair."""
     assert isinstance(f.pattern, tuple)
     acc, pair = f.pattern
     if not isinstance(acc, Var):
@@ -114,7 +117,8 @@ Env = Mapping[str, "Degrees"]
 
 
 def _degree(e: Expr, env: Env) -> Degrees:
-    """The degree of every number that e is made of; tuples keep theirs apart."""
+    """The degrees in x and h of each number that e computes, in a tuple for a tuple; NotLinear if
+    there are none."""
     if not free(e) & env.keys():
         return None if _is_zero(e) else Degree(0, 0)
     match e:
@@ -159,7 +163,8 @@ def _layout(e: Expr, env: Env) -> Degrees:
 
 
 def _sum(z: Expr, f: Lam, xs: Expr, env: Env) -> Degrees:
-    """A fold with +: what is added, and what it starts from."""
+    """The degrees of a reduction's results, which must be a sum whose start and terms have equal
+    degrees."""
     if not isinstance(f.pattern, tuple) or operator(f) != "+":
         raise NotLinear
     acc, x = f.pattern

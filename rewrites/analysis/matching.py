@@ -1,6 +1,5 @@
-"""Is a term an instance of another? Up to names of bound variables, a + b = b + a, and the order
-in which two arrays are zipped.
-"""
+"""Matching of a term with a pattern, up to names of bound variables, a + b = b + a, and the order
+of two zipped arrays."""
 
 # key: p pattern term, e term
 
@@ -17,15 +16,19 @@ COMMUTES = frozenset({"+", "*", "max", "min"})
 
 
 def instance(p: Expr, holes: frozenset[str], e: Expr) -> Found | None:
-    """The terms that the holes of a pattern, which are variables, stand for in e; None if e is no
-    instance. A hole may come more often than once, and stands for nothing that e binds."""
+    """The terms that the holes (variables) of the pattern p stand for in e; None if e is not an
+    instance of p.
+
+    A hole may occur more than once, and stands for nothing that e binds.
+    """
     return next(_instances(p, e, holes, {}, {}), None)
 
 
 def _instances(
     p: Expr, e: Expr, holes: frozenset[str], bound: Mapping[str, str], found: Found
 ) -> Iterator[Found]:
-    """`bound`: the variables of e by those of the pattern around this place."""
+    """All ways in which e is an instance of the pattern p; `bound` maps variables that p binds to
+    those of e."""
     match p, e:
         case Var(name), _ if name in holes:
             known = found.get(name, e)
@@ -63,7 +66,8 @@ def _all(
     bound: Mapping[str, str],
     found: Found,
 ) -> Iterator[Found]:
-    """One after the other, each with what those before it have found."""
+    """All ways in which the terms es are instances of the patterns ps, with the same terms for the
+    same holes."""
     if len(ps) == len(es) == 0:
         yield found
     elif len(ps) == len(es):
@@ -72,7 +76,8 @@ def _all(
 
 
 def _zipped_the_other_way(e: Expr) -> Expr | None:
-    """A map or reduction over two zipped arrays, over them in the other order."""
+    """A map or reduction over two zipped arrays, rewritten to zip them in the other order; None for
+    other terms."""
     match e:
         case Map(f, Zip((xs, ys))):
             f = taken_apart(f, (_ANY, _ANY))
@@ -95,14 +100,14 @@ _ANY = Var("_", FLOAT)
 
 
 def _own(e: Expr) -> tuple[object, ...]:
-    """The fields of a node that are no terms: sizes, numbers, names of operations."""
+    """The fields of a node that are not terms: sizes, numbers, names of operations."""
     assert is_dataclass(e)
     values = (getattr(e, field.name) for field in fields(e))
     return tuple(v for v in values if not isinstance(v, Expr | tuple))
 
 
 def taken_apart(f: Lam, like: Pattern) -> Lam:
-    """f, whose pattern takes tuples apart wherever another one does."""
+    """The function f with its pattern taking tuples apart wherever the pattern `like` does."""
     values: dict[str, Expr] = {}
     taken = {v.name for v in variables(f.pattern)} | free(f.body)
     pattern = _apart(f.pattern, like, values, taken)
@@ -125,5 +130,5 @@ def _apart(p: Pattern, like: Pattern, values: dict[str, Expr], taken: set[str]) 
 
 
 def _shape(p: Pattern) -> object:
-    """A pattern without its names."""
+    """The nesting of a pattern's tuples, without its variables' names."""
     return None if isinstance(p, Var) else tuple(map(_shape, p))

@@ -1,4 +1,5 @@
-"""Views that a result is written through: inverses exist, or only a part is taken."""
+"""Views that a result may be written through: those with an inverse, and those that show only a
+part."""
 
 # key: e term, f function
 
@@ -24,7 +25,7 @@ from rewrites.analysis.size_signs import non_negative
 
 
 def is_out_view(e: Expr) -> bool:
-    """A view that a result is written through, the result being the last child."""
+    """True if e is a view that its last child may be written through."""
     return _invertible(e) and not (isinstance(e, Map) and is_view(e.xs))
 
 
@@ -41,33 +42,37 @@ def _invertible(e: Expr) -> bool:
 
 
 def crops(left: Size, right: Size) -> bool:
-    """Amounts that only take away, whatever value the parameters have."""
+    """True if the paddings left and right only take elements away, whatever values the parameters
+    have."""
     return extends(-left, -right)
 
 
 def extends(left: Size, right: Size) -> bool:
-    """Amounts that never take away, whatever value the parameters have."""
+    """True if the paddings left and right take no element away, whatever values the parameters
+    have."""
     return non_negative(left) and non_negative(right)
 
 
 def is_crop(e: Pad | PadEdge) -> bool:
-    """True if the padding e only removes: by its amounts, or as one side changes and 1 is left."""
+    """True if the padding e adds nothing: both amounts only take away, or one side is padded and
+    one element is left."""
     one_side = e.left == 0 or e.right == 0
     return crops(e.left, e.right) or (one_side and size_of(e) == 1)
 
 
 def adds(e: Expr) -> bool:
-    """Elements added for tiles to fit, which nobody looks at."""
+    """True if e is a `pad_any` that adds elements of no defined value, as room for tiles."""
     return isinstance(e, PadEdge) and e.edge is Edge.ANY and not is_crop(e)
 
 
 def adds_anything(e: Expr) -> bool:
-    """True if e may hold what is not a number, so that 0 times it is not 0: what pad_any adds."""
+    """True if a `pad_any` in e adds elements of no defined value, which need not be numbers: 0
+    times them is not 0."""
     return any(map(adds, subterms(e)))
 
 
 def rearranges(f: Lam) -> bool:
-    """x -> view(x), where the view can be written through, and is one."""
+    """True if f is x -> view(x) for a view, not the identity, that can be written through."""
     e = f.body
     while _invertible(e):
         e = children(e)[-1]

@@ -1,5 +1,4 @@
-"""Signs of sizes, whatever value their names have: 0 or more, and 1 or more where they divide; and
-whether a size may divide another, or be at most that."""
+"""The signs of symbolic sizes, and comparisons of them, whatever values their parameters have."""
 
 # key: n a b c sizes, p polynomial, x atom, m monomial, k coefficient
 
@@ -23,7 +22,7 @@ from ir.core.size import (
 
 @lru_cache(maxsize=1 << 14)
 def non_negative(n: Size) -> bool:
-    """True if n >= 0 is plain: none of its terms is negative, or none of a lower bound's."""
+    """True if n >= 0 is seen from its form: no term of n, or of a lower bound of n, is negative."""
     if isinstance(n, int):
         return n >= 0
     if not _added(n.den):
@@ -32,12 +31,12 @@ def non_negative(n: Size) -> bool:
 
 
 def _added(p: Poly) -> bool:
-    """True if all terms of the sum p are 0 or more."""
+    """True if every term of the polynomial p is 0 or more."""
     return all(k > 0 and all(_counts(x) for x, _ in monomial) for monomial, k in p)
 
 
 def _counts(x: Atom) -> bool:
-    """True if an atom is 0 or more; its divisor is positive."""
+    """True if the atom x, a parameter, quotient or remainder, is 0 or more."""
     match x:
         case Name() | Mod():
             return True
@@ -46,7 +45,8 @@ def _counts(x: Atom) -> bool:
 
 
 def _lower_bounds(n: Size) -> Iterator[Size]:
-    """n with bounds for one of its floors: a - b < b floor(a / b) <= a, and 0 <= a mod b < b."""
+    """Lower bounds of n, each with one quotient floor(a / b) or remainder replaced by a bound of
+    its own."""
     p = () if isinstance(n, int) else n.num
     for x in dict.fromkeys(x for monomial, _ in p for x, power in monomial if power == 1):
         one, c = quotient(((((x, 1),), 1),), ONE), _factor(p, x)
@@ -61,18 +61,19 @@ def _lower_bounds(n: Size) -> Iterator[Size]:
 
 
 def _factor(p: Poly, x: Atom) -> Size:
-    """The sum of the factors of x in the terms of p that x stands in once."""
+    """The factor of the atom x in the polynomial p: what p's terms multiply x with."""
     alone = [(tuple(f for f in m if f != (x, 1)), k) for m, k in p if (x, 1) in m]
     return sum((quotient(((m, k),), ONE) for m, k in alone), start=0)
 
 
 def divides(k: Size, n: Size) -> bool:
-    """True if k may divide n: certain where both are numbers, else an obligation of the type."""
+    """True if k may divide n: decided where both are numbers, and otherwise left to the types to
+    ask for."""
     if not isinstance(k, int):
         return True
     return k > 0 and (n % k == 0 if isinstance(n, int) else True)
 
 
 def at_most(a: Size, b: Size) -> bool:
-    """True if a <= b may hold: certain where both are numbers."""
+    """True if a <= b may hold: decided where both are numbers."""
     return a <= b if isinstance(a, int) and isinstance(b, int) else True

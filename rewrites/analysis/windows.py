@@ -1,4 +1,4 @@
-"""The windows of a term: if it has any, and the number of slides that make them."""
+"""The windows that a term goes over: whether it has any, and how many slides make them."""
 
 # key: e term, f function
 
@@ -11,10 +11,12 @@ from ir.core.terms import children
 
 
 def has_windows(e: Expr) -> bool:
-    """True if a slide is among the views that make e, those stored for it left out."""
+    """True if e contains a slide, not counting those below a `store`, which belong to another
+    kernel."""
     return slides(e) > 0
 
 
 def slides(e: Expr) -> int:
-    """The number of slides among the views that make e, those stored for it left out."""
+    """The number of slides in e, not counting those below a `store`, which belong to another
+    kernel."""
     return 0 if isinstance(e, Store) else isinstance(e, Slide) + sum(map(slides, children(e)))

@@ -1,1 +1,1 @@
-"""Rules, strategies, derivations, and their check by the interpreter."""
+"""The engine of rewriting: rules, strategies, derivations, and their check by the interpreter."""

@@ -1,5 +1,5 @@
-"""Derivations as text: the law, the place it was used at, and what stands there now, under the
-names of the stages that it is a part of."""
+"""Derivations as text: the laws, where each is used, and the term that then stands there, under the
+stages' names."""
 
 # key: e term
 
@@ -18,8 +18,11 @@ NEAR = 4  # how many of the terms around a place are named
 
 
 def proof(d: Derivation, steps: range | None = None) -> Iterator[str]:
-    """The lines of a proof: its first term, then for each step (or some) the stages that begin with
-    it, its number, law, place and new term."""
+    """The lines of a derivation's proof: its first term, then for each step its stage, number, law,
+    place and new term.
+
+    `steps` selects some of the steps; None means all.
+    """
     terms, chosen = list(d.terms()), range(len(d.steps)) if steps is None else steps
     yield f"     {brief(terms[chosen.start])}"
     ends: list[int] = []
@@ -53,7 +56,8 @@ def show_argument(a: Argument) -> str:
 
 
 def where(e: Expr, place: Place) -> str:
-    """The terms around a place, the nearest last: in … map > map x 3 > reduce"""
+    """The path from the root of e to a place, as the heads of the terms around it: map > map x 3 >
+    reduce."""
     heads: list[str] = []
     for i in place:
         if not isinstance(e, Lam):
@@ -66,7 +70,7 @@ def where(e: Expr, place: Place) -> str:
 
 
 def head(e: Expr) -> str:
-    """A node's name as it is written."""
+    """The name of a node as the language writes it."""
     if isinstance(e, MapPar):
         return f"{e.level.value}({e.dim})"
     name = type(e).__name__
@@ -74,7 +78,7 @@ def head(e: Expr) -> str:
 
 
 def brief(e: Expr, width: int = WIDTH) -> str:
-    """e on one line, with … for what does not fit."""
+    """The term as one line of at most `width` characters, with … for what does not fit."""
     best = "…"
     for depth in range(1, 40):
         text = one_line(show(shortened(e, depth)))
@@ -87,7 +91,7 @@ def brief(e: Expr, width: int = WIDTH) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text on one line, with ; after each let."""
+    """The text of a term joined to one line, with a ; after each let."""
     words: list[str] = []
     lets: list[int] = []
     for line in text.splitlines():
@@ -102,7 +106,7 @@ def one_line(text: str) -> str:
 
 
 def shortened(e: Expr, depth: int) -> Expr:
-    """e with … for what lies deeper; functions do not count."""
+    """The term with … for everything deeper than `depth` nodes; functions do not count."""
     if isinstance(e, Var) or not children(e):
         return e
     if depth == 0 and not isinstance(e, Lam):

@@ -1,4 +1,5 @@
-"""Does a derivation keep meaning? Each of its terms interpreted, with small parameters."""
+"""A check that a derivation keeps meaning: each of its terms is interpreted, with small parameters,
+and compared."""
 
 # key: e term, values of parameters
 
@@ -29,7 +30,8 @@ WHOLE = frozenset({"neg", "abs"})
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A derivation replayed: `values` of the parameters, and the first step that is wrong."""
+    """The result of checking a derivation: the parameters' values, its number of steps, and the
+    first wrong one, if any."""
 
     values: Values
     steps: int
@@ -37,7 +39,8 @@ class Checked:
 
 
 def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
-    """Replay the laws, and interpret every term on the same random whole numbers."""
+    """Replay a derivation's laws, and compare what each of its terms computes with what the program
+    computes."""
     d.replay()
     inputs = random_inputs(p, seed)
     expected = evaluate(p, inputs)
@@ -73,7 +76,7 @@ def _meaning(p: Program, e: Expr, values: Values, inputs: Mapping[str, Data]) ->
 
 
 def inexact(p: Program, result: Data) -> float:
-    """By how many epsilons the order of a program's operations may change its result.
+    """The machine epsilons by which the order of a program's operations may change its result.
 
     Sums and products of whole numbers are exact in any order, as long as doubles hold them.
     """
@@ -82,7 +85,7 @@ def inexact(p: Program, result: Data) -> float:
 
 
 def _whole(e: Expr) -> bool:
-    """True if a term of whole numbers has whole numbers as results."""
+    """True if the term e, given whole numbers, computes only whole numbers."""
     return not any(_fractional(s) for s in subterms(e))
 
 
@@ -102,7 +105,7 @@ def _held(a: Floats) -> bool:
 
 
 def operations(e: Expr) -> int:
-    """The number of operations behind one number of a term's result, or an upper bound."""
+    """The number of operations behind one number of e's result, or an upper bound of it."""
     match e:
         case Reduce(init, f, xs):
             return operations(init) + operations(xs) + known(size_of(xs)) * operations(f.body)
@@ -115,7 +118,8 @@ def operations(e: Expr) -> int:
 
 
 def same_data(a: Data, b: Data, rounding: float = 0.0) -> bool:
-    """True if a and b have one shape and equal numbers, but for `rounding` epsilons in norm."""
+    """True if a and b have equal shapes and equal numbers, up to a relative error of `rounding`
+    machine epsilons in norm."""
     pairs = [(_floats(x), _floats(y)) for x, y in zip(_parts(a), _parts(b), strict=True)]
     if any(x.shape != y.shape for x, y in pairs):
         return False
@@ -127,13 +131,14 @@ def same_data(a: Data, b: Data, rounding: float = 0.0) -> bool:
 
 
 def _apart(x: Floats, y: Floats) -> Floats:
-    """The difference; none between infinities that are the same, or two that are no numbers."""
+    """The difference x - y of two arrays, 0 where both are the same infinity or both are not a
+    number."""
     with np.errstate(invalid="ignore"):
         return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, x - y)
 
 
 def _parts(a: Data) -> list[object]:
-    """The arrays of which tuples are made."""
+    """The arrays in a tuple of tuples of arrays, as one list."""
     return [part for each in a for part in _parts(each)] if isinstance(a, tuple) else [a]
 
 

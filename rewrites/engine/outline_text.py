@@ -18,8 +18,8 @@ WIDTH = 92
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A stage in words: its name, its steps from `first` up to `end`, and what stood where it
-    worked before them and after."""
+    """A stage of a derivation as text: its name, its steps `first` up to `end`, and the terms
+    before and after it."""
 
     name: str
     first: int
@@ -35,7 +35,8 @@ def told(d: Derivation) -> tuple[Told, ...]:
 
 
 def _both(before: Expr, after: Expr) -> tuple[str, str]:
-    """Two terms by their skeletons if these tell them apart, and shortened otherwise."""
+    """The terms before and after a stage as text: their skeletons if these differ, and the terms
+    shortened otherwise."""
     short = skeleton(before), skeleton(after)
     if all(short) and short[0] != short[1]:
         return _differing(*(text.split(INSIDE) for text in short))
@@ -43,7 +44,7 @@ def _both(before: Expr, after: Expr) -> tuple[str, str]:
 
 
 def _differing(before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
-    """Two nests from the first level in which they differ on."""
+    """Two skeletons, each cut to the levels from the first one on in which they differ."""
     pairs = enumerate(zip(before[:-1], after[:-1], strict=False))
     left = next((n for n, (a, b) in pairs if a != b), min(len(before), len(after)) - 1)
     around = ["…"] if left else []
@@ -55,7 +56,7 @@ def _cut(text: str) -> str:
 
 
 def called(stages: Sequence[Told], name: str) -> list[Told]:
-    """The stages of a name; an error says which names there are."""
+    """The stages that have the given name; a user's error lists the names if there are none."""
     found = [s for s in stages if s.name == name]
     if not found:
         raise no_such("stage", name, dict.fromkeys(s.name for s in stages), of="the derivation")
@@ -63,7 +64,8 @@ def called(stages: Sequence[Told], name: str) -> list[Told]:
 
 
 def shown(stages: Sequence[Told], lines: int = LINES) -> list[tuple[int, Told]]:
-    """The outermost stages, and those inside as deep as there is room for, with their depths."""
+    """The outermost stages, and those inside them as deep as `lines` allows, each with its
+    depth."""
     spans = [(s.first, s.end) for s in stages]
     every = list(zip(depths(spans), stages, strict=True))
     rooms = range(max((depth for depth, _ in every), default=0) + 1)
@@ -73,8 +75,8 @@ def shown(stages: Sequence[Told], lines: int = LINES) -> list[tuple[int, Told]]:
 
 
 def outline_text(stages: Sequence[Told], lines: int = LINES) -> Iterator[str]:
-    """The stages that are shown: the number of each, its name, and how many laws it takes; below,
-    what stood there before and after."""
+    """The lines of an outline: each stage's number, name and count of laws, and the terms before
+    and after it."""
     for n, (depth, s) in enumerate(shown(stages, lines), 1):
         indent = "  " * depth
         yield f"{n:3}. {indent}{s.name}   ({_laws(s.end - s.first)})"
@@ -83,7 +85,7 @@ def outline_text(stages: Sequence[Told], lines: int = LINES) -> Iterator[str]:
 
 
 def headings(stages: Sequence[Told], lines: int = LINES) -> Iterator[str]:
-    """The stages that are shown, a line each."""
+    """The lines of a short outline: one for each stage, without terms."""
     for n, (depth, s) in enumerate(shown(stages, lines), 1):
         yield f"{n:3}. {'  ' * depth}{s.name}   ({_laws(s.end - s.first)})"
 

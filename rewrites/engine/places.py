@@ -1,4 +1,5 @@
-"""Places by name: a place is a path from a term to a part of it, made of these.
+"""Places by name: a place is a path from a term to a part of it, made of the constants of this
+file.
 
     part 0 of what is summed up in a map's function:  OF_FUNCTION + OF_SUMMED + part(0)
 
@@ -40,17 +41,17 @@ OF_VIEWED: Place = (0,)  # what a view of one array looks at
 
 
 def part(i: int) -> Place:
-    """The place of the i-th of what is directly inside a term: of what is zipped, for example."""
+    """The place of the i-th child of a term, such as the i-th array of a zip."""
     return (i,)
 
 
 def array_of(e: Expr) -> Place:
-    """The place of what a map, a reduction or a view goes over: the last of what is inside it."""
+    """The place of the array that a map, a reduction or a view goes over: its last child."""
     return part(len(children(e)) - 1)
 
 
 def of_function(s: Strategy) -> Strategy:
-    """s in the body of the function of a map or a reduction."""
+    """The strategy that applies s to the body of the function of a map or a reduction."""
 
     def run(e: Expr) -> Rewritten | None:
         match e:
@@ -64,30 +65,30 @@ def of_function(s: Strategy) -> Strategy:
 
 
 def of_array(s: Strategy) -> Strategy:
-    """s on what a map, a reduction or a view goes over."""
+    """The strategy that applies s to the array that a map, a reduction or a view goes over."""
     return lambda e: at(array_of(e), s)(e)
 
 
 def of_start(s: Strategy) -> Strategy:
-    """s on what a reduction starts from."""
+    """The strategy that applies s to the initial value of a reduction."""
     return lambda e: at(OF_START, s)(e) if isinstance(e, Reduce | ReduceSeq) else None
 
 
 def of_value(s: Strategy) -> Strategy:
-    """s on what a let gives a name to."""
+    """The strategy that applies s to the value of a let."""
     return lambda e: at(OF_VALUE, s)(e) if isinstance(e, Let) else None
 
 
 def of_rest(s: Strategy) -> Strategy:
-    """s on what a let's name is used in."""
+    """The strategy that applies s to the body of a let."""
     return lambda e: at(OF_REST, s)(e) if isinstance(e, Let) else None
 
 
 def of_made(s: Strategy) -> Strategy:
-    """s on what is made real: stored, or kept in local or private memory."""
+    """The strategy that applies s to the argument of `store`, `toLocal` or `toPrivate`."""
     return lambda e: at(OF_STORED, s)(e) if isinstance(e, Store | ToLocal | ToPrivate) else None
 
 
 def of_part(i: int, s: Strategy) -> Strategy:
-    """s on the i-th of what is zipped, or of several results."""
+    """The strategy that applies s to the i-th part of a zip, a tuple or a concatenation."""
     return lambda e: at(part(i), s)(e) if isinstance(e, Zip | MakeTuple | Concat) else None

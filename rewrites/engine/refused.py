@@ -1,5 +1,5 @@
-"""The refusal of a strategy: what its user is told."""
+"""The exception by which a strategy refuses a program."""
 
 
 class Refused(Exception):
-    """A strategy does not apply to a program: the reason, for its user."""
+    """Raised where a strategy does not apply to a program; its message tells the user why."""

@@ -1,4 +1,5 @@
-"""Rules: a law, one pattern, one result, re-typed at every use; derivations record their uses."""
+"""Rules: a law between two terms, applied at one node and checked to keep its type; a derivation is
+a list of such uses."""
 
 # key: e term, s strategy, p place
 
@@ -23,7 +24,8 @@ Rounding = float | Callable[..., float]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`law` is the equation; `rewrite` gives its right side, or None where it does not apply.
+    """A rewrite rule: `law` is its equation, and `rewrite` makes the right side from the left, or
+    None where it does not apply.
 
     `rounding`: the law holds of numbers, and in floating point its right side may differ by so many
     machine epsilons, relative in norm; it may depend on the rule's arguments.
@@ -36,13 +38,13 @@ class Rule:
     looks_at: type[Expr] | UnionType = Expr
 
     def __call__(self, **arguments: Argument) -> "Use":
-        """The strategy that applies this rule at the root of a term."""
+        """The strategy that applies this rule, with these arguments, at the root of a term."""
         return Use(self, arguments)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Use:
-    """A rule with its arguments, a strategy."""
+    """A rule with its arguments: the strategy that applies it at the root of a term."""
 
     rule: Rule
     arguments: Mapping[str, Argument]
@@ -53,8 +55,8 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A stage of a derivation, told at the step with which it begins: its name, how many steps it
-    takes, and what stood before them and after at the place around them all."""
+    """A stage that begins at a step: its name, its number of steps, and the term before and after
+    them all."""
 
     name: str
     steps: int
@@ -64,8 +66,8 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One use of a rule: where it was applied, what stands there now, and the stages that begin
-    with it, the outermost first (`rewrites.engine.stages`)."""
+    """One use of a rule in a derivation: its place, the term that then stands there, and the stages
+    that begin here."""
 
     rule: Rule
     arguments: tuple[tuple[str, Argument], ...]
@@ -74,13 +76,13 @@ class Step:
     stages: tuple[Begun, ...] = ()
 
     def under(self, i: int) -> "Step":
-        """The step, seen from the term whose i-th child it is in."""
+        """This step as a step of a term whose i-th child it changes."""
         place = (i, *self.place)
         return Step(self.rule, self.arguments, place, self.term, self.stages)
 
     @property
     def rounding(self) -> float:
-        """By how many machine epsilons this use may change what floats come to."""
+        """The machine epsilons by which this use of a rule may change floating-point results."""
         known = self.rule.rounding
         return known(**dict(self.arguments)) if callable(known) else known
 
@@ -90,16 +92,17 @@ Strategy = Callable[[Expr], Rewritten | None]
 
 
 class Unsound(Exception):
-    """A rule changed the type of a term: a bug in the rule."""
+    """Raised where a rule changes the type of a term, or does not replay: a bug in the rule."""
 
 
 def rule(law: str, rounding: Rounding = 0.0) -> Callable[[Callable[..., Expr | None]], Rule]:
-    """Name a rewrite by its law."""
+    """A decorator that makes a function from a term to a term, or None, a rule with this law."""
     return lambda rewrite: Rule(law, rewrite, rounding, rewrite.__annotations__["e"])
 
 
 def apply_rule(r: Rule, arguments: Mapping[str, Argument], e: Expr) -> Rewritten | None:
-    """e rewritten at its root, its type checked to be what it was."""
+    """The term e rewritten by a rule at its root, with the step; None where it does not apply. The
+    type must not change."""
     if not isinstance(e, r.looks_at):
         return None
     result = r.rewrite(e, **arguments)
@@ -123,23 +126,25 @@ def _same_type(r: Rule, before: Type, result: Expr) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A proof that `end` equals `start`: the laws in order, each with its place."""
+    """A proof that `end` equals `start`: the uses of rules that lead from one to the other, in
+    order."""
 
     start: Expr
     steps: tuple[Step, ...]
 
     @property
     def end(self) -> Expr:
-        """The last term."""
+        """The term after the last step."""
         return list(self.terms())[-1]
 
     @property
     def rounding(self) -> float:
-        """The known error of `end`: machine epsilons, relative in norm; 0 where it is exact."""
+        """The known error of `end` relative to `start`, in machine epsilons of the norm; 0 where it
+        is exact."""
         return sum(step.rounding for step in self.steps)
 
     def terms(self) -> Iterator[Expr]:
-        """The whole term, first as it was, then after each step."""
+        """The whole term before the first step, and after each one."""
         e = self.start
         yield e
         for step in self.steps:
@@ -147,7 +152,8 @@ class Derivation:
             yield e
 
     def replay(self) -> Expr:
-        """Apply every law again from the start; the result must be the same at each step."""
+        """Apply every rule again from the start, and return the last term; Unsound if a step gives
+        another term."""
         e = self.start
         for step in self.steps:
             done = apply_rule(step.rule, dict(step.arguments), get(e, step.place))
@@ -158,14 +164,14 @@ class Derivation:
 
 
 def get(e: Expr, place: Place) -> Expr:
-    """The term at a place."""
+    """The part of e at a place."""
     for i in place:
         e = children(e)[i]
     return e
 
 
 def put(e: Expr, place: Place, new: Expr) -> Expr:
-    """e with the term at a place replaced."""
+    """The term e with the part at a place replaced by `new`."""
     if not place:
         return new
     inside = list(children(e))

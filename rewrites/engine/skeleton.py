@@ -31,14 +31,16 @@ STORED = "store"  # another kernel's, where it is read
 
 @once
 def skeleton(e: Expr) -> str:
-    """The maps and reductions of a term, outermost first; empty where there are none."""
+    """The maps and reductions of a term with their lengths, outermost first, as text; empty where
+    there are none."""
     inner, before = _spine(e)
     made = (part for part in map(skeleton, before) if not part.startswith(STORED))
     return AFTER.join(filter(None, [INSIDE.join(inner), *made]))
 
 
 def _spine(e: Expr) -> tuple[list[str], list[Expr]]:
-    """The levels of a nest, and what its maps go over where that is computed."""
+    """The levels of a nest as text, outermost first, and the arrays that its maps go over where
+    these are computed."""
     match e:
         case Let(_, _, rest):
             return _spine(rest)

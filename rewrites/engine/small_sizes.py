@@ -1,4 +1,5 @@
-"""Small numbers at which derivations are checked: for a program's sizes, and for parameters."""
+"""Small numbers for a program's sizes and for parameters, at which a derivation can be
+interpreted."""
 
 # key: e term, t type, n size
 
@@ -26,12 +27,14 @@ SIDE = 4  # two tiles of two
 
 
 def small_values(terms: Sequence[Expr], rng: Random) -> Values | None:
-    """Random small numbers for the parameters of terms that make every array of theirs possible."""
+    """Random small values of the parameters in terms, for which every array has a possible size;
+    None if there are none."""
     return next(_points(terms, rng), None)
 
 
 def telling_values(terms: Sequence[Expr], rng: Random) -> Values | None:
-    """Small numbers with which few sides are of one element: blocks of blocks, as written."""
+    """Small values of the parameters in terms for which few arrays have one element only, so that
+    errors show."""
     sizes = {n for e in terms for n in sizes_of(e) if isinstance(n, Nat)}
     drawn = islice(_points(terms, rng), DRAWN)
     return min(drawn, key=lambda v: sum(bind(n, v) == 1 for n in sizes), default=None)
@@ -39,7 +42,8 @@ def telling_values(terms: Sequence[Expr], rng: Random) -> Values | None:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A parameter, and what its value decides: extents are positive, all others just whole."""
+    """A parameter and the sizes that its value decides: extents, which must be positive, and
+    others, which must be whole."""
 
     name: str
     extents: tuple[Nat, ...]
@@ -47,7 +51,8 @@ class _Choice:
 
 
 def _points(terms: Sequence[Expr], rng: Random) -> Iterator[Values]:
-    """Points drawn independently, without end; none where there is none."""
+    """Random points of parameter values, drawn independently, without end; no point if none is
+    possible."""
     choices = _choices(terms)
     for limit in LIMITS:
         while (found := _search(choices, limit, rng)) is not None:
@@ -55,7 +60,8 @@ def _points(terms: Sequence[Expr], rng: Random) -> Iterator[Values]:
 
 
 def _search(choices: Sequence[_Choice], limit: int, rng: Random) -> Values | None:
-    """The first point of a walk that takes values in random order and turns back where it must."""
+    """The first possible point that a backtracking search finds, values tried in random order up to
+    `limit`; None without one."""
     left = [TRIES]
 
     def go(i: int, chosen: Values) -> Values | None:
@@ -80,7 +86,7 @@ def _allows(c: _Choice, values: Values) -> bool:
 
 
 def _number(n: Size, values: Values) -> int | None:
-    """n as a whole number, if it is one."""
+    """The value of the size n at these parameter values, if it is a whole number; else None."""
     try:
         found = bind(n, values)
     except ZeroDivisionError:
@@ -89,7 +95,8 @@ def _number(n: Size, values: Values) -> int | None:
 
 
 def _choices(terms: Sequence[Expr]) -> list[_Choice]:
-    """The parameters in an order in which each decides as much as it can."""
+    """The parameters of terms, in an order in which each value chosen decides as many sizes as it
+    can."""
     extents = {n for e in terms for n in sizes_of(e) if isinstance(n, Nat)}
     others = {n for e in terms for n in _written_in(e)} - extents
     left = set[str]().union(*map(size_names, terms), *map(names, extents))
@@ -112,13 +119,13 @@ def _choices(terms: Sequence[Expr]) -> list[_Choice]:
 
 
 def _written_in(e: Expr) -> set[Nat]:
-    """The sizes that stand in the nodes of a term."""
+    """The sizes that are written in the nodes of a term, such as the width of a split."""
     fields = ((s, name) for s in subterms(e) for name in getattr(type(s), "__match_args__", ()))
     return {n for s, name in fields if isinstance(n := getattr(s, name), Nat)}
 
 
 def sizes_in(t: Type) -> Iterator[Size]:
-    """The sizes that a type is made of."""
+    """The lengths of arrays and vectors in a type, the outermost first."""
     match t:
         case Array(elem, n):
             yield n
@@ -131,12 +138,13 @@ def sizes_in(t: Type) -> Iterator[Size]:
 
 
 def sizes_of(e: Expr) -> list[Size]:
-    """The sizes of everything inside a term, parts first: a whole's type is made of theirs."""
+    """The lengths of all arrays in the types of a term's subterms, those of inner subterms
+    first."""
     return [n for t in types_of(e) for n in sizes_in(t)]
 
 
 def types_of(e: Expr) -> list[Type]:
-    """The types of everything inside a term, parts first."""
+    """The types of all subterms of a term but its functions, those of inner subterms first."""
     inside = reversed([s for s in subterms(e) if not isinstance(s, Lam)])
     return [type_of(s) for s in inside]
 
@@ -145,12 +153,13 @@ def types_of(e: Expr) -> list[Type]:
 
 
 def cut(n: int, k: int) -> int:
-    """A smaller n that leaves the same remainder by k: what tiles and vectors divide stays so."""
+    """A smaller number than n with the same remainder by k, so that what tiles divide still
+    divides; n itself if it is small."""
     return n if n < 2 * k else k + n % k
 
 
 def cuts(written: Values) -> Iterator[Values]:
-    """The sizes of a program, all cut down alike, the smallest first."""
+    """The variants of a program's sizes in which all are cut down alike, the smallest first."""
     last: Values = {}
     for k in CUTS:
         used = {name: cut(n, k) for name, n in written.items()}
@@ -160,16 +169,17 @@ def cuts(written: Values) -> Iterator[Values]:
 
 
 def alike(whole: Expr, small: Expr) -> bool:
-    """True if each side of a program's arrays has kept SIDE elements, if it had so many."""
+    """True if every array length of `small` is at least SIDE, or that of `whole` where this is
+    less."""
     pairs = zip(sizes_of(whole), sizes_of(small), strict=False)
     return all(b >= min(a, SIDE) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
 
 
 def same_steps(a: Derivation, b: Derivation) -> bool:
-    """True if the same laws are used in the same order."""
+    """True if two derivations use the same laws in the same order."""
     return [s.rule.law for s in a.steps] == [s.rule.law for s in b.steps]
 
 
 def laws_shared(a: Derivation, b: Derivation) -> int:
-    """The number of laws that both use: a short transform takes fewer steps than a long one."""
+    """The number of different laws that two derivations have in common."""
     return len({s.rule.law for s in a.steps} & {s.rule.law for s in b.steps})

@@ -1,4 +1,4 @@
-"""Stages of a derivation: the steps that a strategy makes are told together, by its name.
+"""Stages of a derivation: the steps that one strategy makes are told together, under its name.
 
 The steps stay one flat list: the step with which a stage begins says its name and how many steps it
 takes, so stages lie inside each other to any depth.
@@ -16,7 +16,8 @@ Steps = tuple[Step, ...]
 
 
 def stage(name: str, s: Strategy) -> Strategy:
-    """s, with its steps told as one stage of this name; where there are none, there is no stage."""
+    """The strategy s with its steps marked as one stage of this name; without steps there is no
+    stage."""
 
     def run(e: Expr) -> Rewritten | None:
         done = s(e)
@@ -32,7 +33,7 @@ def _staged(name: str, before: Expr, after: Expr, steps: Steps) -> Steps:
 
 
 def _around(e: Expr, places: Sequence[Place]) -> Place:
-    """The innermost place around all of these, at which no function stands."""
+    """The innermost place that contains all the given places and is not that of a function."""
     first, last = min(places), max(places)
     pairs = enumerate(zip(first, last, strict=False))
     common = next((n for n, (i, j) in pairs if i != j), min(len(first), len(last)))
@@ -41,8 +42,8 @@ def _around(e: Expr, places: Sequence[Place]) -> Place:
 
 
 def depths(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The number of other spans of steps around each one; they are in the order in which they
-    begin, the outer before the inner."""
+    """The number of spans of steps that enclose each span; spans come in the order in which they
+    begin, outer before inner."""
     found: list[int] = []
     ends: list[int] = []
     for first, end in spans:

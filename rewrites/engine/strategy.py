@@ -1,4 +1,5 @@
-"""Strategies: how rules compose. A strategy gives a new term and the steps to it, or None."""
+"""Strategies and how they compose: a strategy maps a term to a new term with the steps to it, or to
+None where it fails."""
 
 # key: s strategy, e term
 
@@ -14,19 +15,20 @@ P = ParamSpec("P")
 
 
 def remembered(make: Callable[P, Strategy]) -> Callable[P, Strategy]:
-    """A strategy that is made of equal arguments again is the same one, and knows what it made of
-    each term: the forms of a family begin alike."""
+    """A decorator that makes a strategy once for equal arguments, and lets it remember its result
+    for each term."""
     kept = lru_cache(maxsize=256)(lambda *given, **named: once(make(*given, **named)))
     return cast(Callable[P, Strategy], kept)
 
 
 def skip(e: Expr) -> Rewritten:
-    """Succeeds and changes nothing."""
+    """The strategy that succeeds and changes nothing."""
     return e, ()
 
 
 def seq(*strategies: Strategy) -> Strategy:
-    """One after another; fails if one fails."""
+    """The strategy that applies the given ones one after another, and fails if one of them
+    fails."""
 
     def run(e: Expr) -> Rewritten | None:
         steps: tuple[Step, ...] = ()
@@ -42,7 +44,8 @@ def seq(*strategies: Strategy) -> Strategy:
 
 
 def choice(*strategies: Strategy) -> Strategy:
-    """The first that succeeds; rules that do not look at such a node are not asked."""
+    """The strategy that applies the first of the given ones that succeeds; rules for other kinds of
+    nodes are not tried."""
     known: dict[type[Expr], list[Strategy]] = {}
 
     def run(e: Expr) -> Rewritten | None:
@@ -63,12 +66,12 @@ def _looks_at(s: Strategy, node: type[Expr]) -> bool:
 
 
 def attempt(s: Strategy) -> Strategy:
-    """s, or nothing."""
+    """The strategy that applies s, or changes nothing where s fails."""
     return choice(s, skip)
 
 
 def repeat(s: Strategy, limit: int = 10_000) -> Strategy:
-    """s as often as it succeeds and changes something."""
+    """The strategy that applies s again and again, until it fails or changes nothing."""
 
     def run(e: Expr) -> Rewritten | None:
         steps: tuple[Step, ...] = ()
@@ -84,12 +87,12 @@ def repeat(s: Strategy, limit: int = 10_000) -> Strategy:
 
 
 def when(test: Callable[[Expr], bool], s: Strategy) -> Strategy:
-    """s where the test holds; fails elsewhere."""
+    """The strategy that applies s to terms that pass the test, and fails on others."""
     return lambda e: s(e) if test(e) else None
 
 
 def child(i: int, s: Strategy) -> Strategy:
-    """s at the i-th child."""
+    """The strategy that applies s to the i-th child of a term, and fails where there is none."""
 
     def run(e: Expr) -> Rewritten | None:
         inside = children(e)
@@ -100,7 +103,7 @@ def child(i: int, s: Strategy) -> Strategy:
 
 
 def within(e: Expr, i: int, done: Rewritten) -> Rewritten:
-    """The rewriting of e that `done`, a rewriting of its i-th child, amounts to."""
+    """The rewriting of e that follows from `done`, a rewriting of its i-th child."""
     old, (new, steps) = children(e), done
     if new is not old[i]:
         e = rebuild(e, (*old[:i], new, *old[i + 1 :]))
@@ -108,14 +111,15 @@ def within(e: Expr, i: int, done: Rewritten) -> Rewritten:
 
 
 def at(place: tuple[int, ...], s: Strategy) -> Strategy:
-    """s at a place."""
+    """The strategy that applies s to the part of a term at a place."""
     for i in reversed(place):
         s = child(i, s)
     return s
 
 
 def outermost(s: Strategy) -> Strategy:
-    """s at the first place where it succeeds, outermost and leftmost first."""
+    """The strategy that applies s once, at the first place where it succeeds: outermost first, then
+    leftmost."""
 
     def run(e: Expr) -> Rewritten | None:
         done = s(e)
@@ -130,7 +134,11 @@ def outermost(s: Strategy) -> Strategy:
 
 
 def exhaust(s: Strategy) -> Strategy:
-    """repeat(outermost(s)), but a term in which s succeeds nowhere is not searched again."""
+    """The strategy that applies s at the outermost place again and again, until it succeeds
+    nowhere.
+
+    Terms in which s is known to succeed nowhere are not searched again.
+    """
 
     def first(e: Expr) -> Rewritten | None:
         if _is_barren(e, s):
@@ -148,7 +156,7 @@ def exhaust(s: Strategy) -> Strategy:
 
 
 def _is_barren(e: Expr, s: Strategy) -> bool:
-    """True if s is known to succeed nowhere in e; terms are shared from step to step."""
+    """True if s is already known to succeed nowhere in e; that is kept with the term."""
     try:
         return s in e._barren
     except AttributeError:
@@ -157,7 +165,7 @@ def _is_barren(e: Expr, s: Strategy) -> bool:
 
 
 def everywhere(s: Strategy) -> Strategy:
-    """s wherever it succeeds, inside out, once a place."""
+    """The strategy that applies s once at every place where it succeeds, inner places first."""
 
     def run(e: Expr) -> Rewritten:
         steps: tuple[Step, ...] = ()
@@ -173,12 +181,13 @@ def everywhere(s: Strategy) -> Strategy:
 
 
 def in_function(s: Strategy) -> Strategy:
-    """s in the body of a function."""
+    """The strategy that applies s to the body of a function, and fails on other terms."""
     return lambda e: child(0, s)(e) if isinstance(e, Lam) else None
 
 
 def place_where(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
-    """The place of the outermost subterm that passes a test; stored terms are another kernel's."""
+    """The place of the outermost subterm that passes a test, not looking below `store`; None
+    without one."""
     if not isinstance(e, Lam) and test(e):
         return ()
     if isinstance(e, Store):

@@ -1,1 +1,1 @@
-"""The families: one way each to lower a program."""
+"""The families: each is one way to lower programs, with its forms and parameters."""

@@ -1,4 +1,4 @@
-"""All families, by name, and the forms in which they lower a program."""
+"""The table of all families by name, and the lowering of a program by a family's forms."""
 
 # key: p program
 
@@ -45,14 +45,14 @@ BY_DEFAULT = tuple(name for name, family in FAMILIES.items() if family.by_defaul
 
 
 def family_named(name: str) -> str:
-    """The name of a family; an error lists what there is."""
+    """The name itself if a family has it; else a user's error that lists the families."""
     if name not in FAMILIES:
         raise no_such("family", name, FAMILIES)
     return name
 
 
 def form_named(p: Program, family: str, name: str) -> Form:
-    """The form of a family that has that name."""
+    """The form of a family that has this name; else a user's error that lists the forms."""
     found = {form.name: form for form in forms(p, family_named(family))}
     if name not in found:
         raise no_such("form", name, found, of=f"family {family}")
@@ -61,12 +61,13 @@ def form_named(p: Program, family: str, name: str) -> Form:
 
 @lru_cache(maxsize=64)
 def forms(p: Program, family: str) -> tuple[Form, ...]:
-    """The forms in which a family may lower a program."""
+    """The forms in which a family may lower a program; not all of them need apply."""
     return tuple(FAMILIES[family].forms(p))
 
 
 def first(p: Program, family: str) -> Lowering:
-    """The program lowered by the family's first form that applies, or the reason why none does."""
+    """The program lowered by the first form of a family that applies; Refused, with the first
+    reason, if none does."""
     reason: Refused | None = None
     for form in forms(p, family):
         try:

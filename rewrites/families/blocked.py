@@ -1,4 +1,5 @@
-"""The family `blocked`: tiles of rows × columns a work-group, staged in local memory in chunks.
+"""The family `blocked`: a work-group makes a tile of rows × columns of results from chunks staged
+in local memory.
 
 Parameters: `lx` × `ly` work-items a group, each with `tr` vectors of `v` rows times `tc` columns in
 registers, chunks of `k` steps of the longest reduction, and `s` steps a part where it is split;
@@ -58,7 +59,7 @@ LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `blocked` that are not numbers."""
 
     choices: Choices
     split: bool = False  # the reduction in parts, summed by a second kernel
@@ -69,7 +70,7 @@ class Blocked:
 
 
 def blocked(params: frozenset[str], form: Blocked) -> Strategy:
-    """Lower every kernel of a program this way."""
+    """The strategy that lowers every kernel of a program in this form of the family `blocked`."""
     return seq(
         one_each(params, normalise),
         prepare(params, form.choices),
@@ -80,7 +81,8 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
 
 
 def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
-    """One kernel, its rows and columns found by what reaches its operands."""
+    """The kernel e lowered in this form; its rows and columns are found by which dimensions reach
+    which operand."""
     dims = sided(e)
     if form.own and len(dims.columns) < 2:
         raise Refused(
@@ -94,7 +96,8 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
 
 
 def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
-    """A kernel whose rows and columns are these; a side that is missing has one element."""
+    """The strategy that lowers a kernel with these rows and columns; a missing side gets one
+    element."""
     if not dims.rows and not dims.columns:
         raise Refused("each result has operands of its own: there is nothing for a group to share")
     if dims.rows and dims.columns:
@@ -104,7 +107,8 @@ def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The rows or columns of a group: its work-items, the vectors of each, a vector's lanes."""
+    """One side of a work-group's tile: its work-items, the vectors or results of each, and the
+    lanes of a vector."""
 
     items: Size
     each: Size
@@ -112,7 +116,7 @@ class Side:
 
     @property
     def all(self) -> Size:
-        """The number of these rows or columns."""
+        """The number of results along this side of a tile."""
         return self.items * self.each * self.lanes
 
 
@@ -132,7 +136,8 @@ GROUPS = ("batch", "column tiles", "row tiles")
 
 
 def _nest(params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns: Side) -> Strategy:
-    """Rows in vectors, then both sides in tiles for groups, and these in blocks for work-items."""
+    """The strategy that makes vectors of rows, tiles of both sides for work-groups, and blocks of
+    these for work-items."""
     tiled = (
         arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
         .merge("columns")
@@ -149,7 +154,8 @@ def _nest(params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns
 
 
 def _whole(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
-    """Each work-item makes its block of sums, chunk by chunk; the items of a group share chunks."""
+    """The nest of maps in which each work-item makes its block of sums chunk by chunk, and a group
+    shares each chunk."""
     blocks = (
         tiled.order(*GROUPS, "column items", "row items", "column block", "row block")
         .then(stage("the longest sum innermost", on_reduction(longest_inside)), split_innermost(K))
@@ -161,8 +167,8 @@ def _whole(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
 
 
 def _sliced(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
-    """Each slice of a group makes a part of all its sums; then these are completed, one column of
-    each block at a time."""
+    """The nest of maps in which each slice of a group makes a part of all sums, which are completed
+    column by column."""
     parts = tiled.order(*GROUPS, "column block", "column items", "row items", "row block")
     staged = partial(_stage, form, (rows.items, columns.items, P))
     apart = made_apart(parts, GROUPS, in_slices(P))
@@ -170,7 +176,8 @@ def _sliced(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
 
 
 def _vectors(rows: Side) -> Strategy:
-    """Rows in vectors, rounded up to a multiple of a group's."""
+    """The strategy that puts a map over rows in vectors, after rounding it up to a multiple of a
+    group's rows."""
     return seq(rounded(rows.all), skip if rows is ONE else inside(vectorize_map(v=rows.lanes)))
 
 
@@ -197,7 +204,7 @@ OWN: dict[Windows, tuple[tuple[tuple[Trait, ...], int], ...]] = {
 
 
 def blocked_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
-    """The forms that store these views."""
+    """The forms of the family `blocked` for a program that store one of these views."""
     panel, block = named("lx") * named("tr") * named("v"), named("ly") * named("tc")
     for (traits, choices), parts, ahead, along in product(
         stored_choices(p, views, panel, block), PARTS, (False, True), (False, True)
@@ -212,7 +219,8 @@ def blocked_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
 
 
 def enough_items(_: Program, lowering: Lowering) -> Lowering:
-    """Groups that keep a device busy, unless an eighth of a kernel's results are fewer."""
+    """The lowering with the requirement that its groups keep a device busy, unless a kernel has too
+    few results."""
     free, steps = size_names(lowering.program.body), lowering.derivation.steps
     rows, columns = (list(rounded_dimensions(steps, name)) for name in ("lx", "ly"))
     tiles = [n * m for n, m in zip_longest(rows, columns, fillvalue=1)]

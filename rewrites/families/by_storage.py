@@ -1,4 +1,4 @@
-"""Families named by what they store: the algorithms of the literature on products and windows.
+"""Families named by the view that they store, such as im2col: the algorithms of the literature.
 
 Each takes its forms from `blocked` and `registers`: those that store just this view of the windows.
 """
@@ -19,13 +19,14 @@ from rewrites.tuning.family import Family, Form, Trait, Way, parameter_names
 
 
 def _with_windows(_: frozenset[str], strategy: Strategy) -> Strategy:
-    """A strategy for programs that have windows."""
+    """The strategy for programs with windows; it refuses those without."""
     return seq(windowed, strategy)
 
 
 @dataclass(frozen=True, slots=True)
 class _Storing:
-    """The forms of a family that stores these views; all of them have the traits `common`."""
+    """The forms of a family that stores one of these views; all of them have the traits
+    `common`."""
 
     family: str
     views: Views

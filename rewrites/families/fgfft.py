@@ -49,7 +49,8 @@ Order = tuple[int, ...]
 
 
 def fgfft(params: frozenset[str], form: Fine) -> Strategy:
-    """Transforms of rows, products of spectra, and transforms back."""
+    """The strategy that lowers a convolution by transforms of rows, products of spectra, and
+    transforms back."""
     return seq(
         separate(params, normalise),
         divided(partial(_lowered, params, form), skip),
@@ -72,8 +73,11 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
 
 
 def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) -> Strategy:
-    """Spectra of rows are stored, and the sums of their products too unless the kernel that
-    transforms back makes them; or these are transformed again, where they slide."""
+    """The strategy that transforms rows, stores their spectra, and stores the sums of products of
+    spectra where asked.
+
+    Where the sums slide along one more dimension, they are transformed along it too.
+    """
     again = form.regular and slides_again(p, r)
     real = None if form.products is None else three_sums() if form.three else real_sums()
     layout: Layout = partial(_columns, params, form) if again else partial(_sums_laid, form.three)
@@ -87,7 +91,7 @@ def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) 
 
 
 def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten | None:
-    """The sums of products of spectra leave the maps of rows, and are stored."""
+    """The term with its sums of products of spectra moved out of the maps over rows, and stored."""
     place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
         raise Refused("there is one row, and no sum of its products")
@@ -95,7 +99,8 @@ def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten |
 
 
 def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
-    """Sums of products of spectra that slide along another dimension, transformed along it too."""
+    """The strategy that transforms sums of products of spectra along one more dimension, along
+    which they slide."""
 
     def run(e: Expr) -> Rewritten | None:
         p = spectral_products(e)
@@ -109,7 +114,8 @@ def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
 
 
 def _sums_laid(three: bool, dims: int) -> Strategy:
-    """Frequencies outermost; the last dimension, which neighbouring work-items take, innermost."""
+    """The strategy that stores sums of spectra with frequencies outermost and the last dimension of
+    rows innermost."""
     sums = _rows_of_spectra(dims, parts=1)
     if three:
         return laid_as(sums, "frequencies", "parts", "others", "last")
@@ -117,12 +123,13 @@ def _sums_laid(three: bool, dims: int) -> Strategy:
 
 
 def laid_as(dims: Labels, *names: str) -> Strategy:
-    """Stores a term with its dimensions in memory in the order of these names."""
+    """The strategy that stores a term with its dimensions in memory in the order of these names."""
     return store_as(order=dims.positions(*names))
 
 
 def _rows_of_spectra(rows: int, **parts: int) -> Labels:
-    """The dimensions of spectra, those of the rows first, the last of which neighbours take."""
+    """The labels of the dimensions of stored spectra: those of the rows, then parts, then
+    frequencies."""
     return labels(others=max(rows - 1, 0), last=min(rows, 1), **parts, frequencies=1)
 
 
@@ -131,7 +138,8 @@ def _is_let(e: Expr) -> bool:
 
 
 def _orders(r: Rows) -> tuple[Order, Order]:
-    """The orders in memory of the spectra of rows, and of those of the kernel's rows.
+    """The orders of dimensions in memory for the spectra of data rows and for those of kernels'
+    rows.
 
     Innermost is what neighbouring work-items take: the rows' last dimension, and the kernels.
     Outermost in both is what both have: each product is of rows that lie together.
@@ -150,7 +158,8 @@ Layouts = tuple[Callable[[Order], Strategy], Callable[[Order], Strategy]]
 
 
 def _layouts(form: Fine, again: bool) -> Layouts:
-    """The layouts in which spectra of rows are stored, and those of kernels' rows."""
+    """The strategies that store the spectra of data rows, and those of kernels' rows, in a
+    layout."""
     if form.products is None or again:
         return _spectra_stored, _spectra_stored
     if form.three:
@@ -159,27 +168,31 @@ def _layouts(form: Fine, again: bool) -> Layouts:
 
 
 def _stored(x: Order, g: Order, layouts: Layouts) -> Strategy:
-    """Both lets, of rows' spectra and of kernels' spectra, are stored."""
+    """The strategy that stores the values of both lets: the spectra of data rows and those of
+    kernels' rows."""
     second = seq(of_value(layouts[1](g)), inline_view())
     return seq(of_value(layouts[0](x)), of_rest(outermost(when(_is_let, second))), inline_view())
 
 
 def _spectra_stored(order: Order) -> Strategy:
-    """Rows in this order; frequencies and parts outside of the last dimension of the rows."""
+    """The strategy that stores spectra with the dimensions of rows in this order, and frequencies
+    outside of the last."""
     dims = _rows_of_spectra(len(order), parts=1)
     laid = laid_as(dims, "others", "frequencies", "parts", "last")
     return arranged(rows=order).then(inside(laid))
 
 
 def _products_stored(parts: int, order: Order) -> Strategy:
-    """Rows in this order; frequencies outermost, parts outside of the last dimension."""
+    """The strategy that stores spectra with frequencies outermost, as matrix products of complex
+    numbers read them."""
     dims = _rows_of_spectra(len(order), outer_parts=parts - 1, parts=1)
     laid = laid_as(dims, "frequencies", "others", "parts", "outer_parts", "last")
     return _rows_laid(order, laid)
 
 
 def _thirds_stored(order: Order) -> Strategy:
-    """Rows in this order, for each frequency and each of the three products."""
+    """The strategy that stores spectra for each frequency and each of the three products of Gauss's
+    method."""
     dims = _rows_of_spectra(len(order), thirds=1)
     return _rows_laid(order, laid_as(dims, "frequencies", "thirds", "others", "last"))
 

@@ -1,5 +1,5 @@
-"""The kernels of convolutions by Fourier transforms: rows that are transformed, and the matrix
-products of their spectra."""
+"""The kernels of convolution by Fourier transforms: transforms of rows, and matrix products of
+their spectra."""
 
 # key: e term, s strategy
 
@@ -44,7 +44,7 @@ BACK = (TO_REAL, BACKWARD)
 
 @dataclass(frozen=True, slots=True)
 class Fine:
-    """The choices that distinguish a lowered form of the family."""
+    """The choices of a form of the families `fgfft` and `fft` that are not numbers."""
 
     products: Registers | Blocked | None = (
         None  # sums of products of spectra are stored, and made this way
@@ -55,7 +55,8 @@ class Fine:
 
 
 def kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
-    """Rows over work-items, each in registers: the last dimension in groups, others in turns."""
+    """The kernel e lowered: transforms of rows are spread over work-items, products of spectra made
+    as the form says."""
     if not _transforms(e):
         if form.products is None or not has_reduction(e):
             return plain(e)
@@ -79,7 +80,7 @@ def _rows(shared: bool, e: Expr) -> Rewritten | None:
 
 
 def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
-    """A matrix product for each frequency."""
+    """The kernel e, sums of products of spectra, lowered as a matrix product for each frequency."""
     dims = _laid(e)
     if isinstance(form, Blocked):
         return in_tiles(params, form, dims)(e)
@@ -87,7 +88,8 @@ def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rew
 
 
 def _laid(e: Expr) -> Dims:
-    """The maps over both operands, kernels, and rows of data, in the order of stored spectra."""
+    """The dimensions of a sum of products of spectra: batch, columns (data rows) and rows
+    (kernels), in stored order."""
     try:
         p = products(e)
     except NoAccess as why:
@@ -108,7 +110,7 @@ def _transforms(e: Expr) -> bool:
 
 
 def _outer(e: Expr) -> int:
-    """The number of maps around the work of a work-item."""
+    """The number of maps around the work of one work-item in the kernel e."""
     maps = nest(e)
     return next((n for n, m in enumerate(maps) if _is_row(m)), len(maps))
 
@@ -118,7 +120,8 @@ def _is_row(m: Map) -> bool:
 
 
 def _row(e: Expr) -> Rewritten | None:
-    """A row's sum and its transform back get names, then transforms are divided."""
+    """The work of one row: its sum and its transform back get names, then its transforms are
+    divided into short ones."""
     return seq(_sum_named, _row_named, divided, _in_registers)(e)
 
 
@@ -137,7 +140,7 @@ def _row_named(e: Expr) -> Rewritten | None:
 
 
 def _transformed_back(e: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """The transforms back in a term, and of what."""
+    """The inverse Fourier transforms in the kernel e, each with the spectrum that it transforms."""
     found = ((t, source(t, kind)) for t in own_terms(e) for kind in BACK)
     yield from ((t, xs[0]) for t, xs in found if xs)
 
@@ -155,15 +158,18 @@ def _is_sums(e: Expr) -> bool:
 
 
 def _summed(e: Expr) -> Rewritten | None:
-    """Sums as loops around unrolled blocks of registers."""
+    """The sum e lowered to loops around unrolled blocks in registers."""
     if not isinstance(e, Reduce):
         return unrolled_spine(e)
     return seq(of_start(unrolled_spine), of_function(_summed), to_reduce_seq())(e)
 
 
 def _blocks(dims: int, lanes: Strategy, turns: bool = True) -> Strategy:
-    """Groups of block_size rows along the last dimension, which `lanes` hands to work-items;
-    num_blocks along the others, each in turns, or one for each."""
+    """The strategy that puts `block_size` rows in a work-group, their lanes by `lanes`, and
+    `num_blocks` groups over the rest.
+
+    A group takes its other rows in turns, or there is one group for each where `turns` is false.
+    """
     maps = standing(others=max(dims - 1, 0), last=min(dims, 1))
     rows = maps.tile("last", named("block_size"), "groups", "rows")
 

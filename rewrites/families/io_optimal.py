@@ -58,7 +58,7 @@ LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
 
 
 def dataflow(params: frozenset[str], choices: Choices, ahead: bool) -> Strategy:
-    """Lower every kernel of a program this way."""
+    """The strategy that lowers every kernel of a program in a form of the family `io-optimal`."""
     return seq(
         one_each(params, normalise),
         prepare(params, choices),
@@ -88,7 +88,8 @@ TILES = ("batch", "tiles down", "tiles across", "row tiles")
 
 
 def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
-    """`channel`: which of the nested sums is the outermost loop."""
+    """The strategy for the nest of maps of a kernel; `channel` is which of its nested sums becomes
+    the outermost loop."""
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     batch = (*dims.batch, *dims.columns[:-2])
     chunks = {"down": _chunks(TY), "across": _chunks(TX)} if down else {"across": _chunks(TX)}
@@ -118,13 +119,14 @@ def _chunks(k: Size) -> Strategy:
 
 
 def _outside(level: int) -> Strategy:
-    """The sum at a level of a nest becomes its outermost."""
+    """The strategy that makes the sum at a level of a nest of sums its outermost."""
     moves = [at(OF_STEP * i, interchange_reduce()) for i in reversed(range(level))]
     return seq(*(seq(m, simplify, nested_reductions) for m in moves))
 
 
 def _by_planes(e: Expr) -> Rewritten | None:
-    """Each step of a reduction reads windows of one plane of the pixels' operand."""
+    """The sum e with each of its steps reading windows of one plane (channel) of the pixels'
+    operand."""
     if not isinstance(e, Reduce) or not isinstance(e.xs, Zip):
         return None
     pixels = [i for i, part in enumerate(e.xs.parts) if not has_vectors(part)]
@@ -135,7 +137,8 @@ def _by_planes(e: Expr) -> Rewritten | None:
 
 
 def _stage(ahead: bool, t: Expr) -> Strategy:
-    """A patch as it lies, weights with a work-item's own innermost."""
+    """The strategy that copies the operand t to local memory: a patch as it lies, weights with an
+    item's own innermost."""
     if has_vectors(t):
         return staging((LX, LY), ahead)
     return copied((LX, LY), depth(type_of(t)), ahead)
@@ -143,7 +146,7 @@ def _stage(ahead: bool, t: Expr) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class IoOptimal:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `io-optimal` that are not numbers."""
 
     choices: Choices
     ahead: bool
@@ -164,7 +167,8 @@ def _forms(p: Program) -> Iterator[Form]:
 
 
 def _as_the_dataflow(p: Program, lowering: Lowering) -> Lowering:
-    """Asks what the dataflow does, where that is defined: of one sum of products."""
+    """The lowering with the dataflow's requirements on its block, where the program is one sum of
+    products."""
     known, block = amounts(p.body, parameter_names(p)), lowering.block
     if known is None or block is None:
         return lowering

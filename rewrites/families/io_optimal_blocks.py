@@ -32,7 +32,7 @@ Block = tuple[Size, Size]
 
 
 def balanced(block: Block, known: Amounts) -> Iterator[Requirement]:
-    """Blocks that are nearly the best of their size."""
+    """The requirements that a block's sides are near the ratio that moves the least data."""
     (xy, z), r = block, known.reuse
     near = f"x y within {APART} times R z, R = {r}"
     yield Requirement(r.denominator * xy, APART * r.numerator * z, near)
@@ -40,7 +40,8 @@ def balanced(block: Block, known: Amounts) -> Iterator[Requirement]:
 
 
 def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts) -> Requirement:
-    """The requirement that e, lowered, moves little more than the dataflow; squared: whole."""
+    """The requirement that the lowered term e moves little more data than the dataflow; both sides
+    are squared."""
     (xy, z), r = block, known.reuse
     moved = staged(e) + stored(e, constants) + beside(blocks(e) * xy * z, known)
     most = 2 * MOST * known.products
@@ -49,15 +50,16 @@ def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts
 
 
 def beside(made: Size, known: Amounts) -> Size:
-    """The elements that results need besides sums, read at most once for each result made, also by
-    rounding up: as many as exceed what the volume has for results and these, but for writing."""
+    """The elements that results need besides their sums, such as biases: those beyond what the
+    dataflow's volume allows."""
     spare = (MOST - 1) * known.results + MOST * known.others
     over = max(0, known.beside * known.results - spare)
     return known.beside * (made - known.results) + over
 
 
 def staged(e: Expr, n: Size = 1) -> Size:
-    """The elements that all work-groups copy to local memory; e is done n times."""
+    """The number of elements that all work-groups copy to local memory in e, which is carried out n
+    times."""
     match e:
         case ToLocal(xs):
             return n * cells(type_of(xs))
@@ -67,7 +69,7 @@ def staged(e: Expr, n: Size = 1) -> Size:
 
 
 def blocks(e: Expr, n: Size = 1) -> Size:
-    """The number of work-groups that sum something up, if e is done n times."""
+    """The number of work-groups that make sums in e, which is carried out n times."""
     match e:
         case ReduceSeq():
             return n
@@ -77,13 +79,14 @@ def blocks(e: Expr, n: Size = 1) -> Size:
 
 
 def stored(e: Expr, constants: frozenset[str]) -> Size:
-    """The elements that are read and written where a view is made real, more than once."""
+    """The number of elements that are written and read again because e stores them, constants not
+    counted."""
     stores = (s for s in subterms(e) if isinstance(s, Store) and not free(s) <= constants)
     return total(2 * cells(type_of(s)) for s in stores)
 
 
 def cells(t: Type) -> Size:
-    """The scalars of an array."""
+    """The number of scalars in a value of type t."""
     match t:
         case Array(elem, n) | Vector(elem, n):
             return n * cells(elem)

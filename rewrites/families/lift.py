@@ -48,7 +48,7 @@ KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `lift` that are not numbers."""
 
     choices: Choices
     stored_sums: bool = False  # partial sums are completed by a second kernel
@@ -58,7 +58,7 @@ class Lift:
 
 
 def lift(params: frozenset[str], form: Lift) -> Strategy:
-    """Lower every kernel of a program this way."""
+    """The strategy that lowers every kernel of a program in this form of the family `lift`."""
     return seq(one_each(params, flat), prepare(params, form.choices), partial(_lower, params, form))
 
 
@@ -85,13 +85,13 @@ def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewr
 
 
 def whole(e: Expr) -> Rewritten | None:
-    """A sum as one part."""
+    """The sum e seen as the sum of one part."""
     return partial_reduce(k=size_of(e.xs))(e) if isinstance(e, Reduce) else None
 
 
 def _sides(e: Expr) -> Dims:
-    """Rows and columns; where nothing is the same for all columns, these are what windows slide
-    along, or parts of a sum."""
+    """The rows and columns of the nest e; without columns that share an operand, those along which
+    windows slide."""
     dims, maps = sided(e), nest(e)
     tiled = _slid(maps) | parts_of(maps)
     if classify(e).rows or not tiled & set(dims.rows):
@@ -102,7 +102,7 @@ def _sides(e: Expr) -> Dims:
 
 
 def _slid(maps: Sequence[Map]) -> set[int]:
-    """The dimensions along which windows slide: as many from a map on as its array has slides."""
+    """The positions of the maps along which windows slide, among the maps of a nest."""
     counts = enumerate(sum(isinstance(s, Slide) for s in subterms(m.xs)) for m in maps)
     return {d for first, n in counts for d in range(first, first + n)}
 
@@ -110,7 +110,8 @@ def _slid(maps: Sequence[Map]) -> set[int]:
 def _tiled(
     params: frozenset[str], form: Lift, sums: Strategy, dims: Dims, e: Expr
 ) -> Rewritten | None:
-    """Group: tiles × kernels; item: a chunk of the reduction × windows; inside: sigma × kappa."""
+    """The nest e lowered: tiles × kernels over groups, chunks of sums × windows over items, sigma ×
+    kappa inside."""
     lengths = [size_of(m.xs) for m in nest(e)]
     parts = (len(lengths) - 1,) if form.stored_sums else ()
     batch = (*(d for d in dims.batch if d not in parts), *dims.columns[:-2])
@@ -138,28 +139,31 @@ GROUPS = ("batch", "tiles down", "tiles across", "kernel tiles")
 
 
 def _room(params: frozenset[str], choices: Choices) -> Strategy:
-    """Adds elements that tiles need beyond an array's end: to what is stored, or by a padding that
-    is a view, which may go on for ever."""
+    """The strategy that adds the elements which tiles need beyond an array's end: where it is
+    stored, or as a padding."""
     if choices.room:
         return stage("room for tiles", room(params))
     return stage("padding of windows", sunk) if choices.windows is Windows.NONE else skip
 
 
 def _slides(e: Expr, windows: Sequence[int]) -> list[Slide | None]:
-    """The slides that made the windows of nested dimensions, outermost first."""
+    """The slides that made the windows of these nested dimensions, outermost first; None each if
+    they do not match."""
     found = [s for s in subterms(nest(e)[windows[0]].xs) if isinstance(s, Slide)]
     return [*found] if len(found) == len(windows) else [None] * len(windows)
 
 
 def _chunks(lengths: Sequence[Size], slides: Sequence[Slide | None]) -> list[Strategy]:
-    """Tiles of windows; dimensions of one length and one slide have tiles of one side."""
+    """The strategies that cut each dimension into tiles; dimensions of one length and one slide
+    have tiles of one side."""
     shapes = [(n, s and (s.size, s.step)) for n, s in zip(lengths, slides, strict=True)]
     suffixes = ["" if shape == shapes[-1] else "_y" for shape in shapes]
     return [_chunk(*of) for of in zip(lengths, slides, suffixes, strict=True)]
 
 
 def _chunk(n: Size, slide: Slide | None, suffix: str) -> Strategy:
-    """Chunks of as many windows as fit into a tile of theta elements of input."""
+    """The strategy that cuts a map over n windows into chunks, each of the windows in a tile of
+    theta elements."""
     if n == 1:
         return split_map(k=1)
     theta, rho = named("theta" + suffix), named("rho" + suffix)
@@ -168,7 +172,7 @@ def _chunk(n: Size, slide: Slide | None, suffix: str) -> Strategy:
 
 
 def _local_sums(form: Lift, sums: Strategy, tiled: Nest) -> Nest:
-    """Partial sums into local memory, where each work-item completes its results."""
+    """The nest with partial sums in local memory, where each work-item completes its results."""
     return over(made_apart(tiled, GROUPS, sums), Level.GROUP, GROUPS, partial(_group, form))
 
 
@@ -181,12 +185,13 @@ def _group(form: Lift, e: Expr) -> Rewritten | None:
 
 
 def _stored_sums(form: Lift, tiled: Nest) -> Nest:
-    """Partial sums by a kernel of their own."""
+    """The nest that makes partial sums by a kernel of their own."""
     return over(_blocks(tiled, *GROUPS), Level.GROUP, GROUPS, _items(form))
 
 
 def _blocks(nest: Nest, *groups: str) -> Nest:
-    """A work-item for each chunk of windows and part of their sums, a block of results each."""
+    """The nest with a work-item for each chunk of windows and part of their sums, which makes a
+    block of results."""
     in_order = nest.order(*groups, "window chunks", "parts", "windows", "kernels")
     return in_order.into_sum("windows", "kernels")
 
@@ -195,7 +200,8 @@ LOCAL = (to_parallel(level=Level.LOCAL, dim=0), to_parallel(level=Level.LOCAL, d
 
 
 def _items(form: Lift) -> Strategy:
-    """The nest that makes partial sums: windows' chunk × part over work-items."""
+    """The strategy that spreads the nest of partial sums over work-items, by chunks of windows and
+    parts."""
     levels = (LOCAL[1], LOCAL[0], to_seq(unrolled=True), to_seq(unrolled=True))
     return stage("a block in registers", spread(levels, partial(loop_nest, unrolled=form.unrolled)))
 
@@ -221,7 +227,8 @@ def _forms(p: Program) -> Iterator[Form]:
 
 
 def _in_tiles(_: Program, lowering: Lowering) -> Lowering:
-    """Tiles of windows, by the counts that their sides hold, times `kappa` kernels if many."""
+    """The lowering with its block of results: the windows that a tile holds, times `kappa` kernels
+    if there are several."""
     e = lowering.program.body
     theta = {name for name in size_names(e) if name.startswith("theta")}
     counts = [s.size for s in subterms(e) if isinstance(s, Split) and names(s.size) & theta]
@@ -231,7 +238,8 @@ def _in_tiles(_: Program, lowering: Lowering) -> Lowering:
 
 
 def _tile_sides(e: Expr) -> Iterator[Choice]:
-    """The sides of tiles of windows, which depend on the windows' size and step."""
+    """The values worth trying for the sides of tiles, which depend on the windows' size and
+    step."""
     tiles = {sub.size for sub in subterms(e) if isinstance(sub, Split)}
     for name in sorted(name for name in size_names(e) if name.startswith("theta")):
         counts = [n for n in tiles if names(n) == {name} and n != named(name)]

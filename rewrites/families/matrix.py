@@ -47,14 +47,14 @@ TR, TC, SR, SC = map(named, ("tr", "tc", "sr", "sc"))
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `matrix` that are not numbers."""
 
     choices: Choices
     instruction: str
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
-    """Lower every kernel of a program this way."""
+    """The strategy that lowers every kernel of a program in this form of the family `matrix`."""
     return seq(
         one_each(params, normalise),
         prepare(params, replace(form.choices, relaid=frozenset())),
@@ -64,7 +64,8 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
 
 
 def _relaid(form: Matrix) -> Strategy:
-    """Constants in the order in which the lanes of the instruction hold them."""
+    """The strategy that stores constants in the order in which the lanes of the instruction hold
+    them."""
     if not form.choices.relaid:
         return skip
     rows = TABLE[form.instruction].brought[0]
@@ -72,7 +73,8 @@ def _relaid(form: Matrix) -> Strategy:
 
 
 def kernel(entry: Entry, e: Expr) -> Rewritten | None:
-    """One kernel, its rows and columns found by what reaches its operands."""
+    """The kernel e lowered to a matrix instruction; its rows and columns are found by which operand
+    they reach."""
     dims = sided(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
         raise Refused("expected stored padding: lanes would guard each element that they load")
@@ -85,7 +87,8 @@ GROUPS = ("batch", "column tiles", "row tiles")
 
 
 def _nest(entry: Entry, dims: Dims) -> Nest:
-    """Both sides in tiles of the instruction, several for a sub-group, and these in groups."""
+    """The nest of maps over tiles of the instruction, several for a sub-group, and several
+    sub-groups for a group."""
     (steps, rows), (_, columns) = (f.sides for f in entry.fragments[:2])
     tiles = (
         arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)

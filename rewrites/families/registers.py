@@ -51,7 +51,7 @@ from rewrites.tuning.family import (
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `registers` that are not numbers."""
 
     choices: Choices
     level: Level = Level.GROUP
@@ -60,7 +60,7 @@ class Registers:
 
 
 def registers(params: frozenset[str], form: Registers) -> Strategy:
-    """Lower every kernel of a program this way."""
+    """The strategy that lowers every kernel of a program in this form of the family `registers`."""
     return seq(
         one_each(params, normalise),
         prepare(params, form.choices),
@@ -69,20 +69,23 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
 
 
 def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
-    """One kernel, its rows and columns found by what reaches its operands."""
+    """The kernel e lowered in this form; its rows and columns are found by which dimensions reach
+    which operand."""
     dims = _flipped(e) if form.choices.flipped else sided(e)
     return in_blocks(params, form, dims)(e)
 
 
 def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
-    """A kernel whose rows and columns are these."""
+    """The strategy that lowers a kernel with these rows and columns to a block of registers for
+    each work-item."""
     if not dims.rows and not dims.columns:
         raise Refused("no dimension distinguishes one result from another")
     return _nest(params, form, dims)
 
 
 def _flipped(e: Expr) -> Dims:
-    """Rows and columns change roles; of windows only a row of them, as the next one is apart."""
+    """The dimensions of e with rows and columns exchanged; of several dimensions of windows only
+    the innermost."""
     dims = sided(e)
     if not dims.columns:
         raise Refused("there is one dimension of results: vectors have no other side to go over")
@@ -91,7 +94,8 @@ def _flipped(e: Expr) -> Dims:
 
 
 def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
-    """Rows in vectors; tiles of these, of the innermost columns, and of lines of columns."""
+    """The strategy that makes vectors of rows, and tiles of these, of the innermost columns and of
+    lines of columns."""
     columns = dims.columns if dims.rows else dims.columns[:-1]
     lines = columns[-2:-1] if form.tall else ()
     tiled = (
@@ -147,7 +151,7 @@ OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("t
 
 
 def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
-    """The forms that store these views."""
+    """The forms of the family `registers` for a program that store one of these views."""
     stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
     for (traits, choices), level, tall, taps in product(
         stored, (Level.GROUP, Level.GLOBAL), (False, True), (False, True)

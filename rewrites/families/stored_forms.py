@@ -1,4 +1,4 @@
-"""The views that forms of several families store: their traits, and the choices of them."""
+"""The choices of stored views that forms of several families share, with their traits."""
 
 # key: p program
 
@@ -48,8 +48,10 @@ ALL_VIEWS: Views = (
 def stored_choices(
     p: Program, views: Views, panel: Size, block: Size = 1
 ) -> Iterator[tuple[tuple[Trait, ...], Choices]]:
-    """The choices of views to store and constants to relay, with their traits; all twice where a
-    block's sides may change roles."""
+    """The choices of views to store and of constants to relay, each with its traits.
+
+    Each is given twice where rows and columns of a block may exchange roles.
+    """
     relaid = [frozenset[str](), constant_names(p)] if constant_names(p) else [frozenset[str]()]
     flips = (False,) if block == 1 else (False, True)
     for flipped, (windows, room), names_ in product(flips, views, relaid):
@@ -58,5 +60,5 @@ def stored_choices(
 
 
 def chosen(traits: dict[Trait, bool]) -> tuple[Trait, ...]:
-    """The traits that a form has, in their order."""
+    """The traits that a form has, of those given, in their order."""
     return tuple(trait for trait, has in traits.items() if has)

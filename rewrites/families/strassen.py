@@ -1,5 +1,5 @@
-"""The family `strassen`: a matrix product by seven products of half its size, or of each of these;
-of complex numbers, by three of real ones.
+"""The family `strassen`: a matrix product by seven products of half its size, or one of complex
+numbers by three real ones.
 
 Rows and columns are those of the reduction's operands, whatever nest of maps goes over them: the
 pixels and channels of a convolution too. What is added of the blocks of an operand is stored, the
@@ -63,14 +63,14 @@ from rewrites.tuning.family import Family, Form, Products, Trait, Way, parameter
 
 @dataclass(frozen=True, slots=True)
 class Strassen:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `strassen` that are not numbers."""
 
     levels: int  # how often a product becomes seven; 0 where it is of complex numbers
     products: Registers | Blocked  # how these are made
 
 
 def strassen(params: frozenset[str], form: Strassen) -> Strategy:
-    """Lower a program this way."""
+    """The strategy that lowers a program in this form of the family `strassen`."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = classify(e)
@@ -86,13 +86,14 @@ def strassen(params: frozenset[str], form: Strassen) -> Strategy:
 
 
 def _matrices(dims: Dims) -> Strategy:
-    """One map over columns, and one over rows, inside those over the batch."""
+    """The nest of maps with one map over columns and one over rows, inside those over the batch."""
     maps = arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
     return maps.merge("columns").merge("rows")
 
 
 def _lowered(levels: int, batch: int) -> Strategy:
-    """A product, or each of a batch; what is done to its results is done to what is stored."""
+    """The strategy that lowers one matrix product, or each of a batch, in so many levels of seven
+    products."""
     made = seq(_matrix_product(batch, 2**levels), inside(_by_seven(levels, batch)))
     added = stage("results of sums of products", transform_kernel(batch + 2, VO))
     results = seq(made, added) if levels else made
@@ -101,20 +102,21 @@ def _lowered(levels: int, batch: int) -> Strategy:
 
 
 def _matrix_product(batch: int, parts: int) -> Strategy:
-    """Every row with every row: operands whole, and every side a multiple of `parts`."""
+    """The strategy that makes e a plain matrix product, each row with each row, sides rounded to
+    multiples of `parts`."""
     rounded = attempt(round_product(k=parts))
     whole = standing(batch=batch).inside(seq(_operands_apart, rounded))
     return stage("operands whole", seq(everywhere(unused_part()), whole, perfect))
 
 
 def _operands_apart(e: Expr) -> Rewritten | None:
-    """The two operands of a product become arrays of rows."""
+    """The product e with its two operands made arrays of rows, outside of its maps."""
     steps = [attempt(on_part(i)) for i in (0, 1)]
     return seq(*steps)(e)
 
 
 def on_part(i: int) -> Strategy:
-    """The i-th of what a sum goes over is made before the maps around it."""
+    """The strategy that makes the i-th operand of a sum before the maps around the sum."""
     operand = OF_SUMMED + part(i)
 
     def run(e: Expr) -> Rewritten | None:
@@ -130,7 +132,8 @@ def on_part(i: int) -> Strategy:
 
 
 def _by_seven(levels: int, batch: int) -> Strategy:
-    """Seven products of blocks for one, or for each of a batch; or three of complex numbers."""
+    """The strategy that makes one product, or each of a batch, by seven of half the size, or by
+    three real ones."""
     if levels == 0:
         return _by_three(batch)
     if batch:
@@ -143,7 +146,8 @@ def _by_seven(levels: int, batch: int) -> Strategy:
 
 
 def _by_three(batch: int) -> Strategy:
-    """Three products of real numbers, stored, of which complex numbers are made."""
+    """The strategy that makes a product of complex matrices of three real ones, which are
+    stored."""
     if batch:
         seen = at(OF_FUNCTION * batch, inline_view())
         return seq(_cut_each(batch, _cut_parts), seen, of_array(_stages(1, batch + 1)))
@@ -151,7 +155,8 @@ def _by_three(batch: int) -> Strategy:
 
 
 def _cut_parts(e: Expr) -> Rewritten:
-    """`three_products` at a matrix product of complex numbers."""
+    """The matrix product e of complex numbers rewritten by the law `three_products`; Refused where
+    it does not apply."""
     done = stage("three products of real numbers", three_products())(e)
     if done is None:
         raise Refused("expected sums from 0 of products of complex numbers, pairs of floats")
@@ -159,7 +164,8 @@ def _cut_parts(e: Expr) -> Rewritten:
 
 
 def _cut_each(maps: int, cut: Strategy) -> Strategy:
-    """`cut` for each product that so many maps make; its operands and results leave these maps."""
+    """The strategy that cuts each product made by so many maps, and moves its operands and results
+    out of the maps."""
 
     def apart(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
@@ -172,7 +178,7 @@ def _cut_each(maps: int, cut: Strategy) -> Strategy:
 
 
 def _cut(e: Expr) -> Rewritten:
-    """`fewer_blocks` at a matrix product."""
+    """The matrix product e rewritten by the law `fewer_blocks`; Refused where it does not apply."""
     done = stage("seven products of halves", fewer_blocks())(e)
     if done is None:
         raise Refused(_why_not(e))
@@ -180,7 +186,7 @@ def _cut(e: Expr) -> Rewritten:
 
 
 def _why_not(e: Expr) -> str:
-    """The reason why the law does not apply to e, as a message."""
+    """The reason, as a message, why the law `fewer_blocks` does not apply to e."""
     sums = reduction(e)
     parts = sums.xs.parts if isinstance(sums.xs, Zip) else ()
     if operator(sums.f) != "+":
@@ -196,8 +202,11 @@ VI, VO = named("vi"), named("vo")
 
 
 def _stages(levels: int, deep: int) -> Strategy:
-    """At the map of products: sums of blocks stored, and products made of smaller ones if asked;
-    `deep`: how many maps over seven products there are."""
+    """The strategy that stores sums of blocks and makes the products, of smaller ones where levels
+    are left.
+
+    `deep` is the number of maps that go over the seven products.
+    """
     left = stage("sums of the left operand's blocks", stored(transform_kernel(deep + 1, VI)))
     blocks = standing(products=deep - 1, rows=1, steps=1).exchange("rows", "steps")
     across = seq(perfect, tidied, blocks, transform_kernel(deep + 1, VI))

@@ -53,13 +53,13 @@ from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_n
 
 @dataclass(frozen=True, slots=True)
 class Toeplitz:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `toeplitz` that are not numbers."""
 
     products: Registers | Blocked  # how the products with the matrices are made
 
 
 def toeplitz(params: frozenset[str], form: Toeplitz) -> Strategy:
-    """Lower a program this way."""
+    """The strategy that lowers a program in this form of the family `toeplitz`."""
     return seq(
         stage("constants replicated: no windows in rows", replicated(params)),
         stage("matrices stored", partial(_stored, params, form.products.choices.panel)),
@@ -73,7 +73,8 @@ def toeplitz(params: frozenset[str], form: Toeplitz) -> Strategy:
 
 
 def replicated(params: frozenset[str]) -> Strategy:
-    """Sums over windows of rows become products of the rows with Toeplitz matrices."""
+    """The strategy that makes sums over windows of rows products of whole rows with Toeplitz
+    matrices."""
     return seq(
         normalise,
         store_operands(params),
@@ -110,7 +111,7 @@ each_result: Strategy = everywhere(
 
 
 def oriented(e: Expr) -> Dims:
-    """Rows are the dimensions of the matrices: windows and kernels, in the order of the nest."""
+    """The dimensions of e with those of the Toeplitz matrices, windows and kernels, as its rows."""
     dims, first = classify(e), _first(e)
     if first in dims.batch:
         raise Refused("each result has a matrix of its own")
@@ -118,7 +119,7 @@ def oriented(e: Expr) -> Dims:
 
 
 def _first(e: Expr) -> int | None:
-    """The outermost map over matrices."""
+    """The position of the outermost map over Toeplitz matrices in the nest e; None without one."""
     return next((n for n, m in enumerate(nest(e)) if _of_matrices(m.xs)), None)
 
 
@@ -127,7 +128,7 @@ def _of_matrices(e: Expr) -> bool:
 
 
 def _stored(params: frozenset[str], panel: Size, e: Expr) -> Rewritten | None:
-    """Matrices in panels of their rows; where there are several kinds, what is summed outermost."""
+    """The term e with its matrices stored in panels of rows, or by kind where there are several."""
     dims, first = oriented(e), _first(e)
     reached = (depends(nest(e), part) for part in operands(reduction(e)))
     over = next((sorted(dims_of) for dims_of in reached if first in dims_of), [])
@@ -143,7 +144,7 @@ def _is_matrices(e: Expr) -> bool:
 
 
 def _in_panels(rows: int, panel: Size) -> Strategy:
-    """Windows and kernels as one dimension, in panels."""
+    """The strategy that stores matrices with windows and kernels as one dimension, in panels."""
 
     def run(e: Expr) -> Rewritten | None:
         return flattened(rows, panels(depth(type_of(e)) - rows + 1, panel))(e)
@@ -152,7 +153,8 @@ def _in_panels(rows: int, panel: Size) -> Strategy:
 
 
 def _together(batch: Sequence[int], around: int) -> Strategy:
-    """Stores matrices with the summed dimensions between their kinds (the batch) and their rows."""
+    """The strategy that stores matrices with the summed dimensions between the batch and their
+    rows."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = range(depth(type_of(e)))
@@ -181,7 +183,8 @@ def _forms(p: Program) -> Iterator[Form]:
 def _products(
     one: Choices, group: Choices
 ) -> Iterator[tuple[tuple[Trait, ...], Registers | Blocked, Tuning]]:
-    """The forms of products with the matrices, with panels for one work-item or for a group."""
+    """The traits, ways and tunings of products with the matrices; panels are for a work-item or for
+    a group."""
     yield (REGISTERS,), Registers(one), REGISTERS_TUNING
     yield (REGISTERS, ITEMS), Registers(one, Level.GLOBAL), REGISTERS_TUNING
     yield (BLOCKED,), Blocked(group), BLOCKED_TUNING

@@ -64,14 +64,14 @@ Products = Registers | Blocked | Fused
 
 @dataclass(frozen=True, slots=True)
 class Winograd:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `winograd` that are not numbers."""
 
     m: int  # results a side of a tile
     products: Products | None  # of matrices, or element by element
 
 
 def winograd(params: frozenset[str], form: Winograd) -> Strategy:
-    """Lower a program this way."""
+    """The strategy that lowers a program in this form of the family `winograd`."""
 
     made = form.products
     if made is None:
@@ -85,18 +85,19 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
 
 
 def _transformed(params: frozenset[str], s: Strategy) -> Strategy:
-    """s on each kernel that it can transform."""
+    """The strategy that applies s to each kernel which s can transform, and leaves the others."""
     return seq(separate(params, normalise), divided(or_apart(s), attempt(carried)))
 
 
 def _rest(params: frozenset[str], form: Registers) -> Strategy:
-    """Lowers the kernels without a transform, where all those with one have been lowered."""
+    """The strategy that lowers the kernels without a transform, after those with one have been
+    lowered."""
     return remaining(partial(registers_kernel, params, form))
 
 
 def _planes(e: Expr) -> Rewritten | None:
-    """Windows are of planes, channels last: of one that is viewed in another way, or of each image
-    or group of channels that has kernels of its own."""
+    """The term with its windows taken of planes, channels innermost, so that the law `by_windows`
+    applies."""
     try:
         p = products(e)
     except NoAccess:
@@ -115,7 +116,8 @@ def _planes(e: Expr) -> Rewritten | None:
 
 
 def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
-    """True if images, or whatever else windows are of alone, are counted inside of windows."""
+    """True if dimensions that only the windows have, such as images, are counted inside the
+    windows."""
     ours = [r.window for r in found]
     alone = uses(found[0].data.coordinates) - uses(found[0].taps.coordinates)
     reached = [i for i in p.maps if i in ours or i in alone]
@@ -128,27 +130,29 @@ def _lowered(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritt
 
 
 def _stages(params: frozenset[str], form: Products, w: Windowed) -> Strategy:
-    """The transforms and the products between them, lowered."""
+    """The strategy that lowers the transforms and the products between them, fused or stored as the
+    form says."""
     if isinstance(form, Fused):
         return _fused(form, w)
     return _stored(form.choices.panel, w)
 
 
 def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
-    """Lowers a kernel that is no transform, and so not lowered yet, by the family of `form`."""
+    """The kernel e, which is no transform and not lowered yet, lowered by the family of `form`."""
     if isinstance(form, Registers):
         return registers_kernel(params, form, e)
     return blocked_kernel(params, form, e)
 
 
 def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
-    """Kernels transformed and stored in panels, once if they are constant."""
+    """The strategy that transforms kernels and stores them in panels, once if they are constant."""
     packed = panels(d + 2, panel, made=beneath(transform_kernel(2, None)), by_step=by_step)
     return stage("kernels transformed, in panels", packed)
 
 
 def _stored(panel: Size, w: Windowed) -> Strategy:
-    """Each stage a kernel of its own, the points of the transform outermost in what is stored."""
+    """The strategy that makes each stage a kernel of its own, with the transform's points outermost
+    in what is stored."""
     d, own, tiles = w.d, w.own, w.outer - w.own
     data = stored_as(
         labels(own=own, tiles=tiles, points=d),
@@ -179,7 +183,8 @@ def _stored(panel: Size, w: Windowed) -> Strategy:
 
 
 def _fused(form: Fused, w: Windowed) -> Strategy:
-    """Products and their results by one kernel; data are transformed there too, or stored."""
+    """The strategy that makes products and results in one kernel, and transforms the data there too
+    or stores them."""
     if w.own:
         raise Refused("each image has kernels of its own: see the forms that store products")
     data = stage("data transformed", stored(transform_kernel(w.outer + 1, named("vi"))))

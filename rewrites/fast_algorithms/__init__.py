@@ -1,1 +1,1 @@
-"""The laws of algorithms with fewer products: bilinear algorithms, Fourier transforms."""
+"""The laws of algorithms with fewer products: bilinear algorithms and Fourier transforms."""

@@ -24,7 +24,8 @@ Tensor = Callable[[int, int, int], float]
 
 @dataclass(frozen=True, slots=True)
 class Bilinear:
-    """Matrices of an algorithm: `g` and `b` make the factors of each product, `a` the results."""
+    """The matrices of a bilinear algorithm: `g` and `b` make the two factors of each product, `a`
+    makes the results."""
 
     a: Matrix
     g: Matrix
@@ -35,7 +36,8 @@ class Bilinear:
         return len(self.g)
 
     def computes(self, tensor: Tensor) -> bool:
-        """True if this is the bilinear map of a tensor: exact, and so a proof."""
+        """True if this algorithm computes the bilinear map of a tensor; checked exactly, and so a
+        proof."""
         return all(
             sum(row[p] * self.g[p][i] * self.b[p][j] for p in range(self.products))
             == tensor(k, i, j)
@@ -45,8 +47,11 @@ class Bilinear:
         )
 
     def amplification(self) -> float:
-        """The bound on growth of rounding errors: Σ |A| |G| |B| over that of the tensor itself, the
-        most of all results (Higham, Accuracy and Stability, ch. 23)."""
+        """The bound on the growth of rounding errors: Σ |A| |G| |B| over that of the tensor, the
+        largest of all results.
+
+        See Higham, Accuracy and Stability of Numerical Algorithms, ch. 23.
+        """
         sizes = [_sum(g) * _sum(b) for g, b in zip(self.g, self.b, strict=True)]
         return float(max(_weighted(row, sizes) / self._direct(row) for row in self.a))
 
@@ -71,13 +76,14 @@ def _weighted(row: Sequence[Fraction], sizes: Sequence[Fraction]) -> Fraction:
 
 
 def correlation(k: int, a: int, b: int) -> int:
-    """The tensor of a correlation."""
+    """The tensor entry T[k][a][b] of a correlation: 1 where b = k + a, else 0."""
     return int(b == k + a)
 
 
 @cache
 def cook_toom(m: int, r: int) -> Bilinear:
-    """m results of a correlation with r taps by m + r - 1 products (Winograd's F(m, r)).
+    """The algorithm F(m, r): m results of a correlation with r taps by m + r - 1 products
+    (Winograd).
 
     A product of polynomials of degrees m - 1 and r - 1, evaluated at m + r - 2 points and at
     infinity, multiplied there, and interpolated; then transposed (Lavin & Gray 2016, Barabasz et
@@ -97,7 +103,8 @@ Column = tuple[Row, Row, Row]
 
 
 def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Column:
-    """The product of the values at a point, which are interpolated with those at the others."""
+    """The product of the two polynomials' values at the point p, with the weights by which results
+    take it."""
     others = [q for q in points if q != p]
     whole, scale = _plain(_roots(others))
     divisor = scale * prod(p - q for q in others)
@@ -107,10 +114,11 @@ def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Colu
 
 
 def _folded(a: Row, g: Row, b: Row) -> Column:
-    """A product with its taps divided by the least ±2^k among them: one is added as it is.
+    """The row triple of one product with its taps divided by the least ±2^k among them, so that one
+    is only added.
 
-    What they are divided by goes to the data, if something of these is then multiplied by no power
-    of two, or else to the results: there it is multiplied in a sum with others.
+    The divisor goes to the data, if one of these is then multiplied by no power of two, or else to
+    the results.
     """
     least = min(map(abs, filter(is_power, g)), default=Fraction(1))
     taps, data = _times(1 / least, g), _times(least, b)
@@ -122,7 +130,8 @@ def _times(c: Fraction | int, xs: Sequence[Fraction]) -> Row:
 
 
 def _points() -> Iterator[Fraction]:
-    """0, 1, -1, 2, -2, 1/2, -1/2, 3, …: small numbers first, so that little is lost to rounding."""
+    """The points 0, 1, -1, 2, -2, 1/2, -1/2, 3, … of evaluation: small numbers first, so that
+    rounding stays small."""
     yield Fraction(0)
     for n in count(1):
         yield from dict.fromkeys((Fraction(n), Fraction(-n), Fraction(1, n), Fraction(-1, n)))
@@ -133,12 +142,13 @@ def _powers(p: Fraction, n: int) -> Row:
 
 
 def _infinity(n: int) -> Row:
-    """The leading coefficient."""
+    """The row that takes the leading coefficient of a polynomial with n coefficients: its value at
+    infinity."""
     return (*([Fraction(0)] * (n - 1)), Fraction(1))
 
 
 def _roots(points: Sequence[Fraction]) -> list[Fraction]:
-    """The coefficients of Π (x - p), constant first."""
+    """The coefficients of the polynomial Π (x - p) over these points, the constant first."""
     found = [Fraction(1)]
     for p in points:
         shifted, scaled = [Fraction(0), *found], [*(-p * c for c in found), Fraction(0)]
@@ -147,7 +157,7 @@ def _roots(points: Sequence[Fraction]) -> list[Fraction]:
 
 
 def _plain(xs: Sequence[Fraction]) -> tuple[Row, Fraction]:
-    """Multiples of xs, and by how much: whole, then divided by the least power of two among them.
+    """The numbers xs scaled to be whole, one of them ±1 if any can be, and the scale.
 
     So where a number is multiplied by ±2^k, another of the same sum is not multiplied at all.
     """
@@ -161,13 +171,15 @@ def _plain(xs: Sequence[Fraction]) -> tuple[Row, Fraction]:
 
 
 def block_product(c: int, a: int, b: int) -> int:
-    """The tensor of 2 × 2 blocks: C_ij = Σ_k A_ik B_kj, in the order 2i + j, 2i + k and 2j + k."""
+    """The tensor entry of a product of 2 × 2 block matrices C_ij = Σ_k A_ik B_kj, in the order 2i +
+    j, 2i + k, 2j + k."""
     (i, j), (p, k), (q, l) = divmod(c, 2), divmod(a, 2), divmod(b, 2)
     return int(i == p and j == q and k == l)
 
 
 def strassen() -> Bilinear:
-    """Seven products of blocks instead of eight (Strassen 1969)."""
+    """Strassen's algorithm (1969): a product of 2 × 2 block matrices by seven products of
+    blocks."""
     return Bilinear(
         a=_matrix("1001-101 0010100 0101000 1-110010"),
         g=_matrix("1001 0011 1000 0001 1100 -1010 010-1"),
@@ -176,15 +188,16 @@ def strassen() -> Bilinear:
 
 
 def complex_product(y: int, a: int, b: int) -> int:
-    """The tensor of (a0 + a1 i) (b0 + b1 i)."""
+    """The tensor entry of a product of complex numbers (a0 + a1 i) (b0 + b1 i)."""
     return (1 if y or not a else -1) * int((a + b) % 2 == y)
 
 
 def gauss() -> Bilinear:
-    """Three products instead of four: b0 (a0 + a1), a0 (b1 - b0), a1 (b0 + b1)."""
+    """Gauss's algorithm: a complex product by three real products, b0 (a0 + a1), a0 (b1 - b0) and
+    a1 (b0 + b1)."""
     return Bilinear(a=_matrix("10-1 110"), g=_matrix("11 10 01"), b=_matrix("10 -11 11"))
 
 
 def _matrix(rows: str) -> Matrix:
-    """Rows of 0, 1 and -1."""
+    """The matrix that a text writes as words of the digits 0, 1 and -1, a word for each row."""
     return tuple(tuple(map(Fraction, findall("-?[01]", row))) for row in rows.split())

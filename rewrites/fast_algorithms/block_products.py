@@ -1,4 +1,4 @@
-"""Laws of products of matrices: in blocks, seven products of which make what eight do."""
+"""Laws of matrix products in blocks: Strassen's seven products of blocks instead of eight."""
 
 # key: xs ys rows of the operands, k size
 
@@ -23,7 +23,8 @@ from rewrites.laws.views import swapped
     rounding=2 * strassen().amplification(),
 )
 def fewer_blocks(e: Expr) -> Expr | None:
-    """Strassen's seven products of blocks of numbers, where every side is even."""
+    """A matrix product with even sides becomes seven products of blocks of half its size
+    (Strassen)."""
     found = _operands(e)
     if found is None or any(not isinstance(n, int) or n % 2 for n in _sides(*found)):
         return None
@@ -34,7 +35,8 @@ def fewer_blocks(e: Expr) -> Expr | None:
 
 @rule("map (x -> map (y -> reduce 0 (+ *) (zip x y)) ys) xs  =  crop . the same . pads with 0")
 def round_product(e: Expr, k: Size) -> Expr | None:
-    """Every side of a product of matrices a multiple of k."""
+    """A matrix product becomes one whose sides are multiples of k, by zeros around the operands and
+    a crop."""
     found = _operands(e)
     if found is None:
         return None
@@ -63,7 +65,8 @@ def _each(f: Callable[[Expr], Expr], xs: Expr, more: Size) -> Expr:
 
 
 def _operands(e: Expr) -> tuple[Expr, Expr] | None:
-    """The rows that a product of matrices is made of."""
+    """The two arrays of rows, xs and ys, of which e multiplies each with each; None if e is no
+    matrix product."""
     match e:
         case Map(Lam(Var(x, _), Map(Lam(Var(y, _), Reduce(z, f, Zip(parts))), ys)), xs):
             names = [p.name for p in parts if isinstance(p, Var)]
@@ -95,13 +98,13 @@ def _by_blocks(xs: Expr, ys: Expr) -> Expr:
 
 
 def matrix_product(xs: Expr, ys: Expr) -> Expr:
-    """Every row of xs with every row of ys."""
+    """The term that multiplies every row of xs with every row of ys."""
     row = lam("x", elem_of(xs), lambda x: Map(lam("y", elem_of(ys), lambda y: dot(x, y)), ys))
     return Map(row, xs)
 
 
 def _blocks(xs: Expr) -> Expr:
-    """[[T]k]n -> [[[T](k/2)](n/2)]4"""
+    """The matrix xs cut into its four blocks: [[T]k]n -> [[[T](k/2)](n/2)]4."""
     rows, columns = size_of(xs), array_of(Var("_", elem_of(xs))).size
     halves = Split(exact(rows, 2), xs)
     cut = Map(

@@ -1,5 +1,5 @@
-"""A law of sums of products of spectra in windows: where spectra slide along a dimension as well,
-they are sums over windows of complex numbers, column by column."""
+"""A law of sums of products of spectra that slide along a second dimension: they are made column by
+column."""
 
 # key: e term, x spectra, g kernels' spectra, z w complex numbers, f frequency
 
@@ -26,9 +26,12 @@ PART = Index("part", 2)  # of a complex number
 
 @rule("sums of z conj w in windows  =  let x, g = columns in sums of (windows of x times conj g)")
 def by_columns(e: Expr) -> Expr | None:
-    """map … (planes (reduce (z conj w)))  =  map … (planes (reduce (column + slid x g)))
+    """A sum of products of spectra in windows becomes, for each pair of columns, one column slid
+    along the other.
 
-    The same products of the same numbers, those of each pair of columns together.
+        map … (planes (reduce (z conj w)))  =  map … (planes (reduce (column + slid x g)))
+
+    The same numbers are multiplied, those of each pair of columns together.
     """
     try:
         p = spectral_products(e)
@@ -38,8 +41,8 @@ def by_columns(e: Expr) -> Expr | None:
 
 
 def spectral_products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> Products:
-    """The products in the sum of a nest of maps of planes; a complex number is a row of two.
-    NoAccess, with the reason, where there is none."""
+    """The products that a nest of maps sums up, each of two complex numbers stored as a row of two;
+    NoAccess if e has none."""
     env = env or {}
     match e:
         case Map(f, xs):
@@ -62,7 +65,8 @@ def _of_sums(zs: Expr, ws: Expr, env: Env, maps: tuple[Index, ...]) -> Products:
 
 
 def _number(xs: Expr, indices: tuple[Index, ...], env: Env) -> Access:
-    """The access to a number of planes, whose parts come last."""
+    """The access to a complex number stored in planes, the index of its real or imaginary part
+    last."""
     found = read(xs, env)
     for i in indices:
         found = array(found).at(index(i))
@@ -99,7 +103,8 @@ def _by_columns(p: Products, r: Rows) -> Expr | None:
 
 
 def kept(p: Products, r: Rows) -> tuple[Index, ...]:
-    """The maps around columns: over what both operands have, what x has, and what g has."""
+    """The indices of the maps around columns: those of both operands first, then those of the data,
+    then those of the taps."""
     in_x, in_g = uses(r.data.coordinates), uses(r.taps.coordinates)
     whose = {i: (i in in_x and i not in in_g) + 2 * (i not in in_x) for i in p.maps}
     return tuple(sorted((i for i in p.maps if i != r.window), key=lambda i: whose[i]))
@@ -108,7 +113,8 @@ def kept(p: Products, r: Rows) -> tuple[Index, ...]:
 def _nest(
     own: list[tuple[bool, bool]], x: Expr, g: Expr, made: Callable[[Expr, Expr], Expr]
 ) -> Expr:
-    """Maps over what x or g has, or both, around the planes of what is made of them."""
+    """The nest of maps over what x or g or both have, around the planes of what is made of their
+    elements."""
     if not own:
         return planes(made(x, g))
     has = [part for part, mine in zip((x, g), own[0], strict=True) if mine]

@@ -1,4 +1,4 @@
-"""A law of sums of products over windows: row by row."""
+"""A law that makes sums of products over windows row by row."""
 
 # key: e term, x a row, g a kernel's row, acc an accumulator, z its first value, l length
 
@@ -44,10 +44,13 @@ from rewrites.nest.sums_of_products import Products, others, products, windows
 
 @rule("sums of products in windows  =  let x, g = rows in sums of (windows of x times g)")
 def by_rows(e: Expr) -> Expr | None:
-    """map … (map (w -> reduce (x_wv g_v)))  =  map … (reduce (row + map (reduce …) (slide v 1 x)))
+    """A sum of products over windows becomes the sum, over pairs of rows, of one row slid along the
+    other.
 
-    The same products of the same cells, for each pair of rows together. Rows are dense: where
-    windows step by s, one row is s rows, each of every s-th element.
+        map … (map (w -> reduce (x_wv g_v)))  =  map … (reduce (row + map (reduce …) (slide v 1 x)))
+
+    The same cells are multiplied. Rows are dense: where windows step by s, one row is s rows, each
+    of every s-th element.
     """
     try:
         p = products(e)
@@ -85,7 +88,8 @@ def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
 
 
 def summed(r: Rows) -> tuple[tuple[Index, ...], tuple[Affine, ...], tuple[Affine, ...]]:
-    """The indices summed over besides the places of rows, and coordinates of rows of x and g."""
+    """The indices summed over besides those inside a row, and the coordinates of the rows of x and
+    of g."""
     x, g = others(r.data, r.data_dim), others(r.taps, r.taps_dim)
     if not r.phased:
         return r.sums, x, g
@@ -102,12 +106,13 @@ def let_rows(rows_x: Expr, rows_g: Expr, body: Callable[[Expr, Expr], Expr]) -> 
 
 
 def uses(coordinates: Sequence[Affine]) -> set[Index]:
-    """The indices in coordinates."""
+    """The loop indices that occur in these coordinates."""
     return {i for c in coordinates for i, _ in c.terms}
 
 
 def at_rows(a: Access, along: int, row: Callable[[Expr], Expr]) -> Expr:
-    """The array read by an access, dimension `along` innermost, with `row` of each of its rows."""
+    """The array that an access reads, with dimension `along` innermost and `row` applied to each of
+    its rows."""
     base, last = a.base, len(a.coordinates) - 1
     for level in range(along, last):
         base = swapped(base, level)
@@ -115,7 +120,7 @@ def at_rows(a: Access, along: int, row: Callable[[Expr], Expr]) -> Expr:
 
 
 def _in_windows(e: Expr, sums: Expr) -> Expr:
-    """e with these sums for its windows."""
+    """The term e with the sum over its windows replaced by `sums`."""
     place = windows(e)
     if place is None:
         raise NoAccess("expected sums that start from 0")
@@ -130,8 +135,8 @@ def carried(
     own: tuple[set[Index], set[Index]],
     made: Callable[[Expr, Expr, Expr], Expr],
 ) -> Expr:
-    """e with the rows zipped to what its maps go over; inside of them what is `made` of the rest
-    and of the rows."""
+    """The nest e with rows x and g zipped to the arrays of its maps, and `made` of its body and of
+    the rows inside."""
     if not maps:
         return made(e, x, g)
     if not isinstance(e, Map):
@@ -153,9 +158,10 @@ def carried(
 
 
 def slid(x: Expr, g: Expr, shared: int = 0) -> Expr:
-    """map (w -> reduce 0 (acc + a b) (zip w g)) (slide v 1 x); of complex numbers, a conj b
+    """The sum of products of g with each window of x: map (w -> reduce 0 (acc + a b) (zip w g))
+    (slide v 1 x).
 
-    So many zeros are around x that whoever transforms it lets both sides share.
+    Of complex numbers it is a conj b. `shared` zeros stand around x, for a transform to share.
     """
     row = Pad(shared, shared, zeros(elem_of(x)), x) if shared else x
     windows = Slide(size_of(g), 1, row)
@@ -177,7 +183,8 @@ def _dot(xs: Expr, ys: Expr) -> Expr:
 
 
 def sum_of_rows(x: Expr, g: Expr, sums: int, term: Callable[[Expr, Expr], Expr] = slid) -> Expr:
-    """The sum over pairs of rows of how one slides along the other."""
+    """The sum over pairs of rows of x and g, nested `sums` deep, of one row slid along the
+    other."""
     if not sums:
         return term(x, g)
     row, kernel = x, g
@@ -207,7 +214,7 @@ def adding(
 
 
 def zeros(t: Type) -> Expr:
-    """Numbers 0 in the shape of a t."""
+    """The term of type t whose numbers are all 0."""
     match t:
         case Array(elem, n):
             return Generate(n, lam("i", INT, lambda _: zeros(elem)))
@@ -219,7 +226,7 @@ def zeros(t: Type) -> Expr:
 
 
 def added(x: Expr, y: Expr) -> Expr:
-    """x + y, element by element"""
+    """The term x + y, element by element."""
     match type_of(x):
         case Array():
             return each(added, x, y)

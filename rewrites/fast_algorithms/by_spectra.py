@@ -1,4 +1,4 @@
-"""Laws of rows that slide, by their spectra."""
+"""Laws that make rows which slide along each other products of their spectra."""
 
 # key: x a row, g a kernel's row, acc an accumulator, z its first value, l length
 
@@ -45,7 +45,7 @@ LONGEST = 1 << 15  # of a transform: products of two of its indices are ints
 
 
 def product(zs: Expr, ws: Expr) -> Expr:
-    """z conj w, element by element"""
+    """The term z conj w for the complex numbers of two arrays, element by element."""
     return each(lambda z, w: times(conjugate(w), z), zs, ws)
 
 
@@ -54,11 +54,12 @@ def product(zs: Expr, ws: Expr) -> Expr:
     rounding=16.0,
 )
 def correlate(e: Map) -> Expr | None:
-    """The convolution theorem. l, a power of two, is no less than the row: nothing wraps around.
+    """A row of x slid along g becomes the inverse transform of the product of their spectra
+    (convolution theorem).
 
-    Where the row is padded with zeros, both sides may share them: what is left of it together with
-    the longer side is no longer than l, so only zeros lie where zeros do. Of real numbers half of
-    a spectrum is enough: rdft, irdft.
+    The length l, a power of two, is no less than the row, so nothing wraps around. Where the row is
+    padded with zeros, both sides may share them: what is left of it together with the longer side
+    is no longer than l. Of real numbers half of a spectrum is enough: rdft, irdft.
     """
     match e:
         case Map(Lam(_, Reduce(_, _, Zip((_, g)))), Slide(_, 1, x)) if _numbers(x, g):
@@ -78,13 +79,15 @@ def correlate(e: Map) -> Expr | None:
 
 
 def _numbers(x: Expr, g: Expr) -> bool:
-    """True if rows are of numbers, none arbitrary (`pad_any`): a transform mixes all of a row."""
+    """True if x and g are rows of floats or of complex numbers, none from `pad_any`: a transform
+    mixes a whole row."""
     same = elem_of(x) == elem_of(g) and elem_of(x) in (FLOAT, COMPLEX)
     return same and not adds_anything(Zip((x, g)))
 
 
 def _parts(xs: Expr) -> Sequence[Expr]:
-    """Real numbers themselves, or both parts of complex ones."""
+    """The arrays of real numbers that xs is made of: itself, or the real and the imaginary
+    parts."""
     if elem_of(xs) == FLOAT:
         return [xs]
     return xs.parts if isinstance(xs, Zip) else [each(partial(component, i), xs) for i in (0, 1)]
@@ -95,7 +98,8 @@ def _scaled(xs: Expr, by: float) -> Expr:
 
 
 def _zeros_around(x: Expr) -> tuple[int, int, Expr]:
-    """The number of zeros that a row begins with, that at both sides, and the row without zeros."""
+    """The number of zeros before the row x, the number that both its sides have, and the row
+    without them."""
     match x:
         case Pad(int() as l, int() as r, c, xs) if min(l, r) > 0 and alike(c, zeros(type_of(c))):
             return l, min(l, r), xs
@@ -103,7 +107,8 @@ def _zeros_around(x: Expr) -> tuple[int, int, Expr]:
 
 
 def _spectrum(parts: Sequence[Expr], l: int, left: int = 0) -> Expr:
-    """The spectrum of a row with zeros before and after it, as memory holds it."""
+    """The spectrum of a row of length l, `left` zeros before it and the others behind, as memory
+    holds it."""
     long = [widened(part, left, l - left - size_of(part)) for part in parts]
     return complexes(planes(rdft(long[0], l) if len(long) == 1 else dft(Zip(tuple(long)), l)))
 
@@ -116,7 +121,8 @@ def _spectrum(parts: Sequence[Expr], l: int, left: int = 0) -> Expr:
     rounding=STAGE,
 )
 def linear_sum(e: Reduce) -> Expr | None:
-    """A linear function is applied once, to the sum; through all reductions of a nest."""
+    """A sum of f x becomes f of the sum of x, for f a crop or an inverse transform, through all
+    sums of a nest."""
     match e:
         case Reduce(z, f, xs) if alike(z, zeros(type_of(z))):
             linear = _linear_term(f)
@@ -129,7 +135,7 @@ def linear_sum(e: Reduce) -> Expr | None:
 
 
 def _linear_term(f: Lam) -> Expr | None:
-    """The f x of a nest that adds it up."""
+    """The term f x that a nest of sums adds up, if f is linear; else None."""
     match f:
         case Lam((Var(acc, _), p), Reduce(Var(a, _), g, xs)) if a == acc:
             mine = bound(Lam(p, xs)) | {acc}
@@ -143,7 +149,7 @@ def _linear_term(f: Lam) -> Expr | None:
 
 
 def _source(e: Expr) -> Expr | None:
-    """The x of f x, for an f that is linear."""
+    """The term x of e = f x, where f is a crop or an inverse transform; else None."""
     match e:
         case PadEdge(Edge.ANY, int() as l, int() as r, xs) if max(l, r) <= 0:
             return xs
@@ -152,7 +158,7 @@ def _source(e: Expr) -> Expr | None:
 
 
 def _again(f: Expr, x: Expr) -> Expr:
-    """f x, for another x."""
+    """The term f x with x in place of its argument."""
     match f:
         case PadEdge(edge, l, r, _):
             return PadEdge(edge, l, r, x)
@@ -162,7 +168,7 @@ def _again(f: Expr, x: Expr) -> Expr:
 
 
 def _without(acc: Expr, f: Lam, xs: Expr) -> Expr:
-    """The nest that adds up the x of f x."""
+    """The nest of sums that adds up x instead of f x, `acc` being its accumulator."""
     assert isinstance(f.pattern, tuple)
     _, p = f.pattern
 

@@ -1,4 +1,5 @@
-"""A law of sums of products over windows: each a window of a plane, of numbers or of channels."""
+"""A law that makes sums of products over windows those of windows of a plane, each of numbers or of
+channels."""
 
 # key: e term, p its products, x g operands, w window, v place in a window, r rows
 
@@ -22,11 +23,13 @@ from rewrites.nest.sums_of_products import Products, products
 
 @rule("sums of products in windows  =  map … (map (w -> reduce … (zip w g)) (windows of a plane))")
 def by_windows(e: Map) -> Expr | None:
-    """map … (map (f . reduce))  =  map … (map (w -> f (reduce (zip w g))) (slide v 1 x))
+    """A sum of products over windows becomes one over windows of a single plane (or row), for each
+    outer element.
 
-    For each element of the outer maps, windows of one plane (or row) x with taps g, along its one
-    or two dimensions; however the program views both. What else is summed up, such as channels, is
-    what each place of x and g holds.
+        map … (map (f . reduce))  =  map … (map (w -> f (reduce (zip w g))) (slide v 1 x))
+
+    The windows go along one or two dimensions, however the program views both operands. What else
+    is summed up, such as channels, is what each place of x and g holds.
     """
     try:
         p = products(e)
@@ -68,8 +71,8 @@ def _planes(
     held: Sequence[Index],
     parts: Sequence[tuple[int, int]],
 ) -> Expr:
-    """An array over indices of planes: the dimensions `inside`, from a place on so many each; at
-    each place of which is an array over other indices."""
+    """The array that an access reads, as planes: dimensions `inside` cut to `parts`, (first, count)
+    each, others around."""
     rest = [n for n in range(len(a.coordinates)) if n not in inside]
     e = permuted(a.base, [[*rest, *inside].index(n) for n in range(len(a.coordinates))])
     for level, (first, n) in enumerate(parts, len(rest)):
@@ -80,12 +83,13 @@ def _planes(
 
 
 def _part(xs: Expr, first: int, n: int) -> Expr:
-    """n elements from a place on, zeros outside of xs."""
+    """The n elements of xs from `first` on, with zeros for those outside of xs."""
     return widened(xs, -first, first + n - size_of(xs))
 
 
 def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
-    """The inner maps of e: what they do with each sum, with those of windows and g instead."""
+    """The inner maps of e over windows of x and taps g: what they do with each sum is done with the
+    new sums."""
     core, bound = e, set[str]()
     for _ in sizes:
         if not isinstance(core, Map):
@@ -103,7 +107,7 @@ def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
 
 
 def _slid(sizes: Sequence[int], x: Expr, f: Callable[[Expr], Expr]) -> Expr:
-    """f of each window of a row, or of a plane"""
+    """The function f applied to each window of a row, or of a plane, x."""
     windows = Slide(sizes[0], 1, x)
     if len(sizes) == 1:
         return Map(lam("window", elem_of(windows), f), windows)
@@ -116,7 +120,7 @@ def _slid(sizes: Sequence[int], x: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 
 def _sum(acc: Expr, w: Expr, g: Expr) -> Expr:
-    """acc + the sum of all products of a window and taps"""
+    """The term acc + Σ of the products of a window's elements with its taps."""
     pairs = Zip((w, g))
 
     def step(a: Expr, t: Expr) -> Expr:

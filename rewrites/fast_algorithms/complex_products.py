@@ -1,4 +1,5 @@
-"""A law of products of matrices of complex numbers: three of real ones make what four do."""
+"""A law of products of matrices of complex numbers: three products of real matrices instead of
+four."""
 
 # key: x y rows, z w complex numbers, k i j parts of results and of both factors, p polynomial
 
@@ -44,9 +45,10 @@ from rewrites.laws.views import swapped
     rounding=2 * gauss().amplification(),
 )
 def three_products(e: Map) -> Expr | None:
-    """Gauss's product of complex numbers, of whole matrices; each may be conjugated.
+    """A product of complex matrices becomes three products of real ones (Gauss); each factor may be
+    conjugated.
 
-    What a product is, is read off what is added up, however it is written: signs of the three
+    The product is recognised by what is added up, however it is written: signs of the three
     products are looked for that are proved to compute its tensor.
     """
     found = _sums(e)
@@ -61,7 +63,8 @@ def three_products(e: Map) -> Expr | None:
 
 
 def _sums(e: Expr) -> tuple[Expr, Expr, Reduce, bool] | None:
-    """Rows xs and ys, each with each summed up, and whether those of ys are the first factor."""
+    """The rows xs and ys, the sum over each pair, and whether ys is the first factor; None if e is
+    no such product."""
     match e:
         case Map(Lam(Var(x, _), Map(Lam(Var(y, _), Reduce() as sums), ys)), xs):
             match sums.xs:
@@ -86,7 +89,8 @@ def _by_three(algorithm: Bilinear, xs: Expr, ys: Expr) -> Expr:
 
 
 def _parts(xs: Expr) -> Expr:
-    """[[(re, im)]k]n or [[[re, im]]k]n -> [[[re]k]n, [[im]k]n]"""
+    """The matrix xs of complex numbers as its two planes: [[(re, im)]k]n or [[[re, im]]k]n ->
+    [[[re]k]n, [[im]k]n]."""
     if depth(type_of(xs)) > 2:
         return swapped(swapped(xs, 1), 0)
     both = (each(partial(each, partial(component, i)), xs) for i in (0, 1))
@@ -97,7 +101,8 @@ def _parts(xs: Expr) -> Expr:
 
 
 def _algorithm(e: Reduce) -> Bilinear | None:
-    """Three products that make what a sum from 0 adds, if it is a product of complex numbers."""
+    """The three products that compute what the sum e adds, if it starts from 0 and adds complex
+    products; else None."""
     tensor = _tensor(e) if _numbers(e) and _is_zero(e.init) else None
     if tensor is None:
         return None
@@ -117,7 +122,8 @@ def _is_zero(z: Expr) -> bool:
 
 
 def _signed(w: Bilinear) -> Iterator[Bilinear]:
-    """The variants of w with each factor and the result conjugated or not, and negated or not."""
+    """The variants of an algorithm with each factor and the result conjugated or not, and negated
+    or not."""
     columns = tuple(zip(*w.a, strict=True))
     for a, g, b in product(*map(_signs, (columns, w.g, w.b))):
         yield Bilinear(tuple(zip(*a, strict=True)), g, b)
@@ -133,7 +139,8 @@ Value = Polynomial | tuple["Value", ...]
 
 
 def _tensor(e: Reduce) -> dict[tuple[int, int, int], float] | None:
-    """The number of times that part i of a factor times part j of the other is added to part k."""
+    """The tensor of the product that e adds: how often part i of one factor times part j of the
+    other enters part k."""
     kinds = (type_of(e), *elem_of(e.xs).parts)  # type: ignore[union-attr]
     acc, z, w = (_pair(name, t) for name, t in zip("azw", kinds, strict=True))
     try:

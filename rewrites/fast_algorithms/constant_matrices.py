@@ -1,4 +1,5 @@
-"""Laws of constant matrices: as products of two, and spelled out as sums."""
+"""Laws of products with constant matrices: as two products that take fewer additions, and spelled
+out as sums."""
 
 # key: xs array, c coefficient, M S H matrices
 
@@ -32,7 +33,8 @@ from rewrites.laws.views import swapped
 
 
 def transformed(matrices: Sequence[Matrix], xs: Expr) -> Expr:
-    """One matrix along each outer dimension of xs; whatever the elements hold, each for itself."""
+    """The array xs multiplied with one matrix along each of its outer dimensions; elements may be
+    arrays themselves."""
     dims = len(matrices)
     inner = type_of(xs)
     for _ in range(dims):
@@ -54,13 +56,13 @@ def transformed(matrices: Sequence[Matrix], xs: Expr) -> Expr:
 
 
 def times(matrix: Sequence[Sequence[float | Fraction]], xs: Expr) -> Expr:
-    """map (row -> dot row xs) matrix"""
+    """The product of a constant matrix with an array: map (row -> dot row xs) matrix."""
     table = MakeArray(tuple(MakeArray(tuple(Lit(float(x), FLOAT) for x in row)) for row in matrix))
     return Map(lam("row", elem_of(table), lambda row: dot(row, xs)), table)
 
 
 def dot(row: Expr, xs: Expr) -> Expr:
-    """Σ c x over a zip, of numbers or of vectors"""
+    """The sum Σ c x over the pairs of a row of numbers and an array of numbers or of vectors."""
     pairs = Zip((row, xs))
     step = lam2(
         ("acc", "p"),
@@ -72,7 +74,8 @@ def dot(row: Expr, xs: Expr) -> Expr:
 
 @rule("map (row -> dot row xs) M  =  map (row -> dot row (map (row -> dot row xs) H)) S,  S H = M")
 def divide_matrix(e: Map) -> Expr | None:
-    """Sums that rows, or columns, share are added once; only where that saves additions."""
+    """A product with a constant matrix becomes products with two that take fewer additions; None if
+    none do."""
     found = constant_rows(e)
     factors = divided(found[0]) if found else None
     if found is None or factors is None:
@@ -83,7 +86,8 @@ def divide_matrix(e: Map) -> Expr | None:
 
 @rule("map (row -> reduce 0 (+ *) (zip row xs)) [[c]]  =  [c · x + …],  without 0 x and 1 x")
 def spell_rows(e: Map) -> Expr | None:
-    """A constant matrix times an array, element by element: 0 is left out, 1 and -1 only add."""
+    """A product with a constant matrix becomes sums, element by element: 0 x is left out, and 1 x
+    is x."""
     found = constant_rows(e)
     if found is None:
         return None
@@ -92,7 +96,7 @@ def spell_rows(e: Map) -> Expr | None:
 
 
 def constant_rows(e: Expr) -> tuple[Rows, Expr] | None:
-    """(M, xs) where e is M times xs, for a constant matrix."""
+    """The matrix M and the array xs, where e is the product of a constant M with xs; else None."""
     match e:
         case Map(
             Lam(Var(row, _), Reduce(z, f, Zip((Var(other, _), xs)))), MakeArray() as table
@@ -103,7 +107,7 @@ def constant_rows(e: Expr) -> tuple[Rows, Expr] | None:
 
 
 def sums_products(f: Lam) -> bool:
-    """(acc, (c, x)) -> acc + c * x, in any order"""
+    """True if f is (acc, (c, x)) -> acc + c * x, in any order."""
     found = opened(f, 0)
     if found is None:
         return False
@@ -118,13 +122,17 @@ def _numbers(row: Expr) -> tuple[float, ...]:
 
 
 def _spelled(row: Sequence[float], xs: Expr) -> Expr:
-    """Σ c x of an array's elements"""
+    """The sum Σ c x of a row of numbers with the elements of the array xs."""
     return spelled(row, [At(k, xs) for k in range(len(row))])
 
 
 def spelled(row: Sequence[float | Fraction], xs: Sequence[Expr]) -> Expr:
-    """Σ c x, what is not multiplied first, then by what is small: intermediate sums are. Where all
-    are multiplied, a product by ±2^k is not the first: it is added to something."""
+    """The sum Σ c x of numbers with terms, those multiplied by 1 first, then by small numbers, to
+    keep sums small.
+
+    Where all are multiplied, a product by ±2^k is not the first: it is added to something, which is
+    free.
+    """
     terms = [(c, x) for c, x in zip(row, xs, strict=True) if c]
     if not terms:
         return Lit(0.0, FLOAT)

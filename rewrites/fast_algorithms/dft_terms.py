@@ -70,7 +70,7 @@ def scaled(x: Expr, z: Expr) -> Expr:
 
 
 def root(n: int, k: Expr, s: int) -> Expr:
-    """exp(s 2 pi i k / n), for a k of few turns"""
+    """The complex number exp(s 2 pi i k / n), for a k of few turns."""
     cos = Unary("cospi", Binary("*", k, Lit(2 / n, FLOAT)))
     return pair(cos, Unary("sinpi", Binary("*", k, Lit(s * 2 / n, FLOAT))))
 
@@ -83,7 +83,7 @@ def indices(n: int) -> Expr:
 
 
 def each(f: Callable[..., Expr], *arrays: Expr) -> Expr:
-    """f on the elements of arrays that belong together."""
+    """The array of f of the elements of several arrays that stand at the same place."""
     xs = arrays[0] if len(arrays) == 1 else Zip(arrays)
     if len(arrays) == 1:
         return Map(lam("x", elem_of(xs), f), xs)
@@ -92,7 +92,7 @@ def each(f: Callable[..., Expr], *arrays: Expr) -> Expr:
 
 
 def planes(zs: Expr) -> Expr:
-    """[(re, im)]n -> [[re]n, [im]n]: complex numbers as memory holds them"""
+    """The planes of complex numbers, as memory holds them: [(re, im)]n -> [[re]n, [im]n]."""
 
     def laid(z: Expr) -> Expr:
         return Split(size_of(z), Concat(*(each(partial(component, i), z) for i in (0, 1))))
@@ -101,14 +101,14 @@ def planes(zs: Expr) -> Expr:
 
 
 def complexes(xss: Expr) -> Expr:
-    """[[re]n, [im]n] -> [(re, im)]n"""
+    """The complex numbers of two planes: [[re]n, [im]n] -> [(re, im)]n."""
     if is_view(xss):
         return Zip((At(0, xss), At(1, xss)))
     return let("y", xss, type_of(xss), complexes)
 
 
 def planes_of(zs: Expr) -> Expr | None:
-    """The xss of complexes(xss)."""
+    """The planes xss, where zs is complexes(xss); else None."""
     match zs:
         case Let(Var(name, _), xss, Zip((At(0, Var(x, _)), At(1, Var(y, _))))) if name == x == y:
             return xss
@@ -121,17 +121,19 @@ def planes_of(zs: Expr) -> Expr | None:
 
 
 def dft(zs: Expr, n: int, s: int = -1) -> Expr:
-    """[z]n -> [sum over j of exp(s 2 pi i j k / n) z_j]n"""
+    """The Fourier transform of n complex numbers: [z]n -> [sum over j of exp(s 2 pi i j k / n)
+    z_j]n."""
     return Generate(n, _sums(zs, n, lambda z, jk: times(root(n, jk, s), z)))
 
 
 def rdft(xs: Expr, n: int) -> Expr:
-    """[x]n -> the first n/2 + 1 of its dft"""
+    """The first n/2 + 1 complex numbers of the Fourier transform of n real numbers."""
     return Generate(n // 2 + 1, _sums(xs, n, lambda x, jk: scaled(x, root(n, jk, -1))))
 
 
 def irdft(zs: Expr, n: int) -> Expr:
-    """[z](n/2 + 1) -> [x]n, whose rdft is n zs: each number between the ends has a conjugate"""
+    """The n real numbers whose `rdft` is n zs: [z](n/2 + 1) -> [x]n; numbers between the ends have
+    conjugates."""
     half = n // 2
 
     def term(z: Expr, k: Expr, j: Expr) -> Expr:
@@ -152,7 +154,7 @@ def irdft(zs: Expr, n: int) -> Expr:
 
 
 def _sums(xs: Expr, n: int, term: Callable[[Expr, Expr], Expr]) -> Lam:
-    """k -> sum over j of term(x_j, j k)"""
+    """The function k -> sum over j of term(x_j, j k)."""
 
     def one(k: Expr) -> Expr:
         pairs = Zip((xs, indices(n)))
@@ -167,5 +169,5 @@ def _sums(xs: Expr, n: int, term: Callable[[Expr, Expr], Expr]) -> Lam:
 
 
 def _turned(j: Expr, k: Expr, n: int) -> Expr:
-    """j k without whole turns"""
+    """The product j k modulo n: the angle of a root of unity without whole turns."""
     return Binary("%", Binary("*", j, k), Lit(n, INT))

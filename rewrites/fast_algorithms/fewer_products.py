@@ -1,4 +1,5 @@
-"""Laws of bilinear maps: fewer products, by transforms that are constant matrices."""
+"""Laws of sums of products over windows: fewer products, by transforms that are constant matrices
+(Winograd)."""
 
 # key: m results, r taps, d data, g taps' values, w window, z initial value
 
@@ -35,7 +36,8 @@ Sides = tuple[int, ...]  # along each dimension
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Windows of data d, each multiplied with taps g and summed: `product` of the innermost two."""
+    """A sum of products over windows: windows of `data` with taps, by the bilinear `product` of
+    their elements."""
 
     data: Expr
     taps: Expr
@@ -44,7 +46,8 @@ class Correlation:
 
 
 def growth(m: Sides, r: Sides) -> float:
-    """What rounding may come to, in machine epsilons: relative to it, products are this large."""
+    """The growth of rounding errors by F(m, r) in each dimension, in machine epsilons relative to
+    the products."""
     return 2 * prod(cook_toom(*sides).amplification() for sides in zip(m, r, strict=True))
 
 
@@ -53,11 +56,12 @@ def growth(m: Sides, r: Sides) -> float:
     rounding=growth,
 )
 def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
-    """m results of windows of r, in one dimension or two; ⊗ is any bilinear map of what windows
-    and taps hold, the same for all windows and taps.
+    """Sums of products over windows of r become m results a side by the algorithm F(m, r), in one
+    dimension or two.
 
-    F(m, r) is proved to be the correlation of m + r - 1 numbers with r taps before it is used. It
-    mixes all data of a tile, so all must be numbers.
+    The product ⊗ may be any bilinear map of what windows and taps hold, the same for all windows
+    and taps. F(m, r) is proved to be the correlation of m + r - 1 numbers with r taps before it is
+    used. It mixes all data of a tile, so all must be numbers.
     """
     found = _one(e) or _two(e)
     if found is None or type_of(found.product.body) != FLOAT or adds_anything(found.data):
@@ -73,12 +77,12 @@ def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
 
 
 def _saves(m: Size, r: Size) -> bool:
-    """True if F(m, r) has fewer than m r products; F(1, 1) stands where windows do not extend."""
+    """True if F(m, r) has fewer than m r products: both are greater than 1."""
     return isinstance(m, int) and isinstance(r, int) and min(m, r) > 1
 
 
 def _sizes(t: Type, dims: int) -> tuple[Size, ...]:
-    """The outer sizes of an array."""
+    """The lengths of the `dims` outer dimensions of an array type."""
     if dims == 0:
         return ()
     assert isinstance(t, Array)
@@ -120,12 +124,14 @@ def _two(e: Expr) -> Correlation | None:
 
 
 def _apart(found: Correlation, windows: Set[str]) -> Correlation | None:
-    """A correlation whose product is the same for all windows: it leaves their maps."""
+    """The correlation, if its product does not depend on the window, so that it may leave the maps
+    over windows; else None."""
     return None if free(found.product) & windows else found
 
 
 def _ordered(parts: tuple[Expr, ...], w: str) -> int | None:
-    """The index of the part that is the window w, the other not using it; None if neither is."""
+    """The index of the part that is just the window w, if the other part does not use w; else
+    None."""
     for i in (0, 1):
         if isinstance(parts[i], Var) and free(parts[i]) == {w} and w not in free(parts[1 - i]):
             return i
@@ -133,7 +139,7 @@ def _ordered(parts: tuple[Expr, ...], w: str) -> int | None:
 
 
 def _product(f: Lam, window: int) -> Lam | None:
-    """(x, h) -> x ⊗ h, for a fold that adds it."""
+    """The function (x, h) -> x ⊗ h, where the fold f adds x ⊗ h; else None."""
     found = opened(f, window)
     if found is None:
         return None
@@ -143,7 +149,8 @@ def _product(f: Lam, window: int) -> Lam | None:
 
 
 def _inner(f: Lam, window: int) -> Lam | None:
-    """(x, h) -> x ⊗ h, for a fold over rows of windows and rows of taps."""
+    """The function (x, h) -> x ⊗ h, where f folds over rows of windows and rows of taps; else
+    None."""
     found = opened(f, window)
     if found is None:
         return None
@@ -158,7 +165,7 @@ def _inner(f: Lam, window: int) -> Lam | None:
 
 
 def _products(f: Lam, data: Expr, taps: Expr, dims: int) -> Expr:
-    """map^dims ⊗ (zip data taps)"""
+    """The products f x h of data and taps, element by element in `dims` dimensions."""
     pairs = Zip((data, taps))
     t, u = elem_of(data), elem_of(taps)
     if dims == 1:

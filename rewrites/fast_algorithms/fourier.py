@@ -1,4 +1,5 @@
-"""Laws of Fourier transforms: a long one from short ones (Cooley and Tukey), and the shortest.
+"""Laws of Fourier transforms: a long one from short ones (Cooley and Tukey), and the shortest
+spelled out.
 
 They hold of numbers; in floating point each stage of a transform adds its rounding.
 """
@@ -53,7 +54,8 @@ from rewrites.fast_algorithms.dft_terms import (
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """What a transform of length n is, of what, and n for an array of so many elements."""
+    """A kind of Fourier transform: how a term of it is made, its elements' type, and its length for
+    an array of a size."""
 
     make: Callable[[Expr, int], Expr]
     elem: Type
@@ -69,7 +71,7 @@ TO_REAL = Transform(irdft, COMPLEX, lambda size: 2 * size - 2)
 
 
 def source(e: Expr, t: Transform) -> tuple[Expr, int] | None:
-    """(xs, n) where e is the transform of xs, and n its length."""
+    """The array xs and the length n, where e is the transform of kind t of xs; else None."""
     match e:
         case Generate(_, Lam(_, Reduce(_, _, Zip((xs, _)))) as f) if not bound(f) & free(xs):
             size = size_of(xs)
@@ -87,7 +89,8 @@ def source(e: Expr, t: Transform) -> tuple[Expr, int] | None:
     rounding=STAGE,
 )
 def split_dft(e: Generate, r: Size) -> Expr | None:
-    """The r phases transformed alone, turned by roots of unity, then across (radix r)."""
+    """A transform of length r s becomes r transforms of length s, turned by roots of unity, and s
+    of length r."""
     return in_phases(e, r, _turned)
 
 
@@ -95,8 +98,8 @@ Turned = Callable[[Callable[[Expr], Expr], Expr, int, int, int], Expr]
 
 
 def in_phases(e: Expr, r: Size, turned: Turned) -> Expr | None:
-    """A transform by its r phases; `turned(f, columns, n, r, s)` is f of each of the columns of
-    their transforms, turned."""
+    """The transform e made from those of its r phases; `turned(f, columns, n, r, s)` turns each
+    column and applies f."""
     forward = source(e, FORWARD)
     found = forward or source(e, BACKWARD)
     if found is None:
@@ -116,7 +119,8 @@ def in_phases(e: Expr, r: Size, turned: Turned) -> Expr | None:
 
 
 def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
-    """Element p of column k times root p k."""
+    """The function f of each column k of the phases' transforms, its element p multiplied with the
+    root of unity p k."""
 
     def turn(column: Expr, k: Expr) -> Expr:
         ps = indices(r)
@@ -135,7 +139,7 @@ def dft_of_two(e: Generate) -> Expr | None:
 
 
 def _one(e: Expr) -> Expr:
-    """[e]"""
+    """The array of the one element e."""
     return Generate(1, lam("i", INT, lambda _: e))
 
 
@@ -147,7 +151,8 @@ def _one(e: Expr) -> Expr:
     rounding=STAGE,
 )
 def split_rdft(e: Generate) -> Expr | None:
-    """w are roots of unity; what is above the quarter mirrors what is below."""
+    """A transform of n real numbers becomes two of n/2, of the even and the odd elements, and their
+    combination."""
     found = source(e, REAL)
     if found is None or found[1] % 4:
         return None
@@ -169,7 +174,7 @@ def _joined(halves: Expr, n: int) -> Expr:
 
 
 def _first(xs: Expr, fewer: int) -> Expr:
-    """All but the last ones."""
+    """The array xs without its last elements, `fewer` of them."""
     return PadEdge(Edge.ANY, 0, -fewer, xs)
 
 
@@ -193,7 +198,7 @@ def rdft_of_two(e: Generate) -> Expr | None:
     rounding=STAGE,
 )
 def rdft_of_four(e: Generate) -> Expr | None:
-    """Two halves without the zeros that are their imaginary parts."""
+    """A transform of four real numbers is spelled out as sums and differences."""
     found = source(e, REAL)
     if found is None or found[1] != 4:
         return None
@@ -209,7 +214,7 @@ def rdft_of_four(e: Generate) -> Expr | None:
 
 
 def _row(*parts: Expr) -> Expr:
-    """[part, …]"""
+    """The array of these elements."""
     return reduce(Concat, map(_one, parts))
 
 

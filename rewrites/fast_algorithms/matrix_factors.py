@@ -22,13 +22,17 @@ def is_power(x: Fraction | float) -> bool:
 
 
 def rides(row: Iterable[Fraction | float]) -> bool:
-    """True if each product by ±2^k in a sum is added to something else: to a term that is not
-    multiplied, or by another number. Then it costs nothing (fused multiply-add)."""
+    """True if each product by ±2^k in a sum is added to something else, so that a fused
+    multiply-add makes it free.
+
+    It may be added to a term that is not multiplied, or to one multiplied by another number.
+    """
     return any(abs(x) == 1 or not is_power(x) for x in row if x)
 
 
 def divided(m: Rows) -> tuple[Rows, Rows] | None:
-    """(S, H) with S H = M and the fewest additions, if these are fewer than those of M."""
+    """The matrices S and H with S H = M and the fewest additions, if these are fewer than those of
+    M; else None."""
     h, s = _halved(transposed(m), scaled=False)
     found = [_halved(m, scaled=True), (transposed(s), transposed(h))]
     fewer = [f for f in found if additions(*f) < additions(m) and product(*f) == m]
@@ -45,7 +49,7 @@ def transposed(m: Rows) -> Rows:
 
 
 def product(s: Rows, h: Rows) -> Rows:
-    """S H, exactly."""
+    """The product S H of two matrices, exactly."""
     return tuple(tuple(_dot(row, column) for column in transposed(h)) for row in s)
 
 
@@ -55,8 +59,12 @@ def _dot(xs: Row, ys: Row) -> float:
 
 
 def _halved(m: Rows, scaled: bool) -> tuple[Rows, Rows]:
-    """(S, H): pairs of rows as halves added and subtracted, each row in one pair at most.
-    `scaled`: halves without a ±1 are divided by a power of two among their numbers, if any."""
+    """The factors (S, H) of a matrix where pairs of rows are e + o and e - o; each row is in one
+    pair at most.
+
+    With `scaled`, halves without a ±1 are divided by a power of two among their numbers, if there
+    is one.
+    """
     parts: dict[int, list[Part]] = {}
     for i, j in combinations(range(len(m)), 2):
         if both := None if {i, j} & set(parts) else _halves(m[i], m[j]):
@@ -68,7 +76,8 @@ def _halved(m: Rows, scaled: bool) -> tuple[Rows, Rows]:
 
 
 def _halves(a: Row, b: Row) -> tuple[Row, Row] | None:
-    """(e, o) where a = e + o and b = e - o, no number in both, and both together not short."""
+    """The rows e and o with a = e + o and b = e - o and no column in both; None if there are none
+    or a is short."""
     if any(abs(x) != abs(y) for x, y in zip(a, b, strict=True)) or sum(map(bool, a)) < 3:
         return None
     e = tuple(x if x == y else 0.0 for x, y in zip(a, b, strict=True))

@@ -1,5 +1,8 @@
-"""Laws of transforms that work-items share: real ones as complex ones of half the length, and
-roots of unity from tables, since what counts work-items is no constant."""
+"""Laws of Fourier transforms whose work several work-items share: real transforms as complex ones
+of half the length.
+
+Roots of unity come from tables, since the index of a work-item is no constant.
+"""
 
 # key: zs complex numbers, xs real numbers, n length, m half of it, w root, k frequency, s sign
 
@@ -50,7 +53,11 @@ from rewrites.fast_algorithms.fourier import (
 
 @rule("rdft n  =  untangle . dft (n/2) . pairs", rounding=STAGE)
 def pair_rdft(e: Generate) -> Expr | None:
-    """X = (Z + conj M) / 2 + w (Z - conj M),  M the mirrored Z;  pairs are (even, odd)"""
+    """A transform of n real numbers becomes one of n/2 complex numbers, the (even, odd) pairs,
+    untangled.
+
+        X = (Z + conj M) / 2 + w (Z - conj M),  M the mirrored Z
+    """
     found = _even(e, REAL)
     if found is None:
         return None
@@ -74,7 +81,10 @@ def pair_rdft(e: Generate) -> Expr | None:
 
 @rule("irdft n  =  interleave . dft (n/2) . tangle", rounding=STAGE)
 def pair_irdft(e: Generate) -> Expr | None:
-    """T = (Z + conj M) + i w (Z - conj M),  M the mirrored Z;  results are (even, odd)
+    """An inverse transform to n real numbers becomes one of n/2 complex numbers, whose parts are
+    (even, odd) results.
+
+        T = (Z + conj M) + i w (Z - conj M),  M the mirrored Z
 
     The first and the last number of a spectrum are real: their other part is not looked at.
     """
@@ -100,7 +110,8 @@ def pair_irdft(e: Generate) -> Expr | None:
 
 
 def _even(e: Expr, t: Transform) -> tuple[Expr, int] | None:
-    """(xs, n/2) where e transforms xs, whose length n is worth halving."""
+    """The array xs and half its length, where e is the transform of kind t of xs and its length
+    worth halving; else None."""
     found = source(e, t)
     return (found[0], found[1] // 2) if found and found[1] % 2 == 0 and found[1] > 2 else None
 
@@ -111,7 +122,7 @@ def _real_at_zero(z: Expr, k: Expr) -> Expr:
 
 
 def _turn(w: Expr, a: Expr, b: Expr) -> Expr:
-    """w (a - conj b)"""
+    """The term w (a - conj b) of complex numbers."""
     return times(w, minus(a, conjugate(b)))
 
 
@@ -120,12 +131,14 @@ def _turn(w: Expr, a: Expr, b: Expr) -> Expr:
     rounding=STAGE,
 )
 def split_dft_tabled(e: Generate, r: Size) -> Expr | None:
-    """The dft in phases, as `split_dft` makes it, with the roots of unity from a table."""
+    """A transform of length r s becomes short ones as in `split_dft`, with the roots of unity from
+    a table."""
     return in_phases(e, r, _turned)
 
 
 def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
-    """Element p of column k times root p k, all of them constants; the first as it is."""
+    """The function f of each column k of the phases' transforms, its elements multiplied with
+    constant roots of unity."""
     ws = [_table(_roots(n, [p * k for p in range(1, r)], s)) for k in range(n // r)]
     turns = (MakeArray(tuple(w.parts[i] for w in ws)) for i in (0, 1))
 
@@ -137,13 +150,13 @@ def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) ->
 
 
 def _table(ws: Sequence[complex]) -> Zip:
-    """Complex numbers as two constant arrays."""
+    """The complex numbers ws as two constant arrays, of real and of imaginary parts."""
     parts: tuple[Callable[[complex], float], ...] = (lambda w: w.real, lambda w: w.imag)
     return Zip(tuple(MakeArray(tuple(Lit(part(w), FLOAT) for w in ws)) for part in parts))
 
 
 def _roots(n: int, ks: Sequence[int], s: int) -> list[complex]:
-    """exp(s 2 pi i k / n) of each k; quarters of a turn are exact"""
+    """The complex numbers exp(s 2 pi i k / n) for each k; quarters of a turn are exact."""
 
     def root(k: int) -> complex:
         quarters, rest = divmod(4 * k % (4 * n), n)

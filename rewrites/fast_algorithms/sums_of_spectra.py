@@ -1,4 +1,4 @@
-"""Laws of sums of products of spectra: sums of complex products by real ones, four or three."""
+"""Laws of sums of products of spectra: complex products made of four real ones, or of three."""
 
 # key: z w complex numbers, zs ws sums of spectra's planes, acc an accumulator, f frequency
 
@@ -34,7 +34,7 @@ from rewrites.laws.affine_views import at_level, permuted
 
 
 def _conjugate(matrix: Matrix) -> Matrix:
-    """The rows for (re, im) that a matrix makes of (re, -im)."""
+    """The matrix that makes of (re, im) what the given one makes of (re, -im)."""
     return tuple((re, -im) for re, im in matrix)
 
 
@@ -45,12 +45,13 @@ MATRICES = (FOUR, gauss().b, _conjugate(gauss().g))
 
 
 def of_planes(a: Expr, b: Expr) -> Expr:
-    """z conj w, of what memory holds"""
+    """The products z conj w of complex numbers that are stored in planes."""
     return product(complexes(a), complexes(b))
 
 
 def summed_spectra(e: Expr) -> tuple[Expr, Expr, int] | None:
-    """(zs, ws, n) where e is the sum over n dimensions of z conj w."""
+    """The planes zs and ws and the count n, where e is the sum over n dimensions of z conj w; else
+    None."""
     match e:
         case Reduce(z, _, Zip((zs, ws))):
             n = depth(type_of(zs)) - 2
@@ -62,7 +63,8 @@ def summed_spectra(e: Expr) -> tuple[Expr, Expr, int] | None:
 
 @rule("reduce 0 (acc + z conj w)  =  complexes (map (map (reduce … (reduce (z w')))) rows)")
 def real_sums(e: Expr) -> Expr | None:
-    """Sums of products of complex numbers as sums of real products, as a matrix product has.
+    """Sums of products of complex numbers become sums of four real products, in the form of a
+    matrix product.
 
     The rows of a number w are (re w, im w) and (-im w, re w).
     """
@@ -85,10 +87,10 @@ def real_sums(e: Expr) -> Expr | None:
     rounding=2 * gauss().amplification(),
 )
 def three_sums(e: Expr) -> Expr | None:
-    """Gauss's product of complex numbers, of whole sums: three real ones.
+    """Sums of products of complex numbers become sums of three real products each (Gauss).
 
-    G w' are 3 numbers for each w' = conj w, B z are 3 for each z; A makes a complex number of the
-    3 sums of their products.
+    For each w' = conj w there are 3 numbers G w', for each z 3 numbers B z; A makes a complex
+    number of the 3 sums of their products.
     """
     found, algorithm = summed_spectra(e), gauss()
     if found is None or not algorithm.computes(complex_product):
@@ -107,7 +109,8 @@ def three_sums(e: Expr) -> Expr | None:
 
 
 def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
-    """acc + the sum of the products of all numbers of two arrays."""
+    """The term acc + Σ of the products of the numbers of two arrays, nested `deeper` levels
+    more."""
     pairs = Zip((x, y))
 
     def step(a: Expr, t: Expr) -> Expr:
@@ -122,7 +125,8 @@ def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
 
 
 def combined(matrix: Matrix, b: Expr) -> Expr:
-    """[[re]n, [im]n] -> [c re + d im]n for each row (c, d) of a matrix"""
+    """The rows that a matrix makes of planes: [[re]n, [im]n] -> [c re + d im]n for each of its rows
+    (c, d)."""
     rows = [_combination(row, b) for row in matrix]
     return Split(size_of(At(0, b)), reduce(lambda done, row: Concat(done, row), rows))
 
@@ -135,7 +139,7 @@ def _combination(row: Sequence[Fraction], b: Expr) -> Expr:
 
 
 def combines(e: Expr) -> bool:
-    """True if e is rows made of a view of planes, by one of these laws."""
+    """True if e is a product of one of these laws' matrices with a view of planes."""
     if isinstance(e, Split) and isinstance(e.xs, Split):
         return combines(e.xs)
     b = next((t.xs for t in subterms(e) if isinstance(t, At)), None)
@@ -144,8 +148,8 @@ def combines(e: Expr) -> bool:
 
 
 def is_sums(e: Expr) -> bool:
-    """True if e is sums as these laws leave them: real ones for each row and frequency, or planes
-    of complex ones."""
+    """True if e is a sum of products as these laws leave it: real for each row and frequency, or
+    complex in planes."""
     match e:
         case Map(Lam(_, Map(Lam(_, Reduce(z, _, Zip((_, _)))), _)), _):
             return z == ZERO
@@ -156,5 +160,6 @@ def is_sums(e: Expr) -> bool:
 
 @rule("reduce 0 (acc + z conj w)  =  complexes (planes (reduce 0 (acc + z conj w)))")
 def sums_in_planes(e: Expr) -> Expr | None:
-    """Sums of spectra as memory holds complex numbers: in planes of real and imaginary parts."""
+    """Sums of spectra are kept as memory holds complex numbers: in planes of real and imaginary
+    parts."""
     return complexes(planes(e)) if summed_spectra(e) else None

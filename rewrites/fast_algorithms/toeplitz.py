@@ -1,4 +1,5 @@
-"""Sums over windows as products with a matrix that holds the taps once for every window."""
+"""A law that makes sums over windows products with a matrix that holds the taps once for every
+window."""
 
 # key: w window, g taps, n their number, s step, x array, t a row of the matrix, z initial value
 
@@ -31,7 +32,11 @@ from rewrites.engine.rule import rule
     "  =  map (t -> reduce z (+ ⊗) (zip x t)) (toeplitz g),  ⊗ linear in the taps"
 )
 def replicate_taps(e: Map) -> Expr | None:
-    """Elements outside of a window are multiplied by 0, so all of x must be numbers."""
+    """A sum of products over windows becomes the product of the whole row with the Toeplitz matrix
+    of the taps.
+
+    Elements outside of a window are multiplied by 0, so all of the row must be numbers.
+    """
     match e:
         case Map(Lam(Var(w, _), Reduce(z, f, Zip((_, _) as parts))), Slide(int(), int(s), x, _)):
             windows = [isinstance(part, Var) and part.name == w for part in parts]
@@ -51,7 +56,11 @@ def replicate_taps(e: Map) -> Expr | None:
 
 
 def toeplitz(g: Expr, rows: Size, s: int, columns: Size) -> Expr | None:
-    """Row i holds g from column i s on, and zeros: backwards, windows of g between zeros."""
+    """The Toeplitz matrix of the taps g: row i holds g from column i s on, and zeros; None if g is
+    not of one scalar type.
+
+    It is made of windows of g between zeros, taken backwards.
+    """
     scalar, *others = set(leaves(type_of(g)))
     if others or not isinstance(scalar, Scalar) or not isinstance(rows, int):
         return None
@@ -61,12 +70,13 @@ def toeplitz(g: Expr, rows: Size, s: int, columns: Size) -> Expr | None:
 
 
 def is_toeplitz(e: Expr) -> bool:
-    """True if e may be such a matrix: of one row, it has no padding."""
+    """True if e has the form of a matrix that `toeplitz` makes."""
     return isinstance(e, Reorder) and isinstance(e.xs, Slide)
 
 
 def _linear(f: Lam, taps: int) -> bool:
-    """True if f adds something linear in a part of the pair that it is given."""
+    """True if the fold f adds a term that is linear in the part `taps` of the pair that it is
+    given."""
     assert isinstance(f.pattern, tuple)
     acc, pair = f.pattern
     if not isinstance(acc, Var):

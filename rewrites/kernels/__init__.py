@@ -1,1 +1,1 @@
-"""The lowering of one kernel: copies, tiles, register blocks, work-groups, parts of sums."""
+"""Strategies that lower one kernel: copies, tiles, register blocks, work-groups, sums in parts."""

@@ -1,4 +1,4 @@
-"""Kernels that store windows or a padded view: many elements, in long rows.
+"""Kernels that copy: they store windows or a padded view, many elements in long rows.
 
 Where a work-item copies rows of its own, a CPU is quick: it reads and writes them from end to end.
 On a GPU neighbouring work-items have to copy neighbouring elements, and there must be many. So `u`
@@ -27,13 +27,14 @@ SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or 
 
 
 def unfolded(e: Expr) -> Rewritten | None:
-    """A kernel without sums: `plain`, but for such views of more dimensions than global ids."""
+    """The kernel e without sums lowered: as `plain` does, or with shared rows where it copies
+    windows or padded arrays."""
     copied = stage("a kernel that copies rows", seq(computed, _rows_shared, loops))
     return copied(e) if _is_of_windows(e) else plain(e)
 
 
 def _is_of_windows(e: Expr) -> bool:
-    """True if e is made from windows, or from padding by a number of elements, of the program."""
+    """True if e copies windows, or an array with padding by a number of elements."""
     match e:
         case Store():
             return False
@@ -56,7 +57,8 @@ def _rows_shared(e: Expr) -> Rewritten | None:
 
 
 def _over(level: int, ids: Mapping[int, int]) -> Strategy:
-    """Maps from a level on: those of `ids` over a dimension of global ids, others in loops."""
+    """The strategy for the maps from a level on: those in `ids` go over that dimension of global
+    ids, others are loops."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Map):
@@ -68,7 +70,8 @@ def _over(level: int, ids: Mapping[int, int]) -> Strategy:
 
 
 def shares(e: Expr, steps: Sequence[Step]) -> tuple[int, ...]:
-    """The values of `u` worth trying, if a program has it."""
+    """The values of the parameter `u` worth trying in the lowered term e, from the rows that the
+    steps share."""
     rows = set(_rows(steps)) if "u" in size_names(e) else set[int]()
     return tuple(sorted({u for n in rows for u in (1, *SHARED, n) if u in (1, n) or n % u == 0}))
 

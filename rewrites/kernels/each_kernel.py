@@ -1,4 +1,5 @@
-"""A family's own way for each kernel that it can lower; what is plain, or another, for the rest."""
+"""Strategies over all kernels of a program: a family's own way for those it can lower, and a plain
+way for the rest."""
 
 # key: e term, s strategy, k kernel
 
@@ -15,18 +16,23 @@ from rewrites.nest.spine import kernels, kernels_inside_out
 
 
 def wherever(s: Strategy) -> Strategy:
-    """s on each kernel with a reduction, `plain` where s refuses it; refused where s does all."""
+    """The strategy that applies s to each kernel with a reduction, or `plain` where s refuses; it
+    fails if s refuses all."""
     return _each(s, or_plain(_refuse), kernels, 0)
 
 
 def divided(s: Strategy, other: Strategy) -> Strategy:
-    """s, which makes several kernels of one, on each with a reduction; `other` on those without
-    and where s refuses; refused where s does all."""
+    """The strategy that applies s, which makes several kernels of one, to each kernel with a
+    reduction.
+
+    Kernels without one, and those that s refuses, go to `other`; if s refuses all, so does this.
+    """
     return _each(s, other, kernels_inside_out, -1)
 
 
 def remaining(s: Strategy) -> Strategy:
-    """s on each kernel that is not lowered yet, what is plain where s refuses it."""
+    """The strategy that applies s to each kernel that is not lowered yet, or `plain` where s
+    refuses."""
     other = or_plain(s)
 
     def run(k: Expr) -> Rewritten | None:
@@ -36,7 +42,8 @@ def remaining(s: Strategy) -> Strategy:
 
 
 def or_plain(s: Strategy) -> Strategy:
-    """s on a kernel with a reduction, what is plain where s refuses it, or where there is none."""
+    """The strategy that applies s to a kernel with a reduction, and `plain` where s refuses or
+    there is none."""
 
     def run(k: Expr) -> Rewritten | None:
         if not has_reduction(k):
@@ -52,7 +59,8 @@ def or_plain(s: Strategy) -> Strategy:
 def _each(
     s: Strategy, other: Strategy, over: Callable[[Strategy], Strategy], reason: int
 ) -> Strategy:
-    """`reason`: which kernel's is given, first or last: that of the results."""
+    """The strategy that applies s or `other` to each kernel; `reason` picks whose refusal is
+    raised, 0 first or -1 last."""
 
     def run(e: Expr) -> Rewritten | None:
         refused: list[Refused] = []

@@ -1,4 +1,5 @@
-"""Windows in tiles that are patches of the input: the nest over patches, then over windows of one.
+"""Windows in tiles that are patches of the input: a nest of maps over patches, then over the
+windows of one.
 
 Chunks of windows are windows of tiles that overlap (`split_slide`, the law `tile_slide` seen from
 the split). What a tile needs beyond the array is added to the array (`pad_slide`). Where windows
@@ -25,11 +26,11 @@ from rewrites.nest.normal_form import perfect, simplify
 
 
 def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
-    """The maps `down` and `across`, which go over windows, as maps over tiles of them, `tiles down`
-    and `tiles across`, then those over the windows of a tile, inside out: `across`, `down`. There
-    may be none down.
+    """The nest with its maps `down` and `across`, over windows, as maps over tiles of windows and
+    then inside a tile.
 
-    chunks: what makes the map over windows down, or across, one over chunks.
+    The new maps are `tiles down`, `tiles across`, `across` and `down`; there may be none down.
+    `chunks` has for each name the strategy that makes a map over windows one over chunks of them.
     """
     dense = windows
     for name in chunks:
@@ -46,7 +47,8 @@ def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
 
 
 def _tiled(windows: Nest, name: str, chunks: Mapping[str, Strategy]) -> Nest:
-    """The map of a name over tiles, whose windows the map inside it goes over."""
+    """The nest with the map of this name divided into one over tiles and one over the windows of a
+    tile."""
     if not windows.count(name):
         return windows.called(name, f"tiles {name}", name)
     views = (_windows_of_tiles, _fused, perfect, simplify)
@@ -60,7 +62,8 @@ _windows_of_tiles = seq(
 
 
 def _is_tiles(e: Expr) -> bool:
-    """Tiles of rows that hold windows: these go inside the tiles."""
+    """True if e makes tiles of rows that hold windows, and so should go inside the windows of
+    tiles."""
     return isinstance(e, Slide) and isinstance(e.xs, Map) and bool(names(e.size))
 
 

@@ -1,4 +1,4 @@
-"""The plainest lowering: outer maps to global ids, the rest sequential."""
+"""The plainest lowering: outer maps go over global ids, and everything else is a loop."""
 
 from ir.core.nodes import Expr, Level, Map
 from rewrites.engine.rule import Rewritten, Strategy
@@ -21,14 +21,16 @@ from rewrites.nest.spine import (
 
 
 def naive(params: frozenset[str]) -> Strategy:
-    """Up to three outer maps over global ids, innermost in dimension 0."""
+    """The strategy that lowers every kernel with up to three outer maps over global ids, the
+    innermost in dimension 0."""
     return seq(
         stage("operands of other sums stored", store_operands(params, beside=True)), kernels(plain)
     )
 
 
 def plain(e: Expr) -> Rewritten | None:
-    """One kernel, a work-item a result; of results side by side, each has maps of its own."""
+    """The kernel e lowered with a work-item for each result; each of several results side by side
+    has maps of its own."""
     if is_beside(strip(e)):
         return seq(inside(each(plain)), loops)(e)
     return stage("a plain kernel: a work-item a result", seq(computed, _global, loops))(e)

@@ -1,4 +1,4 @@
-"""Maps of a spine over work-items and loops, level by level."""
+"""A strategy that puts the maps of a spine over work-items and loops, level by level."""
 
 # key: e term
 
@@ -11,7 +11,8 @@ from rewrites.nest.spine import body, inside
 
 
 def spread(levels: tuple[Strategy, ...], reduce: Strategy) -> Strategy:
-    """The maps of the spine over work-items, then loops; reductions they read by `reduce`."""
+    """The strategy that lowers the maps of a spine by `levels`, outermost first, and the reduction
+    inside by `reduce`."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Reduce):

@@ -1,4 +1,5 @@
-"""Windows in overlapping tiles: the nest over tiles outside, the windows of one tile inside."""
+"""Windows in overlapping tiles: a nest of maps over tiles outside, over the windows of one tile
+inside."""
 
 # key: e term, s strategy, m windows a tile, r window size
 
@@ -23,14 +24,15 @@ from rewrites.nest.named_nest import Nest
 
 
 def slide_of(e: Expr) -> Slide:
-    """The windows that a map goes over."""
+    """The slide that the map e goes over; Refused where it goes over something else."""
     if isinstance(e, Map) and isinstance(e.xs, Slide):
         return e.xs
     raise Refused("expected windows of one array: a slide that the outer maps go over")
 
 
 def tiled_windows(m: int) -> Strategy:
-    """map f . slide r 1  becomes  crop . join . map (map f . slide r 1) . slide (m + r - 1) m"""
+    """The strategy that makes a map over windows one over tiles, each a map over m windows, and a
+    crop."""
 
     def run(e: Expr) -> Rewritten | None:
         slid = slide_of(e)
@@ -55,7 +57,7 @@ def tiled_windows(m: int) -> Strategy:
 
 
 def inside_crop(s: Strategy) -> Strategy:
-    """s below a crop, if there is one."""
+    """The strategy that applies s below a crop, or at the root where there is none."""
     return choice(when(lambda e: isinstance(e, PadEdge), of_array(s)), s)
 
 
@@ -69,8 +71,11 @@ def _slides_inside(e: Expr) -> bool:
 
 
 def tiles(windows: Nest, sides: tuple[int, ...]) -> Nest:
-    """The maps `down` and `across`, which go over windows, as `tiles`, of so many windows a side,
-    and inside them `windows`, those of one tile. There may be none down."""
+    """The nest with its maps `down` and `across`, over windows, as `tiles` of so many windows a
+    side and `windows` inside.
+
+    There may be none down.
+    """
     down = seq(repeat(when(_slides_inside, plain_slide)), tiled_windows(sides[0]))
     across = tiled_windows(sides[-1])
     tiled = (

@@ -1,4 +1,5 @@
-"""Lowering a block: groups outside, loops over the reduction, unrolled loops in registers."""
+"""The lowering of a block of results: work-groups outside, loops over the reduction, unrolled loops
+in registers."""
 
 # key: e term, s strategy, n number of maps
 
@@ -44,23 +45,24 @@ SHORT = 16  # reductions up to here are unrolled whole
 
 
 def vectors() -> Strategy:
-    """The map at the root goes over vectors of v, in multiples of tr of them."""
+    """The strategy that makes the map at the root go over vectors of `v`, rounded up to a multiple
+    of `tr` of them."""
     tr, v = named("tr"), named("v")
     return seq(rounded(tr * v), inside(vectorize_map(v=v)))
 
 
 def is_reduce(e: Expr) -> bool:
-    """A reduction that is not lowered yet."""
+    """True if e is a reduction that is not lowered yet."""
     return isinstance(e, Reduce)
 
 
 def on_reduction(s: Strategy) -> Strategy:
-    """s at the outermost reduction."""
+    """The strategy that applies s to the outermost reduction of a term."""
     return outermost(when(is_reduce, s))
 
 
 def innermost_reduction(s: Strategy) -> Strategy:
-    """s at the innermost reduction of a nest."""
+    """The strategy that applies s to the innermost reduction of a nest."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Reduce) and isinstance(e.f.body, Reduce):
@@ -71,23 +73,25 @@ def innermost_reduction(s: Strategy) -> Strategy:
 
 
 def trips(e: Expr) -> list[Size]:
-    """The sizes of a nest of reductions, outermost first."""
+    """The lengths of a nest of reductions, outermost first."""
     return [size_of(e.xs), *trips(e.f.body)] if isinstance(e, Reduce) else []
 
 
 def weight(n: Size) -> int:
-    """The length of a loop of n steps, to compare: one of unknown size counts as the longest."""
+    """The number by which loops of n steps are compared: n, or the largest integer where n is not
+    known."""
     return n if isinstance(n, int) else sys.maxsize
 
 
 def as_one(exchanges: Iterable[int]) -> Strategy:
-    """A nest of reductions as one, after exchanges of neighbours, where there are so many."""
+    """The strategy that makes a nest of reductions one, after exchanging neighbours at these levels
+    where there are any."""
     exchanged = (attempt(seq(_deep(n, interchange_reduce()), simplify)) for n in exchanges)
     return seq(*exchanged, repeat(seq(join_reduce(), simplify)))
 
 
 def longest_outside(e: Expr) -> Rewritten | None:
-    """Bring the longest reduction of a nest to the outside."""
+    """The nest of reductions e with its longest one outermost."""
     sizes = list(map(weight, trips(e)))
     longest = max(range(len(sizes)), key=lambda i: sizes[i])
     moves = [_deep(i, interchange_reduce()) for i in reversed(range(longest))]
@@ -95,7 +99,7 @@ def longest_outside(e: Expr) -> Rewritten | None:
 
 
 def longest_inside(e: Expr) -> Rewritten | None:
-    """Bring the longest reduction of a nest to the inside."""
+    """The nest of reductions e with its longest one innermost."""
     sizes = list(map(weight, trips(e)))
     longest = max(range(len(sizes)), key=lambda i: (sizes[i], i))
     moves = [_deep(i, interchange_reduce()) for i in range(longest, len(sizes) - 1)]
@@ -110,14 +114,18 @@ def _deep(n: int, s: Strategy) -> Strategy:
 
 @remembered
 def split_innermost(k: Size) -> Strategy:
-    """The innermost reduction in chunks of k."""
+    """The strategy that cuts the innermost reduction of a nest into chunks of k."""
     parts = of_array(attempt(split_zip()))
     cut = seq(split_reduce(k=k), parts, attempt(fuse_reduce()), simplify)
     return stage(f"the sum in chunks of {show_size(k)}", innermost_reduction(cut))
 
 
 def parallel(n: int, level: Level, inner: Strategy) -> Strategy:
-    """The n outer maps of the spine at a level, the innermost in dimension 0, then `inner`."""
+    """The strategy that puts the n outer maps of a spine over a level of work, and applies `inner`
+    inside.
+
+    The innermost of the n goes over dimension 0.
+    """
     if n == 0:
         return inside(inner)
     here = seq(
@@ -131,8 +139,11 @@ WORKERS = {Level.GROUP: "work-groups", Level.GLOBAL: "work-items"}
 
 
 def over(nest: Nest, level: Level, outer: Sequence[str], inner: Strategy) -> Nest:
-    """The outermost maps of a nest, which have these names, over the dimensions of a level: merged
-    to three if there are more; `inner` inside them."""
+    """The nest with its outermost maps, of these names, over the dimensions of a level, and `inner`
+    inside them.
+
+    They are merged to three where there are more.
+    """
     groups = min(3, nest.count(*outer))
     spread = stage(f"over {WORKERS[level]}", parallel(groups, level, inner))
     return nest.at_most(3, *outer).then(spread)
@@ -140,7 +151,7 @@ def over(nest: Nest, level: Level, outer: Sequence[str], inner: Strategy) -> Nes
 
 @once
 def unrolled_spine(e: Expr) -> Rewritten | None:
-    """Every map on the spine an unrolled loop, then what it shows."""
+    """The term e with each map of its spine an unrolled loop, and the reductions inside lowered."""
     step = choice(
         seq(body(unrolled_spine), _epilogue_source, to_seq(unrolled=True)),
         when(is_reduce, loop_nest),
@@ -150,12 +161,13 @@ def unrolled_spine(e: Expr) -> Rewritten | None:
 
 
 def _epilogue_source(e: Expr) -> Rewritten | None:
-    """The reductions that an epilogue's map reads."""
+    """The map e with the reductions lowered that it reads: e applies an epilogue to their sums."""
     return of_array(attempt(on_reduction(loop_nest)))(e)
 
 
 def loop_nest(e: Expr, unrolled: bool = True, block: Strategy = unrolled_spine) -> Rewritten | None:
-    """A nest of reductions as loops around an unrolled block, its operands in registers."""
+    """The nest of reductions e as loops around an unrolled block, with its operands in registers;
+    else None."""
     if not isinstance(e, Reduce):
         return None
     deeper = isinstance(e.f.body, Reduce)
@@ -169,7 +181,8 @@ def loop_nest(e: Expr, unrolled: bool = True, block: Strategy = unrolled_spine) 
 
 
 def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
-    """The innermost step: array operands are loaded once, results are unrolled."""
+    """The innermost step of a nest of sums, with its array operands loaded once into registers, and
+    the `block` lowered."""
     terms = [t for t in operand_terms(e) if isinstance(type_of(t), Array)]
     step: Strategy = block
     for t in reversed(terms):
@@ -182,7 +195,7 @@ def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
 
 
 def operand_terms(e: Expr) -> list[Expr]:
-    """The components of outer variables that the maps of e go over, but for accumulators."""
+    """The parts of outer variables that the maps in e go over, accumulators not counted."""
     found: list[Expr] = []
     for sub in subterms(e):
         component = isinstance(sub, Get) and isinstance(sub.e, Var)

@@ -1,4 +1,4 @@
-"""Taking a reduction in two: partial results made by a nest of their own, then completed."""
+"""A reduction in two: partial results are made by a nest of their own, then completed."""
 
 # key: e term, s strategy
 
@@ -19,7 +19,8 @@ from rewrites.nest.spine import inside, nest, strip
 
 
 def in_parts(partial: Strategy) -> Strategy:
-    """Partial results of the longest reduction are stored by a kernel of their own, then summed."""
+    """The strategy that stores partial results of the longest reduction by a kernel of their own,
+    then sums them."""
 
     def run(e: Expr) -> Rewritten | None:
         results = standing(results=len(nest(e)))
@@ -33,8 +34,8 @@ def in_parts(partial: Strategy) -> Strategy:
 
 
 def made_apart(maps: Nest, around: Sequence[str], partial: Strategy) -> Nest:
-    """Inside all maps `partial` splits the reduction; its parts leave them all but for the
-    outermost ones, those `around`."""
+    """The nest with its reduction split by `partial`, and the partial results made outside of all
+    maps but `around`."""
     parts = maps.inside(seq(on_reduction(longest_outside), on_reduction(partial)))
     for name in reversed(maps.labels.names[len(around) :]):
         parts = parts.at_each(name, apart)
@@ -42,7 +43,8 @@ def made_apart(maps: Nest, around: Sequence[str], partial: Strategy) -> Nest:
 
 
 def apart(e: Expr) -> Rewritten | None:
-    """The map of partial results leaves the map around it."""
+    """The map e with the inner map that makes partial results moved out of it; None for other
+    terms."""
     if not isinstance(e, Map):
         return None
     inner = strip(e.f.body)
@@ -53,13 +55,17 @@ def apart(e: Expr) -> Rewritten | None:
 
 
 def _parts(xs: Expr) -> Place:
-    """The place of the partial results in xs, which a map of sums goes over: second in a zip."""
+    """The place of the partial results in xs, which a map of sums goes over: second in a zip, else
+    xs itself."""
     return part(1) if isinstance(xs, Zip) else HERE
 
 
 def on_parts(s: Strategy) -> Strategy:
-    """s on the nest that makes the partial results, which the spine's first map goes over, or the
-    sum itself where there is no map."""
+    """The strategy that applies s to the nest that makes partial results, which the spine's first
+    map goes over.
+
+    Where there is no map, s is applied to what the sum goes over.
+    """
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Map | Reduce):

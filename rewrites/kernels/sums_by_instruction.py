@@ -20,7 +20,8 @@ from rewrites.nest.spine import body, inside, strip
 
 
 def sums_by_instruction(entry: Entry) -> Strategy:
-    """A nest of sums of blocks of tiles, the innermost by the instruction, the others as loops."""
+    """The strategy that makes the innermost sum of a nest by an instruction, and the others
+    loops."""
     return seq(
         stage(f"sums by {entry.name}", on_reduction(partial(_in_lanes, entry))),
         stage("what is done to results, in lanes", _results),
@@ -29,7 +30,8 @@ def sums_by_instruction(entry: Entry) -> Strategy:
 
 
 def _in_lanes(entry: Entry, e: Expr) -> Rewritten | None:
-    """The innermost sum by the instruction; what the others accumulate stays in lanes."""
+    """The nest of sums e with its innermost by the instruction, and the others' accumulators in
+    lanes."""
     if not isinstance(e, Reduce):
         return None
     if on_reduction(skip)(e.f.body) is None:
@@ -48,7 +50,8 @@ _tidied: Strategy = seq(attempt(_FUSED), everywhere(still_in_lanes()), simplify)
 
 
 def _results(e: Expr) -> Rewritten | None:
-    """The functions applied to each sum become work of the lanes that keep the sums."""
+    """The term e with the functions that are applied to sums made work of the lanes that keep the
+    sums."""
     if not isinstance(strip(e), Map):
         return skip(e)
     done = seq(map_inside_view(), inside(_by_lanes))(e)
@@ -58,14 +61,14 @@ def _results(e: Expr) -> Rewritten | None:
 
 
 def _by_lanes(e: Expr) -> Rewritten | None:
-    """Maps over tiles as loops, the innermost over lanes."""
+    """The nest of maps e as loops over tiles, the innermost map over lanes."""
     if isinstance(e, Map) and isinstance(e.f.body, Map):
         return seq(body(_by_lanes), to_seq(unrolled=True))(e)
     return to_parallel(level=Level.LOCAL, dim=0)(e)
 
 
 def _loops(e: Expr) -> Rewritten | None:
-    """A nest of sums as loops around unrolled maps over tiles."""
+    """The nest of sums e as loops around unrolled maps over tiles."""
     if not isinstance(e, Reduce):
         return None
     deeper = isinstance(e.f.body, Reduce)
@@ -73,13 +76,13 @@ def _loops(e: Expr) -> Rewritten | None:
 
 
 def _tiles(e: Expr) -> Rewritten | None:
-    """Maps over tiles, unrolled."""
+    """The nest of maps e over tiles, unrolled."""
     return seq(body(_tiles), to_seq(unrolled=True))(e) if isinstance(e, Map) else skip(e)
 
 
 def _zeroed(e: Expr) -> Rewritten | None:
-    """The initial values of accumulators, or the accumulators of the sum around this one, become
-    work of the lanes that keep them."""
+    """The initial value e of accumulators made work of the lanes that keep them; outer accumulators
+    stay as they are."""
     if isinstance(e, Var):
         return skip(e)
     if isinstance(e, Map):

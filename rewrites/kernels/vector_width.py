@@ -1,4 +1,5 @@
-"""Widths of vectors: the sums of a program have one, which divides what each of them goes over."""
+"""The width of vectors: all sums of a program have one width, which divides what each of them goes
+over."""
 
 # key: e term, n number of steps
 
@@ -23,14 +24,16 @@ def has_width(n: Size) -> bool:
 
 
 def common(e: Expr) -> int:
-    """The number that a width must divide; sums are rounded up if none divides all; 0: no limit."""
+    """The number that the width of vectors must divide for all sums in e, some rounded up; 0 where
+    there is no limit."""
     steps = [n for n in _longest(e) if isinstance(n, int)]
     exact = gcd(*steps)
     return exact if has_width(exact) else gcd(*(n + n % 2 * (-n % ROUND) for n in steps))
 
 
 def rounded(multiple: int) -> Strategy:
-    """A sum that no width of `multiple` divides goes on over elements that it does not notice."""
+    """The strategy that lengthens a sum which no width dividing `multiple` divides, by units of its
+    operator."""
 
     def run(e: Expr) -> Rewritten | None:
         n = size_of(e.xs) if isinstance(e, Reduce) else None
@@ -41,7 +44,7 @@ def rounded(multiple: int) -> Strategy:
 
 
 def _longest(e: Expr) -> Iterator[Size]:
-    """The lengths of the longest loops of the sums in e, one for each: vectors go along these."""
+    """The length of the longest loop of each nest of sums in e: vectors go along these."""
     if isinstance(e, Reduce):
         yield max(trips(e), key=weight)
     for c in (e.init, e.xs) if isinstance(e, Reduce) else children(e):

@@ -1,4 +1,5 @@
-"""The work of a work-group: a loop over chunks staged in local memory, and a block an item."""
+"""The work of a work-group: a loop over chunks staged in local memory, and a block of results for
+each work-item."""
 
 # key: e term, s strategy, t operand
 
@@ -29,20 +30,23 @@ Staging = Callable[[Expr], Strategy]  # how an operand of a chunk is staged
 
 
 def work_group(dims: int, staged: Staging) -> Strategy:
-    """Maps over work-items in `dims` dimensions, then over a block; its sums chunk by chunk."""
+    """The strategy that puts maps over work-items in `dims` dimensions, then blocks, and makes sums
+    chunk by chunk."""
     return stage(
         "chunks in local memory, blocks in registers", spread(levels(dims), _chunks(dims, staged))
     )
 
 
 def levels(dims: int) -> tuple[Strategy, ...]:
-    """Maps over work-items, outermost first, then over the rows and columns of a block."""
+    """The strategies for maps, outermost first: over work-items in `dims` dimensions, then unrolled
+    rows and columns."""
     items = (to_parallel(level=Level.LOCAL, dim=dim) for dim in reversed(range(dims)))
     return (*items, to_seq(unrolled=True), to_seq(unrolled=True))
 
 
 def _chunks(dims: int, staged: Staging) -> Strategy:
-    """A loop over chunks: stage the operands, then every work-item its block."""
+    """The strategy that makes a sum a loop over chunks, each staged and then used by every
+    work-item."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):
@@ -55,7 +59,8 @@ def _chunks(dims: int, staged: Staging) -> Strategy:
 
 
 def _staged(dims: int, staged: Staging) -> Strategy:
-    """Each array operand of a chunk staged, then a block for every work-item."""
+    """The strategy that stages each array operand of a chunk, then makes a block for every
+    work-item."""
 
     def run(e: Expr) -> Rewritten | None:
         step: Strategy = spread(levels(dims)[:dims], loop_nest)
@@ -68,7 +73,7 @@ def _staged(dims: int, staged: Staging) -> Strategy:
 
 
 def has_vectors(e: Expr) -> bool:
-    """True if e holds vectors, as the rows' operand does."""
+    """True if the elements of e are vectors, as those of the rows' operand are."""
     return _vectors(type_of(e))
 
 
@@ -78,7 +83,8 @@ def _vectors(t: Type) -> bool:
 
 @remembered
 def staging(items: Items, ahead: bool) -> Strategy:
-    """view  =  views . toLocal . (copied by all work-items of the group) . views
+    """The strategy that makes an operand a copy in local memory, made by all work-items of the
+    group.
 
     The items' own dimensions, outermost in the operand, go innermost, so that neighbours in the
     group read neighbours in the tile.
@@ -96,9 +102,10 @@ def staging(items: Items, ahead: bool) -> Strategy:
 
 @remembered
 def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
-    """Staging with the reduction outermost: what an item reads at one step lies side by side.
+    """The strategy that copies an operand to local memory with the sum's dimension outermost.
 
-    `vector`: copied in vectors along the reduction, and so written across the tile.
+    So what an item reads at one step lies side by side. With `vector`, it is copied in vectors
+    along the sum, and so written across the tile.
     """
 
     def run(e: Expr) -> Rewritten | None:
@@ -114,12 +121,13 @@ def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strat
 
 
 def copied(items: Items, dims: int, ahead: bool) -> Strategy:
-    """Copied in the order of the tile."""
+    """The strategy that copies an array of `dims` dimensions to local memory, in the order in which
+    it lies."""
     return flattened(dims, seq(copy(), _in_rounds(items), to_local(ahead=ahead)))
 
 
 def flattened(dims: int, s: Strategy) -> Strategy:
-    """s on the array seen as one dimension."""
+    """The strategy that applies s to an array of `dims` dimensions seen as one dimension."""
     if dims == 1:
         return s
     return seq(join_open(), of_array(flattened(dims - 1, s)))
@@ -127,7 +135,7 @@ def flattened(dims: int, s: Strategy) -> Strategy:
 
 @remembered
 def _in_rounds(items: Items) -> Strategy:
-    """A map over as many rounds of all work-items as it takes."""
+    """The strategy that makes a map a loop of rounds, each over all work-items of a group."""
     threads = prod(items)
     return seq(
         attempt(round_map(k=threads)),
@@ -137,7 +145,7 @@ def _in_rounds(items: Items) -> Strategy:
 
 
 def _by_items(items: Items) -> Strategy:
-    """A map over all work-items of a group, neighbours in dimension 0."""
+    """The strategy that puts a map over all work-items of a group, neighbours in dimension 0."""
     *outer, last = range(len(items))
     here = to_parallel(level=Level.LOCAL, dim=last)
     if not outer:

@@ -1,4 +1,4 @@
-"""Slices of a work-group: each makes a part of every sum; the parts meet in local memory."""
+"""Slices of a work-group: each makes a part of every sum, and the parts meet in local memory."""
 
 # key: e term, s strategy, p slices, k steps
 
@@ -27,7 +27,8 @@ COUNTS = (2, 3, 4, 5, 7, 8, 11, 13)  # slices that are tried: some part of most 
 
 
 def in_slices(p: Size) -> Strategy:
-    """A sum as p partial sums."""
+    """The strategy that makes a sum p partial sums; it refuses sums that no number of slices
+    divides."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):
@@ -44,7 +45,8 @@ def in_slices(p: Size) -> Strategy:
 
 
 def slices(staged: Staging, k: Size) -> Strategy:
-    """Every slice its part of the block, in registers; then the sums, column after column of it."""
+    """The strategy in which every slice of a group makes its part of the block, then the sums are
+    completed by columns."""
     parts = (
         standing("column block", "column items", "row items", "row block", "parts")
         .order("parts", "column items", "row items", "column block", "row block")
@@ -67,7 +69,8 @@ PARTS = (SLICES, BLOCK, COLUMNS, ROWS)  # parts, row block, column items, row it
 
 
 def _together(e: Expr) -> Rewritten | None:
-    """The parts of a column go to local memory, where each item finds those of its results."""
+    """The partial sums of a column copied to local memory, where each work-item finds those of its
+    results."""
     rows = nest(e)[0].xs
     parts = rows.parts[-1] if isinstance(rows, Zip) else rows
     column = labels("column items", "row items", "row block", "parts")

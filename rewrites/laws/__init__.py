@@ -1,1 +1,1 @@
-"""The laws of maps, reductions, windows, views, vectors and lowering: one equation each."""
+"""The laws of maps, reductions, windows, views, vectors and lowering, one equation each."""

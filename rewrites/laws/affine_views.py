@@ -1,4 +1,5 @@
-"""The view that shows given cells: an array over loop indices of base[a i + b j + c]…"""
+"""The construction of a view that shows given cells of an array, base[a i + b j + c], over its loop
+indices."""
 
 # key: e term, i index, k coefficient
 
@@ -18,7 +19,8 @@ from rewrites.laws.views import swapped
 
 
 def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]) -> Expr:
-    """The array over the indices in this order of what `base` has at the coordinates.
+    """The array over the indices `order` of the cells of `base` at these coordinates; NoAccess if
+    it reads backwards.
 
     Each index is in one coordinate; dimensions without a coordinate stay innermost.
     """
@@ -35,7 +37,7 @@ def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]
 
 
 def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
-    """map^level f e; e itself where f changes nothing"""
+    """The term map^level f e, or e itself where f changes nothing."""
     if level == 0:
         return f(e)
     row = Var("_", elem_of(e))
@@ -45,7 +47,8 @@ def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 
 def unjoined(a: Access, sums: Sequence[Index]) -> Access:
-    """A dimension that sums count as the digits of a number do, as one for each: taps in a row."""
+    """The access with each dimension that several sums count, like the digits of a number, as one
+    dimension for each."""
     base, coordinates = a.base, list[Affine]()
     for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
         digits = _digits(c, sums, size)
@@ -55,7 +58,8 @@ def unjoined(a: Access, sums: Sequence[Index]) -> Access:
 
 
 def _digits(c: Affine, sums: Sequence[Index], size: int) -> list[Index]:
-    """The indices whose values are digits of a place in a dimension, the largest first."""
+    """The indices whose values are the digits of a coordinate of this size, the largest first; none
+    if they are not."""
     terms, n = sorted(c.terms, key=lambda term: -term[1]), 1
     for i, k in reversed(terms):
         if k != n or i not in sums:
@@ -66,20 +70,21 @@ def _digits(c: Affine, sums: Sequence[Index], size: int) -> list[Index]:
 
 
 def _split(xs: Expr, sizes: Sequence[int]) -> Expr:
-    """An array of so many arrays of so many …"""
+    """The array xs as nested arrays of these sizes, the outermost first."""
     for size in reversed(sizes[1:]):
         xs = Split(size, xs)
     return xs
 
 
 def _cells(xs: Expr, at: Affine, terms: list[tuple[Index, int]]) -> Expr:
-    """One dimension as one for each index in its coordinate: windows in windows."""
+    """One dimension of xs as one for each index in its coordinate `at`: windows in windows."""
     xs = widened(xs, -at.constant, at.last + 1 - size_of(xs))
     return _nested(xs, terms) if terms else At(0, xs)
 
 
 def widened(xs: Expr, left: Size, right: Size) -> Expr:
-    """xs with zeros around, or without what is not needed."""
+    """The array xs with `left` and `right` zeros around it, or elements cropped where these are
+    negative."""
     if left == right == 0:
         return xs
     if crops(left, right):
@@ -100,7 +105,8 @@ def _nested(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
 
 
 def permuted(e: Expr, ranks: list[int]) -> Expr:
-    """The outer dimensions of e, so that the one of rank n comes to place n."""
+    """The array e with its outer dimensions exchanged, so that the one of rank n comes to place
+    n."""
     ranks = list(ranks)
     for end in reversed(range(len(ranks))):
         for n in range(end):

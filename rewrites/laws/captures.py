@@ -1,4 +1,5 @@
-"""Laws of what a reduction's function captures: it goes beside the elements, as an operand."""
+"""A law of variables that a reduction's function captures: they become operands beside the
+elements."""
 
 # key: e term, z initial value, f folding function, p pattern of an element, x what is captured
 
@@ -13,7 +14,8 @@ from rewrites.laws.lower import replaced
 
 @rule("reduce z f_x xs  =  reduce z (acc, (x', y) -> f_y acc x') (zip xs (generate n (i -> x)))")
 def carry(e: Reduce, x: Expr) -> Expr | None:
-    """Makes x, which is the same at every step, one more thing that the steps go over."""
+    """A reduction whose function uses x, the same at every step, becomes one over its elements
+    zipped with x."""
     match e:
         case Reduce(z, Lam((acc, p), body) as f, xs):
             if not free(x) or not free(x) <= free(f):
@@ -29,7 +31,8 @@ def carry(e: Reduce, x: Expr) -> Expr | None:
 
 
 def _beside(p: Pattern, zipped: bool, y: Var, body: Expr) -> tuple[Pattern, Expr]:
-    """The pattern of an element with y beside it, and the body under it."""
+    """The pattern of an element with the variable y beside it, and the body under the new
+    pattern."""
     if not zipped:
         return (p, y), body
     if isinstance(p, tuple):

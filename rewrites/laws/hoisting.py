@@ -1,4 +1,4 @@
-"""Laws that take work out of loops: what is done to each element is done once, before them."""
+"""Laws that take work out of loops: what is done to each element is done before them, once."""
 
 # key: e term, f h functions, x y elements
 
@@ -36,7 +36,8 @@ from rewrites.laws.maps import tidy
 
 @rule("map/reduce (x -> f (h x)) xs  =  map/reduce f (map h xs)")
 def hoist(e: Map | Reduce, term: Expr) -> Expr | None:
-    """h x is `term`, where x is one part of what e goes over."""
+    """A map or reduction that uses h x of an element x becomes one over elements made before;
+    `term` is h x."""
     match e:
         case Map(f, xs):
             made = _before(f, xs, term)
@@ -48,7 +49,8 @@ def hoist(e: Map | Reduce, term: Expr) -> Expr | None:
 
 
 def _before(f: Lam, xs: Expr, term: Expr) -> tuple[Lam, Expr] | None:
-    """The function of the parts that are left and of h x, and what it goes over."""
+    """The function of the parts that are left and of h x, and the array of both; None where `term`
+    is not h x."""
     parts = xs.parts if isinstance(xs, Zip) else (xs,)
     both = Lam(f.pattern, MakeTuple((f.body, term)))
     both = tidy(both) if isinstance(xs, Zip) else Lam((f.pattern,), both.body)
@@ -73,7 +75,8 @@ def _before(f: Lam, xs: Expr, term: Expr) -> tuple[Lam, Expr] | None:
 
 @rule("map^n f . view  =  view . map^m f,  a view of whole rows; f 0 = 0 where it pads with 0")
 def before_view(e: Expr, levels: Size) -> Expr | None:
-    """What is done to each row that is read is done to each row that there is."""
+    """A function of the rows that a view shows, mapped `levels` deep, is applied to the rows that
+    there are."""
     try:
         f, view = _function(e, levels)
         if f is None or view is None:
@@ -84,7 +87,7 @@ def before_view(e: Expr, levels: Size) -> Expr | None:
 
 
 def _function(e: Expr, levels: Size) -> tuple[Lam | None, Expr | None]:
-    """(f, xs) where e is map^levels f xs."""
+    """The function f and the array xs, where e is map^levels f xs; (None, None) where it is not."""
     match e:
         case Map(f, xs) if levels == 1:
             return f, xs
@@ -114,19 +117,19 @@ def _moved(f: Lam, view: Expr, levels: Size) -> Expr | None:
 
 
 def elem_of_depth(e: Expr, n: int) -> Expr:
-    """A stand-in for an element n dimensions inside an array."""
+    """A variable that stands for an element n dimensions inside the array e."""
     for _ in range(n):
         e = Var("_", elem_of(e))
     return e
 
 
 def f_argument(f: Lam) -> Type:
-    """The type that a function takes."""
+    """The type of a function's argument."""
     return pattern_type(f.pattern)
 
 
 def keeps_zero(f: Lam) -> bool:
-    """True if f 0 = 0, for a function of nothing but its argument: asked of the interpreter."""
+    """True if f 0 = 0, for a function of nothing but its argument: the interpreter is asked."""
     t = f_argument(f)
     if not isinstance(f.pattern, Var) or free(f) or {*leaves(t)} != {FLOAT}:
         return False
@@ -135,13 +138,13 @@ def keeps_zero(f: Lam) -> bool:
 
 
 def is_zero(a: Data) -> bool:
-    """True if all numbers are 0."""
+    """True if all numbers of the data are 0."""
     return all(map(is_zero, a)) if isinstance(a, tuple) else not np.any(a)
 
 
 @rule("let x = v in e (f x)  =  let y = f v in e y")
 def let_made(e: Let, term: Expr) -> Expr | None:
-    """What is all that is made of a let's value is made there; `term` is f x."""
+    """A let whose value is used only as f x becomes one of f of the value; `term` is f x."""
     match e:
         case Let(Var(x, t), value, body) if x in free(term) and free(term) - {x} <= free(e):
             made = apply(Lam(Var(x, t), term), value)
@@ -152,13 +155,15 @@ def let_made(e: Let, term: Expr) -> Expr | None:
 
 @rule("e  =  undo . store . the dimensions of e in another order")
 def store_as(e: Expr, order: Place) -> Expr | None:
-    """order[n] is the dimension of e that comes to place n in memory."""
+    """A term is stored with its dimensions in another order; order[n] is the one at place n in
+    memory."""
     return None if isinstance(e, Store) else _laid(e, order, Store)
 
 
 @rule("e  =  undo . toLocal . the dimensions of e in another order")
 def local_as(e: Expr, order: Place) -> Expr | None:
-    """order[n] is the dimension of e that comes to place n in memory."""
+    """A term is kept in local memory with its dimensions in another order; order[n] is the one at
+    place n."""
     return None if isinstance(e, ToLocal) else _laid(e, order, ToLocal)
 
 

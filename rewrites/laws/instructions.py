@@ -1,4 +1,5 @@
-"""Laws of instructions: a program that one carries out, and accumulators that stay in lanes."""
+"""Laws of instructions: a term that one computes is carried out by it, and accumulators stay in
+lanes."""
 
 # key: z initial value, f folding function, x v variables
 
@@ -38,7 +39,8 @@ def _rounding(name: str) -> float:
     rounding=_rounding,
 )
 def instruct(e: Expr, name: str) -> Expr | None:
-    """An instance of the program of an instruction is carried out by it."""
+    """A term that computes what the named instruction does is carried out by it, operands and
+    result in lanes."""
     entry = TABLE[name]
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(entry.program.pattern)}
     program = substitute(entry.program.body, holes)
@@ -56,7 +58,7 @@ def still_in_lanes(e: AsVector) -> Expr | None:
 
 
 def _again(f: Fragment, e: AsVector) -> Expr | None:
-    """The x of toLanes (fromLanes x)."""
+    """The term x, where e is toLanes (fromLanes x); else None."""
     if e.width != f.count(f.registers):
         return None
     held = Var("?held", type_of(e))
@@ -66,7 +68,8 @@ def _again(f: Fragment, e: AsVector) -> Expr | None:
 
 @rule("reduce z (view . f)  =  view . reduce (view⁻¹ z) (f . view),  view a bijection")
 def reduce_inside_view(e: Reduce) -> Expr | None:
-    """The accumulator stays as f makes it."""
+    """A reduction whose function returns a bijective view becomes a view of one that keeps what is
+    under the view."""
     match e:
         case Reduce(z, Lam((Var(acc, _), p), body), xs):
             view, back, made = _views(body)
@@ -82,7 +85,8 @@ def reduce_inside_view(e: Reduce) -> Expr | None:
 
 @rule("map (… (map g)) . zip (view xs) ys …  =  view . map (… (map g)) . zip xs (view⁻¹ ys) …")
 def map_inside_view(e: Map) -> Expr | None:
-    """A function of single elements of a view that is a bijection is applied before the view."""
+    """A function of single elements of a bijective view is applied before the view instead of after
+    it."""
     found = _one_by_one(e)
     if found is None:
         return None
@@ -95,7 +99,7 @@ def map_inside_view(e: Map) -> Expr | None:
 
 @dataclass(frozen=True, slots=True)
 class _Elementwise:
-    """g of the elements of arrays, which stand where these variables do."""
+    """A function g of the elements of several arrays, which the variables stand for."""
 
     arrays: tuple[Expr, ...]
     variables: tuple[Var, ...]
@@ -103,7 +107,8 @@ class _Elementwise:
 
 
 def _one_by_one(e: Expr) -> _Elementwise | None:
-    """A nest of maps over all dimensions of arrays of one shape."""
+    """The nest of maps e over all dimensions of arrays of one shape, as a function of their
+    elements; else None."""
     if not isinstance(e, Map):
         return None
     arrays = e.xs.parts if isinstance(e.xs, Zip) else (e.xs,)
@@ -124,7 +129,7 @@ def _names(found: tuple[Var, ...]) -> frozenset[str]:
 
 
 def _on_elements(arrays: tuple[Expr, ...], old: tuple[Var, ...], g: Expr) -> Expr:
-    """A nest of maps of g over all dimensions of arrays, whose elements may be vectors."""
+    """The nest of maps of g over all dimensions of arrays, whose elements may be vectors."""
     avoid, new = set(free(g)) | {v.name for v in old}, list[Var]()
     for v, xs in zip(old, arrays, strict=True):
         new.append(Var(fresh(v.name, avoid), elem_of(xs)))
@@ -141,7 +146,8 @@ View = Callable[[Expr], Expr]
 
 
 def _views(e: Expr) -> tuple[View, View, Expr]:
-    """The bijective views at the root of e as one, its inverse, and what it shows."""
+    """The bijective views at the root of e as one function, its inverse, and the term that they
+    show."""
     step = _view(e)
     if step is None:
         return _same, _same, e
@@ -155,7 +161,8 @@ def _same(x: Expr) -> Expr:
 
 
 def _view(e: Expr) -> tuple[View, View, Expr] | None:
-    """One view, its inverse, and what it shows."""
+    """The bijective view at the root of e as a function, its inverse, and the term that it shows;
+    None without one."""
     match e:
         case Join(xs):
             return Join, _split(_width(xs)), xs
@@ -173,7 +180,7 @@ def _view(e: Expr) -> tuple[View, View, Expr] | None:
 
 
 def _width(rows: Expr) -> Size:
-    """The length of each row."""
+    """The length of each row of an array of rows."""
     return array_of(Var("row", elem_of(rows))).size
 
 

@@ -1,4 +1,4 @@
-"""Laws of nested maps: which is outside, and two as one."""
+"""Laws of nested maps: exchanging the outer and the inner one, and making one of both."""
 
 # key: f g functions, xs ys arrays, x y elements
 
@@ -43,7 +43,8 @@ def interchange_rows(e: Map) -> Expr | None:
 
 @rule("map (x -> map f (zip ys zs(x)))  =  transpose . map ((y, c) -> map f (y, c)) . zip ys zs'")
 def interchange_zip(e: Map) -> Expr | None:
-    """Parts of a zip that do not depend on x stay one for all x."""
+    """Exchanges two nested maps where the inner goes over a zip; parts that do not depend on x stay
+    one for all x."""
     match e:
         case Map(Lam(p, Map(f, Zip(parts))), xs):
             mine = [bool(bound(Lam(p, parts[0])) & free(part)) for part in parts]
@@ -85,7 +86,8 @@ def interchange_mapped(e: Map) -> Expr | None:
     "  =  transpose . map (c -> map ((x, y) -> f_x y) (zip xs c)) . transpose . map (x -> ys_x)"
 )
 def interchange_beside(e: Map) -> Expr | None:
-    """Whatever depends on x: each column of inner arrays goes beside the xs."""
+    """Exchanges two nested maps where the function depends on x: each column of inner arrays is
+    zipped with the xs."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
             f = tidy(apart(f, bound(Lam(p, ys))))
@@ -102,7 +104,7 @@ def _turned(p: Pattern, xs: Expr, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
-    """map ((x, y) -> f_x y) (zip xs c), what is zipped already taken apart"""
+    """The map over xs zipped with c, of f_x y; tuples that were zipped already are taken apart."""
     ps, whole = (p, xs.parts) if isinstance(xs, Zip) and isinstance(p, tuple) else ((p,), (xs,))
     q = f.pattern if zipped and isinstance(f.pattern, tuple) else (f.pattern,)
     own = tuple(Get(i, c) for i in range(len(q))) if zipped else (c,)
@@ -111,7 +113,8 @@ def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
 
 @rule("map (x -> map (y -> e) ys(x)) xs  =  map (ps -> map ((x, y) -> e) ps) (pairs of x, y)")
 def pair(e: Map) -> Expr | None:
-    """Makes an inner map whose array depends on x go over pairs (x, y): a map of rows."""
+    """A map whose inner map goes over an array that depends on x becomes a map over rows of pairs
+    (x, y)."""
     match e:
         case Map(Lam(p, Map(g, ys)), xs) if not (isinstance(p, Var) and ys == p):
             rows = Map(Lam(p, _paired(p, ys)), xs)
@@ -130,7 +133,8 @@ def _paired(p: Pattern, ys: Expr) -> Expr:
     "map (x -> map (y -> e) ys) xs  =  split n (map ((x, y) -> e) (join (map (x -> (x, ys)) xs)))"
 )
 def collapse(e: Map) -> Expr | None:
-    """Two nested maps become one; where e does not use x, the pairs are just the ys."""
+    """Two nested maps become one over pairs; where the inner function does not use x, over the ys
+    alone."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
             n = size_of(ys)

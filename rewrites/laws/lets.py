@@ -1,4 +1,4 @@
-"""Laws of `let`: it moves out of terms and loops, and away where its value is used once."""
+"""Laws of `let`: it moves out of terms and loops, and disappears where its value is used once."""
 
 # key: x a let's name, v its value, e term, f function
 
@@ -32,7 +32,7 @@ SEEN_THROUGH = (Map, Join, Split, Slide, Transpose, Pad, PadEdge, AsScalar, AsVe
 
 @rule("f (let x = v in e)  =  let x = v in f e")
 def let_out(e: Expr) -> Expr | None:
-    """A let leaves the argument of anything but a function."""
+    """A let that is an argument of a node other than a function moves out of the node."""
     if isinstance(e, Lam):
         return None
     for i, part in enumerate(children(e)):
@@ -46,7 +46,8 @@ def let_out(e: Expr) -> Expr | None:
 
 @rule("map (y -> let x = v in e)  =  let x = v in map (y -> e),  y not in v")
 def let_out_of_map(e: Map) -> Expr | None:
-    """A let whose value is the same for all elements is computed once: so work-items share it."""
+    """A let in a map whose value is the same for all elements moves out of the map, so that
+    work-items share it."""
     match e:
         case Map(Lam(q, Let(p, value, body)), xs) if not bound(Lam(q, body)) & free(value):
             f = apart(Lam(p, body), free(xs) | bound(Lam(q, body)))
@@ -56,7 +57,7 @@ def let_out_of_map(e: Map) -> Expr | None:
 
 @rule("map (y -> let x = v in e) ys  =  let xs = map (y -> v) ys in map ((y, x) -> e) (zip ys xs)")
 def let_beside(e: Map) -> Expr | None:
-    """The values that each element names are made for all elements before any is used."""
+    """A let in a map becomes a let of all elements' values around it, made before any is used."""
     match e:
         case Map(Lam(q, Let(Var(x, t), value, body)), ys):
             made = Map(Lam(q, value), ys)
@@ -84,7 +85,8 @@ def drop_let(e: Let) -> Expr | None:
 
 @rule("let x = view v in e  =  let y = v in e[view y / x],  v made real")
 def let_view(e: Let) -> Expr | None:
-    """A let names what is made real; the views of it are seen through where it is used."""
+    """A let of a view of something made real names what is made real, and uses see it through the
+    view."""
     match e:
         case Let(Var(x, t), value, body):
             place = _made_at(value)
@@ -101,7 +103,8 @@ def let_view(e: Let) -> Expr | None:
 
 
 def _made_at(e: Expr) -> Place | None:
-    """The place, below views, where e is made real in local or private memory; or None."""
+    """The place, below views, where e is made real in local or private memory; None if it is
+    not."""
     if isinstance(e, ToLocal | ToPrivate):
         return ()
     if not isinstance(e, SEEN_THROUGH):

@@ -1,4 +1,4 @@
-"""Lowering: how each map and reduction is carried out, and where data is made real."""
+"""Laws of lowering: how each map and reduction is carried out, and where data is made real."""
 
 # key: e term, xs array, f function
 
@@ -51,13 +51,14 @@ def to_reduce_seq(e: Reduce, unrolled: bool = False) -> Expr | None:
 
 @rule("xs  =  map id xs")
 def copy(e: Expr) -> Expr | None:
-    """Makes a view something that is computed, element by element."""
+    """An array becomes the map of the identity over it: something that is computed, element by
+    element."""
     t = type_of(e)
     return Map(identity(t.elem), e) if isinstance(t, Array) else None
 
 
 def copied(e: Expr) -> Expr:
-    """e with a map for each of its array dimensions."""
+    """The term e with a map of the identity for each of its array dimensions."""
     t = type_of(e)
     return Map(lam("x", t.elem, copied), e) if isinstance(t, Array) else e
 
@@ -84,14 +85,14 @@ def to_local(e: Expr, ahead: bool = False) -> Expr | None:
 
 @rule("f x  =  let y = x in f y")
 def share(e: Expr, term: Expr, name: str = "x") -> Expr | None:
-    """Names every occurrence of a term that means the same outside e."""
+    """A let gets the name of every occurrence of a term in e that means the same outside e."""
     if not free(term) <= free(e) or replaced(e, term, Var("?", type_of(term))) == e:
         return None
     return let(name, term, type_of(term), lambda y: replaced(e, term, y))
 
 
 def replaced(e: Expr, old: Expr, new: Expr) -> Expr:
-    """e with `new` for every `old` that means the same there."""
+    """The term e with `new` for every `old` that means the same there."""
     if e == old:
         return new
     if isinstance(e, Let) and _hides(e, old):
@@ -102,5 +103,5 @@ def replaced(e: Expr, old: Expr, new: Expr) -> Expr:
 
 
 def _hides(e: Lam | Let, term: Expr) -> bool:
-    """True if e binds a variable of a term, which then is another one inside."""
+    """True if e binds a variable of a term, so that the term means something else inside e."""
     return any(v.name in free(term) for v in variables(e.pattern))

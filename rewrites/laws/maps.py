@@ -1,4 +1,4 @@
-"""Laws of maps: fusion and fission, splitting, rounding, views out of them."""
+"""Laws of maps: fusion and fission, splitting, rounding up, and moving views out of them."""
 
 # key: f g functions, xs ys arrays, k size, x y elements
 
@@ -43,13 +43,13 @@ from rewrites.engine.rule import Place, get, put, rule
 
 
 def compose(f: Lam, g: Lam) -> Lam:
-    """x -> f(g(x)); what g computes is computed once."""
+    """The function x -> f(g(x)); what g computes is computed once."""
     g = apart(g, free(f))
     return Lam(g.pattern, call(f, g.body))
 
 
 def call(f: Lam, e: Expr) -> Expr:
-    """f(e), by a let where e is computed and used more than once."""
+    """The term f(e), with a let where e is computed and used more than once."""
     once = all(uses(f.body, v.name) <= 1 for v in variables(f.pattern))
     if is_view(e) or (once and isinstance(f.pattern, Var)):
         return apply(f, e)
@@ -92,7 +92,7 @@ def fuse_zip(e: Map) -> Expr | None:
 
 @rule("map f . zip(…, generate n c, …)  =  map (f . (…, c, …)) . zip(…)")
 def constant_part(e: Map) -> Expr | None:
-    """A part that is the same for all elements need not be zipped."""
+    """A zipped part that is the same literal for all elements goes into the map's function."""
     match e:
         case Map(f, Zip(parts)):
             values = [_constant(part) for part in parts]
@@ -118,7 +118,7 @@ def _constant(xs: Expr) -> Expr | None:
 
 
 def tidy(f: Lam) -> Lam:
-    """x -> e(x.0, x.1) as (x0, x1) -> e(x0, x1)."""
+    """The function x -> e(x.0, x.1) as (x0, x1) -> e(x0, x1), where x is used only by its parts."""
     if not isinstance(f.pattern, Var) or not isinstance(f.pattern.type, Tuple):
         return f
     name, parts = f.pattern.name, f.pattern.type.parts
@@ -133,7 +133,7 @@ def tidy(f: Lam) -> Lam:
 
 
 def only_components(e: Expr, name: str) -> bool:
-    """True if a tuple variable is used only as x.i."""
+    """True if the tuple variable `name` is used in e only as name.i."""
     if name not in free(e):
         return True
     match e:
@@ -146,7 +146,8 @@ def only_components(e: Expr, name: str) -> bool:
 
 @rule("map (x -> f (g x))  =  map f . map g")
 def fission(e: Map, place: Place = ()) -> Expr | None:
-    """Divides a map's body at the term at `place`, which becomes the inner map."""
+    """A map is divided in two at the term at `place` in its body, which becomes the body of the
+    inner map."""
     match e:
         case Map(f, xs):
             inner = get(f.body, place)
@@ -169,7 +170,7 @@ def fission(e: Map, place: Place = ()) -> Expr | None:
 
 
 def bound_above(e: Expr, place: Place) -> frozenset[str]:
-    """The names bound between a term and the place inside it."""
+    """The names that are bound between the root of e and a place inside it."""
     if not place:
         return frozenset()
     inner = bound_above(children(e)[place[0]], place[1:])
@@ -189,7 +190,7 @@ def split_map(e: Map, k: Size) -> Expr | None:
 
 @rule("xs  =  join (map (_ -> xs) (generate 1 id))")
 def unit_map(e: Expr) -> Expr | None:
-    """One more dimension, of one element."""
+    """An array becomes the join of a map over one element: it gets one more dimension."""
     if not isinstance(type_of(e), Array):
         return None
     return Join(Map(lam("one", INT, lambda _: e), Generate(1, identity(INT))))
@@ -217,7 +218,7 @@ def extend_map(e: Map, r: Size) -> Expr | None:
 
 @rule("map (view . f)  =  map view . map f")
 def pull_view(e: Map) -> Expr | None:
-    """Moves a view that a map's result is seen through out of the map."""
+    """A map whose body is a view becomes that view, mapped, of a map without it."""
     match e:
         case Map(Lam(p, view), xs) if is_out_view(view):
             if names_in_view(view) & bound(Lam(p, view)):
@@ -230,7 +231,7 @@ def pull_view(e: Map) -> Expr | None:
 
 
 def names_in_view(view: Expr) -> frozenset[str]:
-    """Variables used by a view itself, not by what it shows."""
+    """The variables that a view itself uses, not the term that it shows."""
     return frozenset[str]().union(*map(free, children(view)[:-1]))
 
 

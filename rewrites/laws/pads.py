@@ -1,4 +1,5 @@
-"""Laws of room: what pad_any adds, nobody looks at, so it may move inside until it is stored.
+"""Laws of room: elements that pad_any adds are never looked at, so it may move inside until it is
+stored.
 
 Every law here may make more defined than it finds: where the left side holds what pad_any added,
 the right side holds anything.
@@ -38,7 +39,8 @@ from rewrites.laws.maps import bound_above, tidy
 
 @rule("pad_any (0, r) . slide n s  =  slide n s . pad_any (0, r s - rest)")
 def pad_slide(e: PadEdge) -> Expr | None:
-    """More windows need s more elements each, less what the last window left over."""
+    """Room for r more windows becomes room for the elements that they need: r times the step, less
+    what was left over."""
     match e:
         case PadEdge(Edge.ANY, 0, r, Slide(n, s, xs, strict)) if r != 0 and at_most(0, r):
             rest = remainder(size_of(xs) - n, s)
@@ -84,7 +86,7 @@ def pad_split(e: PadEdge) -> Expr | None:
 
 @rule("pad_any (0, r) . pad l q c  =  pad l (q + r) c")
 def pad_pad(e: PadEdge) -> Expr | None:
-    """The room is filled like the rest of the padding; clamped padding goes on for ever."""
+    """Room beside a padding becomes more of that padding; clamped padding goes on for ever."""
     match e:
         case PadEdge(Edge.ANY, 0, r, _) if r == 0 or not at_most(0, r):
             return None
@@ -97,7 +99,8 @@ def pad_pad(e: PadEdge) -> Expr | None:
 
 @rule("map (pad_edge l r) . pad k q c  =  pad k q c . map (pad_edge l r),  c a number")
 def rows_pad_pad(e: Map) -> Expr | None:
-    """Rows of nothing but c stay so, however they are padded: at any depth."""
+    """Padding of each row inside a padding by rows of c moves inside it, as rows of c stay so, at
+    any depth."""
     match e:
         case Map(f, Pad(left, right, c, xs)) if pads(f) and isinstance(type_of(c), Scalar):
             return Pad(left, right, c, Map(f, xs)) if not free(f) else None
@@ -105,7 +108,7 @@ def rows_pad_pad(e: Map) -> Expr | None:
 
 
 def pads(f: Lam) -> bool:
-    """True if a function only pads an array's dimensions by its own elements."""
+    """True if the function f only pads the dimensions of an array by its own elements."""
     return isinstance(f.pattern, Var) and _padded(f.body, f.pattern.name)
 
 
@@ -136,7 +139,8 @@ def map_split(e: Map) -> Expr | None:
 
 @rule("view . store  =  store . view")
 def view_store(e: PadEdge | Map) -> Expr | None:
-    """The view is stored instead of what it shows."""
+    """A view of something stored becomes what is stored: the view is stored instead of what it
+    shows."""
     match e:
         case PadEdge(_, _, _, Store(xs)):
             return Store(PadEdge(e.edge, e.left, e.right, xs))
@@ -158,7 +162,7 @@ def pad_zeros(e: PadEdge) -> Expr | None:
 
 @rule("map (f . (…, g, …)) . zip(…, xs, …)  =  map f . zip(…, map g xs, …)")
 def fission_zip(e: Map, place: Place = ()) -> Expr | None:
-    """What is computed of some parts of a zip alone is computed before, in their place."""
+    """A term computed from some parts of a zip alone is computed before the map, in their place."""
     match e:
         case Map(f, Zip(parts)):
             f = tidy(f)
@@ -182,12 +186,13 @@ def fission_zip(e: Map, place: Place = ()) -> Expr | None:
 
 
 def _alone(ps: Sequence[Pattern], inner: Expr, body: Expr) -> bool:
-    """True if these are variables that are used in a part of a body, and nowhere else in it."""
+    """True if the patterns ps are variables used in the term `inner` and nowhere else in the
+    body."""
     return all(isinstance(p, Var) and uses(inner, p.name) == uses(body, p.name) for p in ps)
 
 
 def _map_of(ps: Sequence[Pattern], body: Expr, arrays: tuple[Expr, ...]) -> Map:
-    """map ((p, …) -> body) (zip arrays); of one array, map (p -> body) array"""
+    """The map of ps -> body over these arrays, zipped if they are several."""
     if len(ps) == 1:
         return Map(Lam(ps[0], body), arrays[0])
     return Map(Lam(tuple(ps), body), Zip(arrays))

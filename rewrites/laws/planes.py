@@ -1,4 +1,4 @@
-"""Laws of chunks: what a step of a reduction reads, as views of one part of an array."""
+"""A law of chunks: what a step of a reduction reads, as views of one part of an array."""
 
 # key: e view, d dimension that is fixed at the index, x variable
 
@@ -33,7 +33,11 @@ from rewrites.laws.views import swapped
 
 @rule("view  =  map view' . (dimension d outermost),  the outermost index of view only in d")
 def planes(e: Expr) -> Expr | None:
-    """A chunk of windows, say, becomes windows of a chunk: what they share is there once."""
+    """A view whose outermost index reaches only dimension d of an array becomes a map over that
+    dimension, outermost.
+
+    So a chunk of windows becomes windows of a chunk, where elements that windows share are once.
+    """
     found = _fixed(e, 0) if is_view(e) and isinstance(type_of(e), Array) else None
     if found is None or (isinstance(e, Map) and e.xs == found.base and found.d == 0):
         return None
@@ -50,7 +54,8 @@ MARK = "the plane"  # no name of a program
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """e with a dimension of `base` fixed; there the rest of the base stands as a variable."""
+    """A term with dimension `d` of the array `base` fixed; in `e` the rest of the base stands as a
+    variable."""
 
     e: Expr
     base: Expr
@@ -58,7 +63,8 @@ class _Fixed:
 
 
 def _fixed(e: Expr, d: int) -> _Fixed | None:
-    """e without its dimension d: the elements at one index of it."""
+    """The term e at one index of its dimension d, as a term over one array without a dimension;
+    None if it is not."""
     match e:
         case Var() | Get(_, Var()):
             return _Fixed(Var(MARK, _without(type_of(e), d)), e, d)
@@ -104,7 +110,7 @@ def _around(inner: _Fixed | None, f: Callable[[Expr], Expr]) -> _Fixed | None:
 
 
 def _without(t: Type, d: int) -> Type:
-    """A type without its dimension d."""
+    """The array type t without its dimension d."""
     assert isinstance(t, Array)
     return t.elem if d == 0 else Array(_without(t.elem, d - 1), t.size)
 

@@ -33,12 +33,12 @@ from rewrites.laws.maps import call, only_components, tidy
 
 
 def folding(f: Lam) -> Type:
-    """The type of the accumulator of a folding function."""
+    """The type of the accumulator of a reduction's function."""
     return type_of(f.body)
 
 
 def fold(f: Lam, acc: Expr, x: Expr) -> Expr:
-    """f(acc, x)"""
+    """The function f of a reduction applied to acc and x."""
     return apply(f, MakeTuple((acc, x)))
 
 
@@ -114,7 +114,8 @@ def _after(f: Lam, g: Lam) -> Lam:
 
 @rule("reduce z (acc ⊕ reduce 0 ⊕ g)  =  reduce z (reduce g)")
 def flatten_fold(e: Reduce) -> Expr | None:
-    """A fold whose term is itself a fold with the same operator, from its unit."""
+    """A fold whose term is a fold with the same operator, started from its unit, becomes one
+    nest."""
     match e:
         case Reduce(z, f, xs):
             outer = fold_of(f)
@@ -133,7 +134,8 @@ def flatten_fold(e: Reduce) -> Expr | None:
 
 @rule("reduce 0 ⊕ g xs ⊕ b  =  reduce b ⊕ g xs")
 def absorb_init(e: Binary) -> Expr | None:
-    """A number added after a sum becomes the sum's initial value."""
+    """A number combined with a finished fold, by the fold's operator, becomes the fold's initial
+    value."""
     match e:
         case Binary(op, Reduce(z, f, xs), b) | Binary(op, b, Reduce(z, f, xs)):
             scalar = is_view(b) and not isinstance(type_of(b), Array)
@@ -145,7 +147,8 @@ def absorb_init(e: Binary) -> Expr | None:
 
 @rule("reduce b ⊕ g xs  =  reduce 0 ⊕ g xs ⊕ b")
 def release_init(e: Reduce) -> Expr | None:
-    """A fold's initial value enters after the fold: the reverse of `absorb_init`."""
+    """A fold's initial value is combined with the finished fold instead: the reverse of
+    `absorb_init`."""
     match e:
         case Reduce(z, f, xs):
             op, t = operator(f), folding(f)
@@ -158,7 +161,8 @@ def release_init(e: Reduce) -> Expr | None:
 
 @rule("zip (join xs) (join ys)  =  join (map zip (zip xs ys))")
 def zip_joins(e: Zip) -> Expr | None:
-    """The parts beside one that is a join are split to match it."""
+    """A zip with a part that is a join becomes the join of a zip; other parts are split to
+    match."""
     match e:
         case Zip(parts) if any(isinstance(p, Join) for p in parts):
             widths = [array_of(elem_type(p.xs)).size for p in parts if isinstance(p, Join)]
@@ -177,7 +181,7 @@ def zip_joins(e: Zip) -> Expr | None:
 
 
 def elem_type(xs: Expr) -> Expr:
-    """A stand-in for an element of xs."""
+    """A variable that stands for an element of xs."""
     return Var("_", elem_of(xs))
 
 
@@ -187,7 +191,11 @@ def _fields(r: Expr, n: int) -> tuple[Expr, ...]:
 
 @rule("map (x -> reduce z f s) xs  =  reduce (map z xs) (map f . zip) (transpose (map s xs))")
 def interchange_map_reduce(e: Map) -> Expr | None:
-    """What s is zipped from without using x stays one for all x: this makes register blocks."""
+    """A map of reductions becomes a reduction of arrays, whose step is a map; so register blocks
+    are made.
+
+    Zipped parts that do not depend on the map's element stay one for all elements.
+    """
     match e:
         case Map(Lam(p, Reduce(z, f, s)), xs):
             if bound(Lam(p, z)) & free(f):
@@ -225,9 +233,10 @@ def _advance(f: Lam, acc: Expr, row: Expr, used: list[bool], zipped: bool) -> Ex
 
 @rule("reduce z ⊕ g  =  reduce z ⊕ g . reorder (stride s),  ⊕ associative and commutative")
 def reorder_fold(e: Reduce, s: Size) -> Expr | None:
-    """The element at i n/s + j is the one at i + j s: a chunk takes every s-th element.
+    """A fold takes its elements in strided order: the element at i n/s + j is the one at i + j s.
 
-    Where elements are to be vectors, form them first: a stride before that would mix the lanes.
+    So a chunk takes every s-th element. Where elements are to be vectors, form them first: a stride
+    before that would mix the lanes.
     """
     match e:
         case Reduce(z, f, xs) if operator(f) and divides(s, size_of(xs)):
@@ -243,9 +252,10 @@ def reorder_fold(e: Reduce, s: Size) -> Expr | None:
     "  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k . reorder (stride of the parts)"
 )
 def stride_parts(e: Reduce) -> Expr | None:
-    """Part i takes the elements i, i + n/k, i + 2 n/k, …: what neighbouring parts read is near.
+    """Part i of a fold in parts takes the elements i, i + n/k, i + 2 n/k, …, so that neighbouring
+    parts read neighbours.
 
-    The paper's coalescing. Elements that are vectors already move whole.
+    This is the LIFT paper's coalescing. Elements that are vectors already move whole.
     """
     match e:
         case Reduce(_, f, AsScalar(Map(part, chunks)) | Map(part, chunks)):
@@ -267,14 +277,15 @@ def stride_parts(e: Reduce) -> Expr | None:
 
 
 def _chunked(chunks: Expr) -> list[Split] | None:
-    """The splits that make chunks of an array, or of each part of a zip."""
+    """The splits that make chunks of an array, or of each part of a zip; None if one is not
+    split."""
     parts = chunks.parts if isinstance(chunks, Zip) else (chunks,)
     splits = [part for part in parts if isinstance(part, Split)]
     return splits if len(splits) == len(parts) else None
 
 
 def _sums_up(part: Lam, op: str) -> bool:
-    """True if a part is the sum of its chunk from nothing."""
+    """True if the function `part` folds its chunk with the operator `op` from its unit."""
     match part:
         case Lam(Var(c, t), Reduce(z, g, xs)):
             fields = _fields(Var(c, t), len(t.parts)) if isinstance(t, Tuple) else ()
@@ -285,7 +296,7 @@ def _sums_up(part: Lam, op: str) -> bool:
 
 @rule("reduce zs (map f . zip)  =  map (reduce f) . zip zs . transpose")
 def interchange_reduce_map(e: Reduce) -> Expr | None:
-    """The reverse: a reduction of arrays becomes one reduction an element."""
+    """A reduction of arrays becomes a map of reductions, one for each element: the reverse."""
     match e:
         case Reduce(zs, Lam((Var(acc, _), p), Map(f, Zip((Var(a, _), *parts)))), xss) if (
             acc == a and acc not in free(f).union(*map(free, parts))
@@ -297,7 +308,8 @@ def interchange_reduce_map(e: Reduce) -> Expr | None:
 
 
 def _one(p: Pattern, f: Lam, xss: Expr, columns: int, t: Expr) -> Expr:
-    """The reduction for one element: over the rows, and over its part of each."""
+    """The reduction for one element, t: over the rows xss, and over its part of each of the
+    columns."""
     rows = xss.parts if isinstance(xss, Zip) else (xss,)
     sources = (*rows, *(Get(1 + i, t) for i in range(columns)))
 
@@ -311,7 +323,7 @@ def _one(p: Pattern, f: Lam, xss: Expr, columns: int, t: Expr) -> Expr:
 
 
 def _over_used(z: Expr, f: Lam, sources: tuple[Expr, ...]) -> Expr:
-    """reduce z f (zip sources), without the parts that f does not look at."""
+    """The reduction of f over zipped sources, without those that f does not use."""
     assert isinstance(f.pattern, tuple)
     acc, x = f.pattern
     assert isinstance(acc, Var)

@@ -1,4 +1,4 @@
-"""Laws of windows and edges: tiling a slide, slides and pads past maps."""
+"""Laws of windows and edges: tiling a slide, and moving slides and pads past maps."""
 
 # key: n window size, s step, u tile size, v tile step, f function, xs array, c a pad's value
 
@@ -15,7 +15,8 @@ from rewrites.engine.rule import rule
 
 @rule("slide n s  =  join . map (slide n s) . slide_strict u v,  v = u - n + s,  s divides u - n")
 def tile_slide(e: Slide, u: Size) -> Expr | None:
-    """Windows in overlapping tiles of u elements, where all elements are in a window.
+    """A slide becomes windows of overlapping tiles of u elements, where each element is in a
+    window.
 
     The rule as the LIFT paper prints it steps by u - n, and so computes windows twice.
     """
@@ -34,7 +35,8 @@ def tile_slide(e: Slide, u: Size) -> Expr | None:
 
 @rule("slide n s  =  slide_strict n s . crop")
 def strict_slide(e: Slide) -> Expr | None:
-    """Drops the elements at the end that no window reaches."""
+    """A slide becomes a strict one of the array without the elements at its end that no window
+    reaches."""
     match e:
         case Slide(n, s, xs, False):
             rest = remainder(size_of(xs) - n, s)
@@ -53,7 +55,8 @@ def slide_map(e: Slide) -> Expr | None:
 
 @rule("map (map f) . slide n s  =  slide n s . map f")
 def map_slide(e: Map) -> Expr | None:
-    """A function of single elements, computed in every window, is computed once an element."""
+    """A function of single elements, computed in every window, is computed before the slide, once
+    an element."""
     match e:
         case Map(Lam(Var(w, _), Map(f, Var(y, _))), Slide(n, s, xs, strict)):
             return Slide(n, s, Map(f, xs), strict) if w == y and w not in free(f) else None
@@ -62,7 +65,8 @@ def map_slide(e: Map) -> Expr | None:
 
 @rule("pad_edge l r . map f  =  map f . pad_edge l r")
 def pad_map(e: PadEdge | Pad) -> Expr | None:
-    """Clamped, mirrored, wrapped or cropped: what is added is among the elements."""
+    """A padding that repeats elements (clamped, mirrored, wrapped or cropped) of a map moves inside
+    the map."""
     match e:
         case PadEdge(edge, left, right, Map(f, xs)):
             return Map(f, PadEdge(edge, left, right, xs))
@@ -81,7 +85,11 @@ def map_pad_edge(e: Map) -> Expr | None:
 
 @rule("map f . pad l r c  =  pad l r (f c) . map f")
 def map_pad(e: Map) -> Expr | None:
-    """The constant must be a whole element, so that f can be applied to it."""
+    """A map over an array padded with a constant becomes the map padded with the function of the
+    constant.
+
+    The constant must be a whole element, so that f can be applied to it.
+    """
     match e:
         case Map(f, Pad(left, right, c, xs)) if equal(type_of(c), elem_of(xs)):
             return Pad(left, right, apply(f, c), Map(f, xs))
@@ -90,7 +98,7 @@ def map_pad(e: Map) -> Expr | None:
 
 @rule("map (pad l r c)  =  transpose . pad l r c . transpose,  c a number")
 def rows_pad(e: Map) -> Expr | None:
-    """Padding every row is padding the array of columns."""
+    """A padding of every row by a number becomes a padding of the array of columns."""
     match e:
         case Map(Lam(p, Pad(left, right, c, Var(x, _))), xs) if isinstance(p, Var) and p.name == x:
             if isinstance(type_of(c), Scalar) and x not in free(c):
@@ -109,7 +117,7 @@ def pad_rows(e: Transpose) -> Expr | None:
 
 @rule("transpose . map (slide n s)  =  map transpose . slide n s . transpose")
 def slide_rows(e: Transpose) -> Expr | None:
-    """Windows of every row, seen column by column, are windows of rows of columns."""
+    """The windows of every row, transposed, become windows of the rows of columns."""
     match e:
         case Transpose(Map(Lam(Var(x, _), Slide(n, s, Var(y, _), strict)), xs)) if x == y:
             windows = Slide(n, s, Transpose(xs), strict)
@@ -119,7 +127,8 @@ def slide_rows(e: Transpose) -> Expr | None:
 
 @rule("slide n 1  =  crop . slide n 1 . pad (0, round_up(c, k) - c) 0,  c windows")
 def round_windows(e: Slide, k: Size) -> Expr | None:
-    """A multiple of k windows; what they see beyond the array are zeros."""
+    """A slide becomes one of a multiple of k windows, cropped; what they see beyond the array are
+    zeros."""
     match e:
         case Slide(n, 1, xs, strict):
             count = size_of(e)

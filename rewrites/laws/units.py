@@ -1,4 +1,5 @@
-"""Laws of units: elements that a fold does not notice, so that its length may be rounded up."""
+"""Laws of units: elements that a fold does not notice are added, so that its length may be rounded
+up."""
 
 # key: z initial value, f folding function, u unit, k size, t type
 
@@ -16,7 +17,8 @@ from rewrites.engine.rule import rule
 
 @rule("reduce z f xs  =  reduce z f (pad (0, round_up(n, k) - n) u xs),  f acc u = acc,  f a fold")
 def round_fold(e: Reduce, k: Size) -> Expr | None:
-    """Sums of products go on over zeros, and sums of rows of them over rows of zeros."""
+    """A fold becomes one of a multiple of k steps, by elements that leave the accumulator as it is,
+    such as zeros."""
     match e:
         case Reduce(z, f, xs):
             more = round_up(size_of(xs), k) - size_of(xs)
@@ -42,14 +44,15 @@ def _innermost(t: Type) -> Type:
 
 
 def _filled(t: Type, u: Expr) -> Expr:
-    """An element all of whose numbers are u."""
+    """The element of type t all of whose numbers are u."""
     if not isinstance(t, Array):
         return u
     return Generate(t.size, lam("i", INT, lambda _: _filled(t.elem, u)))
 
 
 def _keeps(f: Lam, zero: Expr | None, element: Expr) -> bool:
-    """True if f looks at nothing but its operands and leaves zero as it is."""
+    """True if the fold's function f uses nothing but its operands, and leaves zero as it is for
+    this element."""
     step = apply(f, MakeTuple((zero, element))) if isinstance(zero, Lit) else f.body
     if not isinstance(zero, Lit) or free(step) or size_names(step):
         return False

@@ -1,4 +1,4 @@
-"""Vectorisation: a function on scalars is a function on vectors of scalars, lane by lane."""
+"""Laws of vectors: a function of scalars becomes a function of vectors of scalars, lane by lane."""
 
 # key: f function, e term, v width, env the new types of variables
 
@@ -53,18 +53,19 @@ def vectorize_map(e: Map, v: Size) -> Expr | None:
 
 
 def scalar_only(f: Lam) -> bool:
-    """True if f neither forms vectors nor takes them apart itself."""
+    """True if the function f neither forms vectors nor takes them apart."""
     return not any(isinstance(s, AsVector | AsScalar) for s in subterms(f))
 
 
 def retyped(f: Lam, domain: Type, env: Types | None = None) -> Lam:
-    """f on another element type: its variables, and all that depends on them, typed again."""
+    """The function f for another type of argument: its variables, and all that depends on them,
+    typed again."""
     p = with_type(f.pattern, domain)
     return Lam(p, retype(f.body, {**(env or {}), **_bindings(p)}))
 
 
 def with_type(p: Pattern, t: Type) -> Pattern:
-    """The names of p, with the types that t gives them."""
+    """The pattern p with the types that t gives to its variables."""
     if isinstance(p, Var):
         return Var(p.name, t)
     if not isinstance(t, Tuple) or len(t.parts) != len(p):
@@ -79,7 +80,8 @@ def _bindings(p: Pattern) -> dict[str, Type]:
 
 
 def retype(e: Expr, env: Types) -> Expr:
-    """e with variables of new types."""
+    """The term e with variables of the types in `env`, and everything that depends on them typed
+    again."""
     match e:
         case Var(name, t):
             return Var(name, env.get(name, t))
@@ -101,7 +103,8 @@ def retype(e: Expr, env: Types) -> Expr:
 
 
 def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types) -> Lam:
-    """The accumulator takes the type that the body gives it: scalars may become vectors."""
+    """The function of a fold for other element types; its accumulator gets the type that the body
+    then has."""
     first = retyped(f, Tuple((acc, elem)), env)
     made = type_of(first.body)
     return first if equal(made, acc) else retyped(f, Tuple((made, elem)), env)
@@ -112,7 +115,8 @@ def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types) -> Lam:
     " . asVector v"
 )
 def partial_reduce_vector(e: Reduce, k: Size, v: Size) -> Expr | None:
-    """Partial sums in vectors: each lane sums every v-th element of a chunk."""
+    """A fold becomes partial folds in vectors: each lane folds every v-th element of a chunk of
+    k."""
     match e:
         case Reduce(z, f, xs) if divides(k, size_of(xs)) and divides(v, k) and scalar_only(f):
             op, t = operator(f), type_of(f.body)
@@ -133,7 +137,7 @@ def partial_reduce_vector(e: Reduce, k: Size, v: Size) -> Expr | None:
 
 
 def rows_of(xs: Expr, view: Callable[[Expr], Expr]) -> Expr:
-    """A view of an array, or of each part of a zip."""
+    """The view applied to an array, or to each part of a zip."""
     return Zip(tuple(map(view, xs.parts))) if isinstance(xs, Zip) else view(xs)
 
 

@@ -1,4 +1,4 @@
-"""Laws of views: what cancels, and how views pass maps."""
+"""Laws of views: which of them cancel, and how they move past maps."""
 
 # key: xs array, n k sizes, f function
 
@@ -94,7 +94,7 @@ def scalar_vector(e: AsScalar) -> Expr | None:
 
 @rule("map (x -> f x.i x.j) (zip xs …)  =  map f (zip of the i-th and j-th of xs …)")
 def unzip(e: Map) -> Expr | None:
-    """A function that looks at some parts of a zip goes over those alone."""
+    """A map over a zip whose function uses some parts alone becomes a map over those."""
     match e:
         case Map(f, Zip(parts)) if not _uses_all(f.pattern, f.body, len(parts)):
             used = used_of(tidy(f), parts)
@@ -104,7 +104,8 @@ def unzip(e: Map) -> Expr | None:
 
 @rule("map f . zip(…, zip(ys, zs), …)  =  map (f . (…, (y, z), …)) . zip(…, ys, zs, …)")
 def flat_zip(e: Map) -> Expr | None:
-    """The parts of parts side by side, so that those may be left out that nobody looks at."""
+    """A zip with zips among its parts becomes one flat zip, so that parts that are not used may be
+    left out."""
     match e:
         case Map(f, Zip(parts)) if any(isinstance(p, Zip) for p in parts):
             rows = [p.parts if isinstance(p, Zip) else (p,) for p in parts]
@@ -135,7 +136,7 @@ def _after(acc: Pattern, f: Lam) -> Lam:
 
 
 def _uses_all(p: Pattern, body: Expr, n: int) -> bool:
-    """True if an element's name is used for each of its n components."""
+    """True if the pattern is one variable and the body uses each of its n components."""
     return isinstance(p, Var) and len(_components(body).get(p.name, ())) == n
 
 
@@ -155,7 +156,7 @@ def _components(e: Expr) -> dict[str, frozenset[int]]:
 
 
 def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
-    """A function of the parts that are used, and the zip of those, if some are not."""
+    """The function f of the parts that it uses, and the zip of those; None if it uses all."""
     if not isinstance(f.pattern, tuple):
         return None
     used = _used(f.pattern, Zip(parts), free(f.body))
@@ -165,7 +166,8 @@ def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
 
 
 def _used(p: Pattern, xs: Expr, names: frozenset[str]) -> tuple[Pattern, Expr] | None:
-    """The parts of a zip, and of zips in it, that have one of these names; None if none has."""
+    """The pattern and the zip reduced to parts, also of zips inside, with one of these names; None
+    if there is none."""
     if not isinstance(p, tuple) or not isinstance(xs, Zip):
         return (p, xs) if {v.name for v in variables(p)} & names else None
     pairs = zip(p, xs.parts, strict=True)
@@ -185,7 +187,8 @@ def map_identity(e: Map) -> Expr | None:
 
 @rule("pad_any . crop  =  id")
 def pad_cropped(e: PadEdge) -> Expr | None:
-    """Nobody looks at what pad_any adds, so it may be what was cropped."""
+    """A `pad_any` of a crop of as many elements is the array itself: what is added may be what was
+    cropped."""
     match e:
         case PadEdge(Edge.ANY, 0, right, PadEdge(_, 0, left, xs) | Pad(0, left, _, xs)) if same(
             right + left, 0
@@ -210,7 +213,7 @@ def split_open(e: Expr, k: Size) -> Expr | None:
 
 @rule("id  =  map^level join . map^level (split k)")
 def split_inner(e: Expr, k: Size, level: Size) -> Expr | None:
-    """The rows of rows … of e split, and joined again."""
+    """The arrays `level` dimensions inside e are split into rows of k, and joined again."""
     assert isinstance(level, int)
     row = _row(type_of(e), level)
     if row is None or not divides(k, row.size):
@@ -219,14 +222,15 @@ def split_inner(e: Expr, k: Size, level: Size) -> Expr | None:
 
 
 def beneath_maps(level: int, f: Callable[[Expr], Expr], e: Expr) -> Expr:
-    """map^level f e"""
+    """The term map^level f e."""
     if level == 0:
         return f(e)
     return Map(lam("r", elem_of(e), lambda r: beneath_maps(level - 1, f, r)), e)
 
 
 def _row(t: Type, level: int) -> Array | None:
-    """The type of the arrays that stand `level` dimensions inside."""
+    """The type of the arrays that stand `level` dimensions inside the type t; None if there are
+    none."""
     if not isinstance(t, Array):
         return None
     return t if level == 0 else _row(t.elem, level - 1)
@@ -241,7 +245,7 @@ def join_open(e: Expr) -> Expr | None:
 
 @rule("id  =  map^level (split n) . map^level join,  rows of n")
 def join_inner(e: Expr, level: Size) -> Expr | None:
-    """The rows of rows … of e joined, and split again."""
+    """The arrays `level` dimensions inside e are joined, and split again."""
     assert isinstance(level, int)
     row = _row(type_of(e), level)
     if row is None or not isinstance(row.elem, Array):
@@ -270,19 +274,19 @@ def transpose_open(e: Expr) -> Expr | None:
 
 @rule("id  =  map^level transpose . map^level transpose")
 def transpose_inner(e: Expr, level: Size) -> Expr | None:
-    """The rows of rows … of e transposed, twice."""
+    """The arrays `level` dimensions inside e are transposed, twice."""
     assert isinstance(level, int)
     return swapped(swapped(e, level), level) if depth(type_of(e)) > level + 1 else None
 
 
 def swapped(e: Expr, level: int) -> Expr:
-    """map^level transpose e"""
+    """The term map^level transpose e."""
     return beneath_maps(level, Transpose, e)
 
 
 @rule("transposes of dimensions  =  the fewest that arrange them so")
 def fewest_transposes(e: Map | Transpose) -> Expr | None:
-    """A chain of map^level transpose is a permutation of dimensions; this is its shortest chain."""
+    """A chain of transposes becomes the shortest that arranges the dimensions in the same order."""
     levels, inner = _transposes(e)
     if len(levels) < 2:
         return None
@@ -298,7 +302,8 @@ def fewest_transposes(e: Map | Transpose) -> Expr | None:
 
 
 def _transposes(e: Expr) -> tuple[list[int], Expr]:
-    """The levels of a chain of transposes, outermost first, and what they are of."""
+    """The levels of the chain of transposes at the root of e, outermost first, and the term that
+    they transpose."""
     levels: list[int] = []
     while (found := _transposed(e)) is not None:
         levels.append(found[0])
@@ -307,7 +312,7 @@ def _transposes(e: Expr) -> tuple[list[int], Expr]:
 
 
 def _transposed(e: Expr) -> tuple[int, Expr] | None:
-    """(level, xs) of map^level transpose xs"""
+    """The level and the term xs, where e is map^level transpose xs; else None."""
     match e:
         case Transpose(xs):
             return 0, xs
@@ -319,7 +324,8 @@ def _transposed(e: Expr) -> tuple[int, Expr] | None:
 
 
 def _sorting(order: list[int]) -> list[int]:
-    """The exchanges of neighbours that make this order, last applied first, by insertion."""
+    """The exchanges of neighbours that put dimensions in this order, by insertion, the last applied
+    first."""
     order, swaps = list(order), []
     for end in range(len(order)):
         for at in reversed(range(end)):

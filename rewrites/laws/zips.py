@@ -14,7 +14,7 @@ from rewrites.laws.maps import tidy
 
 @rule("map ((x, y) -> f x) . zip xs ys  =  map f xs")
 def unused_part(e: Map) -> Expr | None:
-    """A part that nobody looks at need not be zipped, nor made."""
+    """A part of a zip that the map's function does not use is left out, and need not be made."""
     match e:
         case Map(f, Zip(parts)):
             f = tidy(f)
@@ -36,5 +36,6 @@ def unused_part(e: Map) -> Expr | None:
 
 
 def _simplest(parts: Sequence[Expr]) -> int:
-    """The index of the first part without a reduction, which says the size uncomputed; else 0."""
+    """The index of the first part without a reduction, whose size needs no computed array; 0 if all
+    have one."""
     return next((i for i, part in enumerate(parts) if not has_reduction(part)), 0)

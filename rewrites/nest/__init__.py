@@ -1,1 +1,2 @@
-"""Nests of maps around a reduction: their normal form, dimensions, order and blocks."""
+"""Strategies on nests of maps around a reduction: normal form, dimensions, order, blocks of
+results."""

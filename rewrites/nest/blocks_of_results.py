@@ -1,4 +1,5 @@
-"""Turning a map of reductions into one reduction of blocks: what makes register blocks."""
+"""Strategies that turn a map of reductions into one reduction of blocks: this makes register
+blocks."""
 
 # key: e term, s strategy, n position in the nest
 
@@ -18,7 +19,7 @@ def place_of_reduction(e: Expr) -> Place | None:
 
 
 def hoist(left: int) -> Strategy:
-    """map (x -> f (reduce …))  becomes  map f . reduce of arrays.
+    """The strategy that makes map (x -> f (reduce …)) a map f of a reduction of arrays.
 
     In a nest of reductions the map goes inside all of them but the `left` innermost ones.
     """
@@ -52,11 +53,16 @@ def levels(e: Expr) -> int:
 
 @remembered
 def block(first: int, last: int, left: int = 0) -> Strategy:
-    """The maps from position `first` to `last` go inside the reduction, innermost first."""
+    """The strategy that moves the maps from position `first` to `last` inside the reduction,
+    innermost first.
+
+    `left` is the number of inner reductions of a nest that they stay outside of.
+    """
     inward = hoist(left)
     return seq(*(seq(nested(n, inward), simplify) for n in reversed(range(first, last + 1))))
 
 
 def share_chunks(first: int, last: int) -> Strategy:
-    """The maps from `first` to `last` go inside all reductions but the innermost."""
+    """The strategy that moves the maps from `first` to `last` inside all reductions but the
+    innermost."""
     return block(first, last, left=1)

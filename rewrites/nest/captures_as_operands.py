@@ -1,4 +1,5 @@
-"""Reductions whose functions look at nothing but accumulators and elements: what blocks need."""
+"""Reductions whose functions use nothing but accumulators and elements, which register blocks
+need."""
 
 # key: e term, x what is captured
 
@@ -14,13 +15,15 @@ from rewrites.nest.spine import nest
 
 
 def carried(e: Expr) -> Rewritten | None:
-    """The terms that a reduction's function takes from the maps around it become its operands."""
+    """The term e with what its reduction's function uses from the maps around it made operands of
+    the reduction."""
     names = frozenset(name for m in nest(e) for name in bound(m.f))
     return attempt(outermost(_levels(names)))(e)
 
 
 def _levels(names: frozenset[str]) -> Strategy:
-    """A nest of reductions, level by level; `names` are bound by the maps and levels around it."""
+    """The strategy that makes captured terms operands in a nest of reductions; `names` are bound
+    around the nest."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):

@@ -1,4 +1,4 @@
-"""The parallel dimensions of a nest and which operands of its reduction depend on them."""
+"""The parallel dimensions of a nest of maps, by which operands of its reduction depend on them."""
 
 # key: d dimension
 
@@ -17,7 +17,8 @@ from rewrites.nest.spine import core, nest
 
 @dataclass(frozen=True, slots=True)
 class Dims:
-    """Positions in a nest of maps: `batch` reach every operand, `rows` and `columns` one each.
+    """The positions of a nest's maps by role: `batch` reach every operand, `rows` and `columns` one
+    operand each.
 
     `columns` are the dimensions of the operand that most dimensions reach (the pixels of a
     convolution), `rows` those of the other (its output channels); either may be empty.
@@ -28,7 +29,8 @@ class Dims:
     columns: tuple[int, ...]
 
     def beside_one(self) -> "Dims":
-        """These dimensions inside one more, which becomes the rows or columns that are missing."""
+        """The dimensions inside one more map, at position 0, which becomes the rows or columns that
+        are missing."""
         batch, rows, columns = (
             tuple(1 + d for d in side) for side in (self.batch, self.rows, self.columns)
         )
@@ -36,7 +38,7 @@ class Dims:
 
 
 def reduction(e: Expr) -> Reduce:
-    """The only outermost reduction inside the nest of e."""
+    """The only outermost reduction inside the nest of e; Refused if there are none or several."""
     found = outermost_reductions(core(e))
     if len(found) != 1:
         raise Refused(f"expected one reduction inside the maps, found {len(found)}")
@@ -44,7 +46,7 @@ def reduction(e: Expr) -> Reduce:
 
 
 def outermost_reductions(e: Expr) -> list[Reduce]:
-    """Reductions of e that are not inside another, nor stored."""
+    """The reductions of e that are neither inside another one nor below a `store`."""
     if isinstance(e, Store):
         return []
     if isinstance(e, Reduce):
@@ -58,7 +60,8 @@ def operands(r: Reduce) -> Sequence[Expr]:
 
 
 def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
-    """The dimensions whose element reaches e, directly or through an inner map's array."""
+    """The positions of the maps whose elements e uses, directly or through the arrays of inner
+    maps."""
     found: set[int] = set()
     for term in roots(e):
         d = _binder(maps, term)
@@ -68,7 +71,7 @@ def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
 
 
 def roots(e: Expr) -> list[Expr]:
-    """The free variables of e, as x.i where only a component is used."""
+    """The free variables of e, as components x.i where no more of a variable is used."""
     match e:
         case Var() | Get(_, Var()):
             return [e]
@@ -77,7 +80,7 @@ def roots(e: Expr) -> list[Expr]:
 
 
 def _binder(maps: Sequence[Map], term: Expr) -> int | None:
-    """The innermost map that binds the variable of a root."""
+    """The position of the innermost map that binds the variable of `term`; None if none does."""
     for d in reversed(range(len(maps))):
         if free(term) & {v.name for v in variables(maps[d].f.pattern)}:
             return d
@@ -85,7 +88,7 @@ def _binder(maps: Sequence[Map], term: Expr) -> int | None:
 
 
 def _origin(m: Map, term: Expr) -> Expr:
-    """The part of a map's array that a root of its body comes from."""
+    """The part of a map's array whose elements `term`, in the map's body, reads."""
     part = _part(m.f.pattern, m.xs, term)
     match term:
         case Get(i, _) if isinstance(part, Zip):
@@ -94,7 +97,7 @@ def _origin(m: Map, term: Expr) -> Expr:
 
 
 def _part(pattern: Pattern, xs: Expr, term: Expr) -> Expr:
-    """The part of xs whose elements the root `term` reads, found by the names in the pattern."""
+    """The part of xs whose elements `term` reads, found by the names in the pattern."""
     if not isinstance(pattern, tuple) or not isinstance(xs, Zip):
         return xs
     inside = zip(pattern, xs.parts, strict=True)
@@ -128,15 +131,18 @@ def classify(e: Expr) -> Dims:
 
 
 def parts_of(maps: Sequence[Map]) -> set[int]:
-    """The dimensions that are parts of sums: as many as a parameter fits into a number of steps."""
+    """The positions of maps that go over parts of sums: their number is a size divided by a
+    parameter."""
     return {d for d, m in enumerate(maps) if denominator(size_of(m.xs)) != 1}
 
 
 def sided(e: Expr) -> Dims:
-    """classify e, with rows to go beside columns also where no operand is the same for all columns:
-    the innermost dimension that reaches every operand, else the innermost column.
+    """The dimensions of e as `classify` finds them, but with rows wherever there are two
+    dimensions.
 
-    Parts of sums, as many as a parameter says, stay in the batch if there is anything else.
+    Where no operand is shared by all columns, the innermost dimension that reaches every operand
+    becomes the rows, else the innermost column. Parts of sums, as many as a parameter says, stay in
+    the batch if there is anything else.
     """
     dims = classify(e)
     if dims.rows:
@@ -159,7 +165,7 @@ def _size(s: frozenset[int]) -> tuple[int, list[int]]:
 
 
 def shared_by_groups(e: Expr) -> Rewritten | None:
-    """e if work-items of a group make something together; a family does that or refuses."""
+    """The term e unchanged if work-items of a group make something together; else Refused."""
     if not any(isinstance(s, MapPar) and s.level is Level.LOCAL for s in subterms(e)):
         raise Refused("nothing is summed up inside maps: there is no sum for a work-group to make")
     return skip(e)

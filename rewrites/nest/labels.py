@@ -1,4 +1,4 @@
-"""Labels: the names of dimensions that lie inside each other, in order.
+"""Labels: names for the dimensions of a nest of maps or of an array, outermost first.
 
 A label names one dimension or several neighbours, none among them: a nest over images, two columns
 and no rows has the labels `batch` (1), `columns` (2) and `rows` (0). Moves on a nest of maps
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A name, and how many neighbouring dimensions have it."""
+    """A name, and the number of neighbouring dimensions that have it."""
 
     name: str
     count: int = 1
@@ -22,7 +22,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The names of dimensions, outermost first; no name stands twice."""
+    """The names of dimensions, outermost first; each name occurs once."""
 
     all: tuple[Label, ...]
 
@@ -37,7 +37,7 @@ class Labels:
 
     @property
     def present(self) -> tuple[str, ...]:
-        """The names that some dimension has."""
+        """The names that have at least one dimension."""
         return tuple(label.name for label in self.all if label.count)
 
     def index(self, name: str) -> int:
@@ -51,34 +51,34 @@ class Labels:
         return sum(self.all[self.index(name)].count for name in names)
 
     def first(self, name: str) -> int:
-        """The position of the first dimension of a name."""
+        """The position of the first dimension that has this name."""
         return sum(label.count for label in self.all[: self.index(name)])
 
     def positions(self, *names: str) -> tuple[int, ...]:
-        """The positions of the dimensions of these names, name by name."""
+        """The positions of the dimensions that have these names, in the order of the names."""
         spans = ((self.first(name), self.count(name)) for name in names)
         return tuple(n for first, count in spans for n in range(first, first + count))
 
     def ordered(self, *names: str) -> "Labels":
-        """These labels in another order, in which each is named once."""
+        """The labels in another order, which names each of them once."""
         if {*names} != {*self.names}:
             raise ValueError(f"expected {', '.join(self.names)} in some order, found {names}")
         return Labels(tuple(self.all[self.index(name)] for name in names))
 
     def replaced(self, name: str, *new: Label) -> "Labels":
-        """These labels with others in place of one."""
+        """The labels with others in place of the one of this name."""
         at = self.index(name)
         return Labels((*self.all[:at], *new, *self.all[at + 1 :]))
 
     def joined(self, names: Sequence[str], new: Label) -> "Labels":
-        """These labels with one in place of neighbours, which are named in their order."""
+        """The labels with a new one in place of neighbours, which `names` gives in their order."""
         at = self.index(names[0])
         if self.names[at : at + len(names)] != (*names,):
             raise ValueError(f"expected neighbours among {', '.join(self.names)}, found {names}")
         return Labels((*self.all[:at], new, *self.all[at + len(names) :]))
 
     def without(self, *names: str) -> "Labels":
-        """These labels but for the innermost, which are named."""
+        """The labels without the innermost ones, which are named in any order."""
         left = len(self.all) - len(names)
         if {*self.names[left:]} != {*names}:
             raise ValueError(f"expected the innermost of {', '.join(self.names)}, found {names}")
@@ -86,13 +86,14 @@ class Labels:
 
 
 def labels(*names: str, **counts: int) -> Labels:
-    """A label for each name, of one dimension, then those of several, with their number."""
+    """The labels of one dimension each for `names`, then those of several dimensions for
+    `counts`."""
     return Labels((*map(Label, names), *(Label(name, n) for name, n in counts.items())))
 
 
 def brought(order: Sequence[int]) -> Iterator[int]:
-    """The exchanges of neighbours that bring order[i] to position i, for one i after the other:
-    each is said by the outer of two positions."""
+    """The exchanges of neighbours that bring dimension order[i] to position i, for each i in turn,
+    each as its outer position."""
     stands = sorted(order)
     for place, n in enumerate(order):
         found = stands.index(n)
@@ -101,8 +102,11 @@ def brought(order: Sequence[int]) -> Iterator[int]:
 
 
 def sorting(order: Sequence[int]) -> Iterator[int]:
-    """The exchanges of neighbours that lead to the same order, the innermost position first: the
-    fewest too, in another sequence, which is that of moves on a nest of maps."""
+    """The fewest exchanges of neighbours that put dimensions in this order, the innermost position
+    first.
+
+    This is the sequence for moves on a nest of maps; `brought` gives that for views.
+    """
     ranks = [order.index(n) for n in range(len(order))]
     for end in reversed(range(len(ranks))):
         for n in range(end):

@@ -1,4 +1,4 @@
-"""Nests of maps whose axes have names: tile, order, merge and block them by name.
+"""Nests of maps whose axes have names: strategies tile, order, merge and block them by name.
 
     arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
         .merge("columns")
@@ -31,7 +31,7 @@ from rewrites.nest.spine import nested
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """The strategy that makes a nest of maps with these labels, outermost first."""
+    """The strategy that makes a nest of maps which have these labels, outermost first."""
 
     labels: Labels
     steps: tuple[Strategy, ...] = ()
@@ -51,14 +51,18 @@ class Nest:
     # ---- the maps in another order, or fewer
 
     def order(self, *names: str) -> "Nest":
-        """The maps in this order of their names; those of one name stay as they are."""
+        """The nest with its maps in this order of their names; several maps of one name keep their
+        order."""
         ordered = self.labels.ordered(*names)
         moves = sort(self.labels.positions(*names))
         return self._with(ordered, stage(f"order: {', '.join(ordered.present)}", moves))
 
     def exchange(self, outer: str, inner: str, by: Strategy | None = None) -> "Nest":
-        """Two neighbours, of one map each, in the other order, by the laws of maps or another;
-        there is nothing to do where one of them is missing."""
+        """The nest with two neighbouring maps exchanged, by the laws of maps or by the strategy
+        `by`.
+
+        Nothing is done where one of the two names has no map.
+        """
         at = self.labels.index(outer)
         names = [*self.labels.names]
         names[at : at + 2] = [inner, outer]
@@ -69,15 +73,16 @@ class Nest:
         return self._with(self.labels.ordered(*names), *[told] * both)
 
     def merge(self, name: str, *parts: str) -> "Nest":
-        """The maps of a name, or the neighbouring ones of others, as one over all elements."""
+        """The nest with the maps of a name, or of neighbouring names `parts`, as one map over all
+        their elements."""
         names = parts or (name,)
         count, first = self.count(*names), self.labels.first(names[0])
         merged = self.labels.joined(names, Label(name, min(count, 1)))
         return self._with(merged, stage(f"{name} as one dimension", _merges(count - 1, first)))
 
     def at_most(self, limit: int, *names: str) -> "Nest":
-        """The outermost maps, which these names say, merged until they are no more than `limit`;
-        their name is that of the outermost."""
+        """The nest with its outermost maps, of these names, merged to at most `limit` maps of the
+        first name."""
         count = self.count(*names)
         merged = self.labels.joined(names, Label(names[0], min(count, limit)))
         return self._with(merged, stage(f"at most {limit} groups", _merges(count - limit, 0)))
@@ -85,17 +90,20 @@ class Nest:
     # ---- one map as two
 
     def tile(self, name: str, k: Size, tiles: str, inside: str) -> "Nest":
-        """The map of a name as one over tiles of k, rounded up, and one inside a tile."""
+        """The nest with the map of a name as one over tiles of k elements, rounded up, and one
+        inside a tile."""
         told = stage(f"tile {show_size(k)} {name}", tile(self._only(name), k))
         return self._if_any(name, told).called(name, tiles, inside)
 
     def split(self, name: str, k: Size, chunks: str, inside: str) -> "Nest":
-        """The map of a name as one over chunks of k, which divides it, and one inside a chunk."""
+        """The nest with the map of a name as one over chunks of k elements, which divides its
+        length, and one inside."""
         told = stage(f"split {show_size(k)} {name}", on_map(self._only(name), split_map(k=k)))
         return self._if_any(name, told).called(name, chunks, inside)
 
     def divided(self, name: str, s: Strategy, outer: str, inner: str, *after: Strategy) -> "Nest":
-        """The map of a name as two, which s makes of it; `after` it what moves views outside."""
+        """The nest with the map of a name as two, which s makes of it; `after` it, strategies move
+        views outside."""
         cut = seq(nested(self._only(name), s), perfect, simplify, *after)
         return self._if_any(name, stage(outer, cut)).called(name, outer, inner)
 
@@ -105,41 +113,45 @@ class Nest:
         return self._with(self.labels.replaced(name, *(Label(inner, count) for inner in new)))
 
     def grouped(self, name: str, *names: str) -> "Nest":
-        """The nest with one name for neighbours."""
+        """The nest with one name for neighbouring maps of several names."""
         return self._with(self.labels.joined(names, Label(name, self.count(*names))))
 
     # ---- something else done to it
 
     def then(self, *steps: Strategy) -> "Nest":
-        """Steps that leave the nest as it is."""
+        """The nest after further strategies that leave its maps and their names as they are."""
         return self._with(self.labels, *steps)
 
     def on(self, name: str, s: Strategy, told: str) -> "Nest":
-        """s on the map of a name, then views moved outside; `told`: what it then goes over."""
+        """The nest after s has been applied to the map of a name, and views moved outside; `told`
+        is said of the result."""
         return self._if_any(name, stage(f"{name} {told}", on_map(self._only(name), s)))
 
     def at(self, name: str, s: Strategy) -> "Nest":
-        """s at the outermost map of a name, and nothing more."""
+        """The nest after s has been applied to the outermost map of a name."""
         return self._if_any(name, nested(self.labels.first(name), s))
 
     def at_each(self, name: str, s: Strategy) -> "Nest":
-        """s at each map of a name, the innermost first."""
+        """The nest after s has been applied to each map of a name, the innermost first."""
         return self.then(*(nested(n, s) for n in reversed(self.labels.positions(name))))
 
     def inside(self, s: Strategy) -> "Nest":
-        """s inside all maps, at what they make."""
+        """The nest after s has been applied to the term inside all its maps."""
         return self.then(nested(self.depth, s))
 
     def told(self, name: str, since: "Nest") -> "Nest":
-        """The nest with all that was done `since` another one as one stage of this name."""
+        """The nest with all steps made `since` another nest as one stage of this name."""
         done = len(since.steps)
         return Nest(self.labels, (*since.steps, stage(name, seq(*self.steps[done:]))))
 
     # ---- maps inside the sum
 
     def into_sum(self, *names: str, left: int = 0) -> "Nest":
-        """The innermost maps go inside the sum: one sum of blocks. In a nest of sums they go inside
-        all but the `left` innermost ones."""
+        """The nest with its innermost maps, of these names, moved inside the sum, which then is one
+        of blocks.
+
+        In a nest of sums they go inside all but the `left` innermost ones.
+        """
         first, last = self.labels.first(names[0]), self.depth - 1
         told = " × ".join(name for name in names if self.count(name))
         shared = "around chunks of the sum" if left else "inside the sum"
@@ -147,7 +159,8 @@ class Nest:
         return self._with(self.labels.without(*names), inward)
 
     def around_chunks(self, *names: str) -> "Nest":
-        """The innermost maps go inside all sums but the innermost: a chunk is shared by them."""
+        """The nest with its innermost maps moved inside all sums but the innermost, so that they
+        share each chunk."""
         return self.into_sum(*names, left=1)
 
     # ---- how moves are made
@@ -159,27 +172,32 @@ class Nest:
         return self.then(s) if self.count(name) else self
 
     def _only(self, name: str) -> int:
-        """The index of the only map of this name, or where it would be; ValueError for several."""
+        """The position of the only map of this name, or where it would be; ValueError if there are
+        several."""
         if self.count(name) > 1:
             raise ValueError(f"expected one map {name}, found {self.count(name)}")
         return self.labels.first(name)
 
 
 def arranged(**positions: Sequence[int]) -> Nest:
-    """A nest in the order of these names, each with the positions its maps have had."""
+    """The nest with its maps in the order of these names, each given the positions that its maps
+    have had."""
     named = Labels(tuple(Label(name, len(found)) for name, found in positions.items()))
     order = [n for found in positions.values() for n in found]
     return Nest(named, (stage(f"order: {', '.join(named.present)}", sort(order)),))
 
 
 def standing(*names: str, **counts: int) -> Nest:
-    """A nest as it stands, outermost first: a map of each name, or as many as are said."""
+    """The nest as it stands, outermost first: one map for each of `names`, then as many as `counts`
+    says."""
     return Nest(labels(*names, **counts))
 
 
 def picked(**positions: int) -> Nest:
-    """A nest as it stands, with names for the maps at these positions, from the outside in; those
-    before the map of a name are called `before` it."""
+    """The nest as it stands, with names for the maps at these positions, given outermost first.
+
+    Maps before that of a name are called `before` it.
+    """
     found: list[Label] = []
     stands = 0
     for name, n in positions.items():

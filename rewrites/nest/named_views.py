@@ -1,4 +1,4 @@
-"""The dimensions of an array in another order, by name."""
+"""Strategies on an array seen with its dimensions in another order, given by name."""
 
 # key: e term, s strategy
 
@@ -13,24 +13,28 @@ from rewrites.nest.labels import Labels, brought
 
 
 def reordered(dims: Labels, names: Iterable[str], s: Strategy) -> Strategy:
-    """id = undo . s . transposes: s on an array whose outer dimensions, which have these labels,
-    are seen in the order of these names."""
+    """The strategy that applies s to an array seen with its dimensions `dims` in the order of these
+    names.
+
+    The array is then seen in its own order again.
+    """
     return exchanged(brought(dims.positions(*names)), s)
 
 
 def stored(s: Strategy) -> Strategy:
-    """e = store e, and s on what is stored"""
+    """The strategy that stores a term, and applies s to what is stored."""
     return seq(store(), of_made(s))
 
 
 def stored_as(dims: Labels, names: Iterable[str], s: Strategy = skip) -> Strategy:
-    """id = undo . store . transposes: the dimensions in memory in the order of these names, and s
-    on what is stored"""
+    """The strategy that stores an array with its dimensions in the order of these names, and
+    applies s to what is stored."""
     return reordered(dims, names, stored(s))
 
 
 def exchanged(levels: Iterable[int], s: Strategy) -> Strategy:
-    """s where neighbouring dimensions have been exchanged, at these levels one after the other."""
+    """The strategy that applies s where neighbouring dimensions are exchanged, at these levels one
+    after the other."""
     for level in reversed([*levels]):
         s = seq(transpose_inner(level=level), of_array(s))
     return s

@@ -1,4 +1,5 @@
-"""One form for the many ways to write a nest: maps fused, views outside, reductions flat or nested.
+"""The normal form of the many ways to write a nest: maps fused, views outside, reductions flat or
+nested.
 
 The result is `views . map (map … (epilogue . reduce …))`, whatever the order and grouping of loops
 in the program that it came from.
@@ -42,12 +43,12 @@ _columns = seq(
 
 
 def _turns(e: Expr) -> bool:
-    """True if e is a transpose of sums, which may be made in the other order as well."""
+    """True if e is a transpose of a map of sums, which may be made in the other order as well."""
     return isinstance(e, Transpose) and isinstance(e.xs, Map) and has_reduction(e.xs)
 
 
 def _joins(e: Expr) -> bool:
-    """True if e does more than look at an array: windows of sums would make them once for each."""
+    """True if e is a map that computes; windows of an array of sums are left as they are."""
     return isinstance(e, Map) and not is_view(e) and not (is_view(e.f.body) and has_reduction(e.xs))
 
 
@@ -66,7 +67,8 @@ _fused: Strategy = exhaust(_fuse)
 
 
 def _epilogue(e: Expr) -> Rewritten | None:
-    """A let of sums joined with the maps that read them, where those do nothing else."""
+    """The let e of sums fused with the maps that read them, where those do nothing else; else
+    None."""
     if not isinstance(e, Let) or not has_reduction(e.value) or has_reduction(e.body):
         return None
     done = seq(inline_once(), _fused)(e)
@@ -74,7 +76,7 @@ def _epilogue(e: Expr) -> Rewritten | None:
 
 
 def _repeats(e: Expr) -> bool:
-    """True if e reads an array of sums more than once: by windows, or by name."""
+    """True if e reads an array of sums more than once: through windows, or under a name."""
     match e:
         case Slide(_, _, xs):
             return has_reduction(xs)
@@ -87,7 +89,7 @@ fused: Strategy = seq(_fused, exhaust(_epilogue))
 
 
 def pulled(e: Expr) -> Rewritten | None:
-    """One view moved out of a map on the spine."""
+    """The term e with one view moved out of a map on its spine; None if there is none."""
     if isinstance(e, Let):
         return of_rest(pulled)(e)
     if is_out_view(e):
@@ -102,7 +104,7 @@ perfect: Strategy = once(repeat(pulled))
 
 
 def _nest_once(e: Expr) -> Rewritten | None:
-    """zip of joins becomes a join of zips, and a reduction of a join a nest of reductions."""
+    """The reduction e of joined arrays as a nest of reductions; None for other terms."""
     if not isinstance(e, Reduce):
         return None
     return choice(unjoin_reduce(), fuse_reduce(), of_array(zip_joins()), of_function(_nest_once))(e)

@@ -1,4 +1,5 @@
-"""Moves on a nest of maps: swap, sort, merge, tile. Each is a strategy made of laws."""
+"""Moves on a nest of maps, by position: swap, sort, merge and tile, each a strategy made of
+laws."""
 
 # key: e term, s strategy, n position in the nest, k size
 
@@ -34,18 +35,18 @@ _swap = choice(
 
 @remembered
 def swap(n: int) -> Strategy:
-    """Exchange the maps at positions n and n+1."""
+    """The strategy that exchanges the maps at positions n and n + 1."""
     return seq(nested(n, _swap), perfect, simplify)
 
 
 @remembered
 def merge(n: int) -> Strategy:
-    """The maps at positions n and n+1 become one over all their elements."""
+    """The strategy that makes the maps at positions n and n + 1 one over all their elements."""
     return seq(nested(n, collapse()), perfect, simplify)
 
 
 def sort(order: Sequence[int]) -> Strategy:
-    """Rearrange the nest so that the map now at order[i] comes to position i."""
+    """The strategy that brings the map at position order[i] to position i."""
     return seq(*map(swap, sorting(order)))
 
 
@@ -54,28 +55,31 @@ beside_one: Strategy = seq(inside(unit_map()), perfect, simplify)
 
 
 def several(k: Size, lengths: Iterable[Size]) -> Size:
-    """k of what these are the lengths of; of one element there is one."""
+    """The number k of elements in a tile, or 1 where all these lengths are 1."""
     return 1 if all(n == 1 for n in lengths) else k
 
 
 def padded_zip(e: Expr) -> Rewritten | None:
-    """Rounding a zip rounds each part, so that a stored part may bring its own room."""
+    """The term e with a padded zip made a zip of padded parts, so that a stored part may bring its
+    own room."""
     room = when(lambda xs: isinstance(xs, PadEdge) and isinstance(xs.xs, Zip), pad_zip())
     return of_array(room)(e)
 
 
 def rounded(k: Size) -> Strategy:
-    """The map at the root goes over a multiple of k elements."""
+    """The strategy that makes the map at the root go over a multiple of k elements, if it does
+    not."""
     return attempt(seq(round_map(k=k), inside(attempt(padded_zip)), simplify))
 
 
 @remembered
 def tile(n: int, k: Size) -> Strategy:
-    """The map at position n becomes one over chunks of k and one over a chunk."""
+    """The strategy that makes the map at position n one over chunks of k elements and one inside a
+    chunk."""
     step = seq(rounded(k), inside(split_map(k=k)))
     return seq(nested(n, step), perfect, simplify)
 
 
 def on_map(n: int, s: Strategy) -> Strategy:
-    """s on the map at position n, then views moved outside."""
+    """The strategy that applies s to the map at position n, then moves views outside."""
     return seq(nested(n, when(lambda e: isinstance(e, Map), s)), perfect, simplify)

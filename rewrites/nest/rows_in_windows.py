@@ -1,4 +1,4 @@
-"""Rows of an operand that windows slide along, in a sum of products."""
+"""The rows of an operand that windows slide along, found in a sum of products."""
 
 # key: p products, x data that windows slide over, g the kernel's taps, w window, v tap, r rows
 
@@ -23,7 +23,8 @@ from rewrites.nest.sums_of_products import Products
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """data[…][step window + gap tap + first] times taps[…][tap]: rows of data, in windows."""
+    """A dimension along which windows slide: it reads data[…][step window + gap tap + first] and
+    taps[…][tap]."""
 
     data: Access
     taps: Access
@@ -38,49 +39,57 @@ class Rows:
 
     @property
     def start(self) -> int:
-        """The first tap's place in a row of taps."""
+        """The position in a row of taps at which the first tap of the sum stands."""
         return self.taps.coordinates[self.taps_dim].constant
 
     @property
     def phased(self) -> bool:
-        """True if a row is in phases, one for each remainder of the step, which are summed up; if
-        nothing else is, one phase will do."""
+        """True if a row is cut into phases, one for each remainder of the step, which are summed
+        up.
+
+        With nothing else to sum up, a single phase serves as what is summed.
+        """
         return self.step > 1 or not self.sums
 
     @property
     def dense_taps(self) -> int:
-        """The places of a dense row of the kernel."""
+        """The number of places of a row of taps after its gaps are filled and it is cut into
+        phases."""
         return -(-(self.gap * (self.tap.size - 1) + 1) // self.step)
 
     @property
     def row(self) -> int:
-        """The places of a dense row."""
+        """The number of places that windows reach in a row of data after it is cut into phases."""
         return self.window.size - 1 + self.dense_taps
 
     @property
     def length(self) -> int:
-        """The length of a dense row's transform; zeros before it lie where those after it do."""
+        """The length of the Fourier transform of a row; zeros before the row share their place with
+        those behind it."""
         return length(max(self.row - self._zeros, self.dense_taps, self.window.size))
 
     @property
     def shared(self) -> int:
-        """The zeros on each side that a dense row is without, to be shared by both sides."""
+        """The number of zeros on each side of a row that are left out, because both sides can share
+        those of the transform."""
         return self._zeros if self.length < length(self.row) else 0
 
     @property
     def _zeros(self) -> int:
-        """The number of zeros that a dense row at least begins with, and ends with."""
+        """The least number of zeros that a row begins with, and ends with."""
         right = self.first + self.step * self.row - shape_of(type_of(self.data.base))[self.data_dim]
         return max(0, min(-self.first, right) // self.step)
 
     def dense(self, xs: Expr) -> Expr:
-        """A row of data: what windows reach of it, one row for each remainder of their step."""
+        """The part of a row of data that windows reach, as one row for each remainder of the
+        step."""
         n, shared = self.step * self.row, self.step * self.shared
         left, right = -self.first, self.first + n - size_of(xs)
         return self._phases(widened(xs, left - shared, right - shared))
 
     def kernel(self, gs: Expr) -> Expr:
-        """A row of taps: its gaps filled with zeros, one row for each remainder."""
+        """A row of taps with its gaps filled with zeros, as one row for each remainder of the
+        step."""
         gs = widened(gs, -self.start, self.start + self.tap.size - size_of(gs))
         if self.gap > 1:
             singles = Split(1, gs)
@@ -94,7 +103,7 @@ class Rows:
 
 def rows_of(p: Products) -> Rows:
     """The innermost rows that windows slide along, of more than one place if there are such;
-    NoAccess where there are none."""
+    NoAccess without any."""
     found = [r for x, g in (p.operands, p.operands[::-1]) for r in _rows(p, x, g)]
     if not found:
         raise NoAccess("no windows that slide along an operand, with a kernel for all of them")
@@ -103,7 +112,8 @@ def rows_of(p: Products) -> Rows:
 
 
 def _reached(r: Rows, i: Index) -> Rows:
-    """r without the steps of its sum over i in which each row is zeros, outside of its array."""
+    """The rows r without the steps of the sum over i at which every coordinate is outside of its
+    array."""
     steps = _inside(r, i)
     left = Index(i.name, len(steps))
 
@@ -116,7 +126,8 @@ def _reached(r: Rows, i: Index) -> Rows:
 
 
 def _inside(r: Rows, i: Index) -> range:
-    """The steps of a sum in which each coordinate may be in its array; all of them if none is."""
+    """The steps of the sum over i at which each coordinate may be inside its array; all steps if
+    there are none."""
     first, last = 0, i.size
     for a in (r.data, r.taps):
         for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
@@ -129,13 +140,13 @@ def _inside(r: Rows, i: Index) -> range:
 
 
 def slid_along(p: Products) -> list[Rows]:
-    """The rows of an operand in each dimension that windows of several places slide along."""
+    """The rows of one operand in each dimension along which windows of several places slide."""
     found = ([*_rows(p, x, g)] for x, g in (p.operands, p.operands[::-1]))
     return max(([r for r in rows if r.tap.size > 1] for rows in found), key=len)
 
 
 def slides_again(p: Products, r: Rows) -> bool:
-    """True if windows of more than one place slide along another dimension than that of r, too."""
+    """True if windows of several places slide along another dimension besides that of r."""
     again = (one for x, g in (p.operands, p.operands[::-1]) for one in _rows(p, x, g))
     return any(one.tap.size > 1 for one in again if one.window != r.window)
 
@@ -150,7 +161,8 @@ def _rows(p: Products, x: Access, g: Access) -> Iterator[Rows]:
 
 
 def _along(p: Products, x: Access, g: Access, along: int, w: Index, v: Index) -> Iterator[Rows]:
-    """Rows of x along a dimension, if g has one for v, and w and v are nowhere else."""
+    """The rows of x along a dimension with window index w and tap index v, if these are used
+    nowhere else."""
     single = frozenset(i for i in p.sums if i.size == 1 and i != v)
     x, g = _without(x, single), _without(g, single)
     across = [n for n, c in enumerate(g.coordinates) if v in dict(c.terms)]
@@ -175,7 +187,7 @@ def _along(p: Products, x: Access, g: Access, along: int, w: Index, v: Index) ->
 
 
 def _without(a: Access, single: frozenset[Index]) -> Access:
-    """Indices that are always 0 left out."""
+    """The access a without the indices `single`, which are always 0."""
     return Access(
         a.base,
         tuple(

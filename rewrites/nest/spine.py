@@ -33,7 +33,8 @@ from rewrites.laws.lower import copy_deep, store, to_reduce_seq, to_seq
 
 
 def inside(s: Strategy) -> Strategy:
-    """s below the views that a result is seen through, and below its lets."""
+    """The strategy that applies s below the views that a result is seen through, and below its
+    lets."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Let):
@@ -46,7 +47,7 @@ def inside(s: Strategy) -> Strategy:
 
 
 def body(s: Strategy) -> Strategy:
-    """s in the body of the function of a map at the root."""
+    """The strategy that applies s to the body of the function of a map at the root."""
 
     def run(e: Expr) -> Rewritten | None:
         return at(OF_FUNCTION, s)(e) if isinstance(e, Map | MapPar | MapSeq) else None
@@ -55,34 +56,37 @@ def body(s: Strategy) -> Strategy:
 
 
 def nested(n: int, s: Strategy) -> Strategy:
-    """s at the spine inside n maps."""
+    """The strategy that applies s inside n maps of the spine."""
     for _ in range(n):
         s = inside(body(s))
     return inside(s)
 
 
 def strip(e: Expr) -> Expr:
-    """The first term on the spine that is neither a view of a result nor a let."""
+    """The first term on the spine of e that is neither a view of the result nor a let."""
     while isinstance(e, Let) or is_out_view(e):
         e = children(e)[-1]
     return e
 
 
 def nest(e: Expr) -> list[Map]:
-    """The maps of the spine, outermost first."""
+    """The maps on the spine of e, outermost first."""
     e = strip(e)
     return [e, *nest(e.f.body)] if isinstance(e, Map) else []
 
 
 def core(e: Expr) -> Expr:
-    """The term inside all maps of the spine of e, with the lets that it uses."""
+    """The term inside all maps on the spine of e, with the lets that it uses."""
     inner = strip(e)
     return core(inner.f.body) if isinstance(inner, Map) else e
 
 
 def computed(e: Expr) -> Rewritten | None:
-    """Makes a view that is the program's result a copy, so that there is something to run; of what
-    is computed too, where the maps that compute it do not make the results themselves."""
+    """The program's result e made a copy where it is a view, so that a kernel computes it.
+
+    A view of what is computed is copied too, where the maps that compute it do not make the results
+    themselves.
+    """
     shown = is_pointwise(strip(e)) and isinstance(type_of(core(e)), Array)
     if (shown or is_view(strip(e))) and isinstance(type_of(e), Array):
         return copy_deep()(e)
@@ -95,12 +99,12 @@ def is_computed(e: Expr) -> bool:
 
 
 def is_beside(e: Expr) -> bool:
-    """True if e is several results side by side, something being computed for one of them."""
+    """True if e is several results side by side, and something is computed for one of them."""
     return isinstance(e, MakeTuple | Concat | Zip) and not is_view(e)
 
 
 def each(s: Strategy) -> Strategy:
-    """s on each child."""
+    """The strategy that applies s to each child of a term."""
 
     def run(e: Expr) -> Rewritten | None:
         return seq(*[child(i, s) for i in range(len(children(e)))])(e)
@@ -109,8 +113,11 @@ def each(s: Strategy) -> Strategy:
 
 
 def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
-    """Stores what depends on the parameters alone, needs a reduction, and is read by others.
-    `beside`: results side by side are read by nobody."""
+    """The strategy that stores each operand that depends on the program's parameters alone and
+    holds a reduction.
+
+    With `beside`, results side by side are not operands.
+    """
 
     def on_spine(e: Expr) -> Rewritten | None:
         if beside and is_beside(e):
@@ -130,12 +137,14 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
 
 
 def _under(binder: Lam | Let, params: frozenset[str], beside: bool) -> Strategy:
-    """`store_operands` where some names are bound: a parameter of that name cannot be meant."""
+    """The strategy `store_operands` below a binder, whose names then are no parameters of the
+    program."""
     return store_operands(params - bound(binder), beside)
 
 
 def _operands(params: frozenset[str], on_spine: Strategy) -> Strategy:
-    """Stores what is computed inside a term that makes no results; what stores it has a spine."""
+    """The strategy that stores what is computed inside a term that makes no results, and applies
+    `on_spine` to it."""
 
     def operand(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):
@@ -152,12 +161,14 @@ def _operands(params: frozenset[str], on_spine: Strategy) -> Strategy:
 
 
 def kernels(s: Strategy) -> Strategy:
-    """s on the program's result and on everything stored for it, outside first; on all or none."""
+    """The strategy that applies s to the program's result and to all that is stored for it,
+    outermost first; to all or none."""
     return _kernels(lambda stored: seq(s, stored))
 
 
 def kernels_inside_out(s: Strategy) -> Strategy:
-    """s on all that is stored for a program's result, then on the result; not on what s stores."""
+    """The strategy that applies s to all that is stored for the result, then to the result; not to
+    what s stores."""
     return _kernels(lambda stored: seq(stored, s))
 
 
@@ -183,7 +194,7 @@ def _kernels(both: Callable[[Strategy], Strategy]) -> Strategy:
 
 
 def _stored(e: Expr, place: Place = ()) -> Iterator[Place]:
-    """The places of the outermost stored terms in e: those inside of others are left out."""
+    """The places of the outermost `store` nodes below the root of e."""
     for i, c in enumerate(children(e)):
         if isinstance(e, Store):
             yield (*place, i)
@@ -193,7 +204,7 @@ def _stored(e: Expr, place: Place = ()) -> Iterator[Place]:
 
 @once
 def loops(e: Expr) -> Rewritten:
-    """Every reduction left becomes a loop; maps whose results are accumulated do too."""
+    """The term e with every reduction and every map that makes an accumulator a sequential loop."""
     if isinstance(e, Store):
         return skip(e)
     done = seq(_inner_loops, attempt(to_reduce_seq()), attempt(_accumulate))(e)
@@ -212,10 +223,10 @@ def _inner_loops(e: Expr) -> Rewritten:
 
 
 def _accumulate(e: Expr) -> Rewritten | None:
-    """The maps on the spine of a reduction's function, which make the next accumulator."""
+    """The loop e with the maps of its function, which make the next accumulator, as loops."""
     return of_function(sequential)(e) if isinstance(e, ReduceSeq) else None
 
 
 def sequential(e: Expr) -> Rewritten | None:
-    """Every map on the spine becomes a loop."""
+    """The term e with every map on its spine a loop."""
     return inside(choice(seq(body(sequential), to_seq()), skip))(e)

@@ -1,4 +1,4 @@
-"""A nest of maps and sums seen as one sum of products of cells."""
+"""A nest of maps and sums seen as one sum of products of two cells."""
 
 # key: e term
 
@@ -26,7 +26,7 @@ from rewrites.nest.spine import strip
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """maps of the sum over `sums` of the product of two cells."""
+    """The sum, for each index of `maps`, over the indices `sums` of the product of two cells."""
 
     maps: tuple[Index, ...]
     sums: tuple[Index, ...]
@@ -34,7 +34,8 @@ class Products:
 
 
 def products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> Products:
-    """The products in the only sum of the nest of e, whatever is done with it; or NoAccess."""
+    """The products that the only sum in the nest of e adds up, whatever is done with it; NoAccess
+    if there are none."""
     env, inner = env or {}, strip(e)
     place = windows(e)
     if place:
@@ -51,7 +52,7 @@ def products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> P
 
 
 def windows(e: Expr) -> Place | None:
-    """The place in e of the map whose elements are sums over windows; None if there is none."""
+    """The place in e of the map whose elements are sums from 0; None if there is none."""
     match e:
         case Map(Lam(_, Reduce(Lit(0, _), _, _)), _):
             return ()
@@ -89,5 +90,5 @@ def _cell(e: Expr, env: Env) -> Access:
 
 
 def others(a: Access, without: int) -> tuple[Affine, ...]:
-    """The coordinates of an access but for one dimension."""
+    """The coordinates of an access without that of one dimension."""
     return tuple(c for n, c in enumerate(a.coordinates) if n != without)

@@ -1,4 +1,5 @@
-"""Nests of maps over windows, as transforms need them: what is outside windows and kernels."""
+"""Nests of maps over windows, as transforms need them: which maps go over images, windows and
+kernels."""
 
 # key: e term, d dimensions of windows
 
@@ -23,7 +24,8 @@ from rewrites.nest.spine import nest
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """The nest of a program over windows: what is outside windows and kernels, and inside."""
+    """A nest of maps over windows: its dimensions, the maps outside of windows, and the windows'
+    sizes."""
 
     dims: Dims
     batch: int  # maps outside the first over windows
@@ -36,17 +38,19 @@ class Windowed:
         return len(self.sizes)
 
     def sides(self, m: int) -> tuple[int, ...]:
-        """The sides of a tile of results: m where windows extend, else 1."""
+        """The sides of a tile of results: m along dimensions where windows have several elements,
+        else 1."""
         return tuple(m if r > 1 else 1 for r in self.sizes)
 
     @property
     def outer(self) -> int:
-        """The number of maps outside of the map over kernels."""
+        """The number of maps around the map over kernels."""
         return self.batch + self.d
 
 
 def windowed(e: Expr) -> Windowed:
-    """Refused where there are no windows along one dimension or two, or only one kernel."""
+    """The nest of e as maps over windows and kernels; Refused without windows in one or two
+    dimensions, or with one kernel."""
     dims, maps = _oriented(classify(e), e), nest(e)
     lead = _lead(dims.columns, e)
     d = len(dims.columns) - lead
@@ -74,7 +78,7 @@ def windowed(e: Expr) -> Windowed:
 
 
 def of_floats(parts: Iterable[Expr]) -> None:
-    """Refused where something else is among what is multiplied and summed up."""
+    """Refuse terms that hold numbers of other types than float: transforms are of floats alone."""
     if any(scalar != FLOAT for part in parts for scalar in leaves(type_of(part))):
         raise Refused("expected products of floats: transforms are of those alone")
 
@@ -85,7 +89,7 @@ def _levels(e: Expr) -> int:
 
 
 def _oriented(dims: Dims, e: Expr) -> Dims:
-    """Columns are what goes over windows."""
+    """The dimensions of e with those over windows as columns."""
     maps = nest(e)
 
     def slides(group: tuple[int, ...]) -> bool:
@@ -97,7 +101,8 @@ def _oriented(dims: Dims, e: Expr) -> Dims:
 
 
 def _lead(columns: tuple[int, ...], e: Expr) -> int:
-    """The number of columns before the first that goes over windows: the images of a batch."""
+    """The number of columns, such as images, before the first that goes over windows; Refused
+    without windows."""
     maps = nest(e)
     slides = [n for n, i in enumerate(columns) if isinstance(maps[i].xs, Slide)]
     if not slides:
@@ -106,7 +111,8 @@ def _lead(columns: tuple[int, ...], e: Expr) -> int:
 
 
 def _own(dims: Dims, e: Expr) -> int:
-    """The number of maps over images, or groups of channels, each of which has its own kernels."""
+    """The number of maps, one at most, over images or groups of channels that have kernels of their
+    own."""
     reached = [depends(nest(e), part) for part in operands(reduction(e))]
     own = set(dims.batch) & frozenset.intersection(*reached)
     if own and len(dims.batch) > 1:

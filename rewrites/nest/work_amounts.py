@@ -1,4 +1,5 @@
-"""The numbers of products that a program makes, and of windows that an input element is in."""
+"""The amounts of work in a program: products, results, and in how many windows an input element
+is."""
 
 # key: e term, w window
 
@@ -21,7 +22,7 @@ from rewrites.nest.spine import core, nest, store_operands
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A slide's windows: their size and step, and how many there are."""
+    """The windows of a slide: their size, their step, and how many there are."""
 
     size: int
     step: int
@@ -29,13 +30,14 @@ class Window:
 
     @property
     def reuse(self) -> Fraction:
-        """In how many of them an element is that is in any."""
+        """The number of windows that an element is in, on average, at most all of them."""
         return min(max(Fraction(1), Fraction(self.size, self.step)), Fraction(self.count))
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Work in a sum of products of two operands, each shared by results that the other is not."""
+    """The amounts of work in a sum of products of two operands, each shared by results that do not
+    share the other."""
 
     products: int
     results: int
@@ -46,12 +48,13 @@ class Amounts:
 
     @property
     def reuse(self) -> Fraction:
-        """R of Zhang et al. (PPoPP 2021): in how many windows an element of the input is."""
+        """The number R of windows that an element of the input is in (Zhang et al., PPoPP 2021)."""
         return prod((w.reuse for w in self.windows), start=Fraction(1))
 
 
 def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
-    """The amounts of a program that is one nest around one sum, all its sizes known; else None."""
+    """The amounts of work of a program that is one nest around one sum, all its sizes known; else
+    None."""
     done = seq(normalise, store_operands(params))(e)
     e = e if done is None else done[0]
     if any(isinstance(sub, Store) for sub in subterms(e)):
@@ -75,7 +78,8 @@ def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
 
 
 def _others(e: Expr) -> tuple[int, int]:
-    """The number of elements that a nest needs besides what it sums up: in all, and each result."""
+    """The numbers of elements that a nest needs besides the operands of its sum: in all, and for
+    each result."""
     r = reduction(e)
     products = Var("its products", type_of(r))  # no name of the program's
     number = isinstance(products.type, Scalar)
@@ -87,7 +91,7 @@ def _others(e: Expr) -> tuple[int, int]:
 
 
 def _with(e: Expr, r: Reduce, new: Expr) -> Expr:
-    """A term with another in place of a sum."""
+    """The term e with `new` in place of the sum r."""
     return new if e is r else over(lambda c: _with(c, r, new), e)
 
 

@@ -1,1 +1,1 @@
-"""The views that a program stores, and the layouts of its constants."""
+"""Strategies that choose which views a program stores, and how its constants lie in memory."""

@@ -1,4 +1,5 @@
-"""Constants laid out anew: in panels of the block that a work-item or a group makes of them."""
+"""Constants laid out anew in memory: in panels, as wide as the block that a work-item or a group
+makes of them."""
 
 # key: e term, s strategy, n position in the nest
 
@@ -28,7 +29,8 @@ Side = tuple[int, ...]  # the position of a map, or none
 def relay(
     constants: frozenset[str], flipped: bool, vectors: Size, others: Size, lanes: Size
 ) -> Strategy:
-    """In each kernel the constants that vectors go over in panels of them, the others in theirs."""
+    """The strategy that lays out, in each kernel, the constants that vectors go over in panels, and
+    the others in theirs."""
 
     def run(e: Expr) -> Rewritten | None:
         done = kernels(partial(each, common(e)))(e)
@@ -49,7 +51,8 @@ def relay(
 
 
 def sides(dims: Dims, flipped: bool) -> tuple[Side, Side]:
-    """The maps that are made of vectors, and those that are not: the innermost of each."""
+    """The positions of the innermost map that is made of vectors, and of the innermost other
+    map."""
     rows, columns = dims.rows[:1], dims.columns[-1:]
     return (columns, rows) if flipped else (rows, columns)
 
@@ -57,8 +60,12 @@ def sides(dims: Dims, flipped: bool) -> tuple[Side, Side]:
 def _over(
     constants: frozenset[str], n: int, width: Size, lanes: Size = 1, widths: int = 0
 ) -> Strategy:
-    """The constants that the map at a position goes over in panels of so many; in each of them
-    lanes together, where a width of vectors that the sums may have divides a row."""
+    """The strategy that lays out the constants that the map at position n goes over, in panels of
+    `width` rows.
+
+    In a panel, `lanes` elements of a row lie together, where a width of vectors that the sums may
+    have divides a row.
+    """
 
     def panel(xs: Expr) -> Rewritten | None:
         constant = free(xs) and free(xs) <= constants and is_view(xs)
@@ -77,16 +84,19 @@ def _over(
 
 
 def shape(t: Type) -> list[Size]:
-    """The sizes of an array's dimensions."""
+    """The lengths of an array type's dimensions."""
     return [t.size, *shape(t.elem)] if isinstance(t, Array) else []
 
 
 def panels(
     dims: int, width: Size, lanes: Size = 1, made: Strategy = skip, by_step: bool = False
 ) -> Strategy:
-    """id = undo . store . (rows in panels of `width`, a panel's rows innermost but for `lanes`
-    elements of each); `made` on what is stored. `by_step`: the last dimension, of which a sum takes
-    one in each step, outside of the others of a panel: what a step reads lies together"""
+    """The strategy that stores an array in panels of `width` rows, the rows innermost but for
+    `lanes` elements of each.
+
+    `made` is applied to what is stored. With `by_step`, the last dimension, of which a sum takes
+    one in each step, is outside of the others of a panel, so that what a step reads lies together.
+    """
     laid = stored(made)
     if lanes != 1:
         laid = _lanes(dims, lanes, laid)
@@ -101,8 +111,10 @@ def panels(
 
 
 def _lanes(dims: int, k: Size, s: Strategy) -> Strategy:
-    """s on panels of rows of elements, k of each row together; they may go from one row of a row to
-    the next."""
+    """The strategy that applies s to panels in which k elements of each row lie together.
+
+    These may go from one row of an element to the next.
+    """
     panel = labels("panels", "rows", "elements", "lanes")
     s = reordered(panel, ("panels", "elements", "rows", "lanes"), s)
     elements = panel.first("elements")

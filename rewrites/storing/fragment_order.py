@@ -1,4 +1,5 @@
-"""Constants laid out as lanes of a sub-group hold them: each loads its part of a tile at once."""
+"""Constants laid out as the lanes of a sub-group hold them, so that each lane loads its part of a
+tile at once."""
 
 # key: e term, s strategy
 
@@ -22,7 +23,8 @@ from rewrites.nest.spine import kernels, nested
 
 
 def constants_in_fragments(constants: frozenset[str], f: Fragment) -> Strategy:
-    """In each kernel the constants that its rows go over, stored in the order of a fragment."""
+    """The strategy that stores, in each kernel, the constants of its rows in the order of a
+    fragment."""
 
     def run(e: Expr) -> Rewritten | None:
         done = kernels(each)(e)
@@ -52,7 +54,8 @@ def constants_in_fragments(constants: frozenset[str], f: Fragment) -> Strategy:
 
 
 def in_fragments(f: Fragment, dims: int) -> Strategy:
-    """id = undo . store . (tiles of rows and of the last dimension, as lanes hold them)"""
+    """The strategy that stores an array with tiles of its rows and last dimension in the order of a
+    fragment."""
     rows, steps = _digits(f, f.columns), _digits(f, f.rows)
     lying = labels("tiles", *rows, *(f"other {n}" for n in range(dims - 2)), "chunks", *steps)
     kept = [d for d in (*f.lanes, *f.registers) if d in lying.names]
@@ -63,18 +66,19 @@ def in_fragments(f: Fragment, dims: int) -> Strategy:
 
 
 def _digits(f: Fragment, digits: Sequence[str]) -> list[str]:
-    """The digits that have more than one value."""
+    """The digits of a fragment that have more than one value."""
     return [d for d in digits if f.sizes[d] > 1]
 
 
 def _split(f: Fragment, digits: Sequence[str], level: int, s: Strategy) -> Strategy:
-    """A dimension in chunks, and these by their digits; s on what is seen then."""
+    """The strategy that cuts a dimension into chunks, and these by the digits of a fragment, then
+    applies s."""
     within = _divided(f, digits, level + 1, s)
     return seq(split_inner(k=f.count(digits), level=level), of_array(within))
 
 
 def _divided(f: Fragment, digits: Sequence[str], level: int, s: Strategy) -> Strategy:
-    """A dimension by its digits; s on what is seen then."""
+    """The strategy that cuts a dimension by the digits of a fragment, then applies s."""
     if len(digits) < 2:
         return s
     inner = _divided(f, digits[1:], level + 1, s)

@@ -1,4 +1,4 @@
-"""Sums over stored windows as one sum, in the order in which they lie in memory."""
+"""Sums over stored windows as one sum, in the order in which the windows lie in memory."""
 
 # key: e term, s strategy
 
@@ -20,8 +20,10 @@ SUMS = labels("rows", "columns", "channels")  # over a window, outermost first
 
 
 def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
-    """The nest of sums of each kernel as one sum, in the order of these names; what is multiplied
-    with windows is seen in that order too."""
+    """The strategy that makes the nest of sums of each kernel one sum, in the order of these names.
+
+    What is multiplied with windows is seen in that order too.
+    """
 
     def each(e: Expr) -> Rewritten | None:
         if not has_reduction(e):
@@ -33,7 +35,8 @@ def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
 
 
 def _rows_before(params: frozenset[str], e: Expr) -> Rewritten | None:
-    """The views of rows that are summed are taken of all rows, so that these can be relaid."""
+    """The term e with views of the rows that are summed taken of all rows at once, so that these
+    can be relaid."""
     try:
         r, dims = reduction(e), classify(e)
     except Refused:

@@ -1,4 +1,5 @@
-"""One reduction a kernel: what else a nest sums up is made by kernels of their own, and stored.
+"""One reduction for each kernel: the other sums of a nest are made by kernels of their own, and
+stored.
 
 A nest may hold several reductions side by side (a mean and a maximum, two convolutions that are
 added), arrays of sums under a name, and reductions that are the same for all elements of some map.
@@ -40,14 +41,16 @@ from rewrites.storing.view_out_of_maps import stored_at
 
 @remembered
 def one_each(params: frozenset[str], form: Strategy) -> Strategy:
-    """Kernels in a normal form with one reduction each, which looks at its operands and no more."""
+    """The strategy that makes kernels in a normal form with one reduction each, which uses nothing
+    but its operands."""
     captured = stage("what sums take from around them as operands", kernels(carried))
     return seq(separate(params, form), captured)
 
 
 @remembered
 def separate(params: frozenset[str], form: Strategy) -> Strategy:
-    """Kernels in a normal form with one reduction each."""
+    """The strategy that makes kernels in a normal form with one reduction each; others are stored
+    before."""
     normal = stage("normal form: maps around sums", form)
     operands = stage("operands of sums stored", store_operands(params))
     tidied = kernels(form)
@@ -56,13 +59,15 @@ def separate(params: frozenset[str], form: Strategy) -> Strategy:
 
 
 def _earlier(params: frozenset[str], e: Expr) -> Rewritten:
-    """One more reduction, or array made of some, in a kernel before that of e."""
+    """The term e with one more of its reductions, or arrays of them, made by a kernel before that
+    of e."""
     made = (_made_at(params, place)(e) for place in _spare(e))
     return next((done for done in made if done is not None), (e, ()))
 
 
 def _made_at(params: frozenset[str], place: Place) -> Strategy:
-    """Stores the term at `place`. Of a sum, the initial value may use more variables and stays."""
+    """The strategy that stores the term at `place`; a sum is stored without an initial value that
+    uses variables."""
 
     def run(e: Expr) -> Rewritten | None:
         term = get(e, place)
@@ -76,7 +81,8 @@ def _made_at(params: frozenset[str], place: Place) -> Strategy:
 
 
 def _spare(e: Expr) -> Iterator[Place]:
-    """The places of terms that an earlier kernel could make: arrays, then sums, lightest first."""
+    """The places of terms of e that an earlier kernel could make: arrays first, then sums, those
+    with least work first."""
     core, found = _walk(e)
     yield from found
     maps, inner = nest(e), get(e, core)
@@ -90,13 +96,14 @@ def _spare(e: Expr) -> Iterator[Place]:
 
 
 def _reach(maps: Sequence[Map], r: Expr) -> frozenset[int]:
-    """The maps that the steps of a reduction depend on."""
+    """The positions of the maps that the steps of a reduction depend on."""
     assert isinstance(r, Reduce)
     return depends(maps, r.xs) | depends(maps, r.f)
 
 
 def _walk(e: Expr) -> tuple[Place, list[Place]]:
-    """The place where the maps of the spine end, and the places of sums in what they go over."""
+    """The place where the maps on the spine of e end, and the places of sums in the arrays that
+    these go over."""
     place = HERE
     found: list[Place] = []
     while True:
@@ -115,7 +122,7 @@ def _walk(e: Expr) -> tuple[Place, list[Place]]:
 
 
 def _made(e: Expr) -> list[Place]:
-    """The places of the outermost sums of e, or of the arrays that are made of them."""
+    """The places of the outermost sums of e, or of the arrays made of them."""
     if isinstance(e, Store) or not has_reduction(e):
         return []
     if is_computed(e):
@@ -124,13 +131,13 @@ def _made(e: Expr) -> list[Place]:
 
 
 def _operands(r: Expr) -> list[Place]:
-    """Arrays of sums that a reduction goes over."""
+    """The places of arrays of sums that the reduction r goes over."""
     assert isinstance(r, Reduce)
     return [OF_SUMMED + p for p in _made(r.xs)]
 
 
 def _work(r: Expr) -> int:
-    """The number of steps that a reduction takes."""
+    """The number of steps that the reduction r takes."""
     total = 1
     for n in trips(r):
         total *= weight(n)

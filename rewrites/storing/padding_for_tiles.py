@@ -1,4 +1,5 @@
-"""Extra room: what rounding adds to a nest is added to the stored copies that it reads.
+"""Room for tiles: the elements that rounding adds to a nest are added to the stored copies that it
+reads.
 
 A map whose number of elements is rounded up goes over `pad_any` of an array of views. That pad
 moves inside, past views and out of maps, to the padding below them; where that is stored, the copy
@@ -37,12 +38,13 @@ from rewrites.laws.views import SIMPLER, pad_zip
 
 
 def room(params: frozenset[str]) -> Strategy:
-    """Moves room inside; an array that has none to spare, and is not stored, is copied with it."""
+    """The strategy that moves room for tiles inside, to stored arrays; parameters without a copy
+    are copied with it."""
     return seq(sunk, _copies(params))
 
 
 def adds_to(e: Expr, x: str) -> bool:
-    """True if e is x padded for tiles (`pad_any`), in any of its dimensions."""
+    """True if e is the variable x padded by `pad_any`, in any of its dimensions."""
     if isinstance(e, Map):
         inner = e.f.pattern
         if not isinstance(inner, Var) or not adds_to(e.f.body, inner.name):
@@ -54,14 +56,15 @@ def adds_to(e: Expr, x: str) -> bool:
 
 
 def adds_to_rows(e: Expr) -> bool:
-    """Room added in the rows of an array, at some depth."""
+    """True if e pads the rows of an array by `pad_any`, at any depth."""
     if not isinstance(e, Map) or not isinstance(e.f.pattern, Var):
         return False
     return adds_to(e.f.body, e.f.pattern.name)
 
 
 def out_of_map(e: Expr) -> Rewritten | None:
-    """map (x -> f (room x))  becomes  map f . map room"""
+    """The map e with the room that its body adds to its element added before the map; None if there
+    is none."""
     if not isinstance(e, Map) or adds_to_rows(e):
         return None
     f = tidy(e.f) if isinstance(e.xs, Zip) else e.f
@@ -74,7 +77,7 @@ def out_of_map(e: Expr) -> Rewritten | None:
 
 
 def _added(e: Expr, x: str) -> Place | None:
-    """The place in e of the view that pads x for tiles; None if there is none."""
+    """The place in e of the view that pads the variable x by `pad_any`; None if there is none."""
     if not isinstance(e, Lam) and adds_to(e, x):
         return HERE
     for i, c in enumerate(children(e)):
@@ -118,12 +121,13 @@ sunk: Strategy = exhaust(
 
 
 def _copies(params: frozenset[str]) -> Strategy:
-    """Stores the parameters that are padded for tiles (`pad_any`), with this padding."""
+    """The strategy that stores all parameters that are padded by `pad_any`, with this padding."""
     return repeat(_copy(params))
 
 
 def _copy(params: frozenset[str]) -> Strategy:
-    """Stores the first of the parameters that is given room, whose names nothing else has there."""
+    """The strategy that stores the first parameter that is padded by `pad_any`, if no binder there
+    has its name."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):

@@ -1,4 +1,5 @@
-"""Choices made before a nest is lowered: which views are stored, how constants are laid out."""
+"""The choices made before a nest is lowered: which views are stored, and how constants are laid
+out."""
 
 # key: e term, s strategy
 
@@ -38,7 +39,7 @@ from rewrites.storing.view_out_of_maps import Layout, gathered, stored_at, views
 
 
 class Windows(Enum):
-    """The part of the windows' view that is stored, and the order of its dimensions."""
+    """The part of the view that makes windows that is stored, and the order of its dimensions."""
 
     NONE = ""
     PADDED = "padded"
@@ -51,8 +52,8 @@ class Windows(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The views that are stored, and the constants that are relaid: a panel of rows at a time, of
-    each in turn as many elements as a vector has lanes."""
+    """The views that are stored, and the constants that are laid out in panels of rows, `lanes`
+    elements of each together."""
 
     windows: Windows = Windows.NONE
     room: bool = False  # what is stored has room for tiles that are rounded up
@@ -65,7 +66,7 @@ class Choices:
 
 @remembered
 def prepare(params: frozenset[str], choices: Choices) -> Strategy:
-    """Store what is to be stored; lay constants out in panels of the rows' block."""
+    """The strategy that stores the chosen views, and lays the chosen constants out in panels."""
     stored = stage(STORED[choices.windows], _windows(params, choices))
     if choices.windows in IN_ORDER:
         sums = in_order(params, IN_ORDER[choices.windows])
@@ -129,7 +130,8 @@ def _refused(missing: str) -> Strategy:
 def _stored(
     params: frozenset[str], test: Callable[[Expr], bool], layout: Layout, below: Place = HERE
 ) -> Strategy:
-    """Stores, in this layout, the term at `below` in the first view that passes the test."""
+    """The strategy that stores, in a layout, the term at `below` in the first view that passes the
+    test."""
 
     def run(e: Expr) -> Rewritten | None:
         place = _first(e, test, params)
@@ -139,7 +141,8 @@ def _stored(
 
 
 def _rows(params: frozenset[str], layout: Layout) -> Strategy:
-    """The outermost slide is taken before those in its elements, and its windows stored."""
+    """The strategy that takes the outermost slide before those in its elements, and stores its
+    windows."""
 
     def run(e: Expr) -> Rewritten | None:
         place = _first(e, _is_rows, params)
@@ -152,7 +155,8 @@ def _rows(params: frozenset[str], layout: Layout) -> Strategy:
 
 
 def _made_before(e: Expr) -> Rewritten | None:
-    """map (x -> slide n s (f x))  becomes  map (slide n s) . map f"""
+    """The map e with what its body slides over computed by a map before it; None if it slides over
+    nothing else."""
     if not isinstance(e, Map) or not has_windows(e.f.body):
         return None
 
@@ -167,19 +171,20 @@ def _made_before(e: Expr) -> Rewritten | None:
 
 
 def _first(e: Expr, test: Callable[[Expr], bool], params: frozenset[str]) -> Place | None:
-    """The outermost view that passes the test: of the parameters alone if there is one."""
+    """The place of the outermost view in e that passes the test, one of parameters alone if there
+    is one; else None."""
     places = [place for place in views(e, params) if test(get(e, place))]
     whole = [place for place in places if free(get(e, place)) <= params]
     return next(iter([*whole, *places]), None)
 
 
 def plainly(batch: int) -> Strategy:
-    """id = store"""
+    """The layout that stores a view as it is."""
     return store()
 
 
 def planar(batch: int) -> Strategy:
-    """id = undo . store . (the innermost dimension outermost, but for the batch's)"""
+    """The layout that stores the innermost dimension (channels) outermost, inside the batch."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = labels(batch=batch, planes=depth(type_of(e)) - batch - 1, channels=1)
@@ -189,13 +194,14 @@ def planar(batch: int) -> Strategy:
 
 
 def _rows_first(batch: int) -> Strategy:
-    """Stores windows of rows with the rows innermost: beside each element those below it."""
+    """The layout that stores windows of rows with the rows innermost: beside each element those
+    below it."""
     dims = labels(batch=batch, windows=1, rows=1, columns=1)
     return stored_as(dims, ("batch", "windows", "columns", "rows"))
 
 
 def _rows_of_planes(batch: int) -> Strategy:
-    """Stores as `_rows_first` does, with the dimension below the windows (channels) outermost."""
+    """The layout of `_rows_first` with the dimension below the windows (channels) outermost."""
 
     def run(e: Expr) -> Rewritten | None:
         channels = depth(type_of(e)) - batch - 3
@@ -209,7 +215,8 @@ def _rows_of_planes(batch: int) -> Strategy:
 
 
 def _columns_first(batch: int) -> Strategy:
-    """All rows of one column of windows, then those of the next: windows of rows overlap."""
+    """The layout that stores all rows of one column of windows, then those of the next; windows of
+    rows overlap."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = labels(batch=batch, rows=1, columns=slides(e))
@@ -223,14 +230,15 @@ def _is_pad(e: Expr) -> bool:
 
 
 def windowed(e: Expr) -> Rewritten:
-    """e if its results are made of windows."""
+    """The term e unchanged if its results are made of windows; else Refused."""
     if not has_windows(e):
         raise Refused("the program has no windows")
     return skip(e)
 
 
 def _is_rows(e: Expr) -> bool:
-    """Windows of rows that hold windows themselves: the vertical slide can come first."""
+    """True if e makes windows of rows that hold windows themselves, so that the vertical slide can
+    come first."""
     return isinstance(e, Slide) and isinstance(e.xs, Map) and has_windows(e.xs.f.body)
 
 

@@ -1,4 +1,5 @@
-"""A view leaves the maps that it is made in, so that it can be stored whole."""
+"""Strategies that move a view out of the maps that it is made in, so that it can be stored
+whole."""
 
 # key: e term, s strategy
 
@@ -21,12 +22,12 @@ Layout = Callable[[int], Strategy]  # how to store what so many maps make an ele
 
 
 def gathered(e: Expr) -> Rewritten | None:
-    """The nest goes over one view of all its dimensions, in the nest's order."""
+    """The nest e over one view of all its dimensions, in the nest's order."""
     return inside(attempt(_gathered))(e)
 
 
 def _gathered(e: Expr) -> Rewritten | None:
-    """map (x -> map f (view x))  becomes  map (map f) . map view"""
+    """The map e whose body maps over a view of its element, as a map over views made before."""
     return seq(body(gathered), attempt(_apart))(e)
 
 
@@ -39,7 +40,8 @@ def _apart(e: Expr) -> Rewritten | None:
 
 
 def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
-    """The view at a place stored for all elements of the maps that it depends on."""
+    """The strategy that stores the view at a place, for all elements of the maps that it depends
+    on."""
 
     def run(e: Expr, place: Place = place, batch: int = 0) -> Rewritten | None:
         view = get(e, place)
@@ -65,7 +67,8 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
 
 
 def _made(m: Expr, view: Expr) -> Place | None:
-    """The place in the map m of what makes `view` of elements: its array, or the last such part."""
+    """The place in the map m of the array that makes `view` for each element: its array, or the
+    last such part of a zip."""
     assert isinstance(m, Map)
     if not isinstance(m.xs, Zip):
         return OF_ARRAY
@@ -78,7 +81,7 @@ def _makes(part: Expr, view: Expr) -> bool:
 
 
 def bound_around(e: Expr, place: Place) -> frozenset[str]:
-    """The names that functions and lets around a place bind there."""
+    """The names that functions and lets around a place in e bind there."""
     names = frozenset[str]()
     for n in range(len(place)):
         binder = get(e, place[:n])
@@ -88,7 +91,8 @@ def bound_around(e: Expr, place: Place) -> frozenset[str]:
 
 
 def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
-    """The place of the map whose function binds a needed name innermost; None if it is no map's."""
+    """The place of the map whose function binds a needed name innermost; None if it is not a
+    map's."""
     for n in reversed(range(len(place))):
         binder = get(e, place[:n])
         if isinstance(binder, Lam) and bound(binder) & needed:
@@ -98,8 +102,11 @@ def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
 
 
 def views(e: Expr, params: frozenset[str]) -> Iterator[Place]:
-    """The arrays of a term that are views of parameters, or of what maps compute of their elements,
-    depend on nothing but parameters and maps' variables, and are not stored already."""
+    """The places of the arrays in e that may be stored: views of parameters, or of what maps
+    compute of their elements.
+
+    They depend on nothing but parameters and maps' variables, and are not stored already.
+    """
     return _views(e, params, HERE)
 
 

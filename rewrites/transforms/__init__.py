@@ -1,1 +1,2 @@
-"""Kernels that transform tiles, rows and spectra, for winograd, strassen and fgfft."""
+"""Strategies for kernels that transform tiles, rows and spectra, for `winograd`, `strassen` and
+`fgfft`."""

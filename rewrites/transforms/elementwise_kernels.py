@@ -1,8 +1,9 @@
-"""Convolutions by transforms where nothing but windows is summed up: several kernels of one plane
-each, a kernel for each channel, or one kernel.
+"""Convolutions by transforms in which nothing but windows is summed up, as with a kernel for each
+channel.
 
-The products between the transforms are then no matrix product: one kernel makes a tile of results,
-in vectors of the kernels, and stores nothing. Taps are transformed when they are packed.
+Images may have several kernels, each of one plane, a kernel for each channel, or one kernel. The
+products between the transforms are then no matrix product: one kernel makes a tile of results, in
+vectors of the kernels, and stores nothing. Taps are transformed when they are packed.
 """
 
 # key: e term, s strategy, d dimensions of windows
@@ -42,7 +43,8 @@ from rewrites.transforms.tile_transforms import products as multiplied
 
 @dataclass(frozen=True, slots=True)
 class Planes:
-    """The maps of a nest: those of planes alone, those of kernels, and those of windows."""
+    """The positions of a nest's maps: those over planes alone, those over kernels, and those over
+    windows."""
 
     planes: tuple[int, ...]
     kernels: tuple[int, ...]
@@ -56,7 +58,7 @@ class Planes:
 
 
 def elementwise(m: int) -> Strategy:
-    """A nest of sums over windows alone, tiles of m results a side."""
+    """The strategy that lowers a nest of sums over windows alone, in tiles of m results a side."""
 
     def run(e: Expr) -> Rewritten | None:
         p = _planes(e)
@@ -89,7 +91,8 @@ def _refuse(_: Expr) -> Rewritten | None:
 
 
 def _planes(e: Expr) -> Planes:
-    """Refused where windows are not one apart, or more is summed up than they hold."""
+    """The maps of e as planes, kernels and windows; Refused if windows are not one apart, or more
+    than they hold is summed."""
     try:
         p = products(e)
     except NoAccess as why:
@@ -120,12 +123,12 @@ def _check(p: Products, found: list[Rows]) -> None:
 
 
 def _taps(e: Expr) -> Rewritten | None:
-    """The taps of the only kernel are transformed and stored."""
+    """The term e with the taps of its only kernel transformed and stored."""
     return at(multiplied(e) + OF_ARRAY + KERNELS, stored(transform_kernel(0, None)))(e)
 
 
 def _taps_of_each(d: int) -> Strategy:
-    """The taps of all kernels are transformed and stored, their points outermost."""
+    """The strategy that transforms and stores the taps of all kernels, their points outermost."""
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)

@@ -1,4 +1,5 @@
-"""The function applied to sums leaves them: map^n (f . reduce) becomes map^n f . map^n reduce."""
+"""Strategies that move an epilogue out of a map of sums: map^n (f . reduce) becomes map^n f . map^n
+reduce."""
 
 # key: e term, s strategy, n maps
 
@@ -18,7 +19,7 @@ from rewrites.transforms.tile_transforms import before, made, on_made
 
 
 def sums_apart(n: int) -> Strategy:
-    """map^n (f . reduce)  becomes  map^n f . map^n (reduce from 0)"""
+    """The strategy that makes map^n (f . reduce) a map^n f of map^n (reduce from 0)."""
     maps = standing(outer=n - 1, innermost=1)
     apart = maps.at("innermost", seq(_from_zero, _innermost)).at_each("outer", _around)
     return stage("sums apart from what is done to them", apart)
@@ -44,7 +45,8 @@ def _around(e: Expr) -> Rewritten | None:
 
 
 def on_sums(s: Strategy) -> Strategy:
-    """s on a nest of sums; if something else was done to them, they are stored."""
+    """The strategy that applies s to a nest of sums; if something is done to the sums, they are
+    stored first."""
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
@@ -56,7 +58,8 @@ def on_sums(s: Strategy) -> Strategy:
 
 
 def or_apart(s: Strategy) -> Strategy:
-    """s; where it refuses a nest, s on the sums alone, what is done to them by another kernel."""
+    """The strategy that applies s, or, where s refuses, applies s to the sums alone and leaves
+    their epilogue to a kernel."""
 
     def run(e: Expr) -> Rewritten | None:
         try:

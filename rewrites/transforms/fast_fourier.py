@@ -1,4 +1,5 @@
-"""Transforms made fast: divided until nothing is left to divide, and spelled out in registers."""
+"""Fast Fourier transforms: divided until nothing is left to divide, and spelled out in
+registers."""
 
 # key: e term
 
@@ -39,7 +40,8 @@ divided: Strategy = exhaust(
 
 
 def in_registers(e: Expr) -> Rewritten | None:
-    """Every let of what is computed becomes private memory, its loops spelled out."""
+    """The term e with the value of every let that computes in private memory, its loops spelled
+    out."""
     return everywhere(when(_computes, of_value(seq(unrolled_spine, to_private()))))(e)
 
 
@@ -48,11 +50,12 @@ def _computes(e: Expr) -> bool:
 
 
 def spelled(e: Expr) -> Rewritten | None:
-    """A short transform, and what is made of it element by element, by one work-item."""
+    """The term e, a short transform and what is made of it element by element, as work of one
+    work-item."""
     return seq(divided, in_registers, made)(e)
 
 
 def made(e: Expr) -> Rewritten | None:
-    """Makes the elements of a row one by one: views are copied, loops spelled out."""
+    """The row e made element by element: views are copied, and loops spelled out."""
     copied = when(lambda t: isinstance(type_of(t), Array) and is_view(strip(t)), copy_deep())
     return seq(inside(attempt(copied)), unrolled_spine)(e)

@@ -48,7 +48,7 @@ from rewrites.transforms.tile_transforms import divided, has_table, sums, transf
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """Products, and the transforms of what they sum to, by one kernel."""
+    """The choices of a kernel that makes products and transforms their sums."""
 
     panel: Size  # kernels that lie side by side in memory
     level: Level = Level.GLOBAL
@@ -56,7 +56,8 @@ class Fused:
 
 
 def kernels_of(s: Strategy) -> Strategy:
-    """s on the transformed kernels that a map goes over, alone or beside biases."""
+    """The strategy that applies s to the transformed kernels that a map goes over, alone or beside
+    biases."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Zip):
@@ -67,8 +68,11 @@ def kernels_of(s: Strategy) -> Strategy:
 
 
 def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
-    """`outer` maps over tiles and one over kernels, of results transformed from sums: blocks of
-    these, in each of which the sum is outermost."""
+    """The strategy that lowers results transformed from sums, in blocks in which the sum is
+    outermost.
+
+    There are `outer` maps over tiles and one over kernels around the results.
+    """
     blocks = (
         standing(outer=outer - 1, tiles=1, kernels=1)
         .then(perfect, tidied)
@@ -83,7 +87,7 @@ def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
 
 
 def _sums_apart(points: int) -> Strategy:
-    """map (map (results . sums))  becomes  map (map results) . map (map sums)"""
+    """The strategy that makes map (map (results . sums)) a map (map results) of map (map sums)."""
 
     def inner(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
@@ -113,7 +117,7 @@ def _of_sums(e: Expr, points: int) -> bool:
 
 
 def _sum_alone(points: int) -> Strategy:
-    """map (f . sum)  becomes  map f . map sum, each a nest of maps over points"""
+    """The strategy that makes map (f . sum) a map f of map sum, each a nest of maps over points."""
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
@@ -129,7 +133,7 @@ def _sum_alone(points: int) -> Strategy:
 
 
 def _in_registers(points: int) -> Strategy:
-    """The sums in a loop, all of a block in each step; then their transforms."""
+    """The strategy that makes the sums of a block in one loop, and then the transforms of them."""
 
     def run(e: Expr) -> Rewritten | None:
         results = body(inside(seq(body(inside(attempt(in_registers))), to_seq(unrolled=True))))
@@ -139,8 +143,8 @@ def _in_registers(points: int) -> Strategy:
 
 
 def _sums(points: int) -> Strategy:
-    """Sums of arrays, one for all points, then for all of a block; data that are not transformed
-    yet are so in each step, once for all kernels of the block."""
+    """The strategy that makes one sum of arrays over all points of a block; data are transformed in
+    each step, if not before."""
     return (
         standing("tiles", "kernels", points=points)
         .then(on_reduction(longest_inside))
@@ -157,12 +161,13 @@ _sizes: Strategy = everywhere(attempt(unused_part()))
 
 
 def _step(e: Expr) -> Rewritten | None:
-    """Lowers what one step of the sum adds to the block."""
+    """The term e, what one step of the sum adds to a block, lowered."""
     return inside(seq(body(_tile), to_seq(unrolled=True)))(e)
 
 
 def _tile(e: Expr) -> Rewritten | None:
-    """Lowers what one step adds to a tile's sums; data not transformed yet are so first."""
+    """The term e, what one step adds to a tile's sums, lowered; data that are not transformed yet
+    are transformed first."""
     place = transformed_part(e)
     if place is None:
         return unrolled_spine(e)

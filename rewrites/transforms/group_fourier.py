@@ -1,4 +1,5 @@
-"""Transforms shared by the work-items of a group: each stage made by all of them, in local memory.
+"""Fourier transforms shared by the work-items of a group, each stage made by all of them in local
+memory.
 
 A long row is too much for one work-item's registers. Its transform is two stages of short ones, so
 many at once, with a barrier between. A group makes several rows: neighbouring work-items along
@@ -39,7 +40,7 @@ SHORT = 32  # rows of twice as many numbers, and longer ones, are worth several 
 
 
 def staged(e: Expr) -> Rewritten | None:
-    """A row's transform as two stages of short ones, each with a name."""
+    """The transform of a row as two stages of short transforms, each with a name."""
     halved = attempt(outermost(choice(pair_rdft(), pair_irdft())))
     return seq(halved, outermost(_two_stages), exhaust(let_out()), _views_seen)(e)
 
@@ -53,18 +54,19 @@ def _two_stages(e: Expr) -> Rewritten | None:
 
 
 def factor(m: int) -> int:
-    """The largest power of two whose square divides m."""
+    """The largest power of two whose square divides the power of two m."""
     return 1 << ((m.bit_length() - 1) // 2)
 
 
 def worth_sharing(e: Expr) -> int | None:
-    """The number of work-items that share a row which e transforms; None for a short one."""
+    """The number of work-items that share each row which e transforms; None where rows are
+    short."""
     m = max(map(_complex_length, subterms(e)), default=0)
     return m // factor(m) if m >= SHORT else None
 
 
 def _complex_length(e: Expr) -> int:
-    """The complex numbers that e transforms; 0 if it is no transform."""
+    """The number of complex numbers that e transforms; 0 if it is no transform."""
     if real := source(e, REAL) or source(e, TO_REAL):
         return real[1] // 2
     found = source(e, FORWARD) or source(e, BACKWARD)
@@ -72,8 +74,8 @@ def _complex_length(e: Expr) -> int:
 
 
 def in_stages(items: int) -> Strategy:
-    """A map over the rows of a group: what a row names is made for all of them, by all work-items,
-    then what is named next."""
+    """The strategy for a map over the rows of a group: each stage is made for all rows by all
+    work-items, then the next."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Map) and isinstance(e.f.body, Let):
@@ -85,23 +87,26 @@ def in_stages(items: int) -> Strategy:
 
 
 def _copied(e: Expr) -> Rewritten | None:
-    """Parts side by side, and views, are copied: one loop for each dimension."""
+    """The term e as copies, one loop for each dimension, if it is a view or several parts side by
+    side."""
     return skip(e) if isinstance(strip(e), Map) and not is_view(strip(e)) else copy_deep()(e)
 
 
 def _in_local(e: Expr) -> Rewritten | None:
-    """Neighbouring rows next to each other, since neighbouring work-items take them."""
+    """The term e in local memory, neighbouring rows next to each other, since neighbouring
+    work-items take them."""
     dims = labels("rows", others=depth(type_of(strip(e))) - 1)
     return inside(local_as(order=dims.positions("others", "rows")))(e)
 
 
 def inside_local(s: Strategy) -> Strategy:
-    """s in what is made real in local memory."""
+    """The strategy that applies s to what is made in local memory."""
     return outermost(when(lambda e: isinstance(e, ToLocal), of_made(inside(s))))
 
 
 def _dealt(items: int) -> Strategy:
-    """Rows along dimension 0; what is made of each along dimension 1, in turns where it is more."""
+    """The strategy that deals rows to work-items along dimension 0, and what is made of each row
+    along dimension 1."""
 
     def of_row(e: Expr) -> Rewritten | None:
         first, *more = nest(e)

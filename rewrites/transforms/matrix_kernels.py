@@ -1,4 +1,5 @@
-"""Lowering of transforms by constant matrices: in registers, in vectors of what is transformed."""
+"""The lowering of transforms by constant matrices: in registers, and in vectors of what is
+transformed."""
 
 # key: e term, s strategy, n maps around a transform
 
@@ -24,7 +25,8 @@ tidied: Strategy = exhaust(choice(fewest_transposes(), *(r() for r in SIMPLER)))
 
 
 def transform_kernel(n: int, v: Size | None) -> Strategy:
-    """n maps around a transform: over work-items, the innermost in vectors of v."""
+    """The strategy that puts n maps around a transform over work-items, the innermost in vectors of
+    v."""
 
     def run(e: Expr) -> Rewritten | None:
         maps = standing(outer=max(n - 1, 0), innermost=min(n, 1))
@@ -47,7 +49,8 @@ def _in_vectors(m: Map) -> bool:
 
 
 def in_registers(e: Expr) -> Rewritten | None:
-    """A transform: what it reads is loaded once, and every stage of it is in registers."""
+    """The transform e with what it reads loaded once, and every stage of it in registers; else
+    None."""
     if not isinstance(e, Map):
         return None
     if constant_rows(e) is not None:
@@ -65,7 +68,8 @@ def _made(e: Expr) -> Expr:
 
 
 def source(e: Expr) -> Rewritten | None:
-    """A transform below transposes and zips, its results kept in registers."""
+    """The transform that e shows through transposes and zips, its results in registers; None if e
+    is a view alone."""
     if isinstance(e, Transpose):
         return of_array(source)(e)
     if isinstance(e, Zip) and not is_view(e):
@@ -74,20 +78,21 @@ def source(e: Expr) -> Rewritten | None:
 
 
 def _loaded(e: Expr) -> Rewritten | None:
-    """A matrix spelled out on what is loaded once."""
+    """The product e with a constant matrix, spelled out on numbers that are loaded once."""
     held = choice(source, seq(copy(), to_seq(unrolled=True), to_private()))
     return seq(_named("r"), of_value(held), of_rest(spelled))(e)
 
 
 def spelled(e: Expr) -> Rewritten | None:
-    """A matrix spelled out, as a product of two where that takes fewer additions."""
+    """The product e with a constant matrix spelled out, as products with two where that takes fewer
+    additions."""
     halves = of_value(seq(spell_rows(), to_private()))
     in_two = seq(divide_matrix(), _named("h"), halves, of_rest(spell_rows()))
     return choice(in_two, spell_rows())(e)
 
 
 def _named(name: str) -> Strategy:
-    """The array that a constant matrix is multiplied with gets a name."""
+    """The strategy that gives a name to the array that a constant matrix is multiplied with."""
 
     def run(e: Expr) -> Rewritten | None:
         found = constant_rows(e)

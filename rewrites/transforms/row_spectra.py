@@ -1,4 +1,5 @@
-"""From sums over windows to products of spectra, and the transforms out of all loops."""
+"""Strategies from sums over windows to products of spectra, with the transforms outside of all
+loops."""
 
 # key: e term, s strategy
 
@@ -28,7 +29,8 @@ from rewrites.nest.sums_of_products import products
 
 
 def rows(e: Expr) -> Rewritten | None:
-    """A nest with its windows' map innermost, its sums row by row."""
+    """The nest e with the map over windows innermost, and its sums made row by row; Refused without
+    such windows."""
     try:
         p = products(e)
         w = p.maps.index(rows_of(p).window)
@@ -43,7 +45,7 @@ def _refuse(_: Expr) -> Rewritten | None:
 
 
 def _apart(e: Expr) -> Rewritten | None:
-    """map (f . reduce)  becomes  map f . map reduce, the sum starting from 0"""
+    """The map e of f . reduce as a map of f of a map of sums from 0; None for other terms."""
     if not isinstance(e, Map):
         return None
     released = attempt(body(on_reduction(attempt(release_init()))))
@@ -56,7 +58,7 @@ def _apart(e: Expr) -> Rewritten | None:
 
 
 def is_made(e: Expr) -> bool:
-    """The spectrum of a row, or of the rows of rows … of a view."""
+    """True if e is the spectrum of a row of a view, or of its rows at any depth."""
     match e:
         case Map(Lam(Var(), body), xs) if is_view(xs):
             return is_made(body)
@@ -68,7 +70,7 @@ def is_made(e: Expr) -> bool:
 
 
 def hoisted(e: Expr) -> Rewritten | None:
-    """Spectra are made outside of all loops."""
+    """The term e with its spectra made outside of all loops."""
     seen = when(lambda e: planes_of(e) is not None, inline_view())
     return exhaust(choice(_hoist_one, seen))(e)
 
@@ -86,7 +88,8 @@ def levels(e: Expr) -> int:
 
 
 def transformed(e: Expr) -> Rewritten | None:
-    """let x = rows in …  becomes  let y = the spectra of rows in …, twice"""
+    """The let e of rows, of which only spectra are used, as a let of their spectra, and so those
+    inside it."""
     match e:
         case Let(Var(x, _), _, _):
             inner = of_rest(seq(attempt(transformed), attempt(_before(x))))
@@ -95,7 +98,8 @@ def transformed(e: Expr) -> Rewritten | None:
 
 
 def spectra(sums: Strategy | None) -> Strategy:
-    """Sums of rows that slide as sums of products of spectra, which are made before.
+    """The strategy that makes sums of rows that slide sums of products of spectra, which are made
+    before.
 
     `sums`: a law that makes sums of products of complex numbers sums of real ones, as a matrix
     product has.

@@ -1,4 +1,5 @@
-"""Windows in tiles and the law of fewer products used on each; what it leaves, taken apart.
+"""Windows in tiles, on each of which the law of fewer products is used; then what it makes is taken
+apart into stages.
 
 From maps over windows and kernels to maps over tiles and kernels, in which results are transformed
 products of transformed data and transformed kernels.
@@ -34,7 +35,8 @@ DATA, KERNELS = part(0), part(1)  # of what products go over
 
 
 def beneath(s: Strategy) -> Strategy:
-    """s below the views that a result is seen through, padding among them."""
+    """The strategy that applies s below the views that a result is seen through, padding among
+    them."""
 
     def run(e: Expr) -> Rewritten | None:
         if is_out_view(e) or isinstance(e, Pad):
@@ -48,7 +50,8 @@ def beneath(s: Strategy) -> Strategy:
 
 
 def transformed_tiles(m: int, w: Windowed) -> Strategy:
-    """Tile, bring the kernels' map outside a tile's windows, transform."""
+    """The strategy that tiles windows, moves the map over kernels outside a tile's windows, and
+    transforms tiles."""
     dims, d = w.dims, w.d
     windows = arranged(
         batch=(*dims.batch, *dims.columns[:-d]),
@@ -65,7 +68,7 @@ def transformed_tiles(m: int, w: Windowed) -> Strategy:
 
 
 def three_stages(rows: int, own: int = 0) -> Strategy:
-    """map results . map products . map transform, each a nest of its own"""
+    """The strategy that makes transforms, products and results three nests, one after the other."""
     maps = standing(own=own, outer=rows - own - 1, innermost=1, kernels=1)
     apart = (
         maps.at("kernels", kernels_apart)
@@ -78,26 +81,26 @@ def three_stages(rows: int, own: int = 0) -> Strategy:
 
 
 def two_stages(rows: int) -> Strategy:
-    """map (results . products) . map transform"""
+    """The strategy that makes transforms one nest, and products with their results another."""
     maps = standing(outer=rows - 1, innermost=1)
     apart = maps.at("innermost", data_apart).at_each("outer", inner_apart).then(simplify)
     return stage("transforms apart", apart)
 
 
 def one_stage(rows: int) -> Strategy:
-    """map (results . products . transform)"""
+    """The strategy that transforms kernels before the maps, and leaves all else in one nest."""
     apart = standing(tiles=rows, kernels=1).at("kernels", weights_apart).then(simplify)
     return stage("transforms of kernels apart", apart)
 
 
 def weights_apart(e: Expr) -> Rewritten | None:
-    """Kernels are transformed before the map over them."""
+    """The map e over kernels with the kernels transformed before it."""
     assert isinstance(e, Map)
     return before(products(e.f.body) + OF_ARRAY + KERNELS)(e)
 
 
 def data_apart(e: Expr) -> Rewritten | None:
-    """Kernels and data are transformed before the maps over both."""
+    """The map e with kernels and data transformed before the maps over both."""
     assert isinstance(e, Map)
     inner = e.f.body
     assert isinstance(inner, Map)
@@ -107,7 +110,7 @@ def data_apart(e: Expr) -> Rewritten | None:
 
 
 def summed(dims: int) -> Strategy:
-    """map^dims (f . reduce)  becomes  map^dims f . map^dims (reduce from 0)"""
+    """The strategy that makes map^dims (f . reduce) a map^dims f of map^dims (reduce from 0)."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Map):
@@ -124,7 +127,8 @@ def summed(dims: int) -> Strategy:
 
 
 def _sums_apart(e: Expr) -> Rewritten | None:
-    """The map of sums leaves the map of what is done to each."""
+    """The map e with the map of sums in its body made before it, apart from what is done to each
+    sum."""
     assert isinstance(e, Map)
     body = e.f.body
     if isinstance(body, Map):
@@ -135,7 +139,8 @@ def _sums_apart(e: Expr) -> Rewritten | None:
 
 
 def on_sum(m: Sides, r: Sides) -> Strategy:
-    """`fewer_products` at the map of sums alone."""
+    """The strategy that applies the law `fewer_products` to the map of sums; Refused where rounding
+    would lose all digits."""
 
     def run(e: Expr) -> Rewritten | None:
         points = max(a + b - 1 for a, b in zip(m, r, strict=True))
@@ -158,7 +163,8 @@ def _refuse(_: Expr) -> Rewritten | None:
 
 
 def products(e: Expr) -> Place:
-    """The place in e of the products of transformed data and transformed kernels."""
+    """The place in e of the products of transformed data and transformed kernels; Refused if there
+    are none."""
     found = place_where(e, _is_products)
     if found is None:
         raise Refused("expected the products of transformed data and transformed kernels")
@@ -193,19 +199,20 @@ def sums(e: Expr, points: int) -> bool:
 
 
 def kernels_apart(e: Expr) -> Rewritten | None:
-    """Kernels are transformed before the map over them, and their products made before results."""
+    """The map e with kernels transformed before it, and their products made before the results."""
     assert isinstance(e, Map)
     place = products(e.f.body)
     return seq(before(place + OF_ARRAY + KERNELS), before(place))(e)
 
 
 def before(place: Place) -> Strategy:
-    """The term at `place` in a map's body is made by a map of its own, before this one."""
+    """The strategy that makes the term at `place` in a map's body by a map of its own, before this
+    one."""
     return choice(fission_zip(place=place), fission(place=place))
 
 
 def stages_apart(e: Expr) -> Rewritten | None:
-    """map (results . products . transform)  becomes  map results . map products . map transform"""
+    """The map e of results . products . transform as three maps, one after the other."""
     assert isinstance(e, Map)
     place = made(e.f.body)
     data = place + OF_FUNCTION + OF_ARRAY + DATA
@@ -213,18 +220,20 @@ def stages_apart(e: Expr) -> Rewritten | None:
 
 
 def stages_around(e: Expr) -> Rewritten | None:
-    """The results and products that `stages_apart` made of the map inside leave this map."""
+    """The map e with the results and products that `stages_apart` made of the map inside moved out
+    of it."""
     return seq(inner_apart, on_made(inner_apart))(e)
 
 
 def inner_apart(e: Expr) -> Rewritten | None:
-    """The products or sums that the map inside reads are made before this map; all else stays."""
+    """The map e with the products or sums that the map inside reads made before it."""
     assert isinstance(e, Map)
     return before(made(e.f.body))(e)
 
 
 def own_apart(e: Expr) -> Rewritten | None:
-    """Data and kernels are both transformed before the map over them."""
+    """The map e, over images with kernels of their own, with data and kernels both transformed
+    before it."""
     return seq(before(OF_ARRAY), on_made(seq(before(OF_ARRAY), _kernels_before)))(e)
 
 
@@ -246,11 +255,12 @@ def made(e: Expr) -> Place:
 
 
 def on_made(s: Strategy) -> Strategy:
-    """s on the products that a map of results reads."""
+    """The strategy that applies s to the map of products that a map of results reads."""
     return lambda e: at(made(e), s)(e)
 
 
 def divided(e: Expr) -> Place:
-    """The place in a map of what was divided from it: its array, or the last part of its zip."""
+    """The place in the map e of what was divided from it: its array, or the last part of its
+    zip."""
     assert isinstance(e, Map)
     return OF_ARRAY + (part(len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else HERE)

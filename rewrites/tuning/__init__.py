@@ -1,1 +1,1 @@
-"""Families (forms, traits, parameters), and programs lowered by a form."""
+"""The records of families (forms, traits, parameters), and programs lowered by a form."""

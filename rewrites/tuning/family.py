@@ -1,4 +1,5 @@
-"""A family: the forms in which it lowers a program, and the parameters that these have.
+"""The record of a family: the forms in which it lowers a program, and the parameters that these
+have.
 
 A family is one record, `FAMILY`, in its own file in `rewrites/families`; a form is plain data, so
 that it can be sent to another process and lowered there.
@@ -26,7 +27,8 @@ STAGED_WHERE_LOCAL_IS_ORDINARY = 0.125  # how often copies to local memory are t
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that is tuned: what it counts, and the values worth trying (none: what divides)."""
+    """A number that is tuned: what it counts, and the values worth trying; without values, all
+    divisors are."""
 
     meaning: str
     values: tuple[int, ...] = ()
@@ -34,7 +36,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """A choice that is no number: the word that names it, and what it means.
+    """A choice of a form that is not a number: the word that names it, and what it means.
 
     Where not all forms can be tried, one with this trait is tried `weight` times as often.
     """
@@ -49,20 +51,21 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The parameters whose product counts the pixels, or the channels, of a work-group's block."""
+    """The parameters whose products count the pixels and the channels of a work-group's block."""
 
     pixels: tuple[str, ...]
     channels: tuple[str, ...]
 
 
 def unrefined(_: Program, lowering: Lowering) -> Lowering:
-    """The lowering as it is: nothing more is asked of it."""
+    """The lowering as it is, without further requirements."""
     return lowering
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The parameters of a kernel, the block of results that they make, and what is asked of them.
+    """The parameters of a kernel, the block of results that they make, and the requirements on
+    them.
 
     `refine` adds to a lowering what depends on the program: (source, lowering) -> lowering.
     """
@@ -76,20 +79,20 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A strategy as data: `make(parameter names, choices)` gives it."""
+    """A strategy as plain data: `make(params, choices)` gives the strategy."""
 
     make: Callable[[frozenset[str], Any], Strategy]
     params: frozenset[str]
     choices: object
 
     def __call__(self, e: Expr) -> Rewritten | None:
-        """The strategy, applied."""
+        """The term e rewritten by the strategy."""
         return self.make(self.params, self.choices)(e)
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A way in which a family lowers a program: its traits, its strategy, its tuning."""
+    """A form of a family: its traits, its strategy, and its tuning."""
 
     family: str
     traits: tuple[Trait, ...]
@@ -98,17 +101,18 @@ class Form:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of its traits."""
+        """The words that name the form's traits."""
         return tuple(trait.word for trait in self.traits)
 
     @property
     def name(self) -> str:
-        """The words as people read them, such as `padded relaid ahead`."""
+        """The form's name as people read it, such as `padded relaid ahead`."""
         return " ".join(self.words)
 
     @property
     def tile(self) -> int | None:
-        """Results a side of a transformed tile, where it transforms tiles."""
+        """The number of results a side of a transformed tile; None for forms that do not transform
+        tiles."""
         return next((t.tile for t in self.traits if t.tile is not None), None)
 
     def weight(self, dedicated_local: bool) -> float:
@@ -119,13 +123,13 @@ class Form:
 
 
 def one_trait_apart(a: Form, b: Form) -> bool:
-    """Do two forms differ by one trait: one more, one less, or one in another's place?"""
+    """True if two forms differ by one trait: one more, one less, or one in place of another."""
     mine, other = set(a.words), set(b.words)
     return max(len(mine - other), len(other - mine)) == 1
 
 
 class Products(Enum):
-    """The products that a family makes."""
+    """The kind of products that a family makes for a program."""
 
     ASKED = "those that the program asks for, and others with zeros at most"
     FEWER = "fewer, of sums: a bilinear algorithm"
@@ -134,9 +138,10 @@ class Products(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A way to lower programs: `forms` lists its forms for a program.
+    """A family, a way to lower programs; `forms` lists its forms for a program.
 
-    `selects` families take their forms from others', so they are explored only if asked for.
+    Families that are not `by_default` take their forms from others, so they are explored only if
+    asked for.
     """
 
     name: str
@@ -147,7 +152,7 @@ class Family:
     stores: tuple[Trait, ...] = field(default=())  # views that all of its forms make real
 
     def stored(self, form: Form) -> tuple[str, ...]:
-        """The words of what a form makes real in global memory."""
+        """The words for the views that a form makes real in global memory."""
         return tuple(t.word for t in (*self.stores, *form.traits) if t.stores)
 
 
@@ -157,5 +162,5 @@ def parameter_names(p: Program) -> frozenset[str]:
 
 
 def constant_names(p: Program) -> frozenset[str]:
-    """The names of its constant parameters."""
+    """The names of a program's parameters that are constant."""
     return frozenset(param.var.name for param in p.params if param.const)

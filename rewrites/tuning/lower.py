@@ -1,4 +1,5 @@
-"""A program lowered by a form: its derivation, and the values of its parameters worth trying."""
+"""The lowering of a program by a form: its derivation, and the values of its parameters worth
+trying."""
 
 # key: p program, e term
 
@@ -19,7 +20,7 @@ TURNS = tuple(2**n for n in range(13))  # groups that share a kernel's rows, eac
 
 
 def lower(p: Program, form: Form) -> Lowering:
-    """The program lowered; raises Refused where the form does not apply."""
+    """The program lowered by a form; Refused where the form does not apply."""
     found = form.strategy(p.body)
     if found is None:
         raise Refused(f"{form.family}: the program does not have the structure that it lowers")
@@ -38,7 +39,7 @@ def lower(p: Program, form: Form) -> Lowering:
 
 
 def _tried(e: Expr, steps: Sequence[Step], tuning: Tuning) -> Iterator[Choice]:
-    """The values that are tried of the parameters that a program has."""
+    """The values that are tried for the parameters of the lowered term e."""
     free, why = size_names(e), f"family {tuning.name} tries these"
     for name, parameter in tuning.parameters.items():
         if name in free and parameter.values:
@@ -50,7 +51,8 @@ def _tried(e: Expr, steps: Sequence[Step], tuning: Tuning) -> Iterator[Choice]:
 
 
 def _turns(steps: Sequence[Step]) -> Choice:
-    """Groups that share the rows of each kernel: as many as these or fewer, no shares twice."""
+    """The values that are tried for the number of groups that share rows, no two with equal
+    shares."""
     rows = set(rounded_dimensions(steps, "num_blocks")) or {1}
     counts = sorted({*rows, *(n for n in TURNS if n < max(rows))}, reverse=True)
     shares = {tuple(-(-each // n) for each in rows): n for n in counts}
@@ -58,13 +60,14 @@ def _turns(steps: Sequence[Step]) -> Choice:
 
 
 def _kept(e: Expr, tuning: Tuning) -> Kept | None:
-    """The results that a work-item keeps, where they are made of vectors."""
+    """The number of results that a work-item keeps, where they are made of vectors; else None."""
     present = [named(p) for p in tuning.kept if p in size_names(e)]
     return Kept(prod(present, start=1), named("v")) if named("v") in present else None
 
 
 def _block(e: Expr, tuning: Tuning) -> Block | None:
-    """The pixels and the channels of a work-group's block, where the tuning makes one."""
+    """The numbers of pixels and of channels in a work-group's block; None where the tuning has
+    none."""
     if tuning.sides is None:
         return None
     free, sides = size_names(e), (tuning.sides.pixels, tuning.sides.channels)

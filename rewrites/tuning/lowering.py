@@ -1,4 +1,4 @@
-"""A lowered program with its derivation, its parameters and what is asked of them."""
+"""The record of a lowered program: its derivation, its parameters, and the requirements on them."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,8 @@ from rewrites.engine.rule import Derivation
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """a <= b, beyond what the program's types demand: what makes a variant worth having."""
+    """The relation a <= b that a variant must satisfy to be worth having; its types do not demand
+    it."""
 
     a: Size
     b: Size
@@ -18,7 +19,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A parameter takes one of these values: between them lies nothing that is better."""
+    """The values that a parameter may take: none between them is better."""
 
     parameter: str
     values: tuple[int, ...]
@@ -27,7 +28,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The results that a work-item keeps in registers, in vectors of so many."""
+    """The number of results that a work-item keeps in registers, and the vectors that they are
+    in."""
 
     results: Size
     vector: Size
@@ -38,7 +40,8 @@ Block = tuple[Size, Size]  # the pixels and the channels of the results that a w
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """A program lowered by a family: parametric, with the proof that it is the same program."""
+    """A program lowered by a family, with parameters, and the derivation that proves it equal to
+    its source."""
 
     family: str
     form: str

@@ -17,7 +17,8 @@ WORK_ITEMS = frozenset({"lx", "ly", "p"})  # work-items of a group
 
 
 def rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
-    """The requirements that elements added to make tiles fit are worth it, one for each size."""
+    """The requirements that the elements which steps add, to make tiles fit, are few; one for each
+    size."""
     seen: set[Size] = set()
     for step in steps:
         if step.rule in (round_map, extend_map) and isinstance(step.term, PadEdge):
@@ -30,8 +31,11 @@ def rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
 
 
 def _worthwhile(more: Size, n: Size, spare: int) -> Requirement:
-    """A dimension of n may be rounded up by a quarter of it and `spare` elements; padding that is
-    itself a parameter may double it."""
+    """The requirement that rounding a dimension of n up adds a quarter of it and `spare` elements
+    at most.
+
+    Padding that is itself a parameter may double the dimension.
+    """
     if more in {named(name) for name in names(more)}:
         return Requirement(more, n, "padding at most doubles a dimension")
     rounded = f"{show_size(n)} to {show_size(n + more)}"
@@ -39,7 +43,7 @@ def _worthwhile(more: Size, n: Size, spare: int) -> Requirement:
 
 
 def rounded_dimensions(steps: Sequence[Step], name: str) -> Iterator[int]:
-    """The dimensions that are rounded up to a multiple of a parameter."""
+    """The lengths of the dimensions that steps round up to a multiple of the parameter `name`."""
     for step in steps:
         k = dict(step.arguments).get("k")
         if step.rule == round_map and isinstance(k, Nat) and not _copies(k) and name in names(k):
@@ -49,5 +53,5 @@ def rounded_dimensions(steps: Sequence[Step], name: str) -> Iterator[int]:
 
 
 def _copies(k: object) -> bool:
-    """Are so many elements copied in a round, one by each work-item?"""
+    """True if k is the number of elements copied in one round, one by each work-item of a group."""
     return isinstance(k, Nat) and names(k) <= WORK_ITEMS
