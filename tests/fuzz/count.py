@@ -1,6 +1,7 @@
 """How many programs, variants and kernels were tried, and what became of them."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.fuzz.verdicts import FINE, Kind, Tried
@@ -11,24 +12,40 @@ class Count:
     """Of what was tried so far; a variant is a program by a way at a point."""
 
     programs: int = 0
-    variants: int = 0
-    kernels: int = 0
-    kinds: Counter[Kind] = field(default_factory=Counter)
+    variants: Counter[str] = field(default_factory=Counter)  # by family, as are the others
+    kernels: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    drawn: Counter[str] = field(default_factory=Counter)  # by how programs came about
 
     def add(self, tried: Tried) -> None:
         made = {v.way: v.kernels for v in tried.verdicts if v.kernels}
         self.programs += 1
-        self.variants += len(made)
-        self.kernels += sum(made.values())
-        self.kinds.update(v.kind for v in tried.verdicts)
+        self.drawn[tried.drawn] += 1
+        self.variants.update(way.family for way in made)
+        for way, kernels in made.items():
+            self.kernels[way.family] += kernels
+        self.kinds.update((v.way.family, v.kind) for v in tried.verdicts)
+
+    def of(self, kind: Kind) -> int:
+        return sum(n for (_, found), n in self.kinds.items() if found is kind)
 
     @property
     def findings(self) -> int:
-        return sum(n for kind, n in self.kinds.items() if kind not in FINE)
+        return sum(self.of(kind) for kind in Kind if kind not in FINE)
 
     def __str__(self) -> str:
-        told = ", ".join(f"{self.kinds[kind]} {kind.value}" for kind in Kind if self.kinds[kind])
+        told = ", ".join(f"{self.of(kind)} {kind.value}" for kind in Kind if self.of(kind))
         return (
-            f"{self.programs:,} programs, {self.variants:,} variants, {self.kernels:,} kernels: "
-            f"{told or 'nothing to tell'}"
+            f"{self.programs:,} programs, {self.variants.total():,} variants, "
+            f"{self.kernels.total():,} kernels: {told or 'nothing to tell'}"
         )
+
+    def table(self) -> Iterator[str]:
+        """Lines that tell the programs by how they came about, and outcomes by family."""
+        yield ", ".join(f"{n:,} {drawn}" for drawn, n in sorted(self.drawn.items()))
+        kinds = [kind for kind in Kind if self.of(kind)]
+        yield " | ".join(["family", "variants", "kernels", *(kind.value for kind in kinds)])
+        for family in sorted({family for family, _ in self.kinds}):
+            made = (self.variants[family], self.kernels[family])
+            numbers = (*made, *(self.kinds[family, kind] for kind in kinds))
+            yield " | ".join([family, *map(str, numbers)])

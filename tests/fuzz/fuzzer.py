@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -45,7 +45,7 @@ class Fuzzer:
                 if time.monotonic() - told > TOLD_EVERY:
                     told = time.monotonic()
                     print(self.counted, flush=True)
-        print(self.counted, flush=True)
+        print(*self.counted.table(), self.counted, sep="\n", flush=True)
 
     def _pool(self, jobs: int) -> Pool[Seed, Tried]:
         setup = partial(sessions, self.device)
@@ -76,7 +76,7 @@ class Fuzzer:
         if not said:
             return tried
         report = Verdict(Kind.REPORT, Way("any"), said)
-        return Tried(tried.seed, tried.text, (*tried.verdicts, report))
+        return replace(tried, verdicts=(*tried.verdicts, report))
 
 
 def lost(task: Seed, failed: Failed) -> Tried:

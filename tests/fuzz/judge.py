@@ -47,7 +47,7 @@ def try_seed(sessions: Sequence[Session], seed: str, more: int = 1) -> Tried:
     else:
         verdicts += try_program(sessions, program, [plain(program)], seed)
         verdicts += try_others(sessions, program, Random(f"ways {seed}"), more, seed)
-    return Tried(seed, show(program), tuple(verdicts))
+    return Tried(seed, show(program), tuple(verdicts), found.kind)
 
 
 def try_others(

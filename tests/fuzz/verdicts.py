@@ -42,11 +42,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A program for a seed and all that became of it."""
+    """A program for a seed, all that became of it, and how it came about."""
 
     seed: str
     text: str
     verdicts: tuple[Verdict, ...]
+    drawn: str = "lost"  # with the process that drew it
 
     @property
     def findings(self) -> tuple[Verdict, ...]:
