@@ -1,4 +1,5 @@
-"""Which values of tuning parameters are legal: inference, devices, and two engines.
+"""The legal values of tuning parameters: constraints inferred from a program and a device, and two
+engines that solve them.
 
 `constraints.solver` (Z3) is imported by whoever asks it: it takes a moment to load.
 """

@@ -1,4 +1,5 @@
-"""python -m constraints FILE --family F: a program's parameters, their constraints, their count."""
+"""The command `python -m constraints FILE --family F`, which prints a program's parameters,
+constraints and number of points."""
 
 import argparse
 import json
@@ -24,7 +25,8 @@ UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1, "": 1}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command with its arguments, `argv` or those of the process; returns the exit
+    status."""
     options = _options(argv)
     return guard(lambda: run(options))
 
@@ -90,7 +92,7 @@ def _bytes(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the report on a program; the exit status is 1 if there is no variant, else 0."""
+    """Print the report on a program; the exit status is 1 if no point is legal, else 0."""
     program = parse_file(options.file, sizes_of(options))
     device = with_overrides(_device(options), options.limit)
     program, required = _lowered(program, options, device)
@@ -105,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _device(options: argparse.Namespace) -> Profile:
-    """A named profile, or what a device that is here says of itself."""
+    """The profile that the options name, or that of a device which is here."""
     if options.device is None:
         return profile(options.profile)
     return limits_named(options.device)
@@ -114,7 +116,8 @@ def _device(options: argparse.Namespace) -> Profile:
 def _lowered(
     program: Program, options: argparse.Namespace, device: Profile
 ) -> tuple[Program, list[Constraint]]:
-    """The parametric lowered program of a family, and what its strategy requires."""
+    """The program with parameters that a family makes of it, and the constraints that its strategy
+    requires."""
     if options.family is None:
         return program, []
     return demanded(program, options.family, options.form, options.domain, device)
@@ -146,7 +149,7 @@ def _json(options: argparse.Namespace, system: System, known: Report) -> dict[st
 
 
 def _print(console: Console, known: Report, everything: bool) -> None:
-    """Print a report: where there are no points, only the reason, unless all is asked for."""
+    """Print a report; where there is no point only the reason, unless `everything` is asked for."""
     if known.explanation is None or everything:
         _print_tables(console, known)
     console.print(_total(known), markup=False, highlight=False)
@@ -187,7 +190,7 @@ def _constraints(known: Report) -> Table:
 
 
 def _plain(text: str) -> str:
-    """Text in which `[` is a bracket and not markup."""
+    """The text with each `[` escaped, so that it is printed as a bracket and not read as markup."""
     return text.replace("[", r"\[")
 
 

@@ -14,7 +14,7 @@ Limit = tuple[str, tuple[int, ...]]  # a number of a profile, or several, by nam
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The limits of a device: a profile by name, or made of a device that was queried."""
+    """The limits and amounts of a device: one known by name, or one that was queried."""
 
     name: str
     group_items: int  # work-items of a work-group
@@ -78,8 +78,12 @@ H200 = Profile(
 
 
 def results_of_cpu(vector: int) -> tuple[int, int]:
-    """AVX-512 has 32 registers, others 16; four or so hold operands. Two multiply-adds begin in
-    each cycle and take four."""
+    """The least and the most results that a CPU's work-item should keep in vector registers of
+    `vector` floats.
+
+    AVX-512 has 32 registers, others 16; four or so hold operands. Two multiply-adds begin in each
+    cycle and take four cycles.
+    """
     return 8 * vector, (28 if vector > 8 else 12) * vector
 
 
@@ -108,14 +112,14 @@ PROFILES = {p.name: p for p in (MALI_G72, MALI_G76, H200, CPU)}
 
 
 def profile(name: str) -> Profile:
-    """A named profile."""
+    """The profile of this name; a user's error lists the names if there is none."""
     if name not in PROFILES:
         raise no_such("profile", name, PROFILES)
     return PROFILES[name]
 
 
 def limit(text: str) -> Limit:
-    """`local_bytes=65536` or `group_dims=256,256,64`, as a person writes it."""
+    """The limit that a text such as `local_bytes=65536` or `group_dims=256,256,64` means."""
     name, equals, values = text.partition("=")
     numbers = [part.strip() for part in values.split(",")]
     if not equals or not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers):
@@ -124,7 +128,7 @@ def limit(text: str) -> Limit:
 
 
 def with_overrides(base: Profile, overrides: Iterable[Limit]) -> Profile:
-    """A profile with some of its numbers replaced."""
+    """The profile `base` with some of its numbers replaced."""
     known = sorted(f.name for f in fields(Profile) if f.name != "name")
     for name, values in overrides:
         if name not in known:
@@ -134,7 +138,8 @@ def with_overrides(base: Profile, overrides: Iterable[Limit]) -> Profile:
 
 
 def _like(old: Any, name: str, values: tuple[int, ...]) -> Any:
-    """New values for one or several old ones, or for a yes or no (1 or 0)."""
+    """The values of a limit in the form of the old value: one number, several, or a yes or no (1 or
+    0)."""
     if isinstance(old, bool):
         if values not in ((0,), (1,)):
             raise UserError(f"{name} of a profile is 0 or 1, found {_spelled(values)}")

@@ -1,4 +1,5 @@
-"""What is known of a system, gathered for printing: domains, constraints, and how many points."""
+"""A report on a system of constraints: domains of parameters, necessary constraints, and the number
+of points."""
 
 # key: p parameter, c constraint
 
@@ -13,7 +14,8 @@ from ir.errors import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`count` is exact, or None with the reason in `uncounted` and perhaps a bound."""
+    """A report on a system; `count` is exact, or None with the reason in `uncounted` and perhaps a
+    bound."""
 
     domains: dict[str, tuple[int, ...] | None]
     constraints: tuple[Constraint, ...]
@@ -25,7 +27,7 @@ class Report:
 
 
 def report(system: System, seconds: float, everything: bool = False) -> Report:
-    """The report of both engines on a system, each within a time limit."""
+    """The report of both engines on a system, each within a limit of seconds."""
     counted = _counted(system, seconds)
     solver = Solver(system, seconds)
     shown = system.constraints if everything or _empty(counted) else solver.necessary()

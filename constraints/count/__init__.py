@@ -1,1 +1,1 @@
-"""The counting side: how many points there are, all of them, a uniform sample."""
+"""The engine that counts: the number of legal points, all of them, and uniform samples of them."""

@@ -1,4 +1,5 @@
-"""Relations as functions of columns, one row a point: exact, in int64 or in Python's integers."""
+"""Relations evaluated on columns of parameter values, a row for each point: exactly, in int64 or
+Python's integers."""
 
 # key: a b sizes, p polynomial, c columns by parameter, k integer coefficient
 
@@ -20,7 +21,7 @@ SAFE = 2**62
 
 
 def column(values: list[int]) -> Column:
-    """A column of integers, as int64 where they fit, else as Python's own."""
+    """The integers as a NumPy column: int64 where they fit, else Python's own."""
     try:
         return np.array(values, dtype=np.int64)
     except OverflowError:
@@ -28,7 +29,7 @@ def column(values: list[int]) -> Column:
 
 
 def predicate(r: Relation, ceilings: Mapping[str, int]) -> Callable[[Columns], Mask]:
-    """A relation over columns whose values are at most `ceilings`."""
+    """The function that tests a relation on columns of values that are at most `ceilings`."""
     test = _relation(r)
     if _magnitude(r, ceilings) < SAFE:
         return lambda c: np.broadcast_to(test(c), (_rows(c),))
@@ -38,7 +39,7 @@ def predicate(r: Relation, ceilings: Mapping[str, int]) -> Callable[[Columns], M
 
 
 def evaluate(a: Size, c: Columns, rows: int) -> tuple[Column, Column]:
-    """The numerators and denominators of a size, one a row."""
+    """The numerators and denominators of a size at each row of columns of parameter values."""
     num, den = _ratio(a, c)
     return _in_rows(num, rows), _in_rows(den, rows)
 
@@ -132,7 +133,8 @@ def _one_of(s: Ratio, values: tuple[int, ...]) -> Mask:
 
 
 def _poly(p: Poly, c: Columns) -> Column:
-    """The value of p in each row: common factors are multiplied once, each atom is read once."""
+    """The value of the polynomial p in each row; factors that its terms share are multiplied
+    once."""
     common, rest = _factored(p)
     values: dict[Atom, Column] = {}
     total: Column | None = None
@@ -160,7 +162,7 @@ def _product(k: int, m: Monomial, c: Columns, values: dict[Atom, Column]) -> Col
 
 @lru_cache(maxsize=1 << 12)
 def _factored(p: Poly) -> tuple[Monomial, Poly]:
-    """The factors of p: what divides all its terms, and the rest."""
+    """The product that divides all terms of the polynomial p, and what is left of p."""
     if not p:
         return (), p
     least = dict(p[0][0])
@@ -196,7 +198,7 @@ def _mod(a: Column, b: Column) -> Column:
 
 
 def _magnitude(r: Relation, ceilings: Mapping[str, int]) -> int:
-    """A bound on every number met while testing a relation."""
+    """An upper bound of every number that is met while a relation is tested."""
     match r:
         case Divides(a, b) | AtMost(a, b) | Equal(a, b):
             (x, y), (z, w) = _largest(a, ceilings), _largest(b, ceilings)
@@ -209,7 +211,7 @@ def _magnitude(r: Relation, ceilings: Mapping[str, int]) -> int:
 
 
 def magnitude(a: Size, ceilings: Mapping[str, int]) -> int:
-    """A bound on a size, and on what is met while it is evaluated."""
+    """An upper bound of a size, and of every number that is met while it is evaluated."""
     return max(_largest(a, ceilings))
 
 
@@ -220,7 +222,7 @@ def _largest(a: Size, ceilings: Mapping[str, int]) -> tuple[int, int]:
 
 
 def largest(p: Poly, ceilings: Mapping[str, int]) -> int:
-    """A bound on a polynomial, and on what is met while it is evaluated."""
+    """An upper bound of a polynomial, and of every number that is met while it is evaluated."""
     total = 0
     for monomial, k in p:
         term = abs(k)

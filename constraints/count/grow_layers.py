@@ -1,4 +1,5 @@
-"""Layer by layer: the candidates of a parameter at each node, tested, and where they lead."""
+"""The layers of the graph of legal points: at each node, the candidates of one parameter, tested,
+and the nodes they lead to."""
 
 # key: p parameter, c columns by parameter, n size
 
@@ -35,7 +36,8 @@ MOST_CANDIDATES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """A parameter's choices: from node `sources[e]`, value `values[e]`, to node `targets[e]`."""
+    """The choices of one parameter: edge e leads from node `sources[e]` by value `values[e]` to
+    node `targets[e]`."""
 
     parameter: str
     nodes: int
@@ -47,7 +49,8 @@ class Edges:
 def grow(
     steps: Sequence[Choice], ceilings: Mapping[str, int], most: int, until: float
 ) -> Iterator[Edges]:
-    """All edges that earlier choices allow (some may lead nowhere), by the clock's `until`."""
+    """The edges of each parameter that earlier choices allow, some of them dead ends; Unsupported
+    if too many or after `until`."""
     nodes, known, total = 1, dict[str, Column](), 0
     for step in steps:
         tests = [predicate(r, ceilings) for r in step.tests]
@@ -85,7 +88,8 @@ def _edges(
 def _portions(
     step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]
 ) -> Iterator[tuple[Index, Column]]:
-    """Nodes in portions of about `CHUNK` candidates, with the most each may choose."""
+    """The nodes in portions of about `CHUNK` candidates, with the highest value that each node may
+    choose."""
     high = _highest(step, nodes, known, ceilings)
     reach = np.cumsum(_widths(step, high))
     if len(reach) and reach[-1] > MOST_CANDIDATES:
@@ -99,7 +103,7 @@ def _portions(
 
 
 def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
-    """The number of candidates that each node has, roughly."""
+    """The approximate number of candidates that each node has."""
     if step.values is not None:
         return np.full(len(high), max(1, len(step.values)), dtype=np.float64)
     spans = np.maximum(1.0, (high - step.low + 1).astype(np.float64))
@@ -107,7 +111,7 @@ def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
 
 
 def _highest(step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]) -> Column:
-    """An upper bound on the parameter at each node, by the constraints that it decides."""
+    """An upper bound of the parameter at each node, by the constraints that this choice decides."""
     high = column([_most(step)] * nodes)
     exact = {q: c.astype(object) for q, c in known.items()}
     for cap in step.caps:
@@ -117,7 +121,11 @@ def _highest(step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, in
 
 
 def _capped(cap: Inequality, p: str, known: Columns, nodes: int) -> Column:
-    """(right - what p is not in) / (what p is multiplied by), taking p² >= p"""
+    """The bound that an inequality sets on the parameter p in each row: what is left on its right,
+    over p's factor.
+
+    Powers of p are bounded by p² >= p.
+    """
     factor: Column = np.zeros(nodes, dtype=np.int64)
     room = _sum(cap.right, known, nodes)
     for monomial, k in cap.left:
@@ -158,7 +166,7 @@ def _most(step: Choice) -> int:
 
 
 def _ranges(low: int, rows: Index, high: Column) -> tuple[Index, Column]:
-    """low … high[row], at each row"""
+    """The pairs (row, value) for all values from `low` to the row's `high`."""
     widths = np.maximum(0, high - low + 1).astype(np.intp)
     ends = np.cumsum(widths)
     total = int(ends[-1]) if len(ends) else 0
@@ -168,7 +176,8 @@ def _ranges(low: int, rows: Index, high: Column) -> tuple[Index, Column]:
 def _divisors(
     step: Choice, form: Form, rows: Index, high: Column, known: Columns
 ) -> tuple[Index, Column]:
-    """The divisors of n (minus a shift) at each node; any value in range where n = 0."""
+    """The pairs (node, value) in which the value divides a size n at the node, or is in range where
+    n = 0."""
     n, shift = (_whole(a, known, len(rows)) for a in form)
     zero = np.asarray(n == 0, dtype=np.bool_)
     at, found = _each_divisor(np.where(zero, 1, np.abs(n)))
@@ -185,7 +194,7 @@ def _divisors(
 
 
 def _each_divisor(n: Column) -> tuple[Index, Column]:
-    """The divisors of every n, each with the place of its n."""
+    """The pairs (place, divisor) for the divisors of each number in a column."""
     distinct, which = np.unique(n, return_inverse=True)
     lists = [divisors(int(a)) for a in distinct]
     sizes = np.array([len(values) for values in lists], dtype=np.intp)
@@ -200,7 +209,8 @@ def _whole(a: Size, known: Columns, rows: int) -> Column:
 
 
 def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[Column]:
-    """The columns that later choices see of the points so far: points alike in all share a node."""
+    """The columns of what later choices depend on, for the points so far: equal rows may share a
+    node."""
     rows = len(reached[step.parameter])
     exact = {p: c.astype(object) for p, c in reached.items()}
     return [
@@ -209,7 +219,8 @@ def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[C
 
 
 def _merge(live: Sequence[Column], rows: int) -> tuple[Index, Index]:
-    """The group number of each row (a group is equal in all columns), and a row of each group."""
+    """The group number of each row, where rows equal in all columns are one group, and a row of
+    each group."""
     if not live:
         return np.zeros(rows, dtype=np.intp), np.arange(min(rows, 1))
     key, radix = live[0], 0
@@ -220,7 +231,7 @@ def _merge(live: Sequence[Column], rows: int) -> tuple[Index, Index]:
 
 
 def _dense(values: Column) -> tuple[Column, int]:
-    """The values renumbered 0, 1, …, and the number of different ones."""
+    """The column with its values renumbered 0, 1, …, and the number of different ones."""
     distinct, groups = np.unique(values, return_inverse=True)
     return groups.reshape(-1).astype(np.int64), len(distinct)
 

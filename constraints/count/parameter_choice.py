@@ -1,4 +1,5 @@
-"""The choice of one parameter: what it involves, once it is known which come before."""
+"""The choice of one parameter: its candidates and its tests, once it is known which parameters come
+before."""
 
 # key: p parameter, a size
 
@@ -18,7 +19,7 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choice of one parameter: how to list its candidates, and what they must satisfy."""
+    """The choice of one parameter: how its candidates are listed, and what they must satisfy."""
 
     parameter: str
     low: int
@@ -32,7 +33,7 @@ class Choice:
 
 
 def choices(system: System, found: Bounds, first: Sequence[str] = ()) -> tuple[Choice, ...]:
-    """The choices of the system's parameters, in order, `first` before the others."""
+    """The choices of a system's parameters in a good order, `first` before the others."""
     unknown = sorted(set(first) - set(system.parameters))
     if unknown:
         raise no_such("parameter", unknown[0], system.parameters)
@@ -65,7 +66,7 @@ def _choice(i: int, order: Sequence[str], relations: Sequence[Relation], found: 
 
 
 def _caps(p: str, known: frozenset[str], found: Sequence[Inequality]) -> tuple[Inequality, ...]:
-    """The inequalities with p on the left only, and something known beside it."""
+    """The inequalities that bound p by sizes of known parameters: p is on their left side only."""
     return tuple(i for i in found if p in i.under - i.over and (i.under | i.over) & known)
 
 
@@ -75,7 +76,7 @@ def _cost_of_test(r: Relation) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _seen(a: Size, known: frozenset[str]) -> tuple[Size, ...]:
-    """The sizes in known parameters that a depends on: its coefficients of the unknown ones."""
+    """The sizes of known parameters that a depends on: its coefficients of the unknown ones."""
     return tuple(_parts_seen(a, known))
 
 
@@ -104,7 +105,7 @@ def _settled(atom: Atom, known: frozenset[str]) -> bool:
 
 
 def ceilings(steps: Sequence[Choice]) -> dict[str, int]:
-    """The largest value each parameter may be tried at."""
+    """The largest value that each parameter may be tried at, by name."""
     return {c.parameter: _ceiling(c) for c in steps}
 
 

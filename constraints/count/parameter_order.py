@@ -1,4 +1,5 @@
-"""In what order to choose parameters: so that few nodes and edges are made on the way.
+"""The order in which parameters are chosen, so that the graph of legal points has few nodes and
+edges.
 
 A search over sets of chosen parameters: a set costs the nodes that stand for it (the values of what
 later constraints still look at) times the candidates of the parameter chosen next.
@@ -24,7 +25,7 @@ ENOUGH = 10**18
 def ordered(
     parameters: Sequence[str], relations: Sequence[Relation], found: Bounds, first: Sequence[str]
 ) -> tuple[str, ...]:
-    """A good order, `first` before the others."""
+    """An order of the parameters that makes a small graph, `first` before the others."""
     search = _Search(list(parameters), relations, found)
     head = search.bits(first)
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
@@ -45,7 +46,8 @@ def ordered(
 
 
 class _Search:
-    """Properties of sets of parameters, as bits, that the search for an order compares."""
+    """Estimates for sets of parameters, written as bits, by which the search for an order compares
+    them."""
 
     def __init__(self, parameters: list[str], relations: Sequence[Relation], found: Bounds) -> None:
         self.parameters = parameters
@@ -58,8 +60,11 @@ class _Search:
         self.shares = sorted(self._share(m, most) for m, most in _products(relations))
 
     def _share(self, members: frozenset[str], most: float) -> tuple[float, int]:
-        """The share of the members' combinations that has a product of at most `most`, about
-        most · Σ ln(most)ʲ / j! of them, and the members as bits."""
+        """The share of the members' combinations whose product is at most `most`, and the members
+        as bits.
+
+        About most · Σ ln(most)ʲ / j! combinations have such a product.
+        """
         group = self.bits(members)
         below = most * sum(log(most) ** j / factorial(j) for j in range(len(members)))
         return min(1.0, below / prod(self.values[i] for i in _each(group))), group
@@ -68,16 +73,16 @@ class _Search:
         return reduce(or_, (1 << self.parameters.index(p) for p in members), 0)
 
     def open(self, chosen: int, head: int) -> list[int]:
-        """The parameters that may be chosen next."""
+        """The parameters, as numbers, that may be chosen next: those of `head` first."""
         left = (head & ~chosen) or ~chosen
         return [i for i in range(len(self.parameters)) if left >> i & 1]
 
     def live(self, chosen: int) -> int:
-        """The chosen parameters, as bits, that constraints on later ones still look at."""
+        """The chosen parameters, as bits, that constraints on later ones still use."""
         return chosen & reduce(or_, (s for s in self.links if s & ~chosen), 0)
 
     def count(self, members: int) -> float:
-        """The number of combinations of values that these parameters have, roughly."""
+        """The approximate number of combinations of values that these parameters have."""
         total, used = prod(self.values[i] for i in _each(members)), 0
         for share, group in self.shares:
             if not group & (~members | used):
@@ -85,7 +90,7 @@ class _Search:
         return total
 
     def branches(self, i: int, known: int) -> float:
-        """The number of values that a parameter has once the `known` ones are chosen, roughly."""
+        """The approximate number of values of parameter i once the `known` ones are chosen."""
         n = self.values[i]
         fewer = any(form and not form & ~known for form in self.forms[i])
         return min(n, n**0.4 + 2) if fewer else n
@@ -96,7 +101,7 @@ def _each(bits: int) -> list[int]:
 
 
 def _products(relations: Sequence[Relation]) -> list[tuple[frozenset[str], float]]:
-    """The products of parameters that have a bound: the parameters, and the bound."""
+    """The products of parameters that relations bound: the parameters of each, and its bound."""
     found: dict[frozenset[str], float] = {}
     for i in inequalities(relations, at_least_one(relations)):
         if not i.over:
@@ -109,7 +114,7 @@ def _products(relations: Sequence[Relation]) -> list[tuple[frozenset[str], float
 
 
 def _largest(links: set[int]) -> list[int]:
-    """The sets, as bits, that no other contains."""
+    """The sets, as bits, that no other of them contains."""
     return sorted(s for s in links if not any(s != t and s & ~t == 0 for t in links))
 
 

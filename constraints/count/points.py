@@ -1,4 +1,5 @@
-"""The second engine: every valid point as a path of a layered graph; counted, then unranked.
+"""The legal points of a system as paths of a layered graph, which are counted, then found by their
+rank.
 
 Parameters are chosen in dependency order. Points that later constraints cannot tell apart share a
 node, so a graph of thousands of edges stands for millions of points, and counts are exact.
@@ -30,7 +31,8 @@ SAFE = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The edges that choose one parameter: node s owns edges starts[s] to starts[s + 1]."""
+    """The edges that choose one parameter: node s has the edges from `starts[s]` up to `starts[s +
+    1]`."""
 
     parameter: str
     starts: Index
@@ -41,32 +43,33 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All valid points of a system."""
+    """All legal points of a system, numbered by rank."""
 
     parameters: tuple[str, ...]
     layers: tuple[Layer, ...]
     count: int
 
     def points(self, ranks: Sequence[int]) -> list[Point]:
-        """The valid points of these ranks, 0 <= rank < count."""
+        """The points of these ranks, 0 <= rank < count."""
         return _finish(self, [({}, 0, 0, r) for r in ranks])
 
     def all(self, chunk: int = 1 << 16) -> Iterator[Point]:
-        """The valid points, all of them, in order of rank."""
+        """All points in order of rank, made in chunks."""
         for start in range(0, self.count, chunk):
             yield from self.points(range(start, min(start + chunk, self.count)))
 
     def sample(self, n: int, seed: int | Random = 0) -> list[Point]:
-        """n distinct points (all, if there are fewer), uniformly, in random order."""
+        """A uniform sample of n different points, or all if there are fewer, in random order."""
         return self.points(_distinct(self.count, n, _generator(seed)))
 
     def domain(self, parameter: str) -> tuple[int, ...]:
-        """The values that a parameter takes in some valid point."""
+        """The values that a parameter takes in some point."""
         layer = next((x for x in self.layers if x.parameter == parameter), None)
         return () if layer is None else tuple(sorted({int(v) for v in np.unique(layer.values)}))
 
     def strata(self, depth: int) -> list["Stratum"]:
-        """The strata, with numbers of points: one a choice of the first `depth` parameters."""
+        """The strata of points that share the values of the first `depth` parameters, each with its
+        number of points."""
         found = [Stratum((), 0, self.count)] if self.count else []
         for layer in self.layers[:depth]:
             found = [s for stratum in found for s in _split(layer, stratum)]
@@ -75,7 +78,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """The points that share their first values: all paths from one node."""
+    """The points that share the values of the first parameters: all paths from one node."""
 
     values: tuple[int, ...]
     node: int
@@ -88,8 +91,11 @@ def space(
     most_edges: int = MOST_EDGES,
     seconds: float = inf,
 ) -> Space:
-    """Enumerate a system, `first` outermost; `Unsupported` where it is too large to be counted, or
-    takes longer."""
+    """The legal points of a system, with `first` chosen before the other parameters.
+
+    Unsupported is raised where there are more edges than `most_edges`, or counting takes longer
+    than `seconds`.
+    """
     until = monotonic() + seconds
     relations = [c.relation for c in system.constraints]
     found = bounds(system.parameters, relations)
@@ -102,7 +108,8 @@ def space(
 
 
 def count_bound(system: System) -> int | None:
-    """An upper bound on the points, where they are too many to be counted; None: none is known."""
+    """An upper bound of the number of legal points, for systems too large to count; None if none is
+    known."""
     total = 1
     for low, high in bounds(system.parameters, [c.relation for c in system.constraints]).values():
         if high is None:
@@ -112,7 +119,8 @@ def count_bound(system: System) -> int | None:
 
 
 def stratified(system: System, by: Sequence[str], n: int, seed: int | Random = 0) -> list[Point]:
-    """n distinct points, spread over the values of `by` as evenly as these allow."""
+    """A sample of n different points, spread over the values of the parameters `by` as evenly as
+    these allow."""
     generator, points = _generator(seed), space(system, by)
     strata = points.strata(len(by))
     generator.shuffle(strata)
@@ -126,7 +134,8 @@ def stratified(system: System, by: Sequence[str], n: int, seed: int | Random = 0
 
 
 def _counted(edges: list[Edges]) -> tuple[tuple[Layer, ...], int]:
-    """Layers with the number of points below each edge, dead ends removed; and the total."""
+    """The layers with the number of points below each edge, dead ends removed; and the number of
+    all points."""
     layers: list[Layer] = []
     beyond: Column = np.ones(1, dtype=np.int64)
     for e in reversed(edges):
@@ -159,7 +168,8 @@ def _split(layer: Layer, s: Stratum) -> list[Stratum]:
 
 
 def _finish(points: Space, begun: Sequence[tuple[Point, int, int, int]]) -> list[Point]:
-    """The points that begin with these prefixes (values, depth, node), by the rank of the rest."""
+    """The points that begin with these prefixes (values, depth, node, rank), completed by the rank
+    among their rest."""
     if not begun:
         return []
     depth = begun[0][1]
@@ -177,14 +187,15 @@ def _finish(points: Space, begun: Sequence[tuple[Point, int, int, int]]) -> list
 
 
 def _descend(layer: Layer, nodes: Index, ranks: Column) -> tuple[Index, Column, Column]:
-    """The nodes, remaining ranks and values after one step along the path of each rank."""
+    """The nodes, remaining ranks and values after one more step along the path of each rank."""
     place = layer.below[layer.starts[nodes]] + ranks
     edge = np.searchsorted(layer.below, place, side="right") - 1
     return layer.targets[edge], place - layer.below[edge], layer.values[edge]
 
 
 def _shares(room: list[int], n: int) -> list[int]:
-    """The share of each stratum when n is dealt out one by one to strata that have room."""
+    """The number of points that each stratum gives when n are dealt out one by one to strata that
+    have any left."""
     shares, left = [0] * len(room), min(n, sum(room))
     while left:
         open_ = [i for i, size in enumerate(room) if shares[i] < size]
@@ -196,7 +207,7 @@ def _shares(room: list[int], n: int) -> list[int]:
 
 
 def _distinct(count: int, n: int, generator: Random) -> list[int]:
-    """n distinct ranks below count, in random order."""
+    """A list of n different ranks below `count`, in random order."""
     if count < SAFE:
         return generator.sample(range(count), min(n, count))
     found: dict[int, None] = {}

@@ -1,4 +1,5 @@
-"""Relations that the bounds of parameters, or simpler relations, already guarantee."""
+"""The relations of a system that need not be tested, since bounds of parameters or simpler
+relations imply them."""
 
 # key: r relation, m divisor, n size
 
@@ -11,7 +12,7 @@ from ir.core.size import Size, denominator, exact
 
 
 def relevant(relations: Iterable[Relation], found: Bounds) -> list[Relation]:
-    """The relations that neither the bounds nor simpler relations already guarantee."""
+    """The relations that neither the bounds of parameters nor simpler relations imply."""
     every = list(dict.fromkeys(relations))
     positive = at_least_one(every) | {p for p, (low, _) in found.items() if low > 0}
     divided = _divided(every)
@@ -22,7 +23,7 @@ Divided = dict[Size, list[Size]]
 
 
 def _divided(relations: Sequence[Relation]) -> Divided:
-    """The sizes that each divisor must divide."""
+    """The sizes that each divisor must divide, by divisor."""
     found: Divided = {}
     for r in relations:
         match r:
@@ -45,12 +46,12 @@ def _guaranteed(r: Relation, found: Bounds, positive: Positive, divided: Divided
 
 
 def _stronger(n: Size, than: Size) -> bool:
-    """True if every divisor of n divides `than` too, and not the other way round."""
+    """True if every divisor of n divides `than` too, but not the other way round."""
     return denominator(exact(than, n)) == 1 and denominator(exact(n, than)) != 1
 
 
 def _by_bounds(a: Size, b: Size, found: Bounds, positive: Positive) -> bool:
-    """True if a <= b even where a is largest and b least."""
+    """True if a <= b holds even where a is largest and b least within the parameters' bounds."""
     difference = gap(a, b)
     if difference is None:
         return False

@@ -1,1 +1,2 @@
-"""The constraints of a program: obligations of its nodes, nesting, limits of a device."""
+"""The inference of a program's constraints: from its nodes, the nesting of its maps, and the limits
+of a device."""

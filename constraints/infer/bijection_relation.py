@@ -10,8 +10,11 @@ from ir.errors import IllTyped
 
 
 def bijection(f: Lam, n: Size) -> tuple[Relation, ...]:
-    """Nothing if f is a bijection on 0 … n - 1 whatever the parameters are (what `stride(s)` owes
-    stands in its own sizes); what can never hold if it is none."""
+    """The relations under which f is a bijection on 0 … n - 1: none if it always is, one that never
+    holds if never.
+
+    What `stride(s)` asks for stands in its own sizes.
+    """
     try:
         check_bijection(f, n)
     except IllTyped:

@@ -12,7 +12,8 @@ from ir.core.size import Size
 
 
 def limits(q: Quantities, device: Profile, max_memory: int | None) -> Iterator[Constraint]:
-    """Constraints that each quantity is within its limit."""
+    """The constraints that each quantity of a program is within the limits of a device and of its
+    user."""
     for k in q.kernels:
         yield from _of_kernel(k, device)
     yield from _peak(q.buffers, device.buffer_bytes, "a global buffer of {} B")
@@ -35,7 +36,7 @@ def _of_kernel(k: KernelQuantities, device: Profile) -> Iterator[Constraint]:
 
 
 def _products(dims: Dims) -> Peak:
-    """The items of a work-group in all its dimensions."""
+    """The numbers of work-items that a group may have in all its dimensions together."""
     present = [peak for peak in dims if peak]
     return tuple(_times(choice) for choice in product(*present)) if len(present) > 1 else ()
 

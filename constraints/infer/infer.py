@@ -1,4 +1,5 @@
-"""Every constraint on a program's tuning parameters, found by walking the typed program."""
+"""The inference of all constraints on a program's parameters, by a walk through the typed
+program."""
 
 # key: e term, p parameter
 
@@ -32,7 +33,8 @@ def infer(
     extra: Iterable[Constraint] = (),
     max_memory: int | None = None,
 ) -> System:
-    """The system of a lowered program on a device; `extra` are requirements of a strategy."""
+    """The system of constraints of a lowered program on a device; `extra` are those that a strategy
+    requires."""
     found = [*extra, *nesting(program.body), *parameters(program)]
     found += obligations(program.body, device.vector_widths)
     found += [c for k in kernels(program) for c in mixed(k.term)]
@@ -53,7 +55,8 @@ def _limits(
 
 
 def _floors(program: Program, found: frozenset[Relation]) -> dict[str, int]:
-    """The least value of each parameter: 0 for what is added, cut off or an index, 1 for a size."""
+    """The least value of each parameter: 1 for a size, 0 for what is only padded, cropped or an
+    index."""
     none = {p for e in subterms(program.body) for a in _amounts(e) for p in _alone(a)}
     counted = {p for p in program.free if AtMost(1, named(p)) in found}
     return {p: 0 if p in none - counted else 1 for p in program.free}
@@ -69,7 +72,7 @@ def _amounts(e: Expr) -> tuple[Size, ...]:
 
 
 def _alone(amount: Size) -> frozenset[str]:
-    """The names that stand in a sum by themselves."""
+    """The names that stand as terms of their own in a sum."""
     terms = () if isinstance(amount, int) else amount.num
     alone = [m[0] for m, _ in terms if len(m) == 1]
     return frozenset(a.name for a, power in alone if power == 1 and isinstance(a, Name))
@@ -81,7 +84,7 @@ def _floor(p: str, low: int) -> Constraint:
 
 
 def _trivial(c: Constraint, floors: Mapping[str, int]) -> bool:
-    """True if a constraint holds whatever the parameters are."""
+    """True if a constraint holds for all values of the parameters from their least values on."""
     if not scope(c.relation):
         return holds(c.relation, {})
     bare = c.origin in floors

@@ -1,4 +1,4 @@
-"""The places where parallel maps may stand."""
+"""The constraints on the nesting of parallel maps: where each level may stand."""
 
 # key: e term
 
@@ -14,7 +14,7 @@ Around = tuple[tuple[Level, int], ...]
 
 
 def nesting(e: Expr, around: Around = ()) -> Iterator[Constraint]:
-    """A constraint that never holds for each parallel map that may not stand where it does."""
+    """A constraint that never holds for each parallel map in e that may not stand where it does."""
     if isinstance(e, Store):
         around = ()
     if isinstance(e, ToLocal) and any(level is Level.GLOBAL for level, _ in around):
@@ -54,7 +54,7 @@ def _name(level: Level, dim: int) -> str:
 
 
 def mixed(kernel: Expr) -> Iterator[Constraint]:
-    """A kernel has global items, or groups of local ones."""
+    """The constraint that a kernel does not mix maps over global ids with maps over work-groups."""
     maps = parallel(kernel)
     of_all = [e for e in maps if e.level is Level.GLOBAL]
     if of_all and len(of_all) < len(maps):

@@ -1,4 +1,4 @@
-"""The demands of each node of the language on sizes."""
+"""The constraints that each node of the language sets on the sizes it is used with."""
 
 # key: e term, n size
 
@@ -40,14 +40,15 @@ from ir.core.types import Type, show_type
 
 
 def parameters(program: Program) -> Iterator[Constraint]:
-    """Constraints from the types of a program's parameters."""
+    """The constraints from the types of a program's parameters."""
     for param in program.params:
         origin = f"{param.var.name} : {show_type(param.var.type)}"
         yield from of_type(param.var.type, origin, frozenset(), set())
 
 
 def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
-    """Constraints from e and everything inside it, innermost first, so each is met where it arises.
+    """The constraints from e and all terms inside it, innermost first, so that each names the node
+    where it arises.
 
     A variable owes nothing by itself: it is a parameter, or what binds it has its type.
     """
@@ -63,7 +64,8 @@ def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
 
 
 def _inside_out(e: Expr) -> Iterable[Expr]:
-    """The terms inside e, each once, innermost first, arguments before the function they go to."""
+    """The terms inside e, each once, innermost first, and arguments before the function they go
+    to."""
     found, left = [], [e]
     while left:
         inner = left.pop()
@@ -87,7 +89,7 @@ def positives(constraints: Iterable[Constraint]) -> frozenset[Size]:
 
 
 def _sizes(e: Expr) -> tuple[Size, ...]:
-    """The sizes that e is written with."""
+    """The sizes that are written in the node e."""
     match e:
         case Split(n, _) | AsVector(n, _) | At(n, _) | SizeOf(n):
             return (n,)

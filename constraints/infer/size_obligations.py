@@ -1,4 +1,5 @@
-"""The demands of every size: exact divisions are whole, and arrays have at least one element."""
+"""The constraints that every size and every type sets: exact divisions are whole, and arrays are
+not empty."""
 
 # key: a size, t type
 
@@ -30,7 +31,7 @@ Positive = frozenset[Size]
 
 
 def of_size(a: Size, origin: str, positive: Positive = frozenset()) -> Iterator[Constraint]:
-    """Constraints that each exact division in a size is whole and each divisor at least 1."""
+    """The constraints that each exact division in a size is whole, and each divisor at least 1."""
     if isinstance(a, int):
         return
     for atom in _atoms(a):
@@ -44,7 +45,8 @@ def of_size(a: Size, origin: str, positive: Positive = frozenset()) -> Iterator[
 
 
 def _whole(num: Size, den: Size, positive: bool) -> Relation:
-    """den divides num; a difference that nobody said is positive may be negative."""
+    """The relation that den divides num; where den is not known to be positive, -den may divide
+    -num instead."""
     if positive or surely_positive(den):
         return divides(den, num)
     return AnyOf((divides(den, num), divides(-den, -num)))
@@ -65,7 +67,8 @@ def _atoms(a: Nat) -> list[Atom]:
 
 
 def of_type(t: Type, origin: str, positive: Positive, seen: set[Type]) -> Iterator[Constraint]:
-    """Constraints that arrays of t are not empty and vectors have lanes; none if t was `seen`."""
+    """The constraints that arrays in t are not empty and vectors have lanes; none if t was
+    `seen`."""
     if t in seen:
         return
     seen.add(t)
@@ -84,7 +87,7 @@ def of_type(t: Type, origin: str, positive: Positive, seen: set[Type]) -> Iterat
 
 
 def plainly_positive(r: Relation, floors: Mapping[str, int]) -> bool:
-    """True if r is `1 <= a`, seen at once: no term of a is negative, and one is at least 1."""
+    """True if r is `1 <= a` and holds at sight: no term of a is negative, and one is at least 1."""
     match r:
         case AtMost(1, Nat(num, _)):
             return all(k > 0 for _, k in num) and any(_at_least_one(m, floors) for m, _ in num)

@@ -1,1 +1,2 @@
-"""What a program takes: work-items, groups, bytes of each memory, code, operations."""
+"""The quantities of a program: work-items, groups, bytes of each memory, size of code,
+operations."""

@@ -1,4 +1,4 @@
-"""Buffers of a kernel, and what a term and its variables hold of them where it stands."""
+"""The buffers of a kernel, and which of them a term and its variables hold where it stands."""
 
 # key: e term, b buffer, p pattern
 
@@ -26,14 +26,14 @@ from ir.core.type_rules import type_of
 
 
 class Space(Enum):
-    """The memory of a buffer, and with it who shares it: a group, or one work-item."""
+    """The memory of a buffer, which says who shares it: a work-group, or one work-item alone."""
 
     LOCAL = "local"
     PRIVATE = "private"
 
 
 class Place(Enum):
-    """The memory that a result already has a place in, if any."""
+    """The memory that a result already has to go to, if any."""
 
     NONE = "none"
     MEMORY = "memory"
@@ -42,7 +42,8 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Memory that a kernel holds for a while."""
+    """A buffer that a kernel holds for a while: its memory, its bytes, and the term that it is made
+    for."""
 
     number: int
     space: Space
@@ -58,8 +59,8 @@ NOTHING: Live = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The surroundings of a term: the buffers its variables hold, where its result goes, and how
-    many work-items compute a value of their own of it."""
+    """The surroundings of a term: buffers that variables hold, where its result goes, how many
+    items compute it apart."""
 
     env: Mapping[str, Live]
     to: Place
@@ -72,7 +73,7 @@ class Scope:
         return replace(self, env={**self.env, **{v.name: hold for v in variables(p)}})
 
     def reads(self, *later: Expr) -> Live:
-        """The local buffers that terms read that come later."""
+        """The local buffers that these later terms read."""
         names = frozenset().union(*map(free, later))
         held = NOTHING.union(*(self.env.get(name, NOTHING) for name in names))
         return frozenset(b for b in held if b.space is Space.LOCAL)
@@ -80,7 +81,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The buffers that a value in use needs, and the largest sets live while it is made."""
+    """The buffers that a value holds while it is used, and the largest sets of buffers live while
+    it is made."""
 
     hold: Live
     peaks: frozenset[Live]
@@ -92,7 +94,8 @@ def maximal(sets: Iterable[Live]) -> frozenset[Live]:
 
 
 def after(*steps: tuple[Use, Live]) -> Use:
-    """The use of steps in order, each held while later ones are made, with what those read."""
+    """The use of steps done in order, each held, with what later steps read, while those are
+    made."""
     held, peaks = NOTHING, [NOTHING]
     for step, later in steps:
         peaks += [held | later | peak for peak in step.peaks]
@@ -107,8 +110,10 @@ def during(held: Live, use: Use) -> frozenset[Live]:
 
 @once
 def without_unread(e: Expr) -> Expr:
-    """e with a name in the place of each part of a `zip` that a function does not look at:
-    map(((a, b), c) -> a + c, zip(zip(xs, ys), zs)) does not read ys."""
+    """The term e with a variable in place of each part of a `zip` that a function does not use.
+
+    map(((a, b), c) -> a + c, zip(zip(xs, ys), zs)) does not read ys.
+    """
     inner = over(without_unread, e)
     match inner:
         case Map(f, xs) | MapSeq(f, xs, _) | MapPar(_, _, f, xs):
@@ -119,7 +124,8 @@ def without_unread(e: Expr) -> Expr:
 
 
 def _read(p: Pattern, f: Lam, xs: Expr) -> Expr:
-    """The part of xs that f looks at through a pattern of its own; what xs makes is made."""
+    """The array xs without the parts that f does not use through the pattern p; parts made real in
+    a memory stay."""
     read = any(v.name in free(f.body) for v in variables(p))
     if not read and not any(isinstance(e, ToLocal | ToPrivate) for e in subterms(xs)):
         return Var("unread", type_of(xs))

@@ -14,7 +14,7 @@ Reads = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A term that is written to the buffer `output` by one launch."""
+    """A kernel: the term that one launch writes to the buffer `output`."""
 
     output: str
     term: Expr

@@ -64,8 +64,11 @@ Counts = Mapping[int, Size]
 
 
 def live_sets(kernel: Expr, counts: Counts) -> frozenset[Live]:
-    """The largest sets of buffers that are live together while a kernel runs; `counts`: how many
-    work-items a group has along each dimension, where that is one size."""
+    """The largest sets of buffers that are live together while a kernel runs.
+
+    `counts` has the number of work-items of a group along each dimension, where that is a single
+    size.
+    """
     return _Walk(counts).use(without_unread(kernel), Scope({}, Place.MEMORY, 1)).peaks
 
 
@@ -79,7 +82,8 @@ class _Walk:
         return frozenset({self.added(Buffer(len(self.made), Space.PRIVATE, size, brief(e)))})
 
     def local(self, e: ToLocal, items: Size, ahead: bool) -> Live:
-        """A buffer for each array of a tuple; those of one scalar share storage in time."""
+        """The buffers in local memory for the arrays of a tuple; those of one scalar type share
+        storage over time."""
         copies = items * (2 if ahead else 1)
         return frozenset(
             self.added(
@@ -141,7 +145,8 @@ class _Walk:
         return Use(inner.hold, maximal([*during(later, first), *during(kept, inner)]))
 
     def given(self, value: Expr, here: Scope) -> Use:
-        """A let computes a map or a list that would be delayed elsewhere."""
+        """The use of a let's value: a map or a list is computed into private memory, where
+        elsewhere it would be delayed."""
         if isinstance(value, Map | MakeArray) and not is_layout(value):
             return self.real(self.private(share(value), value), value, here.toward(Place.PRIVATE))
         return self.use(value, here.toward(Place.NONE))
@@ -181,11 +186,13 @@ class _Walk:
         return Use(own, maximal(peaks))
 
     def staged(self, tile: ToLocal) -> Live:
-        """The private buffer in which what a tile loads ahead waits until its half is free."""
+        """The private buffer that holds what a tile loads ahead until its half of the local buffer
+        is free."""
         return self.private(share(tile.e), tile)
 
     def delayed(self, f: Lam, xs: Expr, here: Scope) -> Use:
-        """Computed where it is read, or written to its place; rows are rearranged in place."""
+        """The use of a map that is computed where it is read, or written to its place; rows are
+        rearranged in place."""
         over = self.use(xs, here if is_chain(f.body) else here.toward(Place.NONE))
         body = self.use(f.body, here.bound(f.pattern, over.hold))
         return after((over, here.reads(f)), (body, NOTHING))
@@ -195,7 +202,7 @@ INVERTIBLE = (Join, Split, Transpose, Reorder, AsScalar, AsVector, Pad, PadEdge,
 
 
 def is_chain(e: Expr) -> bool:
-    """A chain of views of one variable."""
+    """True if e is a chain of views of one variable."""
     if isinstance(e, Map):
         return is_chain(e.f.body) and is_chain(e.xs)
     return isinstance(e, Var) or (isinstance(e, INVERTIBLE) and is_chain(children(e)[-1]))

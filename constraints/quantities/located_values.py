@@ -1,4 +1,5 @@
-"""Values by where they lie, in the loops that choose their cells: what `loop_trace` moves about."""
+"""Values by where they lie in memory, and the loops that choose their cells, as `loop_trace`
+follows them."""
 
 # key: e term, p pattern
 
@@ -18,7 +19,7 @@ from ir.core.types import Array, Tuple, Type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A map or a reduction around a place."""
+    """A map or a reduction that stands around a term."""
 
     trips: Size
     unrolled: bool = False
@@ -27,7 +28,7 @@ class Loop:
 
     @property
     def together(self) -> bool:
-        """True if a group goes through the loop's turns, or some of them, at once."""
+        """True if a work-group goes through the loop's turns, or some of them, at the same time."""
         return self.unrolled or self.level in (Level.LOCAL, Level.GLOBAL)
 
 
@@ -36,7 +37,7 @@ Loops = tuple[Loop, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The place of a value's scalars: the memory, and the loops whose turns choose them."""
+    """The memory in which a value's scalars lie, and the loops whose turns choose among them."""
 
     space: str  # global, local or own
     name: object = None
@@ -55,7 +56,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delayed:
-    """A map that is computed where it is read, each time; of what it makes, a part of a tuple."""
+    """A map that is computed anew each time it is read, or one part of the tuples that it makes."""
 
     f: Lam
     xs: "Value"
@@ -90,7 +91,7 @@ class Scope:
 
 
 def component(value: Value, k: int) -> Value:
-    """A part of a tuple."""
+    """The k-th part of a tuple's value."""
     match value:
         case tuple(parts):
             return parts[k]
@@ -101,7 +102,7 @@ def component(value: Value, k: int) -> Value:
 
 
 def parts_of_tuples(t: Type) -> tuple[Type, ...]:
-    """The arrays, or scalars, that a type of tuples falls into."""
+    """The types of the arrays, or scalars, that a type of tuples falls into."""
     match t:
         case Tuple(parts):
             return parts
@@ -111,14 +112,14 @@ def parts_of_tuples(t: Type) -> tuple[Type, ...]:
 
 
 def each(value: Value, change: Callable[[Cells | Delayed], Value]) -> Value:
-    """A value of which every part that is no tuple is changed."""
+    """The value with `change` applied to each of its parts that is not a tuple."""
     if isinstance(value, tuple):
         return tuple(each(part, change) for part in value)
     return change(value)
 
 
 def bound(env: Env, p: Pattern, value: Value) -> Env:
-    """The variables of a pattern, each with its part of the value."""
+    """The environment with each variable of a pattern bound to its part of the value."""
     if isinstance(p, Var):
         return {**env, p.name: value}
     for k, part in enumerate(p):

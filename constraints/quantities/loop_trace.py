@@ -1,4 +1,5 @@
-"""The places of a kernel's values, and the loops in which it computes, loads and stages them."""
+"""A walk through a kernel's term that records in which loops values are computed, loaded and
+staged."""
 
 # key: e term, p pattern
 
@@ -49,7 +50,8 @@ from ir.core.views import is_view
 
 @dataclass(slots=True)
 class Trace:
-    """A record, made in a walk through a term, of what is computed, staged and loaded."""
+    """The record of a walk through a term: what is computed, staged and loaded, each with the loops
+    around it."""
 
     computed: list[tuple[Type, Loops]] = field(default_factory=list)  # operations on floats
     staged: list[Loops] = field(default_factory=list)  # local memory is filled
@@ -57,7 +59,7 @@ class Trace:
     computed_in: set[tuple[Delayed, Loops]] = field(default_factory=set)
 
     def value(self, e: Expr, here: Scope) -> Value:
-        """The place of e's value; the work of computing it is recorded."""
+        """The location of e's value; the work of computing it is recorded."""
         match e:
             case Var(name):
                 return here.env.get(name, Cells("global", name))
@@ -122,23 +124,26 @@ class Trace:
         return self.made(f.body, here.bound(f.pattern, (OWN, given)).inside(loop))
 
     def delayed(self, f: Lam, xs: Value, trips: Size, here: Scope) -> Value:
-        """A view lies where what it rearranges lies."""
+        """The location of a map's value: a view lies where what it rearranges lies, other maps are
+        computed when read."""
         if is_view(f.body):
             return self.value(f.body, here.bound(f.pattern, xs))
         return Delayed(f, xs, trips, here.env)
 
     def let(self, value: Expr, here: Scope) -> Value:
-        """A let computes what would be delayed elsewhere."""
+        """The location of a let's value, which is computed even where it would be delayed
+        elsewhere."""
         found = self.value(value, here)
         return self.made(value, here) if isinstance(found, Delayed) else found
 
     def made(self, e: Expr, here: Scope) -> Value:
-        """The value of e, made where e stands."""
+        """The location of e's value after it is computed where e stands: in private memory."""
         self.read(self.value(e, here), type_of(e), here.loops)
         return OWN
 
     def read(self, value: Value, type_: Type, loops: Loops) -> None:
-        """A value is asked for in these loops; what is in memory is loaded once in each turn."""
+        """Record that a value is read in these loops: what is in memory is loaded once in each
+        turn."""
         match value:
             case tuple(parts):
                 for part, inner in zip(parts, parts_of_tuples(type_), strict=True):
@@ -150,7 +155,7 @@ class Trace:
                 self.loaded[value, type_, loops] = None
 
     def compute(self, value: Delayed, type_: Type, loops: Loops) -> None:
-        """Record the work of a delayed map: of one element where one is asked for, else of all."""
+        """Record the work of a delayed map: of one element where one is read, else of all."""
         xs = value.xs
         if isinstance(type_, Array):
             loop = Loop(value.trips)

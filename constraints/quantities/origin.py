@@ -1,4 +1,5 @@
-"""The origin of a constraint: the head of a node, its sizes, and a glimpse of what is inside."""
+"""The text of a constraint's origin: the head of a node, its sizes, and a glimpse of what is
+inside."""
 
 # key: e term
 
@@ -41,7 +42,7 @@ EDGES = {Edge.CLAMP: "pad_clamp", Edge.MIRROR: "pad_mirror", Edge.WRAP: "pad_wra
 
 
 def brief(e: Expr, depth: int = 2) -> str:
-    """A node on one line, cut off below `depth`."""
+    """The text of a node on one line, cut off below `depth`."""
     if depth == 2:
         return _whole(e)
     return "…" if depth < 0 else _brief(e, depth - 1)

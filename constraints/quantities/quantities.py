@@ -1,4 +1,5 @@
-"""What a program takes, as sizes in its parameters: items, bytes, code. Everything is in one place.
+"""The quantities of a program as sizes in its parameters: work-items, bytes, operations in its
+text.
 
 A `Peak` is the largest of several amounts: sizes have no maximum of their own, and a limit on a
 peak is a limit on each of its amounts.
@@ -30,7 +31,7 @@ from ir.meaning.inputs import parts_of
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A size and the text of what takes it."""
+    """A size, and the text of the term that needs it."""
 
     size: Size
     origin: str
@@ -58,7 +59,7 @@ class KernelQuantities:
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """The quantities of a whole program; bytes of global memory as defined for the front.
+    """The quantities of a whole program, with global memory counted as the front shows it.
 
     A limit on each amount of a peak is sound: no point takes more than the largest. Of more than
     six temporaries a point may take less, which `memory_at` tells.
@@ -74,7 +75,7 @@ class Quantities:
 
 @lru_cache(maxsize=4)
 def quantities(program: Program) -> Quantities:
-    """The quantities of a lowered program, symbolic in its free parameters."""
+    """The quantities of a lowered program, as sizes in its parameters."""
     launches = kernels(program)
     arrays = _arrays(program, launches)
     needed = lives([(k.output, k.reads) for k in launches if not k.prepack])
@@ -92,18 +93,18 @@ def quantities(program: Program) -> Quantities:
 
 
 def memory_at(q: Quantities, values: Mapping[str, int]) -> int:
-    """Peak bytes of global memory at a point: those that generated code takes."""
+    """The peak bytes of global memory at a point: those that the generated code takes."""
     return value_at(q.kept, values) + workspace_at(q, values)
 
 
 def workspace_at(q: Quantities, values: Mapping[str, int]) -> int:
-    """The bytes of the temporaries at a point."""
+    """The bytes of all temporaries at a point, after sharing."""
     sizes = [value_at(size, values) for _, size in q.temporaries]
     return packed([life for life, _ in q.temporaries], sizes).bytes
 
 
 def peak_at(peak: Peak, values: Mapping[str, int]) -> int:
-    """The largest amount at a point; 0 of none."""
+    """The largest amount of a peak at a point; 0 where it has none."""
     return max((value_at(a.size, values) for a in peak), default=0)
 
 
@@ -113,7 +114,8 @@ def _of_kernel(k: Kernel) -> KernelQuantities:
 
 @once
 def _of_term(term: Expr) -> KernelQuantities:
-    """The quantities of a kernel's term without its name: other forms have the kernel too."""
+    """The quantities of a kernel's term, without its name: kernels of other forms with this term
+    share them."""
     items = _lengths(term, Level.LOCAL)
     counts = {dim: peak[0].size for dim, peak in enumerate(items) if len(peak) == 1}
     sets = live_sets(term, counts)
@@ -143,7 +145,7 @@ def _lengths(term: Expr, level: Level) -> Dims:
 
 
 def _bytes(sets: Iterable[Live], space: Space) -> Peak:
-    """The bytes of a space: in each of its pools the most that live at once."""
+    """The bytes of one memory space: for each pool of buffers the most that live at once."""
     found = [frozenset(b for b in live if b.space is space) for live in sets]
     alone = frozenset(b for live in found for b in live if b.alone)
     pools = sorted({b.pool for live in found for b in live if not b.alone})
@@ -153,7 +155,7 @@ def _bytes(sets: Iterable[Live], space: Space) -> Peak:
 
 
 def _live_at_once(sets: Iterable[Live], pool: str) -> list[Live]:
-    """The buffers of a pool that live together, each set once."""
+    """The sets of buffers of a pool that live together, each set once."""
     own = (frozenset(b for b in live if b.pool == pool and not b.alone) for live in sets)
     return sorted(set(own), key=lambda live: sorted(b.number for b in live))
 
@@ -173,7 +175,7 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
 
 
 def _peak(amounts: Iterable[Amount]) -> Peak:
-    """The peak of these amounts: those that differ; of plain numbers only the largest."""
+    """The peak of these amounts: those that differ, and of plain numbers only the largest."""
     found: dict[Size, Amount] = {}
     for a in amounts:
         found.setdefault(a.size, a)
@@ -182,7 +184,7 @@ def _peak(amounts: Iterable[Amount]) -> Peak:
 
 
 def _arrays(program: Program, launches: tuple[Kernel, ...]) -> dict[str, list[Amount]]:
-    """The arrays that each parameter and each result falls into."""
+    """The arrays that each parameter and each kernel's result falls into, by name."""
     given = {p.var.name: _parts(p.var.type, p.var.name) for p in program.params}
     return given | {k.output: _parts(type_of(k.term), brief(k.term)) for k in launches}
 
@@ -192,7 +194,8 @@ def _parts(t: Type, origin: str) -> list[Amount]:
 
 
 def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
-    """The names of arrays that live through an inference: inputs, the output, constants as read."""
+    """The names of the arrays that live through a whole inference: inputs, the output, constants as
+    they are read."""
     read = frozenset().union(*(k.reads for k in launches if not k.prepack))
     constant = {p.var.name for p in program.params if p.const}
     packed = {k.output for k in launches if k.prepack}
@@ -201,7 +204,8 @@ def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
 
 
 def _stacks(temporaries: Sequence[tuple[Life, Amount]]) -> list[list[Amount]]:
-    """The stacks of temporaries that the arena has to hold: what each adds to them."""
+    """The sets of temporaries that live together, as amounts: each stack must fit into the
+    arena."""
     found = stacks([life for life, _ in temporaries])
     return [_stacked([temporaries[i][1] for i in stack]) for stack in found]
 

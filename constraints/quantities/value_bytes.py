@@ -1,4 +1,4 @@
-"""The number of bytes that a value takes, all of it or one work-item's share."""
+"""The bytes that a value takes, all of it or one work-item's share."""
 
 # key: e term, t type
 
@@ -28,7 +28,7 @@ from ir.core.types import BYTES, Array, Scalar, Tuple, Type, Vector
 
 
 def bytes_of(t: Type) -> Size:
-    """The bytes of a t laid out without gaps; a vector is as many scalars."""
+    """The bytes of a value of type t laid out without gaps; a vector is as many scalars."""
     match t:
         case Scalar(name):
             return BYTES[name]
@@ -74,5 +74,5 @@ def share(e: Expr) -> Size:
 
 @once
 def _spread(e: Expr) -> bool:
-    """True if work-items share in making e."""
+    """True if several work-items make e together."""
     return isinstance(e, MapPar | Instruct) or any(map(_spread, children(e)))

@@ -1,4 +1,4 @@
-"""What a kernel does in all, as counts in its parameters: operations, loads, bytes moved.
+"""The work that a kernel does, as counts in its parameters: operations, loads, bytes moved.
 
 A load is done once for each turn of the loops around it, but for unrolled loops that do not choose
 its cell: the text has it once. What the work-items of a group ask for together is moved to the
@@ -24,8 +24,11 @@ GLOBAL_ITEMS = 64  # about so many are a group, where a kernel leaves its groups
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The number of groups along the last of these dimensions, where a kernel leaves its groups
-    open: they take items from the first dimensions first."""
+    """The number of work-groups along the last of these dimensions, where the kernel leaves their
+    size open.
+
+    Groups then take items from the first dimensions first.
+    """
 
     lengths: tuple[Size, ...]
 
@@ -36,7 +39,7 @@ Total = tuple[Count, ...]  # the sum of these
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one launch, as counts in its parameters."""
+    """The work of one launch of a kernel, as counts in its parameters."""
 
     operations: Total  # on floats, one for each lane of a vector
     instructions: Total  # the same, a vector's counting once
@@ -73,7 +76,7 @@ def _groups_at(open_: Groups, values: Mapping[str, int]) -> int:
 
 
 def work(kernel: Expr) -> Work:
-    """The work of a kernel; variables that it does not bind lie in global memory."""
+    """The work of a kernel's term; variables that it does not bind lie in global memory."""
     trace = Trace()
     trace.made(kernel, Scope())
     computed = [(_trips(loops), type_) for type_, loops in trace.computed]
@@ -101,7 +104,8 @@ def _trips(loops: Iterable[Loop]) -> Count:
 
 
 def _apart(loop: Loop, loops: Loops, chosen: bool) -> Size | Groups:
-    """The number of turns of a loop for which a group loads anew, not together with other turns."""
+    """The number of a loop's turns for which a group loads separately, rather than together with
+    other turns."""
     if chosen or not loop.together:
         return loop.trips
     if loop.level is not Level.GLOBAL:
@@ -111,7 +115,7 @@ def _apart(loop: Loop, loops: Loops, chosen: bool) -> Size | Groups:
 
 
 def _tidy(counts: Iterable[Count]) -> Total:
-    """The total of these counts, equal ones merged and numbers multiplied."""
+    """The sum of these counts, with equal ones merged and numbers multiplied."""
     found: dict[Count, int] = {}
     for count in counts:
         k = prod(n for n in count if isinstance(n, int))

@@ -1,4 +1,5 @@
-"""Parameters that are divisors, or that are listed: few candidates instead of a range."""
+"""The parameters that must divide something or are listed, so that few candidates are tried instead
+of a range."""
 
 # key: n size, p parameter, m divisor
 
@@ -36,12 +37,14 @@ Form = tuple[Size, Size]
 
 
 def divisor_forms(p: str, relations: Iterable[Relation]) -> list[Form]:
-    """The forms in which a parameter is a divisor, by these relations."""
+    """The pairs (n, shift) for which relations demand that the parameter p plus the shift divides
+    n."""
     return [form for r in relations if p in scope(r) and (form := _form(p, r)) is not None]
 
 
 def _form(p: str, r: Relation) -> Form | None:
-    """The pair (n, shift) of `m | n` with m = p + shift, (n, 0) if m = p * rest; otherwise None."""
+    """The pair (n, shift) of a relation `m | n` with m = p + shift, or (n, 0) with m = p * rest;
+    otherwise None."""
     match r:
         case Divides(Nat() as m, n) if p not in names(n) and denominator(m) == 1:
             shift = m - named(p)
@@ -53,7 +56,7 @@ def _form(p: str, r: Relation) -> Form | None:
 
 
 def listed(p: str, relations: Iterable[Relation]) -> tuple[int, ...] | None:
-    """The values that a `OneOf` on the bare parameter lists."""
+    """The values that a relation lists for the parameter p; None if none does."""
     for r in relations:
         match r:
             case OneOf(a, values) if same(a, named(p)):

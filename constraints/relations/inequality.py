@@ -1,4 +1,5 @@
-"""What a relation implies of sums and products alone: floors replaced by bounds of them.
+"""The inequalities between sums of products that relations imply, with floors replaced by bounds of
+them.
 
 The relations of one form are asked about often, and most are those of other forms too: what was
 found is kept.
@@ -29,7 +30,8 @@ Term = tuple[Monomial, int]
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
-    """left <= right, both with positive coefficients and without floors or remainders."""
+    """The relation left <= right between sums with positive coefficients, without floors or
+    remainders."""
 
     left: Poly
     right: Poly
@@ -49,7 +51,7 @@ def _names(p: Poly) -> frozenset[str]:
 
 
 def inequalities(relations: Iterable[Relation], least: Positive) -> list[Inequality]:
-    """The inequalities that relations imply by sight, without the empty ones."""
+    """The inequalities that relations imply at sight, without those that say nothing."""
     found = [i for r in relations for a, b in _orders(r) if (i := _relaxed(a, b, least))]
     return list(dict.fromkeys(i for i in found if i.left))
 
@@ -67,12 +69,12 @@ def at_least_one(relations: Iterable[Relation]) -> Positive:
 
 
 def _bare(a: Size) -> Positive:
-    """The parameters that are at least 1 since a is: the factors of a, if it is one product."""
+    """The parameters that are at least 1 if the size a is: its factors, where it is one product."""
     return names(a) if not isinstance(a, int) and len(a.num) == 1 else frozenset()
 
 
 def _orders(r: Relation) -> Iterator[tuple[Size, Size]]:
-    """Pairs a <= b."""
+    """The pairs (a, b) for which the relation r implies a <= b."""
     match r:
         case AtMost(a, b):
             yield a, b
@@ -90,7 +92,7 @@ def _orders(r: Relation) -> Iterator[tuple[Size, Size]]:
 
 
 def _starts_positive(n: Size) -> bool:
-    """True if n >= 1 whatever its parameters (>= 0) are: only 0 has larger divisors."""
+    """True if n >= 1 whatever values of 0 or more its parameters have."""
     if isinstance(n, int):
         return n > 0
     return n.den == ONE and all(k > 0 for _, k in n.num) and n.num[0][0] == ()
@@ -98,7 +100,8 @@ def _starts_positive(n: Size) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def gap(a: Size, b: Size) -> Poly | None:
-    """The terms of a - b, or of a positive multiple; None if the denominators' sign is unknown."""
+    """The terms of a - b, or of a positive multiple of it; None if the sign of a denominator is
+    unknown."""
     (x, d), (y, e) = fraction(a), fraction(b)
     if not (surely_positive(d) and surely_positive(e)):
         return None
@@ -129,7 +132,7 @@ def floor_of(term: Term, least: Positive) -> Poly:
 
 @lru_cache(maxsize=KEPT)
 def ceiling_of(term: Term) -> Poly | None:
-    """An upper bound of a positive term, without floors, if there is one."""
+    """An upper bound of a positive term, without floors; None if there is none."""
     bound = _upper(term)
     return None if bound is None else _terms(bound)
 
@@ -141,8 +144,10 @@ def _terms(a: Size) -> Poly:
 
 
 def _lower(term: Term, least: Positive) -> Size:
-    """A lower bound without floors: floor(a, b) * b > a - b for a number b; floor(a, b) >= 1 where
-    a >= b, else 0."""
+    """A lower bound of a positive term without floors, by floor(a, b) * b > a - b for a number b.
+
+    Otherwise floor(a, b) >= 1 where a >= b, else 0.
+    """
     monomial, k = term
     kept: list[tuple[Name, int]] = []
     reached: Size = 1
@@ -160,7 +165,8 @@ def _lower(term: Term, least: Positive) -> Size:
 
 
 def _sum_of_lowers(a: Size, least: Positive) -> Size:
-    """A lower bound, without floors, of a sum of positive terms, which may be of floors again."""
+    """A lower bound, without floors, of a sum of positive terms, whose floors may contain
+    floors."""
     total: Size = 0
     for term in _terms(a):
         total = total + _lower(term, least)
@@ -168,12 +174,12 @@ def _sum_of_lowers(a: Size, least: Positive) -> Size:
 
 
 def _sums_up(a: Size) -> bool:
-    """True if nothing is subtracted in a, nor divided."""
+    """True if the size a neither subtracts nor divides anything."""
     return all(k > 0 for _, k in _terms(a)) and (isinstance(a, int) or a.den == ONE)
 
 
 def _reaches(a: Size, b: Size, least: Positive) -> bool:
-    """True if a >= b by sight: a - b subtracts only a number, no more than its other terms have."""
+    """True if a >= b at sight: a - b subtracts only a number, no more than its other terms are."""
     total = 0
     for monomial, k in _terms(a - b):
         if k < 0 and monomial:
@@ -184,7 +190,8 @@ def _reaches(a: Size, b: Size, least: Positive) -> bool:
 
 
 def _upper(term: Term) -> Size | None:
-    """An upper bound without floors: floor(a, b) * b <= a, and a mod b <= b."""
+    """An upper bound of a positive term without floors, by floor(a, b) * b <= a and a mod b <= b;
+    None if there is none."""
     monomial, k = term
     floor = next(((x, n) for x, n in monomial if not isinstance(x, Name)), None)
     if floor is None:
@@ -206,7 +213,7 @@ def _upper(term: Term) -> Size | None:
 
 
 def _without(b: Size, rest: Monomial) -> Monomial:
-    """The product without one factor b, where it has it."""
+    """The product `rest` without one factor b, where it has it."""
     if isinstance(b, int) or b.den != ONE or len(b.num) != 1:
         return rest
     powers = dict(rest)

@@ -1,4 +1,4 @@
-"""Static bounds of parameters, by propagation through inequalities."""
+"""Bounds of parameters, which hold at all legal points, by propagation through inequalities."""
 
 # key: p parameter, v value
 
@@ -15,7 +15,8 @@ ENDLESS = 1 << 64
 
 
 def bounds(parameters: Iterable[str], relations: Iterable[Relation]) -> Bounds:
-    """The bounds that each parameter (>= 0) is surely between, by the relations."""
+    """The least and the most that each parameter, 0 or more, can be by the relations; None for no
+    upper bound."""
     found: Bounds = dict.fromkeys(parameters, (0, None))
     every = list(relations)
     known = [(i, sorted(i.under | i.over)) for i in inequalities(every, at_least_one(every))]
@@ -32,12 +33,13 @@ def bounds(parameters: Iterable[str], relations: Iterable[Relation]) -> Bounds:
 
 
 def nonempty(found: Bounds) -> bool:
-    """True if every parameter has a value left."""
+    """True if every parameter has a value left between its bounds."""
     return all(high is None or low <= high for low, high in found.values())
 
 
 def least(a: Size, low: Mapping[str, int]) -> int | None:
-    """A lower bound of a size without differences or divisions, given those of its parameters."""
+    """A lower bound of a size, given lower bounds of its parameters; None if it subtracts or
+    divides."""
     if isinstance(a, int):
         return a
     if a.den != (((), 1),) or any(k < 0 for _, k in a.num):
@@ -48,7 +50,8 @@ def least(a: Size, low: Mapping[str, int]) -> int | None:
 
 
 def _tighten(i: Inequality, found: Bounds) -> None:
-    """Narrow each parameter that stands on one side only."""
+    """Narrow, by one inequality, the bounds of each parameter that stands on one of its sides
+    only."""
     for p in sorted((i.under - i.over) & found.keys()):
         _lower_ceiling(p, i, found)
     for p in sorted((i.over - i.under) & found.keys()):
@@ -85,7 +88,8 @@ def _raise_floor(p: str, i: Inequality, found: Bounds) -> None:
 
 
 def _last(test: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest v in low..high with test(v), low - 1 if there is none; test is monotone."""
+    """The largest v in low … high with test(v), for a test that holds up to some value; low - 1 if
+    it never holds."""
     if not test(low):
         return low - 1
     step = 1
@@ -99,7 +103,8 @@ def _last(test: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def extreme(p: Poly, found: Mapping[str, tuple[int, int | None]], top: bool) -> int | None:
-    """The largest or least value of a polynomial with positive coefficients; None: unbounded."""
+    """The largest (`top`) or the least value of a polynomial with positive coefficients; None if
+    unbounded."""
     total = 0
     for monomial, k in p:
         for atom, power in monomial:

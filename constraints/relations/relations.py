@@ -1,4 +1,5 @@
-"""Constraints: relations between sizes in tuning parameters, each with a reason and an origin."""
+"""Constraints: relations between sizes in parameters, each with a reason and the node that it comes
+from."""
 
 # key: a b m n sizes, p q polynomials, k integer coefficient
 
@@ -25,7 +26,7 @@ from ir.core.size import (
 
 @hashed
 class Divides(Hashed):
-    """m >= 1, and n is a multiple of m"""
+    """The relation that m is at least 1 and n is a multiple of m."""
 
     m: Size
     n: Size
@@ -33,7 +34,7 @@ class Divides(Hashed):
 
 @hashed
 class AtMost(Hashed):
-    """a <= b"""
+    """The relation a <= b."""
 
     a: Size
     b: Size
@@ -41,7 +42,7 @@ class AtMost(Hashed):
 
 @hashed
 class Equal(Hashed):
-    """a = b"""
+    """The relation a = b."""
 
     a: Size
     b: Size
@@ -49,7 +50,7 @@ class Equal(Hashed):
 
 @hashed
 class OneOf(Hashed):
-    """a is one of `values`"""
+    """The relation that a is one of `values`."""
 
     a: Size
     values: tuple[int, ...]
@@ -64,7 +65,7 @@ class AllOf(Hashed):
 
 @hashed
 class AnyOf(Hashed):
-    """The relation that some part holds."""
+    """The relation that at least one part holds."""
 
     parts: tuple["Relation", ...]
 
@@ -76,7 +77,8 @@ NEVER = AnyOf(())
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A relation, the user's words for it, and the text of the node it comes from."""
+    """A relation, the reason for it in the user's words, and the text of the node that it comes
+    from."""
 
     relation: Relation
     why: str
@@ -88,7 +90,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Parameters, and all that their values must satisfy."""
+    """The parameters of a program, and all constraints that their values must satisfy."""
 
     parameters: tuple[str, ...]
     constraints: tuple[Constraint, ...]
@@ -107,12 +109,12 @@ def sizes(r: Relation) -> tuple[Size, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def scope(r: Relation) -> frozenset[str]:
-    """The parameters that a relation speaks of."""
+    """The names of the parameters in a relation."""
     return frozenset().union(*(names(a) for a in sizes(r)))
 
 
 def show_relation(r: Relation) -> str:
-    """A relation as a person writes it."""
+    """The text of a relation as a person writes it."""
     match r:
         case Divides(m, n):
             return f"{spell(m)} divides {spell(n)}"
@@ -129,7 +131,7 @@ def show_relation(r: Relation) -> str:
 
 
 def holds(r: Relation, values: Mapping[str, int]) -> bool:
-    """True if a relation holds at a point, in unbounded integers."""
+    """True if a relation holds at a point, in integers of any length."""
     try:
         return _holds(r, values)
     except ZeroDivisionError:
@@ -157,7 +159,7 @@ def _holds(r: Relation, values: Mapping[str, int]) -> bool:
 
 
 def ratio(a: Size, values: Mapping[str, int]) -> tuple[int, int]:
-    """Numerator and (non-zero) denominator of a size at a point."""
+    """The numerator and the non-zero denominator of a size at a point."""
     if isinstance(a, int):
         return a, 1
     num, den = _poly_at(a.num, values), _poly_at(a.den, values)
@@ -167,7 +169,7 @@ def ratio(a: Size, values: Mapping[str, int]) -> tuple[int, int]:
 
 
 def value_at(a: Size, values: Mapping[str, int]) -> int:
-    """A size at a point where its divisions are exact."""
+    """The value of a size at a point where its divisions are exact."""
     num, den = ratio(a, values)
     if num % den:
         raise ZeroDivisionError(f"{spell(a)} is not whole here")
@@ -196,7 +198,8 @@ def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
 
 
 def fraction(a: Size) -> tuple[Size, Size]:
-    """Numerator and denominator, the denominator's leading coefficient positive."""
+    """The numerator and the denominator of a size, the denominator with a positive leading
+    coefficient."""
     if isinstance(a, int):
         return a, 1
     num, den = quotient(a.num, ONE), quotient(a.den, ONE)
@@ -204,7 +207,7 @@ def fraction(a: Size) -> tuple[Size, Size]:
 
 
 def spell(a: Size) -> str:
-    """A size in the language's syntax, a quotient by a positive denominator."""
+    """The text of a size in the language's syntax, as a quotient by a positive denominator."""
     num, den = fraction(a)
     if isinstance(a, int) or numerator(a) == num:
         return show_size(a)
@@ -212,12 +215,13 @@ def spell(a: Size) -> str:
 
 
 def surely_positive(a: Size) -> bool:
-    """True if a divisor that is not 0 must be positive: no term is subtracted."""
+    """True if a size that is not 0 must be positive: it subtracts nothing."""
     return a > 0 if isinstance(a, int) else all(k > 0 for _, k in a.num) and a.den == ONE
 
 
 def divides(m: Size, n: Size) -> Relation:
-    """m divides n, with n reduced by multiples of m so that equal obligations look equal."""
+    """The relation that m divides n, with multiples of m removed from n, so that equal obligations
+    look equal."""
     if any(not isinstance(a, int) and a.den != ONE for a in (m, n)):
         return Divides(m, n)
     rest = _reduced(n, m)
@@ -237,7 +241,7 @@ def _reduced(n: Size, m: Size) -> Size:
 
 
 def _over(term: tuple[Monomial, int], lead: tuple[Monomial, int]) -> Size | None:
-    """The quotient of two terms, where it is whole."""
+    """The quotient of two terms, where it is whole; else None."""
     (monomial, c), (under, k) = term, lead
     powers = dict(monomial)
     for atom, power in under:
@@ -256,7 +260,7 @@ def _modulo(n: Size, m: int) -> Size:
 
 
 def distinct(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
-    """The first constraint of each relation."""
+    """The first constraint for each different relation."""
     found: dict[Relation, Constraint] = {}
     for c in constraints:
         found.setdefault(c.relation, c)

@@ -1,1 +1,1 @@
-"""The Z3 side: is there a point, why not, what is implied."""
+"""The engine that asks Z3: whether there is a legal point, why not, and what constraints imply."""

@@ -1,4 +1,4 @@
-"""An impossible set of constraints, in the user's words."""
+"""Explanations, in the user's words, of sets of constraints that no point satisfies."""
 
 # key: c constraint
 
@@ -17,7 +17,7 @@ def explain(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
 
 
 def clash(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
-    """The reason why not all constraints of the core hold."""
+    """The reason, as text, why the constraints of the core cannot hold together."""
     relations = [c.relation for c in core]
     low = {p: n for p, (n, _) in bounds(parameters, relations).items() if n < ENDLESS}
     fixed = {r.a: r.b for r in relations if isinstance(r, Equal)}
@@ -46,7 +46,7 @@ def _valued(a: Size, fixed: Mapping[Size, Size]) -> str:
 
 
 def _amount(a: Size, fixed: Mapping[Size, Size]) -> str:
-    """The text of a size, after the number that it is with the `fixed` parameters, if it is one."""
+    """The text of a size, after its number where the `fixed` parameters give it one."""
     known = {p: n for p in names(a) if isinstance(n := fixed.get(named(p)), int)}
     number = bind(a, known)
     return f"{number} = {spell(a)}" if isinstance(number, int) and number != a else spell(a)

@@ -1,4 +1,5 @@
-"""The first engine: Z3 says what is possible, why not, what is implied, and what is best.
+"""The solver: Z3 says which points are possible, why none is, what constraints imply, and what is
+best.
 
 One context, one solver; questions are asked between push and pop. A question that outlasts its time
 limit is answered `UNKNOWN`, never guessed.
@@ -24,7 +25,7 @@ SECONDS = 10.0
 
 
 class Answer(Enum):
-    """The answer of a solver to the question whether something holds."""
+    """The answer to the question whether something holds."""
 
     YES = "yes"
     NO = "no"
@@ -42,7 +43,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Values that a parameter takes; `exact` if it certainly takes no other."""
+    """The values that a parameter takes; `exact` if it certainly takes no other."""
 
     values: tuple[int, ...]
     exact: bool
@@ -50,7 +51,7 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The least value found of an objective, and whether nothing smaller exists."""
+    """The least value found of an objective, its point, and whether nothing smaller exists."""
 
     value: int
     point: Point
@@ -59,7 +60,7 @@ class Best:
 
 @dataclass(slots=True)
 class Solver:
-    """Questions about one system; `seconds` limits each of them."""
+    """A Z3 solver for questions about one system; `seconds` limits each of them."""
 
     system: System
     seconds: float = SECONDS
@@ -81,7 +82,8 @@ class Solver:
     # ---- questions
 
     def feasible(self, extra: Iterable[Relation] = ()) -> Verdict:
-        """The verdict: a point (that satisfies more), or a small set of constraints that clash."""
+        """The verdict whether some point satisfies the system and `extra`: a point, or a small set
+        of constraints that clash."""
         with self._asking(extra):
             answer = self._check(self._guards, self.seconds)
             if answer is Answer.YES:
@@ -96,7 +98,8 @@ class Solver:
             return self._check(self._guards, self.seconds)
 
     def domain(self, parameter: str, candidates: Iterable[int]) -> Domain:
-        """The candidates that the parameter takes in some point, and whether all were decided."""
+        """The candidates that the parameter takes in some point, and whether all of them were
+        decided."""
         deadline, found, exact = monotonic() + self.seconds, set[int](), True
         for v in candidates:
             if v in found:
@@ -118,7 +121,8 @@ class Solver:
         return tuple(kept.values())
 
     def minimise(self, objective: Sequence[Size]) -> Best | None:
-        """The least possible maximum of some sizes, by halving what is left to gain."""
+        """The least possible maximum of some sizes, by halving the interval that is left; None if
+        no point is known."""
         deadline = monotonic() + self.seconds
         first = self.feasible()
         if first.point is None:
@@ -145,7 +149,7 @@ class Solver:
         return self._grounded(self._encoder.relation(r))
 
     def _grounded(self, formula: Formula) -> Formula:
-        """The formula itself, once the definitions that it uses are added to Z3 for good."""
+        """The formula itself, after the definitions that it uses are added to Z3 for good."""
         for fact in self._encoder.facts[self._facts :]:
             self._z3.add(fact)
         self._facts = len(self._encoder.facts)
@@ -176,7 +180,7 @@ class Solver:
         return {p: model.eval(t, model_completion=True).as_long() for p, t in terms.items()}
 
     def _small_core(self) -> tuple[Constraint, ...]:
-        """The unsatisfiable core of Z3, less the constraints that it can spare."""
+        """The unsatisfiable core of Z3, without constraints that it can spare."""
         core = [str(literal) for literal in self._z3.unsat_core()]
         deadline = monotonic() + self.seconds
         for name in sorted(core, key=lambda g: -int(g[1:])):

@@ -1,4 +1,5 @@
-"""Relations as Z3 formulas: unbounded integers, divisibility by a quotient variable n = m*q."""
+"""Relations as Z3 formulas over unbounded integers, with divisibility by a quotient variable n =
+m*q."""
 
 # key: a b m n sizes, p polynomial, d e denominators
 
@@ -26,7 +27,8 @@ Term: TypeAlias = z3.ArithRef
 
 @dataclass(slots=True)
 class Encoder:
-    """Turns relations into formulas of one context; `facts` define the variables it adds."""
+    """The encoder of relations as formulas of one Z3 context; `facts` define the variables that it
+    adds."""
 
     context: z3.Context
     facts: list[Formula] = field(default_factory=list)
@@ -41,7 +43,7 @@ class Encoder:
         return z3.Int(f"{hint}!{self.fresh}", self.context)
 
     def relation(self, r: Relation) -> Formula:
-        """r holds"""
+        """The formula that the relation r holds."""
         match r:
             case Divides(m, n):
                 return self._divides(m, n)
@@ -60,7 +62,7 @@ class Encoder:
                 return z3.Or([z3.BoolVal(False, self.context), *map(self.relation, parts)])
 
     def negation(self, r: Relation) -> Formula:
-        """r does not hold"""
+        """The formula that the relation r does not hold."""
         match r:
             case Divides(m, n):
                 return self._leaves_rest(m, n)
@@ -85,19 +87,20 @@ class Encoder:
         return self.term(num), self.term(den)
 
     def _crossed(self, a: Size, b: Size) -> tuple[Term, Term]:
-        """a and b times both denominators (divisible or equal as a and b are)."""
+        """The terms a and b, both times both denominators, which divide or are equal just as a and
+        b are."""
         (x, d), (y, e) = self._pair(a), self._pair(b)
         return x * e, y * d
 
     def _scaled(self, a: Size, b: Size) -> tuple[Term, Term]:
-        """a and b times something positive that makes both whole."""
+        """The terms a and b, both times something positive that makes them whole."""
         if surely_positive(fraction(a)[1]) and surely_positive(fraction(b)[1]):
             return self._crossed(a, b)
         (x, d), (y, e) = self._pair(a), self._pair(b)
         return x * d * e * e, y * e * d * d
 
     def term(self, a: Size) -> Term:
-        """A size without a denominator."""
+        """The Z3 term of a size without a denominator."""
         if isinstance(a, int):
             return z3.IntVal(a, self.context)
         total: Term = z3.IntVal(0, self.context)
@@ -117,14 +120,14 @@ class Encoder:
         return self.atoms[atom]
 
     def _defined(self, atom: Floor | Mod) -> Term:
-        """b*q <= a < b*q + b, for b >= 1"""
+        """The variable for a floor or a remainder, defined by b*q <= a < b*q + b for b >= 1."""
         a, b = self._crossed(atom.a, atom.b)
         q = self.variable("f")
         self.facts.append(z3.Implies(b >= 1, z3.And(b * q <= a, a < b * q + b)))
         return q if isinstance(atom, Floor) else self.term_of_rest(atom, q)
 
     def term_of_rest(self, atom: Mod, q: Term) -> Term:
-        """a - b*q, for whole a and b"""
+        """The variable for the remainder a - b*q of whole a and b."""
         rest = self.variable("r")
         (x, d), (y, e) = self._pair(atom.a), self._pair(atom.b)
         self.facts.append(rest * d * e == x * e - y * d * q)

@@ -157,7 +157,7 @@ def pad_twice(e: Pad) -> Expr | None:
     "  =  transpose . map (map g . slide m t . transpose) . slide n s . transpose"
 )
 def windows_across(e: Map) -> Expr | None:
-    """Windows of columns inside windows of rows: the columns' go outside."""
+    """Windows of columns inside windows of rows exchange places: those of columns go outside."""
     match e:
         case Map(
             Lam(
@@ -177,7 +177,7 @@ def windows_across(e: Map) -> Expr | None:
     "  =  transpose . map (map g . transpose . map (slide n s)) . slide m t . transpose"
 )
 def windows_down(e: Map) -> Expr | None:
-    """Windows of rows inside windows of columns: the rows' go outside."""
+    """Windows of rows inside windows of columns exchange places: those of rows go outside."""
     match e:
         case Map(
             Lam(Var(columns, _), Map(g, Slide(m, t, Transpose(Var(v, _)), b))), Slide(n, s, xs, a)
@@ -194,7 +194,8 @@ def windows_down(e: Map) -> Expr | None:
 
 @rule("split t . slide n s  =  map (slide n s) . slide_strict ((t - 1) s + n) (t s)")
 def split_slide(e: Split) -> Expr | None:
-    """Chunks of windows are windows of tiles that overlap, if every element is in a window."""
+    """Chunks of t windows become the windows of overlapping tiles, if every element is in a
+    window."""
     match e:
         case Split(t, Slide(n, s, xs, strict)) if strict or remainder(size_of(xs) - n, s) == 0:
             tiles = Slide((t - 1) * s + n, t * s, xs, strict=True)
@@ -205,7 +206,7 @@ def split_slide(e: Split) -> Expr | None:
 
 @rule("slide n s . map f  =  slide n n . map f . join . slide n s,  n < s")
 def close_gaps(e: Slide) -> Expr | None:
-    """Windows that leave gaps are chunks of an array without what lies in the gaps."""
+    """Windows that leave gaps become chunks of an array without the elements in the gaps."""
     match e:
         case Slide(n, s, xs, strict) if isinstance(n, int) and isinstance(s, int) and n < s:
             array = xs.xs if isinstance(xs, Map) else xs
@@ -217,7 +218,7 @@ def close_gaps(e: Slide) -> Expr | None:
 @rule("slide n s . map (slide m t . f)  =  map transpose . transpose . map (slide n s . transpose) "
       ". slide m t . transpose . map f")  # fmt: skip
 def slide_slide(e: Slide) -> Expr | None:
-    """Windows of rows of windows, taken along the rows first."""
+    """Windows of rows that hold windows themselves become windows taken along the rows first."""
     match e:
         case Slide(n, s, Map(Lam(Var() as row, Slide(m, t, ys, inner)), xs), outer):
             rows = xs if ys == row else Map(Lam(row, ys), xs)
