@@ -1,4 +1,5 @@
-"""Search for the best variant: space, search, measure, store, front, report, export.
+"""The search for a program's best variants: space, search, measurements, store, front, report,
+export.
 
 `explore(program)` makes a run, `compile(program)` one callable variant. Both load the compiler when
 they are called: worker processes import this package for a few light modules.

@@ -31,7 +31,8 @@ INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit status: 0; 1 after a message about a mistake; 2 for bad usage."""
+    """Run the command; returns the exit status: 0, 1 after a message about a mistake, or 2 for bad
+    usage."""
     given = list(sys.argv[1:] if argv is None else argv)
     verb = _commands().get(given[0]) if given else None
     return guard(lambda: _start(given) if verb is None else verb(given[1:]))
@@ -51,7 +52,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
 
 
 def _refuse_unknown(argv: list[str]) -> None:
-    """Refuse a first word that is neither a command nor a file: a command misspelt."""
+    """Refuse a first word that is neither a command nor a file, such as a misspelt command."""
     if argv and not argv[0].startswith("-") and "." not in argv[0] and not Path(argv[0]).exists():
         raise no_such("command", argv[0], ("PROGRAM.lift", *_commands()))
 

@@ -1,4 +1,4 @@
-"""The Python side: explore a program, compile one variant of it, call it on arrays."""
+"""The Python interface: explore a program, compile one variant of it, and call it on arrays."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +31,10 @@ def compile(
     form: str | None = None,
     device: str | int | Device | None = None,
 ) -> Compiled:
-    """Build a variant, checked against the device's constraints; missing parameters are chosen."""
+    """Build one variant of a program and return it as a callable; parameters left out are chosen.
+
+    The point must satisfy the device's constraints.
+    """
     core, point = _core(program), dict(parameters or {})
     for name, value in point.items():
         demand_whole(f"parameter {name}", value)
@@ -52,7 +55,7 @@ def explore(
     out: str | Path | None = None,
     **options: Unpack[Asked],
 ) -> Run:
-    """Build, check and measure variants of a program; the run they are kept in.
+    """Build, check and measure variants of a program, and return the run in which they are kept.
 
     A run is for a device that is here, or for the profile of one that is not. Further keywords are
     the fields of `Options`: plain values, or text as on the command line (`max_memory="64MiB"`).
@@ -66,7 +69,8 @@ def explore(
 
 
 def source_of(program: Written) -> Source:
-    """A program as it is written, or as it is shown if it was made otherwise."""
+    """The source text of a program, as it was written, or as it is shown if it was not made from
+    text."""
     match program:
         case Program():
             return Source(show(program), program.name)
@@ -80,7 +84,7 @@ def source_of(program: Written) -> Source:
 
 
 def _core(program: Written) -> Program:
-    """A program, with the sizes that it has."""
+    """The program that was given, as a `Program` with the sizes that it has."""
     return program if isinstance(program, Program) else source_of(program).program(Options())
 
 

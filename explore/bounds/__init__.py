@@ -1,1 +1,1 @@
-"""The least that a program must move and compute."""
+"""Lower bounds: the least that any variant of a program must move and compute."""

@@ -1,4 +1,4 @@
-"""Least global traffic: what any schedule must move, given how much it can hold on chip.
+"""The least global traffic of any schedule of a program, given how much it can hold on chip.
 
 The bounds are those of Zhang et al. (PPoPP 2021), from the structure of a program: a nest of maps
 around one reduction of products of two operands, of which some maps reach only one, some only the
@@ -21,8 +21,8 @@ from rewrites.tuning.family import parameter_names
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows along one dimension: their size and step, how many there are, and at least how many
-    of them, all neighbours, hold no padding."""
+    """The windows along one dimension: size, step, number, and how many neighbouring ones hold no
+    padding at least."""
 
     size: int
     step: int
@@ -30,13 +30,14 @@ class Windows:
     whole: int
 
     def tiles(self, m: int) -> int:
-        """The least number of tiles of m results along it in which no window holds padding."""
+        """The least number of tiles of m results along the dimension in which no window holds
+        padding."""
         return (self.whole if self.whole == self.count else max(0, self.whole - m + 1)) // m
 
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """A program's sums of products. Amounts and what is held on chip count elements."""
+    """The amounts of a program's sums of products, counted in elements."""
 
     count: int  # multiplications
     results: int
@@ -47,26 +48,30 @@ class Products:
     word: int = 4  # bytes of an element, of the smallest where they differ
 
     def direct(self, chip: float) -> float:
-        """Least elements a schedule of these products moves: real count / (4 √(2 reuse chip))."""
+        """The least elements that a schedule of these products moves: real count / (4 √(2 reuse
+        chip))."""
         return self.real * self.count / (4 * sqrt(2 * self.reuse * chip))
 
     def volume(self, chip: float) -> float:
-        """Elements that the io-optimal dataflow moves with blocks of `chip` results."""
+        """The elements that the io-optimal dataflow moves with blocks of `chip` results."""
         return 2 * self.count / sqrt(self.reuse * chip) + self.results + self.others
 
     def winograd(self, m: int, chip: float) -> float | None:
-        """Least elements F(m × m, r × r) moves; None where windows are not r × r, step 1."""
+        """The least elements that F(m × m, r × r) moves; None where windows are not r × r with step
+        1."""
         spread = self._spread(m)
         tiled = prod(m * w.tiles(m) / w.count for w in self.windows)
         return None if spread is None else tiled * spread / (2 * sqrt(2 * chip)) - chip
 
     def winograd_volume(self, m: int, chip: float) -> float | None:
-        """Elements that Winograd's dataflow moves with `chip` sums, all transformed, on chip."""
+        """The elements that Winograd's dataflow moves with `chip` transformed sums on chip; None as
+        in `winograd`."""
         spread = self._spread(m)
         return None if spread is None else 2 * spread / sqrt(chip) + self.results + self.others
 
     def _spread(self, m: int) -> float | None:
-        """Ho Wo Co Ci (m + r - 1) r / m of windows of r × r, step 1."""
+        """The product Ho Wo Co Ci (m + r - 1) r / m for windows of r × r with step 1; None for
+        others."""
         sizes = {w.size for w in self.windows}
         if len(self.windows) != 2 or len(sizes) != 1 or any(w.step != 1 for w in self.windows):
             return None
@@ -75,7 +80,8 @@ class Products:
 
 
 def products(program: Program) -> Products | None:
-    """The products of a program that is one nest around one reduction, of two shared operands."""
+    """The products of a program that is one nest around one reduction, of two shared operands; None
+    for others."""
     known = amounts(program.body, parameter_names(program))
     if known is None:
         return None

@@ -1,4 +1,5 @@
-"""The work that a program asks for, whoever runs it: operations, and the bytes it must move."""
+"""The work that a program asks for, whatever carries it out: operations, and the bytes that it must
+move."""
 
 # key: e term, n trips
 
@@ -25,12 +26,14 @@ FREE = frozenset({"neg"})  # operations that nobody counts
 
 
 def operations(program: Program) -> int:
-    """The number of operations on floats, each as often as it is written to be done."""
+    """The number of operations on floats in a program, each as often as it is written to be
+    done."""
     return _cost(program.body)
 
 
 def least_bytes(program: Program) -> int:
-    """Bytes to read each input once and to write the output once: no schedule moves less."""
+    """The bytes to read each input once and to write the output once: every schedule moves as
+    many."""
     return sum(map(bytes_of, (*(p.var for p in program.params), program.body)))
 
 

@@ -1,1 +1,1 @@
-"""From a point to a built variant, and what is counted on its kernels."""
+"""The building of variants from points, and what is counted on their kernels."""

@@ -1,4 +1,4 @@
-"""A candidate made concrete: bound, emitted, proved, built. What a build worker does."""
+"""The building of one variant, done by a worker: its program bound, emitted, proved and built."""
 
 import pickle
 import time
@@ -23,7 +23,8 @@ from ir.errors import IllTyped, Unsupported, UserError
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The form's program, pickled (many tasks share one), and its parameters' values."""
+    """A task to build one variant: its form's program, pickled since many tasks share one, and its
+    parameters' values."""
 
     number: int
     program: bytes
@@ -32,7 +33,8 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A variant as made: a plan as far as it got, and the stage it stopped at, if it did."""
+    """The result of building a variant: a plan as far as it got, and the stage at which it failed,
+    if it did."""
 
     plan: Plan | None
     flops: int | None
@@ -44,7 +46,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """A device to build for; without a session, plans are only made and proved."""
+    """The device that a worker builds for; without a session, plans are only made and proved."""
 
     session: Session | None
     max_work_group: int
@@ -56,12 +58,13 @@ def builder(device: Device | None, max_work_group: int) -> Builder:
 
 
 def setup_for(device: Device | None, max_work_group: int) -> "partial[Builder]":
-    """`builder` with its arguments, as a worker takes it."""
+    """The function `builder` with its arguments, as a worker takes it."""
     return partial(builder, device, max_work_group)
 
 
 def make(state: Builder, task: Task) -> Made:
-    """Take a variant through every stage before the run: generate, prove and build its code."""
+    """The result of taking a variant through all stages before its run: its code is generated,
+    proved and built."""
     try:
         program = bound(form_program(task.program), dict(task.parameters))
         generated = generate(program, max_work_group=state.max_work_group)
@@ -83,7 +86,7 @@ def make(state: Builder, task: Task) -> Made:
 
 @lru_cache(maxsize=512)
 def form_program(pickled: bytes) -> Program:
-    """The parametric program of a form."""
+    """The program with parameters of a form, from its pickle."""
     program = pickle.loads(pickled)
     assert isinstance(program, Program)
     return program

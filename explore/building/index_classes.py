@@ -1,4 +1,5 @@
-"""Indices at every choice of their variables, choices that make no difference taken together.
+"""Classes of choices of an index's variables: in a class, what work-items access differs by a shift
+alone.
 
 Item l of 6 of group g reads row (6·g + l) // 8. As 6·g = 8·((6·g) // 8) + p with p = 6·g % 8,
 
@@ -40,13 +41,14 @@ DENSE = 4  # numbers in a range of so many times as many are counted without sor
 
 @dataclass(slots=True)
 class Parts:
-    """Takes indices apart; the parameters that it has made, by the index that each stands for."""
+    """The means to take indices apart into inner + outer, with the parameters made for it, by the
+    index each stands for."""
 
     items: frozenset[str]  # the variables of work-items
     parameters: dict[Index, Index] = field(default_factory=dict)
 
     def apart(self, x: Index) -> Apart:
-        """The index as inner + outer."""
+        """The inner and the outer part of the index x, whose sum it is."""
         inner, outer = constant(0), constant(x.constant)
         for atom, k in x.terms:
             i, o = self._atom(atom)
@@ -54,14 +56,14 @@ class Parts:
         return inner, outer
 
     def undecided(self, guard: Index) -> Index:
-        """An inner index that is at least 0 where the guard is."""
+        """An inner index that is at least 0 just where the guard is."""
         i, o = self.apart(guard)
         never = None if i.hi is None else -i.hi - 1
         always = None if i.lo is None else -i.lo
         return i + self.parameter(clipped(o, never, always))
 
     def parameter(self, u: Index) -> Index:
-        """An outer index as a variable of inner ones."""
+        """The outer index u as a variable of inner ones."""
         if u.lo is not None and u.lo == u.hi:
             return constant(u.lo)
         if u not in self.parameters:
@@ -90,7 +92,11 @@ class Parts:
         raise AssertionError(f"expected an atom of several variables, found {atom.key}")
 
     def _nearer(self, less: bool, x: Apart, y: Apart) -> Apart:
-        """min(i, j + u) = j + u  if u ≤ i − j, and max; u only matters between such ends."""
+        """The minimum (or maximum) of two indices as inner + outer: min(i, j + u) = j + u if u ≤ i
+        − j.
+
+        u only matters between the ends of i − j, so it is clipped to them.
+        """
         (i, o), (j, p) = x, y
         between, u = i - j, p - o
         kept = clipped(u, between.lo, between.hi)
@@ -104,13 +110,14 @@ class Parts:
 
 
 def clipped(u: Index, low: Bound, high: Bound) -> Index:
-    """u, but no less than low and no more than high."""
+    """The index u, but no less than low and no more than high."""
     u = u if low is None else maximum(u, low)
     return u if high is None else minimum(u, high)
 
 
 def classes(parameters: Mapping[Index, Index], counts: Mapping[str, int]) -> tuple[Values, Numbers]:
-    """The different values of parameters, each in a column, and how many choices have each."""
+    """The different values that parameters take together, a column each, and how many choices have
+    each."""
     values: dict[str, Numbers] = {}
     named = frozenset[str]().union(*(u.names for u in parameters))
     times = np.full(1, prod(n for name, n in counts.items() if name not in named), np.int64)
@@ -127,7 +134,7 @@ def classes(parameters: Mapping[Index, Index], counts: Mapping[str, int]) -> tup
 
 
 def _tied(found: Iterable[T], names: Callable[[T], frozenset[str]]) -> Iterator[list[T]]:
-    """Groups of what was found: members share variables, be it through other members."""
+    """The groups of items that share names, directly or through other members of the group."""
     groups: list[tuple[frozenset[str], list[T]]] = []
     for one in found:
         mine = names(one)
@@ -138,7 +145,7 @@ def _tied(found: Iterable[T], names: Callable[[T], frozenset[str]]) -> Iterator[
 
 
 def _together(us: Sequence[Index], counts: Mapping[str, int]) -> tuple[list[Numbers], Numbers]:
-    """Every combination of values that the indices `us` take, and how often each occurs."""
+    """Each combination of values that the indices `us` take together, and how often it occurs."""
     atoms = {atom.key: atom for u in us for atom in _outermost(u)}
     axes = [_axis(tied, counts) for tied in _tied(atoms.values(), lambda atom: atom.names)]
     values: dict[str, Numbers] = {}
@@ -151,7 +158,7 @@ def _together(us: Sequence[Index], counts: Mapping[str, int]) -> tuple[list[Numb
 
 
 def _axis(atoms: Sequence[Atom], counts: Mapping[str, int]) -> tuple[Values, Numbers]:
-    """Every combination of values that `atoms` take, and how often each occurs."""
+    """Each combination of values that `atoms` take together, and how often it occurs."""
     names = sorted(frozenset[str]().union(*(atom.names for atom in atoms)))
     taken = every(names, counts)
     shape = tuple(counts[name] for name in names)
@@ -161,7 +168,7 @@ def _axis(atoms: Sequence[Atom], counts: Mapping[str, int]) -> tuple[Values, Num
 
 
 def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], Numbers]:
-    """The different combinations of numbers, and how often there is each."""
+    """The different combinations of numbers in these arrays, and how often each occurs."""
     code, span = np.zeros(often.shape, np.int64), 1
     for x in found:
         low, more = int(x.min()), int(x.max() - x.min()) + 1
@@ -173,7 +180,8 @@ def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], 
 
 
 def _counted(code: Numbers, span: int, often: Numbers) -> tuple[NDArray[np.intp], Numbers]:
-    """A place of each number under `span` that there is, in order, and how often there is each."""
+    """The place of one occurrence of each number under `span`, in order, and how often it
+    occurs."""
     if span > DENSE * code.size:
         _, places, which = np.unique(code, return_index=True, return_inverse=True)
         return places, np.bincount(which.reshape(-1), often).astype(np.int64)
@@ -184,7 +192,7 @@ def _counted(code: Numbers, span: int, often: Numbers) -> tuple[NDArray[np.intp]
 
 
 def _outermost(u: Index) -> Iterator[Atom]:
-    """The atoms of an index, those in its clips too."""
+    """The atoms of an index that are not inside other atoms, those inside minima and maxima too."""
     for atom, _ in u.terms:
         match atom:
             case Min(left=x, right=y) | Max(left=x, right=y):
@@ -195,14 +203,15 @@ def _outermost(u: Index) -> Iterator[Atom]:
 
 
 def in_a_row(names: Sequence[str], counts: Mapping[str, int]) -> Values:
-    """All choices of values of variables, one after the other."""
+    """Every choice of values of the variables, one after the other, as a column for each
+    variable."""
     axes = every(names, counts)
     shape = tuple(counts[name] for name in names)
     return {name: np.broadcast_to(x, shape).reshape(-1) for name, x in axes.items()}
 
 
 def every(names: Sequence[str], counts: Mapping[str, int]) -> Values:
-    """All values of each variable, along an axis of its own."""
+    """The values of each variable, as an array along an axis of its own."""
     shapes = [[-1 if a == b else 1 for b in names] for a in names]
     return {
         name: np.arange(counts[name], dtype=np.int64).reshape(shape)
@@ -211,7 +220,7 @@ def every(names: Sequence[str], counts: Mapping[str, int]) -> Values:
 
 
 def values_of(x: Index, values: Values) -> Numbers:
-    """An index where its variables have these values."""
+    """The values of an index where its variables have these values."""
     total = np.full((), x.constant, np.int64)
     for atom, k in x.terms:
         total = total + k * _value(atom, values)

@@ -1,4 +1,5 @@
-"""A stored variant made again from what it is called: lowered, bound, generated and proved.
+"""A stored variant made again from its family, form and parameters: lowered, bound, generated and
+proved.
 
 Where another version made it, other kernels may come of that. Then the stored ones can be vouched
 for: their text is read and proved, though nobody knows that it computes the program.
@@ -22,7 +23,7 @@ from ir.errors import Unsupported, UserError
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A variant to be made again, and the numbers of the device that it is for."""
+    """A task to make a variant again, with the numbers of the device that it is for."""
 
     number: int
     program: Program
@@ -34,7 +35,7 @@ class Again:
 
 
 def make_again(task: Again) -> Plan | Failed:
-    """The proved plan of a variant, or the first stage that it fails. What a worker does."""
+    """The proved plan of a variant, or the first stage at which it fails; done by a worker."""
     made = _made(task)
     if task.vouched_for is None or made == task.vouched_for:
         return made
@@ -42,7 +43,8 @@ def make_again(task: Again) -> Plan | Failed:
 
 
 def _proved(plan: Plan) -> Plan | Failed:
-    """The plan if its texts are proved, which is all that is known of it; else a failure."""
+    """The plan, if its texts are proved safe to run, which is all that is known of it; else the
+    failure."""
     failures = [v for proof in prove_texts(plan) for v in proof.failures]
     return Failed("prove", sentence(failures[0]).strip()) if failures else plan
 

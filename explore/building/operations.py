@@ -1,4 +1,5 @@
-"""The operations of a compiled program, counted on its trees. Guards count as taken."""
+"""The number of operations in a compiled program, counted on its statement trees; guards count as
+taken."""
 
 # key: s statement, n trip count
 
@@ -31,30 +32,32 @@ from explore.bounds.program_work import FREE
 
 
 def flops(kernels: Sequence[Kernel]) -> int:
-    """The number of operations on floats, redundant ones too; fma counts twice."""
+    """The number of operations on floats, redundant ones too; a fused multiply-add counts twice."""
     return sum(n * _operations(e) for k in kernels for n, e in _stored(k))
 
 
 def multiplications(kernels: Sequence[Kernel]) -> int:
-    """The number of products of floats, redundant too; those by 0, ±1 and ±2^k are not counted."""
+    """The number of products of floats, redundant ones too, without those by 0, ±1 and ±2^k."""
     return sum(n * _products(e) for k in kernels for n, e in _stored(k))
 
 
 def scalings(kernels: Sequence[Kernel]) -> int:
-    """Products of floats by ±2^k that are added to nothing, as a fused multiply-add would."""
+    """The number of products of floats by ±2^k that no fused multiply-add makes, as they are added
+    to nothing."""
     return sum(n * _scalings(e) for k in kernels for n, e in _stored(k))
 
 
 def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
-    """Every value that a kernel stores, constants folded as they are spelled, and how often."""
+    """Every value that a kernel stores, with constants folded as they are spelled, and how often it
+    does."""
     launches = prod(k.local_size) * prod(k.groups)
     return _values(k.body, _Around(folding(k), launches, spelled_loops(k)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """Surroundings of a statement: how often loops that are not spelled out repeat it, the loops
-    that are, and the conditions."""
+    """The surroundings of a statement: how often loops repeat it, which loops are spelled out, and
+    conditions."""
 
     folding: Folding
     times: int
@@ -73,7 +76,8 @@ class _Around:
         return replace(self, guards=(*self.guards, (names, may_hold)))
 
     def copies(self, s: Store) -> Iterator[tuple[int, Value]]:
-        """The value in all copies, once for those in which it is the same; how many they are."""
+        """The value that a statement stores in each of its spelled-out copies, with the number of
+        equal copies."""
         value = self.folding.of(s, [var for var, _ in self.loops])
         differ = value.names.union(*(names for names, _ in self.guards))
         same = self.times * prod(n for var, n in self.loops if var not in differ)
@@ -130,7 +134,7 @@ def _by_power(e: Apply) -> bool:
 
 
 def _only_shifts(e: Value) -> bool:
-    """True if multiplying by a value changes no more than a sign and an exponent."""
+    """True if multiplying by the value e changes no more than a sign and an exponent."""
     if isinstance(e, Broadcast):
         return _only_shifts(e.e)
     return isinstance(e, Number) and abs(frexp(e.value)[0]) in (0.0, 0.5)

@@ -1,4 +1,4 @@
-"""Does generated code take what the constraints said it would: bytes, work-items, groups?
+"""A check that generated code takes the bytes, work-items and groups that constraints inferred.
 
 A limit holds for code only if the amount that was limited is the amount that the code has.
 """
@@ -21,7 +21,8 @@ Point = Mapping[str, int]
 
 
 def disagreements(known: Quantities, point: Point, made: Generated) -> Iterator[str]:
-    """Messages, one for each number inferred for a point that its code does not have."""
+    """The messages on numbers inferred for a point that its generated code does not have, one for
+    each."""
     plan = made.plan
     yield from _unless_same("memory bytes", memory_at(known, point), plan.memory_bytes)
     yield from _unless_same("workspace bytes", workspace_at(known, point), plan.workspace_bytes)

@@ -1,4 +1,5 @@
-"""Global traffic, counted on a kernel's accesses: what a work-group loads and stores, and holds.
+"""The global traffic of a kernel, counted on its accesses: what a work-group loads, stores and
+holds.
 
 What all work-items of a group ask for together, in one place of the program and one iteration of
 its loops, is moved once an element; what is asked for again later is moved again, since only local
@@ -37,12 +38,12 @@ NONE = np.iinfo(np.int64).max
 
 
 def traffic_bytes(made: Generated) -> int:
-    """Bytes between global memory and the work-groups, in one inference."""
+    """The bytes that pass between global memory and the work-groups in one inference."""
     return sum(kernel_traffic(k) for k in _running(made))
 
 
 def chip_bytes(made: Generated) -> int:
-    """The most that a work-group keeps: local memory, and the registers of its items."""
+    """The most bytes that a work-group holds: local memory, and the registers of its items."""
     running = {k.name for k in _running(made)}
     return max(
         f.local_bytes + 4 * f.private_words * f.work_group
@@ -52,14 +53,14 @@ def chip_bytes(made: Generated) -> int:
 
 
 def _running(made: Generated) -> list[Kernel]:
-    """The kernels of a variant without those that prepare constants, which run once."""
+    """The kernels that run at each inference; those that prepare constants run once."""
     launches = zip(made.kernels, made.plan.kernels, strict=True)
     return [kernel for kernel, launch in launches if not launch.prepack]
 
 
 @remembered
 def kernel_traffic(kernel: Kernel) -> int:
-    """Bytes between global memory and all work-groups of a kernel."""
+    """The bytes that pass between global memory and all work-groups of a kernel."""
     found = footprint(kernel)
     ids = _ids(kernel, found)
     touched = (a for a in found.accesses if a.memory.space is Space.GLOBAL)
@@ -68,7 +69,8 @@ def kernel_traffic(kernel: Kernel) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Ids of groups and of their items, with how many there are; what global ids are made of."""
+    """The ids of groups and of items in a group, with how many there are, and global ids spelled by
+    them."""
 
     groups: dict[str, int]
     items: dict[str, int]
@@ -76,7 +78,8 @@ class Ids:
 
 
 def _ids(kernel: Kernel, found: Footprint) -> Ids:
-    """The ids of a kernel, every global one spelled as that of a group and of an item in it."""
+    """The ids of a kernel, with every global one spelled as that of a group and of an item in
+    it."""
     ids = Ids(dict(found.groups), dict(found.locals), {})
     for i in kernel.ids:
         if i.kind == "global" and i.name not in found.respelled:
@@ -89,7 +92,8 @@ def _ids(kernel: Kernel, found: Footprint) -> Ids:
 
 
 def _moved(ids: Ids, a: Access) -> int:
-    """The elements that an access moves, those that items of a group ask for together once."""
+    """The number of elements that an access moves; those that items of a group ask for together
+    count once."""
     apart = all(k % a.width == 0 for _, k in a.index.terms)  # vectors share all elements or none
     lanes = 1 if apart else a.width
     items = {**ids.items, LANE: lanes}
@@ -104,7 +108,7 @@ def _moved(ids: Ids, a: Access) -> int:
 
 
 def _guards(where: Where) -> list[Index]:
-    """Indices at least 0 under `where`. A condition is denied where one of its parts is less."""
+    """The indices that are at least 0 where the conditions `where` hold."""
     denied = [reduce(maximum, [-part - 1 for part in c.parts]) for c in where.denied]
     return [*where.given, *denied]
 
@@ -112,7 +116,7 @@ def _guards(where: Where) -> list[Index]:
 def _different(
     inner: Index, guards: Sequence[Index], values: Values, shape: tuple[int, int]
 ) -> Numbers:
-    """The number of different elements that each row asks for, where the guards hold."""
+    """The number of different elements that are asked for in each row, where the guards hold."""
     asked, holds = np.broadcast_to(values_of(inner, values), shape), np.ones(shape, dtype=bool)
     for guard in guards:
         holds &= values_of(guard, values) >= 0
@@ -122,7 +126,8 @@ def _different(
 
 
 def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
-    """The number of different values in each row, all under `span`, where `holds`."""
+    """The number of different values in each row where `holds`, all of them under `span`: by
+    marking."""
     seen = np.zeros((len(asked), span), dtype=bool)
     row, _ = np.nonzero(holds)
     seen[row, asked[holds]] = True
@@ -131,7 +136,8 @@ def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
 
 
 def _sorted(asked: Numbers, holds: NDArray[np.bool_]) -> Numbers:
-    """The number of different values in each row, however far apart, where `holds`."""
+    """The number of different values in each row where `holds`, whatever their range: by
+    sorting."""
     elements = np.sort(np.where(holds, asked, NONE), axis=1)
     fresh = elements != NONE
     fresh[:, 1:] &= elements[:, 1:] != elements[:, :-1]

@@ -1,1 +1,1 @@
-"""The subcommands of `explore` and their arguments."""
+"""The subcommands of `explore`, and their arguments."""

@@ -1,4 +1,5 @@
-"""Options and arguments on the command line of `explore`; what cannot be read is bad usage."""
+"""The options and arguments on the command line of `explore`; one that cannot be read is bad
+usage."""
 
 import argparse
 from pathlib import Path
@@ -13,7 +14,7 @@ from ir.errors import UserError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add every option of a run to `parser`; those left out are not in what is parsed."""
+    """Add every option of a run to a parser; options left out are missing from its result."""
     for name, way in ways().items():
         parser.add_argument(
             way.flag,
@@ -27,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(given: argparse.Namespace) -> Options:
-    """The options among what was given."""
+    """The options of a run among parsed arguments."""
     return Options.of(**{name: value for name, value in vars(given).items() if name in ways()})
 
 
@@ -39,7 +40,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def add_peers(parser: argparse.ArgumentParser) -> None:
-    """The peers to measure, one at least."""
+    """Add to a parser the option that names peers to measure, one at least."""
     parser.add_argument(
         "--against", type=usage(names), action="extend", required=True, metavar="torch"
     )
@@ -47,7 +48,8 @@ def add_peers(parser: argparse.ArgumentParser) -> None:
 
 @usage
 def path(text: str) -> Path:
-    """A file or folder; an empty name would be the current folder."""
+    """The path that an argument names; an empty name is refused, as it would be the current
+    folder."""
     if not text or "\0" in text:
         raise UserError(f"expected the name of a file or folder, found {text!r}")
     return Path(text)
@@ -55,5 +57,5 @@ def path(text: str) -> Path:
 
 @usage
 def objectives(text: str) -> tuple[Objective, ...]:
-    """The objectives of a front, from their names with commas between them."""
+    """The objectives of a front that a text names, with commas between them."""
     return named(text.split(","))

@@ -1,4 +1,5 @@
-"""The commands on runs that exist: front, show, report, pick, compare; and devices."""
+"""The commands on existing runs, front, show, report, pick, export and compare, and the command
+devices."""
 
 import argparse
 import json
@@ -27,7 +28,7 @@ from ir.errors import UserError
 
 
 def show_front(given: argparse.Namespace) -> int:
-    """`explore front RUN`"""
+    """Run `explore front RUN`: print the variants of a run's front; returns the exit status."""
     run = Run(given.run)
     records = run.records
     limits = limits_of(given.max_memory, given.max_time, given.max_error)
@@ -56,7 +57,8 @@ def show_front(given: argparse.Namespace) -> int:
 
 
 def print_front(run: Run, found: Sequence[Record]) -> int:
-    """The table, the peers under it, and what kind of numbers these are; 1 if nothing ran."""
+    """Print the front of a run, its peers and the kind of its numbers; returns 1 if no variant ran,
+    else 0."""
     known = run.environment
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     lines = front_lines(found, known.bounds, width) if found else none_ran(run.records)
@@ -71,14 +73,14 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
 
 
 def _beside(peer: Peer, found: Sequence[Record]) -> str:
-    """A line that shows a peer, and its time over our best."""
+    """The line that shows a peer, and its time over our best time."""
     note = f" ({peer.note})" if peer.note else ""
     ratio = f", {peer.time_ns / (found[0].time_ns or 1):.2f}× our best time" if found else ""
     return f"{peer.name}{note}: {show_time(peer.time_ns)}, {show_bytes(peer.memory_bytes)}{ratio}"
 
 
 def show(given: argparse.Namespace) -> int:
-    """`explore show RUN [ID]`"""
+    """Run `explore show RUN [ID]`: print a variant, or all of them; returns the exit status."""
     run = Run(given.run)
     records = run.records
     if given.id is None:
@@ -102,14 +104,14 @@ def show(given: argparse.Namespace) -> int:
 
 
 def _derivation(steps: Sequence[Step], given: argparse.Namespace) -> Iterator[str]:
-    """The outline of a derivation, or the laws of what is asked for."""
+    """The lines of a derivation: its outline, or the laws of the stages that are asked for."""
     if given.stage is not None:
         return stage_of(steps, given.stage)
     return laws_of(steps) if given.laws else outline_of(steps)
 
 
 def _trusted(run: Run, record: Record, given: argparse.Namespace) -> Plan:
-    """The kernels of a variant, made again here, or vouched for by the user."""
+    """The plan of a variant, made again here, or as stored where the user vouches for it."""
     return TrustedPlans(run.environment, given.trust).of(record)
 
 
@@ -132,7 +134,7 @@ def _constraints(run: Run, record: Record) -> list[str]:
 
 
 def report(given: argparse.Namespace) -> int:
-    """`explore report RUN`"""
+    """Run `explore report RUN`: write the HTML report of a run; returns the exit status."""
     from explore.report.report import write_report  # here: slow to import
 
     run = Run(given.run)
@@ -143,7 +145,8 @@ def report(given: argparse.Namespace) -> int:
 
 
 def pick_variant(given: argparse.Namespace) -> int:
-    """`explore pick RUN`"""
+    """Run `explore pick RUN`: print or export the variant that the options pick; returns the exit
+    status."""
     run = Run(given.run)
     records = run.records
     limits = limits_of(given.max_memory, given.max_time, given.max_error)
@@ -160,7 +163,8 @@ def pick_variant(given: argparse.Namespace) -> int:
 
 
 def export_run(given: argparse.Namespace) -> int:
-    """`explore export RUN`"""
+    """Run `explore export RUN`: write a run as a table, figure or T4 file; returns the exit
+    status."""
     run = Run(given.run)
     records = run.records
     if given.t4 is not None:
@@ -173,7 +177,8 @@ def export_run(given: argparse.Namespace) -> int:
 
 
 def compare(given: argparse.Namespace) -> int:
-    """`explore compare RUN --against torch`"""
+    """Run `explore compare RUN --against PEER`: print how peers compare with our best; returns the
+    exit status."""
     from explore.commands.compare import compare as measured
 
     results = measured(given.run, tuple(given.against), given.trust)

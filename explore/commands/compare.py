@@ -1,4 +1,4 @@
-"""`explore compare`: a peer beside the best variant of a run, measured now, in turns."""
+"""The comparison of a peer with the best variant of a run, both measured now, in turns."""
 
 import statistics
 from contextlib import ExitStack
@@ -18,7 +18,8 @@ from ir.errors import UserError
 
 
 def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list[dict[str, Any]]:
-    """For each peer: its best time over ours; `ratio` is null where no peer applies."""
+    """The result for each peer as JSON: its best time over ours as `ratio`, null where the peer
+    does not apply."""
     with Store.read(folder) as store:
         known, records = store.environment, store.records()
     options = Options.from_json(known.options)

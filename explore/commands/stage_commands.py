@@ -1,4 +1,5 @@
-"""Stages put together for the commands of a single stage: `python -m codegen` and `constraints`.
+"""What `python -m codegen` and `python -m constraints` need of other packages: lowered programs,
+points, devices.
 
 Those packages do not know each other. Their `__main__` is a door, and takes from here what needs
 more than its own: a program lowered by a family, a legal point, a device as numbers.
@@ -29,7 +30,7 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A program as written, as it is run, and in words what was chosen for it."""
+    """A program as written and as it is run, with a line on what was chosen for it."""
 
     source: Program
     program: Program
@@ -37,17 +38,21 @@ class Chosen:
 
 
 def limits_of(device: Device | None) -> Profile:
-    """The profile of a device, or of CPUs where no device is meant."""
+    """The profile of a device, or that of CPUs where no device is meant."""
     return profile("cpu") if device is None else profile_of(device)
 
 
 def limits_named(device: str) -> Profile:
-    """The profile of a device that is here, by its number or part of its name."""
+    """The profile of a device that is here, given by its number or part of its name."""
     return profile_of(choose(device))
 
 
 def chosen(file: Path, sizes: Sizes, family: str | None, form: str | None, on: Profile) -> Chosen:
-    """A lowered program as it stands; any other through a family; open sizes legal on a device."""
+    """The program of a file, made ready to run: as it stands if it is lowered, else lowered by a
+    family.
+
+    Open sizes get values that are legal on the device `on`.
+    """
     written = read(text_of(file), str(file))
     if family is None and form is None:
         source = elaborated(written, sizes)
@@ -63,7 +68,7 @@ def chosen(file: Path, sizes: Sizes, family: str | None, form: str | None, on: P
 
 
 def _words(name: str, values: Sizes, given: Sizes) -> str:
-    """A line that shows the values that were given, and those that were chosen."""
+    """The line that shows the values that were given, and those that were chosen."""
     free = {p: n for p, n in values.items() if p not in given}
     parts = [" ".join(f"{p}={n}" for p, n in given.items())] if given else []
     if free:
@@ -80,6 +85,7 @@ def is_lowered(program: Program) -> bool:
 def demanded(
     program: Program, family: str, form: str | None, domain: Domain | None, on: Profile
 ) -> tuple[Program, list[Constraint]]:
-    """The parametric program of a family, and what the family and a domain ask on a device."""
+    """The program lowered by a family with its parameters, and the constraints of the family and of
+    a domain."""
     found = narrowed(lowering(program, family, form), program, domain)
     return found.program, asked(found, on)

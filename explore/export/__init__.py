@@ -1,1 +1,1 @@
-"""Variants for use elsewhere: kernels with hosts, CSV, the T4 format."""
+"""The export of variants and runs: kernels with host programs, CSV, the T4 format."""

@@ -1,4 +1,4 @@
-"""A run as one CSV table: a column for each parameter, a row for each variant."""
+"""A run as one CSV table, with a row for each variant and a column for each parameter."""
 
 import csv
 import io
@@ -15,7 +15,8 @@ _REST = (
 
 
 def to_csv(records: Sequence[Record]) -> str:
-    """A CSV table of each variant's latest round; no cell is a formula to a spreadsheet."""
+    """The CSV table of each variant's latest round; no cell is read as a formula by
+    spreadsheets."""
     found = latest(records)
     names = sorted({name for record in found for name, _ in record.variant.parameters})
     out = io.StringIO()

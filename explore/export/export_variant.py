@@ -1,4 +1,4 @@
-"""`pick --export`: a variant with all it needs elsewhere, which runs and checks itself."""
+"""The export of a variant with everything that it needs elsewhere: it runs and checks itself."""
 
 import json
 import re
@@ -36,8 +36,11 @@ host: host.c plan.h
 
 
 def export(record: Record, plan: Plan, environment: Environment, folder: Path) -> None:
-    """Kernels, launch plan, stored inputs with the right result, and hosts in Python and C. The
-    plan is a trusted one of the record's variant."""
+    """Write a variant to a folder: kernels, launch plan, inputs, the right result, and hosts in
+    Python and C.
+
+    The plan is a trusted one of the record's variant.
+    """
     _refuse_names(plan)
     options = Options.from_json(environment.options)
     program = parse(environment.program, environment.name, dict(options.sizes))
@@ -70,7 +73,7 @@ def _file_of(buffer: str) -> str:
 
 
 def kernel_text(variant: Variant, plan: Plan) -> str:
-    """The OpenCL text of a plan under the outline of its variant's derivation."""
+    """The OpenCL text of a plan, under the outline of its variant's derivation."""
     given = ", ".join(f"{name} = {value}" for name, value in variant.parameters)
     lines = [f"{variant.id}: {variant.family} {variant.form}".rstrip(), f"with {given or 'none'}"]
     lines += headings(stages_of(variant.derivation))
@@ -78,12 +81,12 @@ def kernel_text(variant: Variant, plan: Plan) -> str:
 
 
 def _one_line(text: str) -> str:
-    """No end of a line, and no backslash before it, in a comment."""
+    """The text made safe for a comment of one line: without line ends and backslashes."""
     return re.sub(r"\s", " ", text).rstrip().replace("\\", "/")
 
 
 def _refuse_names(plan: Plan) -> None:
-    """Names become file names and C text: only plain ones."""
+    """Refuse a plan with names that are not plain: they become file names and C text."""
     for name in [b.name for b in plan.buffers] + [k.name for k in plan.kernels]:
         if not NAME.fullmatch(name):
             raise UserError(f"cannot export: {name!r} is not a plain name")
@@ -153,7 +156,7 @@ static const struct {{
 
 
 def _c_text(text: str) -> str:
-    """A C string of the text's bytes; those that C could misread are spelled in octal."""
+    """The C string literal of a text's bytes; those that C could misread are spelled in octal."""
     plain = string.ascii_letters + string.digits + " .,:;_+-()@#"
     return '"' + "".join(c if c in plain else _octal(c) for c in text) + '"'
 

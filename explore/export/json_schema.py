@@ -1,4 +1,5 @@
-"""A checker for the part of JSON Schema that our schema uses; any other word is an error."""
+"""A checker for the part of JSON Schema that our schema uses; other words of a schema are
+errors."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ _IS: dict[str, Callable[[Any], bool]] = {
 
 
 def problems(value: Any, schema: dict[str, Any], path: str = "$") -> Iterator[str]:
-    """Messages on what in `value` breaks `schema`, each with the path to it."""
+    """The messages on what in `value` breaks `schema`, each with the path to it."""
     for word, rule in schema.items():
         match word:
             case "$schema" | "title" | "description":

@@ -1,4 +1,4 @@
-"""A run in the T4 results format, which auto-tuners exchange and their benchmarks read.
+"""A run in the T4 results format, which auto-tuners exchange.
 
 The format is the auto-tuning community's (FAIR benchmarking, Tørring et al. 2023); its times are in
 milliseconds. The schema beside this file is ours, as strict as what we write.
@@ -27,7 +27,8 @@ _INVALIDITY: dict[Stage, str] = {
 
 
 def to_t4(records: Sequence[Record], environment: Environment) -> dict[str, Any]:
-    """The T4 document of what was tried on the device; what was only predicted is left out."""
+    """The T4 document of the variants that were tried on the device; predicted ones are left
+    out."""
     tried = [r for r in latest(records) if not isinstance(r.outcome, Predicted)]
     document = {
         "schema_version": SCHEMA_VERSION,

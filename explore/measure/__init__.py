@@ -1,1 +1,1 @@
-"""Timing and checking of variants, the roofline, the reference result."""
+"""The timing and checking of variants, the peaks of a device, and the reference result."""

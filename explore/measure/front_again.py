@@ -1,4 +1,4 @@
-"""The front measured again, interleaved, until nothing that was not may be on it.
+"""The measuring of the front again, its variants in turns, until no other variant may belong there.
 
 Times of different minutes do not compare: if the machine is slower now, many that were not measured
 again look faster. So what looks better is measured beside the front, twice as many each time.
@@ -89,7 +89,8 @@ def _until_calm(bench: _Bench) -> None:
 
 
 def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
-    """A message why the best variant is not the one it was before; None if it is."""
+    """The message why the best variant is not the one it was before measuring again; None if it
+    is."""
     now, again = front(records), {r.variant.id: r for r in latest(records)}
     if not before or not now or now[0].variant.id == before[0].variant.id:
         return None
@@ -112,8 +113,11 @@ def _until_nothing_is_left(bench: _Bench) -> None:
 
 
 def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
-    """The front of what was measured again, or of all, and what luck alone may have kept off it,
-    the nearest first: also what was given up beside a time that was too short."""
+    """The variants of the front, and the nearest others, up to `beside`, that luck alone may have
+    kept off it.
+
+    These include variants that were given up beside a time that proved too short.
+    """
     found = usable(records, early=True)
     best = front([r for r in found if r.round > 0]) or front(found)
     held = {r.variant.id for r in best}
@@ -123,7 +127,8 @@ def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
 
 
 def _behind(record: Record, best: Sequence[Record]) -> float:
-    """Time of a record over the least of `best` with no more memory; 0 if none has so little."""
+    """A record's time over the least time in `best` with no more memory; 0 if none has so
+    little."""
     memory, time_ns = record.memory_bytes or 0, record.time_ns or 0.0
     there = [r.time_ns or 0.0 for r in best if (r.memory_bytes or 0) <= memory]
     return time_ns / min(there) if there else 0.0

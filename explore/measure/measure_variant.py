@@ -1,4 +1,4 @@
-"""Checks and times a variant on the device. What the one worker that owns the device does."""
+"""The checking and timing of variants on the device, done by the one worker that owns it."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ PASSES, PASS_RUNS, PASS_LIMIT = 5, 11, 0.8  # of measuring the front again
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Check a plan and time it; slower than `ceiling_ns` is hopeless."""
+    """A task to check a plan and time it; one slower than `ceiling_ns` is given up."""
 
     number: int
     plan: Plan
@@ -47,14 +47,14 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Time plans that were found right again, in turns."""
+    """A task to time plans again that were found right, in turns."""
 
     plans: tuple[Plan, ...]
 
 
 @dataclass(slots=True)
 class Meter:
-    """The device open, inputs and references at hand."""
+    """The state of the worker that measures: the device open, with inputs and references."""
 
     device: Device
     session: Session
@@ -84,12 +84,13 @@ def meter(device: Device, program: Program, seed: int, reference: Path, max_erro
 def setup_for(
     device: Device, program: Program, seed: int, reference: Path, max_error: float
 ) -> "partial[Meter]":
-    """`meter` with its arguments, as a worker takes it."""
+    """The function `meter` with its arguments, as a worker takes it."""
     return partial(meter, device, program, seed, reference, max_error)
 
 
 def measure(state: Meter, task: Measure | Again) -> Measured | Failed | list[list[float]]:
-    """Check and time one plan for its outcome; or several plans, for their medians in each pass.
+    """The outcome of checking and timing one plan, or, for several plans, their median times in
+    each pass.
 
     A fault of the driver (`RunFailed`) is not caught: it ends the worker, whose context is lost.
     """
@@ -125,8 +126,11 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
 
 
 def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[float]] | Failed:
-    """The error of a right result, on numbers in -1 … 1, and the time of each run; whole numbers
-    must come out exactly."""
+    """The error of a plan's result and the time of each checked run, or a failure if the result is
+    wrong.
+
+    Random numbers in -1 … 1 give the error; results of whole numbers must be exact.
+    """
     error = relative_error(built(state.inputs), state.reference.output)
     seen, exact = [built.checked_ns], state.reference.exact
     if exact is not None:
@@ -140,13 +144,15 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
 
 
 def _hopeless(seen: Sequence[float], task: Measure) -> bool:
-    """True if the runs that were checked were so slow that no other is worth its time."""
+    """True if the checked runs were so slow that the variant is not worth timing."""
     return task.ceiling_ns is not None and hopeless(seen, task.ceiling_ns)
 
 
 def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
-    """A failure if whole numbers, where they can come out exactly, do not: no cell may differ;
-    where laws that round were used, none by more than these may lose."""
+    """A failure if results of whole numbers differ from the exact ones; None if they agree.
+
+    Where laws that round were used, they may differ by what these may lose.
+    """
     if exact.agrees(out, rounding):
         return None
     wrong = np.asarray(out, np.float64) != exact.output
@@ -176,7 +182,8 @@ def _spread(timing: Timing) -> float:
 
 
 def _again(state: Meter, plans: Sequence[Plan]) -> list[list[float]]:
-    """Medians of each plan, pass by pass over all, so that a slow minute falls on all alike."""
+    """The median times of each plan, pass by pass over all, so that a slow minute falls on all
+    alike."""
     found: list[list[float]] = [[] for _ in plans]
     for _ in range(PASSES):
         for medians, plan in zip(found, plans, strict=True):
@@ -188,7 +195,7 @@ def _again(state: Meter, plans: Sequence[Plan]) -> list[list[float]]:
 
 
 def remeasured(before: Measured, medians: Sequence[float]) -> Measured:
-    """The outcome `before` with its time taken anew, from medians of passes."""
+    """The outcome `before` with its time taken from new medians of passes."""
     low, middle, high = np.percentile(medians, (25, 50, 75))
     return Measured(
         time_ns=float(statistics.median(medians)),

@@ -1,4 +1,4 @@
-"""Inputs of a run, and the interpreter's outputs for them: what is right."""
+"""The inputs of a run, and the right outputs for them, computed by the interpreter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,37 +24,42 @@ EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A program's output for inputs; and the largest number that it would make of them if all
-    numbers of each were as large as its largest, and nothing were subtracted from anything.
+    """The right output of a program for some inputs, and the scale of the numbers added up on the
+    way.
 
-    What rounding may lose is in proportion to that. There no signs cancel each other, as the terms
-    of a sum near zero do; nor do numbers differ in size, as those that a transform spreads over all
-    its results.
+    The scale is the largest number the program would make if all numbers of each input were as
+    large as its largest, and nothing were subtracted. What rounding may lose is in proportion to
+    that: no signs cancel there, as the terms of a sum near zero do, nor do numbers differ in size,
+    as those that a transform spreads over all its results.
     """
 
     output: Array
     scale: float
 
     def lost(self, out: Array) -> float:
-        """The largest error of `out`, relative to the scale, or the largest output if more."""
+        """The largest error of `out` relative to the scale, or to the largest output where that is
+        more."""
         return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
 
     def agrees(self, out: Array, rounding: float) -> bool:
-        """True if no more is lost than `rounding` machine epsilons: of numbers that are drawn at
-        random, whose roundings cancel each other as they do."""
+        """True if `out` loses no more than `rounding` machine epsilons, for inputs drawn at random.
+
+        The roundings of such inputs cancel each other as they do.
+        """
         return self.lost(out) <= rounding * EPSILON
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Right results: `output` of the random inputs; `exact` of whole numbers, where it is exact."""
+    """The right results of a run: `output` for random inputs, and `exact` for whole numbers where
+    these are exact."""
 
     output: Array
     exact: Expected | None
 
 
 def demand_arrays(program: Program) -> Program:
-    """The program, unless it takes or gives tuples: what is measured has arrays on both sides."""
+    """The program itself, if its parameters and its result are arrays; tuples are refused."""
     for p in program.params:
         if components(p.var.type) is not None:
             name = p.var.name
@@ -67,7 +72,7 @@ def demand_arrays(program: Program) -> Program:
 
 
 def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, Array]:
-    """Inputs of a program, spread evenly over -1 to 1, or whole; the same for the same seed."""
+    """The inputs of a program for a seed, spread evenly over -1 to 1, or whole numbers."""
     drawn = random_inputs(program, seed, integers)
     return {name: np.asarray(data) for name, data in drawn.items()}
 
@@ -92,8 +97,11 @@ def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
 
 
 def signless(e: Expr) -> Expr:
-    """The term `e` on numbers without their signs. Whole numbers are exact, and may say which
-    element is meant: they lose their signs where they meet others."""
+    """The term e on numbers without their signs, so that nothing in it cancels.
+
+    Whole numbers are exact, and may say which element is meant: they lose their signs where they
+    meet others.
+    """
     match e:
         case Binary() | Unary() | Lit() if type_of(e) == INT:
             return e
@@ -115,7 +123,7 @@ def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array
 
 
 def whole_numbers_stay_whole(e: Expr) -> bool:
-    """True if only sums, products, maxima and whole literals make the result."""
+    """True if e is made of sums, products, maxima and whole literals only."""
     return all(map(_stays_whole, subterms(e)))
 
 
@@ -132,7 +140,7 @@ def _stays_whole(e: Expr) -> bool:
 
 
 def relative_error(out: Array, ref: Array) -> float:
-    """norm(out - ref) / norm(ref); of a zero reference, the norm itself."""
+    """The relative error norm(out - ref) / norm(ref); norm(out) where the reference is zero."""
     return _relative(_norm(_off(out, ref)), _norm(ref))
 
 
@@ -149,5 +157,6 @@ def _largest(xs: Array) -> float:
 
 
 def _norm(xs: Array) -> float:
-    """The Euclidean norm. Not BLAS's: its threads stay awake, and disturb what is timed next."""
+    """The Euclidean norm of an array, not by BLAS, whose threads stay awake and disturb later
+    timings."""
     return float(np.sqrt(np.square(xs).sum()))

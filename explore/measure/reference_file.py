@@ -1,4 +1,4 @@
-"""The file with what is right: written whole, tied to a run by its hash, read with care."""
+"""The file of the right results: written whole, tied to a run by its hash, and read with care."""
 
 import hashlib
 import io
@@ -20,7 +20,7 @@ ROOM = 1 << 16  # bytes of a file beside its arrays
 
 
 def stored_reference(program: Program, seed: int, folder: Path, sha256: str | None = None) -> Path:
-    """The file with the reference; computed, unless the one that is there has this hash."""
+    """The file with a program's reference; it is computed, unless the file there has this hash."""
     shape = shape_of(type_of(program.body))
     with OwnFolder.opened(folder) as own:
         if sha256 is None or not _holds(own, shape, sha256):
@@ -29,12 +29,13 @@ def stored_reference(program: Program, seed: int, folder: Path, sha256: str | No
 
 
 def hash_of(file: Path) -> str:
-    """sha256 of what is in a file."""
+    """The sha256 of a file's content."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def load_reference(file: Path) -> Reference:
-    """The reference that `stored_reference` wrote; a ValueError where it is something else."""
+    """The reference that `stored_reference` wrote; a ValueError where the file is something
+    else."""
     with ZipFile(file) as archive:
         if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
             raise ValueError("expected arrays that are not compressed")
@@ -49,7 +50,7 @@ def load_reference(file: Path) -> Reference:
 
 
 def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
-    """True if the file is there, of a plausible length, just what was stored, and readable."""
+    """True if the file is there, not too long, has this hash, and can be read."""
     most = ROOM + 2 * 8 * int(np.prod(shape, dtype=object))
     if not own.is_file(FILE) or os.lstat(FILE, dir_fd=own.fd).st_size > most:
         return False
@@ -64,7 +65,8 @@ def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
 
 
 def _array(data: bytes) -> Array:
-    """An array of doubles in .npy form, no longer than its data."""
+    """The array of doubles in the bytes of an .npy file, no longer than these; a ValueError for
+    others."""
     file = io.BytesIO(data)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("expected an array in the first .npy form")

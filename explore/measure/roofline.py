@@ -1,4 +1,4 @@
-"""Peaks of a device, measured: multiply-adds a second, and bytes copied a second."""
+"""The peaks of a device, measured: multiply-adds a second, and bytes copied a second."""
 
 from functools import partial
 
@@ -19,7 +19,7 @@ TRIES = 10
 
 
 def fmas(width: int) -> str:
-    """The source of a kernel: independent chains of multiply-adds, on vectors."""
+    """The source of a kernel of independent chains of multiply-adds on vectors of this width."""
     names = [f"a{j}" for j in range(CHAINS)]
     start = "".join(f"  T {a} = b + {j}.0f;\n" for j, a in enumerate(names))
     step = "".join(f"    {a} = fma({a}, b, c);\n" for a in names)
@@ -36,7 +36,7 @@ kernel void fmas(global const float *x, global float *y) {{
 
 
 def copy(width: int) -> str:
-    """The source of a kernel that copies vectors: neighbours copy neighbours."""
+    """The source of a kernel that copies vectors of this width, neighbours by neighbours."""
     return f"""
 kernel void copy(global const float{width} *x, global float{width} *y) {{
   y[get_global_id(0)] = x[get_global_id(0)];
@@ -45,7 +45,8 @@ kernel void copy(global const float{width} *x, global float{width} *y) {{
 
 
 def measured(device: Device) -> tuple[float | None, float | None]:
-    """The peaks (operations a second, bytes a second), None where one could not be measured."""
+    """The measured peaks, operations and bytes a second, each None where it could not be
+    measured."""
     pool: Pool[str, float] = Pool(
         _rate, workers=1, timeout=LIMIT, stage="run", setup=partial(open_device, device)
     )

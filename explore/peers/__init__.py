@@ -1,1 +1,1 @@
-"""Other libraries that compute the same program, measured beside ours."""
+"""Peers: other libraries that compute the same program, measured beside our variants."""

@@ -1,4 +1,4 @@
-"""CLBlast's `convgemm` on the same program: im2col folded into a tuned matrix product, in OpenCL.
+"""The peer CLBlast: its `convgemm`, im2col folded into a tuned matrix product, in OpenCL.
 
 It has no bias and no ReLU: what is timed is the convolution alone, in the peer's favour.
 """
@@ -26,7 +26,7 @@ LAYOUT = "channels first"
 
 
 def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival:
-    """The convolution of the program, if it is one with nothing but bias and ReLU beside it."""
+    """The program by CLBlast, if it is one convolution with nothing but bias and ReLU beside it."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError:
@@ -45,7 +45,7 @@ def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival
 
 
 class Convolution:
-    """Operands on the device."""
+    """A convolution by CLBlast, with its operands on the device."""
 
     def __init__(self, library: ctypes.CDLL, session: Session, layer: Layer) -> None:
         self._library, self._session, self._layer = library, session, layer
@@ -70,7 +70,7 @@ class Convolution:
         return buffer
 
     def run(self, i: int) -> float:
-        """Nanoseconds of a convolution of the i-th copy."""
+        """The nanoseconds that the convolution of the i-th copy of the input takes."""
         return on_host_clock(lambda: self._enqueue(self._xs[i]))
 
     def _enqueue(self, x: Any) -> None:
@@ -86,7 +86,7 @@ class Convolution:
         self._session.queue.finish()
 
     def finished(self) -> Array:
-        """The layer's output: bias and ReLU are added here."""
+        """The layer's output, with bias and ReLU added on the host."""
         self._enqueue(self._xs[0])
         self._session.read(self._y, self._out)
         b = self._layer.b

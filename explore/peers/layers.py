@@ -1,4 +1,5 @@
-"""A program seen as a layer that libraries have: a convolution or a linear layer, by its shapes.
+"""Programs seen as layers that libraries have, a convolution or a linear layer, by the shapes of
+their inputs.
 
 Several readings may fit the shapes of one program; which of them it computes is found by computing.
 """
@@ -21,7 +22,7 @@ OUTPUTS = ((0, 2, 3, 1), (0, 1, 2, 3))
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Stride, padding, dilation and groups of a convolution, the same on both sides."""
+    """The stride, padding, dilation and groups of a convolution, equal on all sides."""
 
     stride: int
     padding: int
@@ -31,7 +32,7 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer in words, and its operands in the order of axes that libraries use.
+    """A layer in words, with its operands in the order of axes that libraries use.
 
     Convolutions have x [N][C][H][W] and w [M][C/groups][K][K], linear layers x […][K] and w [M][K].
     """
@@ -46,12 +47,12 @@ class Layer:
     batched: bool = True  # the program has the axis N too
 
     def as_written(self, out: Array) -> Array:
-        """A library's output in the program's shape."""
+        """The library's output in the shape of the program's output."""
         return np.transpose(out if self.batched else out[0], self.back)
 
 
 def layers(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """Layers whose operands fit a program's inputs, and whose result fits its output."""
+    """The layers whose operands fit a program's inputs, and whose result fits its output."""
     for x, w in itertools.permutations(inputs.values(), 2):
         rest = [a for a in inputs.values() if a is not x and a is not w]
         if len(rest) > 1 or any(a.ndim != 1 for a in rest):
@@ -74,7 +75,7 @@ def _linear(x: Array, w: Array, b: Array | None, out: tuple[int, ...]) -> Iterat
 
 
 def _convolutions(x: Array, w: Array, b: Array | None, out: tuple[int, ...]) -> Iterator[Layer]:
-    """Two-dimensional convolutions, for every reading of the axes that fits."""
+    """The two-dimensional convolutions for every reading of the axes that fits the shapes."""
     batched = x.ndim == 4
     shape = out if batched else (1, *out)
     if w.ndim != 4 or x.ndim not in (3, 4) or len(shape) != 4:
@@ -102,7 +103,7 @@ def _convolutions(x: Array, w: Array, b: Array | None, out: tuple[int, ...]) -> 
 def _geometries(
     image: tuple[int, ...], kernel: tuple[int, int], out: tuple[int, int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Strides, paddings and dilations that give an output of that size."""
+    """The triples (stride, padding, dilation) that give an output of this size."""
     for d, s in itertools.product(DILATIONS, STRIDES):
         reach = [d * (k - 1) + 1 for k in kernel]
         for p in range(max(reach)):

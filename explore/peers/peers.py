@@ -1,4 +1,4 @@
-"""Other libraries on the same program, on the same device, in turns with our best variant."""
+"""The measuring of peers on the same program and device, in turns with our best variant."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,8 @@ KNOWN: dict[PeerName, Callable[[Program, int, Path, Device], Rival]] = {
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """A peer's points, and our plans' times measured in turns with it; or why none."""
+    """The result of timing a peer and our plans in turns: the peer's points and our times, or why
+    there are none."""
 
     name: str
     peers: tuple[Peer, ...]
@@ -52,7 +53,8 @@ def measure_peers(
     device: "Pool[Any, Any]",
     plan_of: Callable[[Record], Plan],
 ) -> Iterator[str]:
-    """Measures what the options ask for and stores it; says what does not apply."""
+    """Measure and store the peers that the options ask for; yields a message for each that does not
+    apply."""
     if not options.against:
         return
     best = plan_of(pick(store.records())) if usable(store.records()) else None
@@ -75,7 +77,7 @@ def duel(
     ours: Sequence[Plan],
     limit: float = LIMIT,
 ) -> Duel:
-    """Time a peer and each of our plans, pass by pass in turns; or tell why there is none."""
+    """The times of a peer and of each of our plans, measured pass by pass in turns."""
     setup = partial(KNOWN[name], program, seed, reference, target)
     passes: list[Timed] = []
     times: list[list[float]] = [[] for _ in ours]
@@ -93,7 +95,8 @@ def duel(
 
 
 def one_pass(rival: Rival, _: int) -> Timed | Failed:
-    """Time one pass over a rival's ways: what a peer's worker does at each turn."""
+    """The result of one pass over all ways of a peer, or why it has none; done by the peer's
+    worker."""
     return timed(rival) if rival.ways else Failed("run", rival.reason)
 
 
@@ -106,7 +109,7 @@ def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> list[list[float]]:
 
 
 def _points(name: str, passes: Sequence[Timed]) -> tuple[Peer, ...]:
-    """Points of a peer from its passes, one for each way of doing the layer."""
+    """The points of a peer from its passes, one for each of its ways."""
     first = passes[0]
     points = []
     for way in first.ns:
@@ -118,6 +121,6 @@ def _points(name: str, passes: Sequence[Timed]) -> tuple[Peer, ...]:
 
 
 def spread(times: Sequence[float]) -> float:
-    """Interquartile range / median."""
+    """The interquartile range of these times over their median."""
     quarter, middle, three = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
     return (three - quarter) / middle if middle else 0.0

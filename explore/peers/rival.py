@@ -1,4 +1,4 @@
-"""The form of every peer: a layer made ready in some ways, each timed pass by pass."""
+"""The form of every peer: a layer made ready in one or more ways, each timed pass by pass."""
 
 import statistics
 import time
@@ -11,7 +11,8 @@ COPIES = 8  # of the input, used in turns
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way in which a library does a layer: `run(i)` on the i-th copy gives nanoseconds."""
+    """A way in which a library computes a layer: `run(i)` on the i-th copy of its input gives
+    nanoseconds."""
 
     run: Callable[[int], float]
     bytes: int  # global memory it needs
@@ -19,7 +20,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Result of one pass: the median time of each way, and the bytes that each needs."""
+    """The result of one pass: the median time of each way, and the bytes that each needs."""
 
     words: str
     ns: Mapping[str, float]
@@ -29,7 +30,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A library's ways to do a program, or why there is none."""
+    """The ways of a library to compute a program, or the reason why it has none."""
 
     words: str
     ways: Mapping[str, Way]
@@ -38,19 +39,19 @@ class Rival:
 
 
 def absent(reason: str) -> Rival:
-    """A rival without ways: there is no such peer here, for this reason."""
+    """A rival without ways, for this reason."""
     return Rival("", {}, "", reason)
 
 
 def timed(rival: Rival) -> Timed:
-    """Time one pass over all ways of a rival."""
+    """The result of timing one pass over all ways of a rival."""
     ns = {name: median_ns(way.run) for name, way in rival.ways.items()}
     held = {name: way.bytes for name, way in rival.ways.items()}
     return Timed(rival.words, ns, held, rival.version)
 
 
 def median_ns(run: Callable[[int], float]) -> float:
-    """Median time of at most so many runs in at most so much time; the first ones warm up.
+    """The median time of up to RUNS runs in at most LIMIT seconds, after some runs that warm up.
 
     Before that comes a run that may compile, however long it takes.
     """
@@ -63,7 +64,7 @@ def median_ns(run: Callable[[int], float]) -> float:
 
 
 def on_host_clock(work: Callable[[], object]) -> float:
-    """Nanoseconds of a call that returns when its work is done."""
+    """The nanoseconds of a call that returns when its work is done."""
     begun = time.perf_counter_ns()
     work()
     return float(time.perf_counter_ns() - begun)

@@ -1,4 +1,4 @@
-"""tinygrad's OpenCL backend on the same program: its kernels as they come, or by beam search."""
+"""The peer tinygrad: its OpenCL backend, with kernels as they come or found by beam search."""
 
 # key: x input, w weights, b biases, y output
 
@@ -24,7 +24,7 @@ BEAM = 2  # candidates kept at each step of the search
 def rival(
     program: Program, seed: int, reference: Path, target: Device, beam: bool = False
 ) -> Rival:
-    """The layer that the program is, by tinygrad; its kernels are made at the first run."""
+    """The program by tinygrad, as the layer that it is; its kernels are made at the first run."""
     try:
         import tinygrad
     except ImportError:
@@ -68,7 +68,8 @@ def _applied(layer: Layer, x: Any, w: Any, b: Any) -> Any:
 
 
 def _way(layer: Layer, device: Any, beam: bool) -> Way:
-    """The layer replayed by tinygrad's JIT, on the host's clock: its queue has no other."""
+    """The layer replayed by tinygrad's JIT, timed by the host's clock, since its queue has no
+    other."""
     from tinygrad import TinyJit
     from tinygrad.helpers import Context
 

@@ -12,7 +12,7 @@ Forward = Callable[[Any, Any, Any], Any]
 
 
 def forward(layer: Layer) -> Forward:
-    """The layer as a function of tensors: input, weights and biases to its output."""
+    """The layer as a function from the tensors of input, weights and biases to its output."""
     import torch.nn.functional as F
 
     g = layer.geometry
@@ -27,7 +27,7 @@ def forward(layer: Layer) -> Forward:
 
 
 def operands(layer: Layer, name: str, device: str) -> tuple[Any, Any, Any]:
-    """Input, weights and biases (or None) in a memory format."""
+    """The tensors of input, weights and biases (or None), in the memory format of this name."""
     import torch
 
     order = torch.channels_last if name == "channels last" else torch.contiguous_format

@@ -1,4 +1,5 @@
-"""Memory that PyTorch takes on a CPU beside a layer's tensors: scratch, copies in other layouts.
+"""The memory that PyTorch takes on a CPU beside a layer's tensors: scratch, and copies in other
+layouts.
 
 oneDNN allocates them itself, so the system is asked (Linux): by how much the memory of a process
 that does nothing else grows during a run, at its peak (`VmHWM`, reset by `clear_refs`). Its malloc
@@ -27,7 +28,8 @@ STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def scratch_bytes(layer: Layer, ways: Iterable[str], threads: int) -> dict[str, int]:
-    """Bytes each way allocates beside operands and output; empty where that cannot be seen."""
+    """The bytes that each way allocates beside operands and output; empty where that cannot be
+    seen."""
     if not os.access(PEAK_RESET, os.W_OK):
         return {}
     root = str(Path(__file__).resolve().parent.parent.parent)
@@ -48,7 +50,8 @@ def scratch_bytes(layer: Layer, ways: Iterable[str], threads: int) -> dict[str, 
 
 
 def tell() -> None:
-    """The other process: a layer on its input, bytes of each way on its output."""
+    """The main function of a process that reads a layer on its input, and writes the bytes of each
+    way."""
     import torch
 
     layer, ways, threads = pickle.load(sys.stdin.buffer)
@@ -66,12 +69,12 @@ def tell() -> None:
 
 
 def beside(grown: int, made: int) -> int:
-    """Bytes that a run takes beside its result; 0 if no more than what measurements differ by."""
+    """The bytes that a run takes beside its result; 0 if no more than measurements differ by."""
     return grown - made if grown - made > PAGES else 0
 
 
 def grows_by(work: Callable[[], object]) -> int:
-    """By how many bytes this process grows at most during a call."""
+    """The bytes by which this process grows at most during a call."""
     gc.collect()
     PEAK_RESET.write_text("5")
     before = _bytes("VmRSS")

@@ -1,4 +1,4 @@
-"""PyTorch on the same program: oneDNN on a CPU, cuDNN on a GPU, in both memory formats.
+"""The peer PyTorch: oneDNN on a CPU, cuDNN on a GPU, in both memory formats.
 
 It stands as a peer only if its result, in double precision, is the interpreter's. On a GPU TF32 is
 off, cuDNN chooses among its algorithms by timing them, and runs are replayed from a CUDA graph, so
@@ -27,7 +27,7 @@ REPLAYS = 3  # of a graph, each with all copies of the input
 
 
 def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival:
-    """The layer that the program is, made ready in each memory format."""
+    """The program by PyTorch, as the layer that it is, made ready in each memory format."""
     gpu = target.kind == "gpu"
     try:
         import torch
@@ -50,7 +50,7 @@ def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival
 
 
 def recognised(program: Program, seed: int, reference: Path) -> Layer | None:
-    """The layer whose result is the interpreter's."""
+    """The layer whose result, in double precision, is the interpreter's; None if no layer's is."""
     import torch
 
     wanted = load_reference(reference).output
@@ -88,7 +88,7 @@ def _hosted(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], floa
 
 
 def _replayed(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], float]:
-    """A graph of a run on each copy of the input; the time of one run in it."""
+    """The function that times a run on the i-th copy of the input, replayed from a CUDA graph."""
     import torch
 
     aside = torch.cuda.Stream()
@@ -116,7 +116,7 @@ def _replayed(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], fl
 
 
 def _bytes(run: Forward, x: Any, w: Any, b: Any, gpu: bool) -> int:
-    """Bytes of a run: on a GPU the most that was allocated, workspace too; else the tensors."""
+    """The bytes of a run: on a GPU the most that was allocated, workspace too; else the tensors."""
     import torch
 
     given = sum(int(t.numel() * t.element_size()) for t in (x, w, b) if t is not None)

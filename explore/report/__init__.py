@@ -1,1 +1,1 @@
-"""Tables, progress, plots and the HTML report."""
+"""The presentation of runs: tables, progress, plots and the HTML report."""

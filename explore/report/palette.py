@@ -1,4 +1,4 @@
-"""A colour and a marker for each family, also for those who do not see all colours."""
+"""A colour and a marker for each family, which people with colour blindness can tell apart too."""
 
 from collections.abc import Iterable
 

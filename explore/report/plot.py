@@ -1,4 +1,4 @@
-"""The time/memory plane as a figure for a paper: PNG, SVG or PDF."""
+"""The plane of time and memory as a figure for a paper: PNG, SVG or PDF."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,9 +24,10 @@ def plot_front(
     bounds: Bounds | None = None,
     over: Sequence[Objective] = DEFAULT,
 ) -> None:
-    """Writes `file`, whose suffix says in which format; same records, same bytes.
+    """Write the figure of a run's records to a file, in the format that its suffix names.
 
-    Where the front is over the error too, its points are coloured by it.
+    The same records make the same bytes. Where the front is over the error too, its points are
+    coloured by it.
     """
     if file.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"expected a file name in .png, .svg or .pdf, found {str(file)!r}")
@@ -119,7 +120,8 @@ def _plane(records: Sequence[Record]) -> tuple[list[float], list[float]]:
 
 
 def _plain(text: str) -> str:
-    """Dollars would start a formula, and a leading underscore would hide a legend's entry."""
+    """The text as Matplotlib shows it as written: no dollar starts a formula, no underscore hides a
+    legend's entry."""
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 

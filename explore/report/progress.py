@@ -1,4 +1,4 @@
-"""Progress of a run as it goes: a live bar on a terminal, a plain line now and then elsewhere."""
+"""The progress of a run: a live bar on a terminal, and elsewhere a plain line now and then."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,10 @@ _EVERY = 10.0  # seconds between plain lines
 
 
 class Watch:
-    """`with Watch(1000) as watch: watch.saw(record)`; what was stored `before` sets no pace."""
+    """The display of a run's progress: `with Watch(1000) as watch: watch.saw(record)`.
+
+    Records that were stored `before` do not count for the pace.
+    """
 
     def __init__(
         self,
@@ -37,7 +40,7 @@ class Watch:
             self._count(record)
 
     def saw(self, record: Record) -> None:
-        """Counts an outcome."""
+        """Count an outcome, and show it."""
         self._here += 1
         self._count(record)
         if self._bar:
@@ -47,7 +50,7 @@ class Watch:
             self._console.print(Text(f"{self._done}/{self._total}  {self.says()}"), soft_wrap=True)
 
     def note(self, text: str) -> None:
-        """Says something once, above the bar."""
+        """Print a message once, above the bar."""
         self._console.print(Text(text), soft_wrap=True)
 
     def says(self) -> str:

@@ -54,7 +54,7 @@ _REASONS = 4  # shown for each stage
 def write_report(
     file: Path, records: Sequence[Record], environment: Environment, peers: Sequence[Peer] = ()
 ) -> None:
-    """Write the report of a run; it appears whole or not at all."""
+    """Write the report of a run to a file, which appears whole or not at all."""
     write_whole(file, report(records, environment, peers))
 
 
@@ -73,7 +73,7 @@ def report(records: Sequence[Record], environment: Environment, peers: Sequence[
 
 
 def best_so_far(records: Sequence[Record]) -> list[Record]:
-    """The records that were the fastest when they came, first rounds only."""
+    """The records of the first round that were the fastest when they came."""
     curve: list[Record] = []
     for record in sorted((r for r in records if r.round == 0), key=lambda r: r.elapsed_s):
         time = record.time_ns
@@ -83,7 +83,7 @@ def best_so_far(records: Sequence[Record]) -> list[Record]:
 
 
 def failures(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """For each stage in which something failed: how many, and examples of the commonest reasons."""
+    """The failures as data for each stage: how many, and examples of the commonest reasons."""
     found = []
     for stage in STAGES:
         alike: dict[str, list[tuple[str, str]]] = {}
@@ -157,7 +157,7 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
 
 
 def _details(found: Sequence[Record]) -> dict[str, Any]:
-    """JSON of the details shown of a chosen variant; variants of a form share their derivation."""
+    """The details of variants as JSON data; variants of a form share their derivation."""
     number: dict[tuple[Step, ...], int] = {}
     variants = []
     for record in found:
@@ -181,7 +181,8 @@ def _failed_at(records: Sequence[Record], stage: Stage) -> Iterator[tuple[str, s
 
 
 def _sort_of(reason: str) -> str:
-    """The sort of a reason: reasons that differ only in their numbers are one."""
+    """The reason of a failure with its numbers left out: reasons that differ only in numbers are of
+    one sort."""
     return re.sub(r"\d+(\.\d+)?", "…", reason)
 
 

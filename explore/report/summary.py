@@ -13,7 +13,7 @@ from explore.results.units import show_bytes, show_time
 
 
 def summary(record: Record, bounds: Bounds) -> list[str]:
-    """Lines that sum up a record beside the bounds, one fact a line."""
+    """The lines that sum up a record beside the bounds, one fact a line."""
     variant = record.variant
     parameters = " ".join(f"{name}={value}" for name, value in variant.parameters)
     facts = [("family", f"{variant.family} {variant.form}".rstrip())]

@@ -1,4 +1,5 @@
-"""The front as text: one line a point where the console is wide enough, two where it is not."""
+"""The front as text: a line for each point where the console is wide enough, two where it is
+not."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,8 @@ Row = Sequence[str]
 def front_lines(
     points: Sequence[Record], bounds: Bounds | None = None, width: int | None = None
 ) -> list[str]:
-    """A heading, then each point; `width` is the console's, None where lines have no end."""
+    """The lines of a table: a heading, then each point; `width` is the console's, None where lines
+    have no end."""
     flops = bounds.flops if bounds else None
     names = ["id", "time", "±", *(["GFLOP/s"] if flops else [])]
     rows = [[*names, "memory", "workspace", "error"]]
@@ -28,7 +30,7 @@ def front_lines(
 
 
 def _folded(numbers: Sequence[str], made: Sequence[Row], width: int) -> Iterator[str]:
-    """Form and parameters under the numbers."""
+    """The lines of a table with form and parameters under the numbers, wrapped to the width."""
     for line, words in zip(numbers, made, strict=True):
         yield line.rstrip()
         yield from textwrap.wrap(
@@ -37,7 +39,7 @@ def _folded(numbers: Sequence[str], made: Sequence[Row], width: int) -> Iterator
 
 
 def _aligned(rows: Sequence[Row], sides: str) -> list[str]:
-    """Columns as wide as their widest cell; `sides` says l or r for each."""
+    """The rows with columns as wide as their widest cell; `sides` has l or r for each column."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         (" " * _GAP).join(

@@ -1,4 +1,5 @@
-"""Traffic of a variant, beside the least it must move and what the best known dataflow would."""
+"""The traffic of a variant beside the least that it must move, and beside what the best known
+dataflow moves."""
 
 # key: m side of a tile of results
 
@@ -11,7 +12,8 @@ from rewrites.tuning.family import Products as Made
 
 
 def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
-    """The global bytes that a variant must move, holding no more on chip than it does.
+    """The global bytes that a variant must move, if it holds no more on chip than it does; None if
+    not known.
 
     Its inputs and output once, and what its products ask for: those of the program, or of
     Winograd's algorithm. Of other algorithms no more is known.
@@ -29,7 +31,8 @@ def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
 
 
 def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
-    """The bytes that the io-optimal dataflow of Zhang et al. moves with as many sums on chip."""
+    """The bytes that the io-optimal dataflow (Zhang et al.) moves with as many sums on chip; None
+    if it does not apply."""
     known = bounds.products
     kept = known and sums_on_chip(variant, known.word)
     if known is None or not kept:
@@ -43,7 +46,7 @@ def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
 
 
 def bound_of(variant: Variant, products: Products | None) -> str:
-    """Whose bound is known of the products that a variant makes."""
+    """The name of the bound that is known for the products of a variant."""
     m = variant.tile
     if products is not None and m is not None and products.winograd(m, 1) is not None:
         return "Winograd's"
@@ -51,13 +54,16 @@ def bound_of(variant: Variant, products: Products | None) -> str:
 
 
 def sums_on_chip(variant: Variant, word: int = WORD) -> int:
-    """The results of a block where the family makes blocks, else all that a group holds; of
-    Winograd's algorithm too, whose sums stay transformed."""
+    """The number of results that a variant keeps on chip: those of its block, or all that a group
+    holds.
+
+    Winograd's algorithm counts as all that a group holds, since its sums stay transformed.
+    """
     chip = (variant.chip_bytes or 0) // word
     return chip if variant.tile else min(variant.block or chip, chip)
 
 
 def _is_direct(variant: Variant) -> bool:
-    """Does its family make the products that the program asks for?"""
+    """True if the variant's family makes the products that the program asks for."""
     family = FAMILIES.get(variant.family)
     return family is not None and family.products is Made.ASKED

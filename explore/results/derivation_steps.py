@@ -1,4 +1,4 @@
-"""A derivation in words, as a run stores it, and the lines that tell it."""
+"""Derivations as text, as a run stores them, and the lines that show them."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ _TERM = 240  # characters of a term shown
 
 
 def steps_of(d: Derivation) -> tuple[Step, ...]:
-    """A derivation in words: each law, where, the term that then stands there, and the stages that
-    begin with it."""
+    """The steps of a derivation as text: law, place, the new term, and the stages that begin
+    there."""
     begun: defaultdict[int, list[Begun]] = defaultdict(list)
     for s in told(d):
         begun[s.first].append(Begun(s.name, s.end - s.first, s.before, s.after))
@@ -34,7 +34,7 @@ def steps_of(d: Derivation) -> tuple[Step, ...]:
 
 @once
 def _brief(term: Expr) -> str:
-    """A term of a moderate size, on one line."""
+    """The text of a term on one line, or … where it is too large."""
     if next(islice(subterms(term), _NODES, None), None) is not None:
         return "…"
     line = " ".join(show(term).split())
@@ -51,20 +51,22 @@ def stages_of(steps: Sequence[Step]) -> tuple[Told, ...]:
 
 
 def outline_of(steps: Sequence[Step]) -> Iterator[str]:
-    """The outline of a stored derivation, or its laws where it has no stages."""
+    """The lines of a stored derivation's outline, or its laws where it has no stages."""
     stages = stages_of(steps)
     return outline_text(stages) if stages else laws_of(steps)
 
 
 def laws_of(steps: Sequence[Step], chosen: range | None = None) -> Iterator[str]:
-    """Lines that show all steps, or the chosen ones: each law with its number, its place and the
-    term that then stands there, under the names of the stages that begin with it."""
+    """The lines of all steps of a stored derivation, or the chosen ones: law, place and new term.
+
+    Names of stages stand before the step with which they begin.
+    """
     for n in range(len(steps)) if chosen is None else chosen:
         yield from (f"# {begun.name}" for begun in steps[n].stages)
         yield f"{n + 1:3}. {steps[n].law}   at {steps[n].place}\n     {steps[n].term}"
 
 
 def stage_of(steps: Sequence[Step], name: str) -> Iterator[str]:
-    """The laws of the stages of a name."""
+    """The lines of the laws in the stages of this name."""
     for s in called(stages_of(steps), name):
         yield from laws_of(steps, range(s.first, s.end))

@@ -1,4 +1,5 @@
-"""A lock: one writer a folder. It belongs to the open file, so it dies with the process."""
+"""A lock on a folder, so that one process writes there; it belongs to the open file, so it ends
+with the process."""
 
 import contextlib
 import fcntl
@@ -10,7 +11,7 @@ from ir.errors import UserError
 
 
 class Lock:
-    """Holds `folder/lock` until closed; a second holder is refused and told who holds it."""
+    """The lock of a folder, held until closed; a second holder is refused and told who holds it."""
 
     def __init__(self, folder: Path) -> None:
         with OwnFolder.opened(folder) as own:

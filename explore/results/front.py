@@ -1,4 +1,4 @@
-"""The exact Pareto front of what was measured, and picking from it."""
+"""The exact Pareto front of the records of a run, and how variants are picked from it."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _VALUE: dict[Objective, Callable[[Record], float | None]] = {
 
 
 def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
-    """The objectives of a front, from their names."""
+    """The objectives of a front from their names; an unknown name is a user's error."""
     for name in names:
         if name not in _VALUE:
             raise no_such("objective", name, _VALUE)
@@ -66,7 +66,7 @@ def front(
     objectives: Sequence[Objective] = DEFAULT,
     limits: Limits | None = None,
 ) -> list[Record]:
-    """The front of the latest round of each variant, fastest first."""
+    """The records on the front of each variant's latest round, fastest first."""
     found = usable(records, limits, early="error" in objectives)
     return pareto(found, lambda r: tuple(_cost(r, o) for o in objectives))
 
@@ -74,8 +74,11 @@ def front(
 def usable(
     records: Sequence[Record], limits: Limits | None = None, early: bool = False
 ) -> list[Record]:
-    """Records that can be picked: right, within the limits, and finished (or only predicted). What
-    was given `early` up as too slow for its memory counts where errors do: it may be more exact."""
+    """The records that can be picked: right, within the limits, and finished (or only predicted).
+
+    Variants that were given up as too slow count where `early` or a limit on errors asks for them:
+    they may be more exact.
+    """
     asked = limits or Limits()
     early = early or asked.max_error is not None
     return [r for r in latest(records) if _ran(r, early) and asked.admit(r)]
@@ -86,7 +89,8 @@ def pick(
     which: Literal["fastest", "smallest"] = "fastest",
     limits: Limits | None = None,
 ) -> Record:
-    """The fastest, or the one that needs least memory; the other objective breaks ties."""
+    """The record of the fastest variant, or of the one with least memory; the other objective
+    breaks ties."""
     found = usable(records, limits)
     if not found:
         raise UserError(nothing_fits(records))
@@ -95,7 +99,7 @@ def pick(
 
 
 def by_id(records: Sequence[Record], id: str) -> Record:
-    """The variant of that name; the beginning of a name will do where only one begins so."""
+    """The record of the variant of this id, or of the only one whose id begins so."""
     found = latest(records)
     exact = [r for r in found if r.variant.id == id]
     begins = [r for r in found if r.variant.id.startswith(id)]
@@ -130,7 +134,7 @@ def _within(value: float | None, limit: float | None) -> bool:
 
 
 def nothing_fits(records: Sequence[Record]) -> str:
-    """A message that no record is within the limits, with what the limits would have to be."""
+    """The message that no record is within the limits, with what the limits would have to be."""
     found = usable(records)
     if not found:
         return "no variant ran to the end in this run: there is nothing to pick"

@@ -1,4 +1,4 @@
-"""A run's SQLite file, opened so that nothing but the file itself is read or written.
+"""The SQLite file of a run, opened so that nothing but the file itself is read or written.
 
 A folder may come from anybody. SQLite would follow a link in place of the file, delete the file
 that a hand-made journal names as its super-journal, and run whatever triggers, views and generated
@@ -43,7 +43,7 @@ _ROLLBACK = b"\x01\x01"  # bytes 18 and 19 of a file that is not in write-ahead 
 
 
 def connect(folder: Path, mode: str) -> sqlite3.Connection:
-    """The file of a run; `mode` is SQLite's: rw, rwc."""
+    """The connection to the file of a run; `mode` is SQLite's, `rw` or `rwc`."""
     with OwnFolder.opened(folder) as own:
         _demand_own_files(own)
     uri = f"{folder.resolve().joinpath(FILE).as_uri()}?mode={mode}"
@@ -62,7 +62,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def demand_our_tables(connection: sqlite3.Connection, file: Path) -> None:
-    """Refuses a file of another format, with other tables, or damaged."""
+    """Refuse a file of another format, with other tables, or damaged."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if not version and not file.stat().st_size:
         raise UserError(f"{file} is empty: it holds no run")
@@ -77,7 +77,7 @@ def demand_our_tables(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def demand_run(folder: Path) -> None:
-    """Refuses a folder without a run's file."""
+    """Refuse a folder that has no file of a run."""
     if not os.path.lexists(folder / FILE):
         raise UserError(f"{folder} holds no run: there is no {FILE} in it")
 
@@ -97,7 +97,7 @@ def _demand_own_files(own: OwnFolder) -> None:
 
 
 def _ends(own: OwnFolder, name: str, count: int) -> tuple[bytes, bytes]:
-    """The first and the last bytes of a file; none of one that is not there."""
+    """The first and the last `count` bytes of a file in the folder; empty if it is not there."""
     if not own.is_file(name):
         return b"", b""
     with open(own.open(name, os.O_RDONLY), "rb") as file:

@@ -1,4 +1,4 @@
-"""Values of options: what their text means, and what they may be, whoever gives them.
+"""The values of options: what their text means, and which values they may have.
 
 What cannot be read, or makes no sense, is a UserError that says what was expected.
 """
@@ -14,7 +14,7 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way people give an option: its flag, what its text means, and words for help.
+    """The way people give an option: its flag, the meaning of its text, and words for help.
 
     An option that may be given several times reads a tuple of entries from each text.
     """
@@ -29,7 +29,7 @@ class Way:
 def way(
     flag: str, read: Callable[[str], Any], metavar: str, help: str, several: bool = False
 ) -> dict[str, Way]:
-    """The metadata of a field of options."""
+    """The metadata of a field of options, which says how people give it."""
     return {"way": Way(flag, read, metavar, help, several)}
 
 
@@ -37,7 +37,7 @@ def way(
 
 
 def whole_from(least: int) -> Callable[[str], int]:
-    """The reader of whole numbers that are not less."""
+    """The reader of whole numbers that are at least `least`."""
 
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < least:
@@ -48,7 +48,7 @@ def whole_from(least: int) -> Callable[[str], int]:
 
 
 def number(text: str) -> float:
-    """A number such as 1e-4."""
+    """The number that a text such as 1e-4 means."""
     try:
         return float(text)
     except ValueError:
@@ -56,7 +56,7 @@ def number(text: str) -> float:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names with commas between; one at least, since all are meant where an option is left out."""
+    """The names in a text, with commas between them; one at least."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not found:
         raise UserError(f"expected names with commas between, found {text!r}")
@@ -77,7 +77,8 @@ def one_of(what: str, known: Collection[str]) -> Callable[[str], str]:
 
 
 def several(value: object, read: Callable[[str], tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The entries of an option that may be given several times: a list of them, or of texts."""
+    """The entries of an option that may be given several times, from a list of them or from
+    text."""
     if isinstance(value, str):
         return read(value)
     if isinstance(value, Mapping):
@@ -92,7 +93,7 @@ def _read(entry: object, read: Callable[[str], tuple[Any, ...]]) -> tuple[Any, .
 
 
 def demand_whole(name: str, value: object, least: int | None = None) -> None:
-    """A UserError where a value is no whole number, or too small."""
+    """Raise a UserError if the value is not a whole number of at least `least`."""
     if isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least):
         return
     wanted = "a whole number" if least is None else f"a whole number from {least}"
@@ -100,13 +101,13 @@ def demand_whole(name: str, value: object, least: int | None = None) -> None:
 
 
 def demand_positive(name: str, value: object, what: str) -> None:
-    """A UserError where a value is no number over 0."""
+    """Raise a UserError if the value is not a number over 0."""
     if isinstance(value, int | float) and isfinite(value) and value > 0:
         return
     raise UserError(f"{name}: expected {what} over 0, found {value!r}")
 
 
 def demand_one(what: str, value: object, known: Collection[str]) -> None:
-    """A UserError where a value is none of the names that are known."""
+    """Raise a UserError if the value is none of the known names."""
     if value not in known:
         raise no_such(what, value, known)

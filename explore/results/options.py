@@ -1,4 +1,5 @@
-"""Options of a run, what it is asked to do: stored with it, so that it can be gone on with.
+"""The options of a run, which say what it shall do; they are stored with it, so that it can be
+resumed.
 
 An option is defined once, as a field of `Options`: its name, what it is where nobody asks, how it
 is written and read, and words about it. The command line and `explore()` in Python come from these.
@@ -41,7 +42,7 @@ STRATEGIES, DOMAINS, PEERS = get_args(Strategy), get_args(Domain), get_args(Peer
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run: everything but the program and the device."""
+    """The options of a run: everything that it is asked for but the program and the device."""
 
     variants: int = field(
         default=1000, metadata=way("--variants", whole_from(1), "N", "how many to build, at most")
@@ -106,7 +107,7 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        """Refuse options that make no sense, whoever asks for them."""
+        """Refuse options that make no sense, whoever gives them."""
         demand_whole("variants", self.variants, least=1)
         demand_whole("seed", self.seed, least=0)
         if self.jobs is not None:
@@ -131,7 +132,7 @@ class Options:
 
     @staticmethod
     def of(**asked: "Unpack[Asked]") -> "Options":
-        """Options as people give them: plain values, or text as on the command line."""
+        """The options from plain values, or from text as on the command line."""
         known = ways()
         if unknown := [name for name in asked if name not in known]:
             raise no_such("option", unknown[0], known)
@@ -150,7 +151,8 @@ class Options:
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> "Options":
-        """Options from what `as_json` gave or somebody made of it; the rest are as by default."""
+        """The options from what `as_json` gave, perhaps changed by hand; those left out have their
+        defaults."""
         known, usual = Fields.of(dict(stored), "options"), Options()
         return Options(
             variants=known.given("variants", known.whole, usual.variants),
@@ -169,7 +171,7 @@ class Options:
 
 
 class Asked(TypedDict, total=False):
-    """The options as keywords of Python; the test of options holds that they are the fields."""
+    """The options as keywords of Python; a test holds them equal to the fields of `Options`."""
 
     variants: int | str
     seed: int | str
@@ -191,13 +193,13 @@ def ways() -> dict[str, Way]:
 
 
 def peer_named(name: str) -> PeerName:
-    """The name of a peer; an error lists what there is."""
+    """The name of a peer; a user's error lists the peers if there is none of this name."""
     demand_one("peer", name, PEERS)
     return cast(PeerName, name)
 
 
 def _value(name: str, way: Way, value: object) -> Any:
-    """The value of an option, from text if it is text."""
+    """The value of an option, read from text if it is text."""
     try:
         if way.several:
             return _together(name, several(value, way.read))
@@ -207,7 +209,8 @@ def _value(name: str, way: Way, value: object) -> Any:
 
 
 def _together(name: str, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Each name once, in the order given; of sizes and limits the last entry of a name, sorted."""
+    """The entries of an option, each name once: in the order given, or, of sizes and limits, the
+    last of a name."""
     if name in ("families", "against"):
         return tuple(dict.fromkeys(map(str, entries)))
     pairs = sorted(dict(map(_pair, entries)).items())

@@ -1,4 +1,5 @@
-"""A folder whose files are reached through the folder itself: links in it lead nowhere.
+"""A folder whose files are reached through the open folder itself, so that links in it lead
+nowhere.
 
 A run's folder may come from anybody. What is written or removed in it is named by one plain name,
 relative to the open folder, and a link of that name is replaced or refused, never followed.
@@ -22,7 +23,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class OwnFolder:
-    """An open folder; its path is for messages."""
+    """An open folder; its path is only used for messages."""
 
     path: Path
     fd: int
@@ -30,7 +31,7 @@ class OwnFolder:
     @staticmethod
     @contextmanager
     def opened(path: Path, make: bool = False) -> "Iterator[OwnFolder]":
-        """The folder of a path, as a person gave it: there, links are followed."""
+        """The open folder at a path that a person gave: links in that path are followed."""
         with _told(path):
             if make:
                 path.mkdir(parents=True, exist_ok=True)
@@ -42,7 +43,7 @@ class OwnFolder:
 
     @contextmanager
     def inner(self, name: str) -> "Iterator[OwnFolder]":
-        """The folder of that name in it, made if there is none; a link is refused."""
+        """The open folder of this name inside, made if there is none; a link is refused."""
         path = self._named(name)
         with _told(path):
             with suppress(FileExistsError):
@@ -54,35 +55,36 @@ class OwnFolder:
             os.close(fd)
 
     def names(self) -> list[str]:
-        """Names of everything in the folder, sorted."""
+        """The names of everything in the folder, sorted."""
         with _told(self.path):
             return sorted(os.listdir(self.fd))
 
     def is_file(self, name: str) -> bool:
-        """True if the folder has a file of its own of that name: a link is none."""
+        """True if the folder has a file of this name; a link is not one."""
         try:
             return stat.S_ISREG(os.lstat(self._named(name).name, dir_fd=self.fd).st_mode)
         except FileNotFoundError:
             return False
 
     def is_there(self, name: str) -> bool:
-        """True if the folder has anything of that name, be it a link that leads nowhere."""
+        """True if the folder has anything of this name, also a link that leads nowhere."""
         return name in self.names()
 
     def remove(self, name: str) -> None:
-        """Takes the name away, if it is there; of a link, the link."""
+        """Remove the file of this name, if it is there; of a link, the link itself."""
         with _told(self._named(name)), suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.fd)
 
     def write(self, name: str, content: str | bytes) -> None:
-        """A file that appears whole or not at all; a link of its name is replaced."""
+        """Write a file that appears whole or not at all; a link of its name is replaced."""
         data = content.encode() if isinstance(content, str) else content
         with self.making(name) as fd, _told(self.path / name), open(fd, "wb", closefd=False) as out:
             out.write(data)
 
     @contextmanager
     def making(self, name: str) -> Iterator[int]:
-        """An empty file to write to, which has its name once this is left without an error."""
+        """The descriptor of an empty file, which gets its name once the context is left without an
+        error."""
         part, path = f".part-{name}", self._named(name)
         self.remove(part)
         with _told(path):
@@ -99,7 +101,7 @@ class OwnFolder:
             os.close(fd)
 
     def open(self, name: str, flags: int) -> int:
-        """A descriptor of its file of that name; a link is refused."""
+        """The descriptor of the file of this name; a link is refused."""
         with _told(self._named(name)):
             mode = os.O_NOFOLLOW | os.O_CLOEXEC
             return os.open(name, flags | mode, 0o644, dir_fd=self.fd)
@@ -120,7 +122,7 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def reason(error: OSError) -> str:
-    """Why a file could not be opened or written."""
+    """The reason, in words, why a file could not be opened or written."""
     match error.errno:
         case errno.ELOOP:
             return "it is a link that leads elsewhere"

@@ -1,4 +1,5 @@
-"""A run's environment from JSON: every field is checked, since the folder may come from anybody."""
+"""The environment of a run read from JSON: every field is checked, since the folder may come from
+anybody."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def environment_from(text: object) -> Environment:
-    """The environment that `Environment.dump` wrote; `Damaged` where the text is none."""
+    """The environment that `Environment.dump` wrote; Damaged where the text is not one."""
     fields = loaded(text, "environment", most=4 * LONGEST)
     return Environment(
         program=fields.exact_text("program", LONGEST),
@@ -38,7 +39,7 @@ def environment_from(text: object) -> Environment:
 
 
 def _options(fields: Fields) -> Mapping[str, Any]:
-    """Plain values, which options can be read from."""
+    """The stored options as plain values, after a check that options can be read from them."""
     Options.from_json(fields.values)
     fields.maybe("profile", fields.text)
     fields.maybe("file", fields.text)
@@ -48,7 +49,7 @@ def _options(fields: Fields) -> Mapping[str, Any]:
 
 
 def _plain(value: object, depth: int = 3) -> bool:
-    """Numbers and words, and lists and objects of them."""
+    """True if a value is made of numbers and words, and of lists and objects of them."""
     match value:
         case None | bool() | int() | float() | str():
             return True
@@ -65,7 +66,7 @@ def _words(fields: Fields) -> Mapping[str, str]:
 
 
 def _numbers(fields: Fields) -> Mapping[str, Sequence[int]]:
-    """Numbers of a profile by name, each one number or a few."""
+    """The numbers of a stored profile by name, each one number or a few."""
     return {name: [e.whole("value") for e in fields.each(name, 16)] for name in fields.named()}
 
 

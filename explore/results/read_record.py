@@ -1,4 +1,4 @@
-"""Records from JSON: every field is checked, since a run's folder may come from anybody."""
+"""Records read from JSON: every field is checked, since a run's folder may come from anybody."""
 
 import json
 import math
@@ -35,12 +35,12 @@ FEW, SOME = 64, 4096  # kernels of a plan; steps of a derivation
 
 
 def from_line(line: str) -> Record:
-    """The record that `to_line` wrote."""
+    """The record in a line that `to_line` wrote."""
     return from_json(json.loads(line))
 
 
 def from_json(values: Mapping[str, Any]) -> Record:
-    """The record that `to_json` gave; `Damaged` where the values are no outcome of a variant."""
+    """The record that `to_json` gave; Damaged where the values are no outcome of a variant."""
     fields = Fields.of(dict(values), "outcome")
     fields = Fields(fields.values, f"outcome {fields.matching('id', ID, 'the name of a variant')}")
     return Record(
@@ -53,7 +53,7 @@ def from_json(values: Mapping[str, Any]) -> Record:
 
 
 def plan_from(fields: Fields) -> Plan:
-    """The plan that `plan_json` gave."""
+    """The plan that `plan_json` gave; Damaged where the fields are not one."""
     buffers = tuple(map(_buffer, fields.objects("buffers", most=SOME)))
     names = frozenset(buffer.name for buffer in buffers)
     return Plan(
@@ -65,7 +65,7 @@ def plan_from(fields: Fields) -> Plan:
 
 
 def peer_from(fields: Fields) -> Peer:
-    """Another library's measurement."""
+    """The measurement of a peer in these fields."""
     return Peer(
         name=fields.text("name"),
         time_ns=fields.number("time_ns", most=NEVER),
@@ -96,7 +96,7 @@ def _variant(fields: Fields) -> Variant:
 
 
 def _list(fields: Fields, name: str) -> list[Fields]:
-    """The entries of a list that older runs do not have."""
+    """The entries of a list that runs of older versions do not have."""
     return [] if fields.values.get(name) is None else list(fields.each(name, most=FEW))
 
 
@@ -120,7 +120,8 @@ def _begun(fields: Fields) -> Begun:
 
 
 def _features(fields: Fields) -> Features:
-    """A number of each name; what was not finite is stored as null."""
+    """The features of a kernel, a number for each name; numbers that were not finite are stored as
+    null."""
     if len(fields.values) > FEW or not all(map(FEATURE.fullmatch, fields.values)):
         raise Damaged(f"{fields.what}: expected at most {FEW} features")
     return tuple((name, _any_number(fields, name)) for name in fields.values)

@@ -1,4 +1,4 @@
-"""Records as JSON: the lines that `--json` promises. `read_record` is the way back."""
+"""Records as JSON, in the lines that `--json` prints; `read_record` reads them."""
 
 import json
 import math
@@ -22,13 +22,14 @@ _STATUS = {Measured: "measured", Failed: "failed", Predicted: "predicted"}
 
 
 def to_line(record: Record) -> str:
-    """A record as one line of JSON, with the text of all kernels of its variant."""
+    """The record as one line of JSON, with the text of all kernels of its variant."""
     plan = record.variant.plan
     return json.dumps({**to_json(record), "source": plan and plan.source}, allow_nan=False)
 
 
 def to_json(record: Record) -> Json:
-    """A record as an object with every field DESIGN §7 promises, null where there is nothing."""
+    """The record as an object with every field that DESIGN §7 names, null where there is
+    nothing."""
     plan = record.variant.plan
     return {
         **_variant_json(record.variant),
@@ -44,7 +45,7 @@ def to_json(record: Record) -> Json:
 
 
 def plan_json(plan: Plan) -> Json:
-    """The launch plan as data: what a host program outside needs."""
+    """The launch plan as data, with all that a host program outside needs."""
     return {
         "kernels": [asdict(kernel) for kernel in plan.kernels],
         "buffers": [_buffer_json(buffer) for buffer in plan.buffers],
@@ -54,7 +55,7 @@ def plan_json(plan: Plan) -> Json:
 
 
 def launch_json(kernel: Kernel) -> Json:
-    """A kernel's launch as JSON, without its text."""
+    """The launch of a kernel as JSON, without its text."""
     return {name: v for name, v in asdict(kernel).items() if name not in ("text", "needs")}
 
 
@@ -100,7 +101,7 @@ def _outcome_json(outcome: Outcome) -> Json:
 
 
 def step_json(step: Step) -> Json:
-    """A step of a derivation, with the stages that begin with it if there are any."""
+    """The step of a derivation as JSON, with the stages that begin with it if there are any."""
     stages = [begun._asdict() for begun in step.stages]
     words: Json = {"law": step.law, "place": step.place, "term": step.term}
     return words | ({"stages": stages} if stages else {})
@@ -111,5 +112,5 @@ def _buffer_json(buffer: Buffer) -> Json:
 
 
 def _finite(value: float | None) -> float | None:
-    """JSON has no infinities and no NaN."""
+    """The value, or None where it is infinite or not a number, which JSON does not have."""
     return value if value is not None and math.isfinite(value) else None

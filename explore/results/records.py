@@ -1,4 +1,4 @@
-"""Records of variants: how each was made, what became of it, and who its peers are."""
+"""The records of a run: how each variant was made, what became of it, and its peers."""
 
 import hashlib
 import json
@@ -16,8 +16,8 @@ STAGES: tuple[Stage, ...] = ("constrain", "emit", "prove", "build", "run", "veri
 
 
 class Begun(NamedTuple):
-    """A stage of a derivation, told at the step with which it begins: how many steps it takes, and
-    what stood there before and after."""
+    """A stage of a derivation that begins at a step: its name, its number of steps, and the terms
+    before and after."""
 
     name: str
     steps: int
@@ -26,8 +26,8 @@ class Begun(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step of a derivation: the law, where it was applied, the term that then stands there, and
-    the stages that begin with it, the outermost first."""
+    """A step of a derivation: the law, its place, the term that then stands there, and the stages
+    that begin here."""
 
     law: str
     place: str
@@ -40,7 +40,7 @@ Features: TypeAlias = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A lowered program with a number for every parameter; `plan` is there once emitted."""
+    """A lowered program with a number for every parameter; `plan` is there once it is emitted."""
 
     id: str
     family: str
@@ -61,13 +61,15 @@ class Variant:
 
     @property
     def key(self) -> str:
-        """Name of what a variant compiles to: with one key, the same kernels are launched alike."""
+        """The key of what a variant compiles to: variants with one key launch the same kernels in
+        the same way."""
         return self.id if self.plan is None else plan_key(self.plan)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Outcome of a variant that ran with a right output. Times are device times in nanoseconds."""
+    """The outcome of a variant that ran with a right output; times are device times in
+    nanoseconds."""
 
     time_ns: float  # the median over runs of the sum over kernels
     spread: float  # interquartile range / median
@@ -81,13 +83,14 @@ class Measured:
 
     @property
     def noisy(self) -> bool:
-        """True if its times differ by more than what variants are compared by."""
+        """True if its times spread by more than the difference by which variants are compared."""
         return self.spread > NOISY
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Outcome of a variant that failed at `stage`. `detail` is long: a build log, a traceback."""
+    """The outcome of a variant that failed at `stage`; `detail` may be long, such as a build
+    log."""
 
     stage: Stage
     reason: str
@@ -98,7 +101,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Outcome of a variant ranked by the cost model for a device that is not here; never run."""
+    """The outcome of a variant that the cost model ranked for a device that is not here; it never
+    ran."""
 
     time_ns: float
 
@@ -107,13 +111,13 @@ Outcome: TypeAlias = Measured | Failed | Predicted
 
 
 def kernels_of(outcome: Outcome) -> tuple[float, ...]:
-    """Time that each kernel took, in nanoseconds; empty where that is not known."""
+    """The time of each kernel in nanoseconds; empty where that is not known."""
     return outcome.kernels_ns if isinstance(outcome, Measured) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A variant and what became of it; a later `round` replaces an earlier one."""
+    """A variant and its outcome; a record of a later `round` replaces an earlier one."""
 
     variant: Variant
     outcome: Outcome
@@ -144,7 +148,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another library on the same program in the same run."""
+    """The measurement of another library on the same program in the same run."""
 
     name: str
     time_ns: float
@@ -155,7 +159,8 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds that no variant can beat on this device; None where not measured or not applicable."""
+    """The bounds that no variant can beat on this device; None where not measured or not
+    applicable."""
 
     flops: int | None = None  # the program's own operations
     io_bytes: int | None = None  # its inputs and output once: the least whatever is on chip
@@ -165,7 +170,7 @@ class Bounds:
 
     @property
     def floor_ns(self) -> float | None:
-        """The roofline: the time the busier of arithmetic and memory needs at its peak."""
+        """The time by the roofline: what the busier of arithmetic and memory needs at its peak."""
         compute = _ratio(self.flops, self.peak_flops)
         memory = _ratio(self.io_bytes, self.bandwidth)
         known = [t * 1e9 for t in (compute, memory) if t is not None]
@@ -173,7 +178,7 @@ class Bounds:
 
 
 def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequence[str] = ()) -> str:
-    """A short name that depends on nothing but the choice: `blocked-3f9a1c2e`."""
+    """The short id of a choice of family, form and parameters, such as `blocked-3f9a1c2e`."""
     choice = json.dumps([family, sorted(parameters), list(form)])
     return f"{family}-{hashlib.sha256(choice.encode()).hexdigest()[:8]}"
 
@@ -181,7 +186,8 @@ def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequenc
 def lost_form(
     family: str, traits: tuple[str, ...], failed: Failed, elapsed_s: float, unix_s: float
 ) -> Record:
-    """A form that was not derived, with all its variants: its worker died or took too long."""
+    """The record of a form whose derivation failed, with all its variants: its worker died or took
+    too long."""
     id = variant_id(family, (), (*traits, "not derived"))
     why = replace(failed, stage="constrain", reason=f"its form was not derived: {failed.reason}")
     lost = Variant(id, family, (), form=" ".join(traits), traits=traits)
@@ -189,13 +195,13 @@ def lost_form(
 
 
 def plan_key(plan: Plan) -> str:
-    """sha256 of the OpenCL source and the launch plan."""
+    """The sha256 of a plan's OpenCL source and launches."""
     text = json.dumps(asdict(plan), sort_keys=True, default=lambda role: role.value)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def latest(records: Sequence[Record]) -> list[Record]:
-    """The record of each variant's last round, in order of first appearance."""
+    """The record of each variant's last round, in the order in which variants first came."""
     newest: dict[str, Record] = {}
     for record in records:
         held = newest.get(record.variant.id)

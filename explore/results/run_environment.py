@@ -1,4 +1,5 @@
-"""The environment that a run depends on: stored beside its results, compared before it goes on."""
+"""The environment that a run depends on, stored with its results and compared before it is
+resumed."""
 
 import hashlib
 import json
@@ -12,7 +13,7 @@ from ir.text.rebind_sizes import rebound
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """`options` are whatever else one needs to go on: sizes, families, limits (JSON values)."""
+    """The environment of a run: program, device, driver, version, and `options` as JSON values."""
 
     program: str  # its text, as it was written
     name: str  # of the program
@@ -33,12 +34,13 @@ class Environment:
 
     @property
     def where(self) -> str:
-        """The device, told apart from one of that name under another runtime."""
+        """The device's name, with its platform, since other runtimes may have a device of that
+        name."""
         return f"{self.device} ({self.platform})" if self.platform else self.device
 
     @property
     def program_run(self) -> str:
-        """The text with the sizes that were used."""
+        """The text of the program with the sizes that were used."""
         sizes = self.options.get("sizes")
         return rebound(self.program, sizes) if sizes else self.program
 
@@ -51,7 +53,8 @@ class Environment:
 
 
 def why_not_comparable(stored: Environment, now: Environment) -> str | None:
-    """The reason for which times measured under `now` may not join those under `stored`."""
+    """The reason why times measured under `now` may not join those under `stored`; None if they
+    may."""
     for what, before, here in (
         ("program", stored.program_hash[:12], now.program_hash[:12]),
         ("device", stored.device, now.device),

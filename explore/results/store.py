@@ -1,4 +1,4 @@
-"""A run's outcomes in one SQLite file, written as they come.
+"""The store of a run's outcomes: one SQLite file, written as they come.
 
 Every append is a committed transaction under a rollback journal, so a process killed at any moment
 loses only what it had not handed over, and a read-only copy of the folder can still be read.
@@ -33,7 +33,8 @@ from ir.errors import UserError
 
 
 class Store:
-    """Made by `create`, `resume` (both hold the folder's lock) or `read`."""
+    """The store of a run, opened by `create` or `resume`, which hold the folder's lock, or by
+    `read`."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection, lock: Lock | None) -> None:
         self.folder = folder
@@ -42,7 +43,7 @@ class Store:
 
     @staticmethod
     def create(folder: Path, environment: Environment) -> "Store":
-        """The store of a new run; a folder that has one is refused, unless nothing came of it."""
+        """The store of a new run; a folder that has a run is refused, unless nothing came of it."""
         with _told(folder):
             folder.mkdir(parents=True, exist_ok=True)
             lock = Lock(folder)
@@ -62,7 +63,8 @@ class Store:
 
     @staticmethod
     def resume(folder: Path, now: Environment) -> "Store":
-        """Goes on with a run, unless what it measured cannot be compared with what `now` would."""
+        """The store of a run that goes on; refused if its times cannot be compared with those
+        measured `now`."""
         with _told(folder):
             demand_run(folder)
             lock = Lock(folder)
@@ -75,8 +77,11 @@ class Store:
 
     @staticmethod
     def read(folder: Path) -> "Store":
-        """Looks at a run, also while it is going, also where nothing can be written; of a killed
-        one, what was half written is undone first."""
+        """The store of a run, to read only, also while the run goes on or where nothing can be
+        written.
+
+        What a killed run had half written is undone first.
+        """
         with _told(folder):
             demand_run(folder)
             store = Store(folder, connect(folder, "rw"), None)
@@ -91,13 +96,13 @@ class Store:
             return environment_from(*row)
 
     def keep_reference(self, sha256: str) -> None:
-        """Ties the run to the file that holds what is right."""
+        """Note the hash of the file that holds the right results of the run."""
         changed = replace(self.environment, reference=sha256)
         with _told(self.folder), self._connection:
             self._connection.execute("UPDATE environment SET json = ?", [changed.dump()])
 
     def append(self, records: Iterable[Record]) -> None:
-        """Store records, durable on return; each replaces that of the same variant and round."""
+        """Store records, durable on return; each replaces the one of the same variant and round."""
         rows = [_row(record) for record in records]
         marks = ", ".join("?" * (len(COLUMNS) + 1))
         sql = f"INSERT OR REPLACE INTO outcome ({', '.join(COLUMNS)}, details) VALUES ({marks})"
@@ -105,7 +110,7 @@ class Store:
             self._connection.executemany(sql, rows)
 
     def records(self) -> list[Record]:
-        """All records, in the order they came, earlier rounds too."""
+        """The records of all rounds, in the order in which they came."""
         sql = f"SELECT {', '.join(COLUMNS)}, details FROM outcome ORDER BY seq"
         with _told(self.folder):
             rows = self._connection.execute(sql).fetchall()
@@ -165,7 +170,7 @@ def _record(row: tuple[Any, ...], folder: Path) -> Record:
 
 
 def _details(blob: object) -> str:
-    """Compressed text, of a bounded length."""
+    """The text that the compressed bytes hold, of a bounded length."""
     if not isinstance(blob, bytes):
         raise Damaged("details: expected bytes")
     out = zlib.decompressobj()
@@ -177,7 +182,7 @@ def _details(blob: object) -> str:
 
 @contextmanager
 def _readable(folder: Path, otherwise: str) -> Iterator[None]:
-    """Turn errors of reading what another hand may have changed into a UserError."""
+    """Turn errors from data that somebody may have changed into a UserError."""
     try:
         yield
     except (Damaged, ValueError, TypeError, zlib.error) as error:

@@ -1,4 +1,4 @@
-"""JSON that somebody else may have written: each field is asked for by what it must be.
+"""The fields of JSON that somebody else may have written, each read as what it must be.
 
 What is not so raises `Damaged` with the field's name, what was found and what was expected.
 """
@@ -21,11 +21,11 @@ PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")  # a name in C, and in a fil
 
 
 class Damaged(UserError):
-    """An error: what is stored is not what a run stores; it was changed by another hand."""
+    """Raised where stored data is not what a run stores: it was changed by another hand."""
 
 
 def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
-    """The object that a JSON text holds."""
+    """The object that a JSON text holds; Damaged where it holds none."""
     if not isinstance(text, str) or len(text) > most:
         raise Damaged(f"{what}: expected JSON of at most {most} characters, found {_short(text)}")
     try:
@@ -39,31 +39,31 @@ def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """An object, and what it is called in messages."""
+    """The fields of a JSON object, and its name in messages."""
 
     values: Mapping[str, Any]
     what: str
 
     @staticmethod
     def of(value: object, what: str) -> "Fields":
-        """Any value that must be an object."""
+        """The fields of a value that must be an object."""
         if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
             raise Damaged(f"{what}: expected an object, found {_short(value)}")
         return Fields(value, what)
 
     def text(self, name: str, most: int = SHORT) -> str:
-        """Text of any kind; characters that would steer a terminal are replaced."""
+        """The text of field `name`; characters that would steer a terminal are replaced."""
         return "".join(c if _shown(c) else "\ufffd" for c in self.exact_text(name, most))
 
     def exact_text(self, name: str, most: int = TEXT) -> str:
-        """Text as it is, which can be encoded."""
+        """The text of field `name` as it is; it must be possible to encode it."""
         value = self._at(name)
         if not isinstance(value, str) or len(value) > most or _unpaired(value):
             raise self._refused(name, f"text of at most {most} characters", value)
         return value
 
     def matching(self, name: str, pattern: re.Pattern[str], what: str) -> str:
-        """Text of one form."""
+        """The text of field `name`, which must match a pattern."""
         value = self._at(name)
         if not isinstance(value, str) or not pattern.fullmatch(value):
             raise self._refused(name, what, value)
@@ -81,14 +81,14 @@ class Fields:
         return self.one_of(name, (False, True))
 
     def whole(self, name: str, least: int = 0, most: int = LARGEST) -> int:
-        """A whole number in a range."""
+        """The whole number of field `name`, within a range."""
         value = self._at(name)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise self._refused(name, f"a whole number from {least} to {most}", value)
         return value
 
     def number(self, name: str, least: float = 0.0, most: float = 1e18) -> float:
-        """A finite number in a range."""
+        """The finite number of field `name`, within a range."""
         value = self._at(name)
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         if not fits or not isfinite(value) or not least <= value <= most:
@@ -104,11 +104,11 @@ class Fields:
         return otherwise if self.values.get(name) is None else read(name)
 
     def fields(self, name: str) -> "Fields":
-        """An object in it."""
+        """The fields of the object in field `name`."""
         return Fields.of(self._at(name), f"{self.what}: {name}")
 
     def each(self, name: str, most: int = MANY) -> "Iterator[Fields]":
-        """The entries of a list, each as the field `value` of an object."""
+        """The entries of the list in field `name`, each as the field `value` of an object."""
         value = self._at(name)
         if not isinstance(value, list) or len(value) > most:
             raise self._refused(name, f"a list of at most {most}", value)
@@ -116,7 +116,7 @@ class Fields:
             yield Fields({"value": entry}, f"{self.what}: {name}[{i}]")
 
     def objects(self, name: str, most: int = MANY) -> "Iterator[Fields]":
-        """The entries of a list of objects."""
+        """The fields of each object in the list of field `name`."""
         return (Fields.of(entry.values["value"], entry.what) for entry in self.each(name, most))
 
     def named(self, most: int = 1000) -> "Iterator[str]":
@@ -138,7 +138,7 @@ class Fields:
 
 
 def _short(value: object) -> str:
-    """A value in a message: in one line, in ASCII."""
+    """The text of a value for a message: one line of ASCII, shortened."""
     if isinstance(value, str | bytes):
         value = value[:61]
     line = ascii(value) if not isinstance(value, list | dict) else type(value).__name__

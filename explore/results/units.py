@@ -11,13 +11,13 @@ _SECONDS |= {"min": 60.0, "h": 3600.0}
 
 
 def parse_bytes(text: str) -> int:
-    """The bytes that a text means: `64MiB`, `1.5GB`, `4096`."""
+    """The number of bytes that a text such as `64MiB`, `1.5GB` or `4096` means."""
     number, unit = _number(text, _BYTES, "a size such as 64MiB")
     return int(number * _BYTES[unit])
 
 
 def parse_seconds(text: str) -> float:
-    """The seconds that a text means: `10m`, `90`, `250us`."""
+    """The number of seconds that a text such as `10m`, `90` or `250us` means."""
     number, unit = _number(text, _SECONDS, "a time such as 10m or 1.5ms")
     return number * _SECONDS[unit]
 

@@ -13,7 +13,8 @@ SUFFIXES = frozenset({".py", ".lift", ".lark"})
 
 @cache
 def version() -> str:
-    """`0.1.0+3f9a1c2e`: another rule, strategy or spelling makes other candidates and kernels."""
+    """The version, such as `0.1.0+3f9a1c2e`; a change of the sources changes it, since it may
+    change kernels."""
     try:
         number = importlib.metadata.version("convlift")
     except importlib.metadata.PackageNotFoundError:
@@ -22,7 +23,7 @@ def version() -> str:
 
 
 def sources_hash(folders: Sequence[Path]) -> str:
-    """sha256 over their files and the files' names."""
+    """The sha256 of the source files in these folders and of their names."""
     found = hashlib.sha256()
     for folder in folders:
         for file in sorted(folder.rglob("*")):

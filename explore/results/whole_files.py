@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""The writing of files and folders that appear whole or not at all."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from ir.errors import UserError
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """Write a file whole, itself replaced, even where a link of its name leads elsewhere."""
+    """Write a file whole; a link of its name is replaced, not followed."""
     part = file.with_name(f".part-{file.name}")
     try:
         part.unlink(missing_ok=True)
@@ -24,8 +24,11 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 
 def write_folder(folder: Path, contents: Mapping[str, str | bytes]) -> None:
-    """All files or none: they are written beside, and take their places together. In a folder that
-    is there already, they replace those of their names."""
+    """Write all files of a folder, or none: they are written beside, then take their places
+    together.
+
+    In a folder that exists, they replace the files of their names.
+    """
     there = folder.exists()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""A run: candidates, the loop over rounds, its target, and why nothing was found."""
+"""A run from its candidates through rounds of measuring to its front, and why nothing was found."""

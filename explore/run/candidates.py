@@ -1,4 +1,4 @@
-"""All candidates of a run, derived in parallel, and what is needed to build each."""
+"""The candidates of a run, derived in parallel, with what is needed to build each of them."""
 
 import pickle
 from collections import defaultdict
@@ -34,8 +34,8 @@ AT_ONCE = 4  # forms that are derived for a round
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A lowered form that candidates come from: its program as workers take it, and the features
-    of kernels that were seen at its points."""
+    """A lowered form that candidates come from: its program pickled, and features of kernels at
+    points seen so far."""
 
     lowered: LoweredForm
     program: bytes  # pickled
@@ -43,7 +43,7 @@ class Taken:
 
     @staticmethod
     def of(lowered: LoweredForm) -> "Taken":
-        """A form as taken, with no features of kernels seen yet."""
+        """The lowered form as taken, with no features of kernels seen yet."""
         program = pickle.dumps(lowered.program)
         return Taken(lowered, program)
 
@@ -53,14 +53,16 @@ Deriving = Callable[[Sequence[Derive]], list[Derived | Inapplicable]]
 
 
 def one_by_one(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
-    """The forms of tasks, derived here, in this process."""
+    """The results of deriving these forms here, in this process."""
     return [derive(task) for task in todo]
 
 
 @dataclass(slots=True)
 class Candidates:
-    """Variants without plans, in a fixed order, each with the form it comes from. A search adds
-    those that are near good ones, of forms that are derived for them too."""
+    """The variants that a search may try, without plans, in a fixed order, each with its form.
+
+    A search adds variants near good ones, and forms derived for that.
+    """
 
     variants: list[Variant] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
@@ -74,7 +76,7 @@ class Candidates:
     along: dict[str, Ladders] = field(default_factory=dict)  # by family
 
     def take(self, derived: Derived) -> None:
-        """Adds a form and the points that were drawn of it."""
+        """Add a derived form and the points that were drawn of it."""
         self.forms.append(Taken.of(derived.lowered))
         self.legal += derived.count
         for variant, memory in zip(derived.variants, derived.memory, strict=True):
@@ -90,7 +92,7 @@ class Candidates:
             self.form_of.append(form)
 
     def task(self, number: int) -> Task:
-        """The task of a build worker for one candidate: its form's program, and its parameters."""
+        """The build worker's task for one candidate: its form's program, and its parameters."""
         form = self.forms[self.form_of[number]]
         return Task(number, form.program, self.variants[number].parameters)
 
@@ -113,8 +115,8 @@ class Candidates:
     def near(
         self, numbers: Sequence[int], good: Sequence[int]
     ) -> tuple[list[Variant], list[float]]:
-        """Adds what is near some of them and new; and forms that are near those of good ones, the
-        best first."""
+        """Add new variants near some candidates, and forms near those of good ones; returns the
+        variants and their memory."""
         before = len(self.variants)
         for found in self.deriving(self._asked(good)):
             if isinstance(found, Derived):
@@ -132,8 +134,8 @@ class Candidates:
         yield from reversed(best.values())
 
     def _asked(self, good: Sequence[int]) -> list[Derive]:
-        """A few forms to be derived: of every family in turn, a word apart from its best, then
-        from its second best, ..."""
+        """The tasks to derive a few more forms: of each family in turn, those that differ by a
+        trait from its best."""
         ranked = defaultdict[str, list[Form]](list)
         for n in dict.fromkeys(self.form_of[number] for number in good):
             form = self.forms[n].lowered.form
@@ -143,13 +145,14 @@ class Candidates:
         return [self.others.pop(name) for name in dict.fromkeys(first)]
 
     def _kin(self, best: Sequence[Form]) -> Iterator[Named]:
-        """The forms of a family, not derived yet, that are a trait apart from its best ones."""
+        """The forms of a family, not derived yet, that differ by one trait from its best ones."""
         mine = [name for name in self.others if name[0] == best[0].family]
         for form in best:
             yield from (name for name in mine if one_trait_apart(form, self.others[name].form))
 
     def _around(self, number: int) -> Iterator[tuple[int, Point]]:
-        """Points near a candidate: others of its form, and its own of the family's other forms."""
+        """The points near a candidate: others of its form, and its own point in the family's other
+        forms."""
         mine, point = self.form_of[number], dict(self.variants[number].parameters)
         lowered = self.forms[mine].lowered
         for other in moves(point, self.along[lowered.family]):
@@ -168,8 +171,11 @@ Lost = Callable[[Form, Failed], None]  # a form that its worker did not derive, 
 def candidates(
     program: Program, profile: Profile, options: Options, workers: Workers, lost: Lost
 ) -> Candidates:
-    """Derive what the options ask for, and tell what was lost on the way; an error if nothing is
-    left."""
+    """The candidates that the options ask for, derived by workers; a user's error if there are
+    none.
+
+    Forms that could not be derived are handed to `lost`.
+    """
     todo = tasks(
         program,
         profile,
@@ -188,7 +194,7 @@ def candidates(
 
 
 def _derived(workers: Workers, lost: Lost, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
-    """Results of deriving, in the order of the tasks, whatever order they were done in."""
+    """The results of deriving, in the order of the tasks, whatever order they were done in."""
     done: dict[Named, Derived | Inapplicable] = {}
     for result in workers.map(todo, DERIVE_LIMIT):
         form = result.task.form
@@ -208,7 +214,8 @@ def _key(form: Form) -> Named:
 def gathered(
     found: Sequence[Derived], rest: Sequence[Derive] = (), deriving: Deriving = one_by_one
 ) -> Candidates:
-    """Candidates of derived forms, equal choices once; the rest is derived when it is near."""
+    """The candidates of derived forms, equal choices once; the forms in `rest` are derived when
+    they are near good ones."""
     left = shares((d.family, d.count, d.outside) for d in found)
     made = Candidates(left=left, others={_key(t.form): t for t in rest}, deriving=deriving)
     for derived in found:

@@ -1,4 +1,4 @@
-"""A variant built for a device: called on arrays, it returns the program's output."""
+"""A variant built for a device, which computes the program's output when called on arrays."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,8 @@ from ir.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A variant on a device: `best(image, weights)`, or by name; arrays in the program's order."""
+    """A variant on a device, called as `best(image, weights)` with arrays in the program's order,
+    or by name."""
 
     plan: Plan
     built: Built
@@ -25,14 +26,14 @@ class Compiled:
 
     @staticmethod
     def of(record: Record, environment: Environment, trust: bool = False) -> "Compiled":
-        """A variant of a stored run, made again here, on the device of that run."""
+        """The variant of a stored run, made again here, on the device of that run."""
         device = device_of(environment)
         plan = TrustedPlans(environment, trust).of(record)
         names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
         return Compiled(plan, open_device(device).build(plan), names, record)
 
     def __call__(self, *arrays: Any, **by_name: Any) -> Any:
-        """The output; a constant given once is kept."""
+        """The program's output for these arrays; a constant that is given once is kept."""
         if len(arrays) > len(self.names):
             raise UserError(f"{len(arrays)} arrays given: expected {', '.join(self.names)}")
         given = dict(zip(self.names, arrays, strict=False))
@@ -42,7 +43,7 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """The OpenCL text."""
+        """The OpenCL text of the variant's kernels."""
         return self.plan.source
 
     @property

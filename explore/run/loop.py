@@ -1,4 +1,5 @@
-"""The loop of a run: rounds of candidates are built, then measured, and the search is told.
+"""The loop of a run: rounds of candidates are built, then measured, and the search is told the
+outcomes.
 
 Rounds are taken in a fixed order and their results too, so that one seed gives one sequence of
 variants however long each build takes. On a GPU the next round is built while this one is measured;
@@ -40,7 +41,8 @@ Judge = Callable[[Variant], Predicted]
 
 @dataclass(slots=True)
 class Loop:
-    """The state of one pass through the rounds; `judge` stands in for a device that is not here."""
+    """The state of one pass through the rounds; `judge` gives outcomes for a device that is not
+    here."""
 
     options: Options
     candidates: Candidates
@@ -69,7 +71,7 @@ class Loop:
     earlier_s: float = 0.0
 
     def run(self) -> bool:
-        """Go through the rounds; true if it came to the end, false when the time was up."""
+        """Go through the rounds; returns True at the end, False when the time was up before."""
         self.search = self.candidates.search(self.options)
         self.begun = self.clock() if self.begun is None else self.begun
         self.earlier_s = max((r.elapsed_s for r in self.before.values()), default=0.0)
@@ -86,8 +88,8 @@ class Loop:
     # ---- rounds
 
     def _next(self) -> list[int] | None:
-        """The next round, once what it depends on is known; at most what is left of the budget.
-        None if the time is up before."""
+        """The next round's candidates, within the budget, once what they depend on is known; None
+        if the time is up before."""
         if self.left <= len(self.running):
             return []
         while not self.chosen:
@@ -115,7 +117,7 @@ class Loop:
                 self.made[n] = Made(None, None, None, None, 0.0, failed)
 
     def _build(self) -> None:
-        """Build all of the round, and hand it on."""
+        """Build all variants of the round, and hand them on."""
         while self.delivered < len(self.round):
             if self.overlap or not self.builders.pending:
                 self._deliver()
@@ -123,7 +125,7 @@ class Loop:
                 self._pump()
 
     def _deliver(self) -> None:
-        """Hand on, in order, what is built."""
+        """Hand on the variants that are built, in order."""
         while self.delivered < len(self.round):
             n = self.round[self.delivered]
             known = self.before.get(self.candidates.variants[n].id)
@@ -136,8 +138,11 @@ class Loop:
                 self._remember(n, known)
 
     def _settled(self) -> bool:
-        """Take in what is built: all of it or, when the time is up, what is being measured, one
-        result at least. Whether nothing was left to a resumed run."""
+        """Take in outcomes of what is built, all or, when the time is up, of what is being
+        measured.
+
+        Returns True if nothing was left to a resumed run.
+        """
         while self.running and not (self.late() and self.outcomes):
             self._pump()
         left = [n for n, _ in self.queue]
@@ -149,7 +154,7 @@ class Loop:
         return not left
 
     def _pump(self) -> None:
-        """Take in what the workers have done."""
+        """Take in what the workers have done, waiting for one of them."""
         pools: list[Pool[Any, Any]] = [self.builders, *([self.device] if self.device else [])]
         if not any(pool.pending for pool in pools):
             raise AssertionError("the run waits for nothing")
@@ -168,13 +173,14 @@ class Loop:
         return limit is not None and self.clock() - (self.begun or 0.0) > limit
 
     def elapsed(self) -> float:
-        """Seconds that this run has taken, earlier starts included."""
+        """The seconds that this run has taken, earlier starts included."""
         return self.earlier_s + self.clock() - (self.begun or 0.0)
 
     # ---- outcomes
 
     def _hand_on(self, n: int, made: Made) -> None:
-        """Hand a built variant on to be measured, unless the same kernels are already known."""
+        """Hand a built variant on to be measured, unless the outcome of the same kernels is
+        known."""
         variant = replace(
             self.candidates.variants[n],
             derivation=self.candidates.forms[self.candidates.form_of[n]].lowered.steps,
@@ -199,8 +205,8 @@ class Loop:
             self._feed()
 
     def _feed(self) -> None:
-        """The device gets the next variant once it is free: what is hopeless is told by all that
-        was measured before, of the same round too."""
+        """Give the device the next variants while it is free, each with the time above which it is
+        hopeless."""
         while self.queue and self.device is not None and self.device.free:
             n, made = self.queue.popleft()
             task = self._measure(n, self.running[n], made)
@@ -228,7 +234,8 @@ class Loop:
         self._remember(n, record)
 
     def _remember(self, n: int, record: Record) -> None:
-        """Note a variant's record, from now or from an earlier start, and tell its outcome."""
+        """Note a variant's record, from now or from an earlier start, and tell its outcome to the
+        search."""
         if record.variant.plan is not None:
             self.outcomes[record.variant.key] = record.outcome
         if isinstance(record.outcome, Measured) and record.memory_bytes is not None:
@@ -240,7 +247,8 @@ class Loop:
         self.search.tell(n, time, kernels_of(outcome))
 
     def _ceiling(self, variant: Variant) -> float | None:
-        """The time in nanoseconds above which a variant cannot come near the front."""
+        """The time in nanoseconds above which a variant cannot come near the front; None if nothing
+        ran yet."""
         assert variant.plan is not None
         memory = variant.plan.memory_bytes
         times = [t for t, m in self.best if m <= memory]
@@ -248,16 +256,15 @@ class Loop:
 
 
 def _patience(ceiling_ns: float | None) -> float:
-    """Seconds until a variant that may not be slower than this is ended: it is right or wrong, but
-    it is not on the front."""
+    """The seconds after which a variant that may not be slower than `ceiling_ns` is ended."""
     return RUN_LIMIT if ceiling_ns is None else min(RUN_LIMIT, 5.0 + 100 * ceiling_ns / 1e9)
 
 
 def tried(records: Iterable[Record]) -> int:
-    """The number of records of variants; a form that was not derived is none."""
+    """The number of records that are of variants, not of forms that were not derived."""
     return sum(bool(r.variant.derivation) for r in records)
 
 
 def first_round(records: "list[Record]") -> dict[str, Record]:
-    """The record of each variant, by id, from before the front was measured again."""
+    """The records of the rounds before the front was measured again, by variant id."""
     return {r.variant.id: r for r in latest([r for r in records if r.round == 0])}

@@ -1,4 +1,4 @@
-"""A run from start to end: its folder, its workers, its front, its report."""
+"""A run from start to end: its folder, its workers, its front, and its report."""
 
 import platform
 import time
@@ -52,7 +52,7 @@ BUILD_MEMORY = 6 << 30  # bytes a build worker may take
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A folder with a run in it."""
+    """A run that is stored in a folder."""
 
     folder: Path
 
@@ -85,8 +85,12 @@ class Run:
         max_error: float | None = None,
         trust: bool = False,
     ) -> Compiled:
-        """A variant of the front, made again here and ready to be called on arrays. One of another
-        version, which is not made again, only with `trust`."""
+        """The variant of the front that is picked, made again here and ready to be called on
+        arrays.
+
+        A variant that another version made, and this one makes otherwise, is given only with
+        `trust`.
+        """
         demand_one("which", which, ("fastest", "smallest"))
         limits = limits_of(max_memory, max_time, max_error)
         if not isinstance(id, str | None):
@@ -99,7 +103,8 @@ class Run:
 def limits_of(
     max_memory: str | int | None, max_time: str | float | None, max_error: float | None = None
 ) -> Limits:
-    """Limits as people write them: `32MiB`, `1.5ms`; numbers are bytes and seconds."""
+    """The limits that people write, such as `32MiB` and `1.5ms`; plain numbers are bytes and
+    seconds."""
     memory = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
     seconds = parse_seconds(max_time) if isinstance(max_time, str) else max_time
     if memory is not None:
@@ -142,7 +147,7 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
 
 
 def start(source: Source, options: Options, target: Target, folder: Path) -> tuple[Run, bool]:
-    """A new run; the second says whether it went through to the end."""
+    """The new run, stored in a folder, and True if it went through to the end."""
     program = source.program(options)  # mistakes in it come before anything is written
     with Store.create(
         folder, _with_roofline(environment_of(source, options, target), target)
@@ -159,7 +164,8 @@ def _with_roofline(environment: Environment, target: Target) -> Environment:
 
 
 def resume(folder: Path) -> tuple[Run, bool]:
-    """Go on where a run stopped, on the same device."""
+    """The run of a folder after it has gone on, on the same device, and True if it went through to
+    the end."""
     with Store.read(folder) as store:
         stored = store.environment
     options = Options.from_json(stored.options)
@@ -271,7 +277,7 @@ def _meter(
 def device_pool(
     stack: ExitStack, file: Path, program: Program, options: Options, device: Device
 ) -> "Pool[Any, Any]":
-    """The one worker that runs things on the device; the file holds what is right."""
+    """The pool of the one worker that runs things on the device; `file` holds the right results."""
     return stack.enter_context(
         Pool(
             measure,
@@ -299,7 +305,7 @@ def _finish(store: Store, plans: TrustedPlans) -> None:
 
 
 def new_folder(name: str, under: Path = Path("runs")) -> Path:
-    """`runs/NAME`, or with the first number that is free."""
+    """The folder `runs/NAME`, or with the first number behind the name that is free."""
     folder = under / name
     number = 2
     while folder.exists() and any(folder.iterdir()):

@@ -1,4 +1,4 @@
-"""A program as it was written: what a run is started with, and what it stores."""
+"""The source of a program, with which a run is started and which it stores."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +19,7 @@ class Source:
 
     @staticmethod
     def of(stored: Environment) -> "Source":
-        """The source of a stored run."""
+        """The source that a run has stored."""
         return Source(stored.program, str(stored.options.get("file", stored.name)))
 
     def program(self, options: Options) -> Program:
@@ -29,5 +29,5 @@ class Source:
 
 @lru_cache(maxsize=4)
 def _parsed(source: Source, sizes: tuple[tuple[str, int], ...]) -> Program:
-    """The program of a source at these sizes; whoever asks again is given the same one."""
+    """The program of a source at these sizes; the same object each time."""
     return demand_arrays(parse(source.text, source.name, dict(sizes)))

@@ -1,5 +1,5 @@
-"""Targets of a run: a device that is here, as the data that constraints are inferred for, or a
-profile; and the target again for a run that is stored."""
+"""The target of a run: a device that is here, with its numbers for constraints, or the profile of
+another."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -63,7 +63,8 @@ def profile_of(device: Device) -> Profile:
 def target_of(
     device: str | int | Device | None, profile_name: str | None, limits: Iterable[Limit]
 ) -> Target:
-    """A device, by itself, its number or part of its name, or the best one; or a profile."""
+    """The target that a user means: a device, by number or part of its name, or a profile; else the
+    best device."""
     if profile_name is not None:
         if device is not None:
             raise UserError("expected a device or a profile, found both")
@@ -73,14 +74,15 @@ def target_of(
 
 
 def device_meant(device: str | int | Device | None) -> Device:
-    """A device, by itself, its number or part of its name; or the one that is best."""
+    """The device that a user means, by number or part of its name; or the best one."""
     if isinstance(device, Device):
         return device
     return choose(None if device is None else str(device))
 
 
 def target_again(stored: Environment, options: Options) -> Target:
-    """The target of a stored run; or the device likest to its own, which cannot go on with it."""
+    """The target of a stored run, or the most similar device here, which cannot go on with the
+    run."""
     if name := stored.options.get("profile"):
         return Target(with_overrides(profile(name), options.limits), None)
     device = _likest(stored) or choose(None)
@@ -105,7 +107,7 @@ def stored_profile(stored: Environment, options: Options) -> Profile:
 
 
 def device_of(stored: Environment) -> Device:
-    """The device that a run was made on."""
+    """The device that a run was made on; a user's error if it is not here."""
     found = _likest(stored)
     if found is None:
         raise UserError(f"{stored.where} is not here: the run was made on it")
@@ -118,7 +120,7 @@ def device_of(stored: Environment) -> Device:
 
 
 def _likest(stored: Environment) -> Device | None:
-    """The device of a run, if it is here, by its driver if there are several."""
+    """The device of a stored run, if it is here, by its driver if there are several; else None."""
     name = (stored.device, stored.platform)
     here = [d for d in working(devices()) if (d.name, d.platform) == name]
     return max(here, key=lambda d: d.driver == stored.driver, default=None)

@@ -1,4 +1,4 @@
-"""Plans that may be run or exported: made on this machine, and equal to what a run stores.
+"""The plans that may be run or exported: made on this machine, and equal to what a run stores.
 
 A run's folder may come from anybody, so its kernels' text is never run. The variant is made again
 from its program, family, form and parameters, and proved; the stored plan must be equal.
@@ -24,9 +24,12 @@ MEMORY = 6 << 30  # bytes that a worker may take for it
 
 @dataclass(slots=True)
 class TrustedPlans:
-    """The plans of a run's variants; `made` are of those that were made in this session, by id.
-    With `trust`, texts of another version of the generator are taken as they are stored, if they
-    are proved safe to run."""
+    """The plans of a run's variants that may be run; `made` holds those made in this session, by
+    id.
+
+    With `trust`, texts of another version of the generator are taken as stored, if they are proved
+    safe to run.
+    """
 
     environment: Environment
     trust: bool = False
@@ -34,11 +37,12 @@ class TrustedPlans:
     made: dict[str, Plan] = field(default_factory=dict)
 
     def of(self, record: Record) -> Plan:
-        """The plan of one variant."""
+        """The trusted plan of one variant."""
         return self.all([record])[0]
 
     def all(self, records: Sequence[Record]) -> list[Plan]:
-        """The plans of several; an error names the first that is not to be trusted."""
+        """The trusted plans of several variants; a user's error names the first that is not to be
+        trusted."""
         todo = [r.variant for r in records if r.variant.id not in self.made]
         for variant, found in self._again([_compiled(variant) for variant in todo]):
             self.made[variant.id] = self._trusted(variant, found)

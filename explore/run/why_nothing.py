@@ -1,4 +1,4 @@
-"""Why there is nothing: no candidate of a program, or no variant that ran, in the user's words."""
+"""The reasons, in the user's words, why there is no candidate, or why no variant ran."""
 
 import re
 from collections import defaultdict
@@ -20,7 +20,7 @@ MOST = 3  # reasons that are told
 def no_candidate(
     program: Program, max_memory: int | None, results: Sequence[Derived | Inapplicable]
 ) -> str:
-    """A message that no form derived has a point, and why."""
+    """The message that no derived form has a legal point, and why."""
     if max_memory is not None and max_memory < (least := least_bytes(program)):
         return (
             f"no variant needs only {show_bytes(max_memory)} of memory: the program's inputs and "
@@ -30,8 +30,8 @@ def no_candidate(
 
 
 def _why(results: Sequence[Derived | Inapplicable]) -> list[str]:
-    """Lines on what clashes in the first form of each family, the plainest; or, where nothing could
-    be derived, why."""
+    """The lines on what clashes in the plainest form of each family, or why nothing could be
+    derived."""
     lowered = {r.family: r for r in reversed(results) if isinstance(r, Derived)}
     refused = {r.family: r.reason for r in reversed(results) if isinstance(r, Inapplicable)}
     families = [f for f in dict.fromkeys(r.family for r in results) if f in (lowered or refused)]
@@ -51,7 +51,7 @@ def _clash(system: System) -> str:
 
 
 def none_ran(records: Sequence[Record]) -> list[str]:
-    """Lines saying that all variants failed: how many at each stage, and why most often."""
+    """The lines that all variants failed: how many at each stage, and why most often."""
     return ["no variant ran to the end", *_failures(records)]
 
 
@@ -65,7 +65,7 @@ def _failures(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _commonest(reasons: Sequence[str]) -> Iterator[str]:
-    """Lines with the commonest reasons; those that differ in numbers alone count as one."""
+    """The lines with the commonest reasons; those that differ in numbers alone count as one."""
     alike = defaultdict[str, list[str]](list)
     for reason in reasons:
         alike[re.sub(r"[\d.]+(e[+-]?\d+)?", "0", reason)].append(reason)

@@ -1,1 +1,1 @@
-"""The order in which candidates are tried."""
+"""The search: the order in which candidates are tried."""

@@ -1,4 +1,4 @@
-"""The learned cost model: forests over what the compiler knows of a kernel."""
+"""The learned cost model: forests over features of kernels that are known before they run."""
 
 import math
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _TREES = 48
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Predicts the log of a time over its estimate, how sure it is, and whether a kernel runs at
-    all."""
+    """A model that predicts the error of estimated times, how sure that is, and the chance that a
+    kernel runs."""
 
     times: Any
     success: Any | None  # None when nothing has failed
@@ -25,8 +25,8 @@ class Model:
     def fit(
         features: Floats, known: Sequence[int], good: Sequence[int], errors: Floats, seed: int
     ) -> "Model":
-        """A model fitted to the kernels `known`, of which those in `good` ran, in exp(`errors`)
-        times what was estimated."""
+        """The model fitted to the kernels `known`; those in `good` ran, in exp(`errors`) times the
+        estimated time."""
         from sklearn.ensemble import ExtraTreesRegressor  # here: it takes a second to import
 
         def forest(rows: Sequence[int], target: Floats, leaf: int) -> Any:
@@ -39,7 +39,8 @@ class Model:
         return Model(forest(good, errors, 2), None if ran.all() else forest(known, ran, 3))
 
     def predict(self, features: Floats) -> tuple[Floats, Floats, Floats]:
-        """For each row the mean and standard deviation of the log, and the chance to run."""
+        """The predictions for each row: the mean and deviation of the log of the error, and the
+        chance to run."""
         rows = np.ascontiguousarray(features, dtype=np.float32)
         trees = np.stack([tree.predict(rows) for tree in self.times.estimators_])
         chance = np.ones(len(rows)) if self.success is None else self.success.predict(rows)

@@ -1,4 +1,5 @@
-"""Forecasts of candidates: a candidate takes what its kernels take, and many share kernels.
+"""The forecast of each candidate's time from its kernels, of which many are shared with candidates
+that ran.
 
 Kernels that were timed take what they took. Of the others a model tells by how much a rough
 estimate of their time errs, so that few measurements say a lot already.
@@ -21,7 +22,8 @@ STEP = math.log(1.03)  # times closer than this are one: noise must not turn the
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Forecast of each candidate: the log of its time, how sure that is, the chance it runs."""
+    """The forecast of each candidate: the log of its time, its deviation, and the chance that it
+    runs."""
 
     mean: Floats
     spread: Floats
@@ -31,7 +33,8 @@ class Outlook:
 def outlook(
     table: KernelTable, taken: Mapping[int, Sequence[float]], failed: Iterable[int], seed: int
 ) -> Outlook:
-    """The forecast of all candidates from the times of kernels that ran, and those that did not."""
+    """The forecast of all candidates, from the times of those that ran, and from those that
+    failed."""
     times = defaultdict[int, list[float]](list)
     for i, each in taken.items():
         for k, time in zip(table.kernels_of(i), each, strict=True):
@@ -54,7 +57,7 @@ def outlook(
 
 
 def trust(estimate: Floats, logs: Floats) -> float:
-    """The part of the estimates' differences that the times bear out: 0 is none, 1 is all."""
+    """The share, 0 to 1, of the estimates' differences that the measured times confirm."""
     apart = estimate - estimate.mean()
     size = float(apart @ apart)
     return min(1.0, max(0.0, float(apart @ logs) / size)) if size else 0.0

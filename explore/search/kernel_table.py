@@ -1,4 +1,4 @@
-"""Candidates as the kernels that they are made of, each kernel once: what the search knows."""
+"""The table of candidates and their kernels, each kernel once, from which the search learns."""
 
 # key: i candidate, k kernel (a row of the table)
 
@@ -14,7 +14,8 @@ Numbers = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class KernelTable:
-    """A row for each kernel, which candidates share, and where in the table their kernels are.
+    """A table with a row for each kernel, which candidates may share, and the rows of each
+    candidate's kernels.
 
     Candidate 0 pads by a kernel A and sums up by B, candidate 1 pads by A and sums up by C:
 
@@ -38,8 +39,11 @@ class KernelTable:
         estimates: Sequence[float] | Floats | None = None,
         counts: Sequence[int] | None = None,
     ) -> "KernelTable":
-        """The table of candidates from the rows of one's kernels after another's: `counts` rows of
-        each, or one. What else is left out is the same for all."""
+        """The table of candidates from rows of their kernels: `counts` rows for each candidate in
+        turn, or one.
+
+        Columns left out are the same for all.
+        """
         each = np.ones(len(rows), np.intp) if counts is None else np.asarray(counts, np.intp)
         return _merged(
             tuple(columns),
@@ -54,7 +58,7 @@ class KernelTable:
         return len(self.start_of)
 
     def followed_by(self, more: "KernelTable") -> "KernelTable":
-        """One table of these candidates followed by those of `more`."""
+        """The table of these candidates followed by those of `more`."""
         if not len(more):
             return self
         columns = tuple(dict.fromkeys([*self.columns, *more.columns]))
@@ -68,13 +72,13 @@ class KernelTable:
         )
 
     def _with(self, columns: tuple[str, ...]) -> Floats:
-        """The rows of this table with these columns, of which it has some."""
+        """The rows of this table under these columns, which contain its own."""
         rows = np.tile([absent(name) for name in columns], (len(self.rows), 1))
         rows[:, [columns.index(name) for name in self.columns]] = self.rows
         return rows
 
     def kinds(self) -> list[bytes]:
-        """A key of each candidate's family and form: the words of its last kernel."""
+        """The key of each candidate's family and form: the words in the row of its last kernel."""
         words = self.rows[:, ["=" in name for name in self.columns]].astype(np.bool_)
         ends = np.append(self.start_of[1:], len(self.row_of)) - 1
         return [row.tobytes() for row in words[self.row_of[ends]]]
@@ -85,7 +89,7 @@ class KernelTable:
         return self.row_of[self.start_of[i] : end]
 
     def divided(self, i: int, time: float) -> Sequence[float]:
-        """A candidate's time, divided among its kernels as their estimates are."""
+        """The time of a candidate divided among its kernels in proportion to their estimates."""
         rough = np.exp(self.estimates[self.kernels_of(i)])
         return [float(part) for part in time * rough / rough.sum()]
 
@@ -95,7 +99,7 @@ class KernelTable:
 
 
 def absent(name: str) -> float:
-    """The number in a column for what a kernel does not have: a word, or a number."""
+    """The number in a column for what a kernel does not have: 0 for a word, -1 for a number."""
     return 0.0 if "=" in name else -1.0
 
 
@@ -107,7 +111,7 @@ def _merged(
     start_of: Numbers,
     memory: Floats,
 ) -> KernelTable:
-    """A table with equal rows as one, in the order in which they come first."""
+    """The table with equal rows made one, in the order in which they come first."""
     numbers: dict[bytes, int] = {}
     which = [numbers.setdefault(row.tobytes(), len(numbers)) for row in rows]
     kept = np.unique(which, return_index=True)[1]

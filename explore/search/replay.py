@@ -1,4 +1,4 @@
-"""A stored run as an oracle: search strategies compared without a device."""
+"""The replay of a stored run, on which search strategies are compared without a device."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from explore.search.variant_rows import kernel_table
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The candidates of a run with the times they had; a failure has none."""
+    """The candidates of a stored run with the times they had; a failed one has none."""
 
     records: tuple[Record, ...]
 
@@ -26,12 +26,12 @@ class Replay:
         return Replay(tuple(r for r in latest(records) if r.variant.derivation))
 
     def search(self, strategy: Strategy, seed: int, budget: int) -> Search:
-        """A search over the recorded variants, as a run of `budget` variants would do it."""
+        """The search over the recorded variants, as a run of `budget` variants would do it."""
         variants = [record.variant for record in self.records]
         return search_over(variants, self._memory(), strategy, seed, budget)
 
     def best_so_far(self, strategy: Strategy, seed: int, budget: int) -> list[float]:
-        """The best time after 1, 2, ... evaluations; infinite while nothing has run."""
+        """The best time after 1, 2, … evaluations; infinite while nothing has run."""
         trace = run(self.search(strategy, seed, budget), self._time, budget, self._each)
         times = [math.inf if time is None else time for _, time in trace]
         return [float(t) for t in np.minimum.accumulate(times)] if times else []
@@ -43,8 +43,8 @@ class Replay:
         return kernels_of(self.records[i].outcome)
 
     def rank_correlation(self, learned: int, seed: int) -> float:
-        """Spearman's correlation of the model's predictions for variants that it has not seen with
-        their times, after it has learned from so many random others."""
+        """The rank correlation (Spearman) of predicted with measured times, after learning from
+        `learned` random variants."""
         ran = [r for r in self.records if r.time_ns is not None]
         order = np.random.default_rng(seed).permutation(len(ran))
         logs = np.log([r.time_ns or math.nan for r in ran])
@@ -58,7 +58,7 @@ class Replay:
         return float(np.corrcoef(_ranks(predicted), _ranks(logs[held]))[0, 1])
 
     def _memory(self) -> list[float]:
-        """Bytes of memory of each record; one that never came to have a plan counts as the most."""
+        """The memory in bytes of each record; one without a plan counts as the most."""
         known = [r.memory_bytes for r in self.records if r.memory_bytes is not None]
         most = max(known, default=0)
         return [float(most if r.memory_bytes is None else r.memory_bytes) for r in self.records]
@@ -71,7 +71,8 @@ def _ranks(values: Floats) -> Floats:
 def compare(
     replay: Replay, seeds: Sequence[int], budget: int
 ) -> dict[Strategy, list[tuple[float, float]]]:
-    """For each strategy and seed: the best after `budget`, over the best of the run; and where."""
+    """The quality of each strategy for each seed: the best time after `budget` over the run's best,
+    and when it was found."""
     strategies: tuple[Strategy, ...] = ("guided", "random")
     optimum = min((r.time_ns for r in replay.records if r.time_ns is not None), default=math.inf)
     found: dict[Strategy, list[tuple[float, float]]] = {}

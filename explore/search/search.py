@@ -1,5 +1,5 @@
-"""In which order to evaluate candidates: a few strata first, then where a learned model sees
-promise, and the other strata on the way.
+"""The order in which candidates are evaluated: a few strata first, then where a learned model sees
+promise.
 
 A round is chosen from the outcomes of the rounds that lie more than `lag` before it, in whatever
 order those arrived: for one seed and the same times the order is the same however many workers
@@ -31,7 +31,8 @@ _BLUR = math.log(2.0)  # estimates closer than this say nothing
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares of a guided round: the overall best, the front, and what nobody has looked at."""
+    """The shares of a guided round: for the overall best, for the front, and for what is
+    unexplored."""
 
     best: float = 0.5
     front: float = 0.3
@@ -42,8 +43,11 @@ Grow = Callable[[Sequence[int], Sequence[int]], KernelTable]  # near some, and l
 
 
 class Search:
-    """Hands out candidates `0 .. n-1` in rounds, each once. Guided by what is known, it asks `grow`
-    for more that are near the best: they get the next numbers."""
+    """A search that hands out the candidates 0 … n-1 in rounds, each once.
+
+    Guided by what is known, it asks `grow` for more candidates near the best: they get the next
+    numbers.
+    """
 
     def __init__(
         self,
@@ -77,19 +81,23 @@ class Search:
 
     @property
     def left(self) -> int:
-        """Candidates not yet handed out."""
+        """The number of candidates that are not handed out yet."""
         return len(self._table) - len(self._taken)
 
     def tell(self, candidate: int, time: float | None, each: Sequence[float] = ()) -> None:
-        """A measured time (any unit), and of each kernel where that is known; None for a failure.
-        Times of other kernels than the table has say only what the whole took."""
+        """Take in a candidate's time, in any unit, and those of its kernels where known; None for a
+        failure.
+
+        Times of other kernels than the table has say only what the whole took.
+        """
         self._times[candidate] = time
         if time is not None:
             fits = len(each) == len(self._table.kernels_of(candidate))
             self._kernels[candidate] = each if fits else self._table.divided(candidate, time)
 
     def next_round(self) -> list[int] | None:
-        """The next candidates; None while outcomes they depend on are missing; [] at the end."""
+        """The candidates of the next round; None while outcomes that it depends on are missing; []
+        at the end."""
         if self._strategy == "random" or len(self._taken) < self._first:
             chosen = self._from_order(self._batch)
         elif (known := self._known()) is None:
@@ -101,7 +109,8 @@ class Search:
         return chosen
 
     def _known(self) -> list[int] | None:
-        """Candidates that may be learned from, in a fixed order; None if some are not in yet."""
+        """The candidates that may be learned from, in a fixed order; None if the outcomes of some
+        are missing."""
         settled = self._rounds[: max(0, len(self._rounds) - self._lag)]
         if any(i not in self._times for chosen in settled for i in chosen):
             return None
@@ -114,7 +123,8 @@ class Search:
         return fresh[:count]
 
     def _guided(self, known: list[int]) -> list[int]:
-        """A guided round of candidates: more as more is known, so the model is fitted rarely."""
+        """The candidates of a guided round: more as more is known, so that the model is fitted
+        rarely."""
         count = max(self._batch, len(known) // 12)
         good = [i for i in known if self._times[i] is not None]
         self._look_around(good)
@@ -148,7 +158,7 @@ class Search:
         return [i for i in self._spread if i not in self._taken][:count]
 
     def _look_around(self, good: list[int]) -> None:
-        """Adds candidates near the fastest, and near those on the front."""
+        """Add candidates near the fastest, and near those on the front."""
         if self._grow is None:
             return
         ranked = sorted(good, key=lambda i: (self._times[i], i))
@@ -167,8 +177,10 @@ class Search:
 def stratified(
     strata: Sequence[tuple[Hashable, ...]], estimate: Floats, random: np.random.Generator
 ) -> list[int]:
-    """An order of candidates: every stratum in turn, within it every finer one, and in the finest
-    each member; those first that are likely to be quick, as far as the estimates tell."""
+    """An order of candidates that takes the strata in turn, and inside each the finer ones.
+
+    In the finest, those come first that are likely to be quick by their estimates.
+    """
     blurred = estimate + _BLUR * random.standard_normal(len(strata))
     return _in_turns([int(i) for i in np.argsort(blurred, kind="stable")], strata, 0)
 
@@ -201,8 +213,8 @@ def run(
     budget: int,
     each: Callable[[int], Sequence[float]] = lambda i: (),
 ) -> list[tuple[int, float | None]]:
-    """Evaluates one by one, and each kernel where that is known, up to `budget`: what tests and
-    replays do."""
+    """The trace (candidate, time) of a search whose candidates are evaluated one by one, up to
+    `budget`."""
     trace: list[tuple[int, float | None]] = []
     while len(trace) < budget and (chosen := search.next_round()):
         for i in chosen[: budget - len(trace)]:
@@ -212,14 +224,14 @@ def run(
 
 
 class _Room:
-    """A limit on candidates of one form in a round: what is little known may turn out slow, however
-    good it looks."""
+    """A limit on how many candidates of one form a round takes, while little is known of that
+    form."""
 
     def __init__(self, known: Counter[bytes]) -> None:
         self._known, self._taken = known, Counter[bytes]()
 
     def take(self, kind: bytes) -> bool:
-        """Take a candidate of a form; true if there was room for it."""
+        """Take a candidate of a form; returns True if there was room for it."""
         free = self._known[kind] >= FEW or self._taken[kind] < FEW
         self._taken[kind] += free
         return free
@@ -232,6 +244,6 @@ def _top(
     count: int,
     admit: Callable[[int], bool],
 ) -> list[int]:
-    """The `count` best by a score that are not chosen yet, as far as they are admitted."""
+    """The `count` best candidates by a score that are not chosen yet and are admitted."""
     ranked = map(int, fresh[np.argsort(-score, kind="stable")])
     return list(islice((i for i in ranked if i not in chosen and admit(i)), count))

@@ -19,9 +19,12 @@ def search_over(
     budget: int,
     near: Near | None = None,
 ) -> Search:
-    """A few strata come first; then rounds are guided, and the strata of at most a quarter of the
-    budget have their turns in them. `near` gives further variants, and their memory, that are close
-    to those of some numbers, and others of forms like those of good ones."""
+    """The search over these variants within a budget: a few strata first, then guided rounds.
+
+    The strata of at most a quarter of the budget have their turns in guided rounds. `near` gives
+    further variants, and their memory, that are close to those of some numbers, and others of forms
+    like those of good ones.
+    """
 
     def grow(parents: Sequence[int], good: Sequence[int]) -> KernelTable:
         assert near is not None

@@ -1,4 +1,4 @@
-"""Variants as rows of numbers, for what learns from them; strata, for what must see all kinds."""
+"""Variants as rows of numbers for the cost model, and as strata for the first rounds."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ LEAST = 2.0**-10  # added to a feature, so that none has a logarithm of 0
 
 
 def kernel_table(variants: Sequence[Variant], memory: Sequence[float] | None = None) -> KernelTable:
-    """The table of some variants: their kernels, how long each may take, and their memory."""
+    """The table of variants: their kernels, rough times of these, and the memory of each
+    variant."""
     found = [_row(variant, kernel) for variant in variants for kernel in variant.features]
     names = sorted({name for row in found for name in row})
     columns = [(name, absent(name)) for name in names]
@@ -27,7 +28,8 @@ def kernel_table(variants: Sequence[Variant], memory: Sequence[float] | None = N
 def strata(
     variants: Sequence[Variant], memory: Sequence[float], levels: int = 4
 ) -> list[tuple[str, int, str]]:
-    """Each variant's family, level of memory and form; levels are equally wide in log memory."""
+    """The family, level of memory and form of each variant; levels are equally wide in log
+    memory."""
     logs = np.log2(np.maximum(np.asarray(memory, dtype=np.float64), 1.0))
     if not len(logs):
         return []
@@ -37,7 +39,8 @@ def strata(
 
 
 def _row(variant: Variant, kernel: Features) -> dict[str, float]:
-    """Features in log2 (the trees draw their thresholds evenly), words and the family as 1."""
+    """The row of a kernel: features in log2, and 1 for each word of its variant's family, views and
+    form."""
     return {
         f"family={variant.family}": 1.0,
         **{f"stored={view}": 1.0 for view in variant.stored},
@@ -47,5 +50,6 @@ def _row(variant: Variant, kernel: Features) -> dict[str, float]:
 
 
 def _tame(values: Floats) -> Floats:
-    """Values without infinities and what overflows 32-bit floats, which trees do not take."""
+    """The values with infinities, and what overflows 32-bit floats, replaced, as trees do not take
+    them."""
     return np.clip(np.nan_to_num(values, nan=-1.0), -1e30, 1e30)

@@ -1,4 +1,5 @@
-"""Candidates: a family in a form, with parameter values that the constraints allow.
+"""The derivation of a form's candidates: the program lowered, and parameter values that constraints
+allow.
 
 The constraints say what is legal, which is far more than is worth trying: a parameter that need not
 divide anything is taken from a ladder of sizes, and where there are many parameters each form looks
@@ -42,7 +43,7 @@ _EDGES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A form lowered and sampled: the candidates that it stands for."""
+    """A form that was lowered, with a sample of its points as variants."""
 
     lowered: LoweredForm
     count: int  # of points on the ladder
@@ -52,13 +53,13 @@ class Derived:
 
     @property
     def family(self) -> str:
-        """The family that the form is of."""
+        """The name of the form's family."""
         return self.lowered.family
 
 
 @dataclass(frozen=True, slots=True)
 class Inapplicable:
-    """The family does not lower this program in this form, and why."""
+    """A form in which its family does not lower the program, and why."""
 
     family: str
     form: str
@@ -66,7 +67,7 @@ class Inapplicable:
 
 
 def derive(task: Derive) -> Derived | Inapplicable:
-    """The form lowered and its points drawn."""
+    """The form of a task lowered, with points drawn; or why it does not apply."""
     try:
         lowering, outside = _within(task, lower(_kept(task.program), task.form))
         random = _random(task.seed, lowering)
@@ -82,7 +83,7 @@ def derive(task: Derive) -> Derived | Inapplicable:
 
 
 def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profile) -> LoweredForm:
-    """A lowering with its constraints on a device."""
+    """The lowered form of a lowering, with its constraints on a device."""
     return LoweredForm(
         form=form,
         program=lowering.program,
@@ -97,12 +98,13 @@ def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profil
 
 @lru_cache(maxsize=4)
 def _kept(program: Program) -> Program:
-    """The first of equal programs: what is known of its terms serves every form."""
+    """The first of equal programs, so that what is remembered of its terms serves every form."""
     return program
 
 
 def _within(task: Derive, lowering: Lowering) -> tuple[Lowering, int | None]:
-    """The lowering in the domain asked for, and how many points it has without."""
+    """The lowering narrowed to the domain that is asked for, and its number of points without the
+    domain."""
     if not narrows(lowering, task.domain):
         return lowering, None
     near = narrowed(lowering, task.program, task.domain)
@@ -117,7 +119,7 @@ def _random(seed: int, lowering: Lowering) -> Random:
 def points(
     lowering: Lowering, profile: Profile, count: int, seed: int, max_memory: int | None = None
 ) -> tuple[Space, list[Point]]:
-    """All legal points on the ladder that are worth trying, and a sample of them."""
+    """The space of all points worth trying, and a sample of them."""
     random = _random(seed, lowering)
     _, space = worth_trying(lowering, profile, random, max_memory)
     return space, space.sample(count, random)
@@ -126,9 +128,12 @@ def points(
 def worth_trying(
     lowering: Lowering, profile: Profile, random: Random, max_memory: int | None = None
 ) -> tuple[System, Space]:
-    """The constraints of a form with what makes a point worth trying, and all points on the ladder.
-    Where there are none: those that do not keep the device busy, then those that take long to
-    compile."""
+    """The system of a form with the constraints that make points worth trying, and the space of its
+    points.
+
+    Where no point is left, the wish for a busy device is dropped first, then the one for quick
+    compilation.
+    """
     quick = constraints(lowering, replace(profile, code=profile.quick_code), max_memory)
     free = _off_divisors(quick)
     rungs = {p: _rungs(random, len(free)) for p in free}
@@ -142,7 +147,8 @@ def worth_trying(
 def _where_busy(
     system: System, wanted: Sequence[tuple[Constraint, ...]], rungs: Mapping[str, tuple[int, ...]]
 ) -> tuple[System, Space]:
-    """The system with the first wish that leaves any point, or with none, and its points."""
+    """The system with the first wish that leaves any point, or without one, and the space of its
+    points."""
     for wish in wanted:
         more = replace(system, constraints=(*system.constraints, *wish))
         space = _on_rungs(more, rungs)
@@ -152,7 +158,8 @@ def _where_busy(
 
 
 def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
-    """Points on rungs if there are any, else on the whole ladder, or what of it can be counted."""
+    """The space of points on these rungs, or on the whole ladder where there are none, or what can
+    be counted."""
     try:
         space = enumerated(on_ladder(system, rungs), most_edges=_EDGES)
         if not space.count:
@@ -163,14 +170,18 @@ def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
 
 
 def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[Point]:
-    """Points of a sample: all, or some where points take seconds to compile."""
+    """The sample of points, or a part of it where points take seconds to compile."""
     long = [p for p in sample if code_at(known, p) > profile.quick_code]
     return sample[: max(LEAST, len(sample) // SELDOM)] if long else sample
 
 
 def busy(lowering: Lowering, profile: Profile) -> Iterator[tuple[Constraint, ...]]:
-    """Results enough to keep a device's arithmetic busy, and no more than its registers hold. Where
-    nothing else hides a latency, in vectors that fill a register, or else half of one."""
+    """The constraints, in order of preference, that a work-item keeps enough results to keep the
+    device busy.
+
+    And no more than its registers hold. Where nothing else hides a latency, in vectors that fill a
+    register, or else half of one.
+    """
     if lowering.kept is None:
         return
     (least, most), results = profile.results, lowering.kept.results
@@ -182,18 +193,19 @@ def busy(lowering: Lowering, profile: Profile) -> Iterator[tuple[Constraint, ...
 
 
 def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
-    """Rungs, all for few parameters and some for many: counting takes time by their product."""
+    """The rungs of the ladder to try: all where parameters are few, some where they are many, as
+    counting takes long."""
     some = len(LADDER) if parameters < 5 else 9
     return tuple(sorted(random.sample(LADDER, some)))
 
 
 def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = None) -> System:
-    """Constraints of a form on a device: its types, its limits, and what the family asks."""
+    """The system of constraints of a lowering on a device: of types, limits, and the family."""
     return infer(lowering.program, profile, asked(lowering, profile), max_memory)
 
 
 def asked(lowering: Lowering, profile: Profile) -> list[Constraint]:
-    """Constraints of a family beyond what is legal: what makes a variant worth having."""
+    """The constraints of a family beyond legality: those that make a variant worth having."""
     origin = f"family {lowering.family}"
     needed = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
     tried = [
@@ -203,7 +215,8 @@ def asked(lowering: Lowering, profile: Profile) -> list[Constraint]:
 
 
 def _together(lowering: Lowering, profile: Profile) -> Iterator[Constraint]:
-    """Constraints where groups share a core: x y z ≤ S_b ≤ S_sm / 2 (Zhang et al., PPoPP 2021)."""
+    """The constraints for work-groups that share a core: x y z ≤ S_b ≤ S_sm / 2 (Zhang et al.,
+    PPoPP 2021)."""
     if lowering.at_once == 1 or lowering.block is None:
         return
     most = profile.local_bytes // lowering.at_once
@@ -216,12 +229,13 @@ def _together(lowering: Lowering, profile: Profile) -> Iterator[Constraint]:
 
 
 def laddered(system: System) -> System:
-    """The system with parameters that need not divide a number on the whole ladder."""
+    """The system with each parameter that need not divide anything restricted to the whole
+    ladder."""
     return on_ladder(system, dict.fromkeys(_off_divisors(system), LADDER))
 
 
 def on_ladder(system: System, rungs: Mapping[str, tuple[int, ...]]) -> System:
-    """The system with parameters restricted to rungs."""
+    """The system with parameters restricted to these rungs of the ladder."""
     steps = tuple(
         Constraint(OneOf(named(p), values), f"{p} is one of the sizes tried", "the ladder")
         for p, values in rungs.items()
@@ -230,7 +244,7 @@ def on_ladder(system: System, rungs: Mapping[str, tuple[int, ...]]) -> System:
 
 
 def _off_divisors(system: System) -> list[str]:
-    """The parameters with no list of values and no number to divide."""
+    """The parameters that have no list of values, and nothing to divide."""
     bare: dict[Size, str] = {named(p): p for p in system.parameters}
     relations = [c.relation for c in system.constraints]
     listed = {bare.get(r.a) for r in relations if isinstance(r, OneOf)}

@@ -1,4 +1,4 @@
-"""The forms to derive: some from the start, others once one that is like them is good."""
+"""The forms that are derived: some at the start, others once a similar one proves good."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ FEWEST = 4  # forms of a family, if it has as many
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """A form to be derived for a program, and how many of its points to draw."""
+    """A task to derive a form of a program, and to draw so many of its points."""
 
     program: Program
     form: Form
@@ -38,8 +38,10 @@ def tasks(
     max_memory: int | None = None,
     domain: Domain | None = None,
 ) -> list[Derive]:
-    """The forms to derive for about `budget` candidates, as many of each family and form. With a
-    small budget some forms only: each is worth a few points."""
+    """The tasks that derive about `budget` candidates, as many of each family and form.
+
+    With a small budget only some forms are derived, so that each gets a few points.
+    """
     found: list[Derive] = []
     known = {f: forms(program, f) for f in families or BY_DEFAULT}
     several = [f for f, every in known.items() if len(every) > 1]
@@ -54,8 +56,11 @@ def tasks(
 
 
 def others(todo: Sequence[Derive]) -> list[Derive]:
-    """The other forms of the same families, in the order in which they would be drawn. Half as many
-    points of each will do: it gets those of its family that proved good."""
+    """The tasks for the other forms of the same families, in the order in which they would be
+    drawn.
+
+    Each gets half as many points: it also gets those of its family that proved good.
+    """
     known = {(task.form.family, task.form.name) for task in todo}
     return [
         replace(like, form=form, points=max(LEAST, like.points // 2))
@@ -66,7 +71,7 @@ def others(todo: Sequence[Derive]) -> list[Derive]:
 
 
 def _drawn(every: Sequence[Form], profile: Profile, seed: int) -> list[Form]:
-    """The plain form, then all others in the order in which their weights draw them."""
+    """The plain form first, then all others in a random order by their weights."""
     first, *rest = every
     random = Random(f"{seed} {first.family}")
     keys = [random.random() ** (1 / form.weight(profile.dedicated_local)) for form in rest]

@@ -1,5 +1,5 @@
-"""Features of a candidate's kernels, known before they are built: what the search's cost model
-learns from.
+"""The features of a candidate's kernels, known before they are built, from which the cost model
+learns.
 
 All of it follows from sizes that every lowered program has, whatever its family: nothing is left
 out for some. What does not matter on a device, such as how many groups share a unit of a CPU, is
@@ -21,7 +21,8 @@ from ir.core.size import Size
 
 
 def code_at(known: Quantities, point: Mapping[str, int]) -> int:
-    """Operations of the longest kernel, once unrolled."""
+    """The number of operations of the longest kernel at a point, with unrolled loops spelled
+    out."""
     return max(peak_at((k.code,), point) for k in known.kernels)
 
 
@@ -31,7 +32,7 @@ Seen = dict[tuple[int, ...], Features]  # by a kernel's number and the parameter
 def features_at(
     known: Quantities, point: Mapping[str, int], device: Profile, seen: Seen
 ) -> tuple[Features, ...]:
-    """Features at a point of each kernel that runs; `seen` keeps those of other points."""
+    """The features at a point of each kernel that runs; `seen` keeps those of other points."""
     found = []
     for number, k in enumerate(known.kernels):
         if not k.prepack:
@@ -43,7 +44,8 @@ def features_at(
 
 
 def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> dict[str, float]:
-    """Features of one kernel at one point, with the values of the parameters that it depends on."""
+    """The features of one kernel at a point, with the values of the parameters that it depends
+    on."""
     features = {
         "code": float(value_at(k.code.size, point)),
         **done_at(k, point).features(),
@@ -55,7 +57,7 @@ def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) ->
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Totals of the work that is done, as `constraints.work` counts it."""
+    """The totals of the work of a kernel, as `constraints.work` counts it."""
 
     operations: int
     instructions: int
@@ -80,14 +82,14 @@ class Done:
 
 
 def done_at(k: KernelQuantities, point: Mapping[str, int]) -> Done:
-    """Totals of the work of one kernel at a point."""
+    """The totals of the work of one kernel at a point."""
     known, w = dict[Size | Groups, int](), k.work
     totals = (w.operations, w.instructions, w.words, w.loads, w.moved, w.staged)
     return Done(*(total_at(total, point, known) for total in totals))
 
 
 def filled(use: Use, device: Profile) -> dict[str, float]:
-    """Features that tell how a kernel's work-groups fill a device."""
+    """The features that tell how a kernel's work-groups fill a device."""
     rounds = use.groups / (device.cores * use.resident)
     return {
         "group items": float(use.items),

@@ -1,4 +1,5 @@
-"""A point of a parametric program: the values that one wants, and legal ones for the rest."""
+"""A legal point of a program with parameters: values that the user wants, and legal ones for the
+rest."""
 
 # key: p parameter
 
@@ -24,20 +25,21 @@ Values = dict[str, int]
 def lowered_at(
     program: Program, family: str, form: str | None, given: Mapping[str, int], profile: Profile
 ) -> tuple[Program, Values]:
-    """The program lowered by a family, with the values of its parameters."""
+    """The program lowered by a family at a legal point with the given values, and that point."""
     low = lowering(program, family, form)
     values = settled(constraints(low, profile), given, family)
     return bound(low.program, values), values
 
 
 def closed(program: Program, profile: Profile) -> tuple[Program, Values]:
-    """A lowered program whose open sizes have legal values."""
+    """A lowered program with legal values for its open sizes, and these values."""
     values = settled(infer(program, profile), {}, program.name) if program.free else {}
     return bound(program, values), values
 
 
 def settled(system: System, given: Mapping[str, int], of: str) -> Values:
-    """A legal point where these parameters have these values; an error says why there is none."""
+    """The legal point at which these parameters have these values; a user's error says why there is
+    none."""
     for p in given:
         if p not in system.parameters:
             raise no_such("parameter", p, system.parameters, of=of)
@@ -49,7 +51,8 @@ def settled(system: System, given: Mapping[str, int], of: str) -> Values:
 
 
 def _drawn(system: System) -> Values | None:
-    """A point drawn from all, the same each time; None if there is none or too many."""
+    """A point drawn from all, the same each time; None if there is none or there are too many to
+    count."""
     try:
         points = space(system)
     except Unsupported:  # too many to be counted
@@ -58,7 +61,7 @@ def _drawn(system: System) -> Values | None:
 
 
 def _found(system: System) -> Values:
-    """A point that the solver knows, or its reason why there is none."""
+    """The point that the solver finds; a user's error with its reason why there is none."""
     verdict = Solver(system).feasible()
     if verdict.point is not None:
         return verdict.point

@@ -1,4 +1,4 @@
-"""A form of a program lowered: what all of its variants share, and a variant at each point."""
+"""The lowered form of a program: what all of its variants share, and the variant at each point."""
 
 # key: p parameter
 
@@ -18,7 +18,8 @@ from rewrites.tuning.family import Form
 
 @dataclass(frozen=True, slots=True)
 class LoweredForm:
-    """The parametric program of a form, its derivation, and what its parameters must satisfy."""
+    """The program with parameters of a form, its derivation, and the constraints on its
+    parameters."""
 
     form: Form
     program: Program
@@ -31,7 +32,7 @@ class LoweredForm:
 
     @property
     def family(self) -> str:
-        """The family that the form is of."""
+        """The name of the form's family."""
         return self.form.family
 
     def variant(self, point: Mapping[str, int], seen: Seen) -> Variant:

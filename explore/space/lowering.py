@@ -1,4 +1,4 @@
-"""From a program and a family to a lowered program, with parameters or bound."""
+"""The lowering of a program by a named family, and the binding of its parameters."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from rewrites.tuning.lowering import Lowering
 
 
 def lowering(program: Program, family: str, form: str | None = None) -> Lowering:
-    """The program lowered by a family: by its first form that applies, or the one named."""
+    """The program lowered by a family: in the form that is named, or the first that applies."""
     try:
         if form is None:
             return first(program, family_named(family))
@@ -22,6 +22,6 @@ def lowering(program: Program, family: str, form: str | None = None) -> Lowering
 
 
 def bound(program: Program, values: Mapping[str, int]) -> Program:
-    """A parametric program with its parameters given."""
+    """The program with these values in place of its parameters."""
     rest = tuple(name for name in program.free if name not in values)
     return Program(program.name, program.params, bind_sizes(program.body, values), rest)

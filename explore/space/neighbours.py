@@ -1,5 +1,5 @@
-"""Points near a good one: a parameter a step or two further, two in opposite directions, or the
-same parameters in another form of the family."""
+"""The points near a good one: a parameter a step or two further, or two parameters in opposite
+directions."""
 
 # key: p q parameters
 
@@ -16,7 +16,7 @@ Ladders = Mapping[str, Sequence[int]]  # the values to step along, sorted, by pa
 
 
 def ladders(points: Iterable[Mapping[str, int]], known: Ladders | None = None) -> Ladders:
-    """The values that parameters take in some points, and those that are known."""
+    """The values that each parameter takes in some points, together with those already known."""
     seen = defaultdict[str, set[int]](set, {p: set(values) for p, values in (known or {}).items()})
     for point in points:
         for p, value in point.items():
@@ -32,7 +32,7 @@ def allowed(system: System, point: Mapping[str, int]) -> bool:
 
 
 def moves(point: Point, along: Ladders) -> Iterator[Point]:
-    """The points around one, allowed or not."""
+    """The points near one, whether they are allowed or not."""
     for p in point:
         for step in STEPS:
             yield from _moved(point, along, {p: step})
@@ -41,7 +41,8 @@ def moves(point: Point, along: Ladders) -> Iterator[Point]:
 
 
 def _moved(point: Point, along: Ladders, steps: Mapping[str, int]) -> Iterator[Point]:
-    """The point with parameters so many steps further, if they go that far."""
+    """The point with parameters moved so many steps along their ladders; none if a ladder ends
+    before."""
     values = dict(point)
     for p, step in steps.items():
         place = bisect_left(along[p], point[p]) + step

@@ -33,7 +33,8 @@ def use_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> Us
 
 
 def _resident(items: int, local: int, private: int, device: Profile) -> int:
-    """Work-groups that a compute unit keeps at once, at least 1: excess registers are spilled."""
+    """The number of work-groups that a compute unit keeps at once, at least 1: excess registers are
+    spilled."""
     words = items * (OWN_WORDS + private // WORD)
     room = [device.resident_items // items, device.resident_words // words]
     if local:

@@ -1,4 +1,5 @@
-"""A rough time for a kernel, from its features: good for an order, not for a number.
+"""A rough estimate of a kernel's time from its features: good for an order of variants, not as a
+number.
 
 A search tries first what it finds quick, and learns by how much it errs; for a device that is not
 here, it ranks the variants.
@@ -17,7 +18,7 @@ SPILL = 4.0  # what an overfull register file costs
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Costs in nanoseconds of one core."""
+    """The costs of operations and accesses, in nanoseconds of one core."""
 
     arithmetic: float  # an operation on a register
     load: float  # of a register, from the nearest cache or from local memory
@@ -38,14 +39,15 @@ MOBILE = Costs(0.06, 0.3, 0.6, 1.0, 200.0, 4.0, 3e4, 64)
 
 
 def costs_of(device: Profile) -> Costs:
-    """Costs of a device: it goes through items one by one, keeps local memory apart, or neither."""
+    """The costs of the kind of device: a CPU, a GPU with local memory of its own, or a mobile
+    GPU."""
     if device.resident_items == 1:
         return CPU
     return GPU if device.dedicated_local else MOBILE
 
 
 def estimate(features: Mapping[str, float], device: Profile) -> float:
-    """Nanoseconds of a kernel: the work of all cores, over how many of them are busy."""
+    """The estimated nanoseconds of a kernel: its work over the number of cores that are busy."""
     costs = costs_of(device)
     together = min(features["resident groups"], ceil(features["groups"] / device.cores))
     busy = min(1.0, together * features["group items"] / costs.busy)
@@ -55,7 +57,8 @@ def estimate(features: Mapping[str, float], device: Profile) -> float:
 
 
 def _work(features: Mapping[str, float], device: Profile, costs: Costs) -> float:
-    """Nanoseconds of work in all: items of a GPU compute on scalars, one of a CPU on vectors."""
+    """The estimated nanoseconds of a kernel's work on one core: GPU items compute on scalars, CPU
+    items on vectors."""
     lanes = device.vector if device.resident_items == 1 else 1
     waits = features["staged"] * features["group items"] / features["resident groups"]
     return (
@@ -69,5 +72,5 @@ def _work(features: Mapping[str, float], device: Profile, costs: Costs) -> float
 
 
 def predicted(variant: Variant) -> Predicted:
-    """The time predicted of a variant, from rough estimates: it stands in for a measurement."""
+    """The time that is predicted for a variant from rough estimates, in place of a measurement."""
     return Predicted(sum(dict(kernel)[ESTIMATE] for kernel in variant.features))

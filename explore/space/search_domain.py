@@ -1,4 +1,4 @@
-"""Search domains: what narrows any family's parameters to those worth trying for a reason."""
+"""Search domains: narrower sets of points of any family, worth trying for a known reason."""
 
 # key: z channels of a block, xy pixels of a block
 
@@ -17,7 +17,8 @@ from rewrites.tuning.lowering import Lowering, Requirement
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """The legal points of a family's forms, and how many there are without the domain asked for."""
+    """The number of legal points of a family's forms, and the number without the domain asked
+    for."""
 
     family: str
     left: int
@@ -25,7 +26,7 @@ class Narrowed:
 
 
 def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]:
-    """The points of each family, and those without the domain, summed over its forms."""
+    """The points of each family inside the domain and without it, summed over its forms."""
     found: dict[str, Narrowed] = {}
     for family, left, whole in forms:
         old = found.get(family, Narrowed(family, 0, None))
@@ -35,7 +36,8 @@ def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]
 
 
 def narrowing(domain: str, families: Iterable[Narrowed]) -> str:
-    """A message on what a domain leaves of each family, and of which it asks nothing."""
+    """The message on the share of points that a domain leaves of each family, and which families it
+    leaves alone."""
     families = tuple(families)
     some = [f"{f.left / f.whole:.0%} of {f.family}" for f in families if f.whole]
     free = [f.family for f in families if f.whole is None]
@@ -45,12 +47,12 @@ def narrowing(domain: str, families: Iterable[Narrowed]) -> str:
 
 
 def narrows(lowering: Lowering, domain: Domain | None) -> bool:
-    """True if a domain asks something of a lowering: of one that makes blocks."""
+    """True if a domain is asked for and the lowering makes blocks, which it narrows."""
     return domain is not None and lowering.block is not None
 
 
 def narrowed(lowering: Lowering, source: Program, domain: Domain | None) -> Lowering:
-    """A lowering that asks what its domain asks too. What makes no blocks is left as it is."""
+    """The lowering with the requirements of a domain; one that makes no blocks stays as it is."""
     if not narrows(lowering, domain):
         return lowering
     more = tuple(_io_optimal(lowering, source))
@@ -58,7 +60,8 @@ def narrowed(lowering: Lowering, source: Program, domain: Domain | None) -> Lowe
 
 
 def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
-    """Requirements of Zhang et al. (PPoPP 2021): blocks with x y near R z."""
+    """The requirements of the io-optimal domain (Zhang et al., PPoPP 2021): blocks with x y near R
+    z."""
     known = amounts(source.body, parameter_names(source))
     if known is None or lowering.block is None:
         raise UserError("the domain io-optimal is of one sum of products of two shared operands")
@@ -66,6 +69,7 @@ def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
 
 
 def _summed(known: Amounts, lowering: Lowering) -> Amounts:
-    """Amounts of what a lowering sums up: transforms leave matrix products, without windows."""
+    """The amounts of work that a lowering sums up: transforms leave matrix products, without
+    windows."""
     fewer = FAMILIES[lowering.family].products is Products.FEWER
     return replace(known, windows=()) if fewer else known

@@ -1,1 +1,1 @@
-"""Processes that derive, build and run, and may die."""
+"""The worker processes that derive, build and run, and that may die without hurting the run."""

@@ -1,4 +1,5 @@
-"""The other end of a worker: takes tasks from a pipe until it closes. Imports next to nothing."""
+"""The main program of a worker process: it takes tasks from a pipe until that closes. It imports
+next to nothing."""
 
 import gc
 import os
@@ -16,7 +17,8 @@ COLLECT_EVERY = 1.0  # seconds, at least
 
 
 def main(pipe: int, lifeline: int) -> None:
-    """`pipe` carries tasks and results; `lifeline` closes when the parent is gone."""
+    """Do tasks from the descriptor `pipe`, and send results back; end when `lifeline`, the
+    parent's, closes."""
     for fd in (pipe, lifeline):  # what a build starts must not hold them open
         os.set_inheritable(fd, False)
     threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
@@ -42,19 +44,20 @@ def main(pipe: int, lifeline: int) -> None:
 
 
 def collect_between_tasks() -> None:
-    """No pauses within a task, where most of what lives is needed."""
+    """Collect garbage between tasks only, so that none is interrupted for it."""
     collect()
     gc.disable()
 
 
 def collect() -> None:
-    """Collect garbage, then freeze what survives: a cache keeps it, so it is not scanned again."""
+    """Collect garbage, then freeze what survives: it is kept by caches, and need not be scanned
+    again."""
     gc.collect()
     gc.freeze()
 
 
 def _made(recipe: bytes) -> Callable[[Any], Any]:
-    """The function of the pool; with a `setup`, it also gets what that returned."""
+    """The function of the pool, which is also given the result of `setup` if there is one."""
     function, setup = pickle.loads(recipe)
     if setup is None:
         return function  # type: ignore[no-any-return]
@@ -80,7 +83,7 @@ def _die_with_parent(lifeline: int) -> None:
 
 
 def _prefer_me_when_memory_runs_out() -> None:
-    """The kernel's out-of-memory killer takes the highest score: a worker, never the run."""
+    """Make the kernel's out-of-memory killer end this worker, and never the run."""
     if sys.platform == "linux":
         try:
             with open("/proc/self/oom_score_adj", "w") as score:

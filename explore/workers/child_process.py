@@ -1,4 +1,4 @@
-"""One child process that does tasks: how it is started, watched and ended."""
+"""The parent's side of one child process: how it is started, watched and ended."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ _START = (
 
 
 class Worker:
-    """A child process, its pipe, and the file that its complaints go to."""
+    """A child process that does tasks, its pipe, and the file that takes its error output."""
 
     def __init__(self, recipe: bytes, env: Mapping[str, str]) -> None:
         self.ready = False
@@ -63,7 +63,7 @@ class Worker:
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def kill(self) -> None:
-        """Ends it and whatever it started; again is harmless."""
+        """End the child and whatever it started; it may be called again."""
         if self.connection.closed:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -74,6 +74,7 @@ class Worker:
 
 
 def inherited(extra: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child, the parent's: whatever that can import a worker can."""
+    """The environment of a child: the parent's, so that the child can import what the parent
+    can."""
     path = [entry or os.getcwd() for entry in sys.path]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **extra}

@@ -1,4 +1,5 @@
-"""Processes that do tasks and may die: crashes, hangs and greed end as `Failed`, never the run.
+"""A pool of processes that do tasks and may die: crashes, hangs and greed become `Failed`, never
+end the run.
 
 A `Pool` keeps its workers alive between tasks (starting one costs more than most builds), replaces
 those that died, and hands results back as they come. One class serves both ends: many processes
@@ -28,7 +29,7 @@ _GLANCE = 0.05  # seconds between looks at the memory of the workers
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[T, R]):
-    """A task and what came of it, with the wall-clock seconds the worker spent on it."""
+    """A task and its result, with the wall-clock seconds that the worker spent on it."""
 
     task: T
     result: R | Failed
@@ -36,7 +37,8 @@ class Done(Generic[T, R]):
 
 
 class Pool(Generic[T, R]):
-    """`function(task)` in `workers` processes; with `setup`, `function(setup(), task)`.
+    """A pool of worker processes that do `function(task)`, or, with `setup`, `function(setup(),
+    task)`.
 
     `setup` runs once in each. Functions, tasks and results must pickle. `timeout` is seconds a
     task, `max_memory` resident bytes a worker. What goes wrong becomes `Failed(stage, ...)`; a
@@ -65,7 +67,7 @@ class Pool(Generic[T, R]):
 
     @property
     def pending(self) -> int:
-        """Tasks handed in whose results were not handed back yet."""
+        """The number of tasks handed in whose results were not handed back yet."""
         return len(self._waiting) + len(self._running) + len(self._finished)
 
     @property
@@ -78,18 +80,19 @@ class Pool(Generic[T, R]):
         self._dispatch()
 
     def results(self, timeout: float | None = None) -> list[Done[T, R]]:
-        """Tasks that finished; waits up to `timeout` seconds for the first, for ever if None."""
+        """The tasks that finished, after waiting up to `timeout` seconds for the first; for ever if
+        None."""
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[T], timeout: float | None = None) -> Iterator[Done[T, R]]:
-        """The results of all tasks, in the order they finish."""
+        """The results of all tasks, in the order in which they finish."""
         for task in tasks:
             self.submit(task, timeout)
         while self.pending:
             yield from self.results()
 
     def close(self) -> None:
-        """Kills the workers and forgets what they were doing."""
+        """Kill the workers, and forget what they were doing."""
         for worker in self._workers:
             worker.kill()
         self._waiting.clear()
@@ -105,7 +108,8 @@ class Pool(Generic[T, R]):
         return [w.connection for w in self._workers if w in self._running or not w.ready]
 
     def _step(self) -> None:
-        """Takes in what the workers said, ends those that may not go on, gives out what waits."""
+        """Take in what the workers sent, end those that may not go on, and give out tasks that
+        wait."""
         for i, worker in enumerate(self._workers):
             if worker.connection.poll():
                 self._hear(i, worker)
@@ -133,7 +137,8 @@ class Pool(Generic[T, R]):
             self._end(i, worker, *answer)
 
     def _why_end(self, worker: Worker) -> tuple[str, str, bool] | None:
-        """Why a worker must end: reason, detail, true if it took too long; None if it need not."""
+        """The reason why a worker must end, its detail, and True if it took too long; None if it
+        need not end."""
         now = time.monotonic()
         if not worker.ready and now - worker.started > _START_LIMIT:
             return f"the worker took longer than {_START_LIMIT:g} s to start", "", True
@@ -149,7 +154,7 @@ class Pool(Generic[T, R]):
     def _end(
         self, i: int, worker: Worker, reason: str, detail: str = "", timed_out: bool = False
     ) -> None:
-        """Replaces a worker, and fails the task it had."""
+        """Replace a worker, and fail the task that it had."""
         worker.kill()
         self._bad_starts = 0 if worker.ready else self._bad_starts + 1
         if self._bad_starts >= _BAD_STARTS and self._waiting:  # it will not get better: say so
@@ -181,7 +186,8 @@ class Pool(Generic[T, R]):
 def wait_any(
     pools: Sequence[Pool[Any, Any]], timeout: float | None = None
 ) -> list[tuple[Pool[Any, Any], Done[Any, Any]]]:
-    """Tasks finished in any of the pools; waits up to `timeout` seconds for the first."""
+    """The tasks that finished in any of the pools, after waiting up to `timeout` seconds for the
+    first."""
     until = None if timeout is None else time.monotonic() + timeout
     while True:
         for pool in pools:
