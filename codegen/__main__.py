@@ -19,7 +19,8 @@ from ir.meaning.inputs import Data, stored
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 after a message about the program, 2 for bad usage."""
+    """Run the command; returns the exit status: 0, 1 after a message about the program, or 2 for
+    bad usage."""
     given = list(sys.argv[1:] if argv is None else argv)
     match given:
         case ["run", *rest]:
@@ -61,13 +62,13 @@ def _program_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def print_file(options: argparse.Namespace) -> None:
-    """The kernels of a program."""
+    """Print the kernels of the program that the options name."""
     found, made = _compiled(options, None)
     print(f"// {found.words}\n\n" if found.words else "", made.plan.source, sep="", end="")
 
 
 def run_file(options: argparse.Namespace) -> None:
-    """A program's result on a device, written to a file."""
+    """Run a program on a device, and write its result to a file."""
     from codegen.demand_proofs import demand_proofs
     from codegen.runtime.results import told
     from codegen.runtime.session import open_device
@@ -85,14 +86,14 @@ def run_file(options: argparse.Namespace) -> None:
 
 
 def _compiled(options: argparse.Namespace, device: Device | None) -> tuple[Chosen, Generated]:
-    """The program that the options mean, and its kernels for a device, or for any CPU."""
+    """The program that the options name, and its kernels for a device, or for any CPU."""
     limits = limits_of(device)
     found = chosen(options.file, sizes_of(options), options.family, options.form, limits)
     return found, generate(found.program, max_work_group=limits.group_items)
 
 
 def _kinds(out: Data) -> str:
-    """Scalar type and shape of an array, or of each array of a tuple, as text."""
+    """The text of the scalar type and shape of an array, or of each array of a tuple."""
     if isinstance(out, tuple):
         return ", ".join(map(_kinds, out))
     return f"{out.dtype} {list(out.shape)}"

@@ -1,4 +1,4 @@
-"""From a lowered program to OpenCL text, a launch plan, and the facts about them."""
+"""The compiler from a lowered program to OpenCL text, a launch plan, and the facts about them."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +28,8 @@ from ir.meaning.inputs import parts_of, scalar_of, shape_of
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A compiled program: what runs it, the trees it was printed from, and their facts."""
+    """A compiled program: the plan that runs it, the statement trees it was printed from, and their
+    facts."""
 
     plan: Plan
     kernels: tuple[Kernel, ...]
@@ -77,7 +78,8 @@ def _memories(name: str, t: Type, taken: set[str]) -> Memories:
 
 @lru_cache(maxsize=1 << 12)
 def _memory(name: str, scalar: str, elements: int) -> Memory:
-    """The global memory of a buffer, one object for all programs: so they may share kernels."""
+    """The global memory of a buffer, one object for all programs, so that they may share
+    kernels."""
     return Memory(name, Space.GLOBAL, scalar, elements)
 
 
@@ -115,7 +117,7 @@ def _given(name: str, known: Globals) -> Given:
 def _emitted(
     name: str, e: Expr, reads: tuple[Given, ...], to: Given, taken: frozenset[str], most: int
 ) -> Kernel:
-    """The kernel of a term. Variants of a program often differ in others of their kernels only."""
+    """The kernel of the term e, which is remembered: variants of a program often share kernels."""
     work = work_of(e, most)
     scope = Scope(work.workers)
     scope.names |= taken | {w.name for w in work.workers.values()}
@@ -161,12 +163,13 @@ def _launch(kernel: Kernel, stage: Stage, known: Globals) -> Launch:
 
 
 def _part(name: str, where: tuple[int, ...]) -> str:
-    """The name of a buffer: `xs`, or of the first component of pairs, `xs.0`."""
+    """The name of a buffer: `xs`, or for the first component of pairs `xs.0`."""
     return ".".join([name, *map(str, where)])
 
 
 def _temporaries(cut: tuple[Stage, ...], known: Globals) -> tuple[Arena, dict[str, int]]:
-    """The arena of what kernels make for later ones, and where each buffer begins in it."""
+    """The arena of the buffers that kernels make for later ones, and where each of them begins in
+    it."""
     needed = lives([(stage.name, stage.reads) for stage in cut if not stage.prepack])
     parts = [
         (_part(name, where), life, memory.bytes)
@@ -196,7 +199,8 @@ def _buffers(
 
 
 def _kept_bytes(buffers: list[Buffer], read: set[str]) -> int:
-    """Bytes live during a run besides temporaries; a constant counts if a run reads it."""
+    """The bytes that are live during a run besides temporaries; a constant counts if a run reads
+    it."""
     return sum(
         b.bytes
         for b in buffers

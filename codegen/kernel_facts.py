@@ -1,4 +1,4 @@
-"""Counts on a kernel's tree before it is printed, and the limit on the length of its text."""
+"""Facts that are counted on a kernel's statement tree, and the limit on the length of its text."""
 
 # key: s statement, n trip count
 
@@ -27,12 +27,12 @@ MOST_STATEMENTS = 1 << 15
 
 
 class TooLarge(Unsupported):
-    """A kernel whose text would be too long for compilers to take in reasonable time."""
+    """Raised for a kernel whose text would be too long for compilers to take in reasonable time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Counted on one kernel; `statements` and `operations` after loops are unrolled."""
+    """The facts about one kernel; statements and operations are counted with loops unrolled."""
 
     kernel: str
     work_group: int
@@ -59,7 +59,7 @@ def facts(kernel: Kernel) -> Facts:
 
 
 def refuse_too_large(found: Facts, most: int = MOST_STATEMENTS) -> None:
-    """Fail before printing what nobody could compile."""
+    """Raise TooLarge for a kernel with more statements than `most`, before its text is printed."""
     count = max(found.statements, found.operations // 2)
     if count > most:
         raise TooLarge(
@@ -94,7 +94,8 @@ def _operations(s: Statement, unrolled: frozenset[str]) -> int:
 
 
 def _words(s: Statement) -> int:
-    """Words alive at once: a block's own, and those of the largest block in it."""
+    """The private words of s that are live at once: its own, and those of the largest block
+    inside."""
     match s:
         case Block(inner):
             own = sum(_declared(each) for each in inner)

@@ -1,4 +1,4 @@
-"""The data that code generation hands to the runtime: OpenCL text and how to launch it."""
+"""The plan that code generation hands to the runtime: OpenCL text and how to launch it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,10 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A global buffer. Temporaries lie in one arena, each from its `offset` (in bytes) on; the
-    bytes of those that are not needed at once may be the same."""
+    """A global buffer of a plan; temporaries lie in one arena, each from its `offset` in bytes on.
+
+    Temporaries that are not needed at the same time may share bytes.
+    """
 
     name: str
     scalar: str  # "float" | "half" | "int"
@@ -30,8 +32,10 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launch of a kernel; `arguments` are buffer names in the order of its parameters. `text`
-    and the lines that it `needs` compile by themselves: variants share kernels."""
+    """One launch of a kernel; `arguments` are buffer names in the order of its parameters.
+
+    `text` and the lines that it `needs` compile by themselves: variants share kernels.
+    """
 
     name: str
     global_size: tuple[int, int, int]
@@ -48,7 +52,8 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything needed to build and run a program; `kernels` are in launch order."""
+    """The plan of a program: everything needed to build and run it, with `kernels` in launch
+    order."""
 
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]
@@ -62,12 +67,12 @@ class Plan:
 
     @property
     def uses_half(self) -> bool:
-        """True if a kernel or a buffer needs cl_khr_fp16."""
+        """True if a kernel or a buffer needs the extension cl_khr_fp16."""
         return "cl_khr_fp16" in self.source or any(b.scalar == "half" for b in self.buffers)
 
 
 def source_of(kernels: Sequence[Kernel]) -> str:
-    """OpenCL text of some kernels: the lines that they need, then their texts, each once."""
+    """The OpenCL text of some kernels: the lines that they need, then their texts, each once."""
     needs = dict.fromkeys(line for kernel in kernels for line in kernel.needs)
     texts = dict.fromkeys(kernel.text for kernel in kernels)
     return "\n".join([*needs, "", *texts] if needs else texts)

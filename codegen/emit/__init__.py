@@ -1,1 +1,2 @@
-"""From a lowered term to a statement tree: views, places, loops, values made real."""
+"""Emission: from a lowered term to a statement tree, by views, places, loops and values made
+real."""

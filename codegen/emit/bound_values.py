@@ -29,7 +29,7 @@ MADE = Store | ToLocal | ToPrivate
 
 
 def bound(env: Env, p: Pattern, view: View) -> Env:
-    """`env` with the variables of a pattern bound to a view."""
+    """The environment `env` with the variables of a pattern bound to their parts of a view."""
     new = dict(env)
     _bind(new, p, view)
     return new
@@ -45,13 +45,14 @@ def _bind(env: dict[str, View], p: Pattern, view: View) -> None:
 
 
 def hint_of(p: Pattern) -> str:
-    """A name for what a pattern binds: that of its first variable."""
+    """The name for what a pattern binds: that of its first variable."""
     names = variables(p)
     return names[0].name if names else "x"
 
 
 def uses(p: Pattern, body: Expr) -> int:
-    """Reads in body of a pattern's most-read variable; a use in a function's body counts twice."""
+    """The number of reads in `body` of a pattern's most-read variable; a use inside a function
+    counts twice."""
     return max((_uses(v.name, body) for v in variables(p)), default=0)
 
 
@@ -65,7 +66,8 @@ def _uses(name: str, e: Expr) -> int:
 
 
 def is_heavy(e: Value) -> bool:
-    """True if reading e again costs something: an operation, or a global or local load."""
+    """True if reading the value e again costs something: an operation, or a load from global or
+    local memory."""
     return any(
         isinstance(inner, Apply | Select)
         or (isinstance(inner, Load) and inner.memory.space in (Space.GLOBAL, Space.LOCAL))
@@ -74,7 +76,7 @@ def is_heavy(e: Value) -> bool:
 
 
 def is_big(e: Value, most: int) -> bool:
-    """True if e has more than `most` parts, so that its text is long."""
+    """True if the value e has more than `most` parts, so that its text is long."""
     return next(islice(subvalues(e), most, None), None) is not None
 
 
@@ -83,7 +85,7 @@ def has_choice(e: Value) -> bool:
 
 
 def named(scope: Scope, hint: str, e: Value) -> Value:
-    """e in a private variable."""
+    """The value e, after statements that put it in a private variable of its own."""
     kind = kind_of(e)
     memory = scope.memory(hint, Space.PRIVATE, kind.scalar, kind.width)
     scope.store(memory, constant(0), e)
@@ -91,7 +93,8 @@ def named(scope: Scope, hint: str, e: Value) -> Value:
 
 
 def forms_vectors(e: Expr) -> bool:
-    """True if e packs values computed on demand into vectors: best read a vector at a time."""
+    """True if e packs values that are computed on demand into vectors: best read a vector at a
+    time."""
     return _has_vectors(e) and not _makes(e)
 
 

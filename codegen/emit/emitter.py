@@ -1,4 +1,4 @@
-"""From terms to statements: a term is read as a view, or emitted to the place where it must go.
+"""The emitter: a term is read as a view, or emitted as statements that put its value at a place.
 
 `read` follows layouts down to memory and computes nothing that is not asked for; `emit` passes the
 destination down, so that results are written where they are wanted. What a parallel or sequential
@@ -55,7 +55,7 @@ from ir.errors import Unsupported
 
 @dataclass(slots=True)
 class Emitter:
-    """Reads and emits the terms of one kernel."""
+    """The emitter of one kernel: it reads and emits terms."""
 
     scope: Scope
     wanted: str = "made"  # a name for what is made real
@@ -65,7 +65,7 @@ class Emitter:
         return reading.read(self, e, env)
 
     def emit(self, e: Expr, env: Env, to: Place) -> None:
-        """Statements after which e is at its place."""
+        """Add statements that put the value of e at a place."""
         match e:
             case MapPar(level, dim, f, xs):
                 self.parallel(level, dim, f, array(self.read(xs, env)), env, to)
@@ -94,7 +94,8 @@ class Emitter:
                 self.emit_layout(e, env, to)
 
     def emit_layout(self, e: Expr, env: Env, to: Place) -> None:
-        """A view on the way out: its inverse, on the place; else a copy."""
+        """Add statements for a view e whose result goes to a place: by its inverse, or else by a
+        copy."""
         if is_layout(e) or forms_vectors(e):
             self.copy(self.read(e, env), to)
             return
@@ -116,7 +117,8 @@ class Emitter:
                 self.copy(self.read(e, env), to)
 
     def pad_out(self, left: int, right: int, given: Expr, xs: Expr, env: Env, to: Place) -> None:
-        """The inside shifted, what a crop drops guarded away, and the margins filled."""
+        """Add statements for a padding whose result goes to a place: inside, guards for a crop, and
+        margins."""
         n = number(size_of(xs))
         total = left + n + right
         self.emit(xs, env, places.shift_out(left, lambda j: within(j, 0, total), n, to))
@@ -153,15 +155,18 @@ class Emitter:
         )
 
     def whose(self, read: Axis, place: ArrayPlace) -> Axis:
-        """The axis of the elements that a work-item writes: that of `place`, or of `read` if all
-        see the place, each owner writing its own, unless its id is in use in the loops around."""
+        """The axis of the elements that a work-item writes at `place`, from what it reads.
+
+        It is the axis of `place`, or, if all see the place, the axis `read`, each owner writing its
+        own, unless the owner's id is in use in the loops around.
+        """
         if not isinstance(place.axis, Plain) or isinstance(read, Plain):
             return place.axis
         told_apart = any(w.id in owners(read) for w in self.scope.active)
         return place.axis if told_apart or _is_private(place) else read
 
     def copy(self, view: View, to: Place) -> None:
-        """to = view, element by element"""
+        """Add statements that copy a view to a place, element by element."""
         match view, to:
             case ArrayView(), ArrayPlace(at=at):
                 whose = self.whose(view.axis, to)

@@ -19,7 +19,8 @@ from ir.core.frozen import frozen
 
 @frozen
 class Access:
-    """An access: its position in the order of the text, the loops around (name, trip count)."""
+    """An access to memory: its position in the order of the text, and the loops around it with
+    their trip counts."""
 
     position: int
     loops: tuple[tuple[str, int], ...]
@@ -29,7 +30,7 @@ class Access:
 
 
 def overwrites(body: Block, old: Mapping[Memory, Memory]) -> bool:
-    """True if `body` may read the old value of a cell after writing its new value.
+    """True if `body` may read the old value of a cell after it has written the new one.
 
     `old` names the memories that are written and the aliases through which old values are read. A
     read is safe if every write that may touch its cell comes after it: later in the text, at the
@@ -60,7 +61,8 @@ def _apart(r: Access, w: Access) -> bool:
 
 
 def tells_apart(index: Index, loops: list[tuple[str, int]]) -> bool:
-    """True if different iterations of these loops surely have different indices, all else fixed."""
+    """True if different iterations of these loops surely have different indices, all else being
+    equal."""
     counts = dict(loops)
     weights: list[tuple[int, int]] = []
     for atom, k in bare(index).terms:

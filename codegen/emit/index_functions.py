@@ -1,4 +1,5 @@
-"""Index functions of `reorder`: whole numbers without bounds, as addresses are."""
+"""The functions on indices that `reorder` takes, evaluated on whole numbers without bounds, as
+addresses are."""
 
 # key: e term, i index
 
@@ -11,7 +12,7 @@ from ir.errors import Unsupported
 
 
 def index_at(f: Lam, i: Index) -> Index:
-    """f(i), for a function of nothing but its index."""
+    """The index f(i), for a function f of nothing but its index."""
     return _index(f.body, _bound({}, f.pattern, i))
 
 
@@ -48,7 +49,8 @@ def _unknown() -> Unsupported:
 
 
 def arithmetic(op: str, x: Index, y: Index) -> Index | None:
-    """x op y on whole numbers without bounds, where indices have the operation."""
+    """The index x op y on whole numbers without bounds; None for an operation that indices do not
+    have."""
     match op:
         case "+":
             return x + y

@@ -1,4 +1,5 @@
-"""Instructions: what every lane of a sub-group brings to one, and where its share of it goes."""
+"""The emission of instructions: what each lane of a sub-group passes to one, and where its share of
+the result goes."""
 
 # key: e term, env what variables are bound to, i lane
 
@@ -17,8 +18,11 @@ from ir.core.types import Vector
 
 
 def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
-    """Emits an instruction: each lane passes its elements of the operands and stores its element of
-    the result; that is copied on to a place that others see, or that a guard is on."""
+    """Add statements by which each lane passes its elements of the operands to an instruction, and
+    stores its result.
+
+    The result is copied on if its place is guarded, or others see it.
+    """
     own = to if is_own(to) else making.private(emitter, e, emitter.wanted)
     operands = tuple(array(emitter.read(part, env)) for part in e.parts)
     kind = _kind(e)
@@ -33,7 +37,7 @@ def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
 
 
 def _kind(e: Instruct) -> Kind:
-    """The vector that each lane gets."""
+    """The type of the vector that each lane gets as the result of an instruction."""
     found = elem_of(e)
     assert isinstance(found, Vector)
     return Kind(found.scalar.name, number(found.width))

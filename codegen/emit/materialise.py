@@ -1,4 +1,5 @@
-"""Values computed once: lets, the parameters of loops, and memory for results that are stored."""
+"""Values that are computed once: those of lets, parameters of loops, and results in a memory of
+their own."""
 
 # key: e term, env what variables are bound to, p pattern, i index
 
@@ -58,7 +59,7 @@ from ir.text.show import show
 
 
 def let(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> Env:
-    """let p = given, computed here and once."""
+    """The environment with p bound to the value of `given`, computed here and once."""
     return bound(env, p, once(emitter, p, given, body, env))
 
 
@@ -74,7 +75,7 @@ def once(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> V
 
 
 def calling(emitter: Recursion, hint: str, make: Callable[[], View]) -> View:
-    """make(), what it makes real getting this name"""
+    """The view that `make()` returns; what it puts in memory is named after `hint`."""
     before, emitter.wanted = emitter.wanted, hint
     try:
         return make()
@@ -83,7 +84,7 @@ def calling(emitter: Recursion, hint: str, make: Callable[[], View]) -> View:
 
 
 def scalar(emitter: Recursion, p: Pattern, e: Value, body: Expr) -> Value:
-    """A scalar under its name, where it is used more than once or is a choice."""
+    """The scalar value e, in a variable if it is used more than once or contains a choice."""
     if not is_heavy(e) or (emitter.scope.by_name and not _is_too_big(emitter, e)):
         return e
     if uses(p, body) < (1 if has_choice(e) else 2):
@@ -92,7 +93,7 @@ def scalar(emitter: Recursion, p: Pattern, e: Value, body: Expr) -> Value:
 
 
 def compact(emitter: Recursion, hint: str, x: View) -> View:
-    """x, what is big in it under a name, so that texts stay in proportion to programs."""
+    """The view x, its big parts in variables, so that texts stay in proportion to programs."""
     match x:
         case TupleView(parts):
             return TupleView(tuple([compact(emitter, hint, part) for part in parts]))
@@ -102,12 +103,13 @@ def compact(emitter: Recursion, hint: str, x: View) -> View:
 
 
 def _is_too_big(emitter: Recursion, e: Value) -> bool:
-    """Inside an expression, such as one for all lanes of a vector, a name has its price."""
+    """True if e is too big for its text to be repeated; inside an expression a variable costs
+    more."""
     return is_big(e, 1000 if emitter.scope.by_name else 60)
 
 
 def entered(emitter: Recursion, f: Lam, x: View, env: Env) -> Env:
-    """f's parameter bound to x at the start of a loop's body."""
+    """The environment with f's parameter bound to x at the start of a loop's body."""
     return bound(env, f.pattern, settled(emitter, f.pattern, x, f.body))
 
 
@@ -122,7 +124,7 @@ def settled(emitter: Recursion, p: Pattern, x: View, body: Expr) -> View:
 
 
 def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
-    """e computed into memory of its own."""
+    """The view of e after statements that compute it into memory of its own."""
     match e:
         case Store():
             raise Unsupported(
@@ -154,14 +156,15 @@ def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
 
 
 def private(emitter: Recursion, e: Expr, hint: str) -> Place:
-    """Private memory for one work-item's share of e."""
+    """A place in private memory for one work-item's share of e."""
     place = kept(emitter.scope, e, _allocator(emitter.scope, hint, Space.PRIVATE))
     places.cells(place)  # now, so that it is declared here
     return place
 
 
 def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
-    """Local memory for e: one for each of the parallel maps around it that share a group."""
+    """A place in local memory for e, one for each turn of the parallel maps around it that share a
+    group."""
     around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
     if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):
         raise Unsupported("toLocal beside mapGlobal: expected mapWorkgroup and mapLocal")
@@ -173,7 +176,8 @@ def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
 
 
 def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places.Allocate:
-    """An allocator of one memory for each component of tuples, declared when first asked for."""
+    """A function that allocates one memory for each component of tuples, declared when first asked
+    for."""
     made: dict[tuple[int, ...], places.Cells] = {}
 
     def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:

@@ -1,4 +1,5 @@
-"""Software pipelining: what the next iteration needs from global memory is loaded during this one.
+"""Software pipelining: what the next iteration of a loop needs from global memory is loaded during
+this one.
 
 A `toLocal` marked `ahead` at the head of a reduction's body gets two halves of local memory. Each
 iteration first loads the next one's elements into private memory, then computes on its own half,
@@ -43,7 +44,8 @@ from ir.core.nodes import Expr, Lam, Pattern, Var
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A let at the head of a loop's body: the term to load, and the place of both its halves."""
+    """A let at the head of a loop's body that loads ahead: the term to load, and the place of both
+    its halves."""
 
     pattern: Pattern
     given: Expr
@@ -65,7 +67,7 @@ class Pipeline:
         return self.emitter.scope
 
     def prologue(self) -> None:
-        """The first iteration's tiles."""
+        """Add the statements that load the tiles of the first iteration."""
         for tile in self.tiles:
             self.fill(tile, constant(0))
 
@@ -74,13 +76,14 @@ class Pipeline:
         self.emitter.emit(tile.given, env, in_half(tile.place, bare(k) % 2))
 
     def views(self, env: Env, k: Index) -> Env:
-        """The tiles of iteration k under their names."""
+        """The environment with the tiles of iteration k bound to their names."""
         for tile in self.tiles:
             env = bound(env, tile.pattern, view_of(in_half(tile.place, bare(k) % 2)))
         return env
 
     def around(self, k: Index, compute: Callable[[], None]) -> None:
-        """Load for iteration k + 1; compute; put what was loaded where the next one finds it."""
+        """Add statements that load for iteration k + 1, then compute iteration k, then store what
+        was loaded."""
         n = self.xs.axis.size
         following = assume(k + 1, 1, n - 1)
         staged = [self.staged(tile, following) for tile in self.tiles]
@@ -101,7 +104,8 @@ class Pipeline:
 
 
 def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
-    """The pipeline of the tiles that f's body loads ahead, if any, and the rest of the body."""
+    """The pipeline of the tiles that the body of f loads ahead, if there are any, and the rest of
+    the body."""
     found, rest = loaded_ahead(f)
     if not found or isinstance(f.pattern, Var):
         return None, f.body
@@ -114,7 +118,7 @@ def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipel
 
 
 def in_half(place: Place, half: Index) -> Place:
-    """The cells of `place`, all in the given half of their memory."""
+    """The place with all its cells in the given half of their memory."""
     match place:
         case Cell() as cell:
             return replace(cell, half=half)
@@ -127,7 +131,7 @@ def in_half(place: Place, half: Index) -> Place:
 
 
 class _Stage:
-    """Statements that fill local memory, as a part that loads and a part that stores."""
+    """The statements that fill local memory, divided into those that load and those that store."""
 
     def __init__(self, scope: Scope, hint: str) -> None:
         self.scope = scope
@@ -164,7 +168,11 @@ class _Stage:
         return Block(tuple(load)), Block(tuple(keep))
 
     def through(self, s: Store, loops: tuple[tuple[str, int], ...]) -> tuple[Statement, Statement]:
-        """A store to local memory by way of a private one, which has a cell for each iteration."""
+        """The two statements of a store to local memory by way of private memory: one loads, the
+        other stores.
+
+        The private memory has a cell for each iteration of the loops around.
+        """
         kind = kind_of(s.value)
         shape = (*(count for _, count in loops), kind.width)
         name = self.scope.variable(self.hint)

@@ -1,4 +1,4 @@
-"""Private memory for what parallel maps make: each work-item keeps its own share."""
+"""Places in private memory for what parallel maps make: each work-item keeps its own share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,14 +46,16 @@ from ir.errors import Unsupported
 
 
 def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
-    """A place for e, in the shape in which its maps make it."""
+    """A place for the value of e, in the shape in which its maps make it."""
     return _Shares(scope, allocate, NOWHERE, (), {}).of(e)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """Places for terms inside the axes walked so far (`at`), for the part `where` of a tuple;
-    `known`: the places of variables."""
+    """The places for terms inside the axes walked so far (`at`), for part `where` of a tuple.
+
+    `known` holds the places of variables.
+    """
 
     scope: Scope
     allocate: Allocate
@@ -71,7 +73,8 @@ class _Shares:
         return laid(type_of(e), self.at, self.allocate, self.where)
 
     def made(self, e: Expr) -> Place | None:
-        """The place of a computed e: elements lie where the loop that computes them runs."""
+        """The place of e if it is computed: each element lies where the loop runs that computes it;
+        else None."""
         match e:
             case MapPar(level, dim, f, xs):
                 worker = self.scope.workers[level, dim]
@@ -94,7 +97,8 @@ class _Shares:
         return None
 
     def arranged(self, e: Expr) -> Place | None:
-        """A view of what is computed: its places, arranged."""
+        """The place of e if it is a view of what is computed: the places of that, arranged; else
+        None."""
         match e:
             case Zip(parts):
                 columns = tuple(map(array_place, self.parts(parts)))
@@ -115,15 +119,15 @@ class _Shares:
         return array_place(self.of(e))
 
     def held(self, t: Type, at: Walked) -> Place:
-        """The place of a lane's element of type t of the result of an instruction."""
+        """The place of the element of type t that a lane holds of an instruction's result."""
         return laid(t, at, self.allocate, self.where)
 
     def along(self, axis: Axis, body: Expr) -> Place:
-        """An element of the axis after another."""
+        """The place of an array that has an element for each index of an axis."""
         return ArrayPlace(axis, lambda i: replace(self, at=self.at.along(axis, i)).of(body))
 
     def rearranged(self, f: Lam, xs: Expr) -> Place:
-        """map(row -> view(row), xs): each row's place under its name."""
+        """The place of map(row -> view(row), xs): each row's place, seen through the view."""
         assert isinstance(f.pattern, Var)
         name, rows = f.pattern.name, self.array(xs)
         return ArrayPlace(
@@ -159,7 +163,8 @@ def _scalars(width: int, vectors: ArrayPlace) -> Place:
 
 
 def lanes(scope: Scope, instruction: Instruction) -> Owned:
-    """The axis of an instruction's operands: a sub-group, which is all of dimension 0."""
+    """The axis of an instruction's operands: the lanes of a sub-group, which is all of dimension
+    0."""
     worker = scope.workers.get((Level.LOCAL, 0))
     if worker is None or worker.count != instruction.lanes:
         raise Unsupported(

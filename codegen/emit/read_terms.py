@@ -1,4 +1,5 @@
-"""Terms read as views: nothing is computed that is not asked for, and layouts move no data."""
+"""The reading of terms as views: nothing is computed that is not asked for, and layouts move no
+data."""
 
 # key: e term, env what variables are bound to, n size, i index, w width
 
@@ -86,7 +87,7 @@ def read(emitter: Recursion, e: Expr, env: Env) -> View:
 
 
 def layout(emitter: Recursion, e: Expr, env: Env) -> View:
-    """A view that moves no data."""
+    """The view of a term that only changes layout, and moves no data."""
     scope = emitter.scope
     match e:
         case Zip(parts):
@@ -123,7 +124,8 @@ def layout(emitter: Recursion, e: Expr, env: Env) -> View:
 
 
 def delayed(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> View:
-    """map f xs, computed where it is read; once, where one place reads it more than once"""
+    """The view of map f xs, computed where it is read; once where one place reads an element
+    several times."""
     axes = (xs.axis, *plain(type_of(f.body)))
     seen: dict[str, tuple[View, Mark]] = {}
 
@@ -141,7 +143,7 @@ def delayed(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> View:
 
 
 def listed(emitter: Recursion, e: Expr, parts: tuple[Expr, ...], env: Env) -> View:
-    """The view of [a, b, …]: a constant table, or a choice of the part at the index."""
+    """The view of a list [a, b, …]: a constant table, or a choice of parts by the index."""
     if is_table(e):
         return _table(emitter, e)
     axes: tuple[Axis, ...] = tuple(plain(type_of(e)))
@@ -161,7 +163,7 @@ def _part(emitter: Recursion, parts: tuple[Expr, ...], i: Index, env: Env) -> Vi
 
 
 def _table(emitter: Recursion, e: Expr) -> View:
-    """A table of numbers in constant memory, row after row."""
+    """The view of a table of numbers in constant memory, row after row."""
     scalar, dims, values = _flat(e)
     memory = emitter.scope.table(scalar, values)
 
@@ -175,7 +177,7 @@ def _table(emitter: Recursion, e: Expr) -> View:
 
 
 def _flat(e: Expr) -> tuple[str, tuple[int, ...], tuple[float | int, ...]]:
-    """Scalar type, sizes and numbers of a table."""
+    """The scalar type, the sizes and the numbers of a table."""
     if isinstance(e, Lit):
         return e.scalar.name, (), (e.value,)
     assert isinstance(e, MakeArray)
@@ -212,5 +214,5 @@ def indices(n: int) -> ArrayView:
 
 
 def _is_int(i: Index) -> bool:
-    """True if the range of an index fits an int, so that arithmetic on it did not wrap."""
+    """True if the range of an index fits an int, so that arithmetic on it cannot have wrapped."""
     return i.lo is not None and i.hi is not None and i.lo >= INT_LEAST and i.hi <= INT_LARGEST

@@ -1,4 +1,4 @@
-"""Reading through views: an array is a function from an index to what is read there.
+"""Views as they are read: an array is a function from an index to what is read there.
 
 Nothing is computed until a scalar or a vector is asked for; then its value is an expression over
 loads. Where computing it takes statements, these go to the scope's open block.
@@ -22,9 +22,9 @@ from ir.errors import Unsupported
 
 @frozen
 class ArrayView:
-    """`axes`: its own, and as far as its elements are arrays, theirs.
+    """The view of an array: the axes of its dimensions, and the view of each element.
 
-    `scalars`: what these vectors were formed of, if they were just formed.
+    `scalars` is the view that its vectors were formed of, if they were just formed.
     """
 
     axes: tuple[Axis, ...]
@@ -143,7 +143,7 @@ def pad_edge(edge: Edge, left: int, right: int, xs: ArrayView) -> View:
 
 
 def edge_index(edge: Edge, i: Index, n: int) -> Index:
-    """The index, in an array of n, that a padded array reads at i, which may lie outside."""
+    """The index of the element, in an array of n, that an array padded at its edge reads at i."""
     match edge:
         case Edge.CLAMP | Edge.ANY:
             return minimum(maximum(i, 0), n - 1)
@@ -154,7 +154,10 @@ def edge_index(edge: Edge, i: Index, n: int) -> Index:
 
 
 def mirrored(i: Index, n: int) -> Index:
-    """… 1 0 | 0 1 … n-1 | n-1 n-2 …: of i % 2n, the smaller of it and 2n - 1 less it"""
+    """The index that a mirrored padding reads at i: … 1 0 | 0 1 … n-1 | n-1 n-2 …
+
+    It is the smaller of i % 2n and 2n - 1 less it.
+    """
     if within(i, 0, n) == ALWAYS:
         return i
     j = i % (2 * n)
@@ -169,7 +172,8 @@ Guard = tuple[Condition, Condition | None]  # where one holds, and its negation 
 def choose(
     scope: Scope, t: Type, guard: Guard, a: Callable[[], View], b: Callable[[], View]
 ) -> View:
-    """a where the guard holds, else b, which without a negation in the guard is safe anywhere."""
+    """The view a where the guard holds, else b, which is safe to read anywhere unless the guard has
+    a negation."""
     if guard[0] == ALWAYS:
         return a()
     if guard[0] == NEVER:
@@ -218,7 +222,7 @@ def _part(f: Callable[[], View], k: int) -> Callable[[], View]:
 
 
 def spread(t: Type, view: View) -> View:
-    """A view of a t; a scalar stands for an array or tuple of itself."""
+    """The view as one of type t; a scalar stands for an array or tuple of itself."""
     if isinstance(view, ArrayView | TupleView):
         return view
     match t:
@@ -231,7 +235,8 @@ def spread(t: Type, view: View) -> View:
 
 
 def repeated(n: int, t: Type, view: View) -> ArrayView:
-    """An array of n elements of type t, each the given view, or filled with it if a scalar."""
+    """The view of an array of n elements of type t, each of them `view`, or filled with it if it is
+    a scalar."""
     return ArrayView((Plain(n), *plain(t)), lambda _: spread(t, view))
 
 
@@ -247,7 +252,7 @@ def kind_for(t: Scalar | Vector) -> Kind:
 
 
 def as_vector(scope: Scope, lane_type: Type, w: int, xs: ArrayView) -> View:
-    """lane_type: what xs holds"""
+    """The view of asVector(w, xs), where xs holds elements of type `lane_type`."""
     axis, *inner = xs.axes
     return ArrayView(
         (Plain(axis.size // w), *inner),
@@ -257,7 +262,7 @@ def as_vector(scope: Scope, lane_type: Type, w: int, xs: ArrayView) -> View:
 
 
 def lifted(scope: Scope, t: Type, w: int, f: Callable[[Index], View]) -> View:
-    """The t of vectors whose lane l is f(l)."""
+    """The view of vectors, in the form of type t, whose lane l is f(l)."""
     match t:
         case Array(elem):
             return ArrayView(
@@ -294,7 +299,7 @@ def _gathered(scope: Scope, scalar: str, w: int, f: Callable[[Index], View]) -> 
 
 
 def as_scalar(scope: Scope, w: int, xs: ArrayView) -> View:
-    """asScalar . asVector w = id"""
+    """The view of asScalar(xs) for vectors of w lanes; asScalar of asVector is the array itself."""
     if xs.scalars is not None:
         return xs.scalars
     axis, *inner = xs.axes
@@ -304,7 +309,7 @@ def as_scalar(scope: Scope, w: int, xs: ArrayView) -> View:
 
 
 def lane_view(scope: Scope, view: View, lane: Index) -> View:
-    """A view of scalars from a view of vectors: the given lane of each vector."""
+    """The view of scalars that a view of vectors has in one lane."""
     match view:
         case ArrayView(axes, at):
             return ArrayView(axes, lambda i: lane_view(scope, at(i), lane))

@@ -1,4 +1,4 @@
-"""The interface of the whole emitter to its parts: to read or emit the subterms of a term."""
+"""The interface of the emitter to its parts, by which they read or emit subterms."""
 
 # key: e term, env what variables are bound to
 
@@ -12,7 +12,7 @@ from ir.core.nodes import Expr
 
 
 class Recursion(Protocol):
-    """The emitter of one kernel, as those see it who know one kind of term each."""
+    """The emitter of one kernel as its parts see it, each of which knows one kind of term."""
 
     scope: Scope
     wanted: str  # a name for what is made real
@@ -21,7 +21,7 @@ class Recursion(Protocol):
         """The view of e: its value as a function of the indices of an element."""
 
     def emit(self, e: Expr, env: Env, to: Place) -> None:
-        """Statements after which e is at its place."""
+        """Add statements that put the value of e at a place."""
 
     def copy(self, view: View, to: Place) -> None:
-        """Statements after which the elements of a view are at a place."""
+        """Add statements that copy the elements of a view to a place."""

@@ -1,4 +1,5 @@
-"""Reductions: an accumulator in private memory, updated in place where that is safe."""
+"""The emission of reductions: an accumulator in private memory, updated in place where that is
+safe."""
 
 # key: e term, env what variables are bound to, k iteration
 
@@ -21,7 +22,8 @@ from ir.core.type_rules import type_of
 
 
 def reduce(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, to: Place | None) -> View:
-    """fold(init, f, xs), at its place if that is private memory of its own."""
+    """The view of the result of a reduction, which is made at the place `to` if that is private
+    memory of its own."""
     xs = array(emitter.read(e.xs, env))
     here = to is not None and places.is_own(to)
     acc = to if here and to is not None else making.private(emitter, e, hint_of(e.f.pattern))
@@ -39,7 +41,7 @@ def reduce(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, to: Place | None
 
 
 def _start(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, acc: Place) -> None:
-    """acc = init, a scalar standing for vectors of it"""
+    """Add statements that set the accumulator to its initial value; a scalar fills vectors."""
     if type_of(e.init) == type_of(e):
         emitter.emit(e.init, env, acc)
     else:
@@ -48,7 +50,8 @@ def _start(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, acc: Place) -> N
 
 @dataclass(slots=True)
 class _Step:
-    """One iteration of a reduction, whose function's body is `body` (less what runs ahead)."""
+    """The emission of one iteration of a reduction; `inner` is its function's body without what
+    runs ahead."""
 
     emitter: Recursion
     e: ReduceSeq | Reduce
@@ -65,7 +68,8 @@ class _Step:
         self.ahead.around(k, lambda: self.step(xs.at(k), env))
 
     def step(self, x: View, env: Env) -> None:
-        """acc = f(acc, x), in place; through a second buffer if that would read what it wrote."""
+        """Add statements for acc = f(acc, x): in place, or by a second buffer if that would read
+        what it wrote."""
         scope = self.emitter.scope
         old = {c.memory: replace(c.memory) for c in places.cells(self.acc)}
         back = {alias: memory for memory, alias in old.items()}

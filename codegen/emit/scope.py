@@ -1,4 +1,4 @@
-"""The state of emission: the open blocks of a kernel, its names, its memories, its ids."""
+"""The state of emission: a kernel's open blocks, its names, its memories, and its ids."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The id of one parallel dimension, 0 … count − 1."""
+    """The id of one parallel dimension, which counts from 0 to count − 1."""
 
     level: Level
     dim: int
@@ -52,7 +52,7 @@ Workers = dict[tuple[Level, int], Worker]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """A place in an open block, or (no block) anywhere."""
+    """A position in an open block, or, without a block, anywhere."""
 
     block: list[Statement] | None
     length: int
@@ -74,7 +74,7 @@ class Scope:
     # ---- names
 
     def variable(self, hint: str) -> str:
-        """A name for a memory, after a program's."""
+        """A new name for a memory, made from a name in the program."""
         return apart(stem(hint), "_", self.names)
 
     # ---- memories
@@ -87,14 +87,14 @@ class Scope:
         shape: tuple[int, ...] | int,
         halves: int = 1,
     ) -> Memory:
-        """A new memory, declared here."""
+        """A new memory, declared by a statement that is added here."""
         dims = (shape,) if isinstance(shape, int) else shape
         memory = Memory(self.variable(hint), space, scalar, prod(dims), halves, dims)
         self.add(Declare(memory))
         return memory
 
     def table(self, scalar: str, values: tuple[float | int, ...]) -> Memory:
-        """The constant table of these values, one for all who read it."""
+        """The constant table of these values, one for all that read it."""
         if (scalar, values) not in self.tables:
             name = self.variable("table")
             n = len(values)
@@ -102,7 +102,7 @@ class Scope:
         return self.tables[scalar, values]
 
     def storage(self, memory: Memory) -> Memory:
-        """The memory that an alias stands for."""
+        """The memory that an alias stands for; a memory that is no alias stands for itself."""
         while memory in self.aliases:
             memory = self.aliases[memory]
         return memory
@@ -122,11 +122,12 @@ class Scope:
         return result, block(inner)
 
     def mark(self) -> Mark:
-        """The mark of the place where the next statement goes."""
+        """The mark of the position of the next statement."""
         return Mark(self.blocks[-1], len(self.blocks[-1]))
 
     def since(self, start: Mark) -> Mark:
-        """Mark of where results since `start` can be read: anywhere, if they took no statements."""
+        """The mark of where results computed since `start` can be read: anywhere, if they took no
+        statements."""
         assert start.block is self.blocks[-1]
         return Mark(None, 0) if len(self.blocks[-1]) == start.length else start
 
@@ -134,7 +135,8 @@ class Scope:
         return mark.block is None or any(block is mark.block for block in self.blocks)
 
     def expression(self, body: Callable[[], T]) -> tuple[T, Block]:
-        """The result of `body` and its statements (`capture`), where these are to be avoided."""
+        """The result of `body` and its statements, as `capture` gives them, where statements are to
+        be avoided."""
         self.by_name += 1
         try:
             return self.capture(body)
@@ -142,14 +144,14 @@ class Scope:
             self.by_name -= 1
 
     def lane(self) -> str:
-        """The name of a symbolic lane; it never reaches the text."""
+        """A new name for a symbolic lane; it never reaches the text."""
         self.lanes += 1
         return f"lane_{self.lanes}_"
 
     def loop(
         self, hint: str, count: int, body: Callable[[Index], None], unroll: Unroll = Unroll.NO
     ) -> None:
-        """body(0); … ; body(count − 1)"""
+        """Add a loop in which body(i) runs for i from 0 to count − 1."""
         if count == 1:
             body(constant(0))
         elif count > 1:
@@ -162,7 +164,7 @@ class Scope:
                 self.names.discard(name)
 
     def when(self, condition: Condition, body: Callable[[], None]) -> None:
-        """body, where the condition holds"""
+        """Add the statements of `body` under a condition."""
         if condition == ALWAYS:
             body()
         elif condition != NEVER:
@@ -177,7 +179,8 @@ class Scope:
         body: Callable[[Index], None],
         unroll: Unroll = Unroll.FREE,
     ) -> None:
-        """body for the elements of an axis: all of a plain one, its own of one that is shared."""
+        """Add the statements of `body` for the elements of an axis: all of a plain one, a
+        work-item's own of a shared one."""
         match axis:
             case Plain(n):
                 self.loop(hint, n, body, unroll)
@@ -206,13 +209,15 @@ class Scope:
             del self.active[len(self.active) - len(mine) :]
 
     def _joins(self, w: Worker) -> bool:
-        """A worker that is alone has the same id as any other that is: zero."""
+        """True if a parallel dimension has several work-items and no map around this place goes
+        over it."""
         return w.count > 1 and w not in self.active
 
     # ---- writing
 
     def store(self, memory: Memory, index: Index, value: Value, half: Index | None = None) -> None:
-        """memory[index] = value, once: by the first worker where all of them pass."""
+        """Add the store memory[index] = value, done by the first work-item where all of them
+        pass."""
         match value:
             case Load(source, i, _, h) if i == index and h == half:
                 if self.storage(source) is self.storage(memory):
@@ -221,7 +226,8 @@ class Scope:
         self.when(condition, lambda: self.add(Store(memory, index, value, half)))
 
     def _once(self, space: Space) -> Condition:
-        """The condition of the first of the work-items that pass here and see the same memory."""
+        """The condition that a work-item is the first of those which pass here and see the same
+        memory."""
         if space is Space.PRIVATE:
             return ALWAYS
         sees = (Level.LOCAL,) if space is Space.LOCAL else tuple(Level)

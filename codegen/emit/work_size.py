@@ -1,4 +1,4 @@
-"""The numbers of work-items and groups of a kernel."""
+"""The numbers of work-items and work-groups of a kernel."""
 
 from dataclasses import dataclass
 from math import prod
@@ -18,7 +18,7 @@ Sizes = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The parallel dimensions of a kernel and the shape of its launch."""
+    """The parallel dimensions of a kernel, and the shape of its launch."""
 
     workers: Workers
     groups: Sizes
@@ -26,7 +26,7 @@ class Work:
 
 
 def work_of(e: Expr, max_work_group: int) -> Work:
-    """The work-items that a kernel's term asks for."""
+    """The parallel dimensions and launch that a kernel's term asks for."""
     counts = _lengths(e)
     levels = {level for level, _ in counts}
     if Level.GLOBAL in levels and len(levels) > 1:
@@ -45,7 +45,7 @@ def work_of(e: Expr, max_work_group: int) -> Work:
 
 
 def _lengths(e: Expr) -> dict[tuple[Level, int], int]:
-    """The longest map of each parallel dimension."""
+    """The length of the longest map over each parallel dimension."""
     lengths: dict[tuple[Level, int], int] = {}
     for inner in subterms(e):
         if isinstance(inner, Instruct):
@@ -70,7 +70,8 @@ def _globals(counts: dict[tuple[Level, int], int]) -> list[tuple[Level, int]]:
 
 
 def _limit(counts: dict[tuple[Level, int], int], most: int) -> None:
-    """Shrink the longest local dimension until the group fits; its maps then loop."""
+    """Shrink the longest local dimension until a group has no more than `most` items; its maps then
+    loop."""
     local = sorted((key for key in counts if key[0] is Level.LOCAL), key=_order)
     while (items := prod(counts[key] for key in local)) > most:
         longest = max(local, key=lambda key: counts[key])
@@ -79,7 +80,8 @@ def _limit(counts: dict[tuple[Level, int], int], most: int) -> None:
 
 
 def _shorter(n: int, room: int) -> int:
-    """Work-items for n items in 2 or 3 turns if they fit, best in even shares; else half of n."""
+    """The number of work-items for n elements in 2 or 3 turns if they fit in `room`, even shares
+    preferred; else n / 2."""
     fitting = [k for k in (2, 3) if -(-n // k) <= room]
     even = [k for k in fitting if n % k == 0]
     turns = min(even or fitting, default=2)
@@ -87,7 +89,7 @@ def _shorter(n: int, room: int) -> int:
 
 
 def _group_shape(counts: dict[tuple[Level, int], int], most: int) -> list[int]:
-    """Work-items in a group of a kernel of mapGlobals, one number for each of their dimensions.
+    """The numbers of work-items along the dimensions of a group, for a kernel of mapGlobals.
 
     Dimension 0 first, a divisor of its length if a fair one exists, else a power of two.
     """

@@ -1,4 +1,4 @@
-"""Places that results are written to: the write side of views, and the memories behind them."""
+"""Places: where results are written, seen through views of them, and the memories behind."""
 
 # key: i j indices, w width
 
@@ -20,7 +20,8 @@ from ir.errors import Unsupported
 
 @frozen
 class Cell:
-    """A scalar, or a vector of `width` scalars side by side; written where the guard holds."""
+    """The place of a scalar, or of a vector of `width` neighbouring scalars; it is written where
+    the guard holds."""
 
     memory: Memory
     index: Index
@@ -31,7 +32,7 @@ class Cell:
 
 @frozen
 class Scatter:
-    """The place of a vector whose lanes are not neighbours in memory: a cell for each lane."""
+    """The place of a vector whose lanes are not neighbours in memory, with a cell for each lane."""
 
     cells: tuple[Cell, ...]
 
@@ -43,7 +44,8 @@ class TuplePlace:
 
 @frozen
 class ArrayPlace:
-    """The place of an array; `scalars`: if it has vectors, the place of their scalars, if known."""
+    """The place of an array; `scalars` is the place of the scalars of its vectors, if it has
+    vectors and that is known."""
 
     axis: Axis
     at: Callable[[Index], "Place"]
@@ -55,7 +57,7 @@ Place = Cell | Scatter | TuplePlace | ArrayPlace
 
 
 def put(scope: Scope, place: Place, value: Value) -> None:
-    """place = value"""
+    """Add statements that store a value at a place."""
     match place:
         case Cell(memory, index, width, half, guard):
             scalar, have = memory.scalar, kind_of(value)
@@ -72,7 +74,8 @@ def put(scope: Scope, place: Place, value: Value) -> None:
 
 
 def loaded_once(scope: Scope, value: Value) -> Value:
-    """A vector read from global memory, in a register before its lanes go different ways."""
+    """The value, in a register if it is a vector read from global memory, before its lanes go
+    different ways."""
     match value:
         case Load(memory, _, width, _) if width > 1 and memory.space is Space.GLOBAL:
             register = scope.memory("x", Space.PRIVATE, memory.scalar, width)
@@ -82,7 +85,7 @@ def loaded_once(scope: Scope, value: Value) -> Value:
 
 
 def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
-    """The view that reads a place back; `instead`: the aliases to read memories through."""
+    """The view that reads a place back, through the aliases that `instead` has for memories."""
     match place:
         case Cell(memory, index, width, half, _):
             return Load((instead or {}).get(memory, memory), index, width, half)
@@ -95,7 +98,7 @@ def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
 
 
 def cells(place: Place) -> list[Cell]:
-    """The cells of one element of a place that whoever asks owns."""
+    """The cells of one element of a place: of one that the work-item which asks owns."""
     match place:
         case Cell() as cell:
             return [cell]
@@ -126,7 +129,7 @@ def is_scattered(place: Place) -> bool:
 
 
 def some(place: Place) -> Place:
-    """An element of an array's place that whoever asks owns."""
+    """The place of one element of an array, of one that the work-item which asks owns."""
     outer = array_place(place)
     if not outer._some:
         outer._some.append(outer.at(someones(outer.axis)))
@@ -134,7 +137,7 @@ def some(place: Place) -> Place:
 
 
 def axes_of(place: Place) -> tuple[Axis, ...]:
-    """The axes of an array's place, and of its elements' as far as they are arrays."""
+    """The axes of an array's place, and of its elements as far as they are arrays."""
     return (place.axis, *axes_of(some(place))) if isinstance(place, ArrayPlace) else ()
 
 
@@ -169,7 +172,8 @@ def transpose_out(place: Place) -> Place:
 
 
 def shift_out(left: int, stays: Callable[[Index], Condition] | None, n: int, place: Place) -> Place:
-    """The place for n elements of which element j goes to j + left in `place`, if `stays` holds."""
+    """The place for n elements of which element j goes to j + left in `place`, where `stays`
+    holds."""
     outer = array_place(place)
     if stays is None:
         return ArrayPlace(Plain(n), lambda j: outer.at(j + left))
@@ -194,7 +198,7 @@ def vectors_out(scope: Scope, n: int, w: int, place: Place) -> Place:
 
 
 def guarded(condition: Condition, place: Place) -> Place:
-    """A place that takes what comes only where the condition holds."""
+    """The place that takes values only where the condition holds."""
     if condition == ALWAYS:
         return place
     match place:
@@ -223,7 +227,7 @@ def narrowed(place: Place, lane: Index) -> Place:
 
 
 def widened(scope: Scope, w: int, lanes: Callable[[Index], Place]) -> Place:
-    """The vectors whose lane l goes to lanes(l)."""
+    """The place of vectors whose lane l goes to lanes(l)."""
     lane = scope.lane()
     match lanes(lane_variable(lane, w)):
         case Cell() as cell:
@@ -258,7 +262,7 @@ def _cell_at(cell: Cell, lane: str, l: int) -> Cell:
 
 
 def part(place: Place, k: int) -> Place:
-    """Component k of what goes to a place of tuples, however deep in arrays."""
+    """The place of component k of the tuples at a place, which may lie in arrays."""
     match place:
         case TuplePlace(parts):
             return parts[k]
@@ -283,7 +287,8 @@ Allocate = Callable[[tuple[int, ...], str, Shape], Cells]
 
 @frozen
 class Walked:
-    """Axes walked so far: where that is in row-major memory, and how many elements each has."""
+    """The axes walked so far: the position in row-major memory, and the number of elements of
+    each."""
 
     index: Index
     shape: Shape
@@ -297,7 +302,7 @@ NOWHERE = Walked(constant(0), ())
 
 
 def laid(t: Type, at: Walked, allocate: Allocate, where: tuple[int, ...] = ()) -> Place:
-    """Row-major memory for a t, inside the axes walked so far."""
+    """The place of a value of type t in row-major memory, inside the axes walked so far."""
     match t:
         case Array(elem, n):
             assert isinstance(n, int)

@@ -1,4 +1,5 @@
-"""Views on the way out: where the elements of xs go when a view of xs goes to a place."""
+"""Views through which results are written: where the elements of xs go if a view of xs goes to a
+place."""
 
 # key: e a view, xs what it is a view of, to where it goes, n m sizes
 
@@ -33,7 +34,8 @@ from ir.core.types import Array, unlift
 
 
 def outward(emitter: Recursion, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
-    """The term that e is a view of, and its place if e goes to `to`; None: e has no inverse."""
+    """The term that e is a view of, and the place where it goes if e goes to `to`; None if e has no
+    inverse."""
     match e:
         case Split(m, xs):
             return xs, places.split_out(number(m), to)
@@ -66,7 +68,8 @@ def _reordered(f: Lam, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
 
 
 def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
-    """Element j of xs goes to j + left, if that is not dropped."""
+    """The array xs and the place where it goes if its crop goes to `to`: element j at j + left,
+    unless dropped."""
     if left > 0 or right > 0:
         return None
     n = number(size_of(xs))
@@ -76,7 +79,8 @@ def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] |
 def _each(
     emitter: Recursion, name: str, body: Expr, xs: Expr, env: Env, to: Place
 ) -> tuple[Expr, Place] | None:
-    """map of a view: the view, element by element"""
+    """The array xs and the place where it goes if the view `body` of each of its elements goes to
+    `to`."""
     if not _shows(name, body):
         return None
     place = array_place(to)
@@ -84,7 +88,7 @@ def _each(
 
 
 def _through(emitter: Recursion, name: str, e: Expr, env: Env, to: Place) -> Place:
-    """Through views of views, down to the variable."""
+    """The place of the variable below the views e, if e goes to `to`."""
     while not isinstance(e, Var):
         step = outward(emitter, e, env, to)
         assert step is not None

@@ -1,1 +1,1 @@
-"""Index algebra: sums of products in normal form with ranges, quotients and remainders."""
+"""Index algebra: integer sums in normal form with ranges, quotients and remainders."""

@@ -1,4 +1,4 @@
-"""The atoms of index arithmetic: what an `Index` multiplies by integers and adds up.
+"""The atoms of index arithmetic, of which an `Index` adds up multiples.
 
 Each atom carries a `key`, its text, which orders atoms and decides their equality; the inclusive
 range `lo … hi` of its values (None: unbounded); and the names of the variables in it.
@@ -18,7 +18,7 @@ Bound = int | None
 
 @distinct
 class Var:
-    """An integer variable. Within one kernel a name has one range."""
+    """An integer variable; within one kernel a name has one range."""
 
     key: str
     lo: Bound
@@ -28,7 +28,7 @@ class Var:
 
 @distinct
 class Quot:
-    """⌊index / divisor⌋, divisor ≥ 2."""
+    """The quotient ⌊index / divisor⌋, with divisor ≥ 2."""
 
     key: str
     lo: Bound
@@ -40,7 +40,7 @@ class Quot:
 
 @distinct
 class Rem:
-    """index − divisor · ⌊index / divisor⌋, divisor ≥ 2."""
+    """The remainder index − divisor · ⌊index / divisor⌋, with divisor ≥ 2."""
 
     key: str
     lo: Bound
@@ -63,7 +63,7 @@ class Product:
 
 @distinct
 class Min:
-    """The smaller of two indices whose order is not known."""
+    """The smaller of two indices, whose order is not known."""
 
     key: str
     lo: Bound
@@ -75,7 +75,7 @@ class Min:
 
 @distinct
 class Max:
-    """The larger of two indices whose order is not known."""
+    """The larger of two indices, whose order is not known."""
 
     key: str
     lo: Bound
@@ -87,7 +87,7 @@ class Max:
 
 @distinct
 class Assume:
-    """The value of `index`, which an enclosing guard keeps inside `lo … hi`."""
+    """The value of `index` where an enclosing guard keeps it inside `lo … hi`."""
 
     key: str
     lo: Bound
@@ -109,20 +109,22 @@ def named(name: str, lo: Bound, hi: Bound) -> Var:
 
 
 def quot(x: Index, d: int) -> Quot:
-    """lo ≤ x ≤ hi  ⇒  ⌊lo/d⌋ ≤ ⌊x/d⌋ ≤ ⌊hi/d⌋"""
+    """The quotient of an index, with its range: lo ≤ x ≤ hi  ⇒  ⌊lo/d⌋ ≤ ⌊x/d⌋ ≤ ⌊hi/d⌋."""
     lo = None if x.lo is None else x.lo // d
     hi = None if x.hi is None else x.hi // d
     return Quot(f"({x.key}/{d})", lo, hi, x.names, x, d)
 
 
 def rem(x: Index, d: int) -> Rem:
-    """0 ≤ x % d ≤ d − 1, and x % d ≤ hi where 0 ≤ x ≤ hi"""
+    """The remainder of an index, with its range: 0 ≤ x % d ≤ d − 1, and x % d ≤ hi where 0 ≤ x ≤
+    hi."""
     small = x.lo is not None and x.lo >= 0 and x.hi is not None and x.hi < d
     return Rem(f"({x.key}%{d})", 0, x.hi if small else d - 1, x.names, x, d)
 
 
 def product(factors: tuple[Atom, ...]) -> Product:
-    """lo ≤ x ≤ hi, lo′ ≤ y ≤ hi′  ⇒  x·y lies between the least and greatest product of bounds"""
+    """The product of atoms, with its range: between the least and the greatest product of their
+    bounds."""
     lo, hi = factors[0].lo, factors[0].hi
     for factor in factors[1:]:
         lo, hi = _range_of_product(lo, hi, factor.lo, factor.hi)
@@ -131,7 +133,7 @@ def product(factors: tuple[Atom, ...]) -> Product:
 
 
 def smaller(x: Index, y: Index) -> Min:
-    """min(lo, lo′) ≤ min(x, y) ≤ min(hi, hi′)"""
+    """The minimum of two indices, with its range: min(lo, lo′) ≤ min(x, y) ≤ min(hi, hi′)."""
     x, y = (x, y) if x.key <= y.key else (y, x)
     lo = None if x.lo is None or y.lo is None else min(x.lo, y.lo)
     hi = min((bound for bound in (x.hi, y.hi) if bound is not None), default=None)
@@ -139,7 +141,7 @@ def smaller(x: Index, y: Index) -> Min:
 
 
 def larger(x: Index, y: Index) -> Max:
-    """max(lo, lo′) ≤ max(x, y) ≤ max(hi, hi′)"""
+    """The maximum of two indices, with its range: max(lo, lo′) ≤ max(x, y) ≤ max(hi, hi′)."""
     x, y = (x, y) if x.key <= y.key else (y, x)
     lo = max((bound for bound in (x.lo, y.lo) if bound is not None), default=None)
     hi = None if x.hi is None or y.hi is None else max(x.hi, y.hi)
@@ -147,7 +149,7 @@ def larger(x: Index, y: Index) -> Max:
 
 
 def assumed(x: Index, lo: Bound, hi: Bound) -> Assume:
-    """lo ≤ x ≤ hi, wherever this is evaluated"""
+    """The index x with the assumption that lo ≤ x ≤ hi wherever this is evaluated."""
     return Assume(f"[{x.key}:{lo}:{hi}]", lo, hi, x.names, x)
 
 

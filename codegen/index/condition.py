@@ -11,7 +11,8 @@ from ir.core.frozen import frozen
 
 @frozen
 class Condition:
-    """A conjunction: every part ≥ 0. Parts are in order, and none is known to hold already."""
+    """A conjunction of comparisons: every part is ≥ 0. Parts are in order, and none is known to
+    hold already."""
 
     parts: tuple[Index, ...]
 
@@ -25,17 +26,17 @@ NEVER = Condition((as_index(-1),))
 
 
 def at_least(x: Index | int, y: Index | int) -> Condition:
-    """x ≥ y"""
+    """The condition x ≥ y."""
     return _all_positive([as_index(x) - y])
 
 
 def less(x: Index | int, y: Index | int) -> Condition:
-    """x < y"""
+    """The condition x < y."""
     return _all_positive([as_index(y) - x - 1])
 
 
 def within(x: Index | int, lo: Index | int, hi: Index | int) -> Condition:
-    """lo ≤ x < hi"""
+    """The condition lo ≤ x < hi."""
     return _all_positive([as_index(x) - lo, as_index(hi) - x - 1])
 
 
@@ -44,14 +45,15 @@ def both(*conditions: Condition) -> Condition:
 
 
 def shared(conditions: Sequence[Condition]) -> Condition:
-    """The condition with the parts that occur in each of them, as strict as in the strictest."""
+    """The condition of the parts that occur in each of these conditions, each as strict as its
+    strictest."""
     asked = [{_linear(part) for part in condition.parts} for condition in conditions]
     every = frozenset.intersection(*map(frozenset, asked)) if asked else frozenset()
     return Condition(tuple(part for part in both(*conditions).parts if _linear(part) in every))
 
 
 def beyond(condition: Condition, known: Condition) -> Condition:
-    """The parts of a condition that do not follow from another that is known to hold."""
+    """The parts of a condition that do not follow from another one, which is known to hold."""
     least = {_linear(part): part.constant for part in known.parts}
 
     def follows(part: Index) -> bool:
@@ -62,7 +64,8 @@ def beyond(condition: Condition, known: Condition) -> Condition:
 
 
 def decide(condition: Condition) -> bool | None:
-    """True: it holds for all values of the variables; False: for none; None: not known."""
+    """True if a condition holds for all values of its variables, False if for none, None if that is
+    not known."""
     if not condition.parts:
         return True
     return False if condition == NEVER else None
@@ -77,7 +80,7 @@ def holds(condition: Condition, values: Mapping[str, int]) -> bool:
 
 
 def bounds(condition: Condition, x: Index) -> tuple[Bound, Bound]:
-    """The range of x where the condition holds, from the parts that are ±x and a constant."""
+    """The range of x where the condition holds, from the parts that are ±x plus a constant."""
     low, high = x.lo, x.hi
     for part in condition.parts:
         above, below = part - x, part + x
@@ -102,12 +105,13 @@ def _all_positive(parts: Iterable[Index]) -> Condition:
 
 
 def _linear(x: Index) -> str:
-    """x without its constant."""
+    """The text of an index without its constant."""
     return summed(x.terms, 0).key
 
 
 def _reduced(x: Index) -> Index:
-    """g·x + c ≥ 0  ⇔  x + c // g ≥ 0"""
+    """The index x of a condition x ≥ 0 divided by the common factor of its terms: g·x + c ≥ 0 ⇔ x +
+    c // g ≥ 0."""
     g = gcd(*(k for _, k in x.terms))
     if g < 2:
         return x

@@ -1,4 +1,4 @@
-"""Quotients and remainders of indices by positive numbers, and putting them back together.
+"""The quotients and remainders of indices by positive numbers, and how they are put back together.
 
 Key: x y indices, k l coefficients, c constant, d divisor, q quotient.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def quotient(x: Index, d: int) -> Index:
-    """⌊x / d⌋, d ≥ 1, by the laws
+    """The index ⌊x / d⌋, d ≥ 1, simplified by these laws:
 
     x // d = q                          if q·d ≤ x < q·d + d
     (d·x + y) // d = x + y // d
@@ -47,7 +47,7 @@ def quotient(x: Index, d: int) -> Index:
 
 
 def remainder(x: Index, d: int) -> Index:
-    """x − d·⌊x / d⌋, d ≥ 1, by the laws
+    """The index x − d·⌊x / d⌋, d ≥ 1, simplified by these laws:
 
     x % d = x − q·d                      if q·d ≤ x < q·d + d
     (d·x + y) % d = y % d
@@ -72,7 +72,7 @@ def remainder(x: Index, d: int) -> Index:
 
 
 def _block(x: Index, d: int) -> int | None:
-    """The q with q·d ≤ x < q·d + d, if the range of x shows that there is one."""
+    """The q with q·d ≤ x < q·d + d, if the range of x shows that there is one; else None."""
     if x.lo is None or x.hi is None:
         return None
     q = x.lo // d
@@ -80,7 +80,8 @@ def _block(x: Index, d: int) -> int | None:
 
 
 def _pulled(x: Index, d: int) -> tuple[Index | None, Index]:
-    """x as d·outer + rest: rest has coefficients in −d+1 … d−1 and its constant in 0 … d−1."""
+    """The indices outer and rest with x = d·outer + rest, and rest's coefficients in −d+1 … d−1;
+    outer may be None."""
     c = x.constant // d
     outer: list[Term] = []
     rest: list[Term] = []
@@ -100,7 +101,7 @@ def _pulled(x: Index, d: int) -> tuple[Index | None, Index]:
 
 @frozen
 class _Coarse:
-    """grain·index + fine, 0 ≤ fine < grain."""
+    """An index as grain·index + fine, with 0 ≤ fine < grain."""
 
     grain: int
     index: Index
@@ -108,7 +109,8 @@ class _Coarse:
 
 
 def _coarse(x: Index, d: int) -> _Coarse | None:
-    """x in units of the largest divisor of d for which what is left over stays below one unit."""
+    """The index x in units of the largest divisor of d for which the rest stays below one unit;
+    None without one."""
     grains = {gcd(k, d) for _, k in x.terms}
     grains.add(gcd(*grains))
     for g in sorted(grains, reverse=True):
@@ -128,7 +130,7 @@ def _coarse(x: Index, d: int) -> _Coarse | None:
 
 
 def recombined(x: Index) -> Index:
-    """x with its first remainder put back together with its quotient, if that is there too
+    """The index x with its first remainder put back together with its quotient, if x has that too.
 
     d·(x // d) + x % d = x
     b·((x // b) % a) + x % b = x % (a·b)
@@ -146,12 +148,13 @@ def _has_partner(x: Index, step: int) -> bool:
 
 
 def _contains(k: int, step: int) -> bool:
-    """k = step + (nothing, or more of the same sign)"""
+    """True if a coefficient k is `step`, or of the same sign and larger."""
     return k >= step if step > 0 else k <= step
 
 
 def _whole(x: Index, part: Rem, k: int) -> Index | None:
-    """x with `part`, its coefficient k, and the other part in x replaced by what they make up."""
+    """The index x with the remainder `part` and its quotient replaced by what they make up; None if
+    x has no such quotient."""
     d = part.divisor
     step = k * d
     q = quotient(part.index, d)
@@ -174,6 +177,6 @@ def _without(key: str, x: Index) -> Index:
 
 
 def _congruent(x: Index, y: Index, d: int) -> bool:
-    """x % d = y % d, whatever the values of the atoms."""
+    """True if x % d = y % d, whatever the values of the atoms."""
     difference = x - y
     return difference.constant % d == 0 and all(k % d == 0 for _, k in difference.terms)

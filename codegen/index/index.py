@@ -36,7 +36,8 @@ Term = tuple[Atom, int]
 
 @distinct
 class Index:
-    """Σ k·atom + constant, lo ≤ it ≤ hi; terms are in order of their atoms' keys, no k is 0."""
+    """The sum Σ k·atom + constant, in lo … hi; terms are in order of their atoms' keys, and no k is
+    0."""
 
     terms: tuple[Term, ...]
     constant: int
@@ -53,7 +54,7 @@ class Index:
 
     @property
     def names(self) -> frozenset[str]:
-        """The variables in it."""
+        """The names of the variables in the index."""
         if len(self.terms) == 1:
             return self.terms[0][0].names
         return frozenset[str]().union(*(atom.names for atom, _ in self.terms))
@@ -105,7 +106,7 @@ def constant(c: int) -> Index:
 
 
 def var(name: str, lo: Bound, hi: Bound) -> Index:
-    """lo ≤ name ≤ hi; a variable with one value is that value."""
+    """The variable of this name with lo ≤ name ≤ hi; one with a single value is that value."""
     if lo is not None and lo == hi:
         return constant(lo)
     return from_atom(named(name, lo, hi))
@@ -119,7 +120,7 @@ def as_index(x: Index | int) -> Index:
 
 
 def summed(terms: tuple[Term, ...], c: int) -> Index:
-    """Ordered terms and a constant as an index: its range is the sum of the terms' ranges."""
+    """The index of ordered terms and a constant; its range is the sum of the terms' ranges."""
     lo: Bound = c
     hi: Bound = c
     for atom, k in terms:
@@ -130,7 +131,7 @@ def summed(terms: tuple[Term, ...], c: int) -> Index:
 
 
 def shifted(x: Index, c: int) -> Index:
-    """(Σ kᵢ·aᵢ + c) + c′ = Σ kᵢ·aᵢ + (c + c′)"""
+    """The index x + c: (Σ kᵢ·aᵢ + c) + c′ = Σ kᵢ·aᵢ + (c + c′)."""
     if not c:
         return x
     lo = None if x.lo is None else x.lo + c
@@ -165,7 +166,7 @@ def _plus(x: Index, y: Index) -> Index:
 
 
 def merged(xs: tuple[Term, ...], ys: tuple[Term, ...]) -> tuple[Term, ...]:
-    """k·a + k′·a = (k + k′)·a"""
+    """The sum of two ordered lists of terms: k·a + k′·a = (k + k′)·a."""
     out: list[Term] = []
     i = j = 0
     while i < len(xs) and j < len(ys):
@@ -184,7 +185,7 @@ def merged(xs: tuple[Term, ...], ys: tuple[Term, ...]) -> tuple[Term, ...]:
 
 
 def _times(x: Index, k: int) -> Index:
-    """k·(Σ kᵢ·aᵢ + c) = Σ (k·kᵢ)·aᵢ + k·c"""
+    """The index k·x: k·(Σ kᵢ·aᵢ + c) = Σ (k·kᵢ)·aᵢ + k·c."""
     if k == 1:
         return x
     if k == 0:
@@ -196,7 +197,7 @@ def _times(x: Index, k: int) -> Index:
 
 
 def _multiplied(x: Index, y: Index) -> Index:
-    """(Σ kᵢ·aᵢ + c)·y = Σ kᵢ·(aᵢ·y) + c·y"""
+    """The product of two indices: (Σ kᵢ·aᵢ + c)·y = Σ kᵢ·(aᵢ·y) + c·y."""
     if not x.terms or not y.terms:
         return _times(y, x.constant) if not x.terms else _times(x, y.constant)
     total = _times(y, x.constant) + _times(summed(x.terms, 0), y.constant)
@@ -220,21 +221,21 @@ def _text(terms: tuple[Term, ...], c: int) -> str:
 
 
 def minimum(x: Index | int, y: Index | int) -> Index:
-    """min(x, y) = x  if x ≤ y"""
+    """The smaller of two indices: min(x, y) = x  if x ≤ y."""
     x, y = as_index(x), as_index(y)
     ordered = _ordered(x, y)
     return ordered[0] if ordered else from_atom(smaller(x, y))
 
 
 def maximum(x: Index | int, y: Index | int) -> Index:
-    """max(x, y) = y  if x ≤ y"""
+    """The larger of two indices: max(x, y) = y  if x ≤ y."""
     x, y = as_index(x), as_index(y)
     ordered = _ordered(x, y)
     return ordered[1] if ordered else from_atom(larger(x, y))
 
 
 def _ordered(x: Index, y: Index) -> tuple[Index, Index] | None:
-    """x and y, the smaller first; None if their ranges do not tell which that is."""
+    """The pair of x and y, the smaller first; None if their ranges do not tell which that is."""
     difference = x - y
     if difference.hi is not None and difference.hi <= 0:
         return x, y
@@ -244,7 +245,7 @@ def _ordered(x: Index, y: Index) -> tuple[Index, Index] | None:
 
 
 def assume(x: Index, lo: Bound = None, hi: Bound = None) -> Index:
-    """x, where an enclosing guard has made sure of lo ≤ x ≤ hi
+    """The index x where an enclosing guard has made sure that lo ≤ x ≤ hi.
 
     assume(x + c, lo, hi) = assume(x, lo − c, hi − c) + c
 

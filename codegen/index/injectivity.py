@@ -1,4 +1,5 @@
-"""8·g + l = 8·h + m with 0 ≤ l, m < 8  ⇒  l = m, g = h: equations of indices solved by ranges.
+"""Equations of indices solved by ranges, such as 8·g + l = 8·h + m with 0 ≤ l, m < 8 ⇒ l = m, g =
+h.
 
 Do item l of group g and item m of group h write one cell, where groups have 8 items?
 
@@ -26,12 +27,12 @@ STEPS = 1000  # never nearly reached
 
 
 class Contradiction(Exception):
-    """The equations have no solution."""
+    """Raised where equations have no solution."""
 
 
 @dataclass(slots=True)
 class Equations:
-    """Equations being solved. An equation is the index that is to be 0."""
+    """A system of equations being solved; each is an index that must be 0."""
 
     pending: list[Index]  # still to be taken apart
     values: dict[str, Index] = field(default_factory=dict)  # of variables, by name
@@ -42,7 +43,7 @@ class Equations:
 
 
 def impossible(equations: Iterable[Index], differences: Iterable[Index]) -> bool:
-    """True if equations (each index = 0) force all differences to be 0, by ranges alone."""
+    """True if the equations, each index = 0, force all differences to be 0, by ranges alone."""
     state = Equations(list(equations))
     try:
         solve(state)
@@ -52,7 +53,7 @@ def impossible(equations: Iterable[Index], differences: Iterable[Index]) -> bool
 
 
 def solve(state: Equations) -> None:
-    """Splits all equations into smaller ones as far as ranges allow; raises Contradiction."""
+    """Split all equations into smaller ones as far as ranges allow; raises Contradiction."""
     for _ in range(STEPS):
         if state.pending:
             for piece in list(pieces(known(state, state.pending.pop()))):
@@ -62,7 +63,8 @@ def solve(state: Equations) -> None:
 
 
 def known(state: Equations, x: Index) -> Index:
-    """x rewritten by the values and equal atoms that the state knows, so that equals look equal."""
+    """The index x rewritten by the values and equal atoms that the state knows, so that equal ones
+    look equal."""
     if state.values:
         x = _placed(x, state.values)
     while any(atom.key in state.equal_atoms for atom, _ in x.terms):
@@ -73,7 +75,8 @@ def known(state: Equations, x: Index) -> Index:
 
 
 def _placed(x: Index, values: Mapping[str, Index]) -> Index:
-    """x with values in the place of variables, nothing put back together"""
+    """The index x with values in place of variables, without putting quotients and remainders
+    together."""
     total = constant(x.constant)
     for atom, k in x.terms:
         one = from_atom(atom)
@@ -89,7 +92,7 @@ def _is_zero(x: Index) -> bool:
 
 
 def pieces(x: Index) -> Iterator[Index]:
-    """x = 0 as equations of fewer terms"""
+    """The equations of fewer terms that x = 0 splits into; Contradiction if it cannot hold."""
     if (x.lo is not None and x.lo > 0) or (x.hi is not None and x.hi < 0):
         raise Contradiction
     if not x.terms:
@@ -104,7 +107,7 @@ def pieces(x: Index) -> Iterator[Index]:
 
 
 def _primitive(x: Index) -> Index:
-    """g·x = 0  ⇔  x = 0"""
+    """The index x divided by the common factor of its coefficients: g·x = 0  ⇔  x = 0."""
     g = gcd(*(k for _, k in x.terms))
     if x.constant % g:
         raise Contradiction
@@ -117,7 +120,8 @@ def _in_two(x: Index) -> tuple[Index, Index] | None:
 
 
 def _parted(x: Index, g: int) -> tuple[Index, Index] | None:
-    """g·coarse + fine = 0  ⇔  fine − m·g = 0 and coarse + m = 0, if fine can only be m·g"""
+    """The two equations that g·coarse + fine = 0 splits into, fine − m·g = 0 and coarse + m = 0, if
+    fine can only be m·g."""
     coarse: list[Term] = [(atom, k // g) for atom, k in x.terms if k % g == 0]
     fine = summed(tuple([term for term in x.terms if term[1] % g]), x.constant % g)
     if fine.lo is None or fine.hi is None:
@@ -162,7 +166,8 @@ def _equal(state: Equations, a: Atom, b: Atom) -> None:
 
 
 def _digit(state: Equations, quotient: Quot, m: int) -> None:
-    """x // d = m  ⇒  x % d = x − d·m, whose range may be less than that of a remainder"""
+    """Note what follows from a known quotient: x // d = m ⇒ x % d = x − d·m, whose range may be
+    smaller."""
     x, d = quotient.index, quotient.divisor
     state.equal_atoms[quotient.key] = constant(m)
     remainder, less = rem(x, d), known(state, shifted(x, -d * m))
@@ -173,7 +178,7 @@ def _digit(state: Equations, quotient: Quot, m: int) -> None:
 
 
 def _place(state: Equations, name: str, x: Index) -> None:
-    """name = x, from here on; the range of `name` is one more thing that x must keep to."""
+    """Note the value of a variable, name = x; the range of `name` is one more bound for x."""
     if name in x.names:
         return
     values = {name: x}
@@ -191,7 +196,8 @@ def _again(state: Equations) -> None:
 
 
 def _not_congruent(a: Atom, b: Atom) -> None:
-    """x % d = y % d only if d divides x − y"""
+    """Raise Contradiction for two remainders that are never equal: x % d = y % d only if d divides
+    x − y."""
     match a, b:
         case (Rem(index=x, divisor=d), Rem(index=y, divisor=e)) if d == e:
             difference = x - y
@@ -206,7 +212,7 @@ def _joined(state: Equations) -> bool:
 
 
 def _joins(state: Equations, pair: tuple[Atom, Atom]) -> bool:
-    """With x % d = y % d:
+    """True if a pair of equal remainders, x % d = y % d, led to a new equation, by these laws:
 
     x // d = y // d  ⇒  x = y
     k·(x // d) − k·(y // d) + z = 0  ⇔  k·x − k·y + d·z = 0
@@ -229,7 +235,7 @@ def _joins(state: Equations, pair: tuple[Atom, Atom]) -> bool:
 
 
 def _times_apart(x: Index, y: Index, equation: Index) -> int:
-    """The k for which k·x − k·y is in the equation, both being atoms; 0 if there is none."""
+    """The k for which the equation contains k·x − k·y, both being atoms; 0 if there is none."""
     match x.terms, y.terms:
         case ((a, 1),), ((b, 1),) if x.constant == y.constant:
             held = {atom.key: k for atom, k in equation.terms}

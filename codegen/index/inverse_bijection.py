@@ -1,4 +1,4 @@
-"""Inverses of index bijections, needed where a reorder stands on the way out."""
+"""The inverses of bijections on indices, which a `reorder` of a result needs."""
 
 # key: f the bijection, i its argument, j its result, d divisor, m extent, k weight
 
@@ -14,7 +14,7 @@ NAME = "inverse_"
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """(i // d) % m, which f multiplies by k."""
+    """A digit (i // d) % m of an index i, which a bijection multiplies by k."""
 
     d: int
     m: int
@@ -22,7 +22,8 @@ class Digit:
 
 
 def inverse(f: Callable[[Index], Index], n: int) -> Callable[[Index], Index] | None:
-    """The g with f(g(j)) = j, for an f that moves the digits of a mixed-radix number; else None."""
+    """The function g with f(g(j)) = j, for an f that moves digits of mixed-radix numbers; None for
+    other f."""
     i = var(NAME, 0, n - 1)
     image = f(i)
     for back in (_rotated(image, n), _digits_back(image, n)):

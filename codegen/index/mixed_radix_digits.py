@@ -15,7 +15,10 @@ MOST_SCALE = 64  # lanes of a vector, and vectors
 
 
 def digits(x: Index) -> Index:
-    """l·y + k·(y // d) = (k + l·d)·(y // d) + l·(y % d), for whatever is beside its own quotient"""
+    """The index x with each term beside its own quotient written as digits.
+
+    l·y + k·(y // d) = (k + l·d)·(y // d) + l·(y % d)
+    """
     found = [(a, k) for a, k in x.terms if isinstance(a, Quot) and a.index.terms]
     for atom, unit in sorted(found, key=_divisor):
         finer = [a for a, k in found if abs(k) < abs(unit) and _related(a, atom)]
@@ -29,12 +32,13 @@ def digits(x: Index) -> Index:
 
 
 def _related(x: Quot, y: Quot) -> bool:
-    """True if x and y divide sums with a term in common: else one says nothing of the other"""
+    """True if the quotients x and y divide sums that have a term in common."""
     return not {atom.key for atom, _ in x.index.terms}.isdisjoint(a.key for a, _ in y.index.terms)
 
 
 def _dividends(atom: Quot, quotients: list[Quot]) -> Iterator[tuple[Index, int]]:
-    """Pairs (y, d) with atom = y // d that are seen, those by way of finer quotients first"""
+    """The pairs (y, d) with atom = y // d that can be seen, those by way of finer quotients
+    first."""
     for finer in quotients:
         for g in range(1, MOST_SCALE):
             d, rest = divmod(g * atom.divisor, finer.divisor)
@@ -45,7 +49,8 @@ def _dividends(atom: Quot, quotients: list[Quot]) -> Iterator[tuple[Index, int]]
 
 
 def _missing(x: Index, finer: Quot, g: int) -> Index | None:
-    """The z with  x // D = (y // a + z) // d  for finer = y // a and any a·d = g·D
+    """The z with x // D = (y // a + z) // d, for finer = y // a and any a·d = g·D; None without
+    one.
 
     since y + a·z = g·x + r and 0 ≤ r < g.
     """
@@ -61,7 +66,7 @@ def _missing(x: Index, finer: Quot, g: int) -> Index | None:
 
 
 def unassumed(x: Index) -> Index:
-    """x without what is assumed of it, nothing put back together"""
+    """The index x without its assumptions; quotients and remainders are not put together."""
     for atom, k in x.terms:
         if isinstance(atom, Assume):
             return unassumed(plus(plus(x, from_atom(atom), -k), atom.index, k))
@@ -69,7 +74,7 @@ def unassumed(x: Index) -> Index:
 
 
 def times_in(y: Index, x: Index) -> int:
-    """The largest l for which every term of l·y is in x, or in a term of x; 0 if there is none."""
+    """The largest l for which x contains every term of l·y; 0 if there is none."""
     held = {atom.key: k for atom, k in x.terms}
     found: list[int] = []
     for atom, k in y.terms:
@@ -81,7 +86,7 @@ def times_in(y: Index, x: Index) -> int:
 
 
 def plus(x: Index, y: Index, k: int = 1) -> Index:
-    """x + k·y, nothing put back together"""
+    """The index x + k·y; quotients and remainders are not put together."""
     terms = tuple([(atom, k * l) for atom, l in y.terms])
     return summed(merged(x.terms, terms), x.constant + k * y.constant)
 

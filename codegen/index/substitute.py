@@ -1,4 +1,4 @@
-"""Putting values in the place of an index's variables, and asking how it depends on them."""
+"""Values put in place of the variables of an index, and how an index depends on its variables."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from codegen.index.index import Index, Term, as_index, assume, maximum, minimum,
 
 
 def substitute(index: Index, values: Mapping[str, Index | int]) -> Index:
-    """The index with `values` in the place of the variables they name, in normal form."""
+    """The index with `values` in place of the variables that they name, in normal form."""
     return as_index(_placed(index, values))
 
 
@@ -27,7 +27,8 @@ def variables(index: Index) -> frozenset[str]:
 
 
 def coefficient(index: Index, name: str) -> int | None:
-    """The k of index = k·name + (what does not depend on name); None where there is no such k."""
+    """The k of index = k·name + rest, where rest does not depend on the variable; None without
+    one."""
     total = 0
     for atom, k in index.terms:
         if name not in atom.names:
@@ -50,7 +51,8 @@ def linear_in(index: Index, name: str) -> bool:
 
 
 def _placed(index: Index, values: Mapping[str, Index | int]) -> Index | int:
-    """`index` with `values` put in, a plain number if constant: unrolling does little else."""
+    """The index with `values` put in, as a plain number if it is constant: loops are unrolled by
+    this."""
     kept: list[Term] = []
     number = index.constant
     moved: Index | None = None

@@ -1,1 +1,1 @@
-"""Buffers that share storage, registers, and barriers."""
+"""The memory of kernels: buffers that share storage, registers, and barriers."""

@@ -1,4 +1,4 @@
-"""Barriers, where what one work-item reads in shared memory may be what another writes.
+"""The placing of barriers, where one work-item may read from shared memory what another writes.
 
 A barrier goes as far out as the two accesses allow: between the statements of the innermost block
 that holds both. What a loop's end leaves open meets its beginning again, one iteration later. No
@@ -40,8 +40,8 @@ Loops = tuple[tuple[str, int], ...]
 
 @frozen
 class Access:
-    """Shared memory is read or written, inside these loops (name, trip count), by work-items whose
-    ids are under these bounds."""
+    """An access to shared memory, with the loops around it and the bounds of the ids of work-items
+    that make it."""
 
     memory: Memory
     writes: bool
@@ -75,7 +75,8 @@ class _Placer:
     settled: dict[int, tuple[Statement, Loops]] = field(default_factory=dict)  # by identity
 
     def block(self, body: Block, loops: Loops, pending: Pending) -> tuple[Block, Pending]:
-        """The block with barriers, and what is open after it; `pending` was open before."""
+        """The block with its barriers, and the accesses that are open after it; `pending` are those
+        open before."""
         done: list[Statement] = []
         for s in body.statements:
             for part in self.inside(s, loops):
@@ -87,7 +88,7 @@ class _Placer:
         return block(done), pending
 
     def inside(self, s: Statement, loops: Loops) -> list[Statement]:
-        """s with the barriers it needs within itself."""
+        """The statements that s becomes with the barriers that it needs inside."""
         match s:
             case For() | If() if self.is_quiet(s):
                 return [s]
@@ -104,7 +105,8 @@ class _Placer:
         return [s]
 
     def cycle(self, body: Block, name: str, loops: Loops) -> Block:
-        """A loop's body, where the end of an iteration meets the beginning of the next."""
+        """The body of a loop with barriers where the end of an iteration meets the beginning of the
+        next."""
         body, _ = self.block(body, loops, ())
         for distance in (1, 2):
             if distance == 2 and _has_barrier(body):
@@ -130,7 +132,7 @@ class _Placer:
         return found
 
     def reach(self, s: Statement, loops: Loops) -> tuple[Pending, bool]:
-        """(accesses before the first barrier, whether there is one)"""
+        """The accesses of s before its first barrier, and True if there is a barrier."""
         match s:
             case Barrier():
                 return (), True
@@ -153,7 +155,7 @@ class _Placer:
         return (), False
 
     def after(self, s: Statement, loops: Loops, pending: Pending) -> Pending:
-        """The accesses pending after s, with no barrier since them."""
+        """The accesses that are pending after s, with no barrier since them."""
         match s:
             case Barrier():
                 return ()
@@ -186,7 +188,7 @@ class _Placer:
         return tuple(found)
 
     def passing(self, s: If, loops: Loops) -> Loops:
-        """The loops, and the bounds of the ids of those work-items that pass a guard."""
+        """The loops, with the bounds of the ids of those work-items that pass the guard s."""
         limits = dict(self.items) | dict(loops)
         passed = [(name, _under(s.condition, name, limits[name])) for name, _ in self.items]
         return (*loops, *[each for each in passed if each[1] < limits[each[0]]])
@@ -215,8 +217,11 @@ class _Placer:
         return memory.space is Space.LOCAL or memory in self.globals
 
     def conflict(self, p: Access, a: Access) -> bool:
-        """True if one work-item may read what another writes. Two writes are not to the same cell,
-        or it is read in between; the proof of races holds that."""
+        """True if one of two accesses may read what another work-item writes by the other.
+
+        Two writes to the same cell are excluded by the proof of races, or the cell is read in
+        between.
+        """
         if p.memory is not a.memory or p.writes == a.writes:
             return False
         if (p, a) not in self.answers:
@@ -225,7 +230,7 @@ class _Placer:
         return self.answers[p, a]
 
     def own(self, p: Access, a: Access) -> bool:
-        """True if p and a can only touch one cell if one work-item makes both accesses."""
+        """True if p and a touch one cell only where one work-item makes both accesses."""
         if p.width != a.width or not (_on_grain(p) and _on_grain(a)):
             return False
         mine = {name: _below(name, n) for name, n in p.ids}
@@ -237,7 +242,8 @@ class _Placer:
     # ---- guards
 
     def pushed(self, s: If) -> list[Statement]:
-        """A guard around barriers, pushed inwards; one that all work-items answer alike stays."""
+        """The statements of a guard around barriers, pushed inwards; one that all work-items decide
+        alike stays."""
         if not any(name in s.condition.names for name, _ in self.items):
             return [s]
         done: list[Statement] = []
@@ -267,7 +273,7 @@ def _below(name: str, n: int) -> Index:
 
 
 def _under(condition: Condition, name: str, n: int) -> int:
-    """An id that is under n, is under this where the condition holds."""
+    """The upper bound of an id, which is under n, where the condition holds."""
     _, high = bounds(condition, var(name, 0, n - 1))
     return n if high is None else max(1, min(n, high + 1))
 
@@ -287,7 +293,7 @@ def _without_twins(pending: Pending) -> Pending:
 
 
 def _earlier(p: Access, name: str, distance: int) -> Access:
-    """An access of an earlier iteration of the loop; the loops inside it are anywhere."""
+    """The access p as made in an earlier iteration of a loop; the loops inside may be anywhere."""
     at = [loop for loop, _ in p.loops].index(name)
     before = {loop: var(f"{loop}_before", 0, n - 1) for loop, n in p.loops[at:]}
     renamed = tuple((f"{loop}_before", n) for loop, n in p.loops[at:])

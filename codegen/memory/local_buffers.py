@@ -1,4 +1,4 @@
-"""Local memory: buffers whose lives do not overlap share their storage."""
+"""The sharing of local memory: buffers whose lives do not overlap share their storage."""
 
 import math
 from collections.abc import Iterator
@@ -23,7 +23,8 @@ from ir.arena import Life, packed
 
 @dataclass(slots=True)
 class _Life:
-    """The loops around a declaration, and the positions in the text between which it is used."""
+    """The life of a buffer: the loops around its declaration, and the positions in the text between
+    which it is used."""
 
     loops: tuple[str, ...]
     first: int
@@ -31,7 +32,7 @@ class _Life:
 
 
 def with_shared_locals(kernel: Kernel) -> Kernel:
-    """The kernel with its local buffers shared, all declared at its beginning."""
+    """The kernel with local buffers that share storage, all declared at its beginning."""
     lives: dict[Memory, _Life] = {}
     _walk(kernel.body, (), [0], lives)
     if not lives:
@@ -43,7 +44,7 @@ def with_shared_locals(kernel: Kernel) -> Kernel:
 
 
 def local_bytes(kernel: Kernel) -> int:
-    """Bytes of local memory that a group needs."""
+    """The bytes of local memory that a group needs."""
     found = [s.memory for s in kernel.body.statements if isinstance(s, Declare)]
     return sum(m.bytes for m in found if m.space is Space.LOCAL)
 
@@ -63,8 +64,8 @@ def _lying(lives: dict[Memory, _Life]) -> dict[Memory, Location]:
 
 
 def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
-    """The cell that each buffer begins at: so that vectors lie well, unless that takes more cells
-    than live at once."""
+    """The cell at which each buffer begins, so that vectors are aligned if that takes no more
+    cells."""
     low = _lowest(lives)
     needed = [Life(life.first, life.last) for life in lives.values()]
     arena = packed(needed, [m.elements for m in lives], unit=1)
@@ -73,7 +74,8 @@ def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
 
 
 def _lowest(lives: dict[Memory, _Life]) -> dict[Memory, int]:
-    """The start of each buffer, as low as it can be: above those that live when it does."""
+    """The cell at which each buffer begins, as low as the buffers that live at the same time
+    allow."""
     starts: dict[Memory, int] = {}
     for m in sorted(lives, key=lambda m: (-_alignment(m), -m.elements, lives[m].first)):
         start = 0
@@ -89,12 +91,12 @@ def _together(a: _Life, b: _Life) -> bool:
 
 
 def _alignment(m: Memory) -> int:
-    """The widest vectors that what lies behind m may begin with."""
+    """The widest vectors that a buffer behind m may begin with."""
     return math.gcd(m.elements, 16)
 
 
 def _apart(starts: dict[Memory, int]) -> Iterator[list[Memory]]:
-    """Groups of buffers with storage in common, lowest first."""
+    """The groups of buffers that have storage in common, lowest first."""
     group: list[Memory] = []
     end = 0
     for m in sorted(starts, key=lambda m: (starts[m], -m.elements)):

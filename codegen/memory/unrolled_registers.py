@@ -1,4 +1,4 @@
-"""The choice of loops to spell out, and the form of private memory then: registers or an array.
+"""The choice of loops to spell out, and whether private memory then is registers or an array.
 
 Only loops whose variables index registers, or constant tables, are spelled out. Any other loop
 marked unrolled stays a loop under `#pragma unroll`: the text is shorter, and a compiler that
@@ -32,14 +32,15 @@ MOST_COPIES = 2048  # of statements, in a nest of such loops
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """Variables of `width` scalars each: every index into them is a number once loops unroll."""
+    """The layout of private memory as variables of `width` scalars: each index is a number once
+    loops unroll."""
 
     width: int
 
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """An array of vectors of `width` scalars."""
+    """The layout of private memory as an array of vectors of `width` scalars."""
 
     width: int
 
@@ -48,14 +49,17 @@ Layout = Registers | InMemory
 
 
 def unrolled_loops(kernel: Kernel) -> frozenset[str]:
-    """The loops with no counter at run time: those marked, and those to spell out."""
+    """The loops without a counter at run time: those marked unrolled, and those to spell out."""
     return _marked(kernel.body) | spelled_loops(kernel)
 
 
 @remembered
 def spelled_loops(kernel: Kernel) -> frozenset[str]:
-    """The loops to spell out: marked or short ones, if that turns memory into registers; marked
-    ones, if that turns entries of a table into numbers."""
+    """The loops to spell out: those that turn private memory into registers, or table entries into
+    numbers.
+
+    For registers they are marked or short; for tables they are marked.
+    """
     body = kernel.body
     asked = _marked(body)
     short: set[str] = set()
@@ -83,7 +87,8 @@ def _marked(body: Block) -> frozenset[str]:
 
 
 def _short(s: Statement, found: set[str]) -> int:
-    """The number of statements of s once spelled out; loops to spell out unasked go to `found`."""
+    """The number of statements of s once spelled out; loops to spell out without a mark are added
+    to `found`."""
     match s:
         case Block(inner):
             return sum([_short(each, found) for each in inner])
@@ -119,7 +124,7 @@ def _layout(touched: list[tuple[Index, int]], spelled: frozenset[str]) -> Layout
 
 
 def is_aligned(index: Index, width: int) -> bool:
-    """True if an index is sure to be a multiple of width."""
+    """True if an index is sure to be a multiple of `width`."""
     return index.constant % width == 0 and all(k % width == 0 for _, k in index.terms)
 
 

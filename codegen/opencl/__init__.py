@@ -1,1 +1,1 @@
-"""From a statement tree to OpenCL text."""
+"""The printer: from a statement tree to OpenCL text."""

@@ -1,4 +1,4 @@
-"""Guards that a whole loop has in common: tested once, before it.
+"""Guards that all iterations of a loop have in common, and that are tested once, before it.
 
 Where the loads of a loop are guarded (a padded image) and no guard varies inside, the loop is
 spelled more than once: without guards where all of them hold, which is nearly everywhere; where
@@ -28,7 +28,7 @@ from codegen.tree.statements import (
 
 
 def told_apart(kernel: Kernel) -> frozenset[str]:
-    """The ids that differ within a work-group."""
+    """The ids that differ between work-items of a group."""
     return frozenset(
         i.name for i in kernel.ids if i.kind != "group" and kernel.local_size[i.dimension] > 1
     )
@@ -37,8 +37,10 @@ def told_apart(kernel: Kernel) -> frozenset[str]:
 def common_guards(
     loop: For, spelled: frozenset[str], values: Mapping[str, int], apart: frozenset[str]
 ) -> tuple[Condition, ...]:
-    """Conditions to test before a loop: all guards of its loads, then the part that each has; or ()
-    if none can be tested there."""
+    """The conditions to test before a loop: all guards of its loads, then what they have in common.
+
+    () if none can be tested there.
+    """
     inside = list(statements(loop))
     if any(isinstance(s, Barrier) for s in inside):
         return ()
@@ -70,7 +72,7 @@ def _guards(s: Statement) -> Iterator[Condition]:
 def _copies(
     guard: Condition, counts: Mapping[str, int], values: Mapping[str, int]
 ) -> Iterator[Condition]:
-    """A guard in each copy of the text; a copy where it never holds has nothing to guard."""
+    """The conditions that a guard is in the copies of the text, without those that never hold."""
     for choice in product(*map(range, counts.values())):
         here = substitute_in(guard, {**values, **dict(zip(counts, choice, strict=True))})
         if here != NEVER:

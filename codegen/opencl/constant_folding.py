@@ -1,5 +1,5 @@
-"""Values at one place inside unrolled loops, simplified: numbers are computed, and 0 and ±1
-cost no operation.
+"""Values simplified at one place inside unrolled loops: numbers are computed, and 0 and ±1 cost no
+operation.
 
 As in mathematics, 0 times anything is 0 and x + 0 is x, also where x is infinite or -0.0.
 """
@@ -37,18 +37,19 @@ from ir.meaning.arithmetic import cospi, sinpi
 
 @remembered
 def folding(kernel: Kernel) -> "Folding":
-    """The folded values of a kernel's stores: one object for all who ask."""
+    """The folded values of a kernel's stores, one object for all that ask."""
     return Folding()
 
 
 class Folding:
-    """The value of a store in its copies: once for those that agree in what decides it."""
+    """The folded values of stores, computed once for all copies that agree in the loops that decide
+    them."""
 
     def __init__(self) -> None:
         self._stores: dict[int, tuple[Store, Varying[Value]]] = {}  # by identity
 
     def of(self, s: Store, loops: Collection[str]) -> Varying[Value]:
-        """The folded value of s, spelled out for each choice of the `loops` that decide it."""
+        """The folded value of s, for each choice of values of the `loops` that decide it."""
         known = self._stores.get(id(s))
         if known is None:
             names = deciding(s.value).intersection(loops)
@@ -58,7 +59,7 @@ class Folding:
 
 
 def deciding(e: Value) -> frozenset[str]:
-    """The variables that e folded depends on, other than by where it reads."""
+    """The variables that the folded form of e depends on, other than by where it reads."""
     return frozenset[str]().union(*map(_decides, subvalues(e)))
 
 
@@ -75,7 +76,8 @@ Test = Callable[[Condition, Mapping[str, int]], Condition]
 
 
 def folded(e: Value, values: Mapping[str, int], tested: Test = substitute_in) -> Value:
-    """e where unrolled loops have these values, and conditions come to what they are tested to."""
+    """The value e where unrolled loops have these values, and conditions become what `tested` makes
+    of them."""
     match e:
         case Apply():
             new = tuple([folded(x, values, tested) for x in e.arguments])
@@ -97,7 +99,7 @@ def folded(e: Value, values: Mapping[str, int], tested: Test = substitute_in) ->
 
 
 def _entry(e: Load, values: Mapping[str, int]) -> Value:
-    """The number that a constant table holds at e's index; e itself, if the index varies."""
+    """The number that a constant table holds at the index of e; e itself, if the index varies."""
     at = substitute(e.index, values)
     table = e.memory
     return Number(table.values[at.constant], table.scalar) if at.is_constant else e
@@ -181,12 +183,12 @@ def _negative(e: Value, kind: Kind) -> Value:
 
 
 def _negated(e: Value) -> Value | None:
-    """The x of -x."""
+    """The value x, where e is -x; else None."""
     return e.arguments[0] if isinstance(e, Apply) and e.op == "neg" else None
 
 
 def number(e: Value) -> float | None:
-    """The number that a value is, in each of its lanes."""
+    """The number that a value is in each of its lanes; None if it is none."""
     if isinstance(e, Broadcast):
         e = e.e
     return float(e.value) if isinstance(e, Number) else None

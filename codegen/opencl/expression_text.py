@@ -50,8 +50,11 @@ FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
 
 
 def is_plain(e: Load) -> bool:
-    """A number of global memory: where it is not wanted, another cell may be loaded instead. Loads
-    and products that no branch divides need few registers."""
+    """True if e loads a float of global memory: where it is not wanted, another cell may be loaded
+    instead.
+
+    Loads and products that no branch divides need few registers.
+    """
     return e.memory.space is Space.GLOBAL and e.width == 1 and e.memory.scalar == "float"
 
 
@@ -74,7 +77,7 @@ class Expressions:
     open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
 
     def guarded(self, known: Condition, denied: Condition, steady: bool) -> None:
-        """Sets the conditions that hold, and that do not, for what is spelled from here on."""
+        """Set the conditions that hold, and that do not, for what is spelled from here on."""
         self.known, self.denied, self.steady = known, denied, steady
         self.copies.clear()
 
@@ -93,7 +96,8 @@ class Expressions:
         return None if pattern is None else pattern.at(self.values)
 
     def pattern(self, s: Store, value: Value) -> Pattern | None:
-        """The text that a store has wherever its value is folded to this."""
+        """The text of a store for all places where its value is folded to this; None where it
+        changes nothing."""
         if self.denied != NEVER:
             value = folded(value, self.values, self.tested)
             if value == Load(s.memory, s.index, kind_of(s.value).width, s.half):
@@ -107,7 +111,7 @@ class Expressions:
         return NEVER if {*self.denied.parts} <= {*here.parts} else here
 
     def hole(self, what: object, names: frozenset[str], spell: Callable[[], str]) -> str:
-        """The text of `what`: a hole if it changes with the spelled-out loops around."""
+        """The text of `what`, or a hole for it if it changes with the spelled-out loops around."""
         names &= self.values.keys()
         if not names:
             return spell()
@@ -127,11 +131,11 @@ class Expressions:
     # ---- memory
 
     def place(self, i: Index) -> Index:
-        """An index inside the spelled-out loops around this place."""
+        """The index i with the values of the spelled-out loops around."""
         return substitute(i, self.values) if self.values else i
 
     def address(self, memory: Memory, i: Index, half: Index | None, unit: int = 1) -> str:
-        """The text of an index, in units of so many scalars."""
+        """The text of an index into a memory, in units of so many scalars."""
         whole = flat(memory, i, half)
         if unit > 1:
             whole = whole // unit
@@ -144,7 +148,8 @@ class Expressions:
         return found.names[0] if found else memory.name
 
     def cell(self, memory: Memory, i: Index, w: int, half: Index | None) -> str | None:
-        """The text of a place that can be read and assigned; None where it takes a function."""
+        """The text of a place that can be read and assigned; None where reading takes a
+        function."""
         layout, name = self.layouts.get(memory), self.name(memory)
         if isinstance(layout, Registers):
             return self.lanes(memory, layout.width, i, w)
@@ -186,7 +191,7 @@ class Expressions:
         return text if holds >= tight else f"({text})"
 
     def value(self, e: Value) -> tuple[str, int]:
-        """The text of a value, and how tightly it holds together."""
+        """The text of a value, and how tightly its operators bind."""
         match e:
             case Load():
                 text = self.load(e)
@@ -271,7 +276,8 @@ class Expressions:
         raise AssertionError(f"no OpenCL for {e.op} of ints")
 
     def unsigned(self, e: Value, tight: int) -> str:
-        """An int as an unsigned number, at least so tight; sums and products of such wrap."""
+        """The text of an int as an unsigned number, whose operators bind at least so tightly; its
+        arithmetic wraps."""
         match e:
             case Apply("neg", (a,), _):
                 text, holds = f"-{self.unsigned(a, PRIMARY)}", UNARY
@@ -286,13 +292,13 @@ class Expressions:
         return text if holds >= tight else f"({text})"
 
     def helpers(self) -> list[str]:
-        """Functions that the text calls."""
+        """The texts of the functions that the expressions call."""
         carried_out = [self.instructions[name].text for name in sorted(self.instructions)]
         return [*division_helpers(self.divisions), *carried_out]
 
 
 def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
-    """a op b, and how tightly that holds; a scalar needs no broadcast beside a vector"""
+    """The text of a op b, and how tightly it binds; a scalar beside a vector is not broadcast."""
     a, b = e.arguments
     if isinstance(a, Broadcast) != isinstance(b, Broadcast):
         a = a.e if isinstance(a, Broadcast) else a
@@ -306,7 +312,7 @@ def lanes_text(first: int, w: int) -> str:
 
 
 def number_text(number: float, scalar: str) -> str:
-    """A literal."""
+    """The text of a number as a literal."""
     number = float(number)
     if scalar == "int":
         return str(int(number)) if number > INT_LEAST else f"({INT_LEAST + 1} - 1)"

@@ -1,4 +1,4 @@
-"""Indices and conditions as OpenCL C.
+"""Indices and conditions as OpenCL C text.
 
 C's `/` and `%` round towards zero, an index's towards −∞. They agree on operands that are not
 negative, so an operand that may be is first shifted by a multiple of the divisor.
@@ -19,12 +19,13 @@ INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 def to_c(index: Index, names: Names | None = None, wide: bool = False) -> str:
-    """The index as an expression of `int`s, or of `long`s if `wide`."""
+    """The text of an index as an expression of `int`s, or of `long`s if `wide`."""
     return _sum(index, _Spelling(names or {}, wide))
 
 
 def condition_to_c(condition: Condition, names: Names | None = None, wide: bool = False) -> str:
-    """The condition as comparisons joined by `&&`; each has only additions on its sides."""
+    """The text of a condition as comparisons joined by `&&`, each with only additions on its
+    sides."""
     spelling = _Spelling(names or {}, wide)
     if condition in (ALWAYS, NEVER):
         return "1" if condition == ALWAYS else "0"
@@ -36,7 +37,7 @@ def condition_to_c(condition: Condition, names: Names | None = None, wide: bool 
 
 
 def counter(n: int) -> str:
-    """The type of a variable that counts from 0 to n"""
+    """The C type of a variable that counts from 0 to n."""
     return "int" if n <= INT_MAX else "long"
 
 
@@ -60,13 +61,15 @@ def needs_64(x: Index | Condition) -> bool:
 
 
 def parts(index: Index) -> Iterator[Atom]:
-    """The atoms that cost operations, inner ones first: those worth a name when they recur."""
+    """The atoms of an index that cost operations, inner ones first: worth a name where they
+    recur."""
     for atom, _ in index.terms:
         yield from _parts_of(atom)
 
 
 class _Spelling:
-    """The spelling of one expression: the names of variables, and whether they are 64 bits wide."""
+    """The way an expression is spelled: the names of variables, and whether they are 64 bits
+    wide."""
 
     __slots__ = ("names", "wide")
 
@@ -103,12 +106,14 @@ def _sum(x: Index, spelling: _Spelling) -> str:
 
 
 def _negated(term: str) -> str:
-    """A sum that begins with a term taken away: what is divided stays what it is, 0 or more."""
+    """The text of a sum that begins with a term taken away: the term is in parentheses if it
+    divides."""
     return f"-({term})" if "/" in term or "%" in term else f"-{term}"
 
 
 def _spelled(x: Index, names: Names) -> tuple[list[Term], int]:
-    """Terms in the order of the text, positive and large first; the constant less all shifts."""
+    """The terms of an index in the order of the text, positive and large first, and its constant
+    less all shifts."""
     constant = x.constant
     for atom, k in x.terms:
         if isinstance(atom, Quot) and atom.key not in names:
@@ -125,7 +130,7 @@ def _scaled(atom: Atom, k: int, spelling: _Spelling) -> str:
 
 
 def _atom(atom: Atom, spelling: _Spelling) -> str:
-    """The atom as a C multiplicative expression; a quotient less its shift."""
+    """The text of an atom as a C multiplicative expression; a quotient without its shift."""
     if atom.key in spelling.names:
         return spelling.variable(atom.key)
     match atom:
@@ -152,7 +157,7 @@ def _atom(atom: Atom, spelling: _Spelling) -> str:
 
 
 def _primary(x: Index, spelling: _Spelling) -> str:
-    """The index as an operand of `/`, `%` or `*`."""
+    """The text of an index as an operand of `/`, `%` or `*`."""
     text = _sum(x, spelling)
     match x.terms:
         case ((Var() | Min() | Max(), 1),) if x.constant == 0:
@@ -165,13 +170,13 @@ def _primary(x: Index, spelling: _Spelling) -> str:
 
 
 def _shift(atom: Quot | Rem) -> int:
-    """The s ≥ 0 for which the operand plus s·d is never negative: (x + s·d) // d = x // d + s"""
+    """The s ≥ 0 for which the operand plus s·d is never negative: (x + s·d) // d = x // d + s."""
     low = atom.index.lo
     return 0 if low is None or low >= 0 else -(low // atom.divisor)
 
 
 def _dividend(atom: Quot | Rem) -> Index:
-    """(x + s·d) % d = x % d"""
+    """The operand of a division, shifted so that it is never negative: (x + s·d) % d = x % d."""
     return shifted(atom.index, _shift(atom) * atom.divisor)
 
 
@@ -179,7 +184,8 @@ def _dividend(atom: Quot | Rem) -> Index:
 
 
 def _sides(part: Index) -> tuple[Index, str, Index]:
-    """x − y + c ≥ 0  ⇔  x ≥ y − c  ⇔  y ≤ x + c  ⇔  y < x + c + 1"""
+    """The two sides of a comparison x − y + c ≥ 0 with its sign: x ≥ y − c, y ≤ x + c, or y < x + c
+    + 1."""
     left = summed(tuple([term for term in part.terms if term[1] > 0]), 0)
     right = summed(tuple([(atom, -k) for atom, k in part.terms if k < 0]), 0)
     c = part.constant
@@ -208,7 +214,8 @@ def _operands(atom: Atom) -> tuple[Index, ...]:
 
 
 def _product_is_wide(atom: Product) -> bool:
-    """Factors are multiplied from left to right: the range of each step matters."""
+    """True if a product may leave 32 bits at some step; factors are multiplied from left to
+    right."""
     size = 1
     for factor in atom.factors:
         if factor.lo is None or factor.hi is None:

@@ -1,5 +1,8 @@
-"""Arithmetic on ints as OpenCL C. Ints wrap around and nothing is divided by 0: where C leaves that
-undefined, numbers are unsigned for the while, and a divisor that may be 0 or -1 is asked for."""
+"""Arithmetic on ints as OpenCL C text, in which ints wrap around and nothing is divided by 0.
+
+Where C leaves that undefined, numbers are unsigned for the while, and a divisor that may be 0 or -1
+is asked for.
+"""
 
 # key: e value, w width
 
@@ -21,7 +24,7 @@ def suffix(w: int) -> str:
 
 
 def as_int(text: str, w: int) -> str:
-    """An unsigned number as the int of the same bits."""
+    """The text of an unsigned number converted to the int of the same bits."""
     return f"as_int{suffix(w)}({text})"
 
 
@@ -30,7 +33,7 @@ def as_unsigned(text: str, w: int) -> str:
 
 
 def may_trap(divisor: Value) -> bool:
-    """True unless a divisor is known to be other than 0 and -1."""
+    """True unless a divisor is known to be neither 0 nor -1."""
     match divisor:
         case Broadcast(e, _):
             return may_trap(e)
@@ -47,7 +50,7 @@ def division_name(division: Division) -> str:
 
 
 def division_helpers(divisions: set[Division]) -> list[str]:
-    """The functions that these divisions call."""
+    """The texts of the functions that these divisions call."""
     plain = {(op, w, False) for op, w, _ in divisions}
     return [_function(*division) for division in sorted(plain | divisions, key=_order)]
 
@@ -64,14 +67,16 @@ def _function(op: str, w: int, traps: bool) -> str:
 
 
 def _rounded(op: str, w: int) -> str:
-    """C rounds towards zero; true is 1 in a scalar and -1 in a vector."""
+    """The body of a division that rounds down, where C rounds towards zero; true is 1 in a scalar,
+    -1 in a vector."""
     less, more = ("-", "+") if w == 1 else ("+", "-")
     differ = "((a % b != 0) & ((a ^ b) < 0))"
     return f"return a / b {less} {differ};" if op == "/" else f"return a % b {more} b * {differ};"
 
 
 def _guarded(op: str, w: int) -> str:
-    """Body of a division by any b: if b is 0 or -1, a / b is a * b, which wraps, and a % b is 0."""
+    """The body of a division by any b: if b is 0 or -1, a / b is a * b, which wraps, and a % b is
+    0."""
     kind, name = type_text(Kind("int", w)), division_name((op, w, False))
     product = as_int(f"{as_unsigned('a', w)} * {as_unsigned('b', w)}", w)
     instead, odd = product if op == "/" else f"({kind})(0)", "(b == 0) | (b == -1)"

@@ -1,5 +1,8 @@
-"""Names of a kernel's memories in its text: those that hold copies of a buffer's numbers are
-called after that buffer, others after the program's variable that they stand for."""
+"""The names of a kernel's memories in its text: copies of a buffer's numbers are called after that
+buffer.
+
+Others are called after the program's variable that they stand for.
+"""
 
 # key: m memory, e value
 
@@ -39,8 +42,11 @@ _COUNTED = re.compile(r"(?<=[A-Za-z])\d+$")  # rewriting tells variables of one 
 
 @frozen
 class Spelled:
-    """The names of a memory: its array's, or those of its registers, in the order of its cells;
-    `variable` is what addresses in it are named after, `shape` that of registers."""
+    """The names of a memory: that of its array, or those of its registers, in the order of its
+    cells.
+
+    `variable` is what addresses in it are named after, `shape` is that of registers.
+    """
 
     variable: str
     names: tuple[str, ...]
@@ -51,7 +57,7 @@ Spellings = Mapping[Memory, Spelled]
 
 
 def names_in(kernel: Kernel) -> set[str]:
-    """The names in use in a kernel, but for those of its own memories."""
+    """The names in use in a kernel, without those of its own memories."""
     taken = {m.name for m in (*kernel.reads, *kernel.writes)} | {i.name for i in kernel.ids}
     for s in statements(kernel.body):
         match s:
@@ -64,7 +70,7 @@ def names_in(kernel: Kernel) -> set[str]:
 
 
 def spellings(kernel: Kernel, layouts: Mapping[Memory, Layout], taken: set[str]) -> Spellings:
-    """The names of every memory that a kernel declares or is given; they are taken from now on."""
+    """The names of every memory that a kernel declares or is given; they are added to `taken`."""
     contents = _Contents()
     own: dict[Memory, None] = {}
     for s in statements(kernel.body):
@@ -95,7 +101,8 @@ def _spelled(
 
 
 def _first_free(stem: str, tails: Sequence[str], taken: set[str]) -> tuple[str, tuple[str, ...]]:
-    """The variable of a stem, or of the first number after it, whose names are all free."""
+    """The variable of a stem, with the first number behind it for which all names with these tails
+    are free."""
     between, n = "_" if stem[-1].isdigit() else "", 1
     while True:
         variable = f"{stem}{between}{n}_" if n > 1 else f"{stem}_"
@@ -112,14 +119,14 @@ def _cells(m: Memory, layouts: Mapping[Memory, Layout]) -> int:
 
 
 def cells_shape(m: Memory, width: int) -> tuple[int, ...]:
-    """The dimensions of memory in units of `width` scalars, those of one element left out."""
+    """The dimensions of a memory in units of `width` scalars, those of one element left out."""
     cells = -(-m.elements // width)
     dims = [n for n in _in_units(m.shape, width) if n > 1]
     return tuple(dims) if prod(dims) == cells else (cells,)
 
 
 def _in_units(shape: tuple[int, ...], width: int) -> list[int]:
-    """The dimensions in units of `width` scalars of the last ones."""
+    """The dimensions with the last ones divided by `width` scalars."""
     dims = list(shape)
     for at in reversed(range(len(dims))):
         if width % dims[at] == 0:
@@ -139,7 +146,8 @@ class _Contents:
     origins: dict[Memory, Memory] = field(default_factory=dict)
 
     def origin(self, m: Memory) -> Memory:
-        """The memory whose numbers another only holds copies of; itself, if it holds its own."""
+        """The memory whose numbers the memory m only holds copies of; m itself, if it holds its
+        own."""
         if m not in self.origins:
             self.origins[m] = m  # while it is asked for
             found = {self.origin(source) for source in self._sources(m)}
@@ -147,7 +155,7 @@ class _Contents:
         return self.origins[m]
 
     def _sources(self, m: Memory) -> Iterator[Memory]:
-        """The memories that a copy is made of; itself, where something is computed."""
+        """The memories that m is a copy of; m itself, where something is computed."""
         for e in self.stored.get(m, ()):
             for inner in subvalues(e):
                 if not isinstance(inner, COPIED):

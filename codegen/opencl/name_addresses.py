@@ -1,4 +1,4 @@
-"""Names for what indices have in common: base addresses, and quotients that recur.
+"""Names for what indices of a kernel have in common: base addresses, and quotients that recur.
 
 An index is a sum. Its terms are sorted by the loop they change in; the sum up to a loop is a base
 address, worth a name where it is used again or where naming it takes work out of a loop.
@@ -34,7 +34,8 @@ UNSPELLED = (Var, Assume, Product)
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """const int name = index, at the beginning of a loop's body (None: of the kernel's)."""
+    """The definition `const int name = index`, at the beginning of a loop's body or (None) of the
+    kernel's."""
 
     loop: str | None
     name: str
@@ -43,7 +44,7 @@ class Definition:
 
 @dataclass(slots=True)
 class Naming:
-    """The names of one kernel."""
+    """The names for parts of indices in one kernel."""
 
     taken: set[str]
     keys: set[str]  # of the variables in indices
@@ -55,11 +56,11 @@ class Naming:
     short: dict[str, Index] = field(default_factory=dict)
 
     def text(self, i: Index) -> str:
-        """An index spelled with the names of its parts."""
+        """The text of an index, spelled with the names of its parts."""
         return to_c(i, self.atoms, needs_64(i))
 
     def lines(self, loop: str | None) -> Iterator[str]:
-        """The definitions at the beginning of a loop's body."""
+        """The lines of the definitions at the beginning of a loop's body."""
         for d in self.definitions:
             if d.loop == loop:
                 others = {key: name for key, name in self.atoms.items() if name != d.name}
@@ -68,27 +69,29 @@ class Naming:
                 yield f"const {kind} {d.name} = {to_c(d.index, others, wide)};"
 
     def shortened(self, i: Index) -> Index:
-        """An index with its base address named, if that has a name."""
+        """The index i with its base address replaced by a name, if that has one."""
         if i.key not in self.short:
             named = [base for _, base in self.sums(i) if base.key in self.bases]
             self.short[i.key] = i - named[-1] + self.bases[named[-1].key] if named else i
         return self.short[i.key]
 
     def sums(self, i: Index) -> Iterator[tuple[int, Index]]:
-        """(depth, the sum of all terms that change in loops up to that depth), outermost first."""
+        """The pairs (depth, sum of all terms that change in loops up to that depth), outermost
+        first."""
         at = [(self.depth(atom), (atom, k)) for atom, k in i.terms]
         known = [(depth, term) for depth, term in at if depth is not None]
         for depth in sorted({depth for depth, _ in known}):
             yield depth, summed(tuple([term for d, term in known if d <= depth]), 0)
 
     def depth(self, atom: Atom) -> int | None:
-        """The innermost loop that an atom changes in; None: it changes with spelled-out loops."""
+        """The depth of the innermost loop that an atom changes in; None if it changes with
+        spelled-out loops."""
         if not atom.names.isdisjoint(self.spelled):
             return None
         return max([self.depths.get(name, 0) for name in atom.names], default=0)
 
     def loop_of(self, names: frozenset[str]) -> str | None:
-        """The innermost loop among those that an index changes in."""
+        """The innermost of the loops with these names; None if there is none."""
         inside = [name for name in names if name in self.depths]
         return max(inside, key=lambda name: self.depths[name], default=None)
 
@@ -97,7 +100,7 @@ class Naming:
 
 
 def _fresh(hint: str, taken: set[str]) -> str:
-    """The hint, or with the first number that is free; taken from now on."""
+    """The hint, or the hint with the first number that makes it free; it is added to `taken`."""
     name, n = hint, 1
     while name in taken:
         n += 1
@@ -108,7 +111,8 @@ def _fresh(hint: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """An index occurs inside so many loops, in so many copies of the text."""
+    """A use of an index: the memory it addresses, the depth of loops around it, and its copies in
+    the text."""
 
     index: Index
     memory: Memory | None
@@ -163,7 +167,7 @@ def _addresses(value: Value) -> Iterator[tuple[Index, Memory | None]]:
 
 
 def flat(memory: Memory, index: Index, half: Index | None) -> Index:
-    """An index into both halves of a memory, as a plain sum."""
+    """The index into both halves of a memory, as a plain sum."""
     whole = index if half is None else index + half * memory.elements
     return bare(whole)
 
@@ -201,7 +205,8 @@ def _operations(i: Index) -> int:
 
 
 def _name_atoms(found: Naming, uses: Iterable[tuple[Index, int]]) -> None:
-    """Larger atoms first: what a named one is made of is used once, in its definition."""
+    """Name atoms that are used often, larger ones first, whose parts then are used once, in their
+    definition."""
     count: Counter[str] = Counter()
     atoms: dict[str, Atom] = {}
 
@@ -229,7 +234,8 @@ def _name_atoms(found: Naming, uses: Iterable[tuple[Index, int]]) -> None:
 
 
 def _hint(atom: Atom) -> str:
-    """i_div_8, i_mod_3, i_div_8_mod_3, and what is less plain: part"""
+    """The name suggested for an atom: i_div_8, i_mod_3, i_div_8_mod_3, and `part` for what is less
+    plain."""
     match atom:
         case Quot(index=x, divisor=d) if (inner := _plain(x)) is not None:
             return f"{inner}_div_{d}"

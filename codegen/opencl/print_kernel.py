@@ -1,4 +1,4 @@
-"""Trees as OpenCL C."""
+"""The printing of statement trees as OpenCL C."""
 
 from collections.abc import Iterator, Sequence
 from math import prod
@@ -25,7 +25,8 @@ HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
 
 @remembered
 def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
-    """The text of a kernel, and what it needs before it: extensions, and functions it calls."""
+    """The text of a kernel, and what it needs before it: extensions, and functions that it
+    calls."""
     writer = Writer(kernel)
     body = writer.write(kernel.body)
     declared = [*_tables(kernel, body), *_locals(kernel, writer.names), *_ids(kernel)]
@@ -62,7 +63,7 @@ def _ids(kernel: Kernel) -> list[str]:
 
 
 def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:
-    """The constant tables that are still read once loops are spelled out."""
+    """The lines of the constant tables that are still read once loops are spelled out."""
     read = [
         load.memory
         for s in statements(kernel.body)
@@ -87,7 +88,7 @@ def _locals(kernel: Kernel, spelled: Spellings) -> list[str]:
 
 
 def _shape(m: Memory) -> str:
-    """The dimensions of a local array of several, as a comment."""
+    """The dimensions of a local array, as a comment, if it has several."""
     dims = [m.halves, *m.shape] if m.halves > 1 else list(m.shape)
     kept = [n for n in dims if n > 1]
     fits = prod(kept) == m.elements * m.halves and len(kept) > 1

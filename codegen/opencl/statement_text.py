@@ -39,7 +39,8 @@ FENCES = {Space.LOCAL: "CLK_LOCAL_MEM_FENCE", Space.GLOBAL: "CLK_GLOBAL_MEM_FENC
 
 @dataclass(slots=True)
 class _Undeclared:
-    """Registers whose type is still to be written: with their first value, or else in a line."""
+    """Registers whose type is still to be written: with their first value, or else in a line of its
+    own."""
 
     line: int
     depth: int
@@ -48,7 +49,7 @@ class _Undeclared:
 
 
 class Writer:
-    """The text of one kernel's body, line by line."""
+    """The writer of one kernel's body as text, line by line."""
 
     def __init__(self, kernel: Kernel) -> None:
         body = kernel.body
@@ -115,7 +116,7 @@ class Writer:
                 self.line(depth, f"barrier({fences});")
 
     def loop(self, s: For, depth: int) -> None:
-        """Writes the lines of a loop; none if its body has none."""
+        """Write the lines of a loop; none if its body has none."""
         before = len(self.lines)
         if s.unroll is Unroll.YES:
             self.line(depth, "#pragma unroll")
@@ -133,7 +134,8 @@ class Writer:
         return common_guards(s, self.spelled, self.spell.values, self.apart)
 
     def apart_by(self, guards: tuple[Condition, ...], s: For, depth: int) -> None:
-        """A loop without its guards where all of them hold, and else with what is left of them."""
+        """Write a loop without its guards for where all of them hold, and else with what is left of
+        them."""
         self.settled = True
         start, failed = "if", NEVER
         for guard in guards:
@@ -205,7 +207,8 @@ class Writer:
         self.lines.append("")
 
     def declared_by(self, name: str, depth: int) -> str:
-        """The type in front of a register's first value, where that is also where it lives."""
+        """The type to write before a register's first value, or nothing if it is declared
+        elsewhere."""
         entry = self.undeclared.pop(name, None)
         if entry is None or entry.depth != depth:
             return ""
@@ -213,7 +216,8 @@ class Writer:
         return f"{entry.kind} "
 
     def filled(self, s: For) -> tuple[list[str], str] | None:
-        """The registers that nested spelled-out loops do nothing but fill with one literal."""
+        """The registers, and the literal, if nested spelled-out loops do nothing but fill them;
+        else None."""
         counts: list[tuple[str, int]] = []
         inner: Statement = s
         while isinstance(inner, For) and inner.var in self.spelled:
@@ -235,7 +239,8 @@ class Writer:
         return names, self.spell.text(inner.value)
 
     def fill(self, names: list[str], literal: str, depth: int) -> None:
-        """float a = 0, b = 0; or, where they are declared elsewhere, a = b = 0;"""
+        """Write the lines that fill registers: float a = 0, b = 0; or, where they are declared
+        elsewhere, a = b = 0;"""
         for start in range(0, len(names), 4):
             some = names[start : start + 4]
             kinds = [self.declared_by(name, depth) for name in some]

@@ -1,4 +1,4 @@
-"""Texts spelled once for the copies of a statement that spelled-out loops make.
+"""Patterns of text that are spelled once for all copies of a statement that spelled-out loops make.
 
 Copies differ in the places that they read and write, and some in the constants that are folded in
 them. So those that agree in the constants share a pattern, whose holes are the places; and a hole
@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 class Varying(Generic[T]):
-    """A result that depends on some loops' variables, computed once for each choice of values."""
+    """A result that depends on some loops' variables, computed once for each choice of their
+    values."""
 
     __slots__ = ("_made", "_make", "_values_of", "names")
 
@@ -41,7 +42,7 @@ def _nothing(values: Values) -> None:
 
 @frozen
 class Pattern:
-    """A text with `{n}` where hole n is."""
+    """A text with `{n}` in the place of hole n, and the text of each hole by the loops' values."""
 
     form: str
     holes: tuple[Varying[str], ...]

@@ -1,1 +1,1 @@
-"""Proofs of a kernel: in bounds, free of races, barriers uniform."""
+"""The proofs of a kernel's tree: accesses in bounds, no races, barriers met by all together."""

@@ -1,5 +1,5 @@
-"""Accesses that differ by constants only, as few: the lanes of a vector kept apart, the rows and
-columns of a block that is spelled out.
+"""Accesses that differ by constants only, joined into few: lanes of a vector, rows and columns of a
+spelled-out block.
 
 x + c, x + c + d, …, x + c + (n − 1)·d are the cells x + c + d·k for k = 0 … n − 1, no more and no
 less, so what holds of two such series holds of every two accesses in them. Series that are as long
@@ -21,14 +21,14 @@ EACH = "eachʺ"  # no name that a kernel can have
 
 @frozen
 class Lattice:
-    """c + Σ d·k, k = 0 … n − 1 for each (n, d)"""
+    """The numbers c + Σ d·k with k = 0 … n − 1 for each step (n, d)."""
 
     c: int
     steps: tuple[tuple[int, int], ...] = ()
 
 
 def as_series(accesses: Iterable[Access]) -> list[Access]:
-    """Fewer accesses to the same cells: those at evenly spaced constants become one."""
+    """Fewer accesses that touch the same cells: those at evenly spaced constants become one."""
     alike: dict[tuple[object, ...], dict[int, Access]] = {}
     for a in accesses:
         alike.setdefault(_but_for_constant(a), {}).setdefault(a.index.constant, a)
@@ -49,7 +49,7 @@ def _series(group: dict[int, Access]) -> Iterator[Access]:
 
 
 def lattices(constants: Sequence[int]) -> list[Lattice]:
-    """Numbers in order, each in one lattice, few lattices in all."""
+    """Lattices, few in all, that hold each of these ordered numbers once."""
     found = [Lattice(c) for c in constants]
     while True:
         joined = list(_joined(found))
@@ -59,7 +59,7 @@ def lattices(constants: Sequence[int]) -> list[Lattice]:
 
 
 def _joined(parts: Sequence[Lattice]) -> Iterator[Lattice]:
-    """Lattices of the same numbers: neighbours of one shape, evenly spaced, joined into one."""
+    """Lattices of the same numbers, in which neighbours of one shape, evenly spaced, are joined."""
     at = 0
     while at < len(parts):
         n, d = _run(parts, at)
@@ -69,7 +69,8 @@ def _joined(parts: Sequence[Lattice]) -> Iterator[Lattice]:
 
 
 def _run(parts: Sequence[Lattice], at: int) -> tuple[int, int]:
-    """The number of parts from `at` on that are alike and evenly spaced, and their distance."""
+    """The number of parts from `at` on that have one shape and are evenly spaced, and their
+    distance."""
     first, n = parts[at], 1
     d = parts[at + 1].c - first.c if at + 1 < len(parts) else 0
     while at + n < len(parts) and parts[at + n] == Lattice(first.c + n * d, first.steps):
@@ -78,7 +79,8 @@ def _run(parts: Sequence[Lattice], at: int) -> tuple[int, int]:
 
 
 def _spread(a: Access, lattice: Lattice) -> Access:
-    """One access to the cells of a and of its copies at the other constants of the lattice."""
+    """The access that touches the cells of a and of its copies at the other constants of the
+    lattice."""
     index, loops, more = a.index, [], 1
     for level, (n, d) in enumerate(lattice.steps):
         name = f"{EACH}{level or ''}"

@@ -1,4 +1,5 @@
-"""The footprint of a kernel on memory, and nothing else: accesses, loops, branches and barriers."""
+"""The footprint of a kernel on memory: its accesses, with the loops, branches and barriers around
+them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,8 @@ from ir.core.frozen import distinct
 
 @distinct
 class Where:
-    """Inside these loops (name, count), where every `given` ≥ 0 and no `denied` condition holds."""
+    """A place in a kernel: inside these loops (name, count), where every `given` ≥ 0 and no
+    `denied` condition holds."""
 
     loops: tuple[tuple[str, int], ...] = ()
     given: tuple[Index, ...] = ()
@@ -22,7 +24,8 @@ class Where:
 
 @distinct
 class Access:
-    """memory[half][index … index + width − 1] is read or written; `text` says in which words."""
+    """A read or write of memory[half][index … index + width − 1]; `text` says in which words of the
+    kernel."""
 
     memory: Memory
     index: Index
@@ -35,7 +38,7 @@ class Access:
 
 @distinct
 class Claim:
-    """An assumption of the tree about an index: lo ≤ index ≤ hi there."""
+    """An assumption that the tree makes about an index: lo ≤ index ≤ hi at this place."""
 
     atom: Assume
     where: Where
@@ -64,14 +67,14 @@ class Touch:
 
 @distinct
 class Meet:
-    """A barrier."""
+    """A barrier, with the memory spaces that it makes visible."""
 
     spaces: frozenset[Space]
 
 
 @distinct
 class Gather:
-    """An instruction, to which all lanes of a sub-group come together."""
+    """An instruction, to which all lanes of a sub-group must come together."""
 
     name: str
 
@@ -85,7 +88,7 @@ class Loop:
 
 @distinct
 class Branch:
-    """`where`: around the branch, without its own condition."""
+    """A branch under a condition; `where` is the place around it, without its own condition."""
 
     condition: Condition
     where: Where
@@ -102,7 +105,8 @@ Node = Touch | Meet | Gather | Loop | Branch | Sequence
 
 @dataclass(slots=True)
 class Footprint:
-    """A kernel's shape, its accesses and claims; ids by name with how many values they take."""
+    """The footprint of a kernel: its ids with their numbers of values, its accesses, and its
+    claims."""
 
     groups: dict[str, int]
     locals: dict[str, int]
@@ -129,7 +133,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
 
 
 def inner_atoms(index: Index) -> Iterator[Atom]:
-    """The atoms of an index and all that are inside them."""
+    """The atoms of an index, and all atoms inside them."""
     for atom, _ in index.terms:
         yield atom
         for operand in operands_of(atom):
@@ -137,17 +141,17 @@ def inner_atoms(index: Index) -> Iterator[Atom]:
 
 
 def inside(branch: Branch) -> Where:
-    """The loops and conditions that hold inside a branch."""
+    """The place inside a branch: the one around it, and its condition."""
     return replace(branch.where, given=(*branch.where.given, *branch.condition.parts))
 
 
 def without(where: Where, c: Condition) -> Where:
-    """The loops and conditions that hold where c does not: not x ≥ 0  ⇔  −x − 1 ≥ 0"""
+    """The place `where` with the fact that c does not hold: not x ≥ 0  ⇔  −x − 1 ≥ 0."""
     if len(c.parts) == 1:
         return replace(where, given=(*where.given, -c.parts[0] - 1))
     return replace(where, denied=(*where.denied, c))
 
 
 def values_taken(found: Footprint, where: Where) -> Mapping[str, int]:
-    """The number of values of each variable at a place: ids, and the loops around."""
+    """The number of values of each variable at a place: of ids, and of the loops around."""
     return {**found.groups, **found.locals, **dict(where.loops)}

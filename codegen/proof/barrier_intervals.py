@@ -1,4 +1,4 @@
-"""Pairs of accesses possible between the same two barriers: by different work-items of a group.
+"""The pairs of accesses that two work-items of a group may make with no barrier between them.
 
 A loop whose every iteration passes a barrier is walked by all work-items together: accesses in one
 interval of its body see one value of its variable, and those after the body's last barrier meet
@@ -21,7 +21,7 @@ Pins = tuple[tuple[str, int], ...]
 
 @distinct
 class Item:
-    """An access, in the iteration that `pins` say where it may not be any."""
+    """An access, in the iteration that `pins` say where it is only made in one."""
 
     access: Access
     pins: Pins = ()
@@ -44,7 +44,8 @@ class Meeting:
 
 @frozen
 class _Span:
-    """Items before the first barrier and after the last; `open`: maybe no barrier is passed."""
+    """The accesses before the first barrier and after the last one; `open` if it may pass no
+    barrier."""
 
     first: tuple[Item, ...]
     last: tuple[Item, ...]
@@ -52,13 +53,14 @@ class _Span:
 
 
 def everywhere(accesses: Iterable[Access]) -> list[Meeting]:
-    """Pairs of accesses to one memory of which one writes, as if there were no barriers."""
+    """The pairs of accesses to one memory of which one writes, as if there were no barriers."""
     items = tuple([Item(a) for a in as_series(accesses)])
     return list(_among(items, frozenset()))
 
 
 def between_barriers(root: Node, space: Space) -> list[Meeting]:
-    """Pairs of accesses to one memory in `space`, of which one writes, that may meet."""
+    """The pairs of accesses to one memory in `space`, one a write, that may be made between two
+    barriers."""
     walker = _Walker(space, [])
     walker.span(root, frozenset())
     exact = not any(isinstance(n, Branch) and walker.meets(n) for n in nodes(root))
@@ -101,7 +103,7 @@ class _Walker:
         return done
 
     def stretches(self, parts: tuple[Node, ...]) -> Iterator[Node]:
-        """The parts, those between two barriers together."""
+        """The parts, with those between two barriers together as one."""
         for meets, run in groupby(parts, self.meets):
             if meets:
                 yield from run

@@ -1,4 +1,4 @@
-"""Two accesses that may meet, as equations: their cells overlap, their work-items differ."""
+"""Two accesses that may meet, as equations: their cells overlap and their work-items differ."""
 
 # key: a b the sides, x y indices
 
@@ -20,7 +20,8 @@ Values = Mapping[str, Index]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collision:
-    """The overlap of accesses by two work-items: they overlap if and only if all `equations` are 0.
+    """The overlap of the accesses of two work-items: they overlap if and only if all `equations`
+    are 0.
 
     `left` and `right` give the variables of each side; the sides are different work-items where
     they differ in one of `apart`.
@@ -37,7 +38,7 @@ class Collision:
             yield self.left[name] - self.right[name]
 
     def in_digits(self) -> tuple[Index, ...]:
-        """The equations once more, each side written in digits."""
+        """The equations with each side written in digits."""
         a, b = self.meeting.a.access, self.meeting.b.access
         i, j = digits(substitute(a.index, self.left)), digits(substitute(b.index, self.right))
         return (_overlap(a, b, i, j), *self.equations[1:])
@@ -59,7 +60,7 @@ class Collision:
 
 @dataclass(slots=True)
 class Sides:
-    """Makes collisions of one kernel; what guards say of variables is worked out once."""
+    """The maker of collisions for one kernel; what guards say of variables is worked out once."""
 
     found: Footprint
     known: dict[tuple[Where, Pins], dict[str, Range] | None] = field(default_factory=dict)
@@ -67,7 +68,8 @@ class Sides:
     def collision(
         self, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]
     ) -> Collision | None:
-        """The collision of a meeting; None if ranges of variables leave no such two work-items."""
+        """The collision of a meeting; None if the ranges of variables leave no such two
+        work-items."""
         first = self.ranges(meeting.a.access.where, meeting.a.pins)
         second = self.ranges(meeting.b.access.where, meeting.b.pins)
         if first is None or second is None:
@@ -88,7 +90,8 @@ class Sides:
         return Collision(meeting, equations, left, right, apart)
 
     def ranges(self, where: Where, pins: Pins = ()) -> dict[str, Range] | None:
-        """The ranges of variables that guards leave; None: they leave none, this never runs."""
+        """The ranges of variables that guards leave; None if they leave none, so that this never
+        runs."""
         if (where, pins) not in self.known:
             all_of = {name: (0, n - 1) for name, n in values_taken(self.found, where).items()}
             all_of.update({name: (value, value) for name, value in pins})
@@ -99,7 +102,8 @@ class Sides:
 def _agree(
     first: dict[str, Range], second: dict[str, Range], shared: frozenset[str], step: str | None
 ) -> bool:
-    """Narrows the ranges of shared variables to what both sides allow."""
+    """True if shared variables have a value that both sides allow; their ranges are narrowed to
+    these."""
     for name, (lo, hi) in first.items():
         late = 1 if name == step else 0
         if not late and name not in shared:
@@ -120,7 +124,8 @@ def _equations(a: Access, b: Access, left: Values, right: Values) -> tuple[Index
 
 
 def _overlap(a: Access, b: Access, i: Index, j: Index) -> Index:
-    """i + u = j + v for some u < a.width and v < b.width"""
+    """The index that is 0 where cells overlap: i + u = j + v for some u < a.width and v <
+    b.width."""
     if a.width == 1 and b.width == 1:
         return plus(i, j, -1)
     return plus(plus(i, j, -1), var(OVERLAP, 1 - b.width, a.width - 1))

@@ -1,4 +1,4 @@
-"""Small questions about races and bounds, settled by trying every value of the variables.
+"""The settling of small questions about races and bounds by trying every value of the variables.
 
 Where quotients of rounded-up splits meet, ranges see no digits and a solver gets lost; but a tile
 has few cells, and a work-group few work-items. All cells that each side touches are computed: two
@@ -96,7 +96,8 @@ class _Side:
         return self.width * prod([_count(v) for v in self.variables.values()])
 
     def touched(self, shared: list[str]) -> tuple[Array, Array]:
-        """For each cell touched: the shared variables with the cell, and the work-item."""
+        """For each cell touched, the shared variables with the cell, and the number of the
+        work-item."""
         axes = np.meshgrid(*map(_values, self.variables.values()), indexing="ij")
         grid = dict(zip(self.variables, [axis.reshape(-1) for axis in axes], strict=True))
         grid = {name: column[self.runs(grid)] for name, column in grid.items()}
@@ -128,13 +129,14 @@ def _values(v: Var) -> Array:
 
 
 def _rows(columns: list[Array], count: int) -> Array:
-    """Columns one below the other, each of `count` numbers; at least one."""
+    """The columns, each of `count` numbers, as the rows of one array; a row of zeros if there are
+    none."""
     wide = [np.broadcast_to(column, (count,)) for column in columns]
     return np.stack(wide) if wide else np.zeros((1, count), np.int64)
 
 
 def _numbered(columns: Array) -> Array:
-    """A number for each column, equal for equal ones."""
+    """A number for each column of an array, equal for equal columns."""
     _, numbers = np.unique(columns, axis=1, return_inverse=True)
     return np.asarray(numbers.reshape(-1))
 

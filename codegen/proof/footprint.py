@@ -1,4 +1,4 @@
-"""From a statement tree to its footprint: the accesses, loops, branches and barriers in it.
+"""The footprint of a statement tree: the accesses, loops, branches and barriers in it.
 
 In a kernel that has global ids and shares local memory, a global id is spelled as
 group · local size + local id.
@@ -59,7 +59,8 @@ def footprint(kernel: Kernel) -> Footprint:
 
 
 def _with_ids(kernel: Kernel) -> Footprint:
-    """An empty footprint of a kernel with ids for all its dimensions, named in it or not."""
+    """An empty footprint of a kernel with ids for all its dimensions, whether or not it uses
+    them."""
     names = {(i.kind, i.dimension): i.name for i in kernel.ids}
     sharing = any(_shares(s) for s in statements(kernel.body))
     found = Footprint({}, {}, {})
@@ -160,7 +161,7 @@ class _Walker:
                     self.value(inner, where, text, found)
 
     def no_call(self, e: Value) -> None:
-        """An instruction is a statement of its own: in a value only some lanes might come to it."""
+        """Note an instruction inside another value, where perhaps not all lanes come to it."""
         for inner in operands(e):
             if isinstance(inner, Call):
                 self.found.strangers.append(f"{inner.instruction.name} inside another value")
@@ -173,7 +174,7 @@ class _Walker:
     # ---- indices
 
     def index(self, index: Index, where: Where, text: str) -> Index:
-        """The index with global ids respelled; what it assumes becomes claims."""
+        """The index with global ids respelled; its assumptions are recorded as claims."""
         key = (where, index.key)
         if key not in self.seen:
             if self.found.respelled:
@@ -183,8 +184,10 @@ class _Walker:
         return self.seen[key]
 
     def condition(self, c: Condition, where: Where, text: str) -> Condition:
-        """c in the footprint's ids, its assumptions recorded: each may rest on the parts that
-        assume less, since `&&` needs all of them."""
+        """The condition c with global ids respelled, its assumptions recorded as claims.
+
+        Each assumption may rest on the parts that assume less, since `&&` needs all of them.
+        """
         if self.found.respelled:
             c = substitute_in(c, self.found.respelled)
         assumed = [_assumptions(part) for part in c.parts]

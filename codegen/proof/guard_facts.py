@@ -15,7 +15,8 @@ Ranges = Mapping[str, Range]
 
 
 def narrowed(given: Iterable[Index], ranges: Ranges) -> dict[str, Range] | None:
-    """The ranges within which every `given` can be ≥ 0; None where it never can."""
+    """The ranges of variables within which every `given` index can be ≥ 0; None if one never
+    can."""
     narrow = dict(ranges)
     parts = facts(given)
     for _ in range(2):
@@ -26,7 +27,10 @@ def narrowed(given: Iterable[Index], ranges: Ranges) -> dict[str, Range] | None:
 
 
 def _narrow(part: Index, narrow: dict[str, Range]) -> bool:
-    """k·x + rest ≥ 0  ⇒  x ≥ ⌈−most(rest) / k⌉, or x ≤ ⌊most(rest) / −k⌋ if k < 0"""
+    """True if `part` can be ≥ 0; the ranges of its variables are narrowed to where it can.
+
+    k·x + rest ≥ 0  ⇒  x ≥ ⌈−most(rest) / k⌉, or x ≤ ⌊most(rest) / −k⌋ if k < 0
+    """
     most = _most(part, narrow)
     if most is None:
         return True
@@ -56,7 +60,8 @@ def _most(part: Index, narrow: Ranges) -> int | None:
 
 
 def follows(goal: Index, given: Iterable[Index]) -> bool:
-    """goal ≥ 0, since goal = x + Σ lᵢ·givenᵢ for some x ≥ 0 and lᵢ ≥ 0"""
+    """True if goal ≥ 0 follows from the given indices ≥ 0: goal = x + Σ lᵢ·givenᵢ for some x ≥ 0
+    and lᵢ ≥ 0."""
     known = facts(given)
     return any(_exhausted(x, known) for x in facts([goal]))
 
@@ -70,7 +75,7 @@ def _exhausted(goal: Index, given: Iterable[Index]) -> bool:
 
 
 def _less(goal: Index, part: Index) -> Index:
-    """goal − l·part with the l that makes most of it, 0 if none helps"""
+    """The index goal − l·part with the l ≥ 0 that removes most of the goal's terms."""
     held = {atom.key: k for atom, k in part.terms}
     for atom, k in goal.terms:
         l = k // held[atom.key] if atom.key in held else 0
@@ -89,12 +94,12 @@ def _positive(x: Index) -> bool:
 
 
 def plain(x: Index) -> Index:
-    """x without what is assumed of it"""
+    """The index x without its assumptions."""
     return bare(x) if any(isinstance(atom, Assume) for atom, _ in x.terms) else x
 
 
 def facts(given: Iterable[Index]) -> list[Index]:
-    """The given parts (each ≥ 0), and their forms in terms of bare variables."""
+    """The given indices, each ≥ 0, and the same ones without assumptions."""
     found = []
     for part in given:
         found.append(part)
@@ -104,7 +109,7 @@ def facts(given: Iterable[Index]) -> list[Index]:
 
 
 def folded(x: Index, given: Iterable[Index]) -> Index:
-    """l·y + rest as l·[y] + rest with the tighter range that guards give to y, for each such y
+    """The index with each sum y in it replaced by y with the tighter range that guards give to it.
 
     Sums of fewer terms come first: those of more may be sums of them.
     """
@@ -118,7 +123,8 @@ def folded(x: Index, given: Iterable[Index]) -> Index:
 
 
 def _sums(given: Iterable[Index]) -> Iterable[tuple[Index, Bound, Bound]]:
-    """y, lo, hi for every y that is bounded by guards y − lo ≥ 0 and hi − y ≥ 0, or one of them"""
+    """The triples (y, lo, hi) of sums that guards y − lo ≥ 0 and hi − y ≥ 0, or one of them,
+    bound."""
     found: dict[str, tuple[Index, Bound, Bound]] = {}
     for part in given:
         y, c = summed(part.terms, 0), part.constant
@@ -139,7 +145,8 @@ def _length(sum_: tuple[Index, Bound, Bound]) -> int:
 
 
 def _put_in(x: Index, known: Sequence[tuple[Index, Index]]) -> Index:
-    """x with each sum in it, or in a dividend in it, replaced by what it is known to be"""
+    """The index x with each known sum, also those in dividends, replaced by the one with a tighter
+    range."""
     for atom, k in x.terms:
         narrower = _divided(atom, known)
         if narrower is not atom:
@@ -152,7 +159,8 @@ def _put_in(x: Index, known: Sequence[tuple[Index, Index]]) -> Index:
 
 
 def _divided(atom: Atom, known: Sequence[tuple[Index, Index]]) -> Atom:
-    """A quotient or remainder of a sum, with what is known of it"""
+    """The quotient or remainder with the known sums in its dividend replaced; other atoms as they
+    are."""
     if not isinstance(atom, Quot | Rem):
         return atom
     x = _put_in(atom.index, known)

@@ -1,4 +1,5 @@
-"""Is a kernel safe to run: every access in bounds, no races, every barrier met by all together.
+"""The proof that a kernel is safe to run: every access in bounds, no races, every barrier met by
+all together.
 
 The proof reads the final tree with its barriers, and nothing of what put them there. Ranges settle
 most obligations; races in small tiles are settled by trying every value; Z3 is asked for the rest,
@@ -22,7 +23,7 @@ def prove(kernel: Kernel, limit_ms: int = LIMIT_MS, each_ms: int = EACH_MS) -> P
 
 
 def _launch(kernel: Kernel, found: Footprint) -> Iterator[Verdict]:
-    """Ids take as many values as the launch gives them."""
+    """The verdicts that ids take as many values as the launch gives them."""
     for i in kernel.ids:
         size, count = kernel.local_size[i.dimension], kernel.groups[i.dimension]
         real = {"local": size, "group": count, "global": size * count}[i.kind]

@@ -1,4 +1,5 @@
-"""Settles the obligations of a footprint: by ranges, by guards, by trial of every value, and by Z3.
+"""The settling of a footprint's obligations: by ranges, by guards, by trial of every value, and by
+Z3.
 
 A proof is about all the work-items of a launch: two groups have nothing between them that orders
 their accesses to global memory; two work-items of one group have barriers with the right fence.
@@ -29,7 +30,8 @@ LIMIT_MS, EACH_MS = 2_000, 300
 
 
 def verdicts(found: Footprint, limit_ms: int = LIMIT_MS, each_ms: int = EACH_MS) -> list[Verdict]:
-    """Verdicts on a footprint's obligations; Z3 may work `limit_ms` in all, `each_ms` on one."""
+    """The verdicts on a footprint's obligations; Z3 may work `limit_ms` in all, `each_ms` on
+    one."""
     prover = _Prover(found, Sides(found), limit_ms, each_ms)
     alone = [*prover.claims(), *prover.demands(), *prover.bounds()]
     return [*alone, *prover.barriers(found.root, ()), *prover.races()]
@@ -66,7 +68,8 @@ class _Prover:
             yield self.always(obligation, goals, a.where, f"of {a.memory.elements}, the index")
 
     def always(self, o: Obligation, goals: Sequence[Index], where: Where, what: str) -> Verdict:
-        """The verdict on o, that all goals are ≥ 0 at `where`: by ranges, guards, trial or Z3."""
+        """The verdict on the obligation o that all goals are ≥ 0 at `where`: by ranges, guards,
+        trial or Z3."""
         open_goals = [x for x in goals if x.lo is None or x.lo < 0]
         if not open_goals:
             return Proved(o, RANGES)
@@ -120,7 +123,8 @@ class _Prover:
                     yield from self.barriers(part, around)
 
     def together(self, o: Obligation, around: tuple[Branch, ...], ids: Ids) -> Verdict:
-        """Trip counts are numbers, so only branches can part work-items that differ in some ids."""
+        """The verdict that no branch parts work-items that differ in these ids; loops cannot, as
+        trip counts are numbers."""
         by = RANGES
         for branch in around:
             if not branch.condition.names.isdisjoint(ids):
@@ -131,7 +135,8 @@ class _Prover:
         return Proved(o, by)
 
     def uniform(self, o: Obligation, branch: Branch, here: Where, ids: Ids) -> Verdict:
-        """Verdict: no work-item gets here by a branch that another comes to and does not take."""
+        """The verdict that no work-item gets here by a branch that another one comes to and does
+        not take."""
         first, second = self.sides.ranges(here), self.sides.ranges(branch.where)
         if first is None or second is None:
             return Proved(o, GUARDS)
@@ -222,7 +227,7 @@ class _Prover:
     # ---- Z3
 
     def ask(self, o: Obligation, question: Question) -> Found | Unproved | None:
-        """Z3's answer: values, Unproved if it gave up, None if there are no such values."""
+        """The answer of Z3: values, Unproved if it gave up, None if there are no such values."""
         limit = min(self.each_ms, self.left_ms)
         if limit <= 0:
             return Unproved(o, "the time for all obligations of this kernel is used up")
@@ -236,12 +241,14 @@ class _Prover:
         return answer
 
     def completed(self, values: Mapping[str, int], where: Where) -> dict[str, int]:
-        """Values of all variables at `where`: `values`, and the least possible for others."""
+        """The values of all variables at `where`: those given, and the least possible ones for
+        others."""
         ranges = self.sides.ranges(where) or {}
         return {name: values.get(name, lo) for name, (lo, _) in ranges.items()}
 
     def at(self, values: Mapping[str, int]) -> str:
-        """The work-item and iteration in words, without what can have one value only."""
+        """The work-item and iteration of these values in words, without variables that have one
+        value only."""
         single = {name for name, n in (self.found.groups | self.found.locals).items() if n == 1}
         told = [f"{name} = {value}" for name, value in values.items() if name not in single]
         return ", ".join(told) or "the only work-item"

@@ -1,4 +1,4 @@
-"""Obligations of a kernel, to be shown before it runs, and the verdict on each."""
+"""The obligations of a kernel, which are to be shown before it runs, and the verdict on each."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """`memory`: its name, or empty; `text`: the place, in the words of the statement tree."""
+    """What has to be shown of a kernel: its kind, the memory's name or nothing, and the place in
+    words."""
 
     kind: Kind
     memory: str
@@ -32,7 +33,8 @@ class Obligation:
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """`by`: "ranges", "guards" (ranges and conditions around), "trial" (of every value) or "Z3"."""
+    """The verdict that an obligation holds, and by what: "ranges", "guards" (conditions too),
+    "trial" or "Z3"."""
 
     obligation: Obligation
     by: str
@@ -46,7 +48,11 @@ class Unproved:
 
 @dataclass(frozen=True, slots=True)
 class Refuted:
-    """`counterexample`: work-items and iterations, checked by evaluating the indices there."""
+    """The verdict that an obligation does not hold; `counterexample` names work-items and
+    iterations.
+
+    It was checked by evaluating the indices there.
+    """
 
     obligation: Obligation
     counterexample: str
@@ -88,7 +94,7 @@ class Proof:
 
 
 def sentence(verdict: Verdict) -> str:
-    """The verdict in one line."""
+    """The verdict as one line of text."""
     o = verdict.obligation
     match verdict:
         case Proved(_, by):

@@ -1,4 +1,5 @@
-"""Questions to Z3 that ranges leave open: are there values of the variables for which all holds?
+"""Questions to Z3 that ranges leave open: whether there are values of the variables for which all
+conditions hold.
 
 Quotients become variables, d·q ≤ x < d·q + d, so that questions stay linear where indices are. Work
 is limited by Z3's own count of steps, so that the answer does not depend on the machine's load; a
@@ -44,7 +45,8 @@ Answer = Impossible | Found | GaveUp
 
 @dataclass(slots=True)
 class Question:
-    """All of: `zero` = 0, `given` ≥ 0, no condition of `denied`, one of `differences` not 0."""
+    """The question whether values exist with `zero` = 0, `given` ≥ 0, no `denied`, and one of
+    `differences` not 0."""
 
     zero: list[Index] = field(default_factory=list)
     given: list[Index] = field(default_factory=list)
@@ -53,7 +55,7 @@ class Question:
 
 
 def satisfies(question: Question, values: Mapping[str, int]) -> bool:
-    """True if these values answer the question: the solver is not taken at its word."""
+    """True if these values answer the question: the solver's answer is checked."""
     return (
         all(evaluate(x, values) == 0 for x in question.zero)
         and all(evaluate(x, values) >= 0 for x in question.given)
@@ -95,8 +97,11 @@ class _Encoding:
     trusting: bool = True
 
     def add(self, question: Question) -> None:
-        """Puts a question to the solver. What a part of a condition assumes may rest on the other
-        parts: not if the condition is denied."""
+        """Give a question to the solver.
+
+        The assumptions of a part of a condition may rest on the other parts, but not if the
+        condition is denied.
+        """
         for x in question.zero:
             self.solver.add(self.index(x) == 0)
         for x in question.given:

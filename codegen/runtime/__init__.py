@@ -1,1 +1,1 @@
-"""Devices: finding them, building, running and timing kernels."""
+"""The runtime: it finds devices, and builds, runs and times kernels."""

@@ -1,4 +1,4 @@
-"""Built programs kept on disk. Anything wrong with the cache only means building again."""
+"""The cache of built programs on disk; anything wrong with it only means building again."""
 
 import contextlib
 import hashlib
@@ -20,13 +20,14 @@ def folder() -> Path:
 
 
 def key(*parts: str) -> str:
-    """A name for what the parts determine; no two lists of parts share one."""
+    """The name for these parts, a digest; no two different lists of parts share one."""
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Readers see the old file or the new one, never half of it. May raise OSError."""
+    """Write a file so that readers see the old one or the new one, never half; may raise
+    OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
@@ -41,7 +42,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @dataclass(slots=True)
 class BinaryCache:
-    """Files named by key, each its own digest and then the bytes; the least recently used go."""
+    """A folder of files named by key, each with its digest before its bytes; the least recently
+    used are removed."""
 
     place: Path
     limit_bytes: int = DEFAULT_LIMIT

@@ -1,4 +1,4 @@
-"""NumPy arrays against a plan's buffers: what is accepted, what poison and guards look like."""
+"""NumPy arrays for a plan's buffers: which are accepted, and the values of poison and guards."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -31,7 +31,7 @@ GUARD = np.array(0xA7, np.uint8)
 
 
 def outputs(plan: Plan) -> tuple[Buffer, ...]:
-    """The buffers that a run leaves: one, or those of a tuple's components."""
+    """The output buffers of a plan: one, or one for each component of a tuple."""
     found = tuple(buffer for buffer in plan.buffers if buffer.role is Role.OUTPUT)
     if not found:
         raise ValueError("a plan has an output buffer, this one has none")
@@ -53,7 +53,7 @@ def accept(plan: Plan, given: Mapping[str, Data], *roles: Role) -> dict[str, Arr
 
 
 def _apart(name: str, data: Data) -> Iterator[tuple[str, Any]]:
-    """(buffer name, array) of each array in `data`; component k of a tuple is called name.k"""
+    """The pairs (buffer name, array) in `data`; component k of a tuple is called name.k."""
     if isinstance(data, tuple):
         for k, part in enumerate(data):
             yield from _apart(f"{name}.{k}", part)
@@ -87,7 +87,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def refuse_poison(buffer: Buffer, array: Array) -> None:
-    """A NaN of the data's own is fine; the poison's very bits are not."""
+    """Raise PoisonFound if the array has the poison's very bits; other NaNs are accepted."""
     poison = POISON[buffer.scalar]
     left = array.view(poison.dtype) == poison
     if left.any():

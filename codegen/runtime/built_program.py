@@ -1,4 +1,4 @@
-"""A plan built for a device: its buffers, its runs, its timings."""
+"""A plan that is built for a device: its buffers, its runs, its timings."""
 
 import statistics
 import time
@@ -22,7 +22,7 @@ ENOUGH = 5  # runs that agree
 
 
 class Program:
-    """A plan built for a device: call it on arrays, launch it on buffers, or time it."""
+    """A plan that is built for a device: call it on arrays, launch it on buffers, or time it."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class Program:
         self._memory = self._no_memory()
 
     def __call__(self, inputs: Mapping[str, Data]) -> Any:
-        """The output for these inputs, of several a tuple; constants may be among them, and are
-        then set anew."""
+        """The output for these inputs, a tuple if there are several; constants among them are set
+        anew."""
         given = self._accepted(inputs)
         self._prepare()
         for name, array in given.items():
@@ -68,14 +68,12 @@ class Program:
         return out
 
     def set_constants(self, constants: Mapping[str, Data]) -> None:
-        """Give constants, or change some. The arrays are kept: prepack kernels run again from
-        them before the next run."""
+        """Give constants, or change some; prepack kernels run again before the next run."""
         self._constants |= arrays.accept(self.plan, constants, Role.CONST)
         self._ready = False
 
     def launch(self, buffers: Mapping[str, Any]) -> None:
-        """Enqueue on the session's queue with the caller's own pyopencl buffers as inputs and
-        output; copies nothing and waits for nothing."""
+        """Enqueue the program on the caller's own pyopencl buffers, without copying or waiting."""
         expected = (*self._inputs, *(buffer.name for buffer in self._outputs))
         arrays.require(expected, buffers, "buffers")
         for name, buffer in buffers.items():
@@ -99,10 +97,13 @@ class Program:
         steady: float = 0.0,
         seen_ns: Sequence[float] = (),
     ) -> Timing:
-        """Device times on these inputs. `turns` are buffers that hold copies of them already, taken
-        in turns so that no run finds its inputs in a cache; past `limit_s` no further run starts,
-        nor once the runs agree: their middle half within `steady` of the median. What earlier runs
-        took may show sooner that it gives up."""
+        """The device times of runs on these inputs, up to `runs` of them.
+
+        `turns` are buffers that hold copies of the inputs, taken in turns so that no run finds its
+        inputs in a cache. No further run starts past `limit_s`, nor once the runs agree: their
+        middle half is within `steady` of the median. Times of earlier runs, `seen_ns`, may show
+        sooner that it gives up.
+        """
         given = self._accepted(inputs)
         ceiling = float("inf") if give_up_above_ns is None else give_up_above_ns
         deadline = time.monotonic() + (float("inf") if limit_s is None else limit_s)
@@ -121,7 +122,7 @@ class Program:
         return _timing(self.plan, kept, self.prepack_ns, gave_up)
 
     def unchecked(self) -> "Program":
-        """This program with the same kernels, run without poison and guards."""
+        """The program with the same kernels, run without poison and guards."""
         kernels = [kernel for _, kernel in self._launches]
         return Program(self._queue, self.plan, kernels, False, self.code_bytes)
 
@@ -131,8 +132,11 @@ class Program:
         self._ready = False
 
     def _no_memory(self) -> DeviceMemory:
-        """Memory with no buffer allocated yet. A simulator sees every access itself, reads too, if
-        buffers end where they end and share nothing."""
+        """Memory with no buffer allocated yet.
+
+        A simulator sees every access itself, reads too, if buffers end where they end and share
+        nothing.
+        """
         if self.checking and self._queue.device.simulator:
             return DeviceMemory(self._queue, self.plan, guard=0, apart=True)
         units = -(-GUARD_BYTES // self._queue.alignment) if self.checking else 0
@@ -148,7 +152,7 @@ class Program:
         return rest
 
     def _prepare(self) -> None:
-        """Constants on the device and packed; what only packing needed is freed."""
+        """Put constants on the device and pack them; buffers that only packing needed are freed."""
         if self._ready:
             return
         arrays.require(arrays.names(self.plan, Role.CONST), self._constants, "constants")
@@ -162,7 +166,7 @@ class Program:
         self._ready = True
 
     def _run(self, own: Mapping[str, Any], checking: bool, prepack: bool = False) -> list[Any]:
-        """Enqueue the kernels on the caller's `own` buffers and on ours; the events."""
+        """Enqueue the kernels on the caller's `own` buffers and on ours; returns their events."""
         events = []
         living: set[str] = set()
         for number, (launch, kernel) in enumerate(self._launches):
@@ -179,15 +183,17 @@ class Program:
         return events
 
     def _move_in(self, names: set[str], prepack: bool) -> None:
-        """At its first use in a run, a buffer that kernels make starts as poison."""
+        """Fill buffers that kernels make with poison at their first use in a run."""
         made = {Role.TEMPORARY, Role.PACKED if prepack else Role.OUTPUT}
         for name in sorted(names):
             if self._buffers[name].role in made:
                 self._memory.poison(name)
 
     def _inspect(self, kernel: str, living: set[str]) -> None:
-        """The bands around every buffer still hold their pattern; those of temporaries are theirs
-        from their first use in a run to their last."""
+        """Raise GuardViolated if the bands around a buffer lost their pattern.
+
+        Bands of temporaries are theirs from their first use in a run to their last.
+        """
         for name in self._memory.cells:
             if self._buffers[name].role is not Role.TEMPORARY or name in living:
                 at = self._memory.first_change(name)
@@ -196,8 +202,11 @@ class Program:
 
 
 def hopeless(runs: Sequence[float], ceiling: float) -> bool:
-    """True if `runs` show that others would be slower than `ceiling` too: three do if all of them
-    are, fewer if they are so slow that the next will not be quick."""
+    """True if `runs` show that others would be slower than `ceiling` too.
+
+    Three show it if all of them are slower, fewer if they are so slow that the next will not be
+    quick.
+    """
     if len(runs) >= 3:
         return min(runs) > ceiling
     return min(runs) > max(BRIEF, COLD * ceiling / len(runs))

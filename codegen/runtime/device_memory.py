@@ -1,4 +1,4 @@
-"""A plan's buffers on a device: temporaries in one arena, the others each by itself.
+"""The buffers of a plan on a device: temporaries in one arena, and each of the others by itself.
 
 In checking mode every buffer lies between guard bands, temporaries too: the arena is stretched by a
 pair of bands wherever one of them begins or ends, so that those that shared bytes still do, and the
@@ -23,8 +23,8 @@ GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The bytes of a buffer in an allocation: from `start` on a guard band, the bytes that kernels
-    see (`view`), and a band up to `end`."""
+    """The bytes of a buffer in an allocation: a guard band from `start`, what kernels see (`view`),
+    and a band to `end`."""
 
     buffer: Buffer
     whole: Any
@@ -34,7 +34,7 @@ class Cell:
     guard: int
 
     def bands(self) -> Iterator[tuple[int, int]]:
-        """Start and size of the guarded bytes on each side."""
+        """The start and size of the guarded bytes on each side."""
         behind = self.start + self.guard + self.buffer.bytes
         if self.guard:
             yield self.start, self.guard
@@ -77,7 +77,8 @@ class DeviceMemory:
         self._fill_bands(cell)
 
     def first_change(self, name: str) -> int | None:
-        """The first changed byte around a buffer, counted from its beginning."""
+        """The first changed byte in the bands around a buffer, counted from its beginning; None if
+        there is none."""
         cell = self.cell(name)
         for start, size in cell.bands():
             band = np.empty(size, np.uint8)
@@ -117,8 +118,11 @@ def _demand_alignment(queue: Queue, plan: Plan) -> None:
 
 
 def stretched(buffers: Sequence[Buffer], gap: int) -> dict[str, tuple[int, int]]:
-    """Start and end of each temporary and its bands, where a gap is put in at every place where one
-    of them begins or ends. What shared no bytes shares none, and what did still does."""
+    """The start and end of each temporary with its bands, where a gap is put in wherever one begins
+    or ends.
+
+    Temporaries that shared no bytes still share none, and those that did still do.
+    """
     ranges = {b.name: _range(b, exact=not gap) for b in buffers}
     borders = sorted({place for pair in ranges.values() for place in pair})
 

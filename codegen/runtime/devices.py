@@ -1,5 +1,8 @@
-"""The OpenCL devices that work here, and the choice of one. Each runtime is tried in a child
-process, so that a driver that crashes or hangs is a line in a list."""
+"""The OpenCL devices that work here, and the choice of one.
+
+Each runtime is tried in a child process, so that a driver that crashes or hangs is a line in a
+list.
+"""
 
 import contextlib
 import json
@@ -29,7 +32,7 @@ VARIABLES = ("CUDA_", "NVIDIA_", "POCL_", "OCL_", "OPENCL_", "CL_", "OCLGRIND_",
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device that built and ran a small kernel. Sizes are in bytes."""
+    """A device that has built and run a small kernel; sizes are in bytes."""
 
     index: int
     name: str
@@ -62,7 +65,7 @@ class Broken:
 
 
 def devices(fresh: bool = False) -> tuple[Device | Broken, ...]:
-    """Every device here, the working ones first and numbered; remembered for a few minutes."""
+    """All devices here, the working ones first and numbered; remembered for a few minutes."""
     return _remembered(0.0 if fresh else FRESH_SECONDS)
 
 
@@ -71,7 +74,7 @@ def working(found: Sequence[Device | Broken]) -> tuple[Device, ...]:
 
 
 def known_libraries() -> frozenset[str]:
-    """The runtimes that worked when last tried, however long ago."""
+    """The libraries of the runtimes that worked when they were last tried, however long ago."""
     return frozenset(device.library for device in working(_remembered(math.inf)))
 
 
@@ -79,8 +82,11 @@ def known_libraries() -> frozenset[str]:
 
 
 def choose(spec: str | None = None, among: Sequence[Device | Broken] | None = None) -> Device:
-    """The device meant by a number, part of a name, `gpu` or `cpu`; by default the first GPU that
-    works, else a CPU. A simulator is chosen by its name only, unless there is nothing else."""
+    """The device that a number, part of a name, `gpu` or `cpu` means; by default the first GPU that
+    works, else a CPU.
+
+    A simulator is chosen by its name only, unless there is nothing else.
+    """
     found = devices() if among is None else among
     usable = working(found)
     if not usable:
@@ -152,7 +158,8 @@ def _remembered(seconds: float) -> tuple[Device | Broken, ...]:
 
 
 def _passing(entry: Device | Broken) -> bool:
-    """True if another trial of a device may end otherwise though nothing is installed meanwhile."""
+    """True if another trial of a device may end otherwise even if nothing is installed
+    meanwhile."""
     return isinstance(entry, Broken) and FOR_MEMORY in entry.reason
 
 

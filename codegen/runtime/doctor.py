@@ -1,4 +1,4 @@
-"""`devices`: which OpenCL devices work here, which do not, and what to do about it."""
+"""The command `devices`: which OpenCL devices work here, which do not, and what to do about it."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from codegen.runtime.devices import Broken, Device, devices, working
 
 
 def main(argv: Sequence[str]) -> int:
-    """List the devices; the exit code says whether one of them works."""
+    """List the devices; the exit status is 0 if one of them works, else 1."""
     parser = argparse.ArgumentParser(prog="devices", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     as_json = parser.parse_args(argv).json
@@ -24,14 +24,15 @@ def main(argv: Sequence[str]) -> int:
 
 
 def as_lines(found: Sequence[Device | Broken]) -> str:
-    """Devices in JSON, one object a line; a broken one has "works": false, a reason and advice."""
+    """The devices as JSON, one object a line; a broken one has "works": false, a reason and
+    advice."""
     return "".join(
         json.dumps({"works": isinstance(entry, Device), **asdict(entry)}) + "\n" for entry in found
     )
 
 
 def report(found: Sequence[Device | Broken], width: int | None = None) -> str:
-    """A table of what works, then what does not and why."""
+    """The text of a table of working devices, then of broken ones and why."""
     console = Console(width=width, highlight=False)
     with console.capture() as captured:
         if working(found):

@@ -1,4 +1,4 @@
-"""OpenCL runtimes on this machine, found before pyopencl is imported.
+"""The OpenCL runtimes on this machine, found before pyopencl is imported.
 
 The ICD loader reads a folder of `.icd` files once, at its first call. Runtimes installed by pip
 are not in the system's folder, some name a wrong path, and containers often mount NVIDIA's driver
@@ -39,7 +39,7 @@ COMPANIONS = {
 
 
 def libraries(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The OpenCL runtimes here: paths, or names that the linker resolves."""
+    """The libraries of OpenCL runtimes here: paths, or names that the linker resolves."""
     if sys.platform != "linux" or under_oclgrind(environ):
         return (AS_IS,)
     found = [*_registered(environ), *_in_environment(), *_intel_wheel(), *_beside_pyopencl()]
@@ -49,7 +49,8 @@ def libraries(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
 
 
 def under_oclgrind(environ: Mapping[str, str] = os.environ) -> bool:
-    """`oclgrind COMMAND` preloads its simulator, which then stands for every platform."""
+    """True if this process runs under `oclgrind`, whose simulator then stands for every
+    platform."""
     return "liboclgrind-rt" in environ.get("LD_PRELOAD", "")
 
 
@@ -68,7 +69,8 @@ def _registered(environ: Mapping[str, str]) -> list[str]:
 
 
 def _in_environment() -> list[str]:
-    """Runtimes of this Python environment, whose files may name the place they were built in."""
+    """The libraries of runtimes in this Python environment, whose files may name a place they were
+    built in."""
     prefix = Path(sys.prefix)
     named = _named_in(prefix / "etc/OpenCL/vendors")
     moved = (prefix / "lib" / Path(library).name for library in named)
@@ -80,7 +82,7 @@ def _in_environment() -> list[str]:
 
 
 def _intel_wheel() -> list[str]:
-    """Intel's CPU runtime, where pip put it."""
+    """The library of Intel's CPU runtime where pip put it; [] if it is not installed."""
     try:
         files = importlib.metadata.files("intel-opencl-rt") or []
     except importlib.metadata.PackageNotFoundError:
@@ -97,7 +99,8 @@ def _beside_pyopencl() -> list[str]:
 
 
 def _nvidia(environ: Mapping[str, str]) -> list[str]:
-    """NVIDIA's driver library, as containers mount it: without its `.icd` file."""
+    """The path of NVIDIA's driver library, as containers mount it without its `.icd` file; [] if it
+    is not there."""
     searched = environ.get("LD_LIBRARY_PATH", "").split(":")
     places = (Path(folder) / NVIDIA for folder in (*searched, *NVIDIA_FOLDERS) if folder)
     return [str(place) for place in places if place.is_file()][:1]
@@ -116,15 +119,18 @@ def _named_by(file: Path) -> list[str]:
 
 
 def _distinct(found: Iterable[str]) -> tuple[str, ...]:
-    """The libraries found, each once, though two files or links name it."""
+    """The libraries, each once, though two files or links may name it."""
     by_file = {os.path.realpath(name) if "/" in name else name: name for name in reversed([*found])}
     return tuple(reversed(by_file.values()))
 
 
 @contextmanager
 def registered(names: Iterable[str], shelf: Path) -> Iterator[None]:
-    """While this is open, the loader's first call finds these libraries and no others. The folder
-    that names them stays on the shelf for the next time: some processes are killed meanwhile."""
+    """A context in which the OpenCL loader's first call finds these libraries and no others.
+
+    The folder that names them stays on the shelf for the next time: some processes are killed
+    meanwhile.
+    """
     wanted = [name for name in names if name != BUNDLED]
     if AS_IS in wanted:
         yield
@@ -156,7 +162,7 @@ def _naming(wanted: Sequence[str], shelf: Path) -> Iterator[Path]:
 
 
 def _name(wanted: Sequence[str], folder: Path) -> None:
-    """Write the folder's files, each at once: others may be reading them, or writing the same."""
+    """Write the `.icd` files of a folder, each at once: others may be reading or writing them."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(wanted):
         file, part = folder / f"{number}.icd", folder / f".{number}-{os.getpid()}"
@@ -166,7 +172,7 @@ def _name(wanted: Sequence[str], folder: Path) -> None:
 
 
 def preload(library: str) -> None:
-    """Load a runtime's companions from its own folder, where the linker may not look."""
+    """Load a runtime's companion libraries from its own folder, where the linker may not look."""
     path = Path(library)
     names = COMPANIONS.get(path.name.partition(".")[0], ()) if path.is_absolute() else ()
     for companion in (path.resolve().parent / name for name in names):
@@ -175,7 +181,7 @@ def preload(library: str) -> None:
 
 
 def loading_error(library: str, mode: int = ctypes.RTLD_LOCAL) -> str | None:
-    """The reason for which the linker refuses a library, or None when it loads."""
+    """The reason why the linker refuses a library; None if it loads."""
     if library in (AS_IS, BUNDLED):
         return None
     try:
@@ -186,7 +192,7 @@ def loading_error(library: str, mode: int = ctypes.RTLD_LOCAL) -> str | None:
 
 
 def advice(library: str, reason: str) -> str:
-    """Advice for a runtime that does not work: what to install, set or remove."""
+    """The advice for a runtime that does not work: what to install, set or remove."""
     name = Path(library).name
     if "intelocl" in name and "shared object" in reason:
         return "pip install intel-cmplr-lib-rt (intel-opencl-rt needs it and does not say so)"

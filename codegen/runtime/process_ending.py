@@ -1,4 +1,4 @@
-"""The ending of a child process in words: a signal, an exit status, or want of memory."""
+"""The ending of a child process in words: a signal, an exit status, or lack of memory."""
 
 import signal
 
@@ -10,19 +10,21 @@ FOR_MEMORY = "as happens when memory runs out"
 
 
 def ending(status: int, last_words: str = "") -> str:
-    """`with signal 11 (SIGSEGV)`, from an exit status as subprocess gives it; and that memory ran
-    out, where the kernel ended it or it said so."""
+    """The words for an exit status as subprocess gives it, such as `with signal 11 (SIGSEGV)`.
+
+    They say that memory ran out, where the kernel ended the process or it said so.
+    """
     how = f"with exit status {status}" if status >= 0 else f"with {signal_named(-status)}"
     return f"{how}, {FOR_MEMORY}" if for_memory(status, last_words) else how
 
 
 def for_memory(status: int, last_words: str = "") -> bool:
-    """True if a process most likely ended for want of memory: nothing else sends SIGKILL."""
+    """True if a process most likely ended for lack of memory: nothing else sends SIGKILL."""
     return status == -signal.SIGKILL or (status != 0 and any(word in last_words for word in WANT))
 
 
 def signal_named(number: int) -> str:
-    """`signal 11 (SIGSEGV)`."""
+    """The words for a signal's number, such as `signal 11 (SIGSEGV)`."""
     try:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:  # most real-time signals have no name

@@ -9,31 +9,32 @@ from codegen.runtime.devices import Device
 
 
 class Queue(Protocol):
-    """The part of a Session that a Program needs; buffers, kernels and events are its driver's."""
+    """The part of a Session that a Program needs; its buffers, kernels and events are the
+    driver's."""
 
     device: Device
     alignment: int  # of the start of a part of a buffer, in bytes
 
     def allocate(self, size: int) -> Any:
-        """A buffer of so many bytes."""
+        """A new buffer of so many bytes."""
 
     def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, Any]]:
-        """`count` sets of buffers, each with a copy of every array."""
+        """A list of `count` sets of buffers, each with a copy of every array."""
 
     def part(self, buffer: Any, start: int, size: int) -> Any:
         """The `size` bytes of a buffer from `start` on, as a buffer."""
 
     def fill(self, buffer: Any, pattern: Array, start: int, size: int) -> None:
-        """Fills `size` bytes of a buffer from `start` on with copies of a pattern."""
+        """Fill `size` bytes of a buffer from `start` on with copies of a pattern."""
 
     def write(self, buffer: Any, array: Array) -> None:
-        """A buffer becomes what an array holds."""
+        """Copy an array to a buffer."""
 
     def read(self, array: Array, buffer: Any, start: int = 0) -> None:
-        """An array becomes what a buffer holds from a start on."""
+        """Copy from a buffer, from `start` on, to an array."""
 
     def enqueue(self, kernel: Any, launch: Kernel, buffers: Sequence[Any]) -> Any:
-        """The event of a kernel that will run on these buffers."""
+        """Launch a kernel on these buffers; returns its event."""
 
     def device_ns(self, events: Sequence[Any]) -> list[int]:
-        """Nanoseconds that each command took on the device, after waiting for them all."""
+        """The nanoseconds that each command took on the device, after waiting for them all."""

@@ -1,4 +1,4 @@
-"""Results of running a plan: a timing, or one of four failures."""
+"""The results of running a plan: a timing, or one of four failures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from ir.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """The median device time of one launch, in launch order."""
+    """The median device time of one launch."""
 
     name: str
     ns: float
@@ -17,7 +17,7 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Over `runs` runs, the sum of the device times of all kernels of a run."""
+    """The device times of a plan over `runs` runs, each the sum over its kernels."""
 
     median_ns: float
     low_ns: float  # first quartile
@@ -29,7 +29,7 @@ class Timing:
 
 
 class BuildFailed(Exception):
-    """The device's compiler refused the program; `log` is what it said."""
+    """Raised where the device's compiler refuses the program; `log` is what it said."""
 
     def __init__(self, log: str) -> None:
         super().__init__(log)
@@ -37,11 +37,13 @@ class BuildFailed(Exception):
 
 
 class RunFailed(Exception):
-    """The driver refused or lost a command: out of memory, out of resources, a fault."""
+    """Raised where the driver refused or lost a command: out of memory, out of resources, a
+    fault."""
 
 
 class GuardViolated(Exception):
-    """A kernel wrote outside a buffer; `offset` is in bytes from the buffer's start."""
+    """Raised where a kernel wrote outside a buffer; `offset` is in bytes from the buffer's
+    start."""
 
     def __init__(self, kernel: str, buffer: str, offset: int) -> None:
         super().__init__(f"kernel '{kernel}' wrote outside buffer '{buffer}', at byte {offset}")
@@ -54,7 +56,8 @@ class GuardViolated(Exception):
 
 
 class PoisonFound(Exception):
-    """Elements of the output were never written, or made from what was never written."""
+    """Raised where elements of the output were never written, or made from what was never
+    written."""
 
     def __init__(self, buffer: str, count: int, first: tuple[int, ...]) -> None:
         super().__init__(f"{count} elements of '{buffer}' were left unwritten, first {list(first)}")

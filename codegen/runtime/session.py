@@ -1,4 +1,5 @@
-"""Builds plans and runs them on OpenCL devices: the one module that imports pyopencl."""
+"""Sessions, which build plans and run them on OpenCL devices: the one module that imports
+pyopencl."""
 
 import contextlib
 import json
@@ -53,7 +54,8 @@ _registered: set[str] = set()
 
 
 def _handles(libraries: Iterable[str]) -> list[cl.Device]:
-    """The devices of these runtimes. The loader looks only once: the first call decides."""
+    """The devices of these runtimes; the OpenCL loader looks only once, so the first call
+    decides."""
     if not _registered:
         _registered.update(libraries)
         shelf = cache.folder() / "vendors"
@@ -118,7 +120,8 @@ kernel void trial(global const int *x, global int *y) {
 
 
 def try_devices(library: str, skip: int) -> None:
-    """Run a small kernel on each device of a runtime, but the first few; one JSON object a line."""
+    """Run a small kernel on each device of a runtime but the first `skip`; prints a JSON object a
+    line."""
     platforms.preload(library)
     refused = platforms.loading_error(library)
     handles = [] if refused else _handles([library])
@@ -165,8 +168,7 @@ def _trial_error(session: "Session") -> str | None:
 
 
 def open_device(device: Device, cached: bool = True) -> "Session":
-    """A session on a device that `devices()` listed, here or in a parent process; `cached` keeps
-    what it builds on disk."""
+    """A session on a device that `devices()` listed; `cached` keeps what it builds on disk."""
     wanted = (device.name, device.platform, device.version, device.driver)
     handles = _handles({device.library} | known_libraries())
     same = [handle for handle in handles if _identity(handle) == wanted]
@@ -185,7 +187,8 @@ def _driver(doing: str) -> Iterator[None]:
 
 
 def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:
-    """The size of what the driver made of some programs, as it would be kept in files."""
+    """The size of compiled programs as they would be kept in files; None if the driver does not
+    say."""
     try:
         return sum(int(size) for c in compiled for size in c.get_info(cl.program_info.BINARY_SIZES))
     except cl.Error:
@@ -198,7 +201,7 @@ KEPT = 256  # kernels compiled last: what variants share is compiled, or loaded,
 
 
 class Session:
-    """A device opened: `context` and `queue` are pyopencl's own, for those who have buffers."""
+    """A device that is open; `context` and `queue` are pyopencl's own, for callers with buffers."""
 
     def __init__(self, device: Device, handle: cl.Device, cached: bool = True) -> None:
         self.device = device
@@ -213,7 +216,8 @@ class Session:
         self._compiled = lru_cache(maxsize=KEPT)(self._compile)
 
     def build(self, plan: Plan, options: str = "", checking: bool = False) -> "Program":
-        """Compile a plan, or fetch it compiled. `checking` poisons and guards its buffers."""
+        """The plan compiled, or fetched from the cache; `checking` poisons and guards its
+        buffers."""
         arrays.outputs(plan)
         if plan.uses_half and not self.device.half:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
@@ -224,7 +228,8 @@ class Session:
         return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
 
     def _refuse_too_large(self, plan: Plan) -> None:
-        """A UserError for a plan that takes more memory than the device has or gives at once."""
+        """Raise a UserError for a plan that takes more memory than the device has or gives at
+        once."""
         name, has, gives = self.device.name, self.device.global_bytes, self.device.max_alloc_bytes
         if plan.memory_bytes > has:
             raise UserError(f"{plan.memory_bytes:,} bytes are needed, {name} has {has:,}")
@@ -294,7 +299,7 @@ class Session:
             return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
 
     def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, cl.Buffer]]:
-        """`count` sets of buffers, each with a copy of every array."""
+        """A list of `count` sets of buffers, each with a copy of every array."""
         found: list[Mapping[str, cl.Buffer]]
         found = [{n: self.allocate(a.nbytes) for n, a in arrays.items()} for _ in range(count)]
         for buffers in found:
@@ -326,7 +331,7 @@ class Session:
             )
 
     def device_ns(self, events: Sequence[cl.Event]) -> list[int]:
-        """Nanoseconds that each command took on the device, after waiting for them all."""
+        """The nanoseconds that each command took on the device, after waiting for them all."""
         with _driver("waiting for the device"):
             for event in events:
                 event.wait()

@@ -1,4 +1,4 @@
-"""Arrays of a text as memories, and each way to read or write them as an access."""
+"""The arrays of a kernel's text as memories, and each way to read or write them as an access."""
 
 # key: e expression
 
@@ -16,7 +16,7 @@ from codegen.tree.statements import Kind
 
 
 class Indices(Protocol):
-    """The interface that `Arrays` needs to expressions in brackets: names in scope, values."""
+    """The interface by which `Arrays` evaluates expressions in brackets."""
 
     scope: dict[str, Meaning]
 
@@ -27,7 +27,7 @@ class Indices(Protocol):
 
 @dataclass(slots=True)
 class Arrays:
-    """The array accesses of one kernel; `accesses` are those of one statement."""
+    """The array accesses of one kernel's text; `accesses` are those of one statement."""
 
     reading: Reading
     indices: Indices
@@ -40,7 +40,7 @@ class Arrays:
         return found
 
     def element(self, e: Element, where: Where, writes: bool = False) -> Data:
-        """array[index]"""
+        """The value of array[index], whose access is recorded."""
         storage = self.storage(e.array)
         value = self.indices.value(e.index, where)
         w = storage.kind.width
@@ -55,7 +55,8 @@ class Arrays:
         return Data(storage.kind)
 
     def pointed(self, e: Pointed, where: Where, writes: bool = False) -> Data:
-        """*(space kind *)&array[index], which must be at a multiple of its own size"""
+        """The value of *(space kind *)&array[index], which must be at a multiple of its own
+        size."""
         storage = self.storage(e.element.array)
         index = self.indices.int_value(e.element.index, where).index
         kind, memory = e.kind, storage.memory
@@ -72,7 +73,7 @@ class Arrays:
         return Data(kind)
 
     def vector_load(self, e: Call, width: int, where: Where) -> Data:
-        """vloadN(offset, pointer)"""
+        """The value of vloadN(offset, pointer), whose access is recorded."""
         if len(e.arguments) != 2:
             raise self.reading.refused(f"{e.function} takes an offset and a pointer")
         offset, pointer = e.arguments
@@ -82,7 +83,8 @@ class Arrays:
     def at_pointer(
         self, offset: CExpr, pointer: CExpr, width: int, where: Where, writes: bool
     ) -> Storage:
-        """The N scalars at pointer + N·offset, at whatever place"""
+        """The array that a pointer leads into; the access to N scalars at pointer + N·offset is
+        recorded."""
         storage, index = self.place(pointer, where)
         if storage.kind.width != 1:
             raise self.reading.refused(f"{storage.memory.name} holds vectors")
@@ -91,7 +93,8 @@ class Arrays:
         return storage
 
     def place(self, pointer: CExpr, where: Where) -> tuple[Storage, Index]:
-        """array + index + …: added to a pointer, which does not overflow as an int does"""
+        """The array and the index of a pointer array + index + …, whose sums do not overflow as an
+        int's do."""
         match pointer:
             case Name(name):
                 return self.storage(name), constant(0)

@@ -1,4 +1,4 @@
-"""The OpenCL C that kernels are printed in, as trees: what the reader makes of a text.
+"""Syntax trees of the OpenCL C that kernels are printed in, which the reader makes of a text.
 
 Nothing here is shared with the trees that kernels are printed from.
 
@@ -21,7 +21,7 @@ class Name:
 
 @distinct
 class Whole:
-    """An integer literal; `wide`: a long."""
+    """An integer literal; `wide` if it is a long."""
 
     value: int
     wide: bool
@@ -29,14 +29,14 @@ class Whole:
 
 @distinct
 class Real:
-    """A literal that is no integer."""
+    """A literal that is not an integer."""
 
     scalar: str
 
 
 @distinct
 class Element:
-    """array[index]"""
+    """The expression array[index]."""
 
     array: str
     index: "CExpr"
@@ -44,7 +44,7 @@ class Element:
 
 @distinct
 class Pointed:
-    """*(space kind *)&array[index]"""
+    """The expression *(space kind *)&array[index]."""
 
     space: Space
     kind: Kind
@@ -53,7 +53,7 @@ class Pointed:
 
 @distinct
 class Lanes:
-    """e.s013"""
+    """The expression e.s013: some lanes of a vector."""
 
     e: "CExpr"
     lanes: tuple[int, ...]
@@ -61,7 +61,7 @@ class Lanes:
 
 @distinct
 class Cast:
-    """(kind)e, and (kind)(e, …)"""
+    """The expression (kind)e or (kind)(e, …)."""
 
     kind: Kind
     parts: tuple["CExpr", ...]
@@ -82,14 +82,14 @@ class Infix:
 
 @distinct
 class Negative:
-    """-e"""
+    """The expression -e."""
 
     e: "CExpr"
 
 
 @distinct
 class Choice:
-    """test ? a : b"""
+    """The expression test ? a : b."""
 
     test: "CExpr"
     a: "CExpr"
@@ -105,7 +105,7 @@ Target = Name | Element | Pointed | Lanes
 
 @distinct
 class Define:
-    """const int name = value, or a long"""
+    """The statement const int name = value; or one for a long."""
 
     name: str
     scalar: str
@@ -115,7 +115,7 @@ class Define:
 
 @distinct
 class Registers:
-    """float4 name = value, name, …"""
+    """The declaration float4 name = value, name, …;"""
 
     kind: Kind
     names: tuple[tuple[str, CExpr | None], ...]
@@ -124,7 +124,8 @@ class Registers:
 
 @distinct
 class ArrayOf:
-    """space kind name[size], at a multiple of `aligned` bytes (0: as its elements are)"""
+    """The declaration space kind name[size], at a multiple of `aligned` bytes (0: as its elements
+    are)."""
 
     space: Space
     kind: Kind
@@ -136,7 +137,7 @@ class ArrayOf:
 
 @distinct
 class Assign:
-    """target = … = value"""
+    """The statement target = … = value;"""
 
     targets: tuple["Target", ...]
     value: CExpr
@@ -145,7 +146,7 @@ class Assign:
 
 @distinct
 class StoreVector:
-    """vstoreN(value, offset, pointer)"""
+    """The statement vstoreN(value, offset, pointer);"""
 
     width: int
     value: CExpr
@@ -156,7 +157,7 @@ class StoreVector:
 
 @distinct
 class Fence:
-    """barrier(spaces)"""
+    """The statement barrier(spaces);"""
 
     spaces: frozenset[Space]
     line: int
@@ -164,7 +165,7 @@ class Fence:
 
 @distinct
 class Branches:
-    """if (test) then else otherwise"""
+    """The statement if (test) then else otherwise."""
 
     test: CExpr
     then: "Braces"
@@ -174,7 +175,7 @@ class Branches:
 
 @distinct
 class Counted:
-    """for (int name = 0; name < count; ++name) body"""
+    """The statement for (int name = 0; name < count; ++name) body."""
 
     name: str
     scalar: str
@@ -185,7 +186,7 @@ class Counted:
 
 @distinct
 class Braces:
-    """{ statements }"""
+    """The statement { statements }."""
 
     statements: tuple["CStatement", ...]
 
@@ -199,7 +200,7 @@ CStatement = (
 
 @distinct
 class Parameter:
-    """__global const scalar *restrict name"""
+    """The parameter __global const scalar *restrict name of a kernel."""
 
     name: str
     scalar: str
@@ -208,7 +209,7 @@ class Parameter:
 
 @distinct
 class Function:
-    """kind name(kind a, …) { return value; }"""
+    """The function kind name(kind a, …) { return value; }."""
 
     name: str
     kind: Kind
@@ -231,7 +232,7 @@ class KernelText:
 
 
 def statements_in(s: CStatement) -> Iterator[CStatement]:
-    """s and every statement inside it, in the order of the text."""
+    """The statement s and every statement inside it, in the order of the text."""
     yield s
     match s:
         case Braces(inner):

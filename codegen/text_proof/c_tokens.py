@@ -1,4 +1,4 @@
-"""OpenCL C as tokens, read one after the other."""
+"""The tokens of an OpenCL C text, read one after the other."""
 
 import re
 from bisect import bisect_right
@@ -21,11 +21,12 @@ END = ""
 
 
 class NotRead(Exception):
-    """A text that is not what kernels are printed in: what was found, what was expected, where."""
+    """Raised for a text that is not in the language kernels are printed in: found, expected, and
+    where."""
 
 
 class Tokens:
-    """The tokens of a text and how far they are read; the last are empty."""
+    """The tokens of a text, and how far they are read; the last ones are empty."""
 
     __slots__ = ("at", "ends", "leaves", "starts", "words")
 
@@ -52,7 +53,7 @@ class Tokens:
 
     @property
     def word(self) -> str:
-        """The next token."""
+        """The next token, not read yet."""
         return self.words[self.at]
 
     @property
@@ -64,11 +65,11 @@ class Tokens:
         return bisect_right(self.ends, offset - 1) + 1
 
     def ahead(self, n: int) -> str:
-        """The token after n others."""
+        """The token after the n next ones."""
         return self.words[min(self.at + n, len(self.words) - 1)]
 
     def take(self) -> str:
-        """The next token, read."""
+        """Read the next token, and return it."""
         word = self.words[self.at]
         if word == END:
             self.refuse("more")
@@ -76,27 +77,27 @@ class Tokens:
         return word
 
     def accept(self, word: str) -> bool:
-        """True if the next token is `word`, which is read then."""
+        """True if the next token is `word`, which is then read."""
         if self.words[self.at] != word:
             return False
         self.at += 1
         return True
 
     def expect(self, *words: str) -> None:
-        """Reads these tokens."""
+        """Read these tokens; NotRead if others come."""
         for word in words:
             if self.words[self.at] != word:
                 self.refuse(repr(word))
             self.at += 1
 
     def name(self) -> str:
-        """The next token, an identifier."""
+        """Read the next token, which must be an identifier, and return it."""
         if not self.word.isidentifier():
             self.refuse("a name")
         return self.take()
 
     def number(self) -> int:
-        """The next token, an integer that is written plainly."""
+        """Read the next token, which must be a decimal integer, and return its value."""
         word = self.word
         if not word.isdecimal() or (len(word) > 1 and word[0] == "0"):  # C reads 010 as 8
             self.refuse("a whole number, in decimal digits")

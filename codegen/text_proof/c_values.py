@@ -1,4 +1,4 @@
-"""Meanings of the names and expressions of a text, as far as a proof must know them."""
+"""The meanings of the names and expressions of a text, as far as a proof must know them."""
 
 from codegen.index.condition import Condition
 from codegen.index.index import Index
@@ -11,7 +11,7 @@ from ir.core.nodes import Instruction
 
 @frozen
 class Int:
-    """An int, or if `wide` a long, that is known as an index."""
+    """The value of an int, or of a long if `wide`, that is known as an index."""
 
     index: Index
     wide: bool
@@ -19,14 +19,14 @@ class Int:
 
 @frozen
 class Either:
-    """The int that a choice gives: one value for each side, with the place where it is meant."""
+    """The int that a choice gives: one value for each side, with the place where it holds."""
 
     cases: tuple[tuple[Where, Int], ...]
 
 
 @frozen
 class Data:
-    """A value that no index may depend on; `divides`: it is known to be neither 0 nor -1."""
+    """A value that no index may depend on; `divides` if it is known to be neither 0 nor -1."""
 
     kind: Kind
     divides: bool = False
@@ -34,7 +34,7 @@ class Data:
 
 @frozen
 class Truth:
-    """A comparison of ints, or if None of data."""
+    """The value of a comparison of ints as a condition, or None for one of data."""
 
     condition: Condition | None
 
@@ -44,14 +44,15 @@ Value = Int | Either | Data | Truth
 
 @distinct
 class Register:
-    """A variable of one work-item."""
+    """The meaning of a name that is a variable of one work-item."""
 
     kind: Kind
 
 
 @distinct
 class Storage:
-    """An array of `kind`s, which begins at a multiple of `aligned` bytes."""
+    """The meaning of a name that is an array of `kind`s, beginning at a multiple of `aligned`
+    bytes."""
 
     memory: Memory
     kind: Kind

@@ -1,5 +1,5 @@
-"""The words of OpenCL C that printed kernels use: types, address spaces, fences, ids, and functions
-that touch no memory."""
+"""The words of OpenCL C in printed kernels: types, address spaces, fences, ids, and functions
+without memory."""
 
 import re
 
@@ -24,7 +24,7 @@ _LOAD = re.compile(r"vload(2|3|4|8|16)")
 
 
 def result_of(function: str, first: Kind) -> Kind | None:
-    """The kind of a call's result; None: not a function that is known."""
+    """The kind of the result of a call; None for a function that is not known."""
     if function in LIKE_THEIR_FIRST:
         return first
     found = _CONVERSION.fullmatch(function)
@@ -32,7 +32,7 @@ def result_of(function: str, first: Kind) -> Kind | None:
 
 
 def is_guarded_divisor(e: Call) -> bool:
-    """select(b, (int)(1), (b == 0) | (b == -1)): b, and 1 in the place of 0 and -1"""
+    """True if e is select(b, (int)(1), (b == 0) | (b == -1)): b, or 1 in place of 0 and -1."""
     match e:
         case Call(
             "select",
@@ -57,6 +57,6 @@ def has_meaning(name: str) -> bool:
 
 
 def loaded_width(function: str) -> int | None:
-    """n of vloadn."""
+    """The n of the function vloadn; None for another function."""
     found = _LOAD.fullmatch(function)
     return int(found.group(1)) if found else None

@@ -1,4 +1,5 @@
-"""Expressions of a text as indices and conditions, with what they access and demand on the way."""
+"""The meaning of a text's expressions as indices and conditions, with what they access and demand
+on the way."""
 
 # key: e expression
 
@@ -35,7 +36,7 @@ from ir.core.types import Array, Type, Vector
 
 @dataclass(slots=True)
 class Expressions:
-    """Reads the expressions of one kernel. `scope` is what names mean at this place."""
+    """The reader of the expressions of one kernel; `scope` holds what names mean at this place."""
 
     reading: Reading
     scope: dict[str, Meaning]
@@ -85,7 +86,7 @@ class Expressions:
         raise self.reading.refused(f"{name} is no value")
 
     def int_value(self, e: CExpr, where: Where) -> Int:
-        """An expression that must be known as an index."""
+        """The value of an expression that must be known as an index."""
         value = self.value(e, where)
         if not isinstance(value, Int):
             raise self.reading.refused("expected arithmetic of ids, loops and numbers")
@@ -121,7 +122,7 @@ class Expressions:
     # ---- conditions
 
     def test(self, e: CExpr, where: Where) -> Condition | None:
-        """The condition under which e holds; None: that is decided by data."""
+        """The condition under which e holds; None if data decide that."""
         match self.value(e, where):
             case Truth(condition):
                 return condition
@@ -132,13 +133,14 @@ class Expressions:
         raise self.reading.refused("expected comparisons joined by &&")
 
     def conjunction(self, e: Infix, where: Where) -> Condition | None:
-        """The condition a && b, None: that is decided by data; b is only computed where a holds."""
+        """The condition a && b; None if data decide it. b is only computed where a holds."""
         left = self.test(e.left, where)
         right = self.test(e.right, where if left is None else self.holding(where, left))
         return None if left is None or right is None else both(left, right)
 
     def holding(self, where: Where, c: Condition) -> Where:
-        """Inside a branch; each place has one `Where`, so that its accesses are seen as alike."""
+        """The place `where` with the fact that c holds; one object for each place, so that accesses
+        are seen as alike."""
         if not c.parts:
             return where
         key = (where, c, True)
@@ -147,7 +149,8 @@ class Expressions:
         return self.within[key]
 
     def denying(self, where: Where, c: Condition) -> Where:
-        """`where`, and c does not hold; one object for each place, as in `holding`."""
+        """The place `where` with the fact that c does not hold; one object for each place, as in
+        `holding`."""
         key = (where, c, False)
         if key not in self.within:
             self.within[key] = without(where, c)
@@ -188,7 +191,7 @@ class Expressions:
         return Data(kind, is_guarded_divisor(e))
 
     def carried_out(self, e: CExpr, where: Where) -> None:
-        """An instruction with its operands, each of the kind that a lane holds."""
+        """Check a call of an instruction: each operand must be of the kind that a lane holds."""
         assert isinstance(e, Call)
         instruction = self.scope[e.function]
         assert isinstance(instruction, Instruction)
@@ -198,7 +201,8 @@ class Expressions:
             raise self.reading.refused(f"{e.function} takes {expected}, found {found}")
 
     def applied(self, function: Function, values: list[Value], where: Where) -> Data:
-        """A function of the text, which may call those before it; what it computes is data."""
+        """The value of a call of a function in the text, which may call those before it; it is
+        data."""
         if len(values) != len(function.parameters):
             expected = f"{len(function.parameters)} arguments"
             raise self.reading.refused(f"{function.name} takes {expected}, found {len(values)}")

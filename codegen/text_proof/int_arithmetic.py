@@ -1,4 +1,4 @@
-"""Arithmetic of ints as arithmetic of indices, and of data as far as its kind matters.
+"""The arithmetic of a text: of ints as arithmetic of indices, of data as far as its kind matters.
 
 `int` and `long` arithmetic is index arithmetic as long as nothing overflows and no negative number
 is divided: both are demanded at every step, in the type that C computes it in.
@@ -31,7 +31,8 @@ FALSE = Data(INT)
 
 @dataclass(slots=True)
 class Arithmetic:
-    """The arithmetic of one kernel: operator and operands to the value of the result."""
+    """The arithmetic of one kernel's text, from operator and operands to the value of the
+    result."""
 
     reading: Reading
 
@@ -51,7 +52,8 @@ class Arithmetic:
         return self.of_data(op, data_of(a), data_of(b), where)
 
     def divided(self, op: str, x: Index, y: Index, where: Where) -> Index:
-        """C rounds to zero, an index down: they agree where the dividend is not negative."""
+        """The index x / y or x % y; C rounds to zero, an index down: they agree for dividends that
+        are not negative."""
         if not y.is_constant:
             raise self.reading.refused("expected a number as the divisor of an index")
         d = y.constant
@@ -71,7 +73,8 @@ class Arithmetic:
         return Data(Kind(scalar, kind.width))
 
     def fitting(self, index: Index, wide: bool, where: Where) -> Index:
-        """An index that must be in the range of the type it is computed in."""
+        """The index itself, with the demand that it is in the range of the type it is computed
+        in."""
         low, high = LIMITS[wide]
         if not fits(index, wide):
             kind = "a long" if wide else "an int"
@@ -99,7 +102,7 @@ def data_of(value: Value) -> Data:
 
 
 def joined(a: Kind, b: Kind) -> Kind:
-    """The kind that an operator computes in."""
+    """The kind that an operator computes in, from those of its operands."""
     if a == b:
         return a
     scalar = max(a.scalar, b.scalar, key=rank)
@@ -116,6 +119,6 @@ def is_whole(kind: Kind) -> bool:
 
 
 def fits(index: Index, wide: bool) -> bool:
-    """Is an index in the range of a long, or of an int, wherever it stands?"""
+    """True if an index is in the range of a long (`wide`) or of an int, wherever it stands."""
     low, high = LIMITS[wide]
     return index.lo is not None and index.hi is not None and low <= index.lo and index.hi <= high

@@ -1,5 +1,5 @@
-"""Does a kernel's text fit the launch that the plan makes of it: its name, its work-group, its
-arguments in their order, which of them it may write."""
+"""The check that a kernel's text fits its launch in the plan: name, work-group, arguments, which of
+them it writes."""
 
 from collections.abc import Iterator, Mapping
 from math import prod
@@ -14,7 +14,8 @@ Buffers = Mapping[str, Buffer]
 
 
 def agreement(text: KernelText, launch: Kernel, buffers: Buffers) -> list[Verdict]:
-    """Verdicts on a text's agreement with its launch; arguments only if there are as many."""
+    """The verdicts on a text's agreement with its launch; on arguments only if there are as
+    many."""
     found = [*_geometry(text, launch)]
     count = len(text.parameters) == len(launch.arguments)
     found.append(_holds(count, "arguments", len(text.parameters), len(launch.arguments)))
@@ -57,7 +58,7 @@ def _argument(p: Parameter, buffer: Buffer, prepack: bool) -> Iterator[Verdict]:
 
 
 def _apart(text: KernelText, launch: Kernel, buffers: Buffers) -> Iterator[Verdict]:
-    """`restrict`: what is written is reached by no other name."""
+    """The verdicts that what is written is reached by no other argument, as `restrict` promises."""
     arguments = [buffers[name] for name in launch.arguments]
     for p, own in zip(text.parameters, arguments, strict=True):
         sharers = [b.name for b in arguments if b is not own and share(b, own)]

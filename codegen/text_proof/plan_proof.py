@@ -1,5 +1,7 @@
-"""Proof that the kernels of a plan share buffers safely: whatever one reads has been written, and
-is not overwritten by a buffer that lies in the same place."""
+"""The proof that the kernels of a plan share buffers safely.
+
+Whatever one reads has been written, and is not overwritten by a buffer that lies in the same place.
+"""
 
 # key: b buffer, n number of a kernel in its run
 
@@ -17,7 +19,7 @@ from ir.arena import ALIGNMENT
 
 @dataclass(slots=True)
 class Use:
-    """The kernels of a run that write a buffer, and those that have it at all."""
+    """The use of a buffer in a run: the kernels that write it, and those that take it at all."""
 
     writes: list[int] = field(default_factory=list)
     uses: list[int] = field(default_factory=list)
@@ -27,7 +29,7 @@ Texts = Sequence[KernelText]
 
 
 def prove_plan(plan: Plan, texts: Texts) -> Proof:
-    """The obligations between the kernels of a plan, whose texts are these."""
+    """The proof of the obligations between the kernels of a plan, whose texts are these."""
     pairs = list(zip(plan.kernels, texts, strict=True))
     packing = _uses([pair for pair in pairs if pair[0].prepack])
     running = _uses([pair for pair in pairs if not pair[0].prepack])
@@ -54,7 +56,8 @@ def _names(plan: Plan) -> Iterator[Verdict]:
 
 
 def _in_arena(plan: Plan) -> Iterator[Verdict]:
-    """Verdicts that temporaries only are in the arena, each at an offset that devices allow."""
+    """The verdicts that temporaries alone are in the arena, each at an offset that devices
+    allow."""
     for b in plan.buffers:
         if b.role is Role.TEMPORARY or b.offset is not None:
             start = -1 if b.offset is None else b.offset
@@ -67,7 +70,8 @@ def _in_arena(plan: Plan) -> Iterator[Verdict]:
 def _written_first(
     plan: Plan, packing: dict[str, Use], running: dict[str, Use]
 ) -> Iterator[Verdict]:
-    """Constants are given before anything is packed, inputs before a run."""
+    """The verdicts that each buffer is written before it is read; constants and inputs are
+    given."""
     for b in plan.buffers:
         for uses, given in ((packing, {Role.CONST}), (running, {Role.CONST, Role.INPUT})):
             use = uses.get(b.name)
@@ -82,7 +86,7 @@ def _written_first(
 
 
 def _kept(plan: Plan, running: dict[str, Use]) -> Iterator[Verdict]:
-    """Temporaries that share storage are not needed at the same time."""
+    """The verdicts that temporaries which share bytes are not needed at the same time."""
     for a, b in combinations(plan.buffers, 2):
         if share(a, b) and a.name in running and b.name in running:
             first, second = running[a.name].uses, running[b.name].uses

@@ -1,4 +1,5 @@
-"""Is the text of a plan safe to run: read anew from the very strings that are built."""
+"""The proof that the text of a plan is safe to run, read anew from the very strings that are
+built."""
 
 # key: b buffer
 
@@ -41,7 +42,8 @@ def _prove_launch(launch: Kernel, buffers: Buffers) -> Proof:
 
 @lru_cache(maxsize=4)
 def _read(source: str) -> KernelText | NotRead:
-    """The kernel of a text; or why it is none. Trees of long texts are large: few are kept."""
+    """The syntax tree of a text, or why it cannot be read; trees are large, so few are
+    remembered."""
     try:
         return read_kernel(source)
     except NotRead as reason:
@@ -50,15 +52,17 @@ def _read(source: str) -> KernelText | NotRead:
 
 @lru_cache(maxsize=1024)
 def _head(source: str) -> KernelText | NotRead:
-    """The kernel of a text without its body."""
+    """The syntax tree of a text without its body, or why it cannot be read."""
     text = _read(source)
     return text if isinstance(text, NotRead) else replace(text, body=Braces(()), lines=())
 
 
 @lru_cache(maxsize=1024)
 def _safe(source: str, global_size: Size, elements: tuple[int, ...]) -> tuple[Verdict, ...]:
-    """Verdicts on a text launched at `global_size`, on buffers of so many elements each. Variants
-    of a program share kernels, and so do its layers: each is proved once."""
+    """The verdicts on a text launched at `global_size`, on buffers of so many elements each.
+
+    Variants of a program share kernels, and so do its layers: each is proved once.
+    """
     text = _read(source)
     assert isinstance(text, KernelText)
     x, y, z = text.group_size

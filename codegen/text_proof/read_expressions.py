@@ -1,4 +1,4 @@
-"""Expressions, by recursive descent."""
+"""The reader of expressions of OpenCL C, by recursive descent."""
 
 # key: e expression
 
@@ -32,7 +32,7 @@ _LANES = re.compile(r"s[0-9a-f]{1,16}")
 
 
 def expression(tokens: Tokens) -> CExpr:
-    """test ? a : b, and whatever holds together more tightly"""
+    """The next expression: test ? a : b, or one whose operators bind more tightly."""
     e = infix(tokens, 1)
     if not tokens.accept("?"):
         return e
@@ -42,7 +42,7 @@ def expression(tokens: Tokens) -> CExpr:
 
 
 def infix(tokens: Tokens, least: int) -> CExpr:
-    """Operators that hold together at least so tightly, from left to right."""
+    """The next expression of operators that bind at least so tightly, read from left to right."""
     left = unary(tokens)
     while (holds := TIGHTNESS.get(tokens.words[tokens.at], 0)) >= least:
         op = tokens.take()
@@ -66,7 +66,7 @@ def unary(tokens: Tokens) -> CExpr:
 
 
 def cast(tokens: Tokens) -> CExpr:
-    """(kind)e, or (kind)(e, …) of vectors"""
+    """The next expression, (kind)e, or (kind)(e, …) of vectors."""
     tokens.expect("(")
     kind = KINDS[tokens.take()]
     tokens.expect(")")
@@ -79,7 +79,7 @@ def cast(tokens: Tokens) -> CExpr:
 
 
 def pointed(tokens: Tokens) -> Pointed:
-    """*(const __space kind *)&array[index]"""
+    """The next expression, *(const __space kind *)&array[index]."""
     tokens.expect("*", "(")
     tokens.accept("const")
     space = SPACES.get(tokens.word)
@@ -138,7 +138,7 @@ def arguments(tokens: Tokens) -> tuple[CExpr, ...]:
 
 
 def literal(tokens: Tokens) -> CExpr:
-    """1, 1L, 1.0f or 1.0h"""
+    """The next expression, a literal: 1, 1L, 1.0f or 1.0h."""
     word = tokens.word
     if word.isdecimal():
         value = tokens.number()
@@ -152,7 +152,7 @@ def literal(tokens: Tokens) -> CExpr:
 
 
 def kind_of_token(tokens: Tokens) -> Kind:
-    """The next token, a type."""
+    """The kind that the next token, a type, names."""
     kind = KINDS.get(tokens.word)
     if kind is None:
         tokens.refuse("a type")

@@ -1,4 +1,4 @@
-"""Statements and kernels, by recursive descent. What is not printed is not read."""
+"""The reader of statements and kernels, by recursive descent; what is never printed is not read."""
 
 import re
 
@@ -85,7 +85,7 @@ def group_size(tokens: Tokens) -> tuple[int, ...]:
 
 
 def sub_group_size(tokens: Tokens) -> int | None:
-    """The number of work-items that a text says are a sub-group; None if it does not say."""
+    """The number of work-items that a text says form a sub-group; None if it does not say."""
     if not tokens.accept("SUB_GROUP_OF"):
         return None
     tokens.expect("(")
@@ -183,7 +183,7 @@ def array(tokens: Tokens, space: Space, kind: Kind, line: int) -> ArrayOf:
 
 
 def table(tokens: Tokens, size: int) -> None:
-    """= {value, …}, so many"""
+    """Read the values of a table, = {value, …}, which must be so many."""
     tokens.expect("=", "{")
     found = 0
     while not found or tokens.accept(","):
@@ -207,7 +207,7 @@ def branches(tokens: Tokens) -> Branches:
 
 
 def loop(tokens: Tokens) -> Counted:
-    """for (int name = 0; name < count; ++name) { … }"""
+    """The next statement, for (int name = 0; name < count; ++name) { … }."""
     tokens.accept(UNROLL)
     line = tokens.line
     tokens.expect("for", "(")
@@ -235,7 +235,7 @@ def fence(tokens: Tokens) -> Fence:
 
 
 def vector_store(tokens: Tokens) -> StoreVector:
-    """vstoreN(value, offset, pointer);"""
+    """The next statement, vstoreN(value, offset, pointer);"""
     line = tokens.line
     width = int(tokens.take().removeprefix("vstore"))
     found = arguments(tokens)
@@ -246,7 +246,7 @@ def vector_store(tokens: Tokens) -> StoreVector:
 
 
 def assignment(tokens: Tokens) -> Assign:
-    """target = target = … = value;"""
+    """The next statement, target = target = … = value;"""
     line = tokens.line
     found = [expression(tokens)]
     while tokens.accept("="):

@@ -10,7 +10,7 @@ from codegen.text_proof.c_tokens import NotRead
 
 @dataclass(slots=True)
 class Reading:
-    """The state of reading a text; `text` says which line."""
+    """The state of reading a text; `text` says which line is read."""
 
     text: str = ""
     demands: list[Demand] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""From a text to its footprint on memory, with the demands on its arithmetic."""
+"""The footprint of a kernel's text on memory, with the demands on its arithmetic."""
 
 # key: s statement, d dimension
 
@@ -53,7 +53,7 @@ SHOWN = 120  # characters of a line in a message
 def text_footprint(
     text: KernelText, elements: dict[str, int], group: Size, groups: Size
 ) -> Footprint:
-    """The footprint of a kernel launched in these groups, on buffers of so many elements."""
+    """The footprint of a kernel's text launched in these groups, on buffers of so many elements."""
     found = Footprint({}, {}, {})
     ids = ids_of(text, found, group, groups)
     walker = _Walker(text, found, ids)
@@ -92,7 +92,7 @@ class _Walker:
         self.declared.append(name)
 
     def forget(self, before: int) -> None:
-        """Removes all declared names but the first `before`: the others go out of scope."""
+        """Remove all declared names but the first `before`: the others go out of scope."""
         while len(self.declared) > before:
             del self.scope[self.declared.pop()]
 
@@ -176,7 +176,7 @@ class _Walker:
         return self.touched()
 
     def instructed(self, s: Assign, name: str, where: Where) -> Node:
-        """register = instruction(…);"""
+        """The node of the statement register = instruction(…);"""
         self.expressions.carried_out(s.value, where)
         self.store(s.targets[0], where)
         touched = self.touched()
@@ -197,7 +197,7 @@ class _Walker:
                 raise self.reading.refused("this cannot be assigned")
 
     def touched(self) -> Node | None:
-        """The accesses of a statement, each once."""
+        """The node of a statement's accesses, each once; None if there are none."""
         found = self.arrays.accesses
         if not found:
             return None
@@ -230,7 +230,7 @@ class _Walker:
         return Loop(name, s.count, body)
 
     def variable(self, name: str, count: int) -> str:
-        """The name of a loop's variable in indices: within a kernel it has one range."""
+        """The name of a loop's variable in indices: within a kernel each name has one range."""
         fresh, n = name, 1
         while self.counts.setdefault(fresh, count) != count:
             n += 1

@@ -1,4 +1,4 @@
-"""The ids of work-items as indices: the variables of a kernel that no loop counts."""
+"""The ids of work-items in a text as indices: the variables of a kernel that no loop counts."""
 
 # key: s statement, d dimension
 
@@ -21,8 +21,10 @@ Size = tuple[int, int, int]
 
 
 def ids_of(text: KernelText, found: Footprint, group: Size, groups: Size) -> dict[str, list[Index]]:
-    """The ids of each kind as indices, by dimension. Where the work-items of a group have nothing
-    in common, global ids are variables themselves."""
+    """The ids of each kind as indices, by dimension.
+
+    Where the work-items of a group have nothing in common, global ids are variables themselves.
+    """
     asked = {asked_id(s) for s in statements_in(text.body)}
     shared = any(isinstance(s, Fence) or _is_local(s) for s in statements_in(text.body))
     together = shared or bool(text.instructions)
@@ -43,7 +45,7 @@ def ids_of(text: KernelText, found: Footprint, group: Size, groups: Size) -> dic
 
 
 def asked_id(s: CStatement) -> tuple[str, int] | None:
-    """The kind and dimension of an id."""
+    """The kind and dimension of the id that a statement defines; None if it defines none."""
     match s:
         case Define(value=Call(function, (Whole(d),))) if function in IDS:
             return IDS[function], d

@@ -1,1 +1,1 @@
-"""Statement trees: what emission makes, proofs read and the printer spells."""
+"""Statement trees: emission makes them, proofs read them, and the printer spells them."""

@@ -1,4 +1,5 @@
-"""The axes of arrays as kernels walk them: whose element is whose, and in which loop."""
+"""The axes of arrays as kernels walk them: which work-item owns which element, and in which
+loop."""
 
 from codegen.index.atoms import Assume
 from codegen.index.index import Index, constant, from_atom, summed
@@ -8,7 +9,7 @@ from ir.errors import Unsupported
 
 
 def number(n: object) -> int:
-    """A size, which must be a number by now."""
+    """The size n, which must be a number by now."""
     if not isinstance(n, int):
         raise Unsupported(f"the size {n} is not a number yet")
     return n
@@ -16,14 +17,15 @@ def number(n: object) -> int:
 
 @frozen
 class Plain:
-    """n elements that everyone may visit."""
+    """An axis of n elements that every work-item may visit."""
 
     size: int
 
 
 @frozen
 class Owned:
-    """n elements, element i belonging to the work-item (or group) whose `id` is i % count."""
+    """An axis of n elements, of which element i belongs to the work-item (or group) whose `id` is i
+    % count."""
 
     size: int
     id: Index
@@ -32,7 +34,7 @@ class Owned:
 
 @frozen
 class Joined:
-    """Element i is element i % inner.size of row i // inner.size."""
+    """An axis of joined rows: element i is element i % inner.size of row i // inner.size."""
 
     outer: "Axis"
     inner: "Axis"
@@ -53,7 +55,7 @@ def joined(outer: Axis, inner: Axis) -> Axis:
 
 
 def owners(axis: Axis) -> frozenset[Index]:
-    """The ids among which the elements are divided."""
+    """The ids among which the elements of an axis are divided."""
     match axis:
         case Plain():
             return frozenset()
@@ -91,7 +93,7 @@ def slot(axis: Axis, i: Index) -> Index:
 
 
 def someones(axis: Axis) -> Index:
-    """An element that whoever asks owns."""
+    """The index of an element that the work-item which asks owns."""
     match axis:
         case Plain():
             return constant(0)
@@ -102,14 +104,14 @@ def someones(axis: Axis) -> Index:
 
 
 def plain(t: Type) -> tuple[Axis, ...]:
-    """The axes of an array, and of the arrays that are its elements, … shared by nobody."""
+    """The axes of an array, and of the arrays that are its elements, shared by nobody."""
     if not isinstance(t, Array):
         return ()
     return (Plain(number(t.size)), *plain(t.elem))
 
 
 def bare(i: Index) -> Index:
-    """An index without what guards let it assume."""
+    """The index i without what guards let it assume."""
     if not any(isinstance(atom, Assume) for atom, _ in i.terms):
         return i
     total = summed((), i.constant)

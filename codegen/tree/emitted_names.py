@@ -1,4 +1,4 @@
-"""Names in OpenCL text that come from a program's.
+"""Names in OpenCL text that are made from a program's names.
 
 None stands there as it is, for it may be a keyword, a builtin or a macro of some compiler. Those of
 kernels, buffers and variables end in an underscore, or, where a small letter begins them, in an
@@ -12,29 +12,31 @@ PLAIN = re.compile(r"[^A-Za-z0-9_]")
 
 
 def stem(name: str) -> str:
-    """The beginning of names in the text for a program's name; names that begin with an underscore
+    """The beginning of names in the text for a program's name; those that begin with an underscore
     are the compiler's."""
     plain = PLAIN.sub("_", name)
     return plain if plain[:1].isalpha() else f"x{plain}"
 
 
 def variable(name: str) -> str:
-    """The name in the text for a program's name."""
+    """The variable in the text for a program's name."""
     return f"{stem(name)}_"
 
 
 def loop(name: str) -> str:
-    """The name of a loop over what a program's name stands for."""
+    """The name of the counter of a loop over what a program's name stands for."""
     return f"i_{stem(name)}"
 
 
 def numbered(variable: str, numbers: str) -> str:
-    """A register of a variable: acc_ has acc_0_1; a capital may begin a macro: A_0_1_"""
+    """The name of a register of a variable: acc_0_1 for acc_; after a capital, which may begin a
+    macro, A_0_1_."""
     return f"{variable}{numbers}{'' if variable[0].islower() else '_'}"
 
 
 def apart(hint: str, end: str, taken: set[str]) -> str:
-    """hint + end, or with the first number between them that is free; taken from now on."""
+    """The name hint + end, with the first number in between that makes it free; it is added to
+    `taken`."""
     between = "_" if hint[-1].isdigit() else ""
     name, n = f"{hint}{end}", 1
     while name in taken:

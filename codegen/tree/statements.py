@@ -1,4 +1,4 @@
-"""Kernels as trees of statements, before they are spelled.
+"""Statement trees: kernels before they are spelled as text.
 
 Memories are flat arrays of scalars, and every index counts scalars: an access of width w at index i
 touches i … i + w − 1. Loops that are to be unrolled stay loops here (`Unroll`), and only printing
@@ -21,8 +21,10 @@ from ir.core.types import BYTES
 
 
 class Space(Enum):
-    """Who sees a memory: everyone (to read and write, or a table that stands in the text), one
-    work-group, one work-item."""
+    """The space of a memory, which says who sees it: everyone, one work-group, or one work-item.
+
+    Constant memory is a table that stands in the text.
+    """
 
     GLOBAL = "global"
     CONSTANT = "constant"
@@ -32,7 +34,8 @@ class Space(Enum):
 
 @distinct
 class Memory:
-    """`halves` equal parts of `elements` scalars each; two memories are never the same storage.
+    """A memory of `halves` equal parts of `elements` scalars each; two memories never share
+    storage.
 
     `shape` only says how the scalars of private memory are spelled: `acc_0_1`. `values` are those
     of a constant table.
@@ -65,7 +68,7 @@ class Kind:
 
 @frozen
 class Load:
-    """memory[half][index … index + width − 1]"""
+    """The value memory[half][index … index + width − 1]."""
 
     memory: Memory
     index: Index
@@ -75,7 +78,7 @@ class Load:
 
 @frozen
 class Number:
-    """A number written as a literal."""
+    """The value of a number that is written as a literal."""
 
     value: float | int
     scalar: str
@@ -83,14 +86,15 @@ class Number:
 
 @frozen
 class Whole:
-    """The value of an index, an int."""
+    """The value of an index, as an int."""
 
     index: Index
 
 
 @frozen
 class Apply:
-    """op(arguments): + - * / % max min neg exp log sqrt tanh cospi sinpi abs, and fma
+    """The value op(arguments), for + - * / % max min neg exp log sqrt tanh cospi sinpi abs, and
+    fma.
 
     All arguments are of this kind. On ints / and % round down; fma(a, b, c) = a*b + c.
     """
@@ -102,7 +106,7 @@ class Apply:
 
 @frozen
 class Convert:
-    """A value as another scalar type, lane by lane."""
+    """The value e as another scalar type, lane by lane."""
 
     e: "Value"
     kind: Kind
@@ -110,7 +114,7 @@ class Convert:
 
 @frozen
 class Broadcast:
-    """A scalar in every lane of a vector."""
+    """The vector with the scalar e in every lane."""
 
     e: "Value"
     kind: Kind
@@ -118,7 +122,7 @@ class Broadcast:
 
 @frozen
 class Build:
-    """A vector made of scalars, lane by lane."""
+    """The vector made of scalars, lane by lane."""
 
     parts: tuple["Value", ...]
     kind: Kind
@@ -126,7 +130,7 @@ class Build:
 
 @frozen
 class Lane:
-    """The scalar in one lane of a vector."""
+    """The scalar in one lane of the vector e."""
 
     e: "Value"
     lane: int
@@ -143,7 +147,7 @@ class Call:
 
 @frozen
 class Select:
-    """a where the condition holds, else b; only that one is evaluated."""
+    """The value a where the condition holds, else b; only that one is evaluated."""
 
     condition: Condition
     a: "Value"
@@ -157,7 +161,7 @@ Value = Load | Number | Whole | Apply | Convert | Broadcast | Build | Lane | Cal
 
 
 class Unroll(Enum):
-    """The choice to spell out a loop: NO, YES (asked for), FREE (nobody asked: as reads best)."""
+    """The choice whether to spell out a loop: NO, YES (asked for), or FREE (as reads best)."""
 
     NO = "no"
     YES = "yes"
@@ -166,14 +170,15 @@ class Unroll(Enum):
 
 @frozen
 class Block:
-    """Statements, one after the other."""
+    """The statements of a block, one after the other."""
 
     statements: tuple["Statement", ...]
 
 
 @frozen
 class For:
-    """body, for var = 0 … count − 1 (count ≥ 2; the name is used by no other loop)"""
+    """The loop that runs `body` for var = 0 … count − 1 (count ≥ 2; no other loop uses the
+    name)."""
 
     var: str
     count: int
@@ -183,7 +188,7 @@ class For:
 
 @frozen
 class If:
-    """body, where the condition holds"""
+    """The statement that runs `body` where the condition holds."""
 
     condition: Condition
     body: Block
@@ -191,14 +196,14 @@ class If:
 
 @frozen
 class Declare:
-    """A private or local memory begins its life, which ends with the enclosing block."""
+    """The declaration of a private or local memory, whose life ends with the enclosing block."""
 
     memory: Memory
 
 
 @frozen
 class Store:
-    """memory[half][index …] = value, as wide as the value"""
+    """The store memory[half][index …] = value, as wide as the value."""
 
     memory: Memory
     index: Index
@@ -208,7 +213,8 @@ class Store:
 
 @frozen
 class Barrier:
-    """All work-items of the group meet here, and see each other's writes to these spaces."""
+    """A barrier: all work-items of the group meet here, and see each other's writes to these
+    spaces."""
 
     spaces: frozenset[Space]
 
@@ -218,7 +224,8 @@ Statement = Block | For | If | Declare | Store | Barrier
 
 @frozen
 class Id:
-    """`name` is get_{kind}_id(dimension), 0 … extent − 1; kind: "global", "group" or "local"."""
+    """The id `name` = get_{kind}_id(dimension), 0 … extent − 1; kind is "global", "group" or
+    "local"."""
 
     name: str
     kind: str
@@ -228,7 +235,7 @@ class Id:
 
 @distinct
 class Kernel:
-    """One kernel and its launch. `ids` are those in use: global ids, or group and local ones.
+    """A kernel and its launch; `ids` are those in use: global ids, or group and local ones.
 
     Programs that differ elsewhere share it: `remembered` asks about each kernel once.
     """
@@ -248,7 +255,7 @@ remembered = lru_cache(maxsize=512)
 
 
 def kind_of(e: Value) -> Kind:
-    """The kind of a value."""
+    """The kind of a value: its scalar type and its width."""
     match e:
         case Load(memory, _, width, _):
             return Kind(memory.scalar, width)
@@ -282,7 +289,7 @@ def operands(e: Value) -> tuple[Value, ...]:
 
 
 def subvalues(e: Value) -> Iterator[Value]:
-    """e and every value inside it, in the order they are written."""
+    """The value e and every value inside it, in the order in which they are written."""
     left = [e]
     while left:
         inner = left.pop()
@@ -291,14 +298,14 @@ def subvalues(e: Value) -> Iterator[Value]:
 
 
 def loads(e: Value) -> Iterator[Load]:
-    """The loads of a value, in the order they are written."""
+    """The loads of a value, in the order in which they are written."""
     for inner in subvalues(e):
         if isinstance(inner, Load):
             yield inner
 
 
 def with_operands(e: Value, new: tuple[Value, ...]) -> Value:
-    """e with its direct operands replaced."""
+    """The value e with its direct operands replaced."""
     match e:
         case Apply() | Call():
             return replace(e, arguments=new)
@@ -312,7 +319,7 @@ def with_operands(e: Value, new: tuple[Value, ...]) -> Value:
 
 
 def rewrite(e: Value, f: Callable[[Value], Value]) -> Value:
-    """f applied to every value inside e, innermost first."""
+    """The value e with f applied to every value inside it, innermost first."""
     old = operands(e)
     new = tuple([rewrite(inner, f) for inner in old])
     if any(a is not b for a, b in zip(old, new, strict=True)):
@@ -328,7 +335,7 @@ def calls(kernel: Kernel) -> Iterator[Call]:
 
 
 def statements(s: Statement) -> Iterator[Statement]:
-    """s and every statement inside it, in the order of the text."""
+    """The statement s and every statement inside it, in the order of the text."""
     left = [s]
     while left:
         each = left.pop()
@@ -341,7 +348,8 @@ def statements(s: Statement) -> Iterator[Statement]:
 
 
 def block(items: list[Statement]) -> Block:
-    """A block without empty parts, nested blocks laid open, neighbours under one guard joined."""
+    """A block of these statements without empty parts, nested blocks opened, neighbours under one
+    guard joined."""
     flat: list[Statement] = []
     for item in items:
         match item:

@@ -1,4 +1,5 @@
-"""Making values: kinds are joined, converted and broadcast here, and vectors meet their lanes."""
+"""The making of values: kinds are joined, converted and broadcast here, and vectors are made of
+lanes."""
 
 # key: e value, w width, i index
 
@@ -27,7 +28,7 @@ RANK = ("int", "half", "float")
 
 
 def binary(op: str, a: Value, b: Value) -> Value:
-    """a op b in the kind that both fit; a product that is added becomes an fma."""
+    """The value a op b in the kind that both fit; a product that is added becomes an fma."""
     x, y = kind_of(a), kind_of(b)
     scalar = max(x.scalar, y.scalar, key=RANK.index)
     kind = Kind(scalar, max(x.width, y.width))
@@ -39,7 +40,7 @@ def _plain(op: str, a: Value, b: Value, kind: Kind) -> Value:
 
 
 def _sum(a: Value, b: Value, kind: Kind) -> Value:
-    """a + b·c = fma(b, c, a) on floats"""
+    """The value a + b, as fma(b, c, a) where b is a product of floats."""
     if kind.scalar != "int":
         for product, rest in ((b, a), (a, b)):
             if isinstance(product, Apply) and product.op == "*":
@@ -48,12 +49,12 @@ def _sum(a: Value, b: Value, kind: Kind) -> Value:
 
 
 def unary(op: str, e: Value) -> Value:
-    """op e, of the kind of e"""
+    """The value op e, of the kind of e."""
     return Apply(op, (e,), kind_of(e))
 
 
 def fitted(e: Value, kind: Kind) -> Value:
-    """e as a value of another kind: converted, then broadcast."""
+    """The value e as one of another kind: converted, then broadcast."""
     have = kind_of(e)
     if have.scalar != kind.scalar:
         e = _converted(e, Kind(kind.scalar, have.width))
@@ -72,7 +73,7 @@ def _converted(e: Value, kind: Kind) -> Value:
 
 
 def select(condition: Condition, a: Value, b: Value) -> Value:
-    """c ? (d ? a : b) : b  =  c && d ? a : b"""
+    """The value of a choice, nested ones joined: c ? (d ? a : b) : b  =  c && d ? a : b."""
     match a:
         case Select(inner, c, d) if d == b:
             return Select(both(condition, inner), c, b)
@@ -99,7 +100,7 @@ def _own_names(e: Value) -> frozenset[str]:
 
 
 def substituted(e: Value, values: dict[str, Index | int]) -> Value:
-    """e with values in the place of index variables."""
+    """The value e with values in place of index variables."""
 
     def place(inner: Value) -> Value:
         match inner:
@@ -119,7 +120,7 @@ def substituted(e: Value, values: dict[str, Index | int]) -> Value:
 
 
 def lane_variable(name: str, w: int) -> Index:
-    """The symbolic lane of a vector that is being formed."""
+    """The symbolic lane of a vector that is being formed, as an index."""
     return var(name, 0, w - 1)
 
 
@@ -143,7 +144,7 @@ def vectorised(e: Value, lane: str, w: int) -> Value:
 
 
 def contiguous(i: Index, lane: str, w: int) -> Index | None:
-    """The i at lane 0, if lane l is proved to be l further for every l."""
+    """The index i at lane 0, if lane l is proved to be l further for every l; else None."""
     start = substitute(i, {lane: 0})
     if coefficient(i, lane) == 1:
         return start
@@ -153,14 +154,14 @@ def contiguous(i: Index, lane: str, w: int) -> Index | None:
 
 
 def uniform(condition: Condition, lane: str, w: int) -> Condition | None:
-    """The condition without the lane, if it says the same for every lane."""
+    """The condition without the lane, if it says the same for every lane; else None."""
     first = substitute_in(condition, {lane: 0})
     same = all(substitute_in(condition, {lane: l}) == first for l in range(1, w))
     return first if same else None
 
 
 def lane_of(e: Value, lane: Index) -> Value | None:
-    """Lane `lane` of the vector e; None: only memory can be indexed by a lane that is not known."""
+    """The scalar in lane `lane` of e; None if the lane is not known and e is not in memory."""
     kind = Kind(kind_of(e).scalar)
     match e:
         case Load(memory, i, _, half):
