@@ -1,6 +1,6 @@
 """A run's folder corrupted a thousand times: what ends in anything but words, and what was touched.
 
-python -m benchmarks.corrupt_runs [--count 1000] [--seed 0] [--run FOLDER] [--device D]
+python -m benchmarks.corrupt_runs [--count 1000] [--seed 0] [--jobs 1] [--device D]
 
 Bytes, rows, types, links, names, planted kernels. Each corrupted folder is looked at with every
 command that reads, and worked with by one of those that build; each must end with status 0, or 1
@@ -11,7 +11,9 @@ import argparse
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 
 from codegen.runtime.devices import choose
@@ -20,7 +22,7 @@ from explore.run.run import start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
 from tests.support.attacked_runs import Attack, attack
-from tests.support.corruptions import corruptions
+from tests.support.corruptions import Corruption, corruptions
 
 PROGRAM = """-- A product of matrices
 product(a : [[float]k]m, b : [[float]k]n) = map(x -> map(y -> dot(x, y), b), a)
@@ -42,22 +44,31 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that attack")
     given = parser.parse_args()
+    todo = list(corruptions(given.count, given.seed))
     with tempfile.TemporaryDirectory(prefix="corrupt-runs-") as place:
         run = small_run(Path(place) / "sound", given.device)
         begun, found = time.monotonic(), []
-        for number, corruption in enumerate(corruptions(given.count, given.seed)):
-            found.append(attack(corruption, run, _made(Path(place) / f"{number}")))
-            for fault in found[-1].faults:
-                print(f"{corruption}: {fault}", flush=True)
-            if number % 50 == 49:
-                print(f"{number + 1} after {time.monotonic() - begun:.0f} s", flush=True)
+        for tried in _attacks(todo, run, Path(place), given.jobs):
+            found.append(tried)
+            for fault in tried.faults:
+                print(f"{tried.corruption}: {fault}", flush=True)
+            if len(found) % 50 == 0:
+                print(f"{len(found)} after {time.monotonic() - begun:.0f} s", flush=True)
         print("\n".join(table(found)))
 
 
-def _made(place: Path) -> Path:
-    place.mkdir()
-    return place
+def _attacks(todo: Sequence[Corruption], run: Path, place: Path, jobs: int) -> Iterator[Attack]:
+    """What came of each attack, as they end."""
+    spawned = get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawned) as pool:
+        attacks = [
+            pool.submit(attack, corruption, run, place / str(number))
+            for number, corruption in enumerate(todo)
+        ]
+        for done in as_completed(attacks):
+            yield done.result()
 
 
 def table(found: Sequence[Attack]) -> list[str]:

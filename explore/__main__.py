@@ -151,6 +151,9 @@ def _show(argv: list[str]) -> int:
     what = parser.add_mutually_exclusive_group()
     for option in ("source", "derivation", "laws", "constraints", "json"):
         what.add_argument(f"--{option}", action="store_true")
+    what.add_argument(
+        "--lost-forms", action="store_true", help="forms not derived, one JSON object a line"
+    )
     what.add_argument("--stage", metavar="NAME", help="the laws of this stage of the derivation")
     _add_trust(parser)
     from explore.commands.commands import show

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,7 @@ from explore.report.summary import summary
 from explore.report.table import front_lines
 from explore.results.derivation_steps import laws_of, outline_of, stage_of
 from explore.results.front import by_id, front, nothing_fits, pick, usable
+from explore.results.lost_forms import lost_lines
 from explore.results.record_json import to_line
 from explore.results.records import Peer, Record, Step, latest
 from explore.results.units import show_bytes, show_time
@@ -51,8 +53,9 @@ def show_front(given: argparse.Namespace) -> int:
         return print_front(run, found)
     for record in found:
         print(to_line(record))
-    if not found:
-        print("\n".join(none_ran(records)), file=sys.stderr)
+    lost = run.lost_forms
+    for line in lost_lines(lost) if found else none_ran(records, lost):
+        print(line, file=sys.stderr)
     return 0 if found else 1
 
 
@@ -61,7 +64,10 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
     else 0."""
     known = run.environment
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    lines = front_lines(found, known.bounds, width) if found else none_ran(run.records)
+    lost = run.lost_forms
+    lines = none_ran(run.records, lost)
+    if found:
+        lines = [*front_lines(found, known.bounds, width), *lost_lines(lost)]
     lines += [_beside(peer, found) for peer in run.peers]
     if known.options.get("profile"):
         lines.append(
@@ -82,12 +88,16 @@ def _beside(peer: Peer, found: Sequence[Record]) -> str:
 def show(given: argparse.Namespace) -> int:
     """Run `explore show RUN [ID]`: print a variant, or all of them; returns the exit status."""
     run = Run(given.run)
+    if given.lost_forms:
+        return _show_lost_forms(run, given)
     records = run.records
     if given.id is None:
         if not given.json:
             raise UserError("name a variant, or give --json for all of them")
         for record in latest(records):
             print(to_line(record))
+        for line in lost_lines(run.lost_forms):
+            print(line, file=sys.stderr)
         return 0
     record = by_id(records, given.id)
     if given.json:
@@ -100,6 +110,15 @@ def show(given: argparse.Namespace) -> int:
         print("\n".join(_constraints(run, record)))
     else:
         print("\n".join(summary(record, run.environment.bounds)))
+    return 0
+
+
+def _show_lost_forms(run: Run, given: argparse.Namespace) -> int:
+    """The forms that were not derived, as one JSON object a line: no variants, so apart."""
+    if given.id is not None:
+        raise UserError("--lost-forms is about the whole run: name no variant")
+    for form in run.lost_forms:
+        print(json.dumps(asdict(form)))
     return 0
 
 
@@ -139,7 +158,7 @@ def report(given: argparse.Namespace) -> int:
 
     run = Run(given.run)
     file = given.out or Path(given.run) / "report.html"
-    write_report(file, run.records, run.environment, run.peers)
+    write_report(file, run.records, run.environment, run.peers, run.lost_forms)
     print(file)
     return 0
 

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from explore.results.front import pareto
+from explore.results.lost_forms import LostForm, lost_lines
 from explore.results.records import Failed, Record
 from explore.results.units import show_time
 
@@ -31,7 +32,7 @@ class Watch:
         self._console = console or Console(stderr=True)
         self._total, self._clock = total, clock
         self._begun, self._spoke = clock(), clock()
-        self._here = self._done = self._failed = 0
+        self._here = self._done = self._failed = self._lost = 0
         self._front: list[tuple[float, float]] = []
         self._best: Record | None = None
         self._bar = _bar(self._console) if self._console.is_terminal else None
@@ -49,6 +50,12 @@ class Watch:
             self._spoke = self._clock()
             self._console.print(Text(f"{self._done}/{self._total}  {self.says()}"), soft_wrap=True)
 
+    def lost(self, form: LostForm) -> None:
+        """Counts a form that was not derived beside the variants, and says why at once."""
+        self._lost += 1
+        for line in lost_lines([form]):
+            self.note(line)
+
     def note(self, text: str) -> None:
         """Print a message once, above the bar."""
         self._console.print(Text(text), soft_wrap=True)
@@ -56,7 +63,9 @@ class Watch:
     def says(self) -> str:
         best = f"best {show_time(self._best.time_ns)}" if self._best else "nothing has run yet"
         name = f" ({self._best.variant.id})" if self._best else ""
-        parts = (f"{self._failed} failed", f"front {len(self._front)}", best + name, self._left())
+        lost = f"{self._lost} form{'s' * (self._lost > 1)} not derived" if self._lost else ""
+        counts = (f"{self._failed} failed", lost, f"front {len(self._front)}")
+        parts = (*counts, best + name, self._left())
         return "  ".join(part for part in parts if part)
 
     def _count(self, record: Record) -> None:

@@ -303,8 +303,17 @@ function frontTable() {
   })));
 }
 
+function lostForms() {
+  const lost = run.lost_forms;
+  if (!lost.length) { at("lostcard").remove(); return; }
+  at("losthint").textContent = lost.length === 1 ? "one; none of its variants was tried" : `${lost.length}; none of their variants was tried`;
+  at("lost").append(make("div", { class: "reasons" }, ...lost.map(f => make("div", {},
+    make("b", {}, f.name), make("span", { title: f.reason }, f.reason)))));
+}
+
 function failures() {
   const most = Math.max(1, ...run.failures.map(f => f.count));
+  lostForms();
   at("failhint").textContent = run.failures.length ? "and the commonest reasons; click one to see a variant that it befell" : "none";
   for (const { stage, count, reasons } of run.failures) {
     at("failures").append(make("div", { class: "stage" }, make("span", {}, stage),

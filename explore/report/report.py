@@ -18,6 +18,7 @@ from typing import Any
 from explore.report.palette import colours, markers
 from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, least_traffic
 from explore.results.front import front
+from explore.results.lost_forms import LostForm
 from explore.results.record_json import launch_json, step_json, to_json
 from explore.results.records import (
     STAGES,
@@ -52,20 +53,31 @@ _REASONS = 4  # shown for each stage
 
 
 def write_report(
-    file: Path, records: Sequence[Record], environment: Environment, peers: Sequence[Peer] = ()
+    file: Path,
+    records: Sequence[Record],
+    environment: Environment,
+    peers: Sequence[Peer] = (),
+    lost: Sequence[LostForm] = (),
 ) -> None:
-    """Write the report of a run to a file, which appears whole or not at all."""
-    write_whole(file, report(records, environment, peers))
+    """Write the report of a run; it appears whole or not at all."""
+    write_whole(file, report(records, environment, peers, lost))
 
 
-def report(records: Sequence[Record], environment: Environment, peers: Sequence[Peer] = ()) -> str:
+def report(
+    records: Sequence[Record],
+    environment: Environment,
+    peers: Sequence[Peer] = (),
+    lost: Sequence[LostForm] = (),
+) -> str:
+    """The text of the report of a run."""
     from plotly.offline import get_plotlyjs  # here: slow to import
 
     found = latest(records)
+    run = {**_run(records, found, environment, peers), "lost_forms": [*map(_lost, lost)]}
     values = {
         "title": html.escape(f"{environment.name} on {environment.where}"),
         "plotly": _packed(get_plotlyjs()),
-        "run": _packed(json.dumps(_run(records, found, environment, peers), allow_nan=False)),
+        "run": _packed(json.dumps(run, allow_nan=False)),
         "details": _packed(json.dumps(_details(found), allow_nan=False)),
         "script": _text("report.js"),
     }
@@ -140,6 +152,10 @@ def _run(
         },
         "failures": failures(found),
     }
+
+
+def _lost(form: LostForm) -> dict[str, str]:
+    return {"name": form.name, "reason": form.reason}
 
 
 def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from explore.results.own_folder import OwnFolder
 from ir.errors import UserError
 
 FILE = "run.sqlite"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 COLUMNS = (  # these are for whoever asks in SQL; `details` holds every other field
     *("id", "key", "family", "parameters", "status", "stage", "reason"),
@@ -33,6 +33,7 @@ TABLES = {
   UNIQUE (id, round)
 )""",
     "peer": "CREATE TABLE peer (json TEXT NOT NULL)",
+    "lost_form": "CREATE TABLE lost_form (json TEXT NOT NULL)",
 }
 INDEX = ("sqlite_autoindex_outcome_1", None)  # of its UNIQUE
 
@@ -84,8 +85,7 @@ def demand_run(folder: Path) -> None:
 
 def _demand_own_files(own: OwnFolder) -> None:
     for name in (FILE, f"{FILE}-journal"):
-        if own.is_there(name) and not own.is_file(name):
-            raise UserError(f"{own.path / name} is a link or no file: a run has files of its own")
+        own.demand_own(name)
     for name in (f"{FILE}-wal", f"{FILE}-shm"):
         if own.is_there(name):
             raise UserError(f"{own.path / name} does not belong to a run: it keeps no such log")

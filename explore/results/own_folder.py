@@ -2,7 +2,8 @@
 nowhere.
 
 A run's folder may come from anybody. What is written or removed in it is named by one plain name,
-relative to the open folder, and a link of that name is replaced or refused, never followed.
+relative to the open folder, and a link of that name is replaced or refused, never followed. A file
+that has another name too, perhaps outside, is not written to either.
 """
 
 import errno
@@ -66,6 +67,11 @@ class OwnFolder:
         except FileNotFoundError:
             return False
 
+    def demand_own(self, name: str) -> None:
+        """Refuses what goes by that name unless it is a file, and nobody else's too."""
+        with _told(self._named(name)), suppress(FileNotFoundError):
+            _demand_own(self.path / name, os.lstat(name, dir_fd=self.fd))
+
     def is_there(self, name: str) -> bool:
         """True if the folder has anything of this name, also a link that leads nowhere."""
         return name in self.names()
@@ -101,15 +107,31 @@ class OwnFolder:
             os.close(fd)
 
     def open(self, name: str, flags: int) -> int:
-        """The descriptor of the file of this name; a link is refused."""
+        """A descriptor of its file of that name; a link is refused, a hard one too."""
         with _told(self._named(name)):
-            mode = os.O_NOFOLLOW | os.O_CLOEXEC
-            return os.open(name, flags | mode, 0o644, dir_fd=self.fd)
+            mode = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            fd = os.open(name, flags | mode, 0o644, dir_fd=self.fd)
+        try:
+            _demand_own(self.path / name, os.fstat(fd))
+        except UserError:
+            os.close(fd)
+            raise
+        return fd
 
     def _named(self, name: str) -> Path:
         if not NAME.fullmatch(name) or name in (".", ".."):
             raise UserError(f"expected the name of a file in {self.path}, found {name!r}")
         return self.path / name
+
+
+def _demand_own(path: Path, known: os.stat_result) -> None:
+    if not stat.S_ISREG(known.st_mode):
+        raise UserError(f"{path} is a link or no file: a run has files of its own")
+    if known.st_nlink > 1:
+        raise UserError(
+            f"{path} is a hard link: a file elsewhere is the same one, and would be written to; "
+            "copy the folder, and use the copy"
+        )
 
 
 @contextmanager

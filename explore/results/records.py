@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from codegen.plan import Plan
@@ -181,17 +181,6 @@ def variant_id(family: str, parameters: Sequence[tuple[str, int]], form: Sequenc
     """The short id of a choice of family, form and parameters, such as `blocked-3f9a1c2e`."""
     choice = json.dumps([family, sorted(parameters), list(form)])
     return f"{family}-{hashlib.sha256(choice.encode()).hexdigest()[:8]}"
-
-
-def lost_form(
-    family: str, traits: tuple[str, ...], failed: Failed, elapsed_s: float, unix_s: float
-) -> Record:
-    """The record of a form whose derivation failed, with all its variants: its worker died or took
-    too long."""
-    id = variant_id(family, (), (*traits, "not derived"))
-    why = replace(failed, stage="constrain", reason=f"its form was not derived: {failed.reason}")
-    lost = Variant(id, family, (), form=" ".join(traits), traits=traits)
-    return Record(lost, why, elapsed_s, unix_s)
 
 
 def plan_key(plan: Plan) -> str:

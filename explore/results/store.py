@@ -23,6 +23,7 @@ from explore.results.guarded_database import (
     demand_our_tables,
     demand_run,
 )
+from explore.results.lost_forms import LostForm, lost_form_from
 from explore.results.read_environment import environment_from
 from explore.results.read_record import from_json, peer_from
 from explore.results.record_json import to_json
@@ -129,6 +130,24 @@ class Store:
         with _readable(self.folder, "what it says of a peer is no measurement"):
             found = [peer_from(loaded(text, "peer")) for (text,) in rows]
         return list({peer.name: peer for peer in found}.values())
+
+    def add_lost_form(self, lost: LostForm) -> None:
+        """Store a form that was not derived."""
+        with _told(self.folder), self._connection:
+            self._connection.execute("INSERT INTO lost_form VALUES (?)", [json.dumps(asdict(lost))])
+
+    def forget_lost_forms(self) -> None:
+        """A run that goes on derives its forms again: those lost before may not be lost now."""
+        with _told(self.folder), self._connection:
+            self._connection.execute("DELETE FROM lost_form")
+
+    def lost_forms(self) -> list[LostForm]:
+        """The forms that were not derived, each once, in the order they were lost."""
+        with _told(self.folder):
+            rows = self._connection.execute("SELECT json FROM lost_form ORDER BY rowid").fetchall()
+        with _readable(self.folder, "what it says of a form that was lost is none"):
+            found = [lost_form_from(loaded(text, "lost form")) for (text,) in rows]
+        return list({form.name: form for form in found}.values())
 
     def close(self) -> None:
         self._connection.close()

@@ -10,7 +10,7 @@ on a CPU builds would disturb the times, so they take turns.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,7 +75,7 @@ class Loop:
         self.search = self.candidates.search(self.options)
         self.begun = self.clock() if self.begun is None else self.begun
         self.earlier_s = max((r.elapsed_s for r in self.before.values()), default=0.0)
-        self.left = max(0, self.options.variants - tried(self.before.values()))
+        self.left = max(0, self.options.variants - len(self.before))
         chosen = self._next()
         while chosen:
             self._begin(chosen)
@@ -258,11 +258,6 @@ class Loop:
 def _patience(ceiling_ns: float | None) -> float:
     """The seconds after which a variant that may not be slower than `ceiling_ns` is ended."""
     return RUN_LIMIT if ceiling_ns is None else min(RUN_LIMIT, 5.0 + 100 * ceiling_ns / 1e9)
-
-
-def tried(records: Iterable[Record]) -> int:
-    """The number of records that are of variants, not of forms that were not derived."""
-    return sum(bool(r.variant.derivation) for r in records)
 
 
 def first_round(records: "list[Record]") -> dict[str, Record]:

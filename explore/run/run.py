@@ -26,9 +26,10 @@ from explore.report.progress import Watch
 from explore.report.report import write_report
 from explore.results.front import Limits, by_id, front, pick
 from explore.results.option_values import demand_one, demand_positive, demand_whole
+from explore.results.lost_forms import LostForm
 from explore.results.options import Options
 from explore.results.own_folder import OwnFolder
-from explore.results.records import Bounds, Failed, Peer, Record, lost_form
+from explore.results.records import Bounds, Failed, Peer, Record
 from explore.results.run_environment import Environment
 from explore.results.store import Store
 from explore.results.units import parse_bytes, parse_seconds
@@ -70,6 +71,12 @@ class Run:
     def peers(self) -> list[Peer]:
         with Store.read(self.folder) as store:
             return store.peers()
+
+    @property
+    def lost_forms(self) -> list[LostForm]:
+        """The forms that were not derived because their worker died or took too long."""
+        with Store.read(self.folder) as store:
+            return store.lost_forms()
 
     @property
     def front(self) -> list[Record]:
@@ -181,8 +188,8 @@ def _explore(store: Store, program: Program, options: Options, target: Target) -
     plans = TrustedPlans(store.environment, jobs=options.workers)
     if target.device is not None:
         plans.all(contenders(before))  # a folder that was changed is refused before anything runs
-    derived = [r for r in first_round(before).values() if r.variant.derivation]
-    with Watch(options.variants, before=derived) as watch:
+    store.forget_lost_forms()
+    with Watch(options.variants, before=list(first_round(before).values())) as watch:
         try:
             finished = _through(store, program, options, target, watch, before, plans)
         except KeyboardInterrupt:
@@ -215,7 +222,7 @@ def _through(
                 max_memory=BUILD_MEMORY,
             )
         )
-        lost = partial(_lost, store, watch, time.monotonic())
+        lost = partial(_lost, store, watch)
         found = candidates(program, target.profile, options, builders, lost)
         watch.note(
             f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
@@ -249,12 +256,12 @@ def _through(
     return finished
 
 
-def _lost(store: Store, watch: Watch, begun: float, form: Form, failed: Failed) -> None:
-    """Tell and store that a form could not be derived, as a failure of its own."""
-    name = f"{form.family} {form.name}".rstrip()
-    watch.note(f"{name} was not derived, so it is left out: {failed.reason}")
-    elapsed_s = time.monotonic() - begun
-    store.append([lost_form(form.family, form.words, failed, elapsed_s, time.time())])
+def _lost(store: Store, watch: Watch, form: Form, failed: Failed) -> None:
+    """Tell and store that a form could not be derived: as a form, no variant."""
+    words = " ".join(form.words)
+    lost = LostForm(form.family, words, failed.reason, failed.detail, failed.timed_out)
+    store.add_lost_form(lost)
+    watch.lost(lost)
 
 
 def _meter(
@@ -294,7 +301,8 @@ def _finish(store: Store, plans: TrustedPlans) -> None:
     records = store.records()
     if not records:
         return
-    write_report(store.folder / "report.html", records, store.environment, store.peers())
+    file, lost = store.folder / "report.html", store.lost_forms()
+    write_report(file, records, store.environment, store.peers(), lost)
     with OwnFolder.opened(store.folder) as folder, folder.inner("front") as kernels:
         for stale in kernels.names():
             if stale.endswith(".cl"):

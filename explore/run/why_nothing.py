@@ -8,6 +8,7 @@ from constraints.relations.relations import System
 from constraints.solve.explain import clash
 from constraints.solve.solver import Answer, Solver
 from explore.bounds.program_work import least_bytes
+from explore.results.lost_forms import LostForm, lost_lines
 from explore.results.records import STAGES, Failed, Record, latest
 from explore.results.units import show_bytes
 from explore.space.derive_form import Derived, Inapplicable, laddered
@@ -50,9 +51,10 @@ def _clash(system: System) -> str:
     return "no sizes were found that satisfy them all"
 
 
-def none_ran(records: Sequence[Record]) -> list[str]:
-    """The lines that all variants failed: how many at each stage, and why most often."""
-    return ["no variant ran to the end", *_failures(records)]
+def none_ran(records: Sequence[Record], lost: Sequence[LostForm] = ()) -> list[str]:
+    """Lines saying that all variants failed: how many at each stage, and why most often; and which
+    forms were not derived."""
+    return ["no variant ran to the end", *_failures(records), *lost_lines(lost)]
 
 
 def _failures(records: Sequence[Record]) -> Iterator[str]:

@@ -75,6 +75,22 @@ def test_a_link_in_place_of_a_file_of_the_run_is_refused(
     assert outside.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", [FILE, f"{FILE}-journal"])
+def test_a_hard_link_in_place_of_a_file_of_the_run_is_refused(
+    run: Path, tmp_path: Path, name: str
+) -> None:
+    """A resumed run would append to the file outside, and so would undoing a journal."""
+    outside = tmp_path / "outside"
+    outside.write_bytes((run / FILE).read_bytes())
+    (run / name).unlink(missing_ok=True)
+    (run / name).hardlink_to(outside)
+    before = outside.read_bytes()
+    for use in (Store.read, lambda folder: Store.resume(folder, ENVIRONMENT)):
+        with pytest.raises(UserError, match="is a hard link"):
+            use(run)
+    assert outside.read_bytes() == before
+
+
 def test_a_journal_that_names_another_file_deletes_nothing(run: Path, tmp_path: Path) -> None:
     """SQLite undoes what a journal holds, and then deletes the super-journal that it names."""
     precious = tmp_path / "precious"

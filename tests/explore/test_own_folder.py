@@ -75,3 +75,28 @@ def test_a_lock_that_is_a_link_is_refused_and_its_file_left_alone(
     with pytest.raises(UserError, match=r"lock: it is a link that leads elsewhere"):
         Lock(folder)
     assert outside.read_text() == "precious"
+
+
+def test_a_lock_that_is_a_hard_link_is_refused_and_its_file_left_alone(
+    folder: Path, outside: Path
+) -> None:
+    """Before, the number of the process was written over the file outside."""
+    (folder / "lock").hardlink_to(outside)
+    with pytest.raises(UserError, match=r"lock is a hard link: a file elsewhere is the same one"):
+        Lock(folder)
+    assert outside.read_text() == "precious"
+
+
+def test_a_lock_that_is_no_file_is_refused_at_once(folder: Path) -> None:
+    os.mkfifo(folder / "lock")
+    with pytest.raises(UserError, match="lock is a link or no file"):
+        Lock(folder)
+
+
+def test_a_file_takes_the_place_of_a_hard_link(folder: Path, outside: Path) -> None:
+    (folder / "a.cl").hardlink_to(outside)
+    (folder / ".part-a.cl").hardlink_to(outside)
+    with OwnFolder.opened(folder) as own:
+        own.write("a.cl", "new")
+    assert (folder / "a.cl").read_text() == "new"
+    assert outside.read_text() == "precious"

@@ -14,6 +14,7 @@ import pytest
 from codegen.runtime.devices import Device
 from constraints.devices import PROFILES
 from explore.report.report import report
+from explore.results.lost_forms import LostForm
 from explore.results.options import Options
 from explore.results.records import Failed, Peer, Record
 from explore.results.run_environment import Environment
@@ -78,6 +79,7 @@ class Ran:
     records: list[Record]
     environment: Environment
     peers: tuple[Peer, ...] = ()
+    lost: tuple[LostForm, ...] = ()
 
 
 def of_folder(folder: Path) -> Ran:
@@ -122,12 +124,18 @@ def failed(*_: object) -> Ran:
     return Ran(lost, ENVIRONMENT)
 
 
+def lost(*_: object) -> Ran:
+    """Forms that were lost beside variants: two are told, neither is counted as a variant."""
+    forms = (LostForm("lift", "padded", "worker died"), LostForm("naive", "", "took too long"))
+    return Ran(sample_run(20), ENVIRONMENT, lost=forms)
+
+
 def empty(*_: object) -> Ran:
     return Ran([], ENVIRONMENT)
 
 
 Kind = Callable[[Device, Path, pytest.MonkeyPatch], Ran]
-KINDS: tuple[Kind, ...] = (measured, interrupted, predicted, compared, failed, empty)
+KINDS: tuple[Kind, ...] = (measured, interrupted, predicted, compared, failed, lost, empty)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,11 +156,21 @@ def test_every_tab_of_a_report_says_something_and_no_nonsense(
 def read(made: Ran, folder: Path) -> Any:
     """What the page says before and after, what plots say of their points, and each tab: the id,
     the tab, its text."""
-    text = report(made.records, made.environment, made.peers)
+    text = report(made.records, made.environment, made.peers, made.lost)
     shown = page(chromium(), text, folder, READ)
     said = re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)
     assert said is not None, "the page could not be read"
     return json.loads(html.unescape(said[1]))
+
+
+def test_a_report_tells_forms_that_were_lost_as_forms(tmp_path: Path) -> None:
+    first, _ = read(lost(), tmp_path)["page"][:2]
+    assert "Forms that were not derived" in first
+    assert "lift padded" in first
+    assert "took too long" in first
+    assert re.search(r"\b20\b", first)
+    assert "22" not in first
+    assert "Forms that were not derived" not in read(compared(), tmp_path)["page"][0]
 
 
 def test_the_derivation_tab_says_each_law_where_it_was_applied_and_what_then_stood_there(

@@ -1,12 +1,13 @@
 """What a run says where nothing comes of it, or of what is asked of it."""
 
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,15 +18,15 @@ from constraints.devices import profile
 from explore.__main__ import main
 from explore.building.build_variant import Builder, Made, Task
 from explore.building.build_worker import work
+from explore.results.lost_forms import LostForm
 from explore.results.options import Options
-from explore.results.records import Failed, Measured, Record, lost_form
+from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
 from explore.run import run as runs
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target
 from explore.run.why_nothing import no_candidate, none_ran
-from explore.search.replay import Replay
 from explore.space.derive_form import Derived, Inapplicable
 from explore.space.forms_to_derive import Derive
 from ir.dependence.needed_elements import dependence
@@ -172,20 +173,56 @@ def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resu
     run, finished = start(Source(TEXT, "tiny"), options, target, tmp_path / "run")
     assert finished
     died = "worker died with signal 9 (SIGKILL), as happens when memory runs out"
-    assert f"naive was not derived, so it is left out: {died}" in capsys.readouterr().err
-    (lost,) = (r for r in run.records if r.variant.family == "naive")
-    assert lost.outcome == Failed("constrain", f"its form was not derived: {died}")
-    assert len(run.records) == 1 + options.variants
+    told = f"naive was not derived, so none of its variants was tried: {died}"
+    said = capsys.readouterr().err
+    assert told in said
+    assert "4/4  0 failed  1 form not derived" in said
+    assert run.lost_forms == [LostForm("naive", "", died)]
+    assert [r.variant.family for r in run.records] == ["registers"] * options.variants
     monkeypatch.setattr(runs, "work", work)
     resume(tmp_path / "run")
-    assert "left out" not in capsys.readouterr().err
-    assert len(run.records) == 1 + options.variants, "no more were asked for"
+    assert "not derived" not in capsys.readouterr().err
+    assert run.lost_forms == []
+    assert len(run.records) == options.variants, "no more were asked for"
 
 
-def test_a_lost_form_is_no_variant_to_look_for(tmp_path: Path) -> None:
-    lost = lost_form("naive", (), Failed("build", "worker died"), 0.0, 0.0)
-    tried = Record(variant(tile=2), Measured(1.0, 0.0, 1e-7))
-    assert Replay.of([lost, tried]).records == (tried,)
+def test_what_shows_a_run_tells_lost_forms_apart_from_variants(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = Record(variant("blocked", tile=2), Measured(1e6, 0.0, 1e-7))
+    run = str(stored(tmp_path / "run", tried))
+    lost = LostForm("lift", "padded", "took longer than 60 s", "words", timed_out=True)
+    told = "lift padded was not derived, so none of its variants was tried: took longer than 60 s"
+    with Store.resume(Path(run), ENVIRONMENT) as store:
+        store.add_lost_form(lost)
+        store.add_lost_form(lost)
+        assert store.lost_forms() == [lost]
+    front, shown, each, table = (
+        ["front", run],
+        ["show", run, "--json"],
+        ["show", run, "--lost-forms"],
+        ["export", run, "--csv", str(tmp_path / "t.csv"), "--t4", str(tmp_path / "t.json")],
+    )
+    assert main(front) == 0
+    assert told in capsys.readouterr().out
+    assert main([*front, "--json"]) == 0
+    said = capsys.readouterr()
+    assert (said.out.count("\n"), told in said.err) == (1, True)
+    assert main(shown) == 0
+    said = capsys.readouterr()
+    assert (json.loads(said.out)["id"], told in said.err) == (tried.variant.id, True)
+    assert main(each) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [asdict(lost)]
+    assert main(table) == 0
+    assert "t.csv: 1 variants" in capsys.readouterr().out
+    assert len(json.loads((tmp_path / "t.json").read_text())["results"]) == 1
+
+
+def test_where_no_variant_ran_lost_forms_are_told_too() -> None:
+    assert none_ran([], [LostForm("naive", "", "worker died")]) == [
+        "no variant ran to the end",
+        "naive was not derived, so none of its variants was tried: worker died",
+    ]
 
 
 @pytest.mark.parametrize("records", [[], [Record(variant(tile=2), Failed("build", "ptxas: no"))]])

@@ -4,6 +4,7 @@ import io
 import os
 import random
 import shutil
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -18,7 +19,7 @@ from ir.errors import Unsupported, UserError
 from tests.support.corruptions import MARK, Corruption
 
 READING = (
-    *(("front",), ("front", "--json"), ("show", "--json"), ("report",)),
+    *(("front",), ("front", "--json"), ("show", "--json"), ("show", "--lost-forms"), ("report",)),
     ("export", "--csv", "OUT/t.csv", "--t4", "OUT/t.json"),
 )
 WORKING = (("pick", "--export", "OUT/export"), ("show", "ID", "--source"), ("resume",))
@@ -36,9 +37,9 @@ class Attack:
 
 def attack(corruption: Corruption, run: Path, place: Path) -> Attack:
     """Corrupts a copy of a run and looks at it in every way, then works with it in one."""
-    folder, outside, out = place / "run", place / "outside", place / "out"
+    folder, outside, out, begun = place / "run", place / "outside", place / "out", time.time()
+    out.mkdir(parents=True)
     shutil.copytree(run, folder)
-    out.mkdir()
     _precious(outside, run)
     corruption.apply(folder, outside)
     before, ids = _tree(outside), _ids(folder)
@@ -53,7 +54,7 @@ def attack(corruption: Corruption, run: Path, place: Path) -> Attack:
     faults += [f"touched {name}" for name in _differences(before, _tree(outside))]
     faults += [f"beside it: {e.name}" for e in place.iterdir() if e not in (folder, outside, out)]
     faults += [f"exported {file}" for file in _marked(out, folder / "front")]
-    faults += [f"built {file}" for file in _marked(binary_cache.folder() / "programs")]
+    faults += [f"built {file}" for file in _newly_built(begun)]
     shutil.rmtree(place)
     return Attack(corruption, tuple(faults), statuses.count(1), len(statuses))
 
@@ -133,6 +134,13 @@ def _marked(*folders: Path) -> list[Path]:
     """Files in which planted text came."""
     files = [f for folder in folders if not folder.is_symlink() for f in folder.rglob("*")]
     return [f for f in files if f.is_file() and not f.is_symlink() and _has_mark(f.read_bytes())]
+
+
+def _newly_built(since: float) -> list[Path]:
+    """Binaries with planted text that were stored since a time, a little before too."""
+    built = (binary_cache.folder() / "programs").rglob("*")
+    recent = [f for f in built if f.is_file() and f.stat().st_mtime > since - 5]
+    return [f for f in recent if _has_mark(f.read_bytes())]
 
 
 def _has_mark(data: bytes) -> bool:

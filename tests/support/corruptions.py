@@ -122,6 +122,8 @@ def other_rows(dice: random.Random, folder: Path, outside: Path) -> None:
             "INSERT INTO environment SELECT json FROM environment",
             "INSERT INTO environment VALUES ('{}')",
             "INSERT INTO peer VALUES (x'00')",
+            "INSERT INTO lost_form VALUES (x'00')",
+            "INSERT INTO lost_form VALUES ('{\"family\": \"\u001b[2J\", \"form\": 3}')",
             f"INSERT INTO outcome ({copied}, round, details) "
             f"SELECT {copied}, round + {dice.choice([1, 7, 10**6, 10**12])}, details FROM outcome",
         ]
@@ -141,6 +143,7 @@ def other_schema(dice: random.Random, folder: Path, outside: Path) -> None:
             "PRAGMA user_version = 1",
             "PRAGMA journal_mode = WAL",
             "DROP TABLE peer",
+            "DROP TABLE lost_form",
         ]
     )
     _execute(folder, statement, [])
@@ -202,6 +205,15 @@ def linked(dice: random.Random, folder: Path, outside: Path) -> None:
     place.unlink(missing_ok=True)
     kept = outside / "copy.sqlite"
     place.symlink_to(outside if name == "front" else dice.choice([kept, outside / "precious.cl"]))
+
+
+def hard_linked(dice: random.Random, folder: Path, outside: Path) -> None:
+    """Something of the run is the same file as one outside."""
+    files = [FILE, f"{FILE}-journal", "lock", "report.html", "reference.npz"]
+    name = dice.choice([*files, ".part-report.html", ".part-reference.npz"])
+    (folder / name).unlink(missing_ok=True)
+    kept = outside / "copy.sqlite"
+    (folder / name).hardlink_to(dice.choice([kept, outside / "precious.cl"]))
 
 
 def linked_kernel(dice: random.Random, folder: Path, outside: Path) -> None:
@@ -290,8 +302,8 @@ KINDS: dict[str, Corrupt] = {
     for made in (
         *(flipped_bytes, flipped_header, cut_off, exchanged_pages, other_files, super_journal),
         *(other_column, exchanged_columns, other_rows, other_schema, other_details),
-        *(other_environment, other_program, other_blob, linked, linked_kernel, other_id),
-        *(other_names, planted, planted_comment, other_launch, other_choice, other_reference),
+        *(other_environment, other_program, other_blob, linked, hard_linked, other_id),
+        *(linked_kernel, other_names, planted, planted_comment, other_launch, other_choice, other_reference),
     )
 }
 

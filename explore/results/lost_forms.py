@@ -1,0 +1,40 @@
+"""Forms that were not derived because their worker died or took too long: no variants of theirs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from explore.results.read_record import FAMILY, FORM
+from explore.results.stored_fields import LONG, TEXT, Fields
+
+
+@dataclass(frozen=True, slots=True)
+class LostForm:
+    """A form of a family, and why nothing is known of its variants."""
+
+    family: str
+    form: str  # its words
+    reason: str
+    detail: str = ""
+    timed_out: bool = False
+
+    @property
+    def name(self) -> str:
+        """The family and the words of the form."""
+        return f"{self.family} {self.form}".rstrip()
+
+
+def lost_form_from(fields: Fields) -> LostForm:
+    """A form that another process stored as lost."""
+    return LostForm(
+        family=fields.matching("family", FAMILY, "the name of a family"),
+        form=fields.matching("form", FORM, "the words of a form"),
+        reason=fields.text("reason", LONG),
+        detail=fields.text("detail", TEXT),
+        timed_out=fields.flag("timed_out"),
+    )
+
+
+def lost_lines(lost: Iterable[LostForm]) -> Iterator[str]:
+    """Lines that say which forms were not derived, and why."""
+    for form in lost:
+        yield f"{form.name} was not derived, so none of its variants was tried: {form.reason}"
