@@ -44,6 +44,7 @@ class Program:
         self._outputs = arrays.outputs(plan)
         self._constants: dict[str, Array] = {}
         self._ready = False
+        self._poison = 0  # which of the two
         self._last = {n: i for i, k in enumerate(plan.kernels) for n in k.arguments}
         self._memory = self._no_memory()
 
@@ -51,21 +52,39 @@ class Program:
         """The output for these inputs, a tuple if there are several; constants among them are set
         anew."""
         given = self._accepted(inputs)
+        results, events = self._results(given)
+        if self.checking:
+            self.checked_ns = float(sum(self._queue.device_ns(events)))
+            self._refuse_poison(given, results)
+        return results[0] if len(results) == 1 else results
+
+    def _results(self, given: Mapping[str, Array]) -> tuple[tuple[Array, ...], list[Any]]:
+        """The outputs of a run on these inputs, and its events."""
         self._prepare()
         for name, array in given.items():
             self._queue.write(self._memory.view(name), array)
         events = self._run({}, self.checking)
-        if self.checking:
-            self.checked_ns = float(sum(self._queue.device_ns(events)))
-        results = tuple(map(self._result, self._outputs))
-        return results[0] if len(results) == 1 else results
+        return tuple(map(self._result, self._outputs)), events
 
     def _result(self, buffer: Buffer) -> Array:
         out = np.empty(buffer.shape, arrays.DTYPES[buffer.scalar])
         self._queue.read(out, self._memory.view(buffer.name))
-        if self.checking:
-            arrays.refuse_poison(buffer, out)
         return out
+
+    def _refuse_poison(self, given: Mapping[str, Array], results: Sequence[Array]) -> None:
+        """Raises `PoisonFound` for outputs that were not written, or made of what was not. A result
+        may happen to be the poison: then a run with another poison, of packed constants too, has
+        it again; elsewhere it has the other."""
+        left = [arrays.poisoned(b, r, 0) for b, r in zip(self._outputs, results, strict=True)]
+        if not any(mask.any() for mask in left):
+            return
+        self._poison, self._ready = 1, False
+        try:
+            again, _ = self._results(given)
+        finally:
+            self._poison, self._ready = 0, False
+        for buffer, mask, result in zip(self._outputs, left, again, strict=True):
+            arrays.refuse_poison(buffer, mask & arrays.poisoned(buffer, result, 1))
 
     def set_constants(self, constants: Mapping[str, Data]) -> None:
         """Give constants, or change some; prepack kernels run again before the next run."""
@@ -187,7 +206,7 @@ class Program:
         made = {Role.TEMPORARY, Role.PACKED if prepack else Role.OUTPUT}
         for name in sorted(names):
             if self._buffers[name].role in made:
-                self._memory.poison(name)
+                self._memory.poison(name, self._poison)
 
     def _inspect(self, kernel: str, living: set[str]) -> None:
         """Raise GuardViolated if the bands around a buffer lost their pattern.

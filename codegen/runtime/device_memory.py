@@ -69,10 +69,10 @@ class DeviceMemory:
         """Drop a buffer, and release its memory if that is not in the arena."""
         del self.cells[name]
 
-    def poison(self, name: str) -> None:
-        """Fill a buffer with poison, and the bands around it."""
+    def poison(self, name: str, which: int) -> None:
+        """Fill a buffer with one of the poisons, and the bands around it."""
         cell = self.cell(name)
-        pattern = arrays.POISON[cell.buffer.scalar]
+        pattern = arrays.POISONS[which][cell.buffer.scalar]
         self._queue.fill(cell.view, pattern, 0, cell.buffer.bytes)
         self._fill_bands(cell)
 

@@ -197,7 +197,8 @@ def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:
 
 # Sessions
 
-KEPT = 256  # kernels compiled last: what variants share is compiled, or loaded, once
+KEPT = 32  # kernels compiled last; others are loaded from disk. A CPU's driver holds 3 to 5 MB for
+# each that it compiled, and one for each that it loaded: 256 of them made a worker of 1.2 GB
 
 
 class Session:

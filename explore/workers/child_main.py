@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 COLLECT_EVERY = 1.0  # seconds, at least
+THAW_EVERY = 60  # collections
 
 
 def main(pipe: int, lifeline: int) -> None:
@@ -31,7 +32,7 @@ def main(pipe: int, lifeline: int) -> None:
         connection.send((False, _told(error)))
         return
     collect_between_tasks()
-    collected = time.monotonic()
+    collected, times = time.monotonic(), 0
     while True:
         try:
             request = connection.recv_bytes()
@@ -39,7 +40,8 @@ def main(pipe: int, lifeline: int) -> None:
             return
         connection.send_bytes(_answer(function, request))
         if time.monotonic() - collected > COLLECT_EVERY:
-            collect()
+            times += 1
+            collect(thaw=times % THAW_EVERY == 0)
             collected = time.monotonic()
 
 
@@ -49,9 +51,11 @@ def collect_between_tasks() -> None:
     gc.disable()
 
 
-def collect() -> None:
-    """Collect garbage, then freeze what survives: it is kept by caches, and need not be scanned
-    again."""
+def collect(thaw: bool = False) -> None:
+    """Collect garbage, then freeze what survives: a cache keeps it, so it is not scanned again.
+    With `thaw`, what was frozen is scanned too: caches have dropped some of it since."""
+    if thaw:
+        gc.unfreeze()
     gc.collect()
     gc.freeze()
 

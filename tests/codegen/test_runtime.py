@@ -1,5 +1,6 @@
 """The runtime on hand-written plans: every device that works here, and what can go wrong."""
 
+import gc
 import os
 import pickle
 import shutil
@@ -19,10 +20,12 @@ from hypothesis import strategies as st
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import binary_cache as cache
+from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.built_program import ENOUGH
 from codegen.runtime.device_memory import stretched
 from codegen.runtime.devices import Device
 from codegen.runtime.session import (
+    KEPT,
     BuildFailed,
     GuardViolated,
     PoisonFound,
@@ -327,6 +330,40 @@ def test_a_temporary_read_before_it_is_written_gives_nan(sessions: tuple[Session
         assert spoilt == 0
 
 
+def test_a_result_that_happens_to_be_the_poison_is_no_alarm(sessions: tuple[Session, ...]) -> None:
+    """Each of both patterns, as data that is copied; before, this was an alarm."""
+    for scalar, dtype in (("int", np.int32), ("float", np.float32)):
+        x = numbers(1, dtype=dtype)
+        for at, poisons in zip((3, 200), arrays.POISONS, strict=True):
+            x.view(np.uint32)[at] = poisons[scalar]
+        for session in sessions:
+            out = session.build(adding(scalar, "z[i] = x[i];"), checking=True)({"x": x, "y": x})
+            assert np.array_equal(out.view(np.uint32), x.view(np.uint32))
+
+
+def test_beside_a_result_that_happens_to_be_the_poison_what_was_not_written_is_found(
+    sessions: tuple[Session, ...],
+) -> None:
+    x = numbers(1, dtype=np.int32)
+    x.view(np.uint32)[[3, 7]] = arrays.POISONS[0]["int"]
+    wrong = adding("int", "if (i != 5) z[i] = x[i];")
+    for session in sessions:
+        program = session.build(wrong, checking=True)
+        for _ in range(2):
+            with pytest.raises(PoisonFound) as caught:
+                program({"x": x, "y": x})
+            assert (caught.value.count, caught.value.first) == (1, (5,))
+
+
+def test_a_packed_element_that_was_not_written_is_found(sessions: tuple[Session, ...]) -> None:
+    wrong = edited(packing(), "p[i] = 10 * w[255 - i];", "if (i != 9) p[i] = 10 * w[255 - i];")
+    wrong = edited(wrong, "z[i] = x[i] + p[i]; p[i] += 1000;", "z[i] = p[i];")
+    for session in sessions:
+        with pytest.raises(PoisonFound) as caught:
+            session.build(wrong, checking=True)({"x": X, "w": Y})
+        assert (caught.value.count, caught.value.first) == (1, (9,))
+
+
 def test_a_nan_of_the_datas_own_is_not_poison(session: Session) -> None:
     x = np.where(X > 0, X, np.float32(np.nan))
     out = session.build(adding(), checking=True)({"x": x, "y": Y})
@@ -520,6 +557,20 @@ def test_what_plans_share_is_compiled_once(cached: Device, tmp_path: Path) -> No
     file.unlink()
     assert np.array_equal(session.build(chain())({"x": x}), first)
     assert not binaries(tmp_path)
+
+
+def test_a_session_keeps_few_of_the_kernels_that_it_compiled(cached: Device) -> None:
+    """A driver holds megabytes for each; before, 256 of them were held."""
+
+    def compiled() -> int:
+        return sum(isinstance(thing, cl.Program) for thing in gc.get_objects())
+
+    before, session = compiled(), open_device(cached)
+    for number in range(KEPT + 20):
+        session.build(adding(body=f"z[i] = x[i] + {number};"))
+    gc.collect()
+    assert KEPT <= 40
+    assert compiled() - before <= KEPT
 
 
 def test_the_least_recently_used_binaries_go_first(tmp_path: Path) -> None:
