@@ -1,11 +1,12 @@
 """The comparison of a peer with the best variant of a run, both measured now, in turns."""
 
 import statistics
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from explore.measure.reference_file import stored_reference
+from explore.measure.reference_worker import reference_in_time
 from explore.peers.peers import duel
 from explore.results.front import pick
 from explore.results.options import Options, peer_named
@@ -15,6 +16,10 @@ from explore.run.source import Source
 from explore.run.target import device_of
 from explore.run.trusted_plans import TrustedPlans
 from ir.errors import UserError
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list[dict[str, Any]]:
@@ -32,7 +37,7 @@ def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list
     plan = TrustedPlans(known, trust).of(best)
     found = []
     with ExitStack() as stack:
-        file = stored_reference(program, options.seed, folder, known.reference)
+        file, _ = reference_in_time(program, options.seed, folder, known.reference, _note)
         device = device_pool(stack, file, program, options, target)
         for name in peers:
             result = duel(name, program, options.seed, file, target, device, [plan])

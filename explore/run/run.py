@@ -19,14 +19,14 @@ from explore.export.export_variant import kernel_text
 from explore.measure.front_again import contenders, measure_again
 from explore.measure.measure_variant import RUN_LIMIT, measure
 from explore.measure.measure_variant import setup_for as meter_setup
-from explore.measure.reference_file import hash_of, stored_reference
+from explore.measure.reference_worker import reference_in_time
 from explore.measure.roofline import measured as roofline
 from explore.peers.peers import measure_peers
 from explore.report.progress import Watch
 from explore.report.report import write_report
 from explore.results.front import Limits, by_id, front, pick
-from explore.results.option_values import demand_one, demand_positive, demand_whole
 from explore.results.lost_forms import LostForm
+from explore.results.option_values import demand_one, demand_positive, demand_whole
 from explore.results.options import Options
 from explore.results.own_folder import OwnFolder
 from explore.results.records import Bounds, Failed, Peer, Record
@@ -154,12 +154,13 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
 
 
 def start(source: Source, options: Options, target: Target, folder: Path) -> tuple[Run, bool]:
-    """The new run, stored in a folder, and True if it went through to the end."""
+    """A new run; the second says whether it went through to the end."""
+    begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
     with Store.create(
         folder, _with_roofline(environment_of(source, options, target), target)
     ) as store:
-        return _explore(store, program, options, target)
+        return _explore(store, program, options, target, begun)
 
 
 def _with_roofline(environment: Environment, target: Target) -> Environment:
@@ -171,8 +172,8 @@ def _with_roofline(environment: Environment, target: Target) -> Environment:
 
 
 def resume(folder: Path) -> tuple[Run, bool]:
-    """The run of a folder after it has gone on, on the same device, and True if it went through to
-    the end."""
+    """Go on where a run stopped, on the same device."""
+    begun = time.monotonic()
     with Store.read(folder) as store:
         stored = store.environment
     options = Options.from_json(stored.options)
@@ -180,10 +181,14 @@ def resume(folder: Path) -> tuple[Run, bool]:
     target = target_again(stored, options)
     now = environment_of(source, options, target)
     with Store.resume(folder, now) as store:
-        return _explore(store, source.program(options), options, target)
+        return _explore(store, source.program(options), options, target, begun)
 
 
-def _explore(store: Store, program: Program, options: Options, target: Target) -> tuple[Run, bool]:
+def _explore(
+    store: Store, program: Program, options: Options, target: Target, begun: float
+) -> tuple[Run, bool]:
+    """The run, `begun` at a time by the clock: the device's peaks, what is derived, and what is
+    right, take of the time limit too."""
     before = store.records()
     plans = TrustedPlans(store.environment, jobs=options.workers)
     if target.device is not None:
@@ -191,7 +196,7 @@ def _explore(store: Store, program: Program, options: Options, target: Target) -
     store.forget_lost_forms()
     with Watch(options.variants, before=list(first_round(before).values())) as watch:
         try:
-            finished = _through(store, program, options, target, watch, before, plans)
+            finished = _through(store, program, options, target, watch, before, plans, begun)
         except KeyboardInterrupt:
             watch.note(f"stopped; go on with `explore resume {store.folder}`")
             _finish(store, plans)
@@ -208,9 +213,9 @@ def _through(
     watch: Watch,
     before: Sequence[Record],
     plans: TrustedPlans,
+    begun: float,
 ) -> bool:
     watch.note(f"{program.name} on {store.environment.where}: deriving")
-    begun = time.monotonic()  # what is derived, and what is right, take of the time too
     with ExitStack() as stack:
         builders: Pool[Any, Any] = stack.enter_context(
             Pool(
@@ -230,7 +235,7 @@ def _through(
         )
         if options.domain:
             watch.note(narrowing(options.domain, found.left))
-        device = _meter(stack, store, program, options, target, watch)
+        device = _meter(stack, store, program, options, target, watch, begun)
         judge = None if target.device else predicted
         loop = Loop(
             options=options,
@@ -271,13 +276,14 @@ def _meter(
     options: Options,
     target: Target,
     watch: Watch,
+    begun: float,
 ) -> "Pool[Any, Any] | None":
     if target.device is None:
         return None
-    watch.note("computing what is right, by the interpreter")
-    stored = store.environment.reference
-    file = stored_reference(program, options.seed, store.folder, stored)
-    store.keep_reference(hash_of(file))
+    known, limit = store.environment.reference, options.time_limit
+    left_s = None if limit is None else begun + limit - time.monotonic()
+    file, sha256 = reference_in_time(program, options.seed, store.folder, known, watch.note, left_s)
+    store.keep_reference(sha256)
     return device_pool(stack, file, program, options, target.device)
 
 

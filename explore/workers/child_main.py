@@ -13,6 +13,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ir.command import DEEPEST
+
 COLLECT_EVERY = 1.0  # seconds, at least
 THAW_EVERY = 60  # collections
 
@@ -24,6 +26,7 @@ def main(pipe: int, lifeline: int) -> None:
         os.set_inheritable(fd, False)
     threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
     _prefer_me_when_memory_runs_out()
+    sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     connection: Connection[Any, Any] = Connection(pipe)
     try:
         function = _made(connection.recv_bytes())

@@ -19,8 +19,10 @@ from codegen.runtime.devices import Device
 from explore.__main__ import main
 from explore.building.build_variant import Builder, Made, Task, builder, make
 from explore.building.build_worker import work
+from explore.measure import reference_worker
 from explore.measure.measure_variant import Measure, measure, setup_for
 from explore.measure.reference_file import hash_of, load_reference, stored_reference
+from explore.measure.reference_worker import reference_in_time
 from explore.results.options import Options
 from explore.results.records import Failed, Measured
 from explore.results.store import Store
@@ -197,6 +199,64 @@ def test_a_reference_is_taken_from_the_folder_only_if_it_is_that_of_the_run(
     np.savez_compressed(file, output=np.ones(4))
     stored_reference(program, 0, tmp_path, hash_of(file))
     assert file.read_bytes() == right
+
+
+LONG = """long(xs : [[float]n]n, ys : [[float]n]n) =
+  map(x -> map(y -> reduce(0.0, (s, (a, b)) -> s + exp(a * b), zip(x, y)), ys), xs)
+where n = 3000
+"""
+
+
+def test_a_reference_that_takes_too_long_ends_with_the_time_limit_in_words(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Minutes for the interpreter, in few operations: before, nothing ended them."""
+    file = tmp_path / "long.lift"
+    file.write_text(LONG)
+    given = ["--families", "naive", "--variants", "1", "--device", str(device.index)]
+    begun = time.monotonic()
+    status = main([str(file), *given, "--time-limit", "1s", "--out", str(tmp_path / "run")])
+    assert status == 1
+    said = capsys.readouterr().err
+    assert "computing what is right, by the interpreter" in said
+    assert "error: the time was up: what is right of long took the interpreter longer" in said
+    assert time.monotonic() - begun < 60
+
+
+def test_while_a_reference_is_computed_something_is_said_and_it_can_be_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference_worker, "EVERY", 0.2)
+    said: list[str] = []
+
+    def note(text: str) -> None:
+        said.append(text)
+        if len(said) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reference_in_time(parse(LONG), 0, tmp_path, None, note)
+    assert said[0] == "computing what is right, by the interpreter"
+    assert re.fullmatch(r"computing what is right, by the interpreter: \d+ s", said[1])
+    assert not list(tmp_path.iterdir()), "its process is gone, and leaves nothing"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("p(xs : [float]4) = map(x -> sqrt(x - 2.0), xs)", "not finite"),
+        (
+            "p(xs : [float]4) = reduce(0.0, (a, i) -> a + 1.0, generate(1000000000000, i -> i))",
+            "makes none",
+        ),
+    ],
+)
+def test_what_the_interpreter_refuses_in_its_own_process_is_told_in_words(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=said) as told:
+        reference_in_time(parse(text), 0, tmp_path, None, print)
+    assert "Traceback" not in str(told.value)
 
 
 def test_results_that_are_not_finite_are_no_reference(tmp_path: Path) -> None:

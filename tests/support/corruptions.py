@@ -123,7 +123,7 @@ def other_rows(dice: random.Random, folder: Path, outside: Path) -> None:
             "INSERT INTO environment VALUES ('{}')",
             "INSERT INTO peer VALUES (x'00')",
             "INSERT INTO lost_form VALUES (x'00')",
-            "INSERT INTO lost_form VALUES ('{\"family\": \"\u001b[2J\", \"form\": 3}')",
+            'INSERT INTO lost_form VALUES (\'{"family": "\u001b[2J", "form": 3}\')',
             f"INSERT INTO outcome ({copied}, round, details) "
             f"SELECT {copied}, round + {dice.choice([1, 7, 10**6, 10**12])}, details FROM outcome",
         ]
@@ -303,7 +303,15 @@ KINDS: dict[str, Corrupt] = {
         *(flipped_bytes, flipped_header, cut_off, exchanged_pages, other_files, super_journal),
         *(other_column, exchanged_columns, other_rows, other_schema, other_details),
         *(other_environment, other_program, other_blob, linked, hard_linked, other_id),
-        *(linked_kernel, other_names, planted, planted_comment, other_launch, other_choice, other_reference),
+        *(
+            linked_kernel,
+            other_names,
+            planted,
+            planted_comment,
+            other_launch,
+            other_choice,
+            other_reference,
+        ),
     )
 }
 

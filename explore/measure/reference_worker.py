@@ -1,0 +1,79 @@
+"""What is right, computed in a process of its own: it can be ended at any moment, also within one
+long operation on arrays, and something is said while it goes on."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from explore.measure.reference_file import hash_of, stored_reference
+from explore.results.records import Failed
+from explore.workers.pool import Pool
+from ir.core.nodes import Program
+from ir.errors import Unsupported, UserError
+
+EVERY = 10.0  # seconds between words
+LEAST = 5.0  # seconds that it gets of a time that is up: without it nothing can be measured
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A reference asked for: of a program, for a seed, in a folder that may hold it already."""
+
+    program: Program
+    seed: int
+    folder: Path
+    sha256: str | None
+
+
+def reference_in_time(
+    program: Program,
+    seed: int,
+    folder: Path,
+    sha256: str | None,
+    note: Callable[[str], None],
+    left_s: float | None = None,
+) -> tuple[Path, str]:
+    """The file with the reference of a program, and its hash; an error if it takes longer than
+    `left_s`."""
+    note("computing what is right, by the interpreter")
+    limit = float("inf") if left_s is None else max(LEAST, left_s)
+    begun = time.monotonic()
+    with Pool[Asked, tuple[Path, str]](_stored, timeout=limit, stage="run") as pool:
+        pool.submit(Asked(program, seed, folder, sha256))
+        while not (done := pool.results(EVERY)):
+            note(f"computing what is right, by the interpreter: {time.monotonic() - begun:.0f} s")
+    result = done[0].result
+    if isinstance(result, Failed):
+        raise UserError(_told(program, result, limit))
+    return result
+
+
+def _stored(asked: Asked) -> tuple[Path, str] | Failed:
+    """What the worker does; what is a mistake or a known limit comes back as a failure to verify."""
+    try:
+        file = stored_reference(asked.program, asked.seed, asked.folder, asked.sha256)
+    except UserError as error:
+        return Failed("verify", str(error))
+    except Unsupported as error:
+        return Failed("verify", f"not supported: {error}")
+    except MemoryError as error:
+        words = (
+            f"what is right cannot be computed here: more memory is needed than there is ({error})"
+        )
+        return Failed("verify", words)
+    except RecursionError:
+        return Failed("verify", "not supported: the program is nested too deep")
+    return file, hash_of(file)
+
+
+def _told(program: Program, failed: Failed, limit: float) -> str:
+    if failed.timed_out:
+        return (
+            f"the time was up: what is right of {program.name} took the interpreter longer than the "
+            f"{limit:.3g} s that were left, so nothing could be checked or measured; give more with "
+            "--time-limit, or smaller sizes with --set"
+        )
+    if failed.stage == "verify":
+        return failed.reason
+    return f"what is right could not be computed: {failed.reason}\n{failed.detail}".rstrip()
