@@ -49,8 +49,8 @@ def curve(command: list[str], folder: Path, every: int) -> Iterator[tuple[int, i
         while run.poll() is None:
             time.sleep(GLANCE)
             if (done := outcomes(folder)) >= due:
-                building, *others = [*resident(run.pid), 0, 0]
-                yield done, round(time.monotonic() - begun), building // MIB, others[0] // MIB
+                building, device = [*resident(run.pid), 0, 0][:2]
+                yield done, round(time.monotonic() - begun), building // MIB, device // MIB
                 due = done - done % every + every
 
 

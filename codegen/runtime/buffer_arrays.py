@@ -20,8 +20,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "int": np.dtype(np.int32),
 }
 
-# NaNs with a payload that no arithmetic makes by itself; for int, numbers that are seldom used. Data
-# may hold either all the same: what was not written shows the first in one run, the other in another.
+# NaNs with a payload that no arithmetic makes by itself; for int, numbers that are seldom used.
+# Data may hold them all the same: what was not written shows one in a run, the other in another.
 POISONS: tuple[dict[str, Array], dict[str, Array]] = (
     {
         "float": np.array(0x7FC0DEAD, np.uint32),

@@ -50,7 +50,7 @@ def reference_in_time(
 
 
 def _stored(asked: Asked) -> tuple[Path, str] | Failed:
-    """What the worker does; what is a mistake or a known limit comes back as a failure to verify."""
+    """The file and its hash, or a mistake or known limit as a failure. What the worker does."""
     try:
         file = stored_reference(asked.program, asked.seed, asked.folder, asked.sha256)
     except UserError as error:
@@ -70,9 +70,9 @@ def _stored(asked: Asked) -> tuple[Path, str] | Failed:
 def _told(program: Program, failed: Failed, limit: float) -> str:
     if failed.timed_out:
         return (
-            f"the time was up: what is right of {program.name} took the interpreter longer than the "
-            f"{limit:.3g} s that were left, so nothing could be checked or measured; give more with "
-            "--time-limit, or smaller sizes with --set"
+            f"the time was up: what is right of {program.name} took the interpreter longer than "
+            f"the {limit:.3g} s that were left, so nothing could be checked or measured; give more "
+            "with --time-limit, or smaller sizes with --set"
         )
     if failed.stage == "verify":
         return failed.reason

@@ -10,7 +10,7 @@ k, a and b, which is a finite question about rational numbers.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from itertools import count, islice
 from math import lcm, prod
 from re import findall
@@ -80,7 +80,7 @@ def correlation(k: int, a: int, b: int) -> int:
     return int(b == k + a)
 
 
-@cache
+@lru_cache(maxsize=64)
 def cook_toom(m: int, r: int) -> Bilinear:
     """The algorithm F(m, r): m results of a correlation with r taps by m + r - 1 products
     (Winograd).

@@ -1,16 +1,19 @@
 """Workers may crash, hang and eat; the run goes on."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from explore.results.records import Failed
+from explore.workers.child_main import collect
 from explore.workers.pool import Pool, wait_any
 
 # Tasks: what a worker is asked to do, by name.
@@ -73,6 +76,28 @@ def one(pool: Pool[str, object], task: str, timeout: float | None = None) -> obj
     (done,) = pool.results(30)
     assert done.task == task
     return done.result
+
+
+class Loop:
+    """Garbage that only a collection finds: it holds itself."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_what_was_frozen_and_given_up_since_is_found_in_the_end() -> None:
+    """Before, what a cache dropped was never freed again if it held itself."""
+    looped = Loop()
+    gone = weakref.ref(looped)
+    try:
+        collect()
+        del looped
+        collect()
+        assert gone() is not None
+        collect(thaw=True)
+        assert gone() is None
+    finally:
+        gc.unfreeze()
 
 
 def test_every_task_comes_back_once() -> None:

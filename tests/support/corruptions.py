@@ -303,15 +303,8 @@ KINDS: dict[str, Corrupt] = {
         *(flipped_bytes, flipped_header, cut_off, exchanged_pages, other_files, super_journal),
         *(other_column, exchanged_columns, other_rows, other_schema, other_details),
         *(other_environment, other_program, other_blob, linked, hard_linked, other_id),
-        *(
-            linked_kernel,
-            other_names,
-            planted,
-            planted_comment,
-            other_launch,
-            other_choice,
-            other_reference,
-        ),
+        *(linked_kernel, other_names, planted, planted_comment, other_launch, other_choice),
+        *(other_reference,),
     )
 }
 
