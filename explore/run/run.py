@@ -154,7 +154,7 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
 
 
 def start(source: Source, options: Options, target: Target, folder: Path) -> tuple[Run, bool]:
-    """A new run; the second says whether it went through to the end."""
+    """The new run, stored in a folder, and True if it went through to the end."""
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
     with Store.create(
@@ -172,7 +172,8 @@ def _with_roofline(environment: Environment, target: Target) -> Environment:
 
 
 def resume(folder: Path) -> tuple[Run, bool]:
-    """Go on where a run stopped, on the same device."""
+    """The run of a folder after it has gone on, on the same device, and True if it went through to
+    the end."""
     begun = time.monotonic()
     with Store.read(folder) as store:
         stored = store.environment
