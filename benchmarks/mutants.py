@@ -1,31 +1,27 @@
 """Do the tests notice faults? A mutation test of laws, index algebra and prover.
 
 `python -m benchmarks.mutants --sample 150 --out runs/mutants.jsonl` draws mutants of
-`rewrites/laws`, `codegen/index` and `codegen/proof` (`benchmarks/mutators.py`). Each is tried in a
-fork of a process that has loaded the tests: the code of the changed function is exchanged, and the
-tests that cover it are run: of a law its own, of what laws use those of the laws of its file, of
-others those of their room. No file is changed. Outcomes are appended to the file, so a benchmark
+`rewrites/laws`, `codegen/index` and `codegen/proof` (`benchmarks/mutators.py`), and runs the tests
+that cover each (`benchmarks/mutant_trials.py`): of a law its own, of what laws use those of the
+laws of its file, of others those of their room. Outcomes are appended to the file, so a benchmark
 that was stopped goes on where it was. The table at the end counts what the file has of the sample.
 """
 
 # key: m mutant
 
 import argparse
-import gc
 import json
-import multiprocessing
-import os
 import random
 import re
-import resource
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import CodeType, FunctionType
 
 import pytest
+from hypothesis import Phase, settings
 
+from benchmarks.mutant_trials import Trials
 from benchmarks.mutators import Mutant, mutants
 
 TOP = Path(__file__).resolve().parents[1]
@@ -36,9 +32,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "codegen/proof": ("tests/codegen/test_prove.py",),
 }
 RULE = re.compile(rb"@rule\([^@]*?\)\ndef (\w+)", re.DOTALL)
-NOT_LOADED = 99  # exit status
-PROCESSOR_S = 120  # of processor time: the tests of a file take far less without a mutant
-OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+OPTIONS = ("-q", "-s", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +52,20 @@ def main() -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     drawn = sampled(TOP, given.areas, given.sample, given.seed)
     known = stored(file)
-    left = [(area, m) for area, m in drawn if m.name not in known]
+    area_of = {m: area for area, m in drawn if m.name not in known}
     stop = time.monotonic() + given.stop_after
-    pytest.main([*OPTIONS, "--collect-only", *(f for area in given.areas for f in AREAS[area])])
-    fork = multiprocessing.get_context("fork")
-    jobs = [
-        fork.Process(target=_run, args=(left[n :: given.jobs], file, stop))
-        for n in range(given.jobs)
-    ]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
+    trials = Trials(
+        TOP,
+        tuple(area_of),
+        lambda m, names: covering(area_of[m], m, names),
+        lambda m, answer, seconds: keep(
+            file, Outcome(m.name, area_of[m], answer, round(seconds, 1))
+        ),
+        given.jobs,
+        lambda: time.monotonic() > stop,
+    )
+    do_not_shrink()
+    pytest.main([*OPTIONS, *(f for area in given.areas for f in AREAS[area])], plugins=[trials])
     known = stored(file)
     print(table([known[m.name] for _, m in drawn if m.name in known]))
 
@@ -104,70 +100,31 @@ def stored(file: Path) -> dict[str, Outcome]:
     return {o.name: o for o in (Outcome(**json.loads(line)) for line in lines)}
 
 
-def _run(left: Sequence[tuple[str, Mutant]], file: Path, stop: float) -> None:
-    """Append the outcome of each mutant to the file, until it is time to stop."""
-    for area, m in left:
-        if time.monotonic() > stop:
-            break
-        found = outcome(TOP, area, m, run_by(area, m, (TOP / m.file).read_bytes()))
-        with file.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(asdict(found), ensure_ascii=False) + "\n")
-        print(f"{found.answer:8}  {m.name}", flush=True)
+def keep(file: Path, found: Outcome) -> None:
+    """Append an outcome to the file, and print it."""
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(asdict(found), ensure_ascii=False) + "\n")
+    print(f"{found.answer:8}  {found.name}", flush=True)
 
 
-def run_by(area: str, m: Mutant, source: bytes) -> list[str]:
-    """The arguments with which pytest runs a mutant's tests: of a law its own, of a function that
-    laws use those of all laws of the file."""
+def covering(area: str, m: Mutant, names: Sequence[str]) -> list[str]:
+    """The tests of a mutant: of a law its own, of a function that laws use those of all laws of the
+    file, else those of its area."""
+    laws = laws_of(m, (TOP / m.file).read_bytes()) if area == "rewrites/laws" else []
+    of_area = [name for name in names if name.partition("::")[0] in AREAS[area]]
+    return [name for name in of_area if any(law in name for law in laws)] if laws else of_area
+
+
+def laws_of(m: Mutant, source: bytes) -> list[str]:
+    """The law that a mutant changes, or all laws of the file if it changes what they use."""
     laws = [name.decode() for name in RULE.findall(source)]
-    own = [law for law in laws if law == m.function.partition(".")[0]]
-    chosen = ["-k", " or ".join(own or laws)] if area == "rewrites/laws" and laws else []
-    return [*AREAS[area], *chosen]
+    return [law for law in laws if law == m.function.partition(".")[0]] or laws
 
 
-def outcome(top: Path, area: str, m: Mutant, tests: Sequence[str]) -> Outcome:
-    """Whether a test fails on a mutant of a module that is loaded."""
-    began = time.monotonic()
-    fork = multiprocessing.get_context("fork")
-    process = fork.Process(target=_test, args=(top, m, tests))
-    process.start()
-    process.join()
-    if process.exitcode == NOT_LOADED:
-        raise RuntimeError(f"no function {m.function} of {m.file} is loaded")
-    answer = "survived" if process.exitcode == 0 else "killed"
-    if process.exitcode is None or process.exitcode < 0:
-        answer = "timeout"
-    return Outcome(m.name, area, answer, round(time.monotonic() - began, 1))
-
-
-def _test(top: Path, m: Mutant, tests: Sequence[str]) -> None:
-    """Exchange the mutant's function, run tests, and exit with pytest's status."""
-    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S))
-    silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 1)
-    os.dup2(silent, 2)
-    os.chdir(top)
-    if not exchange(top / m.file, m):
-        os._exit(NOT_LOADED)
-    os._exit(pytest.main([*OPTIONS, *tests]))
-
-
-def exchange(path: Path, m: Mutant) -> int:
-    """Give the functions of a loaded module their code in the mutant; how many these are."""
-    new = dict(_codes(compile(m.applied(path.read_bytes()), str(path), "exec")))
-    loaded = [f for f in gc.get_objects() if isinstance(f, FunctionType)]
-    ours = [f for f in loaded if f.__code__.co_filename == str(path)]
-    changed = [f for f in ours if f.__code__.co_qualname in new]
-    for f in changed:
-        f.__code__ = new[f.__code__.co_qualname]
-    return len([f for f in changed if f.__name__ == m.function.partition(".")[0]])
-
-
-def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
-    """(name, code) of the functions and methods of a module; those inside them are theirs."""
-    for const in code.co_consts:
-        if isinstance(const, CodeType):
-            is_class = "__qualname__" in const.co_names
-            yield from _codes(const) if is_class else [(const.co_qualname, const)]
+def do_not_shrink() -> None:
+    """Let hypothesis stop at the first example that fails."""
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("mutants")
 
 
 def table(outcomes: Sequence[Outcome]) -> str:

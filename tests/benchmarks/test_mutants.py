@@ -4,13 +4,16 @@ import ast
 import gc
 import importlib
 import json
+import os
+import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import AREAS, Outcome, outcome, run_by, stored, table
+from benchmarks.mutant_trials import tried
+from benchmarks.mutants import AREAS, Outcome, covering, stored, table
 from benchmarks.mutators import Mutant, mutants
 
 TOP = Path(__file__).parents[2]
@@ -63,7 +66,9 @@ def test_mutants_of_an_area_parse_and_differ(area: str) -> None:
 @pytest.fixture
 def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a module, which is loaded, and a test of it."""
-    (tmp_path / "sums_of_two.py").write_text("def double(x):\n    y = 3\n    return x + x\n")
+    (tmp_path / "sums_of_two.py").write_text(
+        "def double(x):\n    y = 3\n    while y > 0:\n        y = y - 1\n    return x + x\n"
+    )
     (tmp_path / "test_sums_of_two.py").write_text(
         "from sums_of_two import double\n\n\ndef test_two():\n    assert double(1) == 2\n"
     )
@@ -78,10 +83,14 @@ def mutant(top: Path, after: str) -> Mutant:
     return next(m for m in found if m.after == after)
 
 
+def fails() -> bool:
+    return bool(sys.modules["sums_of_two"].double(1) != 2)
+
+
 def test_a_mutant_that_a_test_notices_is_killed(top: Path) -> None:
-    killed = outcome(top, "sums", mutant(top, "(x - x)"), ["test_sums_of_two.py"])
-    survived = outcome(top, "sums", mutant(top, "4"), ["test_sums_of_two.py"])
-    assert (killed.answer, survived.answer) == ("killed", "survived")
+    assert tried(top, mutant(top, "(x - x)"), fails) == "killed"
+    assert tried(top, mutant(top, "4"), fails) == "survived"
+    assert not fails()
 
 
 def test_a_mutant_of_a_module_that_is_not_loaded_is_an_error(top: Path) -> None:
@@ -89,18 +98,57 @@ def test_a_mutant_of_a_module_that_is_not_loaded_is_an_error(top: Path) -> None:
     del sys.modules["sums_of_two"]
     gc.collect()
     with pytest.raises(RuntimeError, match=r"double of sums_of_two\.py"):
-        outcome(top, "sums", m, ["test_sums_of_two.py"])
+        tried(top, m, fails)
+
+
+TRIALS = """
+import sys
+from pathlib import Path
+import pytest
+from benchmarks.mutant_trials import Trials
+from benchmarks.mutators import mutants
+
+every = mutants("sums_of_two.py", Path("sums_of_two.py").read_bytes())
+wanted = [m for m in every if m.after in ("(x - x)", "4", "(y + 1)")]
+say = lambda m, answer, seconds: print(m.after, answer)
+trials = Trials(Path.cwd(), wanted, lambda m, names: names, say, least_s=1)
+pytest.main(["-q", "-s", "test_sums_of_two.py"], plugins=[trials])
+"""
+
+
+def ran(top: Path) -> "subprocess.CompletedProcess[str]":
+    path = os.pathsep.join([str(top), str(TOP)])
+    command = [sys.executable, "-c", TRIALS]
+    return subprocess.run(
+        command, cwd=top, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+
+
+def test_what_has_no_end_is_stopped_by_its_limit(top: Path) -> None:
+    answers = {line for line in ran(top).stdout.splitlines() if line.startswith(("(", "4"))}
+    assert answers == {"(x - x) killed", "4 survived", "(y + 1) timeout"}
+
+
+def test_tests_that_fail_without_a_mutant_are_refused(top: Path) -> None:
+    test = top / "test_sums_of_two.py"
+    test.write_text(test.read_text().replace("== 2", "== 3"))
+    assert "expected tests that pass without a mutant" in ran(top).stdout
+
+
+def mutants_of(file: str) -> dict[str, Mutant]:
+    """A mutant of each function of a file."""
+    return {m.function: m for m in mutants(file, (TOP / file).read_bytes())}
 
 
 def test_a_law_is_run_by_its_own_tests_and_what_laws_use_by_those_of_the_file() -> None:
-    source = (TOP / "rewrites" / "laws" / "units.py").read_bytes()
-    of = {m.function: run_by("rewrites/laws", m, source) for m in mutants("units.py", source)}
-    assert of["round_fold"][-2:] == ["-k", "round_fold"]
-    helpers = [tests[-1].split(" or ") for name, tests in of.items() if name != "round_fold"]
-    assert all("round_fold" in names for names in helpers)
-    index = (TOP / "codegen" / "index" / "division.py").read_bytes()
-    m = mutants("division.py", index)[0]
-    assert run_by("codegen/index", m, index) == list(AREAS["codegen/index"])
+    (file, *_), others = AREAS["rewrites/laws"], AREAS["codegen/index"]
+    laws = [f"{file}::test[{law}]" for law in ("fuse_maps", "round_map", "round_fold")]
+    names = [*laws, *(f"{file}::test" for file in others)]
+    of = mutants_of("rewrites/laws/maps.py")
+    assert covering("rewrites/laws", of["round_map"], names) == laws[1:2]
+    assert covering("rewrites/laws", of["compose"], names) == laws[:2]
+    for m in mutants_of("codegen/index/division.py").values():
+        assert covering("codegen/index", m, names) == names[3:]
 
 
 def test_outcomes_of_a_stopped_run_are_read_again(tmp_path: Path) -> None:

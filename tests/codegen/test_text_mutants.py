@@ -13,6 +13,8 @@ from tests.support.kernel_simulator import items
 from tests.support.text_mutants import Mutant, Outcome, mutants, outcome
 from tests.support.text_simulator import faults, simulated
 
+pytestmark = pytest.mark.no_cover  # test_text_proof runs the same proofs, and is quick
+
 Cell = tuple[str, int, bool]  # a buffer, a number, and whether it is written
 
 

@@ -453,6 +453,7 @@ def layout_chains(draw: st.DrawFn) -> tuple[Var, Expr]:
     return xs, e
 
 
+@pytest.mark.no_cover
 @settings(max_examples=2500, deadline=None)
 @given(layout_chains())
 def test_layout_chains_mean_what_their_loops_do(chain: tuple[Var, Expr]) -> None:
@@ -503,6 +504,7 @@ def test_reductions_are_left_folds(name: str, node: Fold) -> None:
     agree(each(Transpose(X), lambda row: fold(At(0, row), row, BODIES[name], node)), X)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=2000, deadline=None)
 @given(layout_chains(), st.sampled_from(sorted(BODIES)), st.booleans())
 def test_reductions_of_layout_chains(chain: tuple[Var, Expr], body: str, small: bool) -> None:
@@ -721,6 +723,7 @@ def two_rows(xs: Expr) -> Expr:
     return each(Split(n, Join(shifted)), lambda row: dot(row, Pad(0, n - 6, num(1), V)))
 
 
+@pytest.mark.no_cover
 @settings(max_examples=1000, deadline=None)
 @given(
     layout_chains(),
