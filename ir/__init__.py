@@ -1,4 +1,4 @@
-"""Programs: their sizes, types, nodes, text and meaning."""
+"""Programs of the language: their sizes, types, nodes, text and meaning."""
 
 from ir.core.nodes import (
     AsScalar,

@@ -1,4 +1,5 @@
-"""python -m ir FILE prints a typed program; python -m ir eval FILE computes it."""
+"""The command `python -m ir FILE`, which prints a typed program, and `python -m ir eval FILE`,
+which computes it."""
 
 import argparse
 import sys
@@ -18,7 +19,7 @@ python -m ir FILE [--set NAME=SIZE]…
 
 
 def main() -> int:
-    """The command."""
+    """Run the command with the process's arguments; returns the exit status."""
     words = sys.argv[1:]
     if words[:1] == ["eval"]:
         return guard(lambda: evaluate_file(_eval_options(words[1:])))
@@ -42,13 +43,13 @@ def _eval_options(words: list[str]) -> argparse.Namespace:
 
 
 def print_file(options: argparse.Namespace) -> None:
-    """The program as it is understood, and its type."""
+    """Print the program as it is understood, and the type of its result."""
     program = parse_file(options.file, sizes_of(options))
     print(f"{show(program)}-- {program.name} : {show_type(type_of(program.body))}")
 
 
 def evaluate_file(options: argparse.Namespace) -> None:
-    """The program's result on the given inputs, written to a file."""
+    """Compute a program on the given inputs, and write its result to a file."""
     program = parse_file(options.file, sizes_of(options))
     result = evaluate(program, data_of(program, options), options.dtype)
     save(options.output, result)

@@ -1,4 +1,5 @@
-"""One arena for arrays that are not all needed at once: where each lies, and its size.
+"""An arena for arrays that are not all needed at once: where each of them lies, and the size of the
+whole.
 
 What constraints limit and what generated code allocates are both computed here, from the same
 lives. Where it can be, which array lies below which follows from their lives alone: then the arena
@@ -25,7 +26,8 @@ MOST_FORCED = 64  # arrays of which such an order is looked for
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """The numbers of the launch that makes an array and of the last one that reads it."""
+    """The life of an array: the numbers of the launch that makes it and of the last one that reads
+    it."""
 
     first: int
     last: int
@@ -50,21 +52,26 @@ Below = tuple[frozenset[int], ...]
 
 
 def lives(launches: Sequence[tuple[str, Collection[str]]]) -> dict[str, Life]:
-    """The lives of what launches make, but for the last one's result; a launch is the name of what
-    it makes and the names of what it reads."""
+    """The lives of what launches make, but for the last one's result.
+
+    A launch is the name of what it makes, and the names of what it reads.
+    """
     last = {name: i for i, (_, reads) in enumerate(launches) for name in reads}
     return {name: Life(i, max(i, last.get(name, i))) for i, (name, _) in enumerate(launches[:-1])}
 
 
 def stacks(arrays: Sequence[Life]) -> tuple[Stack, ...]:
-    """The stacks whose largest is the arena, or no less than it; the empty one if nothing lives."""
+    """The sets of arrays that lie on each other, one of which is as large as the arena.
+
+    The empty set if nothing lives.
+    """
     below = _transitive(arrays) or _by_level(arrays)
     found = tuple(islice(_maximal(below), MOST_STACKS + 1))
     return found if len(found) <= MOST_STACKS else (_in_levels(arrays),)
 
 
 def stacked_sizes(sizes: Sequence[Size]) -> tuple[Size, ...]:
-    """The bytes that each array of a stack adds to it, the lowest first: all but the topmost are
+    """The bytes that each array of a stack adds to it, the lowest first; all but the topmost are
     rounded up."""
     return (*map(_rounded, sizes[:-1]), *sizes[-1:])
 
@@ -74,8 +81,11 @@ def _rounded(n: Size) -> Size:
 
 
 def packed(arrays: Sequence[Life], sizes: Sequence[int], unit: int = ALIGNMENT) -> Arena:
-    """Offsets, in multiples of a unit, of arrays with these lives and bytes, so that none overlaps
-    one that it meets."""
+    """The arena in which arrays with these lives and bytes lie, so that none overlaps one that is
+    live with it.
+
+    Offsets are multiples of `unit`.
+    """
     rooms = [aligned(size, unit) for size in sizes]
     below = _transitive(arrays)
     if below is not None:
@@ -92,7 +102,8 @@ def _arena(offsets: Mapping[int, int], sizes: Sequence[int]) -> Arena:
 
 
 def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
-    """The offset of each array, on the highest of those below it; `below` is from `_transitive`."""
+    """The offset of each array, which lies on the highest of those below it; `below` is from
+    `_transitive`."""
     offsets: dict[int, int] = {}
     for i in sorted(range(len(rooms)), key=lambda i: len(below[i])):
         offsets[i] = max((offsets[j] + rooms[j] for j in below[i]), default=0)
@@ -102,7 +113,8 @@ def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
 def _first_fit(
     order: Sequence[int], arrays: Sequence[Life], rooms: Sequence[int]
 ) -> dict[int, int]:
-    """The offset of each array, taken in order and put as low as those that it meets leave room."""
+    """The offset of each array, taken in this order and put as low as arrays with overlapping lives
+    leave room."""
     offsets: dict[int, int] = {}
     for i in order:
         start = 0
@@ -114,7 +126,7 @@ def _first_fit(
 
 
 def aligned(place: int, unit: int = ALIGNMENT) -> int:
-    """The first place from here on where an array may begin."""
+    """The first place from `place` on where an array may begin."""
     return -(-place // unit) * unit
 
 
@@ -124,9 +136,12 @@ Edges = set[tuple[int, int]]
 
 
 def _transitive(arrays: Sequence[Life]) -> Below | None:
-    """An order of arrays that meet in which all that lie on each other meet: then a stack is never
-    more than what lives at once. None if there is no such order (Golumbic 1977: an edge forces
-    each that shares an end with it and whose other ends do not meet)."""
+    """The arrays below each array, in an order in which all arrays that lie on each other live
+    together; else None.
+
+    In such an order a stack is never more than what lives at once. It is found by forcing (Golumbic
+    1977): an edge forces each edge that shares an end with it and whose other ends do not meet.
+    """
     left, found = _meeting(arrays), Edges()
     if len(arrays) > MOST_FORCED:
         return None
@@ -176,7 +191,7 @@ def _in_levels(arrays: Sequence[Life]) -> Stack:
 
 
 def _levels(arrays: Sequence[Life]) -> list[int]:
-    """The level of each array, in order of time: the lowest that no array still needed takes."""
+    """The level of each array in order of time: the lowest that no array still needed takes."""
     found: list[int] = []
     for i, life in enumerate(arrays):
         taken = {found[j] for j in range(i) if life.meets(arrays[j])}
@@ -198,6 +213,6 @@ def _maximal(below: Below) -> Iterator[Stack]:
 
 
 def _nearest(i: int, below: Below) -> list[int]:
-    """The arrays below i with no other between them and i."""
+    """The arrays below array i with no other between them and i."""
     between = frozenset[int]().union(*(below[j] for j in below[i]))
     return sorted(below[i] - between)

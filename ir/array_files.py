@@ -1,4 +1,4 @@
-"""The files that commands read and write: the arrays that a program is given, and its result."""
+"""The files of arrays that commands read and write: the inputs of a program, and its result."""
 
 import argparse
 import zipfile
@@ -14,7 +14,8 @@ from ir.meaning.inputs import Data, Numbers, check_inputs, demand_few, random_in
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """`--input`, `--random` and `--output`; read the first two with `data_of`."""
+    """Add the options `--input`, `--random` and `--output` to a parser; `data_of` reads the first
+    two."""
     parser.add_argument(
         "--input",
         metavar="NAME=FILE.npy",
@@ -46,7 +47,7 @@ def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]
 
 
 def load(path: Path) -> Data:
-    """The array in an .npy file, or the tuple of those in an .npz."""
+    """The array in an .npy file, or the tuple of the arrays in an .npz file."""
     try:
         data = np.load(path, allow_pickle=False)
         if isinstance(data, np.ndarray):

@@ -1,4 +1,4 @@
-"""Programs as ordinary Python expressions; they make the same `Program` as text does.
+"""Programs written as ordinary Python expressions, which make the same `Program` as text does.
 
     conv = fun(
         lambda weights, biases, image: map2d(
@@ -91,14 +91,15 @@ class Value:
         return call("abs", self)
 
     def __call__(self, *args: "Operand") -> "Value":
-        """More arguments for a primitive or definition: `mapGlobal(0)(f, xs)`."""
+        """The value applied to more arguments, for a primitive or a definition: `mapGlobal(0)(f,
+        xs)`."""
         if not isinstance(self.written, Apply):
             raise UserError("found a value, expected a function", here())
         more = tuple(map(surface, args))
         return Value(Apply(self.written.head, self.written.args + more, here()))
 
     def __getitem__(self, index: int) -> "Value":
-        """A component of a tuple."""
+        """The component of a tuple that has this index."""
         return Value(Component(index, self.written, here()))
 
     def __iter__(self) -> Iterator["Value"]:
@@ -141,7 +142,7 @@ def _parameters(f: Callable[..., Operand]) -> tuple[str, ...]:
 
 
 def here() -> Span:
-    """The line of the caller's Python text."""
+    """The span of the caller's line of Python text."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ir."):
         frame = frame.f_back
@@ -159,23 +160,24 @@ def _operator(op: str, *parts: Operand) -> Value:
 
 
 def call(name: str, *args: Operand) -> Value:
-    """name(args), a primitive or a definition of the prelude."""
+    """The value name(args), where the name is that of a primitive or a definition of the
+    prelude."""
     return Value(Apply(Name(name, here()), tuple(map(surface, args)), here()))
 
 
 def let(value: Operand, body: Callable[[Value], Operand]) -> Value:
-    """let x = value, then body(x): computed once."""
+    """The value body(x), where x is `value`, computed once."""
     return Value(Apply(surface(body), (surface(value),), here()))
 
 
 def vectorized(f: Callable[..., Operand]) -> Value:
-    """f on vectors"""
+    """The function f on vectors, lane by lane."""
     return Value(Vectorized(surface(f), here()))
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A primitive, or a definition of the prelude: called, or given to a map."""
+    """A primitive, or a definition of the prelude, which can be called or given to a map."""
 
     name: str
 
@@ -188,7 +190,8 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """`float_` is a scalar; `float_[H, W, C]` an array indexed [h][w][c]."""
+    """A scalar type in Python: `float_` is a scalar, `float_[H, W, C]` an array indexed
+    [h][w][c]."""
 
     scalar: Scalar
 
@@ -201,7 +204,7 @@ class ScalarType:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A parameter that stays the same from run to run."""
+    """The type of a parameter that stays the same from run to run."""
 
     type: Type | ScalarType
 
@@ -219,7 +222,7 @@ def const(t: Type | ScalarType) -> Const:
 def fun(
     f: Callable[..., Operand], *types: Declared, name: str = "", free: tuple[str, ...] = ()
 ) -> Program:
-    """The program f: types in the order of its parameters, or as their annotations.
+    """The program whose body is f; types are in the order of its parameters, or their annotations.
 
     `free` names the tuning parameters among the sizes (`named("k")`).
     """

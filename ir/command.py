@@ -1,4 +1,5 @@
-"""What the commands share: mistakes end in a message and exit 1, `--set` names a size."""
+"""What all commands share: a mistake ends in a message and exit status 1, and `--set` gives a
+size."""
 
 import argparse
 import os
@@ -14,7 +15,8 @@ DEEPEST = 4000  # calls in calls: terms are trees, and walked as such
 
 
 def guard(main: Callable[[], int | None]) -> int:
-    """Run a command; the exit status of a mistake is 1, of an interruption 130."""
+    """Run a command, and return its exit status: 1 after a user's mistake, 130 after an
+    interruption."""
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     try:
         return main() or 0
@@ -39,7 +41,7 @@ def _fail(message: str, status: int = 1) -> int:
 
 
 def add_set(parser: argparse.ArgumentParser) -> None:
-    """`--set C=64`, as often as needed; read it with `sizes_of`."""
+    """Add the option `--set C=64`, as often as needed, to a parser; `sizes_of` reads it."""
     parser.add_argument(
         "--set",
         metavar="NAME=SIZE",
@@ -51,12 +53,12 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 
 
 def sizes_of(options: argparse.Namespace) -> Mapping[str, int]:
-    """The sizes given with --set; the last of a name counts."""
+    """The sizes given with --set, by name; the last one given for a name counts."""
     return dict(options.set)
 
 
 def assigned(text: str) -> tuple[str, int]:
-    """The name and the size that `NAME=SIZE` says."""
+    """The name and the size in a text `NAME=SIZE`."""
     name, equals, size = text.partition("=")
     if not equals or not name.isidentifier():
         raise UserError(f"expected NAME=SIZE, found {text!r}")
@@ -67,7 +69,7 @@ def assigned(text: str) -> tuple[str, int]:
 
 
 def usage(read: Callable[[str], T]) -> Callable[[str], T]:
-    """A reader of text whose mistakes are bad usage of a command."""
+    """The reader `read` with its UserErrors turned into errors of bad usage."""
 
     def reading(text: str) -> T:
         try:

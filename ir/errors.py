@@ -1,4 +1,4 @@
-"""The three kinds of message: the user's mistake, a known limit, and (anything else) our bug."""
+"""The kinds of messages: the user's mistake, a known limit, and (anything else) our bug."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Span:
 
 
 class UserError(Exception):
-    """A mistake in what the user gave: what was found, what was expected, and where."""
+    """Raised for a mistake in what the user gave: what was found, what was expected, and where."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)
@@ -26,15 +26,15 @@ class UserError(Exception):
 
 
 class Unsupported(Exception):
-    """A known limit of the compiler: names the node, and what would be needed."""
+    """Raised for a known limit of the compiler: it names the node, and what would be needed."""
 
 
 class IllTyped(Exception):
-    """A term that has no type: what was found and what was expected."""
+    """Raised for a term that has no type: what was found, and what was expected."""
 
 
 def caret(span: Span) -> str:
-    """The line of a span with its place marked under it."""
+    """The line of text that a span lies in, with its place marked under it."""
     first = span.text.rfind("\n", 0, span.start) + 1
     last = span.text.find("\n", span.start)
     line = span.text[first : len(span.text) if last < 0 else last]

@@ -1,4 +1,4 @@
-"""The memory of this computer: is there enough for what a program takes and gives?"""
+"""The memory of this computer, and the check that a program's inputs and result fit into it."""
 
 from pathlib import Path
 
@@ -12,7 +12,8 @@ MEMINFO = Path("/proc/meminfo")
 
 
 def demand_memory(program: Program) -> None:
-    """A UserError for a program whose inputs and result do not fit into the memory that is free."""
+    """Raise a UserError for a program whose inputs and result do not fit into the memory that is
+    free."""
     types = [p.var.type for p in program.params] + [type_of(program.body)]
     needed, free = CELL * sum(map(cells_of, types)), free_bytes()
     if free is not None and needed > free:

@@ -1,4 +1,4 @@
-"""Text to program."""
+"""The parser, from text to a program."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -28,12 +28,12 @@ def parse(text: str, name: str = "<program>", set: Mapping[str, int] = NONE) -> 
 
 
 def parse_file(path: Path | str, set: Mapping[str, int] = NONE) -> Program:
-    """The program in a file."""
+    """The program in a file; `set` gives sizes in place of those after `where`."""
     return parse(text_of(path), str(path), set)
 
 
 def elaborated(file: File, set: Mapping[str, int]) -> Program:
-    """The core program of what is written."""
+    """The program that a parsed file means, at these sizes."""
     _check_set(file, set)
     sizes = where_sizes(file.where, set)
     check_names(file, prelude().keys() | PRIMITIVES.keys(), sizes.keys())
@@ -44,7 +44,7 @@ def elaborated(file: File, set: Mapping[str, int]) -> Program:
 
 @cache
 def prelude() -> Mapping[str, Helper]:
-    """The definitions at hand in every program."""
+    """The definitions that every program can use."""
     text = (Path(__file__).parent / "prelude.lift").read_text()
     return _known(read(text, PRELUDE).definitions, {})
 
@@ -57,7 +57,7 @@ def _known(definitions: tuple[Definition, ...], before: Mapping[str, Helper]) ->
 
 
 def names_of_sizes(file: File) -> frozenset[str]:
-    """The names that `set` may give a value."""
+    """The names of sizes in a file to which `set` may give a value."""
     main = file.definitions[-1]
     written = {n.text for p in main.params for e in type_sizes(p.type) for n in size_names(e)}
     return frozenset(written | {b.name.text for b in file.where})

@@ -1,4 +1,4 @@
-"""A program's file to its text: UTF-8 of a bounded length, whatever kind of file it is."""
+"""The reading of a program's file: UTF-8 of a bounded length, whatever kind of file it is."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ LONGEST = 1 << 20  # bytes of a program: a file such as /dev/zero has no end
 
 
 def text_of(path: Path | str) -> str:
-    """The text in a file, without a byte order mark; an error names what could not be read."""
+    """The text in a file, without a byte order mark; a UserError names what could not be read."""
     try:
         with open(path, "rb") as file:
             content = file.read(LONGEST + 1)

@@ -1,1 +1,1 @@
-"""Sizes, types, nodes and terms: what a program is made of."""
+"""The core of programs: sizes, types, nodes and terms."""

@@ -1,4 +1,4 @@
-"""Tuning parameters given their values."""
+"""The binding of tuning parameters to their values."""
 
 # key: e term, p pattern, t type, n size
 
@@ -16,13 +16,14 @@ T = TypeVar("T")
 
 
 def bind_sizes(e: Expr, values: Mapping[str, Size]) -> Expr:
-    """The term e with these values for tuning parameters, in its sizes and types."""
+    """The term e with these values in place of tuning parameters, in its sizes and types."""
     return _Binding(values).term(e)
 
 
 @dataclass(slots=True)
 class _Binding:
-    """Sizes, types and terms with names bound: each object once, for terms share them."""
+    """A binding of names in sizes, types and terms; each object is bound once, for terms share
+    them."""
 
     values: Mapping[str, Size]
     made: dict[int, object] = field(default_factory=dict)  # by identity
@@ -82,7 +83,7 @@ class _Binding:
 
 @once
 def _names_in(e: Expr) -> frozenset[str]:
-    """The tuning parameters that occur in the sizes and the types of e."""
+    """The tuning parameters that occur in the sizes and the types of the node e."""
     found = set[str]()
     for name in fields_of(e):
         value = getattr(e, name)

@@ -1,4 +1,4 @@
-"""A program cut into kernels: each `store` is a buffer made by a kernel of its own."""
+"""The cutting of a program into kernels: each `store` is a buffer made by a kernel of its own."""
 
 # key: e term, t what a store holds
 
@@ -47,7 +47,7 @@ from ir.errors import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """`name` = body, which names parameters and earlier stages."""
+    """A kernel `name` = body, whose body uses parameters and earlier stages by name."""
 
     name: str
     body: Expr
@@ -71,7 +71,7 @@ class _Cut:
 
 
 def stages(program: Program) -> tuple[Stage, ...]:
-    """The kernels of a program in an order in which they can run; the last makes the output."""
+    """The kernels of a program, in an order in which they can run; the last makes the output."""
     params = {p.var.name for p in program.params}
     constants = {p.var.name for p in program.params if p.const}
     whole = _outermost(program.body)
@@ -84,7 +84,7 @@ def stages(program: Program) -> tuple[Stage, ...]:
 
 
 def _outermost(e: Expr) -> Expr:
-    """The output is made real anyway: a store on the way to it is the output itself."""
+    """The term e without stores on the way to its result, which is made real anyway."""
     match e:
         case Store(inner):
             return _outermost(inner)
@@ -104,7 +104,8 @@ def _adds(*amounts: Size) -> bool:
 
 
 def _cut(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
-    """e with its closed stores made stages of their own; `bound`: the names bound around it."""
+    """The term e with its closed stores made stages of their own; `bound` are the names bound
+    around it."""
     if not _is_divided(e):
         return e
     match e:
@@ -149,13 +150,13 @@ def _stored(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
 
 
 def _source(reads: Names, cut: _Cut) -> str | None:
-    """The parameter that all of this is made of, if it is one."""
+    """The parameter that all these names are made of, if it is one; else None."""
     found = {cut.sources.get(name) for name in reads}
     return found.pop() if len(found) == 1 else None
 
 
 def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
-    """The name of a stored term that its program gives no name."""
+    """The name for a stored term to which its program gives no name."""
     source = _source(free(e), cut)
     if source is None:
         return "partial"
@@ -166,7 +167,7 @@ def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
 
 @once
 def _computes(e: Expr) -> bool:
-    """True if a term does more than to rearrange elements."""
+    """True if a term does more than rearrange elements."""
     if isinstance(e, Reorder):
         return _computes(e.xs)
     return isinstance(e, Binary | Unary | Reduce | ReduceSeq) or any(map(_computes, children(e)))
@@ -178,12 +179,12 @@ def _pads(e: Expr) -> bool:
 
 
 def _named_by(let: str, cut: _Cut) -> str:
-    """The name of a let, if nothing else in the program binds it: it might stand for that."""
+    """The name of a let, or a fresh one if something else in the program has that name."""
     return _fresh(let, cut) if cut.binders[let] > 1 else _first_free(let, cut.names, cut)
 
 
 def _fresh(hint: str, cut: _Cut) -> str:
-    """A name that nothing inside the program binds."""
+    """A name like `hint` that nothing inside the program binds."""
     return _first_free(hint, cut.names | cut.binders.keys(), cut)
 
 

@@ -1,6 +1,8 @@
-"""Data that nobody changes, as a dataclass with `frozen=True` is; but the type checker alone holds
-that. A class that guards itself when it runs takes several times as long to make an instance, and
-terms, indices and statements are made by the million.
+"""Classes of data that nobody changes, made faster than dataclasses with `frozen=True`.
+
+The type checker alone holds that nobody changes them. A class that guards itself when it runs takes
+several times as long to make an instance, and terms, indices and statements are made by the
+million.
 
 An instance is pickled as its fields: what else it keeps is found again.
 """
@@ -13,13 +15,14 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """The class as a frozen dataclass: objects are equal if all their fields are."""
+    """The class as a dataclass that nobody changes: objects are equal if all their fields are."""
     return _pickled_by_fields(dataclass(slots=True, unsafe_hash=True)(cls))
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def distinct(cls: type[T]) -> type[T]:
-    """The class as a frozen dataclass: an object equals only itself, or as the class says."""
+    """The class as a dataclass that nobody changes: an object equals only itself, or as the class
+    says."""
     return _pickled_by_fields(dataclass(slots=True, eq=False)(cls))
 
 

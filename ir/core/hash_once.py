@@ -7,7 +7,7 @@ from ir.core.frozen import frozen
 
 
 class Hashed:
-    """A value that computes its hash once and stores it."""
+    """A base class of values that compute their hash once and keep it."""
 
     __slots__ = ("_hash",)
     _hash: int
@@ -18,7 +18,7 @@ H = TypeVar("H", bound=Hashed)
 
 @dataclass_transform(frozen_default=True)
 def hashed(cls: type[H]) -> type[H]:
-    """A frozen dataclass whose hash is computed once."""
+    """The class as a frozen dataclass whose hash is computed once."""
     made = frozen(cls)
     structural = cast(Callable[[Hashed], int], made.__hash__)
 

@@ -1,4 +1,5 @@
-"""The tiles that a loop loads one iteration ahead: `toLocalAhead` in lets at its body's head."""
+"""The tiles that a loop loads one iteration ahead: those of `toLocalAhead` in lets at the head of
+its body."""
 
 # key: e term, p pattern
 
@@ -9,7 +10,8 @@ Tile = tuple[Pattern, ToLocal]
 
 
 def loaded_ahead(f: Lam) -> tuple[tuple[Tile, ...], Expr]:
-    """The tiles of a reduction's function that need nothing of this iteration's, and its rest."""
+    """The tiles of a reduction's function that need nothing of the current iteration, and the rest
+    of its body."""
     if isinstance(f.pattern, Var):
         return (), f.body
     return _tiles(f.body, _names(f.pattern[0]))
@@ -31,7 +33,7 @@ def _tiles(e: Expr, hidden: frozenset[str]) -> tuple[tuple[Tile, ...], Expr]:
 
 
 def at_once(e: Expr) -> Expr:
-    """The lets at the head of e with nothing loaded ahead: for a loop of one iteration."""
+    """The term e with nothing loaded ahead in the lets at its head, for a loop of one iteration."""
     match e:
         case Let(p, ToLocal(given, True), body):
             return Let(p, ToLocal(given), at_once(body))

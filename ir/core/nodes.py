@@ -1,4 +1,5 @@
-"""Programs: typed terms. A node's docstring is its signature; `[T]n` is an array of n T.
+"""The nodes of programs, which are typed terms; a node's docstring is its signature, `[T]n` an
+array of n T.
 
 Nodes hold sizes that are numbers or expressions over tuning parameters; variables carry their type,
 so that the type of any term follows from the term alone (`ir.core.type_rules.type_of`).
@@ -15,9 +16,12 @@ from ir.core.types import Scalar, Type
 
 
 class Expr(Hashed):
-    """A term. The slots hold what is derived from it, found once: its children, free variables,
-    hash and type, the strategies that are known to succeed nowhere inside it, and what functions
-    say of it (`ir.terms.once`)."""
+    """A term; its slots keep what has been derived from it: children, free variables, hash and
+    type.
+
+    They also keep the strategies that are known to succeed nowhere inside it, and what functions
+    said of it (`ir.core.terms.once`).
+    """
 
     __slots__ = ("_barren", "_children", "_free", "_said", "_type")
     _barren: set[object]
@@ -32,7 +36,7 @@ class Expr(Hashed):
 
 @hashed
 class Var(Expr):
-    """x : T"""
+    """x : T, a variable with its type"""
 
     name: str
     type: Type
@@ -43,7 +47,7 @@ Pattern = Var | tuple["Pattern", ...]
 
 @hashed
 class Lam(Expr):
-    """pattern -> body; a reduction's takes the pair (acc, x)"""
+    """pattern -> body, a function; that of a reduction takes the pair (acc, x)"""
 
     pattern: "Pattern"
     body: Expr
@@ -51,7 +55,7 @@ class Lam(Expr):
 
 @hashed
 class Lit(Expr):
-    """a number : scalar"""
+    """a number : scalar, a literal"""
 
     value: float | int
     scalar: Scalar
@@ -91,21 +95,22 @@ class Binary(Expr):
 
 @hashed
 class MakeTuple(Expr):
-    """T, U, … -> (T, U, …)"""
+    """T, U, … -> (T, U, …), a tuple of these values"""
 
     parts: tuple[Expr, ...]
 
 
 @hashed
 class MakeArray(Expr):
-    """T, T, … -> [T]n; of numbers, or of rows of numbers, it is a constant table"""
+    """T, T, … -> [T]n, an array of these elements; of numbers, or rows of numbers, it is a constant
+    table"""
 
     parts: tuple[Expr, ...]
 
 
 @hashed
 class Get(Expr):
-    """(T0, T1, …) -> Ti"""
+    """(T0, T1, …) -> Ti, the i-th component of a tuple"""
 
     index: int
     e: Expr
@@ -125,7 +130,8 @@ class Let(Expr):
 
 @hashed
 class Map(Expr):
-    """(T -> U), [T]n -> [U]n. In a lowered program: computed on demand, where it is read."""
+    """(T -> U), [T]n -> [U]n, f on each element; in a lowered program computed on demand, where it
+    is read"""
 
     f: Lam
     xs: Expr
@@ -142,7 +148,7 @@ class Reduce(Expr):
 
 @hashed
 class Generate(Expr):
-    """n, (int -> T) -> [T]n"""
+    """n, (int -> T) -> [T]n, the array of f(0) … f(n-1)"""
 
     size: Size
     f: Lam
@@ -153,14 +159,14 @@ class Generate(Expr):
 
 @hashed
 class Zip(Expr):
-    """[T]n, [U]n, … -> [(T, U, …)]n"""
+    """[T]n, [U]n, … -> [(T, U, …)]n, the array of tuples of elements at the same place"""
 
     parts: tuple[Expr, ...]
 
 
 @hashed
 class Split(Expr):
-    """m, [T]n -> [[T]m](n/m)"""
+    """m, [T]n -> [[T]m](n/m), an array cut into chunks of m"""
 
     size: Size
     xs: Expr
@@ -168,14 +174,15 @@ class Split(Expr):
 
 @hashed
 class Join(Expr):
-    """[[T]m]n -> [T](n*m)"""
+    """[[T]m]n -> [T](n*m), an array of chunks as one array"""
 
     xs: Expr
 
 
 @hashed
 class Slide(Expr):
-    """size, step, [T]n -> [[T]size](floor((n-size)/step)+1); strict: (n-size) % step = 0"""
+    """size, step, [T]n -> [[T]size](floor((n-size)/step)+1), windows; strict: (n-size) % step =
+    0"""
 
     size: Size
     step: Size
@@ -185,7 +192,7 @@ class Slide(Expr):
 
 @hashed
 class Pad(Expr):
-    """l, r, v : T or its scalar, [T]n -> [T](l+n+r); negative amounts crop"""
+    """l, r, v : T or its scalar, [T]n -> [T](l+n+r), padding with v; negative amounts crop"""
 
     left: Size
     right: Size
@@ -194,7 +201,7 @@ class Pad(Expr):
 
 
 class Edge(Enum):
-    """The source of a padded element; ANY promises that nobody looks at it."""
+    """The source of the elements that a padding adds; ANY promises that nobody looks at them."""
 
     CLAMP = "clamp"
     MIRROR = "mirror"
@@ -204,7 +211,7 @@ class Edge(Enum):
 
 @hashed
 class PadEdge(Expr):
-    """l, r, [T]n -> [T](l+n+r)"""
+    """l, r, [T]n -> [T](l+n+r), padding with elements of the array itself; negative amounts crop"""
 
     edge: Edge
     left: Size
@@ -214,7 +221,7 @@ class PadEdge(Expr):
 
 @hashed
 class Transpose(Expr):
-    """[[T]n]m -> [[T]m]n"""
+    """[[T]n]m -> [[T]m]n, rows and columns exchanged"""
 
     xs: Expr
 
@@ -229,7 +236,7 @@ class Reorder(Expr):
 
 @hashed
 class Concat(Expr):
-    """[T]n, [T]m -> [T](n+m)"""
+    """[T]n, [T]m -> [T](n+m), one array behind the other"""
 
     a: Expr
     b: Expr
@@ -237,7 +244,7 @@ class Concat(Expr):
 
 @hashed
 class At(Expr):
-    """k, [T]n -> T, 0 <= k < n"""
+    """k, [T]n -> T, the element at place k, 0 <= k < n"""
 
     k: Size
     xs: Expr
@@ -253,7 +260,7 @@ class AsVector(Expr):
 
 @hashed
 class AsScalar(Expr):
-    """[T<v>]n -> [T](n*v)"""
+    """[T<v>]n -> [T](n*v), vectors of v scalars as scalars again"""
 
     xs: Expr
 
@@ -262,7 +269,8 @@ class AsScalar(Expr):
 
 
 class Level(Enum):
-    """The level of a parallel map: the work-items or groups that share its elements."""
+    """The level of a parallel map, which says whether work-items or work-groups share its
+    elements."""
 
     GLOBAL = "mapGlobal"
     GROUP = "mapWorkgroup"
@@ -281,7 +289,7 @@ class MapPar(Expr):
 
 @hashed
 class MapSeq(Expr):
-    """(T -> U), [T]n -> [U]n, a loop"""
+    """(T -> U), [T]n -> [U]n, a sequential loop"""
 
     f: Lam
     xs: Expr
@@ -290,7 +298,7 @@ class MapSeq(Expr):
 
 @hashed
 class ReduceSeq(Expr):
-    """U, ((U, T) -> U), [T]n -> U, a loop"""
+    """U, ((U, T) -> U), [T]n -> U, a sequential loop"""
 
     init: Expr
     f: Lam
@@ -353,7 +361,8 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """name(parameters) = body; `free` names the tuning parameters that have no value yet."""
+    """A program name(parameters) = body; `free` names the tuning parameters that have no value
+    yet."""
 
     name: str
     params: tuple[Param, ...]

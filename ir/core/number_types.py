@@ -1,4 +1,4 @@
-"""Numbers take the scalar type of what they meet."""
+"""The types of numbers in terms: a number takes the scalar type of what it meets."""
 
 from ir.core.nodes import Binary, Expr, Generate, Lam, Lit, MakeArray, MakeTuple, Map, Unary
 from ir.core.type_rules import broadcasts, type_of
@@ -6,18 +6,19 @@ from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, 
 
 
 def scalar_of(t: Type) -> Scalar | None:
-    """The scalar of a number or vector."""
+    """The scalar type of a number or vector type; None for other types."""
     return t if isinstance(t, Scalar) else t.scalar if isinstance(t, Vector) else None
 
 
 def only_scalar(t: Type) -> Scalar | None:
-    """The one scalar that all of a type is made of, if there is one."""
+    """The one scalar type that all of a type is made of; None if there are several."""
     found = {scalar_of(leaf) for leaf in leaves(t)}
     return found.pop() if len(found) == 1 else None
 
 
 def cast(e: Expr, target: Type) -> Expr | None:
-    """e as a `target`, by retyping the numbers written in it; None if that is not enough."""
+    """The term e as one of type `target`, by retyping the numbers written in it; None if that is
+    not enough."""
     if broadcasts(type_of(e), target):
         return e
     match e, target:
@@ -49,7 +50,7 @@ def cast(e: Expr, target: Type) -> Expr | None:
 
 
 def halved(t: Type) -> Type:
-    """t with every float a half."""
+    """The type t with half in place of every float."""
     match t:
         case Scalar():
             return HALF if t == FLOAT else t
@@ -62,5 +63,5 @@ def halved(t: Type) -> Type:
 
 
 def has_half(t: Type) -> bool:
-    """True if halves occur in t."""
+    """True if half occurs in the type t."""
     return any(scalar_of(leaf) == HALF for leaf in leaves(t))

@@ -15,7 +15,7 @@ from ir.core.hash_once import Hashed, hashed
 
 
 class Atomic(Hashed):
-    """An atom of a size; it stores the text that atoms are sorted by."""
+    """A base class of the atoms of sizes, which keeps the text that atoms are sorted by."""
 
     __slots__ = ("_key",)
     _key: str
@@ -23,14 +23,14 @@ class Atomic(Hashed):
 
 @hashed
 class Name(Atomic):
-    """A named size or tuning parameter."""
+    """The atom that is a named size or a tuning parameter."""
 
     name: str
 
 
 @hashed
 class Floor(Atomic):
-    """floor(a / b)"""
+    """The atom floor(a / b)."""
 
     a: "Size"
     b: "Size"
@@ -38,7 +38,7 @@ class Floor(Atomic):
 
 @hashed
 class Mod(Atomic):
-    """a - b * floor(a / b)"""
+    """The atom a mod b = a - b * floor(a / b)."""
 
     a: "Size"
     b: "Size"
@@ -53,7 +53,7 @@ ONE: Poly = (((), 1),)
 
 @hashed
 class Nat(Hashed):
-    """num / den in lowest terms (as far as monomials and exact polynomial division go)."""
+    """The size num / den in lowest terms, as far as monomials and exact polynomial division go."""
 
     num: Poly
     den: Poly
@@ -90,12 +90,12 @@ Size = int | Nat
 
 @lru_cache(maxsize=1 << 12)
 def named(name: str) -> Nat:
-    """The size called `name`."""
+    """The size that is just the name."""
     return Nat(((((Name(name), 1),), 1),), ONE)
 
 
 def exact(a: Size, b: Size) -> Size:
-    """a / b, where b must divide a (see `denominator` for what is left to prove)."""
+    """The size a / b, where b must divide a; `denominator` shows what is left to prove."""
     if isinstance(a, int) and isinstance(b, int) and b != 0 and a % b == 0:
         return a // b
     x, y = _nat(a), _nat(b)
@@ -105,7 +105,7 @@ def exact(a: Size, b: Size) -> Size:
 
 
 def floor_div(a: Size, b: Size) -> Size:
-    """floor(a / b)"""
+    """The size floor(a / b)."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     whole = exact(a, b)
@@ -116,14 +116,14 @@ def floor_div(a: Size, b: Size) -> Size:
 
 
 def remainder(a: Size, b: Size) -> Size:
-    """a mod b"""
+    """The size a mod b."""
     if isinstance(a, int) and isinstance(b, int):
         return a % b
     return 0 if denominator(exact(a, b)) == 1 else quotient(((((Mod(a, b), 1),), 1),), ONE)
 
 
 def ceil_div(a: Size, b: Size) -> Size:
-    """ceil(a / b), where b is positive or a number"""
+    """The size ceil(a / b), where b is positive or a number."""
     if isinstance(b, int) and b < 0:
         return ceil_div(-a, -b)
     times, rest = _multiples(a, b)
@@ -131,7 +131,8 @@ def ceil_div(a: Size, b: Size) -> Size:
 
 
 def _multiples(a: Size, b: Size) -> tuple[Size, Size]:
-    """(q, r) with a = q*b + r, where q takes each term of a that is a whole multiple of b."""
+    """The sizes q and r with a = q*b + r, where q takes each term of a that is a whole multiple of
+    b."""
     x, y = _nat(a), _nat(b)
     if x.den != ONE or y.den != ONE or len(y.num) != 1:
         return 0, a
@@ -149,17 +150,17 @@ def round_up(a: Size, b: Size) -> Size:
 
 
 def denominator(a: Size) -> Size:
-    """The size that must divide the numerator of a: 1 if a is integral by construction."""
+    """The size that must divide the numerator of a: 1 if a is whole by construction."""
     return 1 if isinstance(a, int) else quotient(a.den, ONE)
 
 
 def numerator(a: Size) -> Size:
-    """The numerator that `denominator` must divide."""
+    """The numerator of a, which `denominator` must divide."""
     return a if isinstance(a, int) else quotient(a.num, ONE)
 
 
 def same(a: Size, b: Size) -> bool:
-    """a = b by normal form: cross-multiplied, so no quotient is left undecided."""
+    """True if a = b by normal form: both are multiplied out, so no quotient is left undecided."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     x, y = _nat(a), _nat(b)
@@ -180,7 +181,7 @@ def _names(a: Nat) -> frozenset[str]:
 
 
 def bind(a: Size, values: Mapping[str, Size]) -> Size:
-    """Replace names by sizes and normalise again."""
+    """The size a with sizes in place of names, normalised again."""
     if isinstance(a, int):
         return a
     if not names(a) & values.keys():
@@ -221,7 +222,7 @@ def _nat(a: Size) -> Nat:
 
 @lru_cache(maxsize=100_000)
 def quotient(num: Poly, den: Poly) -> Size:
-    """num / den, normalised; an int where it can be."""
+    """The size num / den, normalised; an int where it can be."""
     if not num:
         return 0
     num, den = _cancel_monomial(num, den)
@@ -264,7 +265,8 @@ def _divide_monomial(p: Poly, m: Monomial) -> Poly:
 
 
 def _divide(p: Poly, q: Poly) -> Poly | None:
-    """p / q if q divides p exactly, by long division on the leading monomial."""
+    """The polynomial p / q if q divides p exactly, by long division on the leading monomial; else
+    None."""
     lead, k = q[-1]
     result: dict[Monomial, int] = {}
     rest = p
@@ -339,7 +341,7 @@ def _key(a: Atom) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def show_size(a: Size) -> str:
-    """A size in the language's own syntax."""
+    """The text of a size in the language's own syntax."""
     if isinstance(a, int):
         return str(a)
     top = _show_poly(a.num)
@@ -378,7 +380,8 @@ def _show_term(m: Monomial, k: int) -> str:
 def _rounded_up(
     atom: Atom, powers: Mapping[Atom, int], k: int
 ) -> tuple[str, dict[Atom, int], int] | None:
-    """ceil(n, b) * b is round_up(n, b): its text, and what is left of a term once it is out."""
+    """The text round_up(n, b) of a factor ceil(n, b) * b, and what is left of its term; None if
+    there is none."""
     n = _ceiling_of(atom)
     if not isinstance(atom, Floor) or n is None or not powers[atom]:
         return None
@@ -393,7 +396,8 @@ def _rounded_up(
 
 
 def _ceiling_of(atom: Atom) -> Size | None:
-    """The n of which floor(n + b - 1, b) is ceil(n, b), where it is the simpler to read."""
+    """The n for which the atom floor(n + b - 1, b) is ceil(n, b), where that is simpler to read;
+    else None."""
     if not isinstance(atom, Floor):
         return None
     n = atom.a - atom.b + 1

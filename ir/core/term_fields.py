@@ -1,4 +1,5 @@
-"""The fields of nodes that hold terms: how they are read, and how a node is made with others."""
+"""The fields of nodes that hold terms: how they are read, and how a node is made with other terms
+in them."""
 
 # key: e node
 
@@ -20,7 +21,7 @@ def terms_in(e: Expr) -> Terms:
 
 
 def with_terms(e: Expr, new: Terms) -> Expr:
-    """A node as e, with other terms inside, as many."""
+    """A node like e with other terms directly inside, as many as e has."""
     node: type = type(e)
     return _maker(node)(e, new)
 
@@ -57,5 +58,5 @@ def _maker(node: type) -> Callable[[Expr, Terms], Expr]:
 
 
 def _holds(kind: object) -> bool:
-    """A term, a function, or a tuple of terms."""
+    """True if a field of this type holds a term, a function, or a tuple of terms."""
     return kind in (Expr, Lam, Terms)

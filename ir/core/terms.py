@@ -18,7 +18,8 @@ R = TypeVar("R")
 
 
 def once(f: Callable[[Expr], R]) -> Callable[[Expr], R]:
-    """f, asked once about each term: terms are shared from step to step of a derivation."""
+    """The function f that remembers its result for each term: terms are shared between steps of a
+    derivation."""
 
     @wraps(f)
     def remembered(e: Expr) -> R:
@@ -53,25 +54,26 @@ def children(e: Expr) -> tuple[Expr, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def shared(e: Expr) -> Expr:
-    """The first of the terms equal to e: what was derived from it (type, free variables, …) serves
-    wherever an equal term is built again, in other steps and in other derivations."""
+    """The first of the terms equal to e, so that what was derived from it serves wherever an equal
+    term is built."""
     return e
 
 
 def rebuild(e: Expr, new: tuple[Expr, ...]) -> Expr:
-    """e with its children replaced, in the order of `children`; e itself if nothing changed."""
+    """The term e with its children replaced, in the order of `children`; e itself if nothing
+    changed."""
     if all(map(is_, children(e), new)):
         return e
     return shared(with_terms(e, new))
 
 
 def over(f: Callable[[Expr], Expr], e: Expr) -> Expr:
-    """f applied to each child of e."""
+    """The term e with f applied to each of its children."""
     return rebuild(e, tuple(map(f, children(e))))
 
 
 def subterms(e: Expr) -> Iterator[Expr]:
-    """e and everything inside it, outermost first."""
+    """The term e and everything inside it, outermost first."""
     left = [e]
     while left:
         inner = left.pop()
@@ -85,7 +87,7 @@ def variables(p: Pattern) -> tuple[Var, ...]:
 
 
 def free(e: Expr) -> frozenset[str]:
-    """Names of the variables that e uses and does not bind."""
+    """The names of the variables that e uses and does not bind."""
     try:
         return e._free
     except AttributeError:
@@ -106,7 +108,7 @@ def _free(e: Expr) -> frozenset[str]:
 
 
 def substitute(e: Expr, values: Mapping[str, Expr]) -> Expr:
-    """Replace free variables by terms, renaming binders that would capture."""
+    """The term e with terms in place of free variables; binders that would capture are renamed."""
     values = {name: v for name, v in values.items() if name in free(e)}
     if not values:
         return e
@@ -158,7 +160,7 @@ def rename(
 
 
 def fresh(hint: str, avoid: frozenset[str] | set[str]) -> str:
-    """`hint`, or `hint` with the first number that makes it differ from `avoid`."""
+    """The name `hint`, or `hint` with the first number that makes it differ from `avoid`."""
     if hint not in avoid:
         return hint
     stem = hint.rstrip("0123456789").rstrip("_") or "x"
@@ -175,8 +177,11 @@ _open = _Open()
 
 
 def _marked(ts: Sequence[Type], body: Callable[..., Expr]) -> tuple[list[str], Expr]:
-    """Names that no other variable has, and the body of variables of these names. The names are the
-    same each time, so that a body built again is a term already known (`shared`)."""
+    """Names for variables of these types that no other variable has, and the body made of these
+    variables.
+
+    The names are the same each time, so that a body built again is a term already known (`shared`).
+    """
     outside = _open.marks
     marks = [f"?{outside + i}" for i in range(len(ts))]
     _open.marks += len(ts)
@@ -187,14 +192,14 @@ def _marked(ts: Sequence[Type], body: Callable[..., Expr]) -> tuple[list[str], E
 
 
 def lam(hint: str, t: Type, body: Callable[[Expr], Expr]) -> Lam:
-    """x -> body(x), x : t, with a name that the body does not use otherwise."""
+    """The function x -> body(x), x of type t, with a name that the body does not use otherwise."""
     [mark], inner = _marked((t,), body)
     name = fresh(hint, free(inner) | bound_names(inner))
     return Lam(Var(name, t), substitute(inner, {mark: Var(name, t)}))
 
 
 def lam2(hints: tuple[str, str], ts: tuple[Type, Type], body: Callable[[Expr, Expr], Expr]) -> Lam:
-    """(x, y) -> body(x, y)"""
+    """The function (x, y) -> body(x, y), with names that the body does not use otherwise."""
     marks, inner = _marked(ts, body)
     avoid = free(inner) | bound_names(inner)
     first = fresh(hints[0], avoid)
@@ -204,20 +209,20 @@ def lam2(hints: tuple[str, str], ts: tuple[Type, Type], body: Callable[[Expr, Ex
 
 
 def let(hint: str, value: Expr, t: Type, body: Callable[[Expr], Expr]) -> Let:
-    """let x = value; body(x)"""
+    """The term let x = value; body(x), with a name that the body does not use otherwise."""
     f = lam(hint, t, body)
     return Let(f.pattern, value, f.body)
 
 
 @once
 def bound_names(e: Expr) -> frozenset[str]:
-    """Names bound anywhere inside e."""
+    """The names that are bound anywhere inside e."""
     own = [v.name for v in variables(e.pattern)] if isinstance(e, Lam | Let) else []
     return frozenset(own).union(*map(bound_names, children(e)))
 
 
 def apply(f: Lam, argument: Expr) -> Expr:
-    """f(argument), beta-reduced; a tuple pattern takes a tuple apart."""
+    """The term f(argument), with the argument substituted; a tuple pattern takes a tuple apart."""
     return substitute(f.body, _match(f.pattern, argument))
 
 
@@ -231,7 +236,7 @@ def _match(p: Pattern, e: Expr) -> dict[str, Expr]:
 
 
 def component(i: int, e: Expr) -> Expr:
-    """e.i, taken at once where e is a tuple written out."""
+    """The term e.i, or its value where e is a tuple written out."""
     return e.parts[i] if isinstance(e, MakeTuple) else Get(i, e)
 
 
@@ -241,7 +246,7 @@ def pattern_value(p: Pattern) -> Expr:
 
 
 def identity(t: Type) -> Lam:
-    """x -> x"""
+    """The function x -> x on values of type t."""
     return Lam(Var("x", t), Var("x", t))
 
 

@@ -1,4 +1,4 @@
-"""The type of a term: one rule a node, computed once a term object."""
+"""The types of terms: one rule for each kind of node, applied once to each term object."""
 
 # key: e term, t u types, n m sizes
 
@@ -77,7 +77,7 @@ def pattern_type(p: Pattern) -> Type:
 
 
 def array_of(e: Expr) -> Array:
-    """The array type of e."""
+    """The type of e, which must be an array."""
     t = type_of(e)
     if not isinstance(t, Array):
         raise IllTyped(f"expected an array, found {show_type(t)}")
@@ -85,7 +85,7 @@ def array_of(e: Expr) -> Array:
 
 
 def elem_of(e: Expr) -> Type:
-    """The element type of the array e."""
+    """The type of the elements of the array e."""
     return array_of(e).elem
 
 
@@ -191,7 +191,8 @@ def _apply(f: Lam, argument: Type) -> Type:
 
 
 def _reduction(init: Type, f: Lam, elem: Type) -> Type:
-    """The accumulator starts as `init`, which is broadcast where the body makes vectors."""
+    """The type of a reduction's result: its accumulator starts as `init`, which is broadcast to
+    vectors if need be."""
     taken = pattern_type(f.pattern)
     if not isinstance(taken, Tuple) or len(taken.parts) != 2:
         raise IllTyped("a reduction's function takes (accumulator, element)")
@@ -204,7 +205,8 @@ def _reduction(init: Type, f: Lam, elem: Type) -> Type:
 
 
 def broadcasts(t: Type, u: Type) -> bool:
-    """True if a t may stand for a u: equal, or scalars of t repeated over vectors of u."""
+    """True if a value of type t may stand for one of type u: equal, or scalars repeated over
+    vectors."""
     match t, u:
         case Scalar(), Vector(scalar, _):
             return t == scalar
@@ -216,7 +218,8 @@ def broadcasts(t: Type, u: Type) -> bool:
 
 
 def join_scalars(t: Type, u: Type) -> Type:
-    """int meets float as float, half meets float as float, a scalar meets a vector as a vector."""
+    """The type in which t and u meet: float for int or half with float, a vector for a scalar with
+    a vector."""
     match t, u:
         case Scalar(a), Scalar(b):
             return Scalar(max(a, b, key=("int", "half", "float").index))
@@ -234,7 +237,7 @@ def _scalar(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _literal(value: float, scalar: Scalar) -> Type:
-    """The type of a number, which must be one of that type's."""
+    """The type of a literal number, which must be in that type's range."""
     if scalar == INT:
         if not INT_LEAST <= value <= INT_LARGEST:
             least, most = INT_LEAST, INT_LARGEST

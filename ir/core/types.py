@@ -1,4 +1,4 @@
-"""Types: scalars, vectors of scalars, arrays with a size, tuples."""
+"""The types of values: scalars, vectors of scalars, arrays with a size, tuples."""
 
 # key: t u types, n size
 
@@ -11,14 +11,14 @@ from ir.errors import IllTyped
 
 @hashed
 class Scalar(Hashed):
-    """float, half or int"""
+    """A scalar type: float, half or int."""
 
     name: str
 
 
 @hashed
 class Vector(Hashed):
-    """`width` scalars that move and compute together"""
+    """The type of vectors: `width` scalars that move and compute together."""
 
     scalar: Scalar
     width: Size
@@ -26,7 +26,7 @@ class Vector(Hashed):
 
 @hashed
 class Array(Hashed):
-    """[elem]size"""
+    """The type [elem]size of arrays."""
 
     elem: "Type"
     size: Size
@@ -34,7 +34,7 @@ class Array(Hashed):
 
 @hashed
 class Tuple(Hashed):
-    """(t, u, …)"""
+    """The type (t, u, …) of tuples."""
 
     parts: tuple["Type", ...]
 
@@ -48,7 +48,7 @@ LARGEST = {"float": float(2**128 - 2**104), "half": 65504.0}  # finite numbers
 
 
 def equal(t: "Type", u: "Type") -> bool:
-    """True if t and u are the same type, sizes compared by proved normal form."""
+    """True if t and u are the same type, with sizes compared by their normal forms."""
     if t is u:
         return True
     match t, u:
@@ -77,7 +77,7 @@ def lift(t: Type, width: Size) -> Type:
 
 
 def unlift(t: Type) -> tuple[Type, Size]:
-    """The inverse of `lift`: (type of one lane, width)."""
+    """The type of one lane and the width of the vectors in t: the inverse of `lift`."""
     widths = {leaf.width if isinstance(leaf, Vector) else None for leaf in leaves(t)}
     if len(widths) != 1 or None in widths:
         raise IllTyped(f"expected vectors of one width, found {show_type(t)}")
@@ -111,7 +111,7 @@ def leaves(t: Type) -> Iterator[Scalar | Vector]:
 
 
 def show_type(t: Type) -> str:
-    """A type in the language's own syntax."""
+    """The text of a type in the language's own syntax."""
     match t:
         case Scalar(name):
             return name

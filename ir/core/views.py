@@ -39,13 +39,14 @@ LAYOUT = (
 
 @once
 def is_view(e: Expr) -> bool:
-    """True if e is variables, numbers, stored terms and layout: to read it twice costs nothing."""
+    """True if e is made of variables, numbers, stored terms and layout: reading it twice costs
+    nothing."""
     return isinstance(e, Store) or _is_view(e, is_view)
 
 
 @once
 def is_plain_view(e: Expr) -> bool:
-    """True if e is a view in which nothing is stored: it costs nothing to write it twice."""
+    """True if e is a view in which nothing is stored: writing it twice costs nothing."""
     return _is_view(e, is_plain_view)
 
 
@@ -66,7 +67,8 @@ def _is_view(e: Expr, is_part: Callable[[Expr], bool]) -> bool:
 
 @once
 def is_layout(e: Expr) -> bool:
-    """True if e only says where arrays lie; what pads them may be computed, where it is read."""
+    """True if e only says where arrays lie; the values that pad them may be computed where they are
+    read."""
     match e:
         case Var():
             return True

@@ -1,1 +1,1 @@
-"""The elements of its inputs that a program's results depend on."""
+"""Dependence: the elements of its inputs that a program's results depend on."""

@@ -35,8 +35,7 @@ Pull = Callable[[Mask], Mask]
 
 
 def indices(start: int, end: int) -> Places:
-    """The numbers from start, and below end; so many that nobody could hold them are not looked
-    at."""
+    """The numbers from `start` up to `end`; Unknown if they are too many to hold."""
     if end - start > LARGEST:
         raise Unknown
     return np.arange(start, end)
@@ -44,7 +43,8 @@ def indices(start: int, end: int) -> Places:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """An array, over its own dimensions and those of the maps around it (`scope`)."""
+    """An array with its marks, over its own dimensions and those of the maps around it
+    (`scope`)."""
 
     dims: tuple[Axis, ...]
     scope: frozenset[Axis]
@@ -56,7 +56,8 @@ class Node:
     asked: Mask = NONE
 
     def ask(self, m: Mask) -> None:
-        """Add m to the elements that matter, for any element of maps that this is not inside."""
+        """Add m to the elements that matter, whatever the elements of maps that this node is not
+        inside."""
         axes = {axis for f in m.factors for axis in f.axes}
         self.asked = either(self.asked, anywhere(m, axes - {*self.dims, *self.scope}))
 
@@ -66,8 +67,11 @@ Value = Node | tuple["Value", ...]
 
 @dataclass(slots=True)
 class Tape:
-    """Nodes in the order of their making, and the products met: what is multiplied or compared at
-    a step of a sum depends on inputs. Those of whole sums are only such."""
+    """The nodes in the order in which they were made, and the numbers of products and of whole sums
+    met.
+
+    A product counts if what is multiplied or compared at a step of a sum depends on inputs.
+    """
 
     nodes: list[Node] = field(default_factory=list)
     products: int = 0
@@ -80,7 +84,7 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """The values of variables, the maps and sums around, and of these the sums."""
+    """The values of variables, and the axes of the maps and sums around a term."""
 
     values: Mapping[str, Value]
     scope: frozenset[Axis]
@@ -126,7 +130,7 @@ def moved(
 
 
 def seen(node: Node, view: View, env: Env) -> Node:
-    """A view of the outermost dimensions."""
+    """The node of a view of the outermost dimensions of `node`."""
     if node.sum is not None:
         raise Unknown
     dims = (*view.new, *node.dims[len(view.old) :])

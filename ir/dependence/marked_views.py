@@ -1,4 +1,4 @@
-"""Views of arrays with what is known of their elements: the same elements at other places."""
+"""Views of marked arrays: the same elements, with what is known of them, at other places."""
 
 # key: e term, f function, l r amounts left and right, n size and s step of windows
 
@@ -132,7 +132,7 @@ def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
 
 
 def _together(parts: Sequence[Node], env: Env) -> Node:
-    """An array each of whose elements is of one of these, which have zeros for the others."""
+    """The array each of whose elements is one of these nodes', which have zeros for the others."""
     axis, rest = parts[0].dims[0], parts[0].dims[1:]
     assert all(part.dims == (axis, *rest) for part in parts)
     live = reduce(either, (part.live for part in parts))

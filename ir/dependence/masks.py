@@ -1,4 +1,4 @@
-"""Sets of the elements of arrays, as products of what holds along few axes: masks.
+"""Masks: sets of the elements of arrays, as products of conditions that each hold along a few axes.
 
 Which rows of which windows of a padded plane are rows of the plane is one factor, which columns
 another; no factor is over both, and none over channels. No operation finds more elements than
@@ -26,7 +26,7 @@ Counts = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mask:
-    """The elements for which all factors hold."""
+    """The set of the elements for which all factors hold."""
 
     factors: tuple[Named, ...] = ()
 
@@ -37,7 +37,8 @@ NONE = Mask((Named(np.zeros((), bool), ()),))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """An array over `new` axes: which element of the `old` ones each is, or -1 for none.
+    """The element of the `old` axes, or -1 for none, that each element over the `new` axes of a
+    view is.
 
     `whole`: each is one; `once`: no two are the same; `onto`: all of the old ones are there.
     """
@@ -51,19 +52,20 @@ class View:
 
 
 def line(holds: Bools, axis: Axis) -> Mask:
-    """The elements along an axis for which it holds."""
+    """The mask of the elements along an axis for which `holds` is true."""
     return _mask([Named(holds, (axis,))])
 
 
 def both(*masks: Mask) -> Mask:
-    """The elements of all."""
+    """The mask of the elements that all these masks have."""
     if any(m is NONE for m in masks):
         return NONE
     return _mask({id(f): f for m in masks for f in m.factors}.values())
 
 
 def either(a: Mask, b: Mask) -> Mask:
-    """The elements of a or b; where a mask of these would be too large, those of the larger one."""
+    """The mask of the elements of a or b; where that would be too large, those of the larger
+    one."""
     if a is NONE or b is NONE:
         return b if a is NONE else a
     shared = [f for f in a.factors if any(_same(f, g) for g in b.factors)]
@@ -106,7 +108,7 @@ def renamed(m: Mask, names: Mapping[Axis, Axis]) -> Mask:
 
 
 def through(m: Mask, view: View) -> Mask:
-    """A mask of an array as one of a view of it."""
+    """The mask of a view that corresponds to the mask m of its array."""
     touching = [f for f in m.factors if set(f.axes) & set(view.old)]
     if view.whole and not touching:
         return m
@@ -127,7 +129,8 @@ def _gathered(f: Named, view: View, places: Places) -> Named:
 
 
 def behind(m: Mask, view: View) -> Mask:
-    """A mask of a view as one of its array: the elements that are in it anywhere."""
+    """The mask of an array that corresponds to the mask m of a view: the elements that are in it
+    anywhere."""
     touching = [f for f in m.factors if set(f.axes) & set(view.new)]
     factors = [f for f in m.factors if f not in touching]
     if view.onto and not touching:
@@ -170,7 +173,7 @@ def _contracted(factors: Sequence[Named], kept: tuple[Axis, ...], dtype: type) -
 
 
 def _joint(factors: Sequence[Named], axes: tuple[Axis, ...]) -> Bools:
-    """An array over these axes, true where all factors hold."""
+    """An array over these axes that is true where all factors hold."""
     whole = np.ones(_shape(axes), bool)
     return reduce(np.logical_and, (aligned(f, axes) for f in factors), whole)
 

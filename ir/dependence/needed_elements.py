@@ -1,4 +1,5 @@
-"""The dependence of results: which elements of inputs matter, and which products are real.
+"""The dependence of a program's results: which elements of inputs matter, and which products are
+not with zeros.
 
 A product with a zero that the program pads with is no work, and what only such products use need
 not be read. Forwards, each array of the program gets the elements that depend on an input, and
@@ -73,8 +74,11 @@ ADD = frozenset({"+", "-", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """The numbers of elements of each input that the results depend on, of products of innermost
-    sums that are not with zeros, and of such sums that have no others."""
+    """The numbers of input elements that results depend on, of products without zeros, and of whole
+    sums.
+
+    Products are those of innermost sums; a whole sum has none with zeros.
+    """
 
     read: Mapping[str, int]
     products: int
@@ -208,7 +212,8 @@ def _binary(op: str, a: Node, b: Node, env: Env) -> Node:
 
 
 def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:
-    """The nonzero part of `a op b`: two constants may cancel each other, one beside zeros not."""
+    """The mask of elements of `a op b` that are not zero: two constants may cancel, one beside
+    zeros does not."""
     if op in ("+", "-") and (a.nonzero is NONE or b.nonzero is NONE):
         return either(a.nonzero, b.nonzero)
     return live
@@ -218,7 +223,7 @@ def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:
 
 
 def _entered(value: Value, axis: Axis, env: Env) -> Value:
-    """An element of an array, whichever."""
+    """The value of an element of an array, whichever it is."""
 
     def element(node: Node) -> Node:
         return moved(node, node.dims[:1], (axis,), node.dims[1:], env)
@@ -248,7 +253,7 @@ def _reduce(f: Lam, init: Value, xs: Value, env: Env) -> Value:
 
 
 def _empty(env: Env, dims: tuple[Axis, ...]) -> Node:
-    """The accumulator of a sum, to which nothing has been added."""
+    """The accumulator of a sum to which nothing has been added."""
     return Node(dims, env.scope, NONE, NONE, True, object())
 
 
@@ -269,8 +274,10 @@ def _total(init: Value, out: Value, axis: Axis, env: Env) -> Value:
 
 
 def _count_products(f: Lam, out: Value, env: Env) -> None:
-    """The steps of an innermost sum of numbers in which all that is looked at depends on inputs,
-    and is not constant."""
+    """Count the steps of an innermost sum of numbers in which all that is used depends on inputs.
+
+    And is not constant.
+    """
     assert isinstance(f.pattern, tuple)
     accumulators = {v.name for v in variables(f.pattern[0])}
     looked_at = [env.values[name] for name in sorted(free(f.body) - accumulators)]

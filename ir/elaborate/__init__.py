@@ -1,1 +1,1 @@
-"""From a parsed tree to a typed program: names, calls, patterns, primitives."""
+"""Elaboration: from a parsed tree to a typed program, by names, calls, patterns and primitives."""

@@ -1,4 +1,5 @@
-"""reorder's index functions: `stride`, and the proof that one is a bijection on 0 … n-1."""
+"""The index functions of `reorder`: `stride`, and the proof that a function is a bijection on 0 …
+n-1."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ Ints = NDArray[np.int64]
 
 
 def stride(s: Size, n: Size) -> Lam:
-    """i -> i / m + s * (i % m), where m = n / s"""
+    """The function i -> i / m + s * (i % m), where m = n / s."""
     m = exact(n, s)
     i = Var("i", INT)
     return Lam(

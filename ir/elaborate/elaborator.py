@@ -1,4 +1,5 @@
-"""Surface to core: names are resolved, calls of definitions expanded, types inferred."""
+"""The elaborator, from surface trees to core terms: it resolves names, expands calls and infers
+types."""
 
 # key: e what is written, env the names around it, t u types, p pattern
 
@@ -54,7 +55,8 @@ SUFFIXES = {"h": HALF, "f": FLOAT, "i": INT}
 
 
 class Elaborator:
-    """Makes terms, counting its steps so that no program takes for ever."""
+    """The maker of terms from surface trees; it counts its steps, so that no program takes for
+    ever."""
 
     def __init__(self, sizes: Mapping[str, Size]) -> None:
         self.sizes = sizes
@@ -64,7 +66,7 @@ class Elaborator:
     def program(
         self, d: Definition, known: Mapping[str, Helper], unknown: tuple[str, ...]
     ) -> Program:
-        """The last definition of a file."""
+        """The program that the last definition of a file means."""
         env = Env({}, frozenset(), known)
         params = tuple(self.parameter(p) for p in d.params)
         for p, param in zip(d.params, params, strict=True):
@@ -82,7 +84,7 @@ class Elaborator:
         return Param(Var(p.pattern.text, t), p.const)
 
     def step(self, span: Span, count: int = 1) -> None:
-        """Count what is done."""
+        """Count steps; a UserError where there are too many."""
         self.steps += count
         if self.steps > STEPS:
             raise UserError(f"the program expands to more than {STEPS:,} nodes", span)
@@ -90,12 +92,12 @@ class Elaborator:
     # ---- expressions
 
     def expr(self, e: Surface, env: Env) -> Expr:
-        """The term that e stands for, checked to be well typed."""
+        """The term that the surface tree e means, checked to be well typed."""
         self.step(e.span)
         return self.checked(self._expr(e, env), e.span)
 
     def checked(self, made: Expr, span: Span) -> Expr:
-        """A term that has a type, and one that can be."""
+        """The term itself, if it has a type that is not too large; else a UserError."""
         try:
             check_type(type_of(made), span)
         except IllTyped as error:
@@ -130,7 +132,7 @@ class Elaborator:
         raise UserError("found a function, expected a value", e.span)
 
     def listed(self, parts: tuple[Expr, ...], span: Span) -> Expr:
-        """An array of parts of one type; numbers take the type of what they stand beside."""
+        """The array of parts of one type; numbers take the type of what they stand beside."""
         for target in dict.fromkeys(map(type_of, parts)):
             made = [cast(part, target) for part in parts]
             whole = tuple(part for part in made if part is not None)
@@ -153,7 +155,8 @@ class Elaborator:
         return UserError(f"unknown name `{e.text}`{did_you_mean(e.text, known)}", e.span)
 
     def let(self, e: LetIn, env: Env) -> Expr:
-        """A view is put where its name stands; anything computed stays a Let."""
+        """The term that a let means: a view is put where its name stands, anything computed stays a
+        Let."""
         kept: Kept = []
         argument = settle(self, Written(e.value, env), env)
         if e.keep and not isinstance(argument, Made):
@@ -162,7 +165,7 @@ class Elaborator:
         return keep(kept, self.expr(e.body, inner))
 
     def binary(self, op: str, a: Argument, b: Argument, env: Env) -> Expr:
-        """a op b; a number written here is a half where it meets one."""
+        """The term a op b; a number written here becomes a half where it meets one."""
         word = op if op in ("max", "min") else f"`{op}`"
         x, y = self.number(word, a, env), self.number(word, b, env)
         t, u = type_of(x), type_of(y)
@@ -173,14 +176,15 @@ class Elaborator:
         return Binary(op, x, y)
 
     def number(self, word: str, a: Argument, env: Env) -> Expr:
-        """The value of an argument that must be a scalar or a vector."""
+        """The value of an argument, which must be a scalar or a vector."""
         x = self.value(a, env)
         if scalar_of(type_of(x)) is None:
             raise UserError(f"{word} needs numbers, found {show_type(type_of(x))}", place(a))
         return x
 
     def is_weak(self, a: Argument) -> bool:
-        """True for a number without a suffix, or arithmetic on such: it adapts to what it meets."""
+        """True for a number without a suffix, or arithmetic on such: its type adapts to what it
+        meets."""
         if not isinstance(a, Written):
             return False
         self.step(a.text.span)
@@ -198,15 +202,15 @@ class Elaborator:
     # ---- arguments
 
     def lam(self, a: Argument, t: Type, env: Env) -> Lam:
-        """An argument as a lambda on elements of type t."""
+        """The argument a as a function on elements of type t."""
         return as_lam(self, function_of(self, a), t, env, place(a))
 
     def stride_of(self, a: Argument) -> Size | None:
-        """s, if an argument is stride(s)."""
+        """The size s, if the argument is stride(s); else None."""
         return stride_of(self, a)
 
     def value(self, a: Argument, env: Env) -> Expr:
-        """An argument as a term."""
+        """The argument a as a term."""
         match a:
             case Made(term, span):
                 self.step(span, self.weight(term))
@@ -218,7 +222,7 @@ class Elaborator:
         raise AssertionError(f"no value of {a}")
 
     def size(self, a: Argument) -> Size:
-        """An argument as a size."""
+        """The argument a as a size."""
         match a:
             case Sized(size, _):
                 return size
@@ -244,7 +248,7 @@ class Elaborator:
         return evaluate(e, lookup)
 
     def weight(self, e: Expr) -> int:
-        """The number of nodes that e has, written out."""
+        """The number of nodes of the term e, shared ones counted each time they occur."""
         if id(e) not in self.weights:
             self.weights[id(e)] = (e, 1 + sum(map(self.weight, children(e))))
         return self.weights[id(e)][1]

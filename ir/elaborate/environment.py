@@ -1,4 +1,4 @@
-"""The meaning of names while a program is elaborated, and names that do not clash."""
+"""The meanings of names while a program is elaborated, and fresh names that do not clash."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ PRELUDE = "<prelude>"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written:
-    """An argument not looked at yet: a size, a function or a number, whichever its use needs."""
+    """An argument that is not looked at yet: a size, a function or a number, whichever its use
+    needs."""
 
     text: Surface
     env: "Env"
@@ -22,7 +23,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """A typed term."""
+    """An argument that is a typed term."""
 
     term: Expr
     span: Span
@@ -30,7 +31,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sized:
-    """A size inferred at a call."""
+    """An argument that is a size, inferred at a call."""
 
     size: Size
     span: Span
@@ -41,7 +42,7 @@ Argument = Written | Made | Sized
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Helper:
-    """A definition, and those before it, which it may call."""
+    """A definition, with those before it, which it may call."""
 
     definition: Definition
     known: "Mapping[str, Helper]"
@@ -49,8 +50,10 @@ class Helper:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Env:
-    """Local names, the variables in scope around them, the definitions that may be called; and
-    what `bindings` can reach: the variables that occur in them."""
+    """An environment: local names, the variables in scope, and the definitions that may be called.
+
+    `reach` holds the variables that occur in the bindings.
+    """
 
     bindings: Mapping[str, Argument]
     scope: frozenset[str]
@@ -65,13 +68,14 @@ class Env:
         return Env(bindings, scope, self.known, _reach_all(bindings.values()))
 
     def within(self, scope: frozenset[str]) -> "Env":
-        """This environment inside more variables: its names are bound as before."""
+        """The environment inside more variables: its names are bound as before."""
         if scope <= self.scope:
             return self
         return Env(self.bindings, self.scope | scope, self.known, self.reach)
 
     def fresh(self, name: str) -> str:
-        """A variable for `name`: itself, unless that would hide a variable still within reach."""
+        """The name of a variable for `name`: itself, unless that would hide a variable still within
+        reach."""
         own = self.bindings.get(name)
         others = _reach_all(b for n, b in self.bindings.items() if n != name)
         hides_itself = isinstance(own, Made) and isinstance(own.term, Var) and own.term.name == name

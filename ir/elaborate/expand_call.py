@@ -1,4 +1,5 @@
-"""A call of a definition: its body, with the parameters standing for the arguments."""
+"""The expansion of a call of a definition: its body, with the parameters standing for the
+arguments."""
 
 # key: c the elaborator, h the definition, p parameter, a argument
 
@@ -19,7 +20,7 @@ from ir.text.written_types import agree, infer, infer_rest
 
 
 def expand(c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
-    """The body of a definition, its parameters standing for the arguments."""
+    """The term of a call: the definition's body, its parameters standing for the arguments."""
     c.step(span)
     d = h.definition
     try:
@@ -34,7 +35,8 @@ def expand(c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env:
 def enter(
     c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env: Env
 ) -> tuple[Env, Kept]:
-    """The names that a definition's body sees."""
+    """The environment that a definition's body sees at a call, and the values to be computed before
+    it."""
     params, kept = h.definition.params, Kept()
     given = [typed(c, p, a, env) for p, a in zip(params, args, strict=True)]
     inner = inferred(c, params, given, Env({}, env.scope, h.known), span)
@@ -48,7 +50,8 @@ def enter(
 
 
 def typed(c: Recursion, p: Parameter, a: Argument, env: Env) -> Argument:
-    """An argument for a parameter with a type is a value, its numbers of that type."""
+    """The argument for a parameter; if that has a type, the argument as a value, its numbers of
+    that type."""
     if p.type is None or isinstance(p.pattern, Group):
         return a
     scalar = p.type.text if isinstance(p.type, TypeName) else ""
@@ -81,7 +84,7 @@ def inferred(
 
 
 def bound(env: Env, found: Mapping[str, Size], span: Span) -> Env:
-    """The names found, bound to their sizes."""
+    """The environment with the names found bound to their sizes."""
     for name, size in found.items():
         env = env.bind(name, Sized(size, span))
     return env

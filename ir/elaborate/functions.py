@@ -1,4 +1,5 @@
-"""Functions: lambdas, definitions, primitives, Python functions; given to a map, or applied."""
+"""The functions of the language as they are given to a map or applied: lambdas, definitions,
+primitives, Python functions."""
 
 # key: c the elaborator, f g functions, a argument, t type
 
@@ -36,7 +37,7 @@ from ir.text.written_sizes import at_least_one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """A lambda and the names around it."""
+    """A lambda with the environment around it."""
 
     lam: Lambda
     env: Env
@@ -44,7 +45,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Global:
-    """A definition or primitive, given its first arguments."""
+    """A definition or primitive, with its first arguments if they are given."""
 
     name: Name
     helper: Helper | None
@@ -52,13 +53,13 @@ class Global:
     takes: tuple[int, int]
 
     def arity(self) -> tuple[int, int]:
-        """The least and the most arguments that it still takes."""
+        """The least and the most arguments that the function still takes."""
         return self.takes[0] - len(self.given), self.takes[1] - len(self.given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnVectors:
-    """vectorized f"""
+    """The function vectorized f."""
 
     f: "Function"
     span: Span
@@ -68,7 +69,7 @@ Function = Closure | Global | OnVectors | Native
 
 
 def function(c: Recursion, e: Surface, env: Env) -> Function:
-    """The function that e stands for, where a function is expected."""
+    """The function that the surface tree e stands for."""
     match e:
         case Lambda():
             return Closure(e, env)
@@ -94,14 +95,14 @@ def function(c: Recursion, e: Surface, env: Env) -> Function:
 
 
 def function_of(c: Recursion, a: Argument) -> Function:
-    """An argument as a function."""
+    """The argument a as a function."""
     if isinstance(a, Written):
         return function(c, a.text, a.env)
     raise UserError("expected a function, found a value", place(a))
 
 
 def stride_of(c: Recursion, a: Argument) -> Size | None:
-    """s, if an argument is stride(s)."""
+    """The size s, if the argument is stride(s); else None."""
     f = function_of(c, a)
     if isinstance(f, Global) and f.name.text == "stride" and f.helper is None and f.given:
         return at_least_one(c.size(f.given[0]), place(f.given[0]), "a stride")
@@ -109,7 +110,7 @@ def stride_of(c: Recursion, a: Argument) -> Size | None:
 
 
 def as_lam(c: Recursion, f: Function, t: Type, env: Env, span: Span) -> Lam:
-    """f as a lambda on elements of type t."""
+    """The function f as a lambda on elements of type t."""
     match f:
         case Closure(written, around):
             p, inner = take(c, written.pattern, t, around.within(env.scope))
@@ -133,7 +134,8 @@ def as_lam(c: Recursion, f: Function, t: Type, env: Env, span: Span) -> Lam:
 def spread(
     c: Recursion, f: Global, t: Type, env: Env, span: Span
 ) -> tuple[tuple[Var, ...], Pattern]:
-    """Variables for the parameters of f: one for the element, or one for each component."""
+    """The variables for the parameters of f, and a pattern of them: one for the element, or one for
+    each component."""
     low, high = f.arity()
     if low <= 1 <= high:
         x = Var(fresh(_hint(f, 0), env.scope), t)
@@ -150,7 +152,7 @@ def spread(
 
 
 def apply(c: Recursion, f: Function, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
-    """f(args)"""
+    """The term f(args)."""
     match f:
         case OnVectors(g, _):
             return apply(c, g, args, span, env)
@@ -172,7 +174,7 @@ def apply(c: Recursion, f: Function, args: tuple[Argument, ...], span: Span, env
 
 
 def _apply_native(c: Recursion, f: Native, args: tuple[Argument, ...], env: Env) -> Expr:
-    """The body of a Python function; what its parameters compute is computed before it."""
+    """The body of a Python function applied to arguments, which are computed before it."""
     each = (f.names,) if len(args) == 1 else tuple((name,) for name in f.names)
     if len(each) != len(args):
         raise UserError(f"this function takes {len(f.names)}, found {len(args)}", f.span)
@@ -199,7 +201,7 @@ def check_count(c: Recursion, f: Global, args: tuple[Argument, ...], span: Span)
 
 
 def _parts(p: SurfacePattern, count: int, span: Span) -> tuple[SurfacePattern, ...]:
-    """A lambda's parameters for so many arguments."""
+    """The patterns of a lambda's parameters for so many arguments."""
     if count == 1:
         return (p,)
     if isinstance(p, Group) and len(p.parts) == count:

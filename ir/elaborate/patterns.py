@@ -1,4 +1,4 @@
-"""Arguments of calls, and patterns that take them apart."""
+"""The arguments of calls, and the patterns that take them apart."""
 
 # key: c the elaborator, p pattern, a argument
 
@@ -76,7 +76,8 @@ def is_open(c: Recursion, e: Surface, env: Env) -> bool:
 
 
 def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, Env]:
-    """A pattern of new variables that takes apart a t, and the environment with their names."""
+    """A pattern of new variables that takes apart a value of type t, and the environment with their
+    names."""
     if isinstance(p, Name):
         x = Var(env.fresh(p.text), t)
         return x, env.bind(p.text, Made(x, p.span))
@@ -92,7 +93,8 @@ def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, E
 def bind(
     c: Recursion, p: SurfacePattern, a: Argument, env: Env, kept: Kept, keep: bool = False
 ) -> Env:
-    """The environment in which p stands for an argument; a computed one is appended to `kept`."""
+    """The environment in which p stands for an argument; a computed argument is appended to
+    `kept`."""
     if isinstance(a, Made) and (keep or not is_plain_view(a.term)):
         q, env = take(c, p, type_of(a.term), env)
         kept.append((q, a.term))
@@ -105,7 +107,7 @@ def bind(
 
 
 def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
-    """The components of an argument; one size stands for each of a tuple of them."""
+    """The components of an argument for a pattern's parts; one size stands for each part."""
     n = len(p.parts)
     match a:
         case Sized():
@@ -127,7 +129,8 @@ def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
 
 
 def finish(c: Recursion, kept: Kept, body: Expr) -> Expr:
-    """The body with each `kept` value put where it is used, if once; others in lets before it."""
+    """The body with each `kept` value put where it is used, if it is used once; others in lets
+    before it."""
     for p, value in reversed(kept):
         if not free(body) & {x.name for x in variables(p)}:
             continue
@@ -144,7 +147,7 @@ def pattern_of(p: Surface) -> SurfacePattern:
 
 
 def keep(kept: Kept, body: Expr) -> Expr:
-    """The body, inside a let for every value in `kept`."""
+    """The body inside a let for every value in `kept`."""
     for p, value in reversed(kept):
         body = Let(p, value, body)
     return body

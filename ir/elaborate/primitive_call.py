@@ -1,4 +1,4 @@
-"""A call of a primitive: its arguments, each asked for as what it must be."""
+"""Calls of primitives, whose arguments are each asked for as what they must be."""
 
 # key: i which argument, t type
 
@@ -17,7 +17,7 @@ from ir.text.surface import Name
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A primitive and its arguments, each asked for as what it must be."""
+    """A call of a primitive: its name, its arguments, and where it stands."""
 
     elaborator: Recursion
     head: Name

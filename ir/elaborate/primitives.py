@@ -1,4 +1,5 @@
-"""The primitives: what each takes, what it asks of its arguments, which node it makes."""
+"""The table of primitives: what each takes, what it asks of its arguments, and which node it
+makes."""
 
 # key: c call, f function, xs arrays, n m sizes
 
@@ -166,7 +167,8 @@ def _pad_edge(edge: Edge) -> Callable[[Call], Expr]:
 
 
 def _amounts(c: Call, t: Array) -> tuple[Size, Size]:
-    """The amounts to pad on the left and right; a crop leaves at least one element."""
+    """The amounts by which a call pads on the left and right; a crop must leave at least one
+    element."""
     left, right = c.size(0), c.size(1)
     for i, amount in enumerate((left, right)):
         if _both(amount, t.size, lambda a, n: -a >= n):

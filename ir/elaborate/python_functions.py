@@ -1,4 +1,4 @@
-"""Python functions as functions of the language: their parameters take an element apart."""
+"""Python functions as functions of the language, whose parameters take an element apart."""
 
 # key: t type, names of Python parameters
 
@@ -11,7 +11,8 @@ from ir.errors import Span, UserError
 def native_pattern(
     names: tuple[str, ...], t: Type, scope: frozenset[str], span: Span
 ) -> tuple[Pattern, tuple[Var, ...]]:
-    """A pattern for a t, and the variables in it: one a parameter.
+    """The pattern for a value of type t, and its variables: one for each of a Python function's
+    parameters.
 
     One parameter takes the whole; as many as t has parts take one each; as many as t has when all
     tuples are taken apart take one of those each: `lambda acc, x, w` is `(acc, (x, w)) -> …`.

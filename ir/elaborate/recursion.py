@@ -1,4 +1,5 @@
-"""What the parts of the elaborator ask of the whole: terms, sizes and functions of what is written.
+"""The interface of the elaborator to its parts, which ask it for terms, sizes and functions of what
+is written.
 
 An argument is looked at when its use tells what it must be, so every part needs all of these.
 """
@@ -17,27 +18,27 @@ from ir.text.surface import Name, Surface
 
 
 class Recursion(Protocol):
-    """The elaborator, as calls, patterns and primitives see it."""
+    """The elaborator as its parts (calls, patterns, primitives) see it."""
 
     sizes: Mapping[str, Size]
 
     def step(self, span: Span, count: int = 1) -> None:
-        """Count what is done; a UserError where it is too much."""
+        """Count steps; a UserError where there are too many."""
 
     def expr(self, e: Surface, env: Env) -> Expr:
-        """The term that e stands for, checked to be well typed."""
+        """The term that the surface tree e means, checked to be well typed."""
 
     def checked(self, made: Expr, span: Span) -> Expr:
-        """A term that has a type, and one that can be."""
+        """The term itself, if it has a type that is not too large; else a UserError."""
 
     def unknown(self, e: Name, env: Env) -> UserError:
-        """The mistake of a name that stands for nothing."""
+        """The UserError for a name that stands for nothing."""
 
     def value(self, a: Argument, env: Env) -> Expr:
-        """An argument as a term."""
+        """The argument a as a term."""
 
     def number(self, word: str, a: Argument, env: Env) -> Expr:
-        """An argument as a term that is a scalar or a vector."""
+        """The argument a as a term that is a scalar or a vector."""
 
     def binary(self, op: str, a: Argument, b: Argument, env: Env) -> Expr:
         """The term a op b."""
@@ -46,13 +47,13 @@ class Recursion(Protocol):
         """True if an argument is a number whose type adapts to what it meets."""
 
     def lam(self, a: Argument, t: Type, env: Env) -> Lam:
-        """An argument as a lambda on elements of type t."""
+        """The argument a as a function on elements of type t."""
 
     def stride_of(self, a: Argument) -> Size | None:
-        """s, if an argument is stride(s)."""
+        """The size s, if the argument is stride(s); else None."""
 
     def size(self, a: Argument) -> Size:
-        """An argument as a size."""
+        """The argument a as a size."""
 
     def written_size(self, e: Surface, env: Env) -> Size:
-        """The size that e stands for."""
+        """The size that the surface tree e stands for."""

@@ -1,4 +1,5 @@
-"""Arrays have at least one element, and no type is larger than anyone could mean."""
+"""The limits on types: arrays have at least one element, and no type is larger than anyone could
+mean."""
 
 from ir.core.types import Array, Tuple, Type, Vector, show_type
 from ir.errors import Span, UserError
@@ -9,7 +10,7 @@ DEEPEST = 64  # dimensions of an array, as of NumPy's
 
 
 def check_type(t: Type, span: Span) -> None:
-    """A UserError where arrays of this type cannot be."""
+    """Raise a UserError if values of this type cannot exist or would be too large."""
     if dimensions(t) > DEEPEST:
         raise UserError(f"an array of {dimensions(t)} dimensions; expected at most {DEEPEST}", span)
     count, leaves = _measure(t, span)
@@ -32,7 +33,8 @@ def dimensions(t: Type) -> int:
 
 
 def _measure(t: Type, span: Span) -> tuple[int, int]:
-    """The number of scalars (or vectors) that t holds, and of leaves that it is written with."""
+    """The number of scalars (or vectors) in a value of type t, and of leaves that t is written
+    with."""
     match t:
         case Array(elem, n):
             count, leaves = _measure(elem, span)

@@ -1,4 +1,5 @@
-"""An entry of the table of instructions: a small program, and how its matrices lie over lanes."""
+"""The entry of an instruction in the table: a small program, and how its matrices lie over
+lanes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +12,12 @@ from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 
 @dataclass(frozen=True)
 class Entry:
-    """`program` says what is computed, of matrices; `fragments` how each operand lies, and, as the
-    last one, the result. `text` holds the OpenCL functions that carry it out, one of this name.
+    """An instruction: `program` says what it computes on matrices, `fragments` how operands and
+    result lie over lanes.
 
-    `brought`: how operands are brought to it. The steps of a sum may be taken in another order, the
-    same in all operands, so that what a lane holds lies together in memory.
+    `text` holds the OpenCL functions that carry it out, one of this name. `brought` says how
+    operands are brought to it: the steps of a sum may be taken in another order, the same in all
+    operands, so that what a lane holds lies together in memory.
     """
 
     name: str
@@ -28,7 +30,7 @@ class Entry:
 
     @cached_property
     def instruction(self) -> Instruction:
-        """The instruction as programs hold it: of what lanes hold."""
+        """The instruction as programs hold it, on operands as lanes hold them."""
         operands = variables(self.program.pattern)
         held = tuple(
             Var(v.name, type_of(as_lanes(f, v)))
@@ -39,6 +41,6 @@ class Entry:
         return Instruction(self.name, Lam(held, meaning), self.lanes, self.rounding, self.text)
 
     def carried_out(self, *matrices: Expr) -> Expr:
-        """The program on these matrices, by the instruction."""
+        """The term that computes the entry's program on these matrices by the instruction."""
         held = tuple(map(as_lanes, self.brought, matrices))
         return as_matrix(self.brought[-1], Instruct(self.instruction, held))

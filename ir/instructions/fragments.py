@@ -1,4 +1,4 @@
-"""The layout of a matrix over the lanes of a sub-group: a permutation view, and its inverse.
+"""The layout of a matrix over the lanes of a sub-group, as a permutation view and its inverse.
 
 A fragment names the digits of a lane's number and of an element's place in its registers, and says
 which of them count the rows of the matrix and which its columns. So `g t | h r i` with rows `r g`
@@ -19,7 +19,8 @@ from ir.core.type_rules import elem_of
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """The digits of lanes and registers, the most significant first, and their meaning."""
+    """A layout of a matrix: the digits of lanes and of registers, most significant first, and what
+    they count."""
 
     sizes: Mapping[str, int]
     lanes: tuple[str, ...]
@@ -33,26 +34,26 @@ class Fragment:
         return self.count(self.rows), self.count(self.columns)
 
     def count(self, digits: Sequence[str]) -> int:
-        """The number of values that some digits have together."""
+        """The number of values that these digits have together."""
         return prod(self.sizes[d] for d in digits)
 
 
 def as_matrix(f: Fragment, xs: Expr) -> Expr:
-    """[T<registers>]lanes -> [[T]columns]rows"""
+    """The matrix that lanes hold: [T<registers>]lanes -> [[T]columns]rows."""
     digits = (*f.lanes, *f.registers)
     placed = _permuted(_divided(AsScalar(xs), f, digits), digits, (*f.rows, *f.columns))
     return Split(f.count(f.columns), _flat(placed, len(digits)))
 
 
 def as_lanes(f: Fragment, matrix: Expr) -> Expr:
-    """[[T]columns]rows -> [T<registers>]lanes"""
+    """The matrix as lanes hold it: [[T]columns]rows -> [T<registers>]lanes."""
     digits = (*f.rows, *f.columns)
     placed = _permuted(_divided(Join(matrix), f, digits), digits, (*f.lanes, *f.registers))
     return AsVector(f.count(f.registers), _flat(placed, len(digits)))
 
 
 def _divided(xs: Expr, f: Fragment, digits: Sequence[str]) -> Expr:
-    """A flat array with a dimension for each digit."""
+    """The flat array xs with a dimension for each digit."""
     for digit in reversed(digits[1:]):
         xs = Split(f.sizes[digit], xs)
     return xs
@@ -65,7 +66,7 @@ def _flat(xs: Expr, dimensions: int) -> Expr:
 
 
 def _permuted(xs: Expr, now: Sequence[str], wanted: Sequence[str]) -> Expr:
-    """The dimensions in another order, by exchanges of neighbours."""
+    """The array xs with its dimensions `now` in the order `wanted`, by exchanges of neighbours."""
     order = list(now)
     for place, digit in enumerate(wanted):
         for at in range(order.index(digit), place, -1):
@@ -75,7 +76,7 @@ def _permuted(xs: Expr, now: Sequence[str], wanted: Sequence[str]) -> Expr:
 
 
 def _inside(xs: Expr, depth: int, f: Callable[[Expr], Expr]) -> Expr:
-    """f on each array that lies `depth` dimensions inside."""
+    """The array xs with f applied to each array that lies `depth` dimensions inside."""
     if depth == 0:
         return f(xs)
     return Map(lam("x", elem_of(xs), lambda x: _inside(x, depth - 1, f)), xs)

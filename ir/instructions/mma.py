@@ -1,4 +1,4 @@
-"""NVIDIA's `mma.sync`: a 16 × k matrix times a k × 8 one, added to a 16 × 8 one.
+"""NVIDIA's instruction `mma.sync`: a 16 × k matrix times a k × 8 one, added to a 16 × 8 one.
 
 With e elements of an operand in a register and k = 4 e or 8 e, lane 4 g + t holds (CUTLASS,
 `mma_traits_sm80.hpp`; all of its layouts are this one):
@@ -20,12 +20,12 @@ TF32 = 2.0**13  # machine epsilons of a float that an operand may lose: 10 bits 
 
 
 def fragments(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
-    """The fragments of A and B, both with rows of one step each, and of C."""
+    """The fragments of A and B, with one step of the sum in each row, and of C."""
     return _fragments(e, halves, ("h", "t", "i"))
 
 
 def neighbours(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
-    """The fragments of A, B and C, steps so ordered that those of a lane are neighbours."""
+    """The fragments of A, B and C with the steps so ordered that those of a lane are neighbours."""
     return _fragments(e, halves, ("t", "h", "i"))
 
 
@@ -40,7 +40,8 @@ def _fragments(e: int, halves: int, steps: tuple[str, ...]) -> tuple[Fragment, F
 
 
 def product(steps: int) -> Lam:
-    """(a, b, c) -> c + Σ over steps of a's row times b's row: 16 × 8 products of two rows each."""
+    """The function (a, b, c) -> c + Σ over steps of a's row times b's row, each step 16 × 8
+    products."""
     rows, columns = Array(FLOAT, 16), Array(FLOAT, 8)
     sums = Array(columns, 16)
     a, b, c = Var("a", Array(rows, steps)), Var("b", Array(columns, steps)), Var("c", sums)

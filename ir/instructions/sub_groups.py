@@ -1,4 +1,4 @@
-"""How a kernel's text says how many work-items are a sub-group."""
+"""The macro by which a kernel's text says how many work-items form a sub-group."""
 
 # Who does not run in lock-step by itself is told.
 SUB_GROUP = """

@@ -1,4 +1,4 @@
-"""Every instruction that programs can name."""
+"""The table of all instructions that programs can name."""
 
 from ir.instructions import mma
 from ir.instructions.entry import Entry

@@ -1,4 +1,4 @@
-"""Numbers that belong together, brought together: arithmetic on values."""
+"""Arithmetic on values of the interpreter: numbers at the same place are brought together."""
 
 # key: f function on arrays
 
@@ -29,7 +29,7 @@ FOLDS: dict[str, np.ufunc] = {
 
 
 def _divide(a: Numbers, b: Numbers) -> object:
-    """a / b; ints round down, and what is divided by 0 is 0: so NumPy has it, and `%` too."""
+    """The quotient a / b; ints round down, and division by 0 gives 0, as NumPy has it."""
     return (np.floor_divide if a.dtype.kind in "iu" else np.true_divide)(a, b)
 
 
@@ -42,12 +42,12 @@ ARITHMETIC: dict[str, Callable[..., object]] = {
 
 
 def cospi(x: Numbers | float) -> Numbers:
-    """cos(pi x), exact where it is 0 or ±1"""
+    """The cosine of pi x, exact where it is 0 or ±1."""
     return sinpi(np.asarray(x) + 0.5)
 
 
 def sinpi(x: Numbers | float) -> Numbers:
-    """sin(pi x), exact where it is 0 or ±1: folded into -1/2 … 1/2 first"""
+    """The sine of pi x, exact where it is 0 or ±1: x is folded into -1/2 … 1/2 first."""
     half = np.asarray(x) - 2 * np.round(np.asarray(x) / 2)
     near = np.where(np.abs(half) > 0.5, np.sign(half) - half, half)
     return np.asarray(np.sin(np.pi * near))
@@ -66,7 +66,8 @@ UNARY: dict[str, Callable[..., object]] = {
 
 
 def unify(found: Sequence[Leaf]) -> list[Leaf]:
-    """The leaves, given the same axes in the same dimensions; those without any are repeated."""
+    """The leaves with the same axes in the same dimensions; those without dimensions are
+    repeated."""
     depth = max(len(leaf.dims) for leaf in found)
     value: Value = tuple(leaf for leaf in found if leaf.dims)
     dims: tuple[Group, ...] = ()
@@ -89,7 +90,7 @@ def widened(leaf: Leaf, sizes: Sequence[int]) -> Leaf:
 
 
 def cast(found: Sequence[Leaf]) -> list[Leaf]:
-    """The leaves, integers converted to floats if there are floats among them."""
+    """The leaves with integers converted to floats, if there are floats among them."""
     dtypes = [a.data.dtype for leaf in found for a in leaf.factors]
     real = [dtype for dtype in dtypes if dtype.kind == "f"]
     if not real or len(real) == len(dtypes):
@@ -101,7 +102,7 @@ def cast(found: Sequence[Leaf]) -> list[Leaf]:
 
 
 def pointwise(f: Callable[..., object], found: Sequence[Leaf]) -> Leaf:
-    """The leaf of f on the numbers of these leaves that have the same place."""
+    """The leaf of f applied to the numbers of these leaves that have the same place."""
     forced = [force(leaf) for leaf in unify(cast(found))]
     arrays = [leaf.factors[0] for leaf in forced]
     check_room(union(arrays), forced[0].dims, arrays[0].data.itemsize)
@@ -109,7 +110,7 @@ def pointwise(f: Callable[..., object], found: Sequence[Leaf]) -> Leaf:
 
 
 def product(a: Leaf, b: Leaf) -> Leaf:
-    """a * b, not multiplied out yet."""
+    """The leaf a * b, not multiplied out yet."""
     x, y = unify(cast((force(a) if a.summed else a, force(b) if b.summed else b)))
     both = Leaf((*x.factors, *y.factors), x.dims)
     return force(both) if len(both.factors) > FACTORS else both

@@ -32,14 +32,14 @@ STORED = {"float": np.float32, "half": np.float16, "int": np.int32}
 
 
 def known(n: Size) -> int:
-    """A size that has its value."""
+    """The size n as a number; a UserError if it has no value yet."""
     if isinstance(n, int):
         return n
     raise UserError(f"the size {show_size(n)} has no value yet: give one with --set")
 
 
 def shape_of(t: Type) -> tuple[int, ...]:
-    """The shape of the array that holds a t without tuples."""
+    """The shape of the array for a value of type t, which has no tuples."""
     match t:
         case Array(elem, n):
             return (known(n), *shape_of(elem))
@@ -49,7 +49,7 @@ def shape_of(t: Type) -> tuple[int, ...]:
 
 
 def components(t: Type) -> tuple[Type, ...] | None:
-    """The arrays that a type with tuples falls into; None where it holds no tuple."""
+    """The types of the arrays that a type with tuples falls into; None where it holds no tuple."""
     match t:
         case Tuple(parts):
             return parts
@@ -60,7 +60,7 @@ def components(t: Type) -> tuple[Type, ...] | None:
 
 
 def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Type]]:
-    """The arrays without tuples that a type falls into, and the way to each."""
+    """The types of the arrays without tuples that a type falls into, each with the path to it."""
     parts = components(t)
     if parts is None:
         yield where, t
@@ -80,7 +80,7 @@ def scalar_of(t: Type) -> Scalar:
 
 
 def cells_of(t: Type) -> int:
-    """The number of scalars that a t holds."""
+    """The number of scalars in a value of type t."""
     match t:
         case Array(elem, n):
             return known(n) * cells_of(elem)
@@ -92,7 +92,8 @@ def cells_of(t: Type) -> int:
 
 
 def check_inputs(program: Program, inputs: Mapping[str, Data]) -> None:
-    """Raise a UserError unless there is one array of the right shape and kind a parameter."""
+    """Raise a UserError unless each parameter has one array of the right shape and kind of
+    numbers."""
     wanted = {p.var.name: p.var.type for p in program.params}
     for name in inputs:
         if name not in wanted:
@@ -129,7 +130,7 @@ def _check(name: str, t: Type, found: Data) -> None:
 
 
 def _check_range(name: str, t: Type, found: Numbers) -> None:
-    """A UserError where a number is beyond an int's."""
+    """Raise a UserError if a number is outside an int's range."""
     for end in (int(found.min(initial=0)), int(found.max(initial=0))):
         if not INT_LEAST <= end <= INT_LARGEST:
             raise UserError(
@@ -139,15 +140,18 @@ def _check_range(name: str, t: Type, found: Numbers) -> None:
 
 
 def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[str, Data]:
-    """Inputs as a device would store them: whole numbers from -3 to 3, so that sums are exact in
-    any order, or numbers spread evenly over -1 to 1; the same for the same seed."""
+    """Inputs for a program, drawn with a seed and as a device would store them.
+
+    Whole numbers from -3 to 3, so that sums are exact in any order, or numbers spread evenly over
+    -1 to 1.
+    """
     demand_few(program)
     rng = np.random.default_rng(seed)
     return {p.var.name: _draw(p.var.type, rng, integers) for p in program.params}
 
 
 def demand_few(program: Program) -> None:
-    """A UserError for a program that takes more numbers than are drawn."""
+    """Raise a UserError for a program that takes more numbers than are drawn at random."""
     cells = sum(cells_of(p.var.type) for p in program.params)
     if cells > DRAWN:
         raise UserError(f"{program.name} takes {cells:,} numbers; at most {DRAWN:,} are drawn")
@@ -166,7 +170,7 @@ def _draw(t: Type, rng: np.random.Generator, integers: bool) -> Data:
 
 
 def stored(program: Program, given: Mapping[str, Data]) -> dict[str, Data]:
-    """Inputs, in the kinds of numbers that a device stores."""
+    """The inputs converted to the types of numbers that a device stores."""
     return {p.var.name: _stored(p.var.type, given[p.var.name]) for p in program.params}
 
 

@@ -84,7 +84,8 @@ INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """The values of variables, and the types that floats (and halves) and ints are computed in."""
+    """The environment of a term: the values of variables, and the types in which floats and ints
+    are computed."""
 
     values: Mapping[str, Value]
     real: "np.dtype[np.generic]"
@@ -123,7 +124,7 @@ def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np
 
 
 def _given(t: Type, data: Data, real: "np.dtype[np.generic]") -> Value:
-    """An array in the numbers that its parameter computes in."""
+    """The value of a parameter, in the type of numbers that it is computed in."""
     if isinstance(data, tuple):
         parts = components(t)
         assert parts is not None

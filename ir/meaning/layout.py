@@ -1,4 +1,5 @@
-"""The layout primitives on values: views where strides allow, copies where not."""
+"""The layout primitives on values of the interpreter: views where strides allow, copies where
+not."""
 
 # key: n m sizes, l r amounts left and right
 
@@ -31,19 +32,19 @@ POISON = -(2**31)  # what an int that nobody may look at holds
 
 
 def join(leaf: Leaf) -> Leaf:
-    """[[T]m]n -> [T](n*m)"""
+    """The leaf with its two outer dimensions as one: [[T]m]n -> [T](n*m)."""
     outer, inner, *rest = leaf.dims
     return replace(leaf, dims=(outer + inner, *rest))
 
 
 def transpose(leaf: Leaf) -> Leaf:
-    """[[T]n]m -> [[T]m]n"""
+    """The leaf with its two outer dimensions exchanged: [[T]n]m -> [[T]m]n."""
     outer, inner, *rest = leaf.dims
     return replace(leaf, dims=(inner, outer, *rest))
 
 
 def slide(leaf: Leaf, size: int, step: int, strict: bool) -> Leaf:
-    """[T]n -> [[T]size]((n-size)/step+1)"""
+    """The leaf of windows: [T]n -> [[T]size]((n-size)/step+1)."""
     n = extent(leaf.dims[0])
     if size < 1 or step < 1 or size > n:
         raise UserError(f"slide: a window of {size} by {step} does not fit an array of {n}")
@@ -67,19 +68,19 @@ def slide(leaf: Leaf, size: int, step: int, strict: bool) -> Leaf:
 
 
 def as_vector(leaf: Leaf, width: int) -> Leaf:
-    """[T]n -> [T<v>](n/v): the lanes become the last dimension."""
+    """The leaf of vectors, whose lanes become the last dimension: [T]n -> [T<v>](n/v)."""
     outer, lanes, *rest = (leaf := split(leaf, width)).dims
     return replace(leaf, dims=(outer, *rest, lanes))
 
 
 def as_scalar(leaf: Leaf) -> Leaf:
-    """[T<v>]n -> [T](n*v)"""
+    """The leaf of a vector's scalars, in order: [T<v>]n -> [T](n*v)."""
     outer, *rest, lanes = leaf.dims
     return replace(leaf, dims=(outer + lanes, *rest))
 
 
 def at(leaf: Leaf, k: int) -> Leaf:
-    """[T]n -> T"""
+    """The leaf of the element at place k: [T]n -> T."""
     if not 0 <= k < extent(leaf.dims[0]):
         raise UserError(f"at: no element {k} in an array of {extent(leaf.dims[0])}")
     for axis in reversed(leaf.dims[0]):
@@ -92,7 +93,7 @@ def at(leaf: Leaf, k: int) -> Leaf:
 
 
 def gather(leaf: Leaf, index: NDArray[np.int64]) -> Leaf:
-    """out[i] = leaf[index[i]]"""
+    """The leaf out with out[i] = leaf[index[i]]."""
     leaf = merge(leaf)
     (axis,) = leaf.dims[0]
     new = Axis(len(index))
@@ -105,7 +106,7 @@ def gather(leaf: Leaf, index: NDArray[np.int64]) -> Leaf:
 
 
 def gather_each(leaf: Leaf, index: Leaf) -> Leaf:
-    """`gather` whose index itself depends on enclosing maps."""
+    """The leaf that `gather` gives where the index itself depends on enclosing maps."""
     leaf, index = force(merge(leaf)), force(merge(index))
     (old,), (new,) = leaf.dims[0], index.dims[0]
     (a,), (b,) = leaf.factors, index.factors
@@ -136,7 +137,7 @@ def beside(pieces: Sequence[Leaf]) -> Leaf:
 
 
 def crop(leaf: Leaf, start: int, stop: int) -> Leaf:
-    """The elements of a leaf from start to stop."""
+    """The elements of a leaf from `start` up to `stop`."""
     leaf = merge(leaf)
     (axis,) = leaf.dims[0]
     new = Axis(stop - start)
@@ -148,7 +149,7 @@ def crop(leaf: Leaf, start: int, stop: int) -> Leaf:
 
 
 def concat(a: Value, b: Value) -> Value:
-    """[T]n, [T]m -> [T](n+m)"""
+    """The array b behind the array a: [T]n, [T]m -> [T](n+m)."""
     match a, b:
         case Leaf(), Leaf():
             return beside((a, b))
@@ -161,7 +162,8 @@ def concat(a: Value, b: Value) -> Value:
 
 
 def pad(l: int, r: int, value: Value, xs: Value) -> Value:
-    """l, r, v : T or its scalar, [T]n -> [T](l+n+r); negative amounts crop"""
+    """The array padded with a value: l, r, v : T or its scalar, [T]n -> [T](l+n+r); negative
+    amounts crop."""
     match xs, value:
         case Leaf(), Leaf():
             return _pad(l, r, value, xs)
@@ -180,7 +182,8 @@ def _pad(l: int, r: int, value: Leaf, xs: Leaf) -> Leaf:
 
 
 def pad_edge(edge: Edge, l: int, r: int, xs: Leaf) -> Leaf:
-    """l, r, [T]n -> [T](l+n+r), an element outside taken from inside; ANY is poison"""
+    """The array padded with its own elements: l, r, [T]n -> [T](l+n+r); with edge ANY, with
+    poison."""
     n = extent(xs.dims[0])
     if edge is Edge.ANY or (l <= 0 and r <= 0):
         return _pad(l, r, _poison(xs), xs)
@@ -188,7 +191,7 @@ def pad_edge(edge: Edge, l: int, r: int, xs: Leaf) -> Leaf:
 
 
 def edge_places(edge: Edge, wanted: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """The one of n elements at each place wanted, some of them outside; -1: there is none."""
+    """The element, of n, that stands at each place wanted, some of them outside; -1 for none."""
     match edge:
         case Edge.ANY:
             return np.where((wanted >= 0) & (wanted < n), wanted, -1)
@@ -202,14 +205,14 @@ def edge_places(edge: Edge, wanted: NDArray[np.int64], n: int) -> NDArray[np.int
 
 
 def _poison(xs: Leaf) -> Leaf:
-    """NaN, or an int that no program means: a use shows."""
+    """The value of an element that nobody may look at: NaN, or an int that no program means."""
     dtype = xs.factors[0].data.dtype
     real = any(a.data.dtype.kind == "f" for a in xs.factors)
     return constant(np.asarray(np.nan if real else POISON, dtype))
 
 
 def reorder(xs: Leaf, index: Leaf) -> Leaf:
-    """out[i] = xs[index[i]]"""
+    """The array out with out[i] = xs[index[i]]."""
     index = merge(force(index))
     (found,), (axis,) = index.factors, index.dims[0]
     others = tuple(x for x in found.axes if x is not axis)

@@ -23,7 +23,7 @@ SCRATCH = 128 << 20  # bytes of an operand copied for a matrix product; beyond, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """An axis: two arrays that hold the same one run along it together."""
+    """An axis, by identity: two arrays that hold the same axis run along it together."""
 
     size: int
 
@@ -47,7 +47,7 @@ def union(arrays: Iterable[Named]) -> tuple[Axis, ...]:
 
 
 def few(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """The axes of an array, unless they are more than NumPy's have."""
+    """The axes themselves; a UserError if they are more than NumPy's arrays have."""
     if len(axes) > MOST:
         raise UserError(
             f"an array of {len(axes)} dimensions would be needed; "
@@ -57,13 +57,14 @@ def few(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 
 def aligned(a: Named, axes: Sequence[Axis]) -> Numbers:
-    """a with these axes in this order, of extent 1 where a is constant."""
+    """The array a with these axes in this order, of extent 1 along those that a is constant
+    along."""
     data = a.data.transpose([a.axes.index(axis) for axis in axes if axis in a.axes])
     return data[tuple(slice(None) if axis in a.axes else None for axis in axes)]
 
 
 def elementwise(f: Callable[..., object], arrays: Sequence[Named]) -> Named:
-    """f on arrays that broadcast along the axes they do not have."""
+    """The array of f on the elements of arrays, which are repeated along axes they do not have."""
     axes = union(arrays)
     return Named(np.asarray(f(*(aligned(a, axes) for a in arrays))), axes)
 
@@ -71,7 +72,8 @@ def elementwise(f: Callable[..., object], arrays: Sequence[Named]) -> Named:
 def over_axis(
     a: Named, axis: Axis, new: tuple[Axis, ...], f: Callable[[Numbers, int], Numbers]
 ) -> Named:
-    """f rewrites one axis of a into new ones; nothing happens where a does not have it."""
+    """The array a with one of its axes rewritten by f into new ones; a itself if it has no such
+    axis."""
     if axis not in a.axes:
         return a
     at = a.axes.index(axis)
@@ -80,7 +82,7 @@ def over_axis(
 
 
 def part(a: Named, axis: Axis, new: Axis, start: int) -> Named:
-    """The elements from `start` along an axis."""
+    """The array a with the elements from `start` along an axis, as many as the new axis has."""
     return over_axis(a, axis, (new,), lambda data, at: _slice(data, at, start, start + new.size))
 
 
@@ -107,7 +109,7 @@ def _volume(a: Named) -> int:
 
 
 def _sum_own(a: Named, factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
-    """Sum a over the axes that no other factor has."""
+    """The array a summed over the axes that no other factor has."""
     others = union(b for b in factors if b is not a)
     repeated = sum(b is a for b in factors) > 1
     own = [axis for axis in a.axes if axis in summed and axis not in others and not repeated]
@@ -115,7 +117,7 @@ def _sum_own(a: Named, factors: Sequence[Named], summed: Sequence[Axis]) -> Name
 
 
 def reduce_axes(f: np.ufunc, a: Named, axes: Sequence[Axis]) -> Named:
-    """f between all elements along some axes of a."""
+    """The array a with f applied between all elements along some axes."""
     if not axes:
         return a
     places = tuple(a.axes.index(axis) for axis in axes)
@@ -124,7 +126,8 @@ def reduce_axes(f: np.ufunc, a: Named, axes: Sequence[Axis]) -> Named:
 
 
 def _inside(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
-    """A contraction in which every summed axis is shared; the smallest pair is multiplied first."""
+    """The contraction of factors in which every summed axis is shared; the smallest pair is
+    multiplied first."""
     if len(factors) == 1:
         return reduce_axes(np.add, factors[0], [x for x in factors[0].axes if x in summed])
     if len(factors) == 2:
@@ -142,7 +145,8 @@ def _inside(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
 
 
 def _pair(a: Named, b: Named, summed: Sequence[Axis]) -> Named:
-    """A product of two: a matrix product, batched over the axes they share and keep."""
+    """The contraction of two factors: a matrix product, batched over the axes they share and
+    keep."""
     over = [axis for axis in a.axes if axis in summed]
     batch = [axis for axis in a.axes if axis in b.axes and axis not in over]
     rows = [axis for axis in a.axes if axis not in b.axes]
@@ -171,13 +175,14 @@ def _pieces(elements: int, like: Named) -> int:
 
 
 def _widest(axes: Sequence[Axis], summed: Sequence[Axis]) -> Axis:
-    """The longest axis to cut along: one that is not summed, where there is one."""
+    """The longest axis to cut along, one that is not summed where there is one."""
     kept = [axis for axis in axes if axis not in summed and axis.size > 1]
     return max(kept or axes, key=lambda axis: axis.size)
 
 
 def _by_pieces(factors: Sequence[Named], summed: Sequence[Axis], axis: Axis, k: int) -> Named:
-    """A contraction cut into k pieces along an axis: each is placed, or added if it is summed."""
+    """The contraction cut into k pieces along an axis, each placed, or added if that axis is
+    summed."""
     bounds = sorted({axis.size * i // k for i in range(k + 1)})
     total: Named | None = None
     for start, stop in pairwise(bounds):

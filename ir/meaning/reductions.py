@@ -1,4 +1,4 @@
-"""Reductions as folds: which bodies are `acc + g(x)`, and their elements combined all at once.
+"""Reductions as folds: those with a body `acc + g(x)` combine all elements at once.
 
 The body is evaluated once for all elements, on an accumulator that only remembers what is added to
 it (`Acc`). If every cell comes back in its place, the reduction is `init + sum of g(x)`.
@@ -42,7 +42,7 @@ Step = Callable[[Value, Value], Value]
 
 
 def fold(step: Step, acc: Type, init: Value, xs: Value) -> Value:
-    """The left fold of xs by `step` from `init`, broadcast to the accumulator's type."""
+    """The left fold of xs by `step` from `init`, which is broadcast to the accumulator's type."""
     init = _widen(init, acc)
     try:
         return _at_once(step, acc, init, xs)
@@ -51,7 +51,8 @@ def fold(step: Step, acc: Type, init: Value, xs: Value) -> Value:
 
 
 def _at_once(step: Step, acc: Type, init: Value, xs: Value) -> Value:
-    """All elements at once, or half by half, where the body is `acc + g(x)`."""
+    """The fold of all elements at once, or half by half; NotAFold where the body is not `acc +
+    g(x)`."""
     try:
         elements, group = enter(xs)
         start = accumulator(acc)
@@ -66,7 +67,7 @@ def _at_once(step: Step, acc: Type, init: Value, xs: Value) -> Value:
 
 
 def _loop(step: Step, init: Value, xs: Value) -> Value:
-    """The left fold as it is defined, for all enclosing maps at once."""
+    """The left fold element by element, for all enclosing maps at once."""
     if count(xs) > LOOP:
         raise UserError(
             f"a reduction of {count(xs):,} elements whose body is not acc + g(x) "
@@ -79,7 +80,8 @@ def _loop(step: Step, init: Value, xs: Value) -> Value:
 
 
 def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
-    """A reduction's first value, its scalars repeated over the vectors of what it accumulates."""
+    """The initial value of a reduction, its scalars repeated over the vectors of the
+    accumulator."""
     match t:
         case Array(elem, n):
             return _widen(init, elem, (*dims, known(n)))
@@ -92,7 +94,7 @@ def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
 
 
 def binary(op: str, a: Value, b: Value) -> Value:
-    """a op b, where one of them may be a reduction's accumulator."""
+    """The value a op b, where one of them may be a reduction's accumulator."""
     match a, b:
         case Leaf(), Leaf():
             return product(a, b) if op == "*" else pointwise(ARITHMETIC[op], (a, b))
@@ -104,7 +106,7 @@ def binary(op: str, a: Value, b: Value) -> Value:
 
 
 def accumulate(op: str, acc: Acc, delta: Leaf) -> Acc:
-    """acc op delta; a difference is a sum of the negative."""
+    """The accumulator acc op delta; a difference is a sum with the negative."""
     if op == "-":
         op, delta = "+", product(delta, _minus_one(delta))
     if op not in FOLDS or acc.op not in (None, op):
@@ -117,7 +119,7 @@ def _minus_one(like: Leaf) -> Leaf:
 
 
 def accumulator(t: Type, dims: tuple[int, ...] = ()) -> Value:
-    """An accumulator of type t that has met nothing yet."""
+    """An accumulator of type t to which nothing has been added yet."""
     match t:
         case Array(elem, n):
             return accumulator(elem, (*dims, known(n)))
@@ -162,7 +164,7 @@ def _combine(op: str, delta: Leaf, group: Group) -> Leaf:
 
 
 def begin(init: Value, total: Value) -> Value:
-    """init combined with what was accumulated."""
+    """The value of `init` combined with what was accumulated."""
     match init, total:
         case ((Leaf() | Acc()), Acc(_, _, op, deltas)):
             for delta in deltas:

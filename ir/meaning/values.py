@@ -1,4 +1,4 @@
-"""Values of the interpreter: arrays whose every dimension is a group of named axes.
+"""The values of the interpreter: arrays whose every dimension is a group of named axes.
 
 A `map` gives its function elements that keep the axes they were taken along, so a whole map is one
 call and no data moves; `split join transpose zip` only regroup axes, `slide` is a strided view.
@@ -34,16 +34,19 @@ Group = tuple[Axis, ...]
 
 
 class TooBig(Exception):
-    """An intermediate array would pass LIMIT: halve an enclosing map or reduction."""
+    """Raised where an intermediate array would pass LIMIT, so that an enclosing map or reduction is
+    halved."""
 
 
 class NotAFold(Exception):
-    """An accumulator is used other than as `acc + g(x)`: the reduction needs its loop."""
+    """Raised where an accumulator is used other than as `acc + g(x)`, so that the reduction needs
+    its loop."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """Numbers: the sum over `summed` of the product of `factors`, one group of axes a dimension.
+    """An array of numbers: the sum over `summed` of the product of `factors`, with a group of axes
+    a dimension.
 
     The dimensions are those of all enclosing array types, outermost first, and the lanes of a
     vector last. Axes of the factors in no dimension belong to enclosing maps and reductions; the
@@ -57,7 +60,8 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Acc:
-    """The accumulator of a reduction, plus (times, …) the deltas met so far.
+    """The accumulator of a reduction, with the deltas that were added to it (or multiplied, …) so
+    far.
 
     `index` numbers the accumulator's cells and takes part in every layout change, so that it tells
     at the end whether each cell is back in its place.
@@ -73,7 +77,7 @@ Value = Leaf | Acc | tuple["Value", ...]
 
 
 def leaves(value: Value) -> Iterator[Leaf]:
-    """The arrays that a value is made of."""
+    """The leaves that a value is made of."""
     match value:
         case Leaf():
             yield value
@@ -86,7 +90,7 @@ def leaves(value: Value) -> Iterator[Leaf]:
 
 
 def each(f: Callable[[Leaf], Leaf], value: Value) -> Value:
-    """f on every leaf."""
+    """The value with f applied to every leaf."""
     match value:
         case Leaf():
             return f(value)
@@ -105,13 +109,13 @@ def constant(data: Numbers) -> Leaf:
 
 
 def from_array(data: Numbers) -> Leaf:
-    """An array, one axis a dimension."""
+    """The leaf of an array, with one axis for each dimension."""
     axes = tuple(map(Axis, data.shape))
     return Leaf((Named(data, axes),), tuple((axis,) for axis in axes))
 
 
 def to_array(leaf: Leaf) -> Numbers:
-    """The array of a leaf that no enclosing map or reduction has axes in."""
+    """The NumPy array of a leaf in which no enclosing map or reduction has axes."""
     (found,) = force(leaf).factors
     axes = [axis for group in leaf.dims for axis in group]
     check_ceiling(extent(axes) * found.data.itemsize)
@@ -129,7 +133,7 @@ def force(leaf: Leaf) -> Leaf:
 
 
 def force_small(leaf: Leaf) -> Leaf:
-    """`force`, unless that takes much room."""
+    """The leaf as `force` gives it, unless that takes much room."""
     axes = tuple(axis for axis in union(leaf.factors) if axis not in leaf.summed)
     small = extent(axes) * leaf.factors[0].data.itemsize * 4 <= LIMIT
     return force(leaf) if small else leaf
@@ -145,7 +149,7 @@ def check_room(axes: Sequence[Axis], dims: Sequence[Group], itemsize: int) -> No
 
 
 def check_ceiling(room: int) -> None:
-    """Refuse to make an array that no machine we know of would like."""
+    """Raise a UserError for an array larger than the interpreter makes."""
     if room > CEILING:
         raise UserError(
             f"an array of {room / 2**30:,.1f} GiB would be needed; the interpreter makes none "
@@ -157,7 +161,7 @@ def check_ceiling(room: int) -> None:
 
 
 def count(value: Value) -> int:
-    """The size of an array."""
+    """The number of elements of an array's outermost dimension."""
     return extent(next(leaves(value)).dims[0])
 
 
@@ -179,7 +183,7 @@ def leave(value: Value, group: Group) -> Value:
 
 
 def halves(value: Value) -> tuple[Value, Value]:
-    """An array cut in two along its outermost axis."""
+    """The array cut in two along its outermost axis."""
     elements, group = enter(value)
     first, *rest = group
     cut = first.size // 2
@@ -207,7 +211,7 @@ def _common(groups: Sequence[Group]) -> tuple[int, ...]:
 
 
 def _conform(leaf: Leaf, sizes: tuple[int, ...]) -> Leaf:
-    """The leaf with exactly these axes in its outermost dimension."""
+    """The leaf with exactly axes of these sizes in its outermost dimension."""
     if tuple(axis.size for axis in leaf.dims[0]) == sizes:
         return leaf
     rest = leaf.dims[1:]
@@ -224,12 +228,12 @@ def _rename(leaf: Leaf, old: Group, new: Group) -> Leaf:
 
 
 def on_factors(leaf: Leaf, f: Callable[[Named], Named]) -> Leaf:
-    """f on every factor."""
+    """The leaf with f applied to every factor."""
     return replace(leaf, factors=tuple(map(f, leaf.factors)))
 
 
 def on_axis(leaf: Leaf, axis: Axis, new: Group, f: Callable[[Numbers, int], Numbers]) -> Leaf:
-    """f rewrites an axis into new ones, in every factor that has it."""
+    """The leaf with an axis rewritten by f into new ones, in every factor that has it."""
     return on_factors(leaf, lambda a: over_axis(a, axis, new, f))
 
 
@@ -243,7 +247,8 @@ def _drop_ones(leaf: Leaf) -> Leaf:
 
 
 def merge(leaf: Leaf, at: int = 0) -> Leaf:
-    """The leaf with a single axis in a dimension: a copy, where the strides do not allow a view."""
+    """The leaf with a single axis in one dimension: a copy, where the strides do not allow a
+    view."""
     group = leaf.dims[at]
     if len(group) == 1:
         return leaf
@@ -261,7 +266,7 @@ def merge(leaf: Leaf, at: int = 0) -> Leaf:
 
 
 def split(leaf: Leaf, m: int) -> Leaf:
-    """[T]n -> [[T]m](n/m)"""
+    """The leaf with its outermost dimension cut: [T]n -> [[T]m](n/m)."""
     if m < 1 or extent(leaf.dims[0]) % m:
         raise UserError(f"split: {m} does not divide {extent(leaf.dims[0])}")
     leaf = _drop_ones(leaf)

@@ -1,1 +1,1 @@
-"""From text to a tree and back: tokens, grammar, written sizes and types, printing."""
+"""Text: from text to a tree and back, by tokens, grammar, written sizes and types, and printing."""

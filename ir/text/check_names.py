@@ -1,4 +1,5 @@
-"""Names, before anything is expanded: each is bound once, before its use, and nothing recurs."""
+"""The check of names before anything is expanded: each is bound once, before its use, and nothing
+recurs."""
 
 from collections.abc import Iterator, Set
 
@@ -25,7 +26,8 @@ MOST = 500  # definitions of a file
 
 
 def check_names(file: File, builtin: Set[str], sizes: Set[str]) -> None:
-    """A UserError under the first name that is bound twice, unknown, or used before it is made."""
+    """Raise a UserError under the first name that is bound twice, unknown, or used before it is
+    made."""
     _unique([d.name for d in file.definitions], "defined")
     if len(file.definitions) > MOST:
         raise UserError(f"more than {MOST} definitions", file.definitions[MOST].name.span)

@@ -1,4 +1,4 @@
-"""Text to surface tree: a plain walk of the syntax tree."""
+"""The reader from text to a surface tree: a plain walk of the syntax tree."""
 
 # key: t a syntax tree or token, p pattern
 
@@ -43,7 +43,7 @@ def read(text: str, name: str = "<program>") -> File:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the parts of one text."""
+    """The reader of the parts of one text."""
 
     text: str
     name: str
@@ -139,7 +139,7 @@ class Reader:
         raise AssertionError(f"no reading of {t.data}")
 
     def operators(self, parts: list[Syntax], depth: int) -> Surface:
-        """a - b + c from the left."""
+        """The surface tree of a - b + c, read from the left."""
         left = self.expr(parts[0], depth + 1)
         for i in range(1, len(parts), 2):
             if i // 2 + depth > DEEPEST:
@@ -166,13 +166,13 @@ class Reader:
         return Number(value, suffix, span)
 
     def negative(self, written: Syntax, e: Surface, span: Span) -> Surface:
-        """-2.0 is a number; -(2.0) negates one."""
+        """The surface tree of a minus: -2.0 is a number, -(2.0) negates one."""
         if isinstance(e, Number) and isinstance(written, Token):
             return Number(-e.value, e.suffix, span)
         return Operator("neg", (e,), span)
 
     def unrolled(self, e: Surface, span: Span) -> Surface:
-        """`unrolled mapSeq` is a primitive of its own."""
+        """The surface tree of `unrolled mapSeq`, which is a primitive of its own."""
         head = e.head if isinstance(e, Apply) else e
         if not isinstance(head, Name) or head.text not in ("mapSeq", "reduceSeq"):
             raise UserError("expected mapSeq or reduceSeq after `unrolled`", e.span)
@@ -180,7 +180,7 @@ class Reader:
         return Apply(name, e.args, span) if isinstance(e, Apply) else name
 
     def pattern(self, e: Surface) -> SurfacePattern:
-        """x, or (a, (b, c)), read as what it binds."""
+        """The pattern x, or (a, (b, c)), that an expression in a binder's place means."""
         if isinstance(e, Name):
             return e
         if not isinstance(e, Group):
@@ -193,7 +193,7 @@ def _is_mark(t: Syntax | None) -> bool:
 
 
 def _call(head: Surface, args: tuple[Surface, ...], span: Span) -> Surface:
-    """head(a)(b) is head(a, b)"""
+    """The surface tree of a call; head(a)(b) is head(a, b)."""
     if isinstance(head, Apply):
         return Apply(head.head, head.args + args, span)
     return Apply(head, args, span)

@@ -1,4 +1,4 @@
-"""A program's text with other sizes: what was run, where `--set` gave some."""
+"""A program's text with other sizes, as it was run where `--set` gave some."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Core terms as text that parses back to the same term."""
+"""The printer of core terms, as text that parses back to the same term."""
 
 # key: e term, p pattern, level how tightly an operator binds
 
@@ -36,7 +36,7 @@ WIDTH = 100
 
 
 def show(e: Program | Expr) -> str:
-    """A program, or one term, as text."""
+    """The text of a program, or of one term."""
     return _program(e) if isinstance(e, Program) else _block(e, 0, "")
 
 
@@ -55,7 +55,8 @@ def _param(p: Param) -> str:
 
 
 def _block(e: Expr, indent: int, after: str) -> str:
-    """e from column `indent` on, `after` following it; broken where a line would be too long."""
+    """The text of e from column `indent` on, with `after` behind it, broken where a line would be
+    too long."""
     line = _line(e)
     if line is not None and indent + len(line) + len(after) <= WIDTH:
         return line + after
@@ -94,7 +95,7 @@ def _body(body: Expr, indent: int, after: str) -> str:
 
 
 def _operators(e: Binary, indent: int, after: str) -> str:
-    """a + b - c, an operand a line."""
+    """The text of a + b - c with a line for each operand."""
     spine = [e]
     while isinstance(left := spine[-1].a, Binary) and LEVELS.get(left.op) == LEVELS[e.op]:
         spine.append(left)
@@ -106,14 +107,15 @@ def _operators(e: Binary, indent: int, after: str) -> str:
 
 
 def _open(e: Expr, indent: int, after: str) -> str:
-    """An operand of a long operator, in brackets unless it is a call."""
+    """The text of an operand of a long operator, in brackets unless it is a call."""
     if isinstance(e, Let) or _level(e) < ATOM:
         return f"({_block(e, indent + 1, ')' + after)}"
     return _block(e, indent, after)
 
 
 def _call(e: Expr, indent: int, after: str) -> str:
-    """head(first arguments, then each of the others on lines of its own)"""
+    """The text of a call: the first arguments behind the head, each of the others on lines of its
+    own."""
     head, args = parts_of(e)
     text, new = f"{head}(", "\n" + " " * (indent + 2)
     lead = _lead(args, WIDTH - indent - len(text))
@@ -131,7 +133,7 @@ def _call(e: Expr, indent: int, after: str) -> str:
 
 
 def _list(parts: tuple[Expr, ...], indent: int, after: str) -> str:
-    """[a, b, …], as many on a line as fit."""
+    """The text of [a, b, …], with as many elements on a line as fit."""
     text, column = "[", indent + 1
     for i, part in enumerate(parts):
         end = "]" + after if i == len(parts) - 1 else ","
@@ -149,7 +151,8 @@ def _list(parts: tuple[Expr, ...], indent: int, after: str) -> str:
 
 
 def _lead(args: tuple[str | Expr, ...], room: int) -> list[str]:
-    """The first arguments that fit on one line; the last argument is never among them."""
+    """The texts of the first arguments that fit on one line; the last argument is never among
+    them."""
     lead: list[str] = []
     for arg in args[:-1]:
         line = arg if isinstance(arg, str) else _line(arg)
@@ -164,7 +167,7 @@ def _lead(args: tuple[str | Expr, ...], room: int) -> list[str]:
 
 
 def _line(e: Expr) -> str | None:
-    """e on one line, unless it has a let, which needs lines of its own."""
+    """The text of e on one line; None if it has a let, which needs lines of its own."""
     match e:
         case Var(name, _):
             return name
@@ -215,5 +218,6 @@ def _level(e: Expr) -> int:
 
 
 def _let(e: Let) -> str:
-    """`let!` where parsing a `let` would put a view in the place of its name."""
+    """The word for a let: `let!` where parsing a `let` would put a view in the place of its
+    name."""
     return "let!" if is_plain_view(e.value) or is_number(e.value) else "let"

@@ -1,4 +1,4 @@
-"""The text of each node: its head and arguments, its numbers, its patterns."""
+"""The spelling of each node: its head and arguments, its numbers, its patterns."""
 
 from ir.core.nodes import (
     AsScalar,
@@ -44,12 +44,12 @@ LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
 
 
 def show_pattern(p: Pattern) -> str:
-    """x or (a, (b, c))"""
+    """The text of a pattern, x or (a, (b, c))."""
     return p.name if isinstance(p, Var) else f"({', '.join(map(show_pattern, p))})"
 
 
 def arrow(f: Lam) -> str:
-    """The head of a lambda, `vectorized` where its elements are vectors."""
+    """The text of a lambda's head, with `vectorized` where its elements are vectors."""
     word = "vectorized " if any(_is_vector(v.type) for v in variables(f.pattern)) else ""
     return f"{word}{show_pattern(f.pattern)} ->"
 
@@ -62,7 +62,8 @@ def _is_vector(t: Type) -> bool:
 
 
 def number(e: Lit, strict: bool = False) -> str:
-    """A half has its suffix; with `strict`, so has every number that could be taken for one."""
+    """The text of a number: a half has its suffix, and with `strict` each number that could be
+    taken for one."""
     if e.scalar == HALF:
         return f"{float(e.value)!r}h"
     if e.scalar == FLOAT:
@@ -71,12 +72,12 @@ def number(e: Lit, strict: bool = False) -> str:
 
 
 def strict(e: Expr, other: Expr) -> bool:
-    """A float number beside a half would be read as a half."""
+    """True if the number e would be read as a half beside `other`, and so needs its suffix."""
     return is_number(e) and type_of(e) == FLOAT and scalar_of(type_of(other)) == HALF
 
 
 def is_number(e: Expr) -> bool:
-    """True if e is made of numbers only, which would adapt to what they meet."""
+    """True if e is made of numbers only, whose type would adapt to what they meet."""
     match e:
         case Lit():
             return True
@@ -90,7 +91,7 @@ def is_number(e: Expr) -> bool:
 
 
 def strict_line(e: Expr) -> str:
-    """The text of numbers with their suffixes, so that they adapt to nothing."""
+    """The text of numbers with their suffixes, so that their type adapts to nothing."""
     match e:
         case Lit():
             return number(e, True)
@@ -172,7 +173,7 @@ def _view(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
 
 
 def _init(init: Expr, xs: Expr) -> str | Expr:
-    """The initial value as written: over halves, a float number must say that it is one."""
+    """The initial value as it is written: over halves, a float number needs its suffix."""
     return strict_line(init) if is_number(init) and has_half(elem_of(xs)) else init
 
 

@@ -1,4 +1,4 @@
-"""What is written, before it means anything: a small tree that knows where each part stands."""
+"""Surface trees: what is written, before it means anything, with the place of each part."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ir.errors import Span
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Name:
-    """x"""
+    """A name x, as it is written."""
 
     text: str
     span: Span
@@ -17,7 +17,8 @@ class Name:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number:
-    """2, 0.5, 0.5h (half), 0.5f (float), 2i (int): without a suffix it adapts to what it meets"""
+    """A number: 2, 0.5, 0.5h (half), 0.5f (float), 2i (int); without a suffix it adapts to what it
+    meets."""
 
     value: int | float
     suffix: str
@@ -26,7 +27,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Apply:
-    """head(args); head(a)(b) is head(a, b)"""
+    """A call head(args); head(a)(b) is head(a, b)."""
 
     head: "Surface"
     args: tuple["Surface", ...]
@@ -35,7 +36,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """-a, a + b, a - b, a * b, a / b, a % b"""
+    """An operator with its operands: -a, a + b, a - b, a * b, a / b, a % b."""
 
     op: str
     parts: tuple["Surface", ...]
@@ -44,7 +45,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """(a, b, …): a tuple, or a pattern that takes one apart"""
+    """A group (a, b, …): a tuple, or a pattern that takes one apart."""
 
     parts: tuple["Surface", ...]
     span: Span
@@ -52,7 +53,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class List:
-    """[a, b, …]: an array, element by element"""
+    """An array written element by element: [a, b, …]."""
 
     parts: tuple["Surface", ...]
     span: Span
@@ -60,7 +61,7 @@ class List:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lambda:
-    """pattern -> body"""
+    """A function pattern -> body."""
 
     pattern: "SurfacePattern"
     body: "Surface"
@@ -69,7 +70,7 @@ class Lambda:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectorized:
-    """vectorized f"""
+    """A function vectorized f."""
 
     f: "Surface"
     span: Span
@@ -77,7 +78,7 @@ class Vectorized:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
-    """e.0"""
+    """A component of a tuple, such as e.0."""
 
     index: int
     e: "Surface"
@@ -86,7 +87,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LetIn:
-    """let pattern = value, then body; `let!` keeps even a pure view by its name"""
+    """A let: let pattern = value, then body; `let!` keeps even a pure view under its name."""
 
     pattern: "SurfacePattern"
     value: "Surface"
@@ -97,7 +98,7 @@ class LetIn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Done:
-    """A term that is there already"""
+    """A core term in a surface tree, made before."""
 
     term: Expr
     span: Span
@@ -105,7 +106,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Native:
-    """A Python function; `names` are those of its parameters"""
+    """A Python function; `names` are those of its parameters."""
 
     f: "Callable[..., Surface]"
     names: tuple[str, ...]
@@ -131,7 +132,7 @@ SurfacePattern = Name | Group
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypeName:
-    """float, half, int, float<4>; _ is any type"""
+    """A scalar or vector type as it is written: float, half, int, float<4>; _ is any type."""
 
     text: str
     width: Surface | None
@@ -140,7 +141,7 @@ class TypeName:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypeArray:
-    """[elem]size"""
+    """An array type as it is written: [elem]size."""
 
     elem: "SurfaceType"
     size: Surface
@@ -149,7 +150,7 @@ class TypeArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypeTuple:
-    """(t, u, …)"""
+    """A tuple type as it is written: (t, u, …)."""
 
     parts: tuple["SurfaceType", ...]
     span: Span
@@ -160,7 +161,7 @@ SurfaceType = TypeName | TypeArray | TypeTuple
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parameter:
-    """const pattern : type"""
+    """A parameter as it is written: const pattern : type."""
 
     pattern: SurfacePattern
     type: SurfaceType | None
@@ -170,7 +171,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """name(parameters) = body"""
+    """A definition as it is written: name(parameters) = body."""
 
     name: Name
     params: tuple[Parameter, ...]
@@ -179,7 +180,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """name = size; no size: `?`, a tuning parameter"""
+    """A size as it is bound after `where`: name = size, or `?` (no size) for a tuning parameter."""
 
     name: Name
     size: Surface | None
@@ -188,7 +189,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class File:
-    """definitions, the last of which is the program, and the sizes after `where`"""
+    """A file: its definitions, the last of which is the program, and the sizes after `where`."""
 
     definitions: tuple[Definition, ...]
     where: tuple[Binding, ...]

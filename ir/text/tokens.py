@@ -1,4 +1,5 @@
-"""Text to tokens to a syntax tree: brackets balance, nesting is bounded, mistakes are placed."""
+"""The tokeniser and the syntax tree: brackets balance, nesting is bounded, and mistakes have a
+place."""
 
 from functools import cache
 from pathlib import Path
@@ -42,7 +43,7 @@ def grammar() -> Lark:
 
 
 def syntax_tree(text: str, name: str) -> Tree[Token]:
-    """The tree of a text, or a UserError at the place that does not fit."""
+    """The syntax tree of a text; a UserError at the place that does not fit."""
     if len(text) > LONGEST:
         raise UserError(
             f"{name}: a program of {len(text):,} characters; expected at most {LONGEST:,}"
@@ -91,7 +92,7 @@ def _calls(before: Token, token: Token, text: str) -> bool:
 
 
 def check_brackets(tokens: list[Token], text: str, name: str) -> None:
-    """Raise a UserError unless every bracket is closed by its like, none nested too deep."""
+    """Raise a UserError unless every bracket is closed by its like, and none is nested too deep."""
     opened: list[Token] = []
     for token in tokens:
         if token in ("(", "["):
@@ -134,7 +135,7 @@ def _unexpected(error: UnexpectedToken, before: list[Token], text: str, name: st
 
 
 def _apart(tokens: list[Token], text: str) -> bool:
-    """True if the tokens end with a call whose bracket follows a space: f(x) (a, b)"""
+    """True if the tokens end with a call whose bracket follows a space, as in f(x) (a, b)."""
     depth = 0
     for token in reversed(tokens):
         depth += {"_CLOSE": 1, "_CALL": -1, "_GROUP": -1}.get(token.type, 0)
@@ -144,7 +145,8 @@ def _apart(tokens: list[Token], text: str) -> bool:
 
 
 def _two_in_a_row(first: Token, second: Token, text: str, name: str) -> UserError:
-    """`a b`, read as the start of a definition b(…) although none was meant."""
+    """The UserError for `a b`, which was read as the start of a definition b(…) although none was
+    meant."""
     hint = did_you_mean(str(first), WORDS) if first.type == "NAME" else ""
     at = span_of(first if hint else second, text, name)
     found = f"found `{first}`" if hint else f"found `{second}` after an expression"

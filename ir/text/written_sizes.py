@@ -23,7 +23,7 @@ FUNCTIONS: Mapping[str, Callable[[Size, Size], Size]] = {
 
 
 def evaluate(e: Surface, lookup: Callable[[Name], Size]) -> Size:
-    """The size that e stands for; names are looked up."""
+    """The size that a surface tree stands for; names are looked up by `lookup`."""
     match e:
         case Name():
             return lookup(e)
@@ -88,7 +88,7 @@ def _weight(a: Size) -> int:
 
 
 def size_names(e: Surface) -> Iterable[Name]:
-    """The names in a size."""
+    """The names in a size as it is written."""
     match e:
         case Name():
             yield e
@@ -136,7 +136,7 @@ def _unique(where: tuple[Binding, ...]) -> dict[str, Binding]:
 
 
 def at_least_one(a: Size, span: Span, what: str = "an array's size") -> Size:
-    """a, which must not be 0 or less."""
+    """The size a itself, if it is not a number below 1; else a UserError."""
     if isinstance(a, int) and a < 1:
         raise UserError(f"{what} is {show_size(a)}; expected at least 1", span)
     return a

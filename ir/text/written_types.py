@@ -1,4 +1,4 @@
-"""Types as they are written: what they mean, and the sizes they infer at a call."""
+"""Types as they are written: what they mean, and the sizes that they infer at a call."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def meaning(declared: SurfaceType, size: SizeOf) -> Type:
 
 
 def scalar_named(declared: TypeName) -> Scalar:
-    """float, half or int"""
+    """The scalar type that is written: float, half or int."""
     if declared.text not in SCALARS:
         hint = did_you_mean(declared.text, SCALARS)
         raise UserError(f"unknown type `{declared.text}`{hint}", declared.span)
@@ -37,7 +37,7 @@ def scalar_named(declared: TypeName) -> Scalar:
 
 
 def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) -> dict[str, Size]:
-    """The sizes that open names must have for `found` to be as declared."""
+    """The sizes that open names must have for the type `found` to be as declared."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             own = {n.text: m} if isinstance(n, Name) and is_open(n.text) else {}
@@ -55,7 +55,7 @@ def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) ->
 def infer_rest(
     declared: SurfaceType, found: Type, is_open: Callable[[str], bool], size: SizeOf
 ) -> dict[str, Size]:
-    """The sizes as in `infer`, of an open name that occurs alone, and once, in arithmetic."""
+    """The sizes that `infer` leaves: of an open name that occurs alone, and once, in arithmetic."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             names = [name.text for name in size_names(n) if is_open(name.text)]
@@ -70,7 +70,7 @@ def infer_rest(
 
 
 def solved(e: Surface, whole: Size, name: str, size: SizeOf) -> Size:
-    """The size of `name`, which occurs once in e, for e to be `whole`."""
+    """The size of `name`, which occurs once in e, for e to equal `whole`."""
     match e:
         case Name():
             return whole
@@ -104,7 +104,7 @@ def _quotient(whole: Size, part: Size, span: Span) -> Size:
 
 
 def agree(declared: SurfaceType, found: Type, size: SizeOf, span: Span, whole: Type) -> None:
-    """An argument is as declared, or a UserError under it."""
+    """Raise a UserError under an argument whose type is not as declared."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             if not same(size(n), m):
@@ -131,7 +131,7 @@ def agree(declared: SurfaceType, found: Type, size: SizeOf, span: Span, whole: T
 
 
 def describe(declared: SurfaceType) -> str:
-    """A written type in words for a message."""
+    """The words for a written type in a message."""
     match declared:
         case TypeName(text, None, _):
             return text
