@@ -89,7 +89,10 @@ def _compiled(options: argparse.Namespace, device: Device | None) -> tuple[Chose
     """The program that the options name, and its kernels for a device, or for any CPU."""
     limits = limits_of(device)
     found = chosen(options.file, sizes_of(options), options.family, options.form, limits)
-    return found, generate(found.program, max_work_group=limits.group_items)
+    made = generate(
+        found.program, max_work_group=limits.group_items, half_arithmetic=limits.half_arithmetic
+    )
+    return found, made
 
 
 def _kinds(out: Data) -> str:

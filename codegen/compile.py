@@ -13,6 +13,7 @@ from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
 from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.memory.barriers import with_barriers
 from codegen.memory.local_buffers import with_shared_locals
+from codegen.memory.narrow_reals import computed_as_floats
 from codegen.opencl.print_kernel import print_kernel
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
@@ -41,13 +42,17 @@ def generate(
     *,
     max_work_group: int = 256,
     most_statements: int = MOST_STATEMENTS,
+    half_arithmetic: bool = False,
 ) -> Generated:
-    """The kernels and launch plan of a lowered program whose sizes are all numbers."""
+    """The kernels and launch plan of a lowered program whose sizes are all numbers. Devices with
+    `half_arithmetic` compute with halves; on others these are floats but in memory."""
     if program.free:
         raise Unsupported(f"the parameters {', '.join(program.free)} have no value yet")
     cut = stages(program)
     known = _globals(program, cut)
     kernels = tuple(_kernel(program, stage, cut[-1].name, known, max_work_group) for stage in cut)
+    narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
+    kernels = tuple(computed_as_floats(kernel, narrow) for kernel in kernels)
     counted = tuple(map(facts, kernels))
     for found in counted:
         refuse_too_large(found, most_statements)

@@ -23,7 +23,7 @@ class Buffer:
     """
 
     name: str
-    scalar: str  # "float" | "half" | "int"
+    scalar: str  # the name of a scalar type
     shape: tuple[int, ...]
     bytes: int
     role: Role
@@ -67,8 +67,8 @@ class Plan:
 
     @property
     def uses_half(self) -> bool:
-        """True if a kernel or a buffer needs the extension cl_khr_fp16."""
-        return "cl_khr_fp16" in self.source or any(b.scalar == "half" for b in self.buffers)
+        """True if a kernel needs the extension cl_khr_fp16: it computes with halves."""
+        return "cl_khr_fp16" in self.source
 
 
 def source_of(kernels: Sequence[Kernel]) -> str:

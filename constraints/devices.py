@@ -34,6 +34,7 @@ class Profile:
     quick_code: int = 1 << 14  # as many compile quickly; more is tried only where it must be
     vector_widths: tuple[int, ...] = (2, 3, 4, 8, 16)
     vector: int = 4  # floats in a register or the widest load
+    half_arithmetic: bool = False  # false: halves are loaded and stored, and floats meanwhile
     # Results that a work-item should keep: at least as many as hide the latency of a multiply-add
     # where no other work-items do, at most as many as its registers hold.
     results: tuple[int, int] = (1, 2**31)
@@ -54,6 +55,7 @@ MALI_G72 = Profile(
     resident_items=384,
     resident_words=384 * 64,
     resident_bytes=32 * KIB,
+    half_arithmetic=True,
 )
 
 MALI_G76 = replace(MALI_G72, name="mali-g76", cores=10)

@@ -41,7 +41,9 @@ def compile(
     found = device_meant(device)
     limits = profile_of(found)
     concrete, _ = lowered_at(core, family, form, point, limits)
-    made = generate(concrete, max_work_group=limits.group_items)
+    made = generate(
+        concrete, max_work_group=limits.group_items, half_arithmetic=limits.half_arithmetic
+    )
     demand_proofs(made)
     names = tuple(p.var.name for p in core.params)
     return Compiled(made.plan, open_device(found).build(made.plan), names)

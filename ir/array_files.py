@@ -10,7 +10,7 @@ import numpy as np
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.host_memory import demand_memory
-from ir.meaning.inputs import Data, Numbers, check_inputs, demand_few, random_inputs
+from ir.meaning.inputs import STORED, Data, Numbers, check_inputs, demand_few, random_inputs
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -51,13 +51,18 @@ def load(path: Path) -> Data:
     try:
         data = np.load(path, allow_pickle=False)
         if isinstance(data, np.ndarray):
-            return data
+            return _known(data)
         with data:
-            return tuple(data[name] for name in data.files)
+            return tuple(_known(data[name]) for name in data.files)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
         raise UserError(f"cannot read {path}: expected arrays in .npy form ({error})") from None
+
+
+def _known(data: Numbers) -> Numbers:
+    """An array that was read, with the type of bfloats, which files do not name, put back."""
+    return data.view(STORED["bfloat"]) if data.dtype == np.dtype("V2") else data
 
 
 def save(path: Path, result: Data) -> None:

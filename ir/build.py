@@ -28,7 +28,20 @@ from typing import TypeAlias
 from ir.core.nodes import Param, Program, SizeOf, Var
 from ir.core.size import Nat, Size
 from ir.core.type_rules import type_of
-from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type
+from ir.core.types import (
+    BFLOAT,
+    CHAR,
+    FLOAT,
+    HALF,
+    INT,
+    SHORT,
+    UCHAR,
+    USHORT,
+    Array,
+    Scalar,
+    Tuple,
+    Type,
+)
 from ir.elaborate.elaborator import Elaborator
 from ir.elaborate.environment import Env
 from ir.elaborate.type_limits import check_type
@@ -191,9 +204,13 @@ class Word:
 @dataclass(frozen=True, slots=True)
 class ScalarType:
     """A scalar type in Python: `float_` is a scalar, `float_[H, W, C]` an array indexed
-    [h][w][c]."""
+    [h][w][c]; `float_(x)` converts x."""
 
     scalar: Scalar
+
+    def __call__(self, x: Operand) -> Value:
+        """The value x converted to this type: `half_(x)`."""
+        return call(self.scalar.name, x)
 
     def __getitem__(self, sizes: Size | tuple[Size, ...]) -> Type:
         t: Type = self.scalar
@@ -209,7 +226,9 @@ class Const:
     type: Type | ScalarType
 
 
-float_, half_, int_ = ScalarType(FLOAT), ScalarType(HALF), ScalarType(INT)
+float_, half_, bfloat_ = ScalarType(FLOAT), ScalarType(HALF), ScalarType(BFLOAT)
+int_, short_, ushort_ = ScalarType(INT), ScalarType(SHORT), ScalarType(USHORT)
+char_, uchar_ = ScalarType(CHAR), ScalarType(UCHAR)
 
 Declared = Type | ScalarType | Const
 
@@ -256,6 +275,12 @@ pad, pad_any, pad_clamp = map(Word, ("pad", "pad_any", "pad_clamp"))
 pad_mirror, pad_wrap, concat, at = map(Word, ("pad_mirror", "pad_wrap", "concat", "at"))
 exp, log, sqrt, tanh, abs_ = map(Word, ("exp", "log", "sqrt", "tanh", "abs"))
 cospi, sinpi = map(Word, ("cospi", "sinpi"))
+float_rtz, half_rtz, bfloat_rtz = map(Word, ("float_rtz", "half_rtz", "bfloat_rtz"))
+int_rte, int_sat, int_sat_rte = map(Word, ("int_rte", "int_sat", "int_sat_rte"))
+short_rte, short_sat, short_sat_rte = map(Word, ("short_rte", "short_sat", "short_sat_rte"))
+ushort_rte, ushort_sat, ushort_sat_rte = map(Word, ("ushort_rte", "ushort_sat", "ushort_sat_rte"))
+char_rte, char_sat, char_sat_rte = map(Word, ("char_rte", "char_sat", "char_sat_rte"))
+uchar_rte, uchar_sat, uchar_sat_rte = map(Word, ("uchar_rte", "uchar_sat", "uchar_sat_rte"))
 max_, min_, size = map(Word, ("max", "min", "size"))
 
 relu, square, dot, sum_ = map(Word, ("relu", "square", "dot", "sum"))

@@ -18,7 +18,8 @@ from codegen.index.condition import at_least, less
 from codegen.index.index import Index, assume, constant
 from codegen.tree.array_axes import Axis, Plain, number, plain
 from codegen.tree.statements import Load, Number, Value, Whole
-from codegen.tree.value_builders import binary, unary
+from codegen.tree.value_builders import binary, conversion, unary
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -55,7 +56,7 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import INT_LARGEST, INT_LEAST, unlift
+from ir.core.types import INT_LARGEST, INT_LEAST, is_whole, unlift
 from ir.core.views import is_table
 from ir.errors import Unsupported
 
@@ -191,14 +192,14 @@ def arithmetic(emitter: Recursion, e: Expr, env: Env) -> Value:
         case Lit(given, scalar):
             if scalar.name == "int":
                 return Whole(constant(int(given)))
-            return Number(float(given), scalar.name)
+            return Number(int(given) if is_whole(scalar) else float(given), scalar.name)
         case SizeOf(n):
             return Whole(constant(number(n)))
         case Unary(op, a):
             x = value(emitter.read(a, env))
             if op == "neg" and isinstance(x, Whole) and _is_int(-x.index):
                 return Whole(-x.index)
-            return unary(op, x)
+            return conversion(x, CONVERSIONS[op]) if op in CONVERSIONS else unary(op, x)
         case Binary(op, a, b):
             x, y = value(emitter.read(a, env)), value(emitter.read(b, env))
             if isinstance(x, Whole) and isinstance(y, Whole):

@@ -32,6 +32,7 @@ from codegen.tree.statements import (
     subvalues,
     with_operands,
 )
+from codegen.tree.value_builders import is_whole
 from ir.meaning.arithmetic import cospi, sinpi
 
 
@@ -81,14 +82,14 @@ def folded(e: Value, values: Mapping[str, int], tested: Test = substitute_in) ->
     match e:
         case Apply():
             new = tuple([folded(x, values, tested) for x in e.arguments])
-            law = LAWS.get(e.op) if e.kind.scalar != "int" else None
+            law = None if is_whole(e.kind) else LAWS.get(e.op)
             found = law(e.kind, *new) if law else None
             if found is not None:
                 return found
             return e if all(map(is_, e.arguments, new)) else Apply(e.op, new, e.kind)
         case Load(memory=memory):
             return _entry(e, values) if memory.space is Space.CONSTANT and e.width == 1 else e
-        case Convert(Whole(i), Kind(scalar, 1)):
+        case Convert(Whole(i), Kind(scalar, 1) as kind, "") if not is_whole(kind):
             here = substitute(i, values)
             return Number(float(here.constant), scalar) if here.is_constant else e
         case Select(condition, a, b):

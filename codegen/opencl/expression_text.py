@@ -3,7 +3,7 @@
 # key: e value, i index, w width
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
 from codegen.index.index import Index
@@ -18,11 +18,14 @@ from codegen.opencl.integer_text import (
     as_unsigned,
     division_helpers,
     division_name,
+    in_memory,
     may_trap,
+    suffix,
     type_text,
 )
 from codegen.opencl.memory_names import Spellings
 from codegen.opencl.name_addresses import Naming, flat
+from codegen.opencl.number_functions import NUMBER_FUNCTIONS, named, texts
 from codegen.opencl.text_patterns import Pattern, Varying
 from codegen.tree.statements import (
     Apply,
@@ -35,6 +38,7 @@ from codegen.tree.statements import (
     Load,
     Memory,
     Number,
+    Repack,
     Select,
     Space,
     Store,
@@ -42,8 +46,9 @@ from codegen.tree.statements import (
     Whole,
     kind_of,
 )
+from codegen.tree.value_builders import is_whole
 from ir.core.nodes import Instruction
-from ir.core.types import INT_LEAST
+from ir.core.types import INT_LEAST, RANGES
 
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
 FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
@@ -71,6 +76,7 @@ class Expressions:
     denied: Condition = NEVER  # what does not hold here
     steady: bool = False  # whether guards are the same in the whole loop here
     divisions: set[Division] = field(default_factory=set)
+    functions: set[tuple[str, int]] = field(default_factory=set)  # those on numbers, and widths
     instructions: dict[str, Instruction] = field(default_factory=dict)
     copies: dict[int, Varying[Pattern | None]] = field(default_factory=dict)  # of stores, by id
     holes: dict[object, Varying[str]] = field(default_factory=dict)
@@ -103,7 +109,7 @@ class Expressions:
             if value == Load(s.memory, s.index, kind_of(s.value).width, s.half):
                 return None
         self.open = []
-        return Pattern(self.assigned(s, self.text(value)), tuple(self.open))
+        return Pattern(self.assigned(s, value), tuple(self.open))
 
     def tested(self, condition: Condition, values: Mapping[str, int]) -> Condition:
         """The part of a condition that has to be tested here; NEVER if it is known to be false."""
@@ -120,12 +126,15 @@ class Expressions:
         self.open.append(self.holes[what])
         return f"{{{len(self.open) - 1}}}"
 
-    def assigned(self, s: Store, value: str) -> str:
+    def assigned(self, s: Store, e: Value) -> str:
         w = kind_of(s.value).width
+        if isinstance(e, Repack) and e.kind.scalar == "half":
+            value, place = self.text(e.e), self.pointer(s.memory, s.index, s.half)
+            return f"vstore_half{suffix(w)}_rte({value}, 0, {place});"
+        value = self.text(e)
         cell = self.cell(s.memory, s.index, w, s.half)
         if cell is None:
-            at = self.address(s.memory, s.index, s.half)
-            return f"vstore{w}({value}, 0, {self.name(s.memory)} + {at});"
+            return f"vstore{w}({value}, 0, {self.pointer(s.memory, s.index, s.half)});"
         return f"{cell} = {value};"
 
     # ---- memory
@@ -141,6 +150,9 @@ class Expressions:
             whole = whole // unit
         short = self.naming.shortened(whole)
         return self.hole(short, short.names, lambda: self.naming.text(self.place(short)))
+
+    def pointer(self, memory: Memory, i: Index, half: Index | None) -> str:
+        return f"{self.name(memory)} + {self.address(memory, i, half)}"
 
     def name(self, memory: Memory) -> str:
         """The name of a memory that is an array."""
@@ -159,7 +171,7 @@ class Expressions:
             return f"{name}[{self.address(memory, i, half)}]"
         if layout is None and w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w):
             space = f"__{memory.space.value}"
-            kind = type_text(Kind(memory.scalar, w))
+            kind = type_text(Kind(in_memory(memory), w))
             return f"*({space} {kind} *)&{name}[{self.address(memory, i, half)}]"
         return None
 
@@ -175,8 +187,7 @@ class Expressions:
     def load(self, e: Load) -> str:
         cell = self.cell(e.memory, e.index, e.width, e.half)
         if cell is None:
-            at = self.address(e.memory, e.index, e.half)
-            return f"vload{e.width}(0, {self.name(e.memory)} + {at})"
+            return f"vload{e.width}(0, {self.pointer(e.memory, e.index, e.half)})"
         if cell.startswith("*(__global"):
             return cell.replace("*(__global", "*(const __global", 1)
         return cell
@@ -198,15 +209,15 @@ class Expressions:
                 return text, UNARY if text.startswith("*") else PRIMARY
             case Number(number, scalar):
                 text = number_text(number, scalar)
-                return text, UNARY if text.startswith("-") else PRIMARY
+                return text, UNARY if text.startswith(("-", "(")) else PRIMARY
             case Whole(i):
                 return self.hole(("whole", i), i.names, lambda: self.whole(self.place(i))), PRIMARY
             case Apply():
                 return self.apply(e)
-            case Convert(inner, kind):
-                if kind.width == 1:
-                    return f"({kind.scalar}){self.operand(inner, UNARY)}", UNARY
-                return f"convert_{type_text(kind)}({self.text(inner)})", PRIMARY
+            case Convert():
+                return self.convert(e)
+            case Repack(inner, kind):
+                return self.repack(inner, kind), PRIMARY
             case Broadcast(inner, kind):
                 return f"({type_text(kind)})({self.text(inner)})", UNARY
             case Build(parts, kind):
@@ -218,6 +229,40 @@ class Expressions:
                 return f"{self.operand(inner, PRIMARY)}.s{lane:x}", PRIMARY
             case Select(condition, a, b):
                 return self.choice(condition, a, b)
+
+    def convert(self, e: Convert) -> tuple[str, int]:
+        """A conversion: a cast where that says all, a function where rounding or range matter."""
+        inner, to = e.e, type_text(e.kind)
+        real = not is_whole(kind_of(inner))
+        text, holds = self.value(inner)
+        if real and is_whole(e.kind):
+            wide = replace(e, kind=Kind("int", e.kind.width), rounding="", saturates=False)
+            text, holds = self.function(f"int_{e.rounding or 'rtz'}", inner), PRIMARY
+            if e.kind == wide.kind:
+                return text, holds
+        if e.saturates and e.kind.scalar != "int":
+            return f"convert_{to}_sat({text})", PRIMARY
+        if e.rounding and not is_whole(e.kind):
+            return f"convert_{to}_{e.rounding}({text})", PRIMARY
+        if e.kind.width > 1:
+            return f"convert_{to}({text})", PRIMARY
+        return f"({to}){text if holds >= UNARY else f'({text})'}", UNARY
+
+    def repack(self, inner: Value, kind: Kind) -> str:
+        """A load of narrow numbers as floats, or floats as bfloats: halves are stored otherwise."""
+        if kind.scalar == "bfloat":
+            return self.function("to_bfloat", inner)
+        assert isinstance(inner, Load)
+        if inner.memory.scalar == "bfloat":
+            return self.function("from_bfloat", inner)
+        place = self.pointer(inner.memory, inner.index, inner.half)
+        return f"vload_half{suffix(kind.width)}(0, {place})"
+
+    def function(self, name: str, e: Value) -> str:
+        """A call of a function on numbers, whose text is wanted before the kernel."""
+        w = kind_of(e).width
+        self.functions.add((name, w))
+        return f"{named(name, w)}({self.text(e)})"
 
     def whole(self, i: Index) -> str:
         text = self.naming.text(i)
@@ -240,9 +285,11 @@ class Expressions:
         return condition_to_c(condition, self.naming.atoms, needs_64(condition))
 
     def apply(self, e: Apply) -> tuple[str, int]:
-        if e.kind.scalar == "int":
+        if is_whole(e.kind):
             return self.integer(e)
         match e.op:
+            case op if op in NUMBER_FUNCTIONS:
+                return self.function(op, e.arguments[0]), PRIMARY
             case "+" | "-" | "*" | "/":
                 return infix(e, self.operand)
             case "max" | "min" | "abs":
@@ -294,7 +341,7 @@ class Expressions:
     def helpers(self) -> list[str]:
         """The texts of the functions that the expressions call."""
         carried_out = [self.instructions[name].text for name in sorted(self.instructions)]
-        return [*division_helpers(self.divisions), *carried_out]
+        return [*division_helpers(self.divisions), *texts(self.functions), *carried_out]
 
 
 def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
@@ -314,6 +361,8 @@ def lanes_text(first: int, w: int) -> str:
 def number_text(number: float, scalar: str) -> str:
     """The text of a number as a literal."""
     number = float(number)
+    if scalar in RANGES and scalar != "int":
+        return f"({scalar}){int(number)}"
     if scalar == "int":
         return str(int(number)) if number > INT_LEAST else f"({INT_LEAST + 1} - 1)"
     if number != number:

@@ -6,13 +6,18 @@ is asked for.
 
 # key: e value, w width
 
-from codegen.tree.statements import Broadcast, Kind, Number, Value, Whole
+from codegen.tree.statements import Broadcast, Kind, Memory, Number, Value, Whole
 
 WRAPS = frozenset({"+", "-", "*", "neg"})  # undefined in C where an int overflows
 ROUNDS = {"/": "floor_div", "%": "floor_mod"}
 
 Division = tuple[str, int, bool]
 """An operator, a width, and whether the divisor may be 0 or -1."""
+
+
+def in_memory(memory: Memory) -> str:
+    """The scalar type that a memory's text says: OpenCL has no bfloats, but room for their bits."""
+    return "ushort" if memory.scalar == "bfloat" else memory.scalar
 
 
 def type_text(kind: Kind) -> str:

@@ -25,6 +25,7 @@ from codegen.tree.statements import (
     Load,
     Memory,
     Number,
+    Repack,
     Select,
     Space,
     Store,
@@ -35,7 +36,7 @@ from codegen.tree.statements import (
 )
 from ir.core.frozen import frozen
 
-COPIED = (Load, Number, Select, Build, Broadcast, Convert, Lane)
+COPIED = (Load, Number, Select, Build, Broadcast, Convert, Repack, Lane)
 AHEAD = "next_"  # what is loaded for the next iteration
 _COUNTED = re.compile(r"(?<=[A-Za-z])\d+$")  # rewriting tells variables of one name apart so
 

@@ -5,18 +5,24 @@ from math import prod
 
 from codegen.opencl.expression_text import number_text
 from codegen.opencl.index_text import counter
+from codegen.opencl.integer_text import in_memory
 from codegen.opencl.memory_names import Spellings
 from codegen.opencl.statement_text import Writer
 from codegen.tree.statements import (
     Declare,
     Kernel,
     Memory,
+    Repack,
     Space,
     Store,
+    Value,
     calls,
+    kind_of,
     loads,
+    operands,
     remembered,
     statements,
+    subvalues,
 )
 from ir.instructions.sub_groups import SUB_GROUP
 
@@ -32,16 +38,28 @@ def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
     declared = [*_tables(kernel, body), *_locals(kernel, writer.names), *_ids(kernel)]
     lines = [*_head(kernel), *declared, *body, "}"]
     text = "\n".join(lines) + "\n"
-    extensions = [HALF] if " half" in text or "(half" in text else []
+    extensions = [HALF] if _computes_with_halves(kernel) else []
     extensions += [SUB_GROUP] if "SUB_GROUP_OF(" in text else []
     return text, (*extensions, *writer.spell.helpers())
+
+
+def _computes_with_halves(kernel: Kernel) -> bool:
+    """True if halves are more than what memory holds of floats."""
+    stored = [s.value for s in statements(kernel.body) if isinstance(s, Store)]
+    used = [x for value in stored for e in subvalues(value) if not _repacks(e) for x in operands(e)]
+    return any(kind_of(e).scalar == "half" and not _repacks(e) for e in (*stored, *used))
+
+
+def _repacks(e: Value) -> bool:
+    return isinstance(e, Repack)
 
 
 def _head(kernel: Kernel) -> list[str]:
     written = set(kernel.writes)
     given = [*kernel.reads, *(m for m in kernel.writes if m not in kernel.reads)]
     parameters = ",\n    ".join(
-        f"__global {'' if m in written else 'const '}{m.scalar} *restrict {m.name}" for m in given
+        f"__global {'' if m in written else 'const '}{in_memory(m)} *restrict {m.name}"
+        for m in given
     )
     x, y, z = kernel.local_size
     groups = " x ".join(map(str, kernel.groups))
@@ -80,7 +98,7 @@ def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:
 def _locals(kernel: Kernel, spelled: Spellings) -> list[str]:
     found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
     return [
-        f"  __local {m.scalar} {spelled[m].names[0]}[{m.elements * m.halves}] "
+        f"  __local {in_memory(m)} {spelled[m].names[0]}[{m.elements * m.halves}] "
         f"__attribute__((aligned(64)));{_shape(m)}"
         for m in found
         if m.space is Space.LOCAL

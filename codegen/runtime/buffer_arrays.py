@@ -9,29 +9,35 @@ from numpy.typing import NDArray
 from codegen.plan import Buffer, Plan, Role
 from codegen.runtime.results import PoisonFound
 from ir.errors import UserError
-from ir.meaning.inputs import Data
+from ir.meaning.inputs import STORED, Data
 from ir.text.suggest import no_such
 
 Array = NDArray[Any]
 
-DTYPES: dict[str, np.dtype[Any]] = {
-    "float": np.dtype(np.float32),
-    "half": np.dtype(np.float16),
-    "int": np.dtype(np.int32),
-}
+DTYPES: dict[str, np.dtype[Any]] = STORED
 
-# NaNs with a payload that no arithmetic makes by itself; for int, numbers that are seldom used.
+# NaNs with a payload that no arithmetic makes by itself; whole numbers that are seldom used.
 # Data may hold them all the same: what was not written shows one in a run, the other in another.
 POISONS: tuple[dict[str, Array], dict[str, Array]] = (
     {
         "float": np.array(0x7FC0DEAD, np.uint32),
         "half": np.array(0x7E5A, np.uint16),
+        "bfloat": np.array(0x7FDE, np.uint16),
         "int": np.array(0x5EADBEE5, np.uint32),
+        "short": np.array(0x5EAD, np.uint16),
+        "ushort": np.array(0x5EAD, np.uint16),
+        "char": np.array(0x5E, np.uint8),
+        "uchar": np.array(0x5E, np.uint8),
     },
     {
         "float": np.array(0x7FD5A5A7, np.uint32),
         "half": np.array(0x7E93, np.uint16),
+        "bfloat": np.array(0x7FD3, np.uint16),
         "int": np.array(0xA1B2C3D7, np.uint32),
+        "short": np.array(0xA1B2, np.uint16),
+        "ushort": np.array(0xA1B2, np.uint16),
+        "char": np.array(0xA1, np.uint8),
+        "uchar": np.array(0xA1, np.uint8),
     },
 )
 

@@ -10,7 +10,7 @@ from codegen.proof.accesses import Access, Where
 from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.c_syntax import Call, CExpr, Element, Infix, Name, Pointed
 from codegen.text_proof.c_values import Data, Either, Int, Meaning, Storage, Value
-from codegen.text_proof.c_words import SIZES
+from codegen.text_proof.c_words import SIZES, loads_halves
 from codegen.text_proof.reading import Reading
 from codegen.tree.statements import Kind
 
@@ -73,12 +73,20 @@ class Arrays:
         return Data(kind)
 
     def vector_load(self, e: Call, width: int, where: Where) -> Data:
-        """The value of vloadN(offset, pointer), whose access is recorded."""
+        """The value of vloadN(offset, pointer), or of vload_halfN; the access is recorded."""
         if len(e.arguments) != 2:
             raise self.reading.refused(f"{e.function} takes an offset and a pointer")
         offset, pointer = e.arguments
         storage = self.at_pointer(offset, pointer, width, where, writes=False)
-        return Data(Kind(storage.memory.scalar, width))
+        if not loads_halves(e.function):
+            return Data(Kind(storage.memory.scalar, width))
+        self.demand_halves(storage, e.function)
+        return Data(Kind("float", width))
+
+    def demand_halves(self, storage: Storage, function: str) -> None:
+        if storage.memory.scalar != "half":
+            held = f"{storage.memory.name} holds {storage.memory.scalar}s"
+            raise self.reading.refused(f"{function} takes a pointer to halves, {held}")
 
     def at_pointer(
         self, offset: CExpr, pointer: CExpr, width: int, where: Where, writes: bool

@@ -146,9 +146,10 @@ class Assign:
 
 @distinct
 class StoreVector:
-    """The statement vstoreN(value, offset, pointer);"""
+    """The statement vstoreN(value, offset, pointer); with `halves`, vstore_halfN_rte, of floats."""
 
     width: int
+    halves: bool
     value: CExpr
     offset: CExpr
     pointer: CExpr

@@ -3,11 +3,13 @@ without memory."""
 
 import re
 
+from codegen.opencl.number_functions import NUMBER_FUNCTIONS, number_function
 from codegen.text_proof.c_syntax import Call, Cast, Infix, Name, Negative, Whole
 from codegen.tree.statements import Kind, Space
 
 SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "half": 2, "float": 4}  # bytes of each scalar
 SIZES |= {f"u{whole}": SIZES[whole] for whole in ("char", "short", "int", "long")}
+STORED_AS = {"bfloat": "ushort"}  # scalars that OpenCL C has no name for
 WIDTHS = (2, 3, 4, 8, 16)
 KINDS = {s: Kind(s) for s in SIZES} | {f"{s}{w}": Kind(s, w) for s in SIZES for w in WIDTHS}
 SPACES = {f"__{space.value}": space for space in Space}
@@ -20,13 +22,16 @@ IDS = {"get_global_id": "global", "get_local_id": "local", "get_group_id": "grou
 FENCES = {"CLK_LOCAL_MEM_FENCE": Space.LOCAL, "CLK_GLOBAL_MEM_FENCE": Space.GLOBAL}
 CONSTANTS = frozenset({"INFINITY", "NAN"})
 _CONVERSION = re.compile(r"(?:as_|convert_)([a-z]+\d*)(?:_sat)?(?:_rt[ezpn])?")
-_LOAD = re.compile(r"vload(2|3|4|8|16)")
+_LOAD = re.compile(r"vload(?:(2|3|4|8|16)|_half(2|3|4|8|16)?)")
 
 
 def result_of(function: str, first: Kind) -> Kind | None:
     """The kind of the result of a call; None for a function that is not known."""
     if function in LIKE_THEIR_FIRST:
         return first
+    ours = number_function(function)
+    if ours is not None:
+        return Kind(NUMBER_FUNCTIONS[ours[0]].gives, ours[1])
     found = _CONVERSION.fullmatch(function)
     return KINDS.get(found.group(1)) if found else None
 
@@ -57,6 +62,11 @@ def has_meaning(name: str) -> bool:
 
 
 def loaded_width(function: str) -> int | None:
-    """The n of the function vloadn; None for another function."""
+    """The n of the functions vloadn and vload_halfn; None for another function."""
     found = _LOAD.fullmatch(function)
-    return int(found.group(1)) if found else None
+    return int(found[1] or found[2] or 1) if found else None
+
+
+def loads_halves(function: str) -> bool:
+    """True for vload_half and its kin, which give floats."""
+    return function.startswith("vload_half")

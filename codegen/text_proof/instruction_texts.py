@@ -1,6 +1,9 @@
-"""The texts of instructions in a kernel's text: those of the table, letter by letter, or they are
-not read."""
+"""The texts of instructions and of functions on numbers in a kernel's text: those of their tables,
+letter by letter, or they are not read."""
 
+from collections.abc import Iterator
+
+from codegen.opencl.number_functions import number_function, text_of
 from ir.core.nodes import Instruction
 from ir.instructions.sub_groups import SUB_GROUP
 from ir.instructions.table import TABLE
@@ -10,6 +13,16 @@ def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
     """The text of a kernel with the functions of instructions blanked, and the instructions that
     these carry out."""
     found = tuple(e.instruction for e in TABLE.values() if f"{e.text}\n" in source)
-    for text in (SUB_GROUP, *(instruction.text for instruction in found)):
+    numbers = tuple(_functions_on_numbers(source))
+    for text in (SUB_GROUP, *numbers, *(instruction.text for instruction in found)):
         source = source.replace(f"{text}\n", "\n" * (text.count("\n") + 1), 1)
     return source, found
+
+
+def _functions_on_numbers(source: str) -> Iterator[str]:
+    """The lines before a kernel that are a function on numbers to the letter."""
+    for line in source.split("\n"):
+        words = line.split("(", 1)[0].split()
+        ours = number_function(words[-1]) if len(words) == 2 else None
+        if ours is not None and line == text_of(*ours):
+            yield line

@@ -8,7 +8,7 @@ from codegen.plan import Buffer, Kernel, Role
 from codegen.proof.races_and_bounds import RANGES
 from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Verdict
 from codegen.text_proof.c_syntax import KernelText, Parameter
-from codegen.text_proof.c_words import SIZES
+from codegen.text_proof.c_words import SIZES, STORED_AS
 
 Buffers = Mapping[str, Buffer]
 
@@ -48,13 +48,14 @@ WRITTEN = {False: (Role.TEMPORARY, Role.OUTPUT), True: (Role.PACKED,)}
 
 
 def _argument(p: Parameter, buffer: Buffer, prepack: bool) -> Iterator[Verdict]:
-    yield _holds(p.scalar == buffer.scalar, f"scalars of {p.name}", p.scalar, buffer.scalar)
-    size = prod(buffer.shape) * SIZES[buffer.scalar]
+    expected = STORED_AS.get(buffer.scalar, buffer.scalar)
+    yield _holds(p.scalar == expected, f"scalars of {p.name}", p.scalar, expected)
+    size = prod(buffer.shape) * SIZES[expected]
     yield _holds(size == buffer.bytes, f"bytes of {buffer.name}", buffer.bytes, size)
     if not p.const:
         may = buffer.role in WRITTEN[prepack]
-        expected = " or ".join(role.value for role in WRITTEN[prepack])
-        yield _holds(may, f"role of {p.name}, which is written", buffer.role.value, expected)
+        roles = " or ".join(role.value for role in WRITTEN[prepack])
+        yield _holds(may, f"role of {p.name}, which is written", buffer.role.value, roles)
 
 
 def _apart(text: KernelText, launch: Kernel, buffers: Buffers) -> Iterator[Verdict]:

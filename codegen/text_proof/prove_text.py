@@ -11,7 +11,7 @@ from codegen.proof.races_and_bounds import verdicts
 from codegen.proof.verdicts import Kind, Obligation, Proof, Refuted, Unproved, Verdict
 from codegen.text_proof.c_syntax import Braces, KernelText
 from codegen.text_proof.c_tokens import NotRead
-from codegen.text_proof.c_words import SIZES
+from codegen.text_proof.c_words import SIZES, STORED_AS
 from codegen.text_proof.launch_agreement import Buffers, agreement
 from codegen.text_proof.plan_proof import prove_plan
 from codegen.text_proof.read_kernel import read_kernel
@@ -36,7 +36,7 @@ def _prove_launch(launch: Kernel, buffers: Buffers) -> Proof:
     if any(isinstance(v, Refuted) for v in agrees):
         return Proof(launch.name, tuple(agrees))
     given = [buffers[name] for name in launch.arguments]
-    elements = tuple([b.bytes // SIZES[b.scalar] for b in given])
+    elements = tuple([b.bytes // SIZES[STORED_AS.get(b.scalar, b.scalar)] for b in given])
     return Proof(launch.name, (*agrees, *_safe(launch.source, launch.global_size, elements)))
 
 

@@ -39,7 +39,7 @@ from codegen.tree.statements import Kind, Space
 
 EXTENSIONS = frozenset({"#pragma OPENCL EXTENSION cl_khr_fp16 : enable"})
 UNROLL = "#pragma unroll"
-_STORE = re.compile(r"vstore(\d+)")
+_STORE = re.compile(r"vstore(?:(\d+)|_half(\d*)_rte)")
 
 
 def read_kernel(source: str) -> KernelText:
@@ -235,14 +235,17 @@ def fence(tokens: Tokens) -> Fence:
 
 
 def vector_store(tokens: Tokens) -> StoreVector:
-    """The next statement, vstoreN(value, offset, pointer);"""
+    """The next statement, vstoreN(value, offset, pointer); or vstore_halfN_rte."""
     line = tokens.line
-    width = int(tokens.take().removeprefix("vstore"))
+    word = _STORE.fullmatch(tokens.take())
+    assert word is not None
+    halves = word[1] is None
+    width = int(word[1] or word[2] or 1)
     found = arguments(tokens)
-    if width not in WIDTHS or len(found) != 3:
+    if width not in (*WIDTHS, *([1] if halves else [])) or len(found) != 3:
         tokens.refuse("vstoreN(value, offset, pointer) before")
     tokens.expect(";")
-    return StoreVector(width, *found, line)
+    return StoreVector(width, halves, *found, line)
 
 
 def assignment(tokens: Tokens) -> Assign:

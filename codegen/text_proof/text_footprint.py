@@ -170,9 +170,11 @@ class _Walker:
                 self.expressions.value(value, where)
                 for target in targets:
                     self.store(target, where)
-            case StoreVector(width, value, offset, pointer, _):
+            case StoreVector(width, halves, value, offset, pointer, _):
                 self.expressions.value(value, where)
-                self.arrays.at_pointer(offset, pointer, width, where, writes=True)
+                storage = self.arrays.at_pointer(offset, pointer, width, where, writes=True)
+                if halves:
+                    self.arrays.demand_halves(storage, "vstore_half")
         return self.touched()
 
     def instructed(self, s: Assign, name: str, where: Where) -> Node:

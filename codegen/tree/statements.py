@@ -43,7 +43,7 @@ class Memory:
 
     name: str
     space: Space
-    scalar: str  # "float" | "half" | "int"
+    scalar: str  # the name of a scalar type
     elements: int
     halves: int = 1
     shape: tuple[int, ...] = ()
@@ -93,10 +93,11 @@ class Whole:
 
 @frozen
 class Apply:
-    """The value op(arguments), for + - * / % max min neg exp log sqrt tanh cospi sinpi abs, and
-    fma.
+    """The value op(arguments), for + - * / % max min neg exp log sqrt tanh cospi sinpi abs, fma,
+    and rounding to narrower numbers: half_rte half_rtz bfloat_rte bfloat_rtz.
 
-    All arguments are of this kind. On ints / and % round down; fma(a, b, c) = a*b + c.
+    All arguments are of this kind. On ints / and % round down; fma(a, b, c) = a*b + c. Narrower
+    whole numbers have max and min only.
     """
 
     op: str
@@ -106,7 +107,19 @@ class Apply:
 
 @frozen
 class Convert:
-    """The value e as another scalar type, lane by lane."""
+    """The value e as another scalar type, lane by lane; to whole numbers towards zero and to others
+    to nearest, unless `rounding` says otherwise (rte, rtz)."""
+
+    e: "Value"
+    kind: Kind
+    rounding: str = ""
+    saturates: bool = False
+
+
+@frozen
+class Repack:
+    """A load of halves or bfloats as floats, or floats as what memory holds of them: so they are
+    stored."""
 
     e: "Value"
     kind: Kind
@@ -154,7 +167,7 @@ class Select:
     b: "Value"
 
 
-Value = Load | Number | Whole | Apply | Convert | Broadcast | Build | Lane | Call | Select
+Value = Load | Number | Whole | Apply | Convert | Repack | Broadcast | Build | Lane | Call | Select
 
 
 # ---- statements
@@ -265,7 +278,7 @@ def kind_of(e: Value) -> Kind:
             return Kind("int")
         case Apply(_, _, kind) | Call(_, _, kind):
             return kind
-        case Convert(_, kind) | Broadcast(_, kind) | Build(_, kind):
+        case Convert(_, kind) | Repack(_, kind) | Broadcast(_, kind) | Build(_, kind):
             return kind
         case Lane(inner, _):
             return Kind(kind_of(inner).scalar)
@@ -280,7 +293,7 @@ def operands(e: Value) -> tuple[Value, ...]:
             return ()
         case Apply(_, arguments, _) | Call(_, arguments, _):
             return arguments
-        case Convert(inner, _) | Broadcast(inner, _) | Lane(inner, _):
+        case Convert(inner, _) | Repack(inner, _) | Broadcast(inner, _) | Lane(inner, _):
             return (inner,)
         case Build(parts, _):
             return parts
@@ -311,7 +324,7 @@ def with_operands(e: Value, new: tuple[Value, ...]) -> Value:
             return replace(e, arguments=new)
         case Build() as build:
             return replace(build, parts=new)
-        case Convert() | Broadcast() | Lane():
+        case Convert() | Repack() | Broadcast() | Lane():
             return replace(e, e=new[0])
         case Select(condition, _, _):
             return Select(condition, new[0], new[1])

@@ -3,6 +3,8 @@ lanes."""
 
 # key: e value, w width, i index
 
+from dataclasses import replace
+
 from codegen.index.condition import Condition, both, substitute_in
 from codegen.index.index import Index, constant, var
 from codegen.index.substitute import coefficient, substitute
@@ -23,16 +25,30 @@ from codegen.tree.statements import (
     rewrite,
     subvalues,
 )
+from ir.core.conversions import Conversion
+from ir.core.types import RANGES
 
-RANK = ("int", "half", "float")
+RANK = ("int", "half", "bfloat", "float")
+
+
+def is_whole(kind: Kind) -> bool:
+    """True for kinds of whole numbers."""
+    return kind.scalar in RANGES
 
 
 def binary(op: str, a: Value, b: Value) -> Value:
     """The value a op b in the kind that both fit; a product that is added becomes an fma."""
     x, y = kind_of(a), kind_of(b)
-    scalar = max(x.scalar, y.scalar, key=RANK.index)
-    kind = Kind(scalar, max(x.width, y.width))
+    kind = Kind(_joined(op, x, y), max(x.width, y.width))
     return _sum(fitted(a, kind), fitted(b, kind), kind) if op == "+" else _plain(op, a, b, kind)
+
+
+def _joined(op: str, x: Kind, y: Kind) -> str:
+    """The scalar that is computed with: of whole numbers int, unless nothing is made of them."""
+    if op in ("max", "min") and x.scalar == y.scalar:
+        return x.scalar
+    wide = ("int" if is_whole(kind) else kind.scalar for kind in (x, y))
+    return max(wide, key=RANK.index)
 
 
 def _plain(op: str, a: Value, b: Value, kind: Kind) -> Value:
@@ -41,7 +57,7 @@ def _plain(op: str, a: Value, b: Value, kind: Kind) -> Value:
 
 def _sum(a: Value, b: Value, kind: Kind) -> Value:
     """The value a + b, as fma(b, c, a) where b is a product of floats."""
-    if kind.scalar != "int":
+    if not is_whole(kind):
         for product, rest in ((b, a), (a, b)):
             if isinstance(product, Apply) and product.op == "*":
                 return Apply("fma", (*product.arguments, rest), kind)
@@ -49,8 +65,25 @@ def _sum(a: Value, b: Value, kind: Kind) -> Value:
 
 
 def unary(op: str, e: Value) -> Value:
-    """The value op e, of the kind of e."""
-    return Apply(op, (e,), kind_of(e))
+    """The value op e, of the kind of e; narrow whole numbers are ints."""
+    kind = kind_of(e)
+    wide = Kind("int", kind.width) if is_whole(kind) else kind
+    return Apply(op, (fitted(e, wide),), wide)
+
+
+def conversion(e: Value, to: Conversion) -> Value:
+    """The value e converted as a program says: by way of a float between whole and narrow reals."""
+    have = kind_of(e)
+    kind, wide = Kind(to.target.name, have.width), Kind("float", have.width)
+    if have == kind:
+        return e
+    usual = to.rounding == ("rtz" if is_whole(kind) else "rte")
+    if is_whole(kind) != is_whole(have) and "float" not in (kind.scalar, have.scalar):
+        rounding = "" if usual or is_whole(kind) else to.rounding
+        return conversion(Convert(e, wide, rounding), to)
+    if usual and not to.saturates and not is_whole(kind):
+        return _converted(e, kind)
+    return Convert(e, kind, "" if usual else to.rounding, to.saturates)
 
 
 def fitted(e: Value, kind: Kind) -> Value:
@@ -63,9 +96,9 @@ def fitted(e: Value, kind: Kind) -> Value:
 
 def _converted(e: Value, kind: Kind) -> Value:
     match e:
-        case Number(value, _) if kind.scalar != "int":
+        case Number(value, _) if not is_whole(kind):
             return Number(float(value), kind.scalar)
-        case Whole(i) if i.is_constant and kind.scalar != "int":
+        case Whole(i) if i.is_constant and not is_whole(kind):
             return Number(float(i.constant), kind.scalar)
         case Broadcast(inner, _):
             return Broadcast(_converted(inner, Kind(kind.scalar)), kind)
@@ -135,7 +168,7 @@ def vectorised(e: Value, lane: str, w: int) -> Value:
         case Apply(op, arguments, _):
             return Apply(op, tuple([vectorised(a, lane, w) for a in arguments]), kind)
         case Convert(inner, _):
-            return Convert(vectorised(inner, lane, w), kind)
+            return replace(e, e=vectorised(inner, lane, w), kind=kind)
         case Select(condition, a, b) if lane not in condition.names:
             return Select(condition, vectorised(a, lane, w), vectorised(b, lane, w))
         case Select(condition, a, b) if (one := uniform(condition, lane, w)) is not None:
@@ -183,6 +216,6 @@ def _of_kind(e: Apply | Convert | Select, parts: tuple[Value, ...], kind: Kind) 
         case Apply(op, _, _):
             return Apply(op, parts, kind)
         case Convert():
-            return Convert(parts[0], kind)
+            return replace(e, e=parts[0], kind=kind)
         case Select(condition, _, _):
             return Select(condition, parts[0], parts[1])

@@ -4,6 +4,7 @@ move."""
 # key: e term, n trips
 
 from constraints.quantities.value_bytes import bytes_of as bytes_of_type
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     Binary,
     Expr,
@@ -19,10 +20,10 @@ from ir.core.nodes import (
 )
 from ir.core.terms import children
 from ir.core.type_rules import size_of, type_of
-from ir.core.types import INT
+from ir.core.types import is_whole
 from ir.meaning.inputs import known
 
-FREE = frozenset({"neg"})  # operations that nobody counts
+FREE = frozenset({"neg", *CONVERSIONS})  # operations that nobody counts
 
 
 def operations(program: Program) -> int:
@@ -61,4 +62,4 @@ def _cost(e: Expr) -> int:
 
 
 def _counts(e: Expr) -> int:
-    return 0 if type_of(e) == INT else 1
+    return 0 if is_whole(type_of(e)) else 1

@@ -50,16 +50,20 @@ class Builder:
 
     session: Session | None
     max_work_group: int
+    half_arithmetic: bool = False
 
 
-def builder(device: Device | None, max_work_group: int) -> Builder:
+def builder(device: Device | None, max_work_group: int, half_arithmetic: bool = False) -> Builder:
     """A device made ready to build for; runs once in each build worker."""
-    return Builder(None if device is None else open_device(device), max_work_group)
+    session = None if device is None else open_device(device)
+    return Builder(session, max_work_group, half_arithmetic)
 
 
-def setup_for(device: Device | None, max_work_group: int) -> "partial[Builder]":
+def setup_for(
+    device: Device | None, max_work_group: int, half_arithmetic: bool = False
+) -> "partial[Builder]":
     """The function `builder` with its arguments, as a worker takes it."""
-    return partial(builder, device, max_work_group)
+    return partial(builder, device, max_work_group, half_arithmetic)
 
 
 def make(state: Builder, task: Task) -> Made:
@@ -67,7 +71,11 @@ def make(state: Builder, task: Task) -> Made:
     proved and built."""
     try:
         program = bound(form_program(task.program), dict(task.parameters))
-        generated = generate(program, max_work_group=state.max_work_group)
+        generated = generate(
+            program,
+            max_work_group=state.max_work_group,
+            half_arithmetic=state.half_arithmetic,
+        )
     except (Unsupported, UserError, IllTyped) as error:
         return Made(None, None, None, None, 0.0, Failed("emit", str(error)))
     except Exception as error:

@@ -28,6 +28,7 @@ from codegen.tree.statements import (
     kind_of,
     subvalues,
 )
+from codegen.tree.value_builders import is_whole
 from explore.bounds.program_work import FREE
 
 
@@ -119,14 +120,14 @@ def _operations(value: Value) -> int:
 
 def _cost(e: Value) -> int:
     match e:
-        case Apply(op, _, kind) if kind.scalar != "int" and op not in FREE:
+        case Apply(op, _, kind) if not is_whole(kind) and op not in FREE:
             return kind.width * (2 if op == "fma" else 1)
         case _:
             return 0
 
 
 def _multiplies(e: Value, ways: Sequence[str]) -> TypeGuard[Apply]:
-    return isinstance(e, Apply) and e.op in ways and e.kind.scalar != "int"
+    return isinstance(e, Apply) and e.op in ways and not is_whole(e.kind)
 
 
 def _by_power(e: Apply) -> bool:

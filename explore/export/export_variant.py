@@ -19,6 +19,7 @@ from explore.results.records import Predicted, Record, Variant
 from explore.results.run_environment import Environment
 from explore.results.units import show_bytes, show_time
 from explore.results.whole_files import write_folder
+from ir.core.types import BYTES
 from ir.errors import UserError
 from ir.parse import parse
 from rewrites.engine.outline_text import headings
@@ -135,7 +136,8 @@ enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)} }};
 #define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
 #define MAX_ERROR {max_error!r}
 #define MADE_FOR {_c_text(environment.where)} /* the device, and its platform */
-enum scalar {{ FLOAT, HALF, INT }};
+enum scalar {{ {", ".join(name.upper() for name in BYTES)} }};
+static const size_t bytes_of[] = {{ {", ".join(map(str, BYTES.values()))} }};
 enum role {{ INPUT, CONST, PACKED, TEMPORARY, OUTPUT }};
 static const struct {{
   const char *name, *file; /* file: where its contents are stored, if they are given */

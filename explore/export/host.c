@@ -108,6 +108,13 @@ static struct device chosen(const char *wanted) {
   exit(1);
 }
 
+static double bfloat_value(uint16_t bits) {
+  uint32_t wide = (uint32_t)bits << 16;
+  float value;
+  memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
 static double half_value(uint16_t bits) {
   int exponent = (bits >> 10) & 31, fraction = bits & 1023;
   double value = exponent == 0    ? ldexp(fraction, -24)
@@ -117,13 +124,18 @@ static double half_value(uint16_t bits) {
 }
 
 static size_t elements(int buffer) {
-  return buffers[buffer].bytes / (buffers[buffer].scalar == HALF ? 2 : 4);
+  return buffers[buffer].bytes / bytes_of[buffers[buffer].scalar];
 }
 
 static double element(const void *data, enum scalar scalar, size_t i) {
   switch (scalar) {
     case FLOAT: return ((const float *)data)[i];
     case HALF: return half_value(((const uint16_t *)data)[i]);
+    case BFLOAT: return bfloat_value(((const uint16_t *)data)[i]);
+    case SHORT: return ((const int16_t *)data)[i];
+    case USHORT: return ((const uint16_t *)data)[i];
+    case CHAR: return ((const int8_t *)data)[i];
+    case UCHAR: return ((const uint8_t *)data)[i];
     default: return ((const int32_t *)data)[i];
   }
 }

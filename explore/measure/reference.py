@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import Binary, Expr, Lit, Program, Unary
 from ir.core.terms import over, subterms
 from ir.core.type_rules import type_of
-from ir.core.types import INT
+from ir.core.types import is_whole
 from ir.errors import UserError
 from ir.meaning.inputs import components, random_inputs
 from ir.meaning.interpret import evaluate
@@ -103,7 +104,7 @@ def signless(e: Expr) -> Expr:
     meet others.
     """
     match e:
-        case Binary() | Unary() | Lit() if type_of(e) == INT:
+        case Binary() | Unary() | Lit() if is_whole(type_of(e)):
             return e
         case Binary(op, a, b):
             return Binary("+" if op == "-" else op, _size(a), _size(b))
@@ -115,7 +116,7 @@ def signless(e: Expr) -> Expr:
 
 
 def _size(operand: Expr) -> Expr:
-    return Unary("abs", operand) if type_of(operand) == INT else signless(operand)
+    return Unary("abs", operand) if is_whole(type_of(operand)) else signless(operand)
 
 
 def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:
@@ -132,7 +133,7 @@ def _stays_whole(e: Expr) -> bool:
         case Binary(op, _, _):
             return op in EXACT_OPS
         case Unary(op, _):
-            return op in ("neg", "abs")
+            return op in ("neg", "abs") or op in CONVERSIONS
         case Lit(value, _):
             return float(value).is_integer()
         case _:

@@ -224,7 +224,9 @@ def _through(
                 workers=options.workers,
                 timeout=BUILD_LIMIT,
                 stage="build",
-                setup=builder_setup(target.device, target.profile.group_items),
+                setup=builder_setup(
+                    target.device, target.profile.group_items, target.profile.half_arithmetic
+                ),
                 max_memory=BUILD_MEMORY,
             )
         )

@@ -55,6 +55,7 @@ def profile_of(device: Device) -> Profile:
         memory_bytes=device.global_bytes,
         buffer_bytes=device.max_alloc_bytes,
         vector=vector,
+        half_arithmetic=device.half,
         results=results_of_cpu(vector) if device.kind == "cpu" else base.results,
         quick_code=QUICK_CODE.get(device.kind, QUICK_CODE["cpu"]),
     )

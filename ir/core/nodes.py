@@ -78,7 +78,8 @@ class SizeOf(Expr):
 
 @hashed
 class Unary(Expr):
-    """op : T -> T, op one of neg exp log sqrt tanh cospi sinpi abs, T scalar or vector"""
+    """op : T -> T, op one of neg exp log sqrt tanh cospi sinpi abs, T scalar or vector; whole
+    numbers become ints. Or op : T -> U, one of the conversions to the scalar U"""
 
     op: str
     e: Expr
@@ -86,7 +87,8 @@ class Unary(Expr):
 
 @hashed
 class Binary(Expr):
-    """op : T, T -> T, op one of + - * / % max min, T scalar or vector; a scalar meets a vector"""
+    """op : T, T -> T, op one of + - * / % max min, T scalar or vector; a scalar meets a vector. All
+    but max and min make ints of narrower whole numbers"""
 
     op: str
     a: Expr

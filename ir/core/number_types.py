@@ -2,12 +2,20 @@
 
 from ir.core.nodes import Binary, Expr, Generate, Lam, Lit, MakeArray, MakeTuple, Map, Unary
 from ir.core.type_rules import broadcasts, type_of
-from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, leaves
-
-
-def scalar_of(t: Type) -> Scalar | None:
-    """The scalar type of a number or vector type; None for other types."""
-    return t if isinstance(t, Scalar) else t.scalar if isinstance(t, Vector) else None
+from ir.core.types import (
+    FLOAT,
+    INT,
+    NARROW_REALS,
+    RANGES,
+    Array,
+    Scalar,
+    Tuple,
+    Type,
+    Vector,
+    is_whole,
+    leaves,
+    scalar_of,
+)
 
 
 def only_scalar(t: Type) -> Scalar | None:
@@ -24,12 +32,11 @@ def cast(e: Expr, target: Type) -> Expr | None:
     match e, target:
         case Lit(value, found), Scalar() | Vector():
             scalar = scalar_of(target)
-            fits = scalar in (FLOAT, HALF) and (found == INT or (found, scalar) == (FLOAT, HALF))
-            return Lit(float(value), scalar) if fits and scalar else None
-        case Unary("neg", a), _:
+            return _retyped(value, found, scalar) if scalar else None
+        case Unary("neg", a), _ if not is_whole(target):
             inner = cast(a, target)
             return inner and Unary("neg", inner)
-        case Binary(op, a, b), _ if op in "+-*" or type_of(e) == FLOAT:
+        case Binary(op, a, b), _ if not is_whole(target) and (op in "+-*" or type_of(e) == FLOAT):
             x, y = cast(a, target), cast(b, target)
             return Binary(op, x, y) if x and y else None
         case MakeTuple(parts), Tuple(types) if len(parts) == len(types):
@@ -49,19 +56,28 @@ def cast(e: Expr, target: Type) -> Expr | None:
     return None
 
 
-def halved(t: Type) -> Type:
-    """The type t with half in place of every float."""
+def _retyped(value: float | int, found: Scalar, scalar: Scalar) -> Lit | None:
+    """A number of type `found` as a `scalar`: ints as all that they fit, floats as narrower."""
+    if scalar.name in RANGES:
+        least, most = RANGES[scalar.name]
+        return Lit(int(value), scalar) if found == INT and least <= value <= most else None
+    fits = found == INT or (found == FLOAT and scalar in NARROW_REALS)
+    return Lit(float(value), scalar) if fits else None
+
+
+def narrowed(t: Type, scalar: Scalar) -> Type:
+    """The type t with the narrower `scalar` in place of every float."""
     match t:
         case Scalar():
-            return HALF if t == FLOAT else t
-        case Vector(scalar, n):
-            return Vector(HALF if scalar == FLOAT else scalar, n)
+            return scalar if t == FLOAT else t
+        case Vector(other, n):
+            return Vector(scalar if other == FLOAT else other, n)
         case Array(elem, n):
-            return Array(halved(elem), n)
+            return Array(narrowed(elem, scalar), n)
         case Tuple(parts):
-            return Tuple(tuple(map(halved, parts)))
+            return Tuple(tuple(narrowed(part, scalar) for part in parts))
 
 
-def has_half(t: Type) -> bool:
-    """True if half occurs in the type t."""
-    return any(scalar_of(leaf) == HALF for leaf in leaves(t))
+def narrow_real(t: Type) -> Scalar | None:
+    """The type half or bfloat, whichever occurs first in the type t; None if neither does."""
+    return next((s for leaf in leaves(t) if (s := scalar_of(leaf)) in NARROW_REALS), None)

@@ -2,6 +2,7 @@
 
 # key: e term, t u types, n m sizes
 
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -42,17 +43,18 @@ from ir.core.size import Size, exact, floor_div, show_size
 from ir.core.types import (
     FLOAT,
     INT,
-    INT_LARGEST,
-    INT_LEAST,
     LARGEST,
+    RANGES,
     Array,
     Scalar,
     Tuple,
     Type,
     Vector,
     equal,
+    is_whole,
     leaves,
     lift,
+    scalar_of,
     show_type,
     unlift,
 )
@@ -218,39 +220,46 @@ def broadcasts(t: Type, u: Type) -> bool:
 
 
 def join_scalars(t: Type, u: Type) -> Type:
-    """The type in which t and u meet: float for int or half with float, a vector for a scalar with
-    a vector."""
+    """The type in which t and u meet: int for whole numbers, float for others with float, a vector
+    for a scalar with a vector."""
     match t, u:
-        case Scalar(a), Scalar(b):
-            return Scalar(max(a, b, key=("int", "half", "float").index))
+        case Scalar(), Scalar():
+            return _met(t, u)
         case Vector(a, n), Vector(b, m) if equal(Array(FLOAT, n), Array(FLOAT, m)):
-            return Vector(_scalar(a, b), n)
+            return Vector(_met(a, b), n)
         case (Vector(a, n), Scalar() as b) | (Scalar() as b, Vector(a, n)):
-            return Vector(_scalar(a, b), n)
+            return Vector(_met(a, b), n)
     raise IllTyped(f"expected two numbers, found {show_type(t)} and {show_type(u)}")
 
 
-def _scalar(a: Scalar, b: Scalar) -> Scalar:
-    joined = join_scalars(a, b)
-    assert isinstance(joined, Scalar)
-    return joined
+def _met(a: Scalar, b: Scalar) -> Scalar:
+    if is_whole(a):
+        return INT if is_whole(b) else b
+    if is_whole(b) or a == b:
+        return a
+    if FLOAT in (a, b):
+        return FLOAT
+    raise IllTyped(f"{a.name} and {b.name} do not meet: convert one, as in float(x)")
 
 
 def _literal(value: float, scalar: Scalar) -> Type:
     """The type of a literal number, which must be in that type's range."""
-    if scalar == INT:
-        if not INT_LEAST <= value <= INT_LARGEST:
-            least, most = INT_LEAST, INT_LARGEST
-            raise IllTyped(f"{value} is no int: expected {least} to {most}, or a float, {value}.0")
-    elif LARGEST[scalar.name] < abs(value) < float("inf"):
-        name = scalar.name
+    name = scalar.name
+    if scalar.name in RANGES:
+        least, most = RANGES[name]
+        if not least <= value <= most:
+            other = f", or a float, {value}.0" if scalar == INT else ""
+            raise IllTyped(f"{value} is no {name}: expected {least} to {most}{other}")
+    elif LARGEST[name] < abs(value) < float("inf"):
         raise IllTyped(f"{value} is no {name}: expected at most {LARGEST[name]:.8g}")
     return scalar
 
 
 def _binary(op: str, t: Type, u: Type) -> Type:
     joined = join_scalars(t, u)
-    if op == "%" and INT not in (joined, getattr(joined, "scalar", None)):
+    if op in ("max", "min") and scalar_of(t) == scalar_of(u):
+        return t if isinstance(t, Vector) else u
+    if op == "%" and not is_whole(joined):
         raise IllTyped(f"% needs ints, found {show_type(t)} and {show_type(u)}")
     return joined
 
@@ -258,9 +267,15 @@ def _binary(op: str, t: Type, u: Type) -> Type:
 def _unary(op: str, t: Type) -> Type:
     if not isinstance(t, Scalar | Vector):
         raise IllTyped(f"{op} needs a number, found {show_type(t)}")
-    if op in REAL_ONLY and INT in (t, getattr(t, "scalar", None)):
+    if op in CONVERSIONS:
+        return _with_scalar(t, CONVERSIONS[op].target)
+    if op in REAL_ONLY and is_whole(t):
         raise IllTyped(f"{op} needs a float, found {show_type(t)}")
-    return t
+    return _with_scalar(t, INT) if is_whole(t) else t
+
+
+def _with_scalar(t: Scalar | Vector, scalar: Scalar) -> Type:
+    return Vector(scalar, t.width) if isinstance(t, Vector) else scalar
 
 
 def _component(i: int, t: Type) -> Type:

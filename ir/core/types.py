@@ -11,7 +11,7 @@ from ir.errors import IllTyped
 
 @hashed
 class Scalar(Hashed):
-    """A scalar type: float, half or int."""
+    """A scalar type: float, half, bfloat, int, short, ushort, char or uchar."""
 
     name: str
 
@@ -41,10 +41,26 @@ class Tuple(Hashed):
 
 Type = Scalar | Vector | Array | Tuple
 
-FLOAT, HALF, INT = Scalar("float"), Scalar("half"), Scalar("int")
-BYTES = {"float": 4, "half": 2, "int": 4}
+FLOAT, HALF, BFLOAT = Scalar("float"), Scalar("half"), Scalar("bfloat")
+INT, SHORT, USHORT = Scalar("int"), Scalar("short"), Scalar("ushort")
+CHAR, UCHAR = Scalar("char"), Scalar("uchar")
+SCALARS = {s.name: s for s in (FLOAT, HALF, BFLOAT, INT, SHORT, USHORT, CHAR, UCHAR)}
+BYTES = {"float": 4, "half": 2, "bfloat": 2, "int": 4, "short": 2, "ushort": 2}
+BYTES |= {"char": 1, "uchar": 1}
 INT_LEAST, INT_LARGEST = -(2**31), 2**31 - 1
-LARGEST = {"float": float(2**128 - 2**104), "half": 65504.0}  # finite numbers
+RANGES = {  # least and largest of the whole numbers
+    "int": (INT_LEAST, INT_LARGEST),
+    "short": (-(2**15), 2**15 - 1),
+    "ushort": (0, 2**16 - 1),
+    "char": (-(2**7), 2**7 - 1),
+    "uchar": (0, 2**8 - 1),
+}
+LARGEST = {  # finite numbers
+    "float": float(2**128 - 2**104),
+    "half": 65504.0,
+    "bfloat": float(2**128 - 2**120),
+}
+NARROW_REALS = frozenset({HALF, BFLOAT})
 
 
 def equal(t: "Type", u: "Type") -> bool:
@@ -61,6 +77,17 @@ def equal(t: "Type", u: "Type") -> bool:
         case Tuple(ts), Tuple(us):
             return len(ts) == len(us) and all(map(equal, ts, us))
     return False
+
+
+def scalar_of(t: Type) -> Scalar | None:
+    """The scalar of a number or vector; None for arrays and tuples."""
+    return t if isinstance(t, Scalar) else t.scalar if isinstance(t, Vector) else None
+
+
+def is_whole(t: Type) -> bool:
+    """True for whole numbers of any width, and vectors of them."""
+    scalar = scalar_of(t)
+    return scalar is not None and scalar.name in RANGES
 
 
 def lift(t: Type, width: Size) -> Type:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     At,
     Binary,
@@ -68,7 +69,7 @@ from ir.dependence.masks import EVERY, NONE, Mask, anywhere, both, count, either
 from ir.meaning.inputs import known
 from ir.meaning.named_axes import Axis
 
-KEEP_ZERO = frozenset({"neg", "abs", "sqrt", "tanh"})
+KEEP_ZERO = frozenset({"neg", "abs", "sqrt", "tanh", *CONVERSIONS})
 ADD = frozenset({"+", "-", "max", "min"})
 
 

@@ -19,11 +19,24 @@ from ir.core.nodes import (
     Unary,
     Var,
 )
-from ir.core.number_types import cast, scalar_of
+from ir.core.number_types import cast, narrow_real
 from ir.core.size import Size
 from ir.core.terms import children
 from ir.core.type_rules import type_of
-from ir.core.types import FLOAT, HALF, INT, Type, equal, show_type
+from ir.core.types import (
+    BFLOAT,
+    CHAR,
+    FLOAT,
+    HALF,
+    INT,
+    SHORT,
+    UCHAR,
+    USHORT,
+    Type,
+    equal,
+    scalar_of,
+    show_type,
+)
 from ir.elaborate.environment import Argument, Env, Helper, Made, Sized, Written, place
 from ir.elaborate.functions import apply, as_lam, function, function_of, stride_of
 from ir.elaborate.patterns import Kept, bind, is_global, keep, settle
@@ -51,7 +64,8 @@ from ir.text.written_types import meaning
 
 STEPS = 100_000  # of elaboration; what a program may expand to
 
-SUFFIXES = {"h": HALF, "f": FLOAT, "i": INT}
+SUFFIXES = {"h": HALF, "b": BFLOAT, "f": FLOAT, "i": INT}
+SUFFIXES |= {"s": SHORT, "us": USHORT, "c": CHAR, "uc": UCHAR}
 
 
 class Elaborator:
@@ -165,14 +179,14 @@ class Elaborator:
         return keep(kept, self.expr(e.body, inner))
 
     def binary(self, op: str, a: Argument, b: Argument, env: Env) -> Expr:
-        """The term a op b; a number written here becomes a half where it meets one."""
+        """The term a op b; a float written here is narrower where it meets such a number."""
         word = op if op in ("max", "min") else f"`{op}`"
         x, y = self.number(word, a, env), self.number(word, b, env)
         t, u = type_of(x), type_of(y)
-        if t == FLOAT and scalar_of(u) == HALF and self.is_weak(a):
-            x = cast(x, HALF) or x
-        if u == FLOAT and scalar_of(t) == HALF and self.is_weak(b):
-            y = cast(y, HALF) or y
+        if t == FLOAT and (to := narrow_real(u)) and self.is_weak(a):
+            x = cast(x, to) or x
+        if u == FLOAT and (to := narrow_real(t)) and self.is_weak(b):
+            y = cast(y, to) or y
         return Binary(op, x, y)
 
     def number(self, word: str, a: Argument, env: Env) -> Expr:

@@ -10,7 +10,7 @@ from ir.core.nodes import Expr, Lit
 from ir.core.number_types import cast
 from ir.core.size import Size
 from ir.core.type_rules import type_of
-from ir.core.types import FLOAT, HALF
+from ir.core.types import SCALARS
 from ir.elaborate.environment import PRELUDE, Argument, Env, Helper, Made, Sized, Written, place
 from ir.elaborate.patterns import Kept, bind, finish, settle
 from ir.elaborate.recursion import Recursion
@@ -58,7 +58,7 @@ def typed(c: Recursion, p: Parameter, a: Argument, env: Env) -> Argument:
     if scalar == "int" and isinstance(a, Written | Sized):  # perhaps used as a size
         return a
     term = c.value(a, env)
-    wanted = {"float": FLOAT, "half": HALF}.get(scalar)
+    wanted = SCALARS.get(scalar)
     adapted = cast(term, wanted) if wanted and isinstance(term, Lit) else None
     return Made(adapted or term, place(a))
 

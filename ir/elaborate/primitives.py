@@ -5,6 +5,7 @@ makes."""
 
 from collections.abc import Callable, Mapping
 
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -37,7 +38,7 @@ from ir.core.nodes import (
     Unary,
     Zip,
 )
-from ir.core.number_types import cast, halved, has_half, only_scalar
+from ir.core.number_types import cast, narrow_real, narrowed, only_scalar
 from ir.core.size import Size, show_size
 from ir.core.terms import variables
 from ir.core.type_rules import REAL_ONLY, type_of
@@ -75,11 +76,12 @@ def _reduce(node: Callable[[Expr, Lam, Expr], Expr]) -> Callable[[Call], Expr]:
         xs, t = c.array(2)
         init = c.value(0)
         start = type_of(init)
-        if has_half(t.elem) and c.elaborator.is_weak(c.args[0]):
-            f = _try(c, halved(start), t.elem)
-            halves = cast(init, halved(start))
-            if f is not None and halves is not None:
-                return node(halves, f, xs)
+        narrow = narrow_real(t.elem)
+        if narrow is not None and c.elaborator.is_weak(c.args[0]):
+            f = _try(c, narrowed(start, narrow), t.elem)
+            begun = cast(init, narrowed(start, narrow))
+            if f is not None and begun is not None:
+                return node(begun, f, xs)
         f = c.lam(1, Tuple((start, t.elem)))
         result = type_of(f.body)
         if equal(result, start):
@@ -268,6 +270,10 @@ def _instruct(instruction: Instruction) -> Primitive:
 # ---- numbers
 
 
+def _conversion(op: str) -> Callable[[Call], Expr]:
+    return lambda c: Unary(op, c.elaborator.number(op, c.args[0], c.env))
+
+
 def _unary(op: str) -> Callable[[Call], Expr]:
     def make(c: Call) -> Expr:
         x = c.elaborator.number(op, c.args[0], c.env)
@@ -334,5 +340,6 @@ PRIMITIVES: Mapping[str, Primitive] = {
     **_loops("", False),
     **_loops("unrolled ", True),
     **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in sorted({*REAL_ONLY, "abs"})},
+    **{op: Primitive(f"{op}(x)", 1, 1, _conversion(op)) for op in CONVERSIONS},
     **{op: Primitive(f"{op}(a, b)", 2, 2, _binary(op)) for op in ("max", "min")},
 }

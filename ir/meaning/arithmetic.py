@@ -83,10 +83,20 @@ def shape(leaf: Leaf) -> tuple[int, ...]:
     return tuple(map(extent, leaf.dims))
 
 
-def widened(leaf: Leaf, sizes: Sequence[int]) -> Leaf:
+def repeated(leaf: Leaf, sizes: Sequence[int]) -> Leaf:
     """The leaf repeated along the inner dimensions that it lacks."""
     lacking = tuple((Axis(n),) for n in sizes[len(leaf.dims) :])
     return replace(leaf, dims=leaf.dims + lacking)
+
+
+def widened(leaf: Leaf, whole: "np.dtype[np.generic]") -> Leaf:
+    """The leaf with whole numbers narrower than `whole` as such; others stay what they are."""
+
+    def wide(a: Named) -> Named:
+        narrow = a.data.dtype.kind in "iu" and a.data.dtype.itemsize < whole.itemsize
+        return Named(a.data.astype(whole), a.axes) if narrow else a
+
+    return on_factors(leaf, wide)
 
 
 def cast(found: Sequence[Leaf]) -> list[Leaf]:

@@ -5,14 +5,13 @@
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from ir.core.nodes import Program
 from ir.core.size import Size, show_size
 from ir.core.types import (
-    INT,
-    INT_LARGEST,
-    INT_LEAST,
+    RANGES,
     Array,
     Scalar,
     Tuple,
@@ -21,6 +20,7 @@ from ir.core.types import (
     show_type,
 )
 from ir.errors import UserError
+from ir.meaning.conversions import WHOLE
 from ir.text.suggest import no_such
 
 Numbers = NDArray[np.generic]
@@ -28,7 +28,12 @@ Data = Numbers | tuple["Data", ...]
 """An array, or for tuples a tuple of what each component holds: `[(T, U)]n` is `([T]n, [U]n)`."""
 
 DRAWN = 1 << 30  # how many random numbers are drawn at most
-STORED = {"float": np.float32, "half": np.float16, "int": np.int32}
+STORED: "dict[str, np.dtype[np.generic]]" = {
+    **WHOLE,
+    "float": np.dtype(np.float32),
+    "half": np.dtype(np.float16),
+    "bfloat": np.dtype(bfloat16),
+}
 
 
 def known(n: Size) -> int:
@@ -122,28 +127,30 @@ def _check(name: str, t: Type, found: Data) -> None:
         raise UserError(
             f"input {name} : {show_type(t)} has shape {shape_of(t)}, found {found.shape}"
         )
-    kinds = "iu" if scalar_of(t) == INT else "fiu"
-    if found.dtype.kind not in kinds:
+    scalar = scalar_of(t)
+    kinds = "iu" if scalar.name in RANGES else "fiu"
+    if found.dtype.kind not in kinds and (kinds == "iu" or found.dtype != STORED["bfloat"]):
         raise UserError(f"input {name} : {show_type(t)} cannot be given as {found.dtype}")
-    if scalar_of(t) == INT:
+    if scalar.name in RANGES:
         _check_range(name, t, found)
 
 
 def _check_range(name: str, t: Type, found: Numbers) -> None:
-    """Raise a UserError if a number is outside an int's range."""
+    """Raise a UserError if a number is outside the range of its type."""
+    least, most = RANGES[scalar_of(t).name]
     for end in (int(found.min(initial=0)), int(found.max(initial=0))):
-        if not INT_LEAST <= end <= INT_LARGEST:
+        if not least <= end <= most:
             raise UserError(
                 f"input {name} : {show_type(t)} holds {end}, "
-                f"expected numbers from {INT_LEAST} to {INT_LARGEST}"
+                f"expected numbers from {least} to {most}"
             )
 
 
 def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[str, Data]:
     """Inputs for a program, drawn with a seed and as a device would store them.
 
-    Whole numbers from -3 to 3, so that sums are exact in any order, or numbers spread evenly over
-    -1 to 1.
+    Whole numbers from -3 to 3 (from 0 where they have no sign), so that sums are exact in any
+    order, or real numbers spread evenly over -1 to 1.
     """
     demand_few(program)
     rng = np.random.default_rng(seed)
@@ -162,8 +169,9 @@ def _draw(t: Type, rng: np.random.Generator, integers: bool) -> Data:
     if parts is not None:
         return tuple(_draw(part, rng, integers) for part in parts)
     scalar, shape = scalar_of(t), shape_of(t)
-    if integers or scalar == INT:
-        drawn: Numbers = rng.integers(-3, 4, shape)
+    if integers or scalar.name in RANGES:
+        unsigned = scalar.name.startswith("u")
+        drawn: Numbers = rng.integers(0 if unsigned else -3, 4, shape)
     else:
         drawn = rng.uniform(-1, 1, shape)
     return np.asarray(drawn).astype(STORED[scalar.name])

@@ -16,6 +16,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -53,11 +54,13 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.type_rules import pattern_type
-from ir.core.types import INT, Tuple, Type
+from ir.core.type_rules import pattern_type, type_of
+from ir.core.types import INT, Tuple, Type, is_whole
+from ir.core.types import scalar_of as only_scalar
 from ir.errors import UserError
 from ir.meaning import layout
-from ir.meaning.arithmetic import UNARY, pointwise
+from ir.meaning.arithmetic import UNARY, pointwise, widened
+from ir.meaning.conversions import WHOLE, converted
 from ir.meaning.inputs import Data, check_inputs, components, known, scalar_of
 from ir.meaning.named_axes import Axis
 from ir.meaning.reductions import binary, fold
@@ -79,17 +82,17 @@ from ir.meaning.values import (
     to_array,
 )
 
-INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+INT64 = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """The environment of a term: the values of variables, and the types in which floats and ints
-    are computed."""
+    """The environment of a term: the values of variables, and the types in which real numbers and
+    ints are computed."""
 
     values: Mapping[str, Value]
     real: "np.dtype[np.generic]"
-    whole: "np.dtype[np.generic]" = INT32
+    whole: "np.dtype[np.generic]" = WHOLE["int"]
 
     def bind(self, p: Pattern, value: Value) -> "Env":
         """This environment with the variables of a pattern bound to the parts of a value."""
@@ -109,7 +112,8 @@ def _taken_apart(p: Pattern, value: Value) -> dict[str, Value]:
 def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np.float64) -> Data:
     """The program's result: an array, or for tuples a tuple of what each component holds.
 
-    Floats and halves are computed in `dtype`, ints in 32 bits, in which they wrap around.
+    Floats and narrower real numbers are computed in `dtype`, and rounded where a conversion says
+    so; ints in 32 bits, in which they wrap around.
     """
     check_inputs(program, inputs)
     real = np.dtype(dtype)
@@ -129,7 +133,7 @@ def _given(t: Type, data: Data, real: "np.dtype[np.generic]") -> Value:
         parts = components(t)
         assert parts is not None
         return tuple(_given(part, x, real) for part, x in zip(parts, data, strict=True))
-    return from_array(data.astype(INT32 if scalar_of(t) == INT else real))
+    return from_array(data.astype(WHOLE.get(scalar_of(t).name, real)))
 
 
 def _result(value: Value) -> Data:
@@ -144,13 +148,14 @@ def _eval(e: Expr, env: Env) -> Value:
         case Var(name, _):
             return env.values[name]
         case Lit(value, scalar):
-            return constant(np.asarray(value, env.whole if scalar == INT else env.real))
+            kind = env.whole if scalar == INT else WHOLE.get(scalar.name, env.real)
+            return constant(np.asarray(value, kind))
         case SizeOf(n):
             return constant(np.asarray(known(n), env.whole))
         case Unary(op, a):
-            return _unary(op, _eval(a, env))
+            return _unary(op, _eval(a, env), env)
         case Binary(op, a, b):
-            return binary(op, _eval(a, env), _eval(b, env))
+            return _binary(e, op, _eval(a, env), _eval(b, env), env)
         case MakeTuple(parts) | Zip(parts):
             return tuple(_eval(part, env) for part in parts)
         case MakeArray(parts):
@@ -224,10 +229,20 @@ def _numbers(n: int, whole: "np.dtype[np.generic]") -> Value:
     return from_array(np.arange(n, dtype=whole))
 
 
-def _unary(op: str, a: Value) -> Value:
+def _unary(op: str, a: Value, env: Env) -> Value:
     if not isinstance(a, Leaf):
         raise NotAFold
-    return pointwise(UNARY[op], (a,))
+    if op in CONVERSIONS:
+        return pointwise(lambda x: converted(x, CONVERSIONS[op], env.real), (a,))
+    return pointwise(UNARY[op], (widened(a, env.whole),))
+
+
+def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
+    """a op b; narrower whole numbers are ints, unless the result is one of theirs."""
+    t = type_of(e)
+    if is_whole(t) and only_scalar(t) == INT:
+        a, b = (widened(x, env.whole) if isinstance(x, Leaf) else x for x in (a, b))
+    return binary(op, a, b)
 
 
 def _call(f: Lam, argument: Value, env: Env) -> Value:

@@ -11,8 +11,10 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ir.core.nodes import Edge
+from ir.core.types import RANGES
 from ir.errors import UserError
 from ir.meaning.arithmetic import unify
+from ir.meaning.conversions import WHOLE
 from ir.meaning.named_axes import Axis, Named, Numbers, aligned, extent, part, union
 from ir.meaning.values import (
     Acc,
@@ -27,8 +29,6 @@ from ir.meaning.values import (
     on_factors,
     split,
 )
-
-POISON = -(2**31)  # what an int that nobody may look at holds
 
 
 def join(leaf: Leaf) -> Leaf:
@@ -205,10 +205,16 @@ def edge_places(edge: Edge, wanted: NDArray[np.int64], n: int) -> NDArray[np.int
 
 
 def _poison(xs: Leaf) -> Leaf:
-    """The value of an element that nobody may look at: NaN, or an int that no program means."""
+    """The value of an element that nobody may look at: NaN, or a whole number that few mean."""
     dtype = xs.factors[0].data.dtype
     real = any(a.data.dtype.kind == "f" for a in xs.factors)
-    return constant(np.asarray(np.nan if real else POISON, dtype))
+    return constant(np.asarray(np.nan if real else poison_of(dtype), dtype))
+
+
+def poison_of(dtype: "np.dtype[np.generic]") -> int:
+    """The least whole number of a type with a sign, the largest of one without."""
+    least, largest = next(RANGES[name] for name, whole in WHOLE.items() if dtype == whole)
+    return least or largest
 
 
 def reorder(xs: Leaf, index: Leaf) -> Leaf:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ir.core.types import Array, Tuple, Type, Vector
 from ir.errors import UserError
-from ir.meaning.arithmetic import ARITHMETIC, FOLDS, cast, pointwise, product, shape, widened
+from ir.meaning.arithmetic import ARITHMETIC, FOLDS, cast, pointwise, product, repeated, shape
 from ir.meaning.inputs import known
 from ir.meaning.layout import at
 from ir.meaning.named_axes import Named, extent, reduce_axes
@@ -90,7 +90,7 @@ def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
             return tuple(_widen(i, part, dims) for i, part in zip(init, parts, strict=True))
         case Vector(_, n):
             dims = (*dims, known(n))
-    return each(lambda leaf: widened(leaf, dims), init)
+    return each(lambda leaf: repeated(leaf, dims), init)
 
 
 def binary(op: str, a: Value, b: Value) -> Value:
@@ -111,7 +111,7 @@ def accumulate(op: str, acc: Acc, delta: Leaf) -> Acc:
         op, delta = "+", product(delta, _minus_one(delta))
     if op not in FOLDS or acc.op not in (None, op):
         raise NotAFold
-    return Acc(acc.owner, acc.index, op, (*acc.deltas, widened(delta, shape(acc.index))))
+    return Acc(acc.owner, acc.index, op, (*acc.deltas, repeated(delta, shape(acc.index))))
 
 
 def _minus_one(like: Leaf) -> Leaf:
@@ -179,7 +179,7 @@ def _enter_once(op: str, init: Leaf | Acc, delta: Leaf) -> Leaf | Acc:
     if isinstance(init, Acc):
         return accumulate(op, init, delta)
     if op == "+" and _is_zero(init):
-        return widened(cast((init, delta))[1], shape(init))
+        return repeated(cast((init, delta))[1], shape(init))
     return pointwise(FOLDS[op], (init, delta))
 
 

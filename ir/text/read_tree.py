@@ -153,9 +153,7 @@ class Reader:
         span = self.span(t)
         if t.type == "NAME":
             return Name(str(t), span)
-        digits, suffix = (str(t)[:-1], str(t)[-1]) if t[-1] in "hi" else (str(t), "")
-        if t[-1] == "f" and t != "inf":
-            digits, suffix = str(t)[:-1], "f"
+        digits, suffix = _suffixed(str(t))
         if t.type == "INT":
             if len(digits) > 18:
                 raise UserError("this number is too large: expected at most 18 digits", span)
@@ -186,6 +184,12 @@ class Reader:
         if not isinstance(e, Group):
             raise UserError("expected a name, or names in brackets", e.span)
         return Group(tuple(map(self.pattern, e.parts)), e.span)
+
+
+def _suffixed(word: str) -> tuple[str, str]:
+    """A number's digits and its suffix: `2uc` is (2, uc), `inf` has none."""
+    digits = "inf" if word.startswith("inf") else word.rstrip("hbficsu")
+    return digits, word[len(digits) :]
 
 
 def _is_mark(t: Syntax | None) -> bool:

@@ -33,13 +33,15 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.number_types import has_half, scalar_of
+from ir.core.number_types import narrow_real
 from ir.core.size import show_size
 from ir.core.terms import variables
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import FLOAT, HALF, Tuple, Type, Vector
+from ir.core.types import FLOAT, INT, NARROW_REALS, Tuple, Type, Vector, is_whole, scalar_of
 
 SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
+SUFFIXES = {"float": "f", "half": "h", "bfloat": "b", "int": "i"}
+SUFFIXES |= {"short": "s", "ushort": "us", "char": "c", "uchar": "uc"}
 LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
 
 
@@ -62,18 +64,14 @@ def _is_vector(t: Type) -> bool:
 
 
 def number(e: Lit, strict: bool = False) -> str:
-    """The text of a number: a half has its suffix, and with `strict` each number that could be
-    taken for one."""
-    if e.scalar == HALF:
-        return f"{float(e.value)!r}h"
-    if e.scalar == FLOAT:
-        return f"{float(e.value)!r}{'f' if strict else ''}"
-    return f"{int(e.value)}{'i' if strict else ''}"
+    """The text of a number: with `strict` its suffix too, and always if neither float nor int."""
+    suffix = "" if e.scalar in (FLOAT, INT) and not strict else SUFFIXES[e.scalar.name]
+    return f"{int(e.value) if is_whole(e.scalar) else float(e.value)!r}{suffix}"
 
 
 def strict(e: Expr, other: Expr) -> bool:
-    """True if the number e would be read as a half beside `other`, and so needs its suffix."""
-    return is_number(e) and type_of(e) == FLOAT and scalar_of(type_of(other)) == HALF
+    """True if the number e would be read as a half or bfloat beside `other`: it needs its suffix."""
+    return is_number(e) and type_of(e) == FLOAT and scalar_of(type_of(other)) in NARROW_REALS
 
 
 def is_number(e: Expr) -> bool:
@@ -173,8 +171,8 @@ def _view(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
 
 
 def _init(init: Expr, xs: Expr) -> str | Expr:
-    """The initial value as it is written: over halves, a float number needs its suffix."""
-    return strict_line(init) if is_number(init) and has_half(elem_of(xs)) else init
+    """The initial value as it is written: over narrower numbers, a float needs its suffix."""
+    return strict_line(init) if is_number(init) and narrow_real(elem_of(xs)) else init
 
 
 def _beside(e: Expr, other: Expr) -> str | Expr:

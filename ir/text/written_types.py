@@ -3,13 +3,12 @@
 from collections.abc import Callable
 
 from ir.core.size import Size, exact, same, show_size
-from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, show_type
+from ir.core.types import SCALARS, Array, Scalar, Tuple, Type, Vector, show_type
 from ir.errors import Span, UserError
 from ir.text.suggest import did_you_mean
 from ir.text.surface import Name, Operator, Surface, SurfaceType, TypeArray, TypeName, TypeTuple
 from ir.text.written_sizes import at_least_one, size_names
 
-SCALARS = {"float": FLOAT, "half": HALF, "int": INT}
 SizeOf = Callable[[Surface], Size]
 
 
@@ -29,7 +28,7 @@ def meaning(declared: SurfaceType, size: SizeOf) -> Type:
 
 
 def scalar_named(declared: TypeName) -> Scalar:
-    """The scalar type that is written: float, half or int."""
+    """The scalar type that is written, such as float or uchar."""
     if declared.text not in SCALARS:
         hint = did_you_mean(declared.text, SCALARS)
         raise UserError(f"unknown type `{declared.text}`{hint}", declared.span)

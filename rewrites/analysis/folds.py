@@ -15,10 +15,9 @@ from ir.core.nodes import (
     Var,
 )
 from ir.core.terms import free, variables
-from ir.core.types import INT, Scalar, Type, Vector
+from ir.core.types import RANGES, Scalar, Type, Vector, is_whole
 
-LEAST = {"float": -float("inf"), "half": -float("inf"), "int": -(2**31)}
-LARGEST = {"float": float("inf"), "half": float("inf"), "int": 2**31 - 1}
+INFINITE = (-float("inf"), float("inf"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +74,12 @@ def unit(op: str, t: Type) -> Expr | None:
         case "*":
             return number(1, scalar)
         case "max":
-            return number(LEAST[scalar.name], scalar)
+            return number(RANGES.get(scalar.name, INFINITE)[0], scalar)
         case "min":
-            return number(LARGEST[scalar.name], scalar)
+            return number(RANGES.get(scalar.name, INFINITE)[1], scalar)
     return None
 
 
 def number(value: float, scalar: Scalar) -> Lit:
     """A literal of a scalar type."""
-    return Lit(int(value) if scalar == INT else float(value), scalar)
+    return Lit(int(value) if is_whole(scalar) else float(value), scalar)

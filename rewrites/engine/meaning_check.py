@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir.core.bind_parameters import bind_sizes
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import Binary, Expr, Lit, Program, Reduce, Unary
 from ir.core.terms import children, subterms
 from ir.core.type_rules import size_of, type_of
-from ir.core.types import INT
+from ir.core.types import is_whole
 from ir.errors import IllTyped
 from ir.meaning.inputs import Data, known, random_inputs
 from ir.meaning.interpret import evaluate
@@ -25,7 +26,7 @@ from rewrites.engine.small_sizes import Values, types_of
 Floats = NDArray[np.float64]
 EPSILON = float(np.finfo(np.float64).eps)
 MOST_WHOLE = 2.0**53  # doubles up to here hold every whole number
-WHOLE = frozenset({"neg", "abs"})
+WHOLE = frozenset({"neg", "abs", *CONVERSIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def _fractional(e: Expr) -> bool:
         case Unary(op, _):
             return op not in WHOLE
         case Binary("/", _, _):
-            return type_of(e) != INT
+            return not is_whole(type_of(e))
     return False
 
 

@@ -23,18 +23,18 @@ from tests.support.lowered_programs import PROGRAMS
 from tests.support.random_programs import program as random_program
 
 
-def compiled(text: str, **limits: int) -> Generated:
-    return generate(parse(text), **limits)
+def compiled(text: str, max_work_group: int = 256) -> Generated:
+    return generate(parse(text), max_work_group=max_work_group)
 
 
 def source(text: str) -> str:
     return compiled(text).plan.source
 
 
-def agrees(session: Session, text: str, **limits: int) -> None:
+def agrees(session: Session, text: str, max_work_group: int = 256) -> None:
     """On integers exactly, on real numbers to 1e-5."""
     program = parse(text)
-    case = Case(program.name, program, generate(program, **limits))
+    case = Case(program.name, program, generate(program, max_work_group=max_work_group))
     for integers in (True, False):
         assert disagreement(session, case, integers) is None
 
@@ -383,9 +383,14 @@ def test_small_indices_are_32_bit() -> None:
 
 
 def test_halves_are_spelled_as_such() -> None:
-    text = source("f(xs : [half]8) = mapGlobal(0)(x -> x * 2h + 1h, xs)")
-    assert "#pragma OPENCL EXTENSION cl_khr_fp16 : enable" in text
-    assert "fma(xs_[gid0], 2.0h, 1.0h)" in text
+    program = parse("f(xs : [half]8) = mapGlobal(0)(x -> x * 2h + 1h, xs)")
+    native = generate(program, half_arithmetic=True).plan
+    assert "#pragma OPENCL EXTENSION cl_khr_fp16 : enable" in native.source
+    assert "fma(xs_[gid0], 2.0h, 1.0h)" in native.source
+    stored = generate(program).plan
+    assert not stored.uses_half
+    line = "vstore_half_rte(fma(vload_half(0, xs_ + gid0), 2.0f, 1.0f), 0, out_ + gid0);"
+    assert line in stored.source
 
 
 def test_ints_divide_towards_minus_infinity(session: Session) -> None:

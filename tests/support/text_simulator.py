@@ -166,7 +166,7 @@ class Simulation:
                 self.value(value, on)
                 for target in targets:
                     self.store(target, on)
-            case StoreVector(width, value, offset, pointer):
+            case StoreVector(width, _, value, offset, pointer):
                 self.value(value, on)
                 self.vector(width, offset, pointer, on, True)
             case Fence(spaces):
@@ -279,7 +279,8 @@ class Simulation:
     def call(self, e: Call, on: Mask) -> Value:
         if e.function.startswith("vload"):
             offset, pointer = e.arguments
-            self.vector(int(e.function[5:]), offset, pointer, on, False)
+            width = e.function.removeprefix("vload").removeprefix("_half")
+            self.vector(int(width or 1), offset, pointer, on, False)
             return None
         found = [self.value(argument, on) for argument in e.arguments]
         function = self.scope.get(e.function)

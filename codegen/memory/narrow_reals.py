@@ -1,0 +1,112 @@
+"""Kernels whose halves and bfloats are narrow in memory only: loaded as floats, computed with as
+floats, and rounded where they are stored or a conversion asks for it."""
+
+# key: m memory, e value
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from codegen.tree.statements import (
+    Apply,
+    Block,
+    Broadcast,
+    Build,
+    Call,
+    Convert,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Kind,
+    Load,
+    Memory,
+    Number,
+    Repack,
+    Space,
+    Statement,
+    Store,
+    Value,
+    kind_of,
+    operands,
+    remembered,
+    with_operands,
+)
+from ir.meaning.conversions import FORMATS, rounded
+
+KEPT = (Space.GLOBAL, Space.LOCAL)  # where numbers are as narrow as their type
+
+
+@remembered
+def computed_as_floats(kernel: Kernel, narrow: frozenset[str]) -> Kernel:
+    """The kernel with floats for all numbers of the `narrow` types outside of arrays in memory."""
+    return replace(kernel, body=_Widening(narrow).block(kernel.body))
+
+
+@dataclass(slots=True)
+class _Widening:
+    narrow: frozenset[str]
+    memories: dict[Memory, Memory] = field(default_factory=dict)
+
+    def block(self, body: Block) -> Block:
+        return Block(tuple([self.statement(s) for s in body.statements]))
+
+    def statement(self, s: Statement) -> Statement:
+        match s:
+            case Block():
+                return self.block(s)
+            case For(_, _, body, _) | If(_, body):
+                return replace(s, body=self.block(body))
+            case Declare(m):
+                return Declare(self.memory(m))
+            case Store(m, index, value, half):
+                return Store(self.memory(m), index, self.stored(m, self.value(value)), half)
+        return s
+
+    def memory(self, m: Memory) -> Memory:
+        """The memory that holds what m holds."""
+        if m.scalar not in self.narrow or m.space in KEPT:
+            return m
+        if m not in self.memories:
+            values = tuple([self.number(v, m.scalar) for v in m.values])
+            self.memories[m] = replace(m, scalar="float", values=values)
+        return self.memories[m]
+
+    def number(self, value: float, scalar: str) -> float:
+        with np.errstate(all="ignore"):
+            return float(rounded(np.asarray(value, np.float64), FORMATS[scalar], "rte"))
+
+    def stored(self, m: Memory, e: Value) -> Value:
+        """e as it is put into m."""
+        if m.scalar not in self.narrow or m.space not in KEPT:
+            return e
+        match e:
+            case Repack(Load(memory=other), _) if other.scalar == m.scalar == "bfloat":
+                return e.e  # the same bits
+            case Apply(op, (inner,), kind) if op == f"{m.scalar}_rte":
+                return Repack(inner, Kind(m.scalar, kind.width))
+        return Repack(e, Kind(m.scalar, kind_of(e).width))
+
+    def value(self, e: Value) -> Value:
+        new = tuple([self.value(inner) for inner in operands(e)])
+        match e:
+            case Load(m, _, w, _):
+                load = replace(e, memory=self.memory(m))
+                wide = load.memory.scalar not in self.narrow
+                return load if wide else Repack(load, Kind("float", w))
+            case Number(value, scalar) if scalar in self.narrow:
+                return Number(self.number(value, scalar), "float")
+            case Convert(_, kind, rounding, _) if kind.scalar in self.narrow:
+                return self.rounded(new[0], kind, rounding)
+            case Convert(_, Kind("float")) if kind_of(new[0]).scalar == "float":
+                return new[0]
+        made = with_operands(e, new)
+        if isinstance(made, Apply | Broadcast | Build | Call) and made.kind.scalar in self.narrow:
+            return replace(made, kind=Kind("float", made.kind.width))
+        return made
+
+    def rounded(self, e: Value, kind: Kind, rounding: str) -> Value:
+        """e rounded to what a narrow type has, as a float."""
+        wide = Kind("float", kind.width)
+        e = e if kind_of(e).scalar == "float" else Convert(e, wide)
+        return Apply(f"{kind.scalar}_{rounding or 'rte'}", (e,), wide)

@@ -1,0 +1,89 @@
+"""Functions on numbers that OpenCL C lacks or leaves open, as texts that stand before a kernel.
+
+Each works on scalars and on vectors. What a NaN or a number beyond an int becomes as a whole number
+is open in OpenCL, and is said here; bfloats are not known there; halves are, in memory, to every
+device.
+"""
+
+# key: w width, x the argument
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from codegen.opencl.integer_text import suffix, type_text
+from codegen.tree.statements import Kind
+
+_QUIET = "as_uint@(x) | 4194304u"  # a NaN, which keeps being one without its lower half
+_THROUGH_MEMORY = (
+    "ushort@ bits; vstore_half@_{way}(x, 0, (__private half *)&bits); "
+    "return vload_half@(0, (__private half *)&bits);"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFunction:
+    """What a function takes and gives, its body with @ for the width, the functions it calls."""
+
+    takes: str
+    gives: str
+    body: str
+    calls: tuple[str, ...] = ()
+
+
+NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
+    **{
+        f"int_{way}": NumberFunction(
+            "float", "int", f"return select(convert_int@_sat_{way}(x), (int@)(0), isnan(x));"
+        )
+        for way in ("rte", "rtz")
+    },
+    **{
+        f"half_{way}": NumberFunction("float", "float", _THROUGH_MEMORY.replace("{way}", way))
+        for way in ("rte", "rtz")
+    },
+    "from_bfloat": NumberFunction("ushort", "float", "return as_float@(convert_uint@(x) << 16);"),
+    "to_bfloat": NumberFunction(
+        "float",
+        "ushort",
+        "return convert_ushort@(select(as_uint@(x) + 32767u + (as_uint@(x) >> 16 & 1u), "
+        f"{_QUIET}, isnan(x)) >> 16);",
+    ),
+    "bfloat_rte": NumberFunction(
+        "float", "float", "return from_bfloat@(to_bfloat@(x));", ("from_bfloat", "to_bfloat")
+    ),
+    "bfloat_rtz": NumberFunction(
+        "float",
+        "float",
+        f"return as_float@(select(as_uint@(x) & 4294901760u, {_QUIET}, isnan(x)));",
+    ),
+}
+_NAME = re.compile(rf"({'|'.join(NUMBER_FUNCTIONS)})(2|3|4|8|16)?")
+
+
+def named(function: str, w: int) -> str:
+    """The name of a function on w numbers."""
+    return f"{function}{suffix(w)}"
+
+
+def text_of(function: str, w: int) -> str:
+    """The text of a function on w numbers, a line."""
+    found = NUMBER_FUNCTIONS[function]
+    body = found.body.replace("@", suffix(w))
+    for called in found.calls:
+        assert named(called, w) in body
+    gives, takes = type_text(Kind(found.gives, w)), type_text(Kind(found.takes, w))
+    return f"{gives} {named(function, w)}({takes} x) {{ {body} }}"
+
+
+def texts(called: set[tuple[str, int]]) -> list[str]:
+    """The texts of these functions and of those that they call, which stand before them."""
+    inner = {(name, w) for function, w in called for name in NUMBER_FUNCTIONS[function].calls}
+    first, rest = sorted(inner), sorted(called - inner)
+    return [text_of(function, w) for function, w in (*first, *rest)]
+
+
+def number_function(name: str) -> tuple[str, int] | None:
+    """The function and the width that a name means; None if it is no name of such a function."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else (found[1], int(found[2] or 1))

@@ -1,0 +1,40 @@
+"""Conversions that programs write, and what each asks for: `float(x)`, `char_sat_rte(x)`.
+
+They mean what OpenCL's `convert_` functions mean, and are defined where those are not: a real
+number becomes the nearest int first (NaN becomes 0), which wraps around in narrower whole numbers,
+or saturates. Whole numbers become halves and bfloats by way of a float, rounded alike.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ir.core.types import RANGES, SCALARS, Scalar
+
+WAYS = ("", "rte", "rtz")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """To a `target`; `saturates`: what is beyond it becomes its least or largest number. `rounding`
+    is to nearest, ties to even (rte), or towards zero (rtz)."""
+
+    target: Scalar
+    saturates: bool
+    rounding: str
+
+
+def _named(target: Scalar) -> Mapping[str, Conversion]:
+    whole = target.name in RANGES
+    usual = "rtz" if whole else "rte"
+    return {
+        "_".join([target.name, *(["sat"] if saturates else []), *([way] if way else [])]): (
+            Conversion(target, saturates, way or usual)
+        )
+        for saturates in ((False, True) if whole else (False,))
+        for way in WAYS
+    }
+
+
+CONVERSIONS: Mapping[str, Conversion] = {
+    name: made for target in SCALARS.values() for name, made in _named(target).items()
+}

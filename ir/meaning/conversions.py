@@ -1,0 +1,74 @@
+"""Conversions between number types, on NumPy arrays."""
+
+# key: x y numbers, q the step between neighbouring numbers
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir.core.conversions import Conversion
+from ir.core.types import INT_LARGEST, INT_LEAST, LARGEST, RANGES
+from ir.meaning.named_axes import Numbers
+
+WHOLE: "dict[str, np.dtype[np.generic]]" = {
+    "int": np.dtype(np.int32),
+    "short": np.dtype(np.int16),
+    "ushort": np.dtype(np.uint16),
+    "char": np.dtype(np.int8),
+    "uchar": np.dtype(np.uint8),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of real numbers: so many digits, and the least exponent of its normal numbers, which
+    are 0.5 to 1 times a power of two."""
+
+    digits: int
+    least: int
+    largest: float
+
+
+FORMATS = {
+    "half": Format(11, -13, LARGEST["half"]),
+    "bfloat": Format(8, -125, LARGEST["bfloat"]),
+    "float": Format(24, -125, LARGEST["float"]),
+}
+
+
+def converted(x: Numbers, to: Conversion, real: "np.dtype[np.generic]") -> Numbers:
+    """x converted, in a run whose floats are of the type `real`: other real numbers are held in it
+    too, rounded to what they are."""
+    name = to.target.name
+    if name in WHOLE:
+        return _to_whole(x, to)
+    if name == "float" and x.dtype.kind == "f":
+        return x
+    if name == "float" and to.rounding == "rte":
+        return x.astype(real)
+    y = x.astype(np.float64)
+    if x.dtype.kind != "f":
+        y = rounded(y, FORMATS["float"], to.rounding)
+    return rounded(y, FORMATS[name], to.rounding).astype(real)
+
+
+def _to_whole(x: Numbers, to: Conversion) -> Numbers:
+    """Through the nearest int; a number beyond the target wraps around or saturates."""
+    if x.dtype.kind == "f":
+        y = np.asarray(x, np.float64)
+        y = np.where(np.isnan(y), 0.0, np.rint(y) if to.rounding == "rte" else np.trunc(y))
+        x = np.clip(y, INT_LEAST, INT_LARGEST).astype(np.int64)
+    if to.saturates:
+        x = np.clip(np.asarray(x, np.int64), *RANGES[to.target.name])
+    return np.asarray(x).astype(WHOLE[to.target.name])
+
+
+def rounded(x: NDArray[np.float64], to: Format, way: str) -> NDArray[np.float64]:
+    """x rounded to a format: to nearest, ties to even (rte), or towards zero (rtz)."""
+    _, exponent = np.frexp(x)
+    q = np.ldexp(1.0, np.maximum(exponent, to.least) - to.digits)
+    y = (np.rint if way == "rte" else np.trunc)(x / q) * q
+    beyond = np.inf if way == "rte" else to.largest
+    y = np.where(np.abs(y) > to.largest, np.copysign(beyond, x), y)
+    return np.where(np.isfinite(x), y, x)
