@@ -23,7 +23,7 @@ _THROUGH_MEMORY = (
 
 @dataclass(frozen=True, slots=True)
 class NumberFunction:
-    """What a function takes and gives, its body with @ for the width, the functions it calls."""
+    """A function by what it takes and gives, its body with @ for the width, and what it calls."""
 
     takes: str
     gives: str

@@ -70,7 +70,7 @@ def number(e: Lit, strict: bool = False) -> str:
 
 
 def strict(e: Expr, other: Expr) -> bool:
-    """True if the number e would be read as a half or bfloat beside `other`: it needs its suffix."""
+    """True if the number e beside `other` would be read as a half or bfloat: it needs a suffix."""
     return is_number(e) and type_of(e) == FLOAT and scalar_of(type_of(other)) in NARROW_REALS
 
 
