@@ -1,4 +1,4 @@
-"""What each part of the fastest variant is worth: it is made again without that part, and timed.
+"""The worth of each part of the fastest variant: it is made again without that part, and timed.
 
 Nothing is searched for: family, form and parameters are those of the variant but for what is
 removed. All are checked like any variant, then timed in turns.
@@ -45,7 +45,8 @@ def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:
 
 
 def _one_result(form: str, point: Mapping[str, int]) -> Point:
-    """One vector of results a work-item: nothing that it loads is used twice."""
+    """The form and point with one vector of results for each work-item, so that no loaded element
+    is used twice."""
     sides = ("tr", "tc", "tx", "ty")
     return form, {name: 1 if name in sides else n for name, n in point.items()}
 
@@ -61,7 +62,8 @@ PARTS: dict[str, Callable[[str, Mapping[str, int]], Point]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """How many times longer the variant takes without a part, or why that is not known."""
+    """The cost of a part: how many times longer the variant takes without it, or why that is not
+    known."""
 
     part: str
     times: float | None
@@ -69,7 +71,7 @@ class Cost:
 
 
 def has(part: str, program: Program, variant: Variant) -> bool:
-    """Whether removing a part takes away what it is named for."""
+    """True if removing a part takes away what it is named for."""
     point = dict(variant.parameters)
     if PARTS[part](variant.form, point) == (variant.form, point):
         return False
@@ -79,14 +81,14 @@ def has(part: str, program: Program, variant: Variant) -> bool:
 
 
 def loads_vectors(made: Generated) -> bool:
-    """Whether kernels that run load vectors from global memory."""
+    """True if kernels that run load vectors from global memory."""
     launches = zip(made.kernels, made.plan.kernels, strict=True)
     accesses = (a for k, l in launches if not l.prepack for a in footprint(k).accesses)
     return any(a.width > 1 and not a.writes and a.memory.space is Space.GLOBAL for a in accesses)
 
 
 def whole(program: Program, records: Sequence[Record]) -> Record:
-    """The fastest of those with the most parts."""
+    """The fastest record among those with the most parts."""
     found = usable(records)
     if not found:
         raise UserError("no variant ran to the end")
@@ -97,7 +99,7 @@ def whole(program: Program, records: Sequence[Record]) -> Record:
 
 
 def ablation(run: Run) -> tuple[Record, list[Cost]]:
-    """The fastest variant with all parts, and what each costs it; kept beside the run."""
+    """The fastest variant with all parts, and the cost of each of them; kept beside the run."""
     program = _program(run)
     record, file = whole(program, run.records), run.folder / "ablation.json"
     if file.is_file():
@@ -128,7 +130,8 @@ def _measured(run: Run, program: Program, record: Record) -> Iterator[Cost]:
 
 
 def _made(program: Program, record: Record, part: str, profile: Profile) -> Plan | str:
-    """The variant without a part, or why there is none: only what is not legal is refused."""
+    """The plan of the variant without a part, or why there is none: only illegal ones are
+    refused."""
     variant = record.variant
     if not has(part, program, variant):
         return "it has none"
@@ -154,7 +157,7 @@ def _generated(
 
 
 def _checked(worker: Worker, plan: Plan | str) -> str:
-    """Why a variant cannot be timed: nothing, if it is right."""
+    """The reason why a variant cannot be timed; empty if it is right."""
     if isinstance(plan, str):
         return plan
     worker.submit(Measure(0, plan))

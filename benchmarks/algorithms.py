@@ -1,4 +1,5 @@
-"""The tables of the papers whose algorithms these are, measured again, ours beside theirs.
+"""The tables of the papers whose algorithms these are, measured again, with our numbers beside
+theirs.
 
     python -m benchmarks.algorithms vgg     [--variants 200] [--device D] [--table FILE] [LAYER …]
     python -m benchmarks.algorithms im2win  [--variants 100] [--device D] [--table FILE] [LAYER …]
@@ -53,7 +54,7 @@ DONE = "done"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A layer's cells, and the numbers that the paper states for all layers together."""
+    """The cells of a layer, and the numbers that the paper states for all layers together."""
 
     cells: tuple[str, ...]
     numbers: tuple[float, ...]
@@ -61,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A paper's table: how a layer of it is measured, and what they found."""
+    """The table of a paper: how a layer of it is measured, and what its authors found."""
 
     layers: str
     columns: tuple[str, ...]
@@ -71,7 +72,7 @@ class Table:
 
 
 def explored(layer: Layer, given: argparse.Namespace, name: str, **options: Any) -> Run:
-    """A run in its own folder, gone on with if it was stopped."""
+    """The run of a layer in its own folder, resumed if it was stopped."""
     folder: Path = given.out / f"{layer.name}-{name}".replace(" × ", "-n")
     if (folder / DONE).is_file():
         return Run(folder)
@@ -92,7 +93,8 @@ def explored(layer: Layer, given: argparse.Namespace, name: str, **options: Any)
 
 
 def vgg(layer: Layer, given: argparse.Namespace) -> Row:
-    """The fastest and the smallest; of layer 2 also the figure of the front."""
+    """The row of a VGG layer: our fastest and smallest variants; for layer 2 a figure of the front
+    is drawn."""
     run = explored(layer, given, "vgg")
     fastest, smallest = (pick(run.records, which) for which in ("fastest", "smallest"))
     bounds = run.environment.bounds
@@ -132,7 +134,8 @@ def plainest(program: Program, family: str, given: argparse.Namespace) -> tuple[
 
 
 def im2win(layer: Layer, given: argparse.Namespace) -> Row:
-    """Each way to store windows, then im2win without one of its parts."""
+    """The row of a layer with each way to store windows, then with im2win without one of its
+    parts."""
     runs = {m: explored(layer, given, m, families=(m,)) for m in METHODS}
     best = {method: pick(run.records) for method, run in runs.items()}
     needs = {method: plainest(program_of(layer), method, given) for method in METHODS}
@@ -149,7 +152,8 @@ def im2win(layer: Layer, given: argparse.Namespace) -> Row:
 
 
 def _stored(timed: Record, plain: int) -> str:
-    """A variant's time, what its way stores at the least, and what this variant stores."""
+    """The text of a variant's time, the bytes its way stores at the least, and those this variant
+    stores."""
     return f"{_time(timed)}, {show_bytes(plain)}, {show_bytes(timed.workspace_bytes)}"
 
 
@@ -161,7 +165,8 @@ def sorted_by_part(costs: Sequence[Cost]) -> list[Cost]:
 
 
 def alexnet(layer: Layer, given: argparse.Namespace) -> Row:
-    """Points, and variants until a search is near its best, with and without the domain."""
+    """The row of a layer: points, and variants until a search is near its best, with and without
+    the domain."""
     program, device = program_of(layer), profile_of(choose(given.device))
     whole, near = (
         sum(_count(program, family, device, domain) for family in NARROWED)
@@ -186,14 +191,14 @@ def alexnet(layer: Layer, given: argparse.Namespace) -> Row:
 
 
 def _until(run: Run) -> str:
-    """How many variants were tried until one was near the best of them."""
+    """The number of variants that were tried until one was near the best of them, as text."""
     times = [r.time_ns or inf for r in run.records if r.round == 0]
     goal = NEAR * min(times)
     return f"{next(n for n, t in enumerate(times, 1) if t <= goal)} of {len(times)}"
 
 
 def _count(program: Program, family: str, device: Profile, domain: Domain | None) -> int:
-    """The legal points of a family's first form, on the ladder."""
+    """The number of legal points of a family's first form on the ladder."""
     low = narrowed(lowering(program, family), program, domain)
     return points(low, device, 1, 0)[0].count
 
@@ -250,7 +255,7 @@ def markdown(table: Table, rows: dict[str, Row], given: argparse.Namespace) -> s
 
 
 def _ranges(table: Table, rows: Sequence[Row]) -> Iterator[str]:
-    """Ours, of what they state for all layers."""
+    """The lines on the range of our numbers beside those that a paper states for all layers."""
     for name, values in zip(
         table.numbers, zip(*(r.numbers for r in rows), strict=True), strict=True
     ):

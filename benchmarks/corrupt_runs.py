@@ -1,4 +1,5 @@
-"""A run's folder corrupted a thousand times: what ends in anything but words, and what was touched.
+"""A run's folder corrupted a thousand times: which commands end in anything but messages, and what
+was touched.
 
 python -m benchmarks.corrupt_runs [--count 1000] [--seed 0] [--jobs 1] [--device D]
 
@@ -31,7 +32,7 @@ where k = 8, m = 16, n = 24
 
 
 def small_run(folder: Path, device: str | None) -> Path:
-    """A run to corrupt."""
+    """The folder of a small run, to be corrupted."""
     found = choose(device)
     options = Options(variants=4, families=("naive", "registers"), jobs=1)
     start(Source(PROGRAM, "product.lift"), options, Target(profile_of(found), found), folder)
@@ -39,7 +40,7 @@ def small_run(folder: Path, device: str | None) -> Path:
 
 
 def main() -> None:
-    """The command."""
+    """Run the benchmark with the command's arguments."""
     parser = argparse.ArgumentParser("python -m benchmarks.corrupt_runs")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
@@ -60,7 +61,7 @@ def main() -> None:
 
 
 def _attacks(todo: Sequence[Corruption], run: Path, place: Path, jobs: int) -> Iterator[Attack]:
-    """What came of each attack, as they end."""
+    """The results of attacks, in the order in which they end."""
     spawned = get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=spawned) as pool:
         attacks = [
@@ -72,7 +73,8 @@ def _attacks(todo: Sequence[Corruption], run: Path, place: Path, jobs: int) -> I
 
 
 def table(found: Sequence[Attack]) -> list[str]:
-    """Of each kind: how many, commands, those refused in words, and faults."""
+    """The lines of a table: for each kind of corruption runs, commands, refusals with a message,
+    and faults."""
     lines = ["| corruption | runs | commands | refused in words | faults |"]
     lines.append("|---|--:|--:|--:|--:|")
     kinds = Counter(attack.corruption.name for attack in found)

@@ -1,4 +1,5 @@
-"""Convolution by Fourier transforms of rows, by regular transforms, by im2col, and directly.
+"""Convolutions by Fourier transforms of rows, by regular transforms, by im2col, and directly,
+compared.
 
     python -m benchmarks.fourier [--sides 3,4,…,9] [--channels 32] [--image 26] [--batch 1]
                                  [--variants 300] [--time-limit 60s] [--against im2col]
@@ -31,7 +32,7 @@ where C = {channels}, W = {image}, N = {batch}, K = {side}, P = {pad}
 
 
 def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float, str]:
-    """(nanoseconds, form) of a family's best variant."""
+    """The nanoseconds and the form of a family's best variant."""
     sizes = {name: getattr(options, name) for name in ("channels", "image", "batch")}
     text = CONV.format(side=side, pad=side // 2, **sizes)
     with TemporaryDirectory() as folder:
@@ -51,7 +52,8 @@ def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float,
 
 
 def line(options: argparse.Namespace, side: int, families: list[str]) -> str:
-    """Each family's time, and how many times that is in the other's; or why it has none."""
+    """The row of a side: each family's time, and how it compares with another's; or why it has
+    none."""
     cells, found = [], dict[str, tuple[float, str]]()
     for family in families:
         try:

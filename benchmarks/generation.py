@@ -1,4 +1,4 @@
-"""How fast variants are made, without building any: variants a second of one core's time.
+"""The speed of making variants, without building any: variants a second of one core's time.
 
     python -m benchmarks.generation [--variants 1000] [--sample 100] [--device D | --profile P]
                                     [--families A,B] [--calls FILE] [LAYER …]
@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Seconds of the processor to derive all forms, and to make a sample of the variants."""
+    """The seconds of processor time to derive all forms, and to make a sample of the variants."""
 
     forms: int
     candidates: int
@@ -62,8 +62,8 @@ def measured(source: Program, target: Profile, options: Options, sample: int) ->
 
 
 def started(source: Program, target: Profile, options: Options) -> tuple[Candidates, list[float]]:
-    """What `explore.candidates` gives, on this core alone, and the seconds of what is derived
-    later."""
+    """The candidates of a run, made on this core alone, and a list that gets the seconds of what is
+    derived later."""
     spent: list[float] = []
 
     def deriving(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
@@ -79,12 +79,12 @@ def started(source: Program, target: Profile, options: Options) -> tuple[Candida
 
 
 def grown(found: Candidates, options: Options) -> None:
-    """A guided search gone through to its end; where all are as good, it asks for most forms."""
+    """Go through a guided search to its end; as all times are equal, it asks for most forms."""
     run(found.search(replace(options, strategy="guided")), lambda n: 1.0, options.variants)
 
 
 def first(found: Candidates, options: Options, sample: int, target: Profile) -> list[Made]:
-    """The first rounds of a search that learns nothing, emitted and proved."""
+    """The variants of the first rounds of a search that learns nothing, emitted and proved."""
     search, state = found.search(options), builder(None, target.group_items)
     chosen: list[int] = []
     while len(chosen) < sample and (more := search.next_round()):
@@ -93,7 +93,7 @@ def first(found: Candidates, options: Options, sample: int, target: Profile) -> 
 
 
 def as_a_worker(function: Callable[..., R], *task: object) -> R:
-    """Garbage is collected between tasks, now and then."""
+    """The result of a task, with garbage collected after it now and then, as a worker does."""
     done = function(*task)
     if time.monotonic() - _collected[0] > COLLECT_EVERY:
         collect()

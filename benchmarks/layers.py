@@ -44,7 +44,7 @@ CLOSE = 2  # the fastest variants of a search are measured once more, beside the
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer's program and the sizes set in it."""
+    """A layer: its program, and the sizes that are set in it."""
 
     name: str
     file: Path
@@ -53,7 +53,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A time in nanoseconds with its spread, and the memory it needs; `name` says whose."""
+    """A time in nanoseconds with its spread, and the memory needed; `name` says whose."""
 
     name: str
     time_ns: float
@@ -64,7 +64,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A layer measured: our points, the fastest first, and the best of each peer."""
+    """A layer as measured: our points, the fastest first, and the best of each peer."""
 
     layer: str
     flops: int
@@ -86,7 +86,7 @@ class Row:
 
 
 def layers(names: Sequence[str], n: int | None) -> Iterator[Layer]:
-    """The layers of those names, in the file's order."""
+    """The layers of these names, in the file's order."""
     known: Mapping[str, dict[str, Any]] = tomllib.loads((EXAMPLES / "layers.toml").read_text())
     for name in names:
         if not any(layer.startswith(name) for layer in known):
@@ -98,7 +98,7 @@ def layers(names: Sequence[str], n: int | None) -> Iterator[Layer]:
 
 
 def _batched(layer: Layer, n: int | None) -> Layer:
-    """On n images: the programs that know batches call them N."""
+    """The layer on n images; programs that know batches call their size N."""
     if n is None:
         return layer
     if "N = " not in layer.file.read_text():
@@ -107,7 +107,8 @@ def _batched(layer: Layer, n: int | None) -> Layer:
 
 
 def measured(layer: Layer, folder: Path, given: argparse.Namespace) -> Row:
-    """The layer's run, started, gone on with or found finished, and its peers beside it."""
+    """The row of a layer: its run is started or resumed, or found finished, and peers are measured
+    beside it."""
     done = folder / DONE
     if done.is_file():
         return Row.load(done.read_text())
@@ -137,7 +138,7 @@ def explored(layer: Layer, folder: Path, given: argparse.Namespace) -> Run:
 
 
 def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) -> Row:
-    """Our points and the peers', in turns."""
+    """The row of our points and the peers', measured in turns."""
     environment, records = run.environment, run.records
     best = ours(records)
     options = Options.from_json(environment.options)
@@ -171,14 +172,15 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
 
 
 def ours(records: Sequence[Record]) -> list[Record]:
-    """The fastest, and the fastest without workspace; as many of each as could be the first."""
+    """The fastest records, and the fastest without workspace; as many of each as could be the
+    first."""
     found = sorted(usable(records), key=lambda r: r.time_ns or 0)
     lean = [r for r in found if r.workspace_bytes == 0]
     return list({r.variant.id: r for r in (*found[:CLOSE], *lean[:CLOSE])}.values())
 
 
 def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
-    """Our i-th point with its time taken in turns with the peers."""
+    """The point of our i-th record, with its time measured in turns with the peers."""
     times = [t for d in found for t in (d.ours[i] if d.ours else ())]
     assert record.time_ns is not None
     name = f"{record.variant.id} {record.variant.form}"
@@ -191,7 +193,7 @@ def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Markdown: a row a layer, the geometric means, and what made the times."""
+    """The Markdown table of these rows, the geometric means, and what made the times."""
     lines = [
         "| layer | ours | GFLOP/s | of ceiling | memory | peer | memory | peer / ours "
         "| within the peer's memory | peer / ours |",
@@ -229,7 +231,7 @@ def first_peer(row: Row) -> Point | None:
 
 
 def within_memory(row: Row, peer: Point) -> Point | None:
-    """Our fastest point that needs no more memory than the peer."""
+    """Our fastest point that needs no more memory than the peer; None without one."""
     found = [p for p in row.ours if p.memory_bytes <= peer.memory_bytes]
     return min(found, key=lambda p: p.time_ns, default=None)
 
@@ -251,7 +253,7 @@ def _means(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _others(rows: Sequence[Row]) -> Iterator[str]:
-    """Further peers, and those that are missing."""
+    """The lines on further peers, and on those that are missing."""
     for row in rows:
         for peer in row.peers[1:]:
             ratio = _ratio(peer, row.ours[0])

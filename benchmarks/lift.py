@@ -1,4 +1,5 @@
-"""LIFT's claim: how much faster is the fastest variant of the family `lift` than naive direct?
+"""The claim of LIFT's paper: how much faster the fastest variant of the family `lift` is than naive
+direct convolution.
 
     python -m benchmarks.lift vgg-7 [--device D] [--variants 200] [--time-limit 2m] [--out DIR]
 
@@ -26,7 +27,7 @@ FAMILIES = ("naive", "lift")
 
 
 def in_turns(run: Run, layer: str) -> dict[str, list[float]]:
-    """Nanoseconds of each family's fastest variant, pass by pass."""
+    """The nanoseconds of each family's fastest variant, pass by pass."""
     records, environment = run.records, run.environment
     best = [pick([r for r in records if r.variant.family == family]) for family in FAMILIES]
     options = Options.from_json(environment.options)

@@ -1,4 +1,4 @@
-"""The generated tiled matrix product beside the same kernel written by hand.
+"""The generated tiled matrix product, compared with the same kernel written by hand.
 
     python -m benchmarks.matmul [--device D] [--size 1024]
 
@@ -55,7 +55,7 @@ def generated(program: Program) -> Generated:
 
 
 def milliseconds(work: Callable[[], object], times: int = 9) -> float:
-    """The median time of a call, in time of the processor: the machine may be at work elsewhere."""
+    """The median time of a call in processor time, as the machine may be busy elsewhere."""
     taken = []
     for _ in range(times):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""Does generated code take what was inferred for it, at sampled points of all families?
+"""A check that generated code takes what was inferred for it, at sampled points of all families.
 
     python -m benchmarks.memory_agrees [--points 5000] [--seed 0] [--profile cpu] [LAYER …]
 
@@ -31,7 +31,7 @@ EACH = 4  # points of a form, and then the next
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A point of a form."""
+    """A point of a form of a family for a layer."""
 
     layer: str
     family: str
@@ -40,13 +40,13 @@ class Sample:
     point: dict[str, int]
 
     def differences(self, max_work_group: int) -> list[str]:
-        """What was inferred for the point and is not so in its code, in words."""
+        """The messages on what was inferred for the point and is not so in its code."""
         made = generate(bound(self.program, self.point), max_work_group=max_work_group)
         return list(disagreements(quantities(self.program), self.point, made))
 
 
 def samples(layers: Sequence[str], limits: Profile, seed: int) -> Iterator[Sample]:
-    """Points of all families on these layers, in turn; each seed has others."""
+    """The points of all families on these layers, in turn; each seed has others."""
     cells = [_of_family(layer, family, limits, seed) for layer in layers for family in FAMILIES]
     return (found for found in chain.from_iterable(zip_longest(*cells)) if found is not None)
 

@@ -1,4 +1,5 @@
-"""Tests run on mutants in forks of a process that has collected them, each with a time limit.
+"""Trials of tests on mutants, in forks of a process that has collected the tests, each with a time
+limit.
 
 `Trials` is a plug-in of pytest: when the tests are collected, it tries mutants on them instead of
 running them. A fork exchanges the code of the changed function and runs the tests of the mutant,
@@ -35,7 +36,8 @@ Chosen = Callable[[Mutant, Sequence[str]], Sequence[str]]  # of the names of tes
 
 @dataclass
 class Trials:
-    """Mutants that are tried on the tests that a choice makes of those that pytest has collected.
+    """A pytest plug-in that tries mutants on those of the collected tests that `chosen` picks for
+    each.
 
     `done` is called with each mutant, its answer, and the seconds that it took; `enough` is asked
     before each whether to stop.
@@ -110,8 +112,8 @@ def _send_times(items: Sequence[pytest.Item], end: Connection) -> None:
 
 
 def fails(items: Sequence[pytest.Item], limits: Mapping[str, float]) -> bool:
-    """Whether a test fails, run in this order; one that takes more seconds of processor time than
-    its limit ends the process."""
+    """True if a test fails, run in this order; one that exceeds its limit of seconds ends the
+    process."""
     for item, following in zip(items, (*items[1:], None), strict=True):
         if item.nodeid in limits:
             _limit(time.process_time() + limits[item.nodeid])
@@ -129,7 +131,8 @@ def _limit(processor_s: float) -> None:
 
 
 def tried(top: Path, m: Mutant, fails: Callable[[], bool]) -> Answer:
-    """Whether tests fail in a fork of this process in which a loaded function is the mutant."""
+    """The answer whether tests fail in a fork of this process in which a loaded function is the
+    mutant."""
     process = FORK.Process(target=_test, args=(top, m, fails))
     process.start()
     process.join()
@@ -141,7 +144,8 @@ def tried(top: Path, m: Mutant, fails: Callable[[], bool]) -> Answer:
 
 
 def _test(top: Path, m: Mutant, fails: Callable[[], bool]) -> None:
-    """Exchange the mutant's function, run tests, and exit with whether one failed."""
+    """Exchange the mutant's function, run tests, and exit with a status that says whether one
+    failed."""
     _silence()
     os.chdir(top)
     if not exchange(top / m.file, m):
@@ -156,7 +160,8 @@ def _silence() -> None:
 
 
 def exchange(path: Path, m: Mutant) -> int:
-    """Give the functions of a loaded module their code in the mutant; how many these are."""
+    """Give the functions of a loaded module their code in the mutant; returns how many were
+    changed."""
     new = dict(_codes(compile(m.applied(path.read_bytes()), str(path), "exec")))
     loaded = [f for f in gc.get_objects() if isinstance(f, FunctionType)]
     ours = [f for f in loaded if f.__code__.co_filename == str(path)]
@@ -167,7 +172,8 @@ def exchange(path: Path, m: Mutant) -> int:
 
 
 def _codes(code: CodeType) -> list[tuple[str, CodeType]]:
-    """(name, code) of the functions and methods of a module; those inside them are theirs."""
+    """The pairs (name, code) of the functions and methods of a module, without those inside
+    functions."""
     found = list[tuple[str, CodeType]]()
     for const in code.co_consts:
         if isinstance(const, CodeType):

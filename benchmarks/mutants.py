@@ -1,4 +1,4 @@
-"""Do the tests notice faults? A mutation test of laws, index algebra and prover.
+"""A mutation test of laws, index algebra and prover: do the tests notice faults?
 
 `python -m benchmarks.mutants --sample 150 --out runs/mutants.jsonl` draws mutants of
 `rewrites/laws`, `codegen/index` and `codegen/proof` (`benchmarks/mutators.py`), and runs the tests
@@ -37,7 +37,7 @@ OPTIONS = ("-q", "-s", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a mutant: killed (a test fails), timeout (no end), or survived."""
+    """The outcome of a mutant: killed (a test fails), timeout (no end), or survived."""
 
     name: str
     area: str
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def main() -> None:
-    """The command."""
+    """Run the benchmark with the command's arguments."""
     given = _arguments()
     file = Path(given.out)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,8 @@ def _arguments() -> argparse.Namespace:
 
 
 def sampled(top: Path, areas: Iterable[str], count: int, seed: int) -> list[tuple[str, Mutant]]:
-    """Mutants drawn from the areas, as many from each, in a random order."""
+    """The mutants drawn from the areas, as many from each, in a random order, each with its
+    area."""
     generator, drawn = random.Random(seed), list[tuple[str, Mutant]]()
     chosen = list(areas)
     for i, area in enumerate(chosen):
@@ -95,7 +96,7 @@ def sampled(top: Path, areas: Iterable[str], count: int, seed: int) -> list[tupl
 
 
 def stored(file: Path) -> dict[str, Outcome]:
-    """The outcomes that a file has, by the mutants' names."""
+    """The outcomes in a file, by the mutants' names."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return {o.name: o for o in (Outcome(**json.loads(line)) for line in lines)}
 
@@ -108,8 +109,11 @@ def keep(file: Path, found: Outcome) -> None:
 
 
 def covering(area: str, m: Mutant, names: Sequence[str]) -> list[str]:
-    """The tests of a mutant: of a law its own, of a function that laws use those of all laws of the
-    file, else those of its area."""
+    """The tests that cover a mutant: those of its law, or of all laws of the file, else those of
+    its area.
+
+    Those of all laws are meant for a function that laws use.
+    """
     laws = laws_of(m, (TOP / m.file).read_bytes()) if area == "rewrites/laws" else []
     of_area = [name for name in names if name.partition("::")[0] in AREAS[area]]
     return [name for name in of_area if any(law in name for law in laws)] if laws else of_area
@@ -122,13 +126,13 @@ def laws_of(m: Mutant, source: bytes) -> list[str]:
 
 
 def do_not_shrink() -> None:
-    """Let hypothesis stop at the first example that fails."""
+    """Make hypothesis stop at the first example that fails."""
     settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """The score of each area: killed mutants (a timeout is one) of all that were run."""
+    """The table of scores of each area: killed mutants (a timeout is one) of all that were run."""
     rows = ["| area | mutants | killed | survived | score |", "|---|---|---|---|---|"]
     for area in (*sorted({o.area for o in outcomes}), "all"):
         found = [o.answer for o in outcomes if area in (o.area, "all")]

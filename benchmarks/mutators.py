@@ -1,4 +1,4 @@
-"""Mutants of a Python file: one small change each inside a function, as text in place of text.
+"""The mutants of a Python file: one small change each inside a function, as text in place of text.
 
 A mutant is a fault that tests should notice: `<` for `<=`, `and` for `or`, a guard that always
 holds, two arguments exchanged, a number that is one larger. Types, decorators, patterns, default
@@ -36,7 +36,8 @@ FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A file in which the bytes from `start` to `end`, `before`, are `after` instead."""
+    """A file in which the bytes from `start` to `end`, which are `before`, are replaced by
+    `after`."""
 
     file: str
     function: str
@@ -49,7 +50,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """`file:line:column function: before -> after`, on one line."""
+        """The text `file:line:column function: before -> after`, on one line."""
         before, after = (" ".join(text.split()) for text in (self.before, self.after))
         place = f"{self.file}:{self.lines[0]}:{self.column}"
         return f"{place} {self.function}: {before}  ->  {after}"
@@ -60,7 +61,7 @@ class Mutant:
 
 
 def mutants(file: str, source: bytes) -> list[Mutant]:
-    """All mutants of a file, in the order of its text."""
+    """The mutants of a file, in the order of its text."""
     begins = [0]
     for line in source.splitlines(keepends=True):
         begins.append(begins[-1] + len(line))
@@ -123,7 +124,7 @@ def _in_guard(case: ast.match_case, function: str) -> Iterator[Change]:
 
 
 def _blocks(node: ast.stmt) -> Iterator[ast.stmt]:
-    """The statements inside a statement."""
+    """The statements directly inside a statement."""
     for field in ("body", "orelse", "finalbody"):
         yield from getattr(node, field, ())
     for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
@@ -138,7 +139,7 @@ def _own_expressions(node: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _mutated(e: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """(expression, what stands in its place) for an expression and those inside it."""
+    """The pairs of an expression and its replacement, for e and the expressions inside it."""
     if isinstance(e, ast.JoinedStr):
         return
     for new in _replacements(e):
@@ -182,7 +183,7 @@ def _replacements(e: ast.expr) -> Iterator[ast.expr]:
 
 
 def _bracketed(e: ast.expr) -> ast.expr:
-    """An expression between brackets, so that it can stand wherever another did."""
+    """The expression between brackets, so that it can stand wherever another did."""
     return ast.Name(f"({ast.unparse(e)})")
 
 

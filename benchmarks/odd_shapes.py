@@ -56,14 +56,15 @@ conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, images : [[[[fl
 
 
 def shapes() -> list[Shape]:
-    """All that have a window."""
+    """The shapes of convolutions that have at least one window."""
     every = product(BATCH, SIDE, KERNEL, PAD, STRIDE, CHANNELS)
     named = [dict(zip("NWKPSC", values, strict=True)) | {"M": FEATURES} for values in every]
     return [s for s in named if s["W"] + 2 * s["P"] >= s["K"]]
 
 
 def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
-    """A few of the shapes that hold every pair of values that any holds, the best one first."""
+    """A few of the shapes that together hold every pair of values that any holds, the best one
+    first."""
     left = {pair for shape in every for pair in pairs(shape)}
     while left:
         best = max(random.sample(every, len(every)), key=lambda shape: len(pairs(shape) & left))
@@ -72,17 +73,17 @@ def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
 
 
 def pairs(shape: Shape) -> set[tuple[tuple[str, int], ...]]:
-    """Two sizes and their values."""
+    """The pairs of sizes with their values in a shape."""
     return set(combinations(shape.items(), 2))
 
 
 def program(shape: Shape) -> Program:
-    """The convolution of a batch of images."""
+    """The program of the convolution of a batch of images of this shape."""
     return parse(CONV + "where " + ", ".join(f"{name} = {n}" for name, n in shape.items()))
 
 
 def check(session: Session, source: Program, lowering: Lowering, point: dict[str, int]) -> str:
-    """What became of a point, in a word or with the stage and reason of its failure."""
+    """The outcome of a point: a word, or the stage and reason of its failure."""
     inputs = {name: np.asarray(x) for name, x in random_inputs(source, 1).items()}
     try:
         concrete = bound(lowering.program, point)
@@ -104,7 +105,7 @@ def check(session: Session, source: Program, lowering: Lowering, point: dict[str
 def outcomes(
     session: Session, shape: Shape, family: str, wanted: int, most: int, random: Random
 ) -> Iterator[str]:
-    """What became of some forms of a family: right, refused, or the failure."""
+    """The outcomes of some forms of a family on a shape: right, refused, or the failure."""
     source = program(shape)
     first, *others = forms(source, family)
     for form in (first, *random.sample(others, min(wanted - 1, len(others)))):
@@ -123,7 +124,7 @@ def outcomes(
 
 
 def impossible(lowering: Lowering, device: Profile) -> str:
-    """Why a form has no legal point."""
+    """The reason why a form has no legal point."""
     system = constraints(lowering, device)
     core = Solver(system).feasible().core
     return explain(core, system.parameters) if core else "no point on the ladder"

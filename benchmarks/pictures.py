@@ -1,4 +1,4 @@
-"""Pictures of programs: which elements of each input one result is made of.
+"""Pictures of programs, which show the elements of each input that one result is made of.
 
 `python -m benchmarks.pictures` writes docs/pictures/*.svg. Nothing is drawn by hand: a small
 instance of a program is interpreted, with each element of its inputs changed in turn, and those
@@ -33,7 +33,7 @@ At = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A program at small sizes, and the result that is looked at."""
+    """A program at small sizes, and the index of the result that is looked at."""
 
     name: str
     sizes: Mapping[str, int]
@@ -64,14 +64,14 @@ PICTURES = (
 
 
 def main() -> None:
-    """Write every picture."""
+    """Write every picture to its file."""
     FOLDER.mkdir(exist_ok=True)
     for picture in PICTURES:
         (FOLDER / f"{picture.name}.svg").write_text(svg(picture), encoding="utf-8")
 
 
 def svg(picture: Picture) -> str:
-    """A picture as SVG: inputs on the left, one result and its array on the right."""
+    """The picture as SVG: inputs on the left, one result and its array on the right."""
     p = parse_file(TOP / "examples" / f"{picture.name}.lift", dict(picture.sizes))
     inputs = {
         name: np.asarray(x, np.float64) for name, x in random_inputs(p, 1, integers=False).items()
@@ -94,7 +94,7 @@ def svg(picture: Picture) -> str:
 
 
 def read(p: Program, inputs: Mapping[str, Array], name: str, at: At) -> Mask:
-    """The elements of an input that change the result at an index when they change."""
+    """The mask of the elements of an input that change the result at an index when they change."""
     before = _result(p, inputs, at)
     found = np.zeros(inputs[name].shape, np.bool_)
     for index in np.ndindex(found.shape):
@@ -111,7 +111,8 @@ def _result(p: Program, inputs: Mapping[str, Array], at: At) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """An array as panels of cells; `const`: a constant, or None for the result."""
+    """An array drawn as panels of cells; `const` says whether it is a constant, or is None for the
+    result."""
 
     name: str
     marked: Mask
@@ -119,7 +120,7 @@ class Drawing:
 
     @property
     def panels(self) -> Mask:
-        """The marks with axes (panel row, panel column, row, column).
+        """The marks as an array with the axes (panel row, panel column, row, column).
 
         The innermost of three dimensions or more counts panels, as the channels of an image do; of
         three dimensions of a constant the outermost, as kernels do.
@@ -134,14 +135,14 @@ class Drawing:
 
     @property
     def width(self) -> float:
-        """In pixels; a name takes its place too."""
+        """The width in pixels, in which the name has room too."""
         _, across, _, columns = self.panels.shape
         cells: int = across * (columns * CELL + GAP) - GAP
         return max(cells + 2, 7.4 * len(self.title))
 
     @property
     def height(self) -> float:
-        """In pixels, with the line of its name."""
+        """The height in pixels, with the line of the name."""
         down, _, rows, _ = self.panels.shape
         cells: int = down * (rows * CELL + GAP) - GAP
         return LINE + cells + 2
@@ -152,7 +153,7 @@ class Drawing:
         return self.name + " " + "".join(f"[{n}]" for n in self.marked.shape)
 
     def svg(self, left: float, top: float) -> Iterator[str]:
-        """The name and the cells, from a corner on."""
+        """The lines of SVG for the name and the cells, from a corner on."""
         colour = {True: CONSTANT, False: DATA, None: RESULT}[self.const]
         yield _text(left, top + 11, self.title, 12)
         for (down, across, row, column), marked in np.ndenumerate(self.panels):
@@ -164,7 +165,7 @@ class Drawing:
 
 
 def _stacked(drawn: list[Drawing]) -> list[tuple[float, Drawing]]:
-    """Drawings under each other, each with its top."""
+    """The drawings under each other, each with its top."""
     tops = [0.0]
     for d in drawn[:-1]:
         tops.append(tops[-1] + d.height + SPACE / 2)

@@ -1,4 +1,4 @@
-"""Legal points, sampled: does every one compile, take what was inferred, prove, and run right?
+"""Sampled legal points: does every one compile, take what was inferred, get proved, and run right?
 
     python -m benchmarks.points [--count 1000] [--families naive,lift,…] [--jobs 2] [--seed 0]
                                 [--device D | --profile h200] [--run] [--out POINTS.jsonl]
@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Row:
-    """What became of the points of a family on a layer."""
+    """The counts of what became of the points of a family on a layer."""
 
     forms: int = 0
     sampled: int = 0
@@ -82,7 +82,7 @@ class Row:
 
 
 def named(task: Try) -> dict[str, Any]:
-    """What names a point in the file of results."""
+    """The fields that identify a point in the file of results."""
     form = task.form
     return {
         "layer": form.layer,
@@ -102,7 +102,7 @@ def key(line: Mapping[str, Any]) -> str:
 def derivations(
     layers: Sequence[str], families: Sequence[str], count: int, limits: Profile, seed: int
 ) -> Iterator[Derive]:
-    """All forms, or if there are to be fewer points, as many forms."""
+    """The tasks to derive all forms, or as many forms as there are to be points."""
     for layer, family in ((a, b) for a in layers for b in families):
         every = [form.name for form in forms(program(layer), family)]
         names = Random(f"{seed} {layer} {family}").sample(every, min(count, len(every)))
@@ -111,7 +111,7 @@ def derivations(
 
 
 def dealt(found: Iterable[Form], count: int, folder: Path) -> Iterator[list[Try]]:
-    """For each family and layer `count` points, one of each form in turn."""
+    """The tasks for each family and layer: `count` points, dealt to its forms in turn."""
     cells: dict[Cell, list[Form]] = defaultdict(list)
     for form in sorted(found, key=lambda f: (f.layer, f.family, f.form)):
         cells[form.layer, form.family].append(form)
@@ -121,7 +121,7 @@ def dealt(found: Iterable[Form], count: int, folder: Path) -> Iterator[list[Try]
 
 
 def in_turn(lists: Iterable[Sequence[T]]) -> Iterator[T]:
-    """The first of each, then the second of each, …"""
+    """The first element of each list, then the second of each, and so on."""
     return (x for x in chain.from_iterable(zip_longest(*lists)) if x is not None)
 
 
@@ -133,7 +133,7 @@ def reference(folder: Path, layer: str) -> Path:
 
 
 class Report:
-    """Rows of a table, lines of a file, and progress."""
+    """The report of the benchmark: rows of a table, lines of a file, and progress."""
 
     def __init__(self, out: TextIO | None) -> None:
         self.rows: dict[Cell, Row] = defaultdict(Row)
@@ -171,7 +171,7 @@ class Report:
             print(json.dumps(line), flush=True)
 
     def read(self, line: Mapping[str, Any]) -> None:
-        """A line of the file, new or old."""
+        """Take in a line of the file, new or old."""
         row = self.rows[line["layer"], line["family"]]
         row.said[line["said"]] += 1
         row.seconds += line["wall"]
@@ -197,7 +197,8 @@ class Report:
 
 
 def sweep(pool: Pool[Any, Any], tasks: Sequence[Any], until: float) -> Iterator[Done[Any, Any]]:
-    """Tasks as they are done, the next given out when a worker is free, until the time is over."""
+    """The tasks as they are done, the next given out when a worker is free, until the time is
+    over."""
     waiting = iter(tasks)
     while time.monotonic() < until:
         for task in islice(waiting, pool.free):
@@ -208,14 +209,14 @@ def sweep(pool: Pool[Any, Any], tasks: Sequence[Any], until: float) -> Iterator[
 
 
 def earlier(file: Path | None) -> list[dict[str, Any]]:
-    """The points that were tried before."""
+    """The points in a file that were tried before."""
     if file is None or not file.exists():
         return []
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def run(given: argparse.Namespace, pool: Pool[Any, Any], limits: Profile, folder: Path) -> Report:
-    """Derive, deal, try, and tell."""
+    """The report of deriving forms, dealing points, and trying them."""
     until = time.monotonic() + given.time_limit
     with (given.out or Path(os.devnull)).open("a") as out:
         report = Report(out)

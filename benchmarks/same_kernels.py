@@ -1,5 +1,7 @@
-"""Did a change alter what is generated? One line for each of some hundreds of variants of all
-families and examples: the number of points of its form, its derivation, and its OpenCL text.
+"""A check whether a change alters what is generated, over variants of all families and examples.
+
+It prints a line for each of some hundreds of variants: the number of points of its form, its
+derivation, and its OpenCL text.
 
     python -m benchmarks.same_kernels > before.jsonl
     python -m benchmarks.same_kernels --against before.jsonl
@@ -35,7 +37,7 @@ _TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|[A-Za-z_]\w*|\s+", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """Which programs and families are compared: those named, or all where none is."""
+    """The programs and families that are compared: those named, or all where none is named."""
 
     programs: Collection[str]
     families: Collection[str]
@@ -89,7 +91,7 @@ def _of_form(program: str, family: str, form: str, found: object) -> Iterator[di
 
 
 def without_names(text: str) -> str:
-    """OpenCL text with each kernel's identifiers numbered, without comments and white space."""
+    """The OpenCL text with each kernel's identifiers numbered, without comments and white space."""
     numbers: dict[str, str] = {}
 
     def plain(found: re.Match[str]) -> str:

@@ -1,4 +1,5 @@
-"""Is the search good? Strategies and budgets compared, on real runs and on stored ones.
+"""A comparison of search strategies and budgets, on real runs and on stored ones: is the search
+good?
 
     python -m benchmarks.search strategies FILE|LAYER [--variants 200] [--seeds 5] [--device D]
     python -m benchmarks.search budgets FILE|LAYER [--variants 1000] [--all 5000] [--device D]
@@ -39,7 +40,7 @@ LEAST = 8  # variants that are ranked
 
 
 def strategies(given: argparse.Namespace) -> Iterator[str]:
-    """Guided and random, once a seed."""
+    """The lines that compare a guided and a random search, once for each seed."""
     ratios = []
     for seed in range(given.seeds):
         both = [
@@ -53,7 +54,7 @@ def strategies(given: argparse.Namespace) -> Iterator[str]:
 
 
 def budgets(given: argparse.Namespace) -> Iterator[str]:
-    """The best of few variants and of many."""
+    """The lines that compare the best of few variants with the best of many."""
     ratios = []
     for seed in range(given.seeds):
         few, many = in_turns(
@@ -68,7 +69,7 @@ def budgets(given: argparse.Namespace) -> Iterator[str]:
 
 
 def replayed(given: argparse.Namespace) -> Iterator[str]:
-    """Strategies on what a run has stored."""
+    """The lines that compare strategies on what a run has stored."""
     first = [r for r in Run(Path(given.what)).records if r.round == 0]
     stored, seeds = Replay.of(first), range(given.seeds)
     ran = sum(r.time_ns is not None for r in stored.records)
@@ -84,7 +85,7 @@ def replayed(given: argparse.Namespace) -> Iterator[str]:
 
 
 def explored(given: argparse.Namespace, name: str, **options: object) -> Run:
-    """A run in its own folder, gone on with if it is there."""
+    """The run in its own folder, resumed if it is there."""
     folder: Path = given.out / f"{Path(given.what).stem}-{name}"
     if (folder / "run.sqlite").is_file():
         return resume(folder)[0]

@@ -1,5 +1,7 @@
-"""How many unsafe texts does the proof of the text refuse? Faults are planted in the printed
-kernels of all families; a simulator of all work-items tells which are unsafe, and which only wrong.
+"""The share of unsafe texts that the proof of the text refuses.
+
+Faults are planted in the printed kernels of all families; a simulator of all work-items tells which
+texts are unsafe, and which only wrong.
 
     python -m benchmarks.text_mutants [--mutants 1000] [--seed 0]
 
@@ -31,7 +33,8 @@ Scores = dict[str, Counter[Outcome]]
 
 
 def plans(seed: int) -> Iterator[tuple[str, Plan]]:
-    """A point of a form of a family, for one small program after the other, without end."""
+    """The plans at a point of a form of each family, for one small program after the other, without
+    end."""
     random = Random(seed)
     while True:
         for family in FAMILIES:
@@ -42,7 +45,7 @@ def plans(seed: int) -> Iterator[tuple[str, Plan]]:
 
 
 def drawn(random: Random, name: str, family: str) -> Plan | None:
-    """A point of some form of the family; None where that form has none."""
+    """The plan at a point of some form of the family; None where that form has no point."""
     program = example(name, PROGRAMS[name])
     every = forms(program, family)
     if not every:
@@ -68,7 +71,7 @@ def sample(plan: Plan, random: Random) -> Iterator[Mutant]:
 
 
 def tried(most: int, seed: int) -> Scores:
-    """Outcomes by kind, of so many mutants at least."""
+    """The outcomes by kind of at least so many mutants."""
     scores: Scores = defaultdict(Counter)
     random = Random(seed)
     for name, plan in plans(seed):

@@ -1,5 +1,6 @@
-"""How long does it take to read a kernel's text and to prove it, and is each proved? Over variants
-of all examples and families.
+"""The time that it takes to read a kernel's text and to prove it, and whether each is proved.
+
+The kernels are those of variants of all examples and families.
 
     python -m benchmarks.text_proofs [--kernels 500] [--seed 0]
 
@@ -31,7 +32,7 @@ PROFILES = ("cpu", "h200", "mali-g72")
 
 
 def plans(random: Random) -> Iterator[tuple[str, Plan]]:
-    """A point of a form of each family of each example, again and again."""
+    """The plans at a point of a form of each family of each example, again and again."""
     programs = [parse_file(path) for path in sorted(EXAMPLES.glob("*.lift"))]
     while True:
         for program in programs:

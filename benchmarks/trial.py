@@ -1,4 +1,5 @@
-"""What the workers of benchmarks/points.py do: references, forms with their points, and points.
+"""The tasks of the workers of benchmarks/points.py: references, forms with their points, and
+points.
 
 Every stage of a point is kept apart: its code is made, its amounts compared with what was
 inferred, its kernels proved, built for the device, run with guards around its buffers, and its
@@ -45,7 +46,7 @@ RIGHT = "right"
 
 @cache
 def program(layer: str) -> Program:
-    """A layer of examples/layers.toml, or one that is made here."""
+    """The program of a layer in examples/layers.toml, or of one that is made here."""
     table = tomllib.loads((EXAMPLES / "layers.toml").read_text()) | MADE_HERE
     if layer not in table:
         raise UserError(f"no layer {layer}: expected one of {', '.join(table)}")
@@ -58,7 +59,7 @@ def program(layer: str) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class Refer:
-    """The interpreter's output for a layer is to be computed and kept in a file."""
+    """A task to compute the interpreter's output for a layer, and keep it in a file."""
 
     layer: str
     file: Path
@@ -66,7 +67,7 @@ class Refer:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """A form is to be derived, and points of it drawn."""
+    """A task to derive a form, and draw points of it."""
 
     layer: str
     family: str
@@ -78,7 +79,7 @@ class Derive:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form, derived: what trials of its points share."""
+    """A derived form: what trials of its points share."""
 
     layer: str
     family: str
@@ -100,7 +101,7 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A point of a form."""
+    """A task to try a point of a form."""
 
     form: Form
     point: dict[str, int]
@@ -109,7 +110,8 @@ class Try:
 
 @dataclass(slots=True)
 class Tried:
-    """How far a point came: `right`, or the stage that it failed at; and the seconds of each."""
+    """The outcome of a point: `right`, or the stage at which it failed; and the seconds of each
+    stage."""
 
     said: str = RIGHT
     reason: str = ""
@@ -118,25 +120,25 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a worker keeps; without a session nothing is built or run."""
+    """The state of a worker; without a session nothing is built or run."""
 
     session: Session | None
     max_work_group: int
 
 
 def bench(device: Device | None, max_work_group: int) -> Bench:
-    """Runs once in each worker. Nothing is built twice, so no build is kept."""
+    """The state of a worker, made once in each; nothing is built twice, so no build is cached."""
     session = None if device is None else open_device(device, cached=False)
     return Bench(session, max_work_group)
 
 
 def setup_for(device: Device | None, max_work_group: int) -> "partial[Bench]":
-    """`bench` with its arguments, as a worker takes it."""
+    """The function `bench` with its arguments, as a worker takes it."""
     return partial(bench, device, max_work_group)
 
 
 def work(state: Bench, task: Refer | Derive | Try) -> Path | Form | Without | Tried:
-    """What a worker does with a task."""
+    """The result of a worker's task."""
     match task:
         case Refer(layer, file):
             found = expected(program(layer), _inputs(layer))
@@ -177,7 +179,7 @@ def _inputs(layer: str) -> dict[str, Array]:
 
 
 def attempt(state: Bench, task: Try) -> Tried:
-    """Every stage of a point, in turn, until one fails."""
+    """The outcome of a point: its stages in turn, until one fails."""
     tried = Tried()
     for stage, reason in _stages(state, task, tried.seconds):
         if reason:
@@ -187,7 +189,7 @@ def attempt(state: Bench, task: Try) -> Tried:
 
 
 def _stages(state: Bench, task: Try, seconds: dict[str, float]) -> Iterator[tuple[str, str]]:
-    """Each stage and why it failed, or nothing."""
+    """Each stage of a point with the reason why it failed, empty if it did not."""
     source, known = _known(task.form.known)
     with _timed("emit", seconds):
         try:

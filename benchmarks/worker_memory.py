@@ -1,4 +1,4 @@
-"""How much memory the workers of a run take as it goes on: a curve in numbers.
+"""The memory that the workers of a run take as it goes on: a curve in numbers.
 
 python -m benchmarks.worker_memory [FILE] [--variants 600] [--every 50] [--set C=64]… [--device D]
 
@@ -21,7 +21,7 @@ GLANCE = 0.5  # seconds
 
 
 def main() -> None:
-    """The command."""
+    """Run the benchmark with the command's arguments."""
     parser = argparse.ArgumentParser("python -m benchmarks.worker_memory")
     parser.add_argument("file", nargs="?", default="examples/quickstart.lift")
     parser.add_argument("--variants", type=int, default=600)
@@ -43,7 +43,8 @@ def _command(given: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def curve(command: list[str], folder: Path, every: int) -> Iterator[tuple[int, int, int, int]]:
-    """Outcomes, seconds and MiB of both workers, at the start and after `every` outcomes more."""
+    """The outcomes, seconds and MiB of both workers, at the start and after every `every`
+    outcomes."""
     begun, due = time.monotonic(), 1
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
         while run.poll() is None:
@@ -55,7 +56,7 @@ def curve(command: list[str], folder: Path, every: int) -> Iterator[tuple[int, i
 
 
 def outcomes(folder: Path) -> int:
-    """Outcomes that a run has stored so far."""
+    """The number of outcomes that a run has stored so far."""
     try:
         with closing(sqlite3.connect(f"file:{folder}/run.sqlite?mode=ro", uri=True)) as store:
             return int(store.execute("SELECT count(*) FROM outcome").fetchone()[0])
@@ -64,7 +65,7 @@ def outcomes(folder: Path) -> int:
 
 
 def resident(process: int) -> list[int]:
-    """Resident bytes of the children of a process, the oldest first: that one builds."""
+    """The resident bytes of the children of a process, the oldest, which builds, first."""
     children = Path(f"/proc/{process}/task/{process}/children")
     try:
         return [_resident(int(child)) for child in children.read_text().split()]

@@ -10,7 +10,7 @@ from ir.errors import UserError
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nothing is read from or left in the user's cache."""
+    """A cache of the tests' own, so that nothing is read from or left in the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -32,5 +32,5 @@ def session(device: Device) -> Session:
 
 @pytest.fixture(scope="session")
 def sessions(device: Device) -> tuple[Session, ...]:
-    """One on every device that works here."""
+    """A session on every device that works here."""
     return tuple(open_device(entry) for entry in devices() if isinstance(entry, Device))

@@ -1,4 +1,5 @@
-"""Are mutants one change each that parses, and does a run of them tell who notices?"""
+"""Tests of the mutation benchmark: is each mutant one change that parses, and does a run tell which
+tests notice it?"""
 
 import ast
 import gc
@@ -136,7 +137,7 @@ def test_tests_that_fail_without_a_mutant_are_refused(top: Path) -> None:
 
 
 def mutants_of(file: str) -> dict[str, Mutant]:
-    """A mutant of each function of a file."""
+    """A mutant of each function in a file, by the function's name."""
     return {m.function: m for m in mutants(file, (TOP / file).read_bytes())}
 
 

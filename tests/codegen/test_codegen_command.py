@@ -1,4 +1,4 @@
-"""python -m codegen: values for a family's parameters, and mistakes in words."""
+"""Tests of `python -m codegen`: values for a family's parameters, and messages about mistakes."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Which devices are found, which is chosen, and what is said of those that do not work."""
+"""Tests of the search for devices: which are found, which is chosen, and what is said of those that
+do not work."""
 
 import io
 import json

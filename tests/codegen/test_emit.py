@@ -32,7 +32,8 @@ def source(text: str) -> str:
 
 
 def agrees(session: Session, text: str, max_work_group: int = 256) -> None:
-    """On integers exactly, on real numbers to 1e-5."""
+    """Assert that a program computes what the interpreter does: on integers exactly, on real
+    numbers to 1e-5."""
     program = parse(text)
     case = Case(program.name, program, generate(program, max_work_group=max_work_group))
     for integers in (True, False):

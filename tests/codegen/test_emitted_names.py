@@ -1,4 +1,5 @@
-"""May a program call its things as it likes? Names that compilers keep, wherever one is written."""
+"""Tests of names: a program may give its things any name, also names that compilers keep for
+themselves."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def known() -> Iterator[str]:
-    """Every name in the headers that are here, and those that compilers know without headers."""
+    """The names in the headers that are here, and those that compilers know without headers."""
     yield from KEYWORDS.split()
     for header in HEADERS:
         if header.exists():
@@ -67,7 +68,7 @@ KNOWN = sorted(set(known()))
 
 
 def program(words: tuple[str, ...]) -> str:
-    """A program that calls a thing of each kind by one of these words."""
+    """A program that names a thing of each kind (array, size, variable …) by one of these words."""
     name, xs, row, kept, x, acc, y = words
     return (
         f"{name}({xs} : [[float]5]4) = map({row} ->\n"

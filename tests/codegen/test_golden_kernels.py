@@ -1,4 +1,5 @@
-"""Did the kernels change? The text of five hand-written lowered programs, word for word.
+"""Tests that kernels have not changed: the text of five hand-written lowered programs, word for
+word.
 
 `python -m tests.codegen.test_golden_kernels` writes tests/golden/*.cl anew
 from the programs beside them.

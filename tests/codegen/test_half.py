@@ -1,4 +1,5 @@
-"""Half precision: right on every device, computed with where a device can, else in memory only."""
+"""Tests of half precision: right on every device, computed with where a device can, else in memory
+only."""
 
 import numpy as np
 import pytest

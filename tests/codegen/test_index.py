@@ -145,7 +145,8 @@ def names_in(tree: Tree) -> set[str]:
 
 
 def meanings(tree: Tree, limit: int = 80) -> Iterator[tuple[dict[str, int], int]]:
-    """(point, value) wherever the tree's guards hold; a spread of points if there are many."""
+    """The pairs (point, value) of a tree wherever its guards hold; a spread of points if there are
+    many."""
     names = sorted(names_in(tree))
     points = list(itertools.product(*(POINTS[name] for name in names)))
     for point in points[:: max(1, len(points) // limit)]:
@@ -281,7 +282,8 @@ def divided(x: Any, operation: str, d: int) -> Any:
 def agrees(
     expression: Callable[[Any, Any], Any], x_range: Range = X_RANGE, y_range: Range = Y_RANGE
 ) -> bool:
-    """The expression of x and y as an index, and in Python's integers, at every x and y."""
+    """True if an expression of x and y has the same value as an index and in Python's integers, at
+    every x and y."""
     x, y = var("x", *x_range), var("y", *y_range)
     made = expression(x, y)
     for a in range(X_RANGE[0], X_RANGE[1] + 1):
@@ -335,13 +337,14 @@ def run_c(text: str, env: Mapping[str, int], bits: int | None = None) -> int:
 
 
 class Reader:
-    """A recursive descent: each method reads one level of C's grammar and gives a thunk."""
+    """A recursive-descent reader of C expressions: each method reads one level of the grammar and
+    returns a thunk."""
 
     def __init__(self, tokens: list[str], env: Mapping[str, int], bits: int | None) -> None:
         self.tokens, self.env, self.bits = tokens, env, bits
 
     def next_is(self, *texts: str) -> str:
-        """The next token, taken, if it is one of these; else nothing."""
+        """The next token, which is then read, if it is one of these; else an empty text."""
         return self.tokens.pop(0) if self.tokens and self.tokens[0] in texts else ""
 
     def checked(self, value: int) -> int:
@@ -421,7 +424,7 @@ LO, HI, LO2, HI2 = z3.Reals("lo hi lo2 hi2")
 
 
 def cut(x: z3.ArithRef, d: int) -> z3.ArithRef:
-    """C's x / d for d > 0."""
+    """The quotient x / d as C rounds it, for d > 0, as a Z3 term."""
     return z3.If(x >= 0, x / d, -((-x) / d))
 
 
@@ -437,7 +440,8 @@ class Law:
 
 
 def laws(a: int, b: int, d: int, g: int, k: int, s: int) -> list[Law]:
-    """The laws for some divisors and coefficients; in the compiler these are numbers too."""
+    """The laws of the index algebra for some divisors and coefficients, which are numbers in the
+    compiler too."""
     m, ab, gd = 6, a * b, g * d
     in_block = z3.And(d * Q <= X, d * Q + d > X)
     in_grain = z3.And(Y >= 0, g > Y)
@@ -553,7 +557,7 @@ def test_a_remainder_stays_where_nothing_bounds_the_summand() -> None:
 
 
 def test_a_quotient_stays_where_truncation_would_change_it() -> None:
-    """(k + j + c·n) / (c + n) is not c: truncating, or with k + j < c², it is less."""
+    """The quotient (k + j + c·n) / (c + n) is not c: truncating, or with k + j < c², it is less."""
     for c, N in itertools.product(range(1, 4), range(1, 4)):
         x = (k + j + c * N) // (c + N)
         assert variables(x) == {"j", "k"}
@@ -682,7 +686,8 @@ def test_nothing_here_keeps_state() -> None:
     st.sampled_from([2, 5]),
 )
 def test_digits_are_what_they_were_taken_from(l: int, k: int, d: int, a: int) -> None:
-    """l·x + k·(x // d) + (x // (d·a)), with x a sum of ids that is known to stay below 20"""
+    """The index is l·x + k·(x // d) + (x // (d·a)), with x a sum of ids that is known to stay below
+    20."""
     x = assume(var("i", 0, 4) * 7 + var("j", 0, 6), hi=20)
     whole = from_atom(quot(x, d)) * k + from_atom(quot(x, d * a))
     apart = digits(plus(whole, x, l))
@@ -699,7 +704,7 @@ def test_digits_leave_nothing_beside_its_own_quotient() -> None:
 
 
 def within_terms(l: int, y: Mapping[str, int], x: Mapping[str, int]) -> bool:
-    """Is every term of l·y in x: of the same sign, and no larger?"""
+    """True if every term of l·y is in x: of the same sign, and no larger."""
     held = [(l * k, x.get(name, 0)) for name, k in y.items()]
     return all(0 <= part <= whole or whole <= part <= 0 for part, whole in held)
 

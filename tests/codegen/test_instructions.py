@@ -1,4 +1,5 @@
-"""Kernels with instructions: right with emulated ones, refused where lanes do not come together.
+"""Tests of kernels with instructions: right with emulated ones, refused where lanes do not come
+together.
 
 What is run here differs from what runs on a device that has the instruction in the body of one
 function; the kernel's own text is the same.

@@ -59,7 +59,8 @@ def a_private(name: str, elements: int) -> Memory:
 def kernel(
     *statements: Statement, groups: Dims = (1, 1, 1), local: Dims = (1, 1, 1), whole: bool = False
 ) -> Kernel:
-    """A kernel with an id for each dimension of more than one."""
+    """A kernel of these statements, with an id for each dimension of more than one work-item or
+    group."""
     names = []
     for d, (g, n) in enumerate(zip(groups, local, strict=True)):
         if whole:
@@ -83,7 +84,7 @@ def about(proof: Proof, kind: About) -> list[Verdict]:
 
 
 def ways(verdicts: Sequence[Verdict]) -> set[str]:
-    """How what is proved was proved."""
+    """The methods by which the proved verdicts were proved."""
     return {v.by for v in verdicts if isinstance(v, Proved)}
 
 
@@ -116,7 +117,8 @@ def matmul(
     double: bool = False,
     spoil: str = "",
 ) -> Kernel:
-    """One work-item makes block_of cells; `spoil` names what is left out or wrong."""
+    """The kernel of a matrix product in which a work-item makes `block_of` cells; `spoil` names a
+    fault that is put in."""
     (bm, bn), (tm, tn) = tile, block_of
     gx, gy = bn // tn, bm // tm
     a, b, c = a_global("a", m * k), a_global("b", k * n), a_global("c", m * n)
@@ -250,7 +252,7 @@ def test_proof_of_the_register_blocked_product_takes_a_few_milliseconds() -> Non
 
 
 def stencil(n: int, extent: int, slip: int = 0) -> Kernel:
-    """out[i] = in[i] + in[i + 1] + in[i + 2] over windows of a slide"""
+    """The kernel out[i] = in[i] + in[i + 1] + in[i + 2], over the windows of a slide."""
     xs, out = a_global("xs", n), a_global("out", extent)
     i = var("gid0", 0, extent - 1)
     taps = tuple(Load(xs, i + k + slip) for k in range(3))
@@ -339,7 +341,7 @@ def test_private_memory_is_checked_for_bounds_only() -> None:
 def in_branch(
     condition: Callable[[Index], Condition], groups: Dims = (1, 1, 1), whole: bool = False
 ) -> Kernel:
-    """A barrier in a branch that 8 work-items a group come to."""
+    """A kernel with a barrier in a branch, to which 8 work-items of a group come."""
     turns = loop("t", 4, lambda t: [If(condition(t), Block((MEET,)))])
     return kernel(turns, local=(8, 1, 1), groups=groups, whole=whole)
 
@@ -368,7 +370,8 @@ def test_barrier_in_a_branch_that_divides_groups_only_is_proved() -> None:
 
 
 def exchange(barrier: Barrier, space: Space) -> Kernel:
-    """Every work-item writes a cell and reads its neighbour's."""
+    """A kernel in which every work-item writes a cell, passes a barrier, and reads its neighbour's
+    cell."""
     n = 8
     cell = Memory("cell", space, "float", n)
     out, item = a_global("out", n), var("lid0", 0, n - 1)
@@ -428,7 +431,8 @@ def test_variable_that_is_not_what_its_loop_says_is_not_proved() -> None:
 
 
 def test_skewed_local_rows_are_told_apart() -> None:
-    """A tile with rows of 16 kept 17 apart, copied by 64 work-items in four turns."""
+    """The kernel copies a tile whose rows of 16 are kept 17 apart, by 64 work-items in four
+    turns."""
     tile, item = a_local("tile", 17 * 16), var("lid0", 0, 63)
 
     def turn(r: Index) -> list[Statement]:
@@ -446,7 +450,8 @@ def test_rows_that_overlap_are_a_race() -> None:
 
 
 def panels(stride: int) -> Kernel:
-    """Vectors of 8 scattered into a tile of 7 rows: element 8 e + lane in row (8 e + lane) % 7."""
+    """A kernel that scatters vectors of 8 into a tile of 7 rows: element 8 e + lane goes to row (8
+    e + lane) % 7."""
     tile, item = a_local("tile", 7 * 8 * 64), var("lid0", 0, 31)
 
     def turn(r: Index) -> list[Statement]:
@@ -464,7 +469,8 @@ def test_what_has_no_digits_is_tried() -> None:
 
 
 def panels_filled(first: int) -> Kernel:
-    """128 columns in panels of 48, 6 planes of 128 rows; the 16 that are missing from `first`."""
+    """A kernel that writes 128 columns in panels of 48, 6 planes of 128 rows; the 16 missing ones
+    from `first`."""
     out = a_global("out", 3 * 36 * 128 * 48)
     row, column = var("gid0", 0, 127), var("gid1", 0, 127)
 
@@ -483,7 +489,8 @@ def test_what_fills_up_the_last_panel_is_apart_from_its_columns() -> None:
 
 
 def rows_in_threes(most: int) -> Kernel:
-    """Rows three at a time, the last three cut off; row q in place q // 14 of panel q % 14."""
+    """A kernel that writes rows three at a time, the last three cut off; row q is in place q // 14
+    of panel q % 14."""
     out, item = a_global("out", 14 * 1024 + 64), var("gid0", 0, 298)
 
     def turn(r: Index) -> list[Statement]:
@@ -505,7 +512,7 @@ def test_guard_on_a_dividend_bounds_its_quotient() -> None:
 
 
 def test_unlimited_work_is_not_done() -> None:
-    """What ranges do not settle stays open without time for the solver."""
+    """An obligation that ranges do not settle stays open if the solver has no time."""
     out, item = a_global("out", 1 << 20), var("gid0", 0, (1 << 20) - 1)
     tree = kernel(
         Store(out, item * 5 % (1 << 20), ZERO),
@@ -529,7 +536,7 @@ def test_summary_counts_and_names_what_failed() -> None:
 
 
 class Maker:
-    """Random small kernels, right more often than chance would have it."""
+    """A maker of random small kernels, which are right more often than by chance."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -612,7 +619,8 @@ class Maker:
         return self.random.choice([*self.ids, *self.loops, constant(1)])
 
     def index(self, memory: Memory) -> Index:
-        """Each variable in a digit of its own, then perhaps made worse."""
+        """A random index into a memory: each variable is in a digit of its own, and then something
+        may be spoiled."""
         parts = self.random.sample(self.ids, len(self.ids))
         parts += [v for v in self.loops if self.random.random() < 0.6]
         self.random.shuffle(parts)
@@ -670,7 +678,8 @@ def test_every_verdict_says_what_it_is_about() -> None:
 
 
 def scattered(n: int, lanes: int, apart: int) -> Kernel:
-    """Every work-item writes lanes that lie `apart`, each by a statement of its own."""
+    """A kernel in which every work-item writes `lanes` cells that lie `apart`, each by a statement
+    of its own."""
     out, i = a_global("out", n * lanes), var("gid0", 0, n - 1)
     base = (i // apart) * (apart * lanes) + i % apart
     stores = [Store(out, base + apart * l, ZERO) for l in range(lanes)]
@@ -688,7 +697,7 @@ def test_many_writes_that_differ_by_a_constant_are_one_series() -> None:
 
 
 def clashing() -> Kernel:
-    """Two series that meet in one cell of two work-items."""
+    """A kernel with two series of accesses that meet in one cell of two work-items."""
     out, i = a_global("out", 100), var("gid0", 0, 7)
     stores = [Store(out, i * 9 + 3 * l, ZERO) for l in range(4)]
     return kernel(*stores, groups=(8, 1, 1), whole=True)

@@ -1,4 +1,5 @@
-"""Are generated kernels proved, and what is left of them when something is taken away or moved?"""
+"""Tests of the proof on generated kernels: they are proved, and not after a statement is removed or
+moved."""
 
 # key: s statement
 
@@ -188,12 +189,12 @@ def unguarded(kernel: Kernel, which: int) -> Kernel:
 
 
 def places(kernel: Kernel, found: Callable[[Statement], bool]) -> list[int]:
-    """The numbers of the statements of which something holds."""
+    """The numbers of the statements for which `found` is true."""
     return [n for n, s in enumerate(statements(kernel.body)) if found(s)]
 
 
 def is_shared_store(s: Statement) -> bool:
-    """True of a store at an index that varies, to memory that others see."""
+    """True for a store, at an index that varies, to memory that other work-items see."""
     return isinstance(s, Store) and s.memory.space is not Space.PRIVATE and len(s.index.names) > 0
 
 

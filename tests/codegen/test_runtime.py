@@ -1,4 +1,5 @@
-"""The runtime on hand-written plans: every device that works here, and what can go wrong."""
+"""Tests of the runtime on hand-written plans: on every device that works here, and what can go
+wrong."""
 
 import gc
 import os
@@ -59,7 +60,7 @@ def edited(plan: Plan, old: str, new: str) -> Plan:
 
 
 def adding(scalar: str = "float", body: str = "z[i] = x[i] + y[i];") -> Plan:
-    """z = x + y, or whatever else the body does."""
+    """A plan of one kernel that computes z = x + y, or whatever else `body` says."""
     source = f"""kernel void add(global const {scalar} *x, global const {scalar} *y,
                                  global {scalar} *z) {{ int i = get_global_id(0); {body} }}"""
     if scalar == "half":
@@ -70,7 +71,8 @@ def adding(scalar: str = "float", body: str = "z[i] = x[i] + y[i];") -> Plan:
 
 
 def chain() -> Plan:
-    """Three kernels; `a` and the smaller `b` live one after the other in the same bytes."""
+    """A plan of three kernels, in which `a` and the smaller `b` live one after the other in the
+    same bytes."""
     source = """
     kernel void one(global const float *x, global float *a) {
       int i = get_global_id(0); a[i] = 2 * x[i]; }
@@ -97,7 +99,7 @@ def chain() -> Plan:
 
 
 def packing() -> Plan:
-    """z = x + 10 w reversed, from a packed w that each run spoils by 1000."""
+    """A plan that computes z = x + 10 w reversed, from a packed w that each run spoils by 1000."""
     source = """
     kernel void pack(global const float *w, global float *p) {
       int i = get_global_id(0); p[i] = 10 * w[255 - i]; }
@@ -238,7 +240,7 @@ def test_a_write_past_a_small_temporary_where_a_large_one_lay_is_caught(
 
 
 def side_by_side() -> Plan:
-    """Two temporaries that are needed at once, `b` right behind `a` in the arena."""
+    """A plan with two temporaries that are needed at once, `b` right behind `a` in the arena."""
     source = """
     kernel void one(global const float *x, global float *a) {
       int i = get_global_id(0); a[i] = 2 * x[i]; }
@@ -331,7 +333,7 @@ def test_a_temporary_read_before_it_is_written_gives_nan(sessions: tuple[Session
 
 
 def test_a_result_that_happens_to_be_the_poison_is_no_alarm(sessions: tuple[Session, ...]) -> None:
-    """Each of both patterns, as data that is copied; before, this was an alarm."""
+    """The bits of both poisons are data that a kernel copies; this was taken for an alarm once."""
     for scalar, dtype in (("int", np.int32), ("float", np.float32)):
         x = numbers(1, dtype=dtype)
         for at, poisons in zip((3, 200), arrays.POISONS, strict=True):
@@ -382,7 +384,8 @@ def test_failures_travel_between_processes() -> None:
 
 
 def real(sessions: tuple[Session, ...]) -> Iterator[Session]:
-    """Guards are left to the simulator where there is one."""
+    """Sessions on real devices: guards are not tested where a simulator watches every access
+    itself."""
     return (session for session in sessions if not session.device.simulator)
 
 
@@ -449,7 +452,7 @@ def test_a_program_that_was_checked_is_timed_as_it_is(session: Session) -> None:
 
 
 def test_timing_takes_turns_among_the_buffers_that_it_is_given(session: Session) -> None:
-    """The kernel runs on them: what they hold is what comes out last."""
+    """The kernel runs on the buffers in turn, so the output is that of the last one."""
     program = session.build(adding())
     turns = [*session.copies({"x": X, "y": Y}), *session.copies({"x": X, "y": 2 * Y})]
     program.time({"x": X, "y": Y}, runs=2, warmup=0, turns=turns)
@@ -502,7 +505,8 @@ def cached(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> D
 
 
 def adds(device: Device, options: str = "") -> bool:
-    """In a session of its own: one remembers what it compiled."""
+    """True if a plan that adds runs right in a session of its own, which remembers no kernels of
+    others."""
     built = open_device(device).build(adding(), options)
     return bool(np.array_equal(built({"x": X, "y": Y}), X + Y))
 
@@ -560,7 +564,7 @@ def test_what_plans_share_is_compiled_once(cached: Device, tmp_path: Path) -> No
 
 
 def test_a_session_keeps_few_of_the_kernels_that_it_compiled(cached: Device) -> None:
-    """A driver holds megabytes for each; before, 256 of them were held."""
+    """A driver holds megabytes for each kernel; once, 256 of them were held."""
 
     def compiled() -> int:
         return sum(isinstance(thing, cl.Program) for thing in gc.get_objects())

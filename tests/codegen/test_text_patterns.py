@@ -1,4 +1,5 @@
-"""Is a copy of a statement spelled as if it were alone? And counted as if each were looked at?"""
+"""Tests of spelled-out loops: each copy of a statement is spelled, and counted, as if it stood
+alone."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -79,7 +80,7 @@ def expressions(s: Store) -> Expressions:
 
 
 def nest(*inner: Statement) -> Block:
-    """Three loops around statements, spelled out."""
+    """A block of three spelled-out loops around these statements."""
     body = Block(inner)
     for name in "kji":
         body = Block((For(name, 3, body, Unroll.YES),))
@@ -134,7 +135,7 @@ def test_what_varies_is_made_once_for_each_choice_of_what_it_varies_with() -> No
 
 
 def one_by_one(s: Statement, known: Mapping[str, int]) -> int:
-    """Operations, every copy looked at."""
+    """The number of operations of a statement, counted in each of its copies."""
     match s:
         case Block(inner):
             return sum(one_by_one(each, known) for each in inner)

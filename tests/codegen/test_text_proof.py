@@ -1,4 +1,4 @@
-"""Is the text that is built proved, by a reader that knows nothing of what printed it?"""
+"""Tests of the proof of a text, by a reader that knows nothing of the printer."""
 
 import re
 from dataclasses import replace
@@ -68,7 +68,7 @@ def proof(body: str, **changes: Any) -> Proof:
 
 
 def about(body: str, **changes: Any) -> set[Kind]:
-    """What is not proved."""
+    """The kinds of obligations that are not proved for a kernel with this body."""
     return {v.obligation.kind for v in proof(body, **changes).failures}
 
 
@@ -201,7 +201,8 @@ def test_a_larger_launch_is_out_of_bounds() -> None:
 
 
 def copies(*pairs: tuple[str, str], lying: dict[str, int], arena: int = 2048) -> Plan:
-    """A kernel for each (from, to); temporaries of 64 bytes lie in an arena of so many."""
+    """A plan with a kernel for each pair (from, to) of buffers; temporaries of 64 bytes lie in an
+    arena of `arena` bytes."""
     body = FINE["copy"]
     kernels = tuple(replace(plan(body).kernels[0], arguments=pair) for pair in pairs)
     buffers = [Buffer(t, "float", (16,), 64, Role.TEMPORARY, at) for t, at in lying.items()]
@@ -237,7 +238,7 @@ def test_what_a_kernel_reads_was_written() -> None:
 
 
 def test_any_text_is_proved_or_refused_in_words() -> None:
-    """Tokens of printed kernels left out, doubled and exchanged."""
+    """The tokens of printed kernels are left out, doubled and exchanged."""
     random, word = Random(1), re.compile(r"\w+|[^\w\s]")
     for case in by_hand():
         launch = case.made.plan.kernels[-1]
@@ -256,7 +257,7 @@ def test_a_name_that_has_a_meaning_is_not_declared() -> None:
 
 
 def test_a_printer_that_forgets_barriers_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its trees are proved."""
+    """The statement trees are proved; their texts, without barriers, are not."""
 
     def forgetful(kernel: Tree) -> tuple[str, tuple[str, ...]]:
         text, needs = print_kernel(kernel)

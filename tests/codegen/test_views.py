@@ -1,4 +1,5 @@
-"""Do views read and write where the interpreter says? On random chains of layouts, with no device.
+"""Tests of views without a device: random chains of layouts are read and written where the
+interpreter says.
 
 Each chain is read twice: at numbers, and at variables whose values are put in afterwards, that is
 before and after indices are simplified.
@@ -66,7 +67,7 @@ XS = Var("xs", Array(Array(FLOAT, 12), 8))
 
 
 def steps(e: Expr, rng: random.Random) -> Iterator[Expr]:
-    """Layouts that e can take, with random sizes."""
+    """The layouts that can be applied to e, with random sizes."""
     t = type_of(e)
     assert isinstance(t, Array)
     n, inner = t.size, t.elem
@@ -95,7 +96,7 @@ def under(row: Expr, x: Expr) -> Expr:
 
 
 def permutation(n: int, rng: random.Random) -> Lam:
-    """Strides, reversals and rotations."""
+    """A random index function for `reorder`: a stride, a reversal or a rotation."""
     divisors = [d for d in range(1, n + 1) if n % d == 0]
     s, k = rng.choice(divisors), rng.randrange(n)
 
@@ -146,7 +147,7 @@ def source(scope: Scope) -> tuple[View, Memory]:
 
 
 def elements(view: View, path: tuple[int, ...], at: dict[str, int], data: np.ndarray) -> float:
-    """What a view shows at these indices."""
+    """The element that a view shows at these indices."""
     for i in path:
         assert isinstance(view, ArrayView)
         view = view.at(as_index(i))
@@ -188,7 +189,7 @@ def test_a_random_chain_of_layouts_reads_what_the_interpreter_reads(seed: int) -
 
 
 def invertible(seed: int) -> Expr:
-    """A random chain of layouts that can be written through."""
+    """A random chain of layouts that a result can be written through."""
     rng = random.Random(seed)
     e: Expr = XS
     for _ in range(rng.randint(1, 5)):
@@ -243,7 +244,7 @@ def _cell(place: Place, j: int) -> Cell:
 
 
 def vectors(e: Expr) -> Value:
-    """The first vector of e, at a variable row."""
+    """The value of the first vector in a row of e, at a variable row."""
     scope = Scope({})
     view = Emitter(scope).read(e, {"xs": source(scope)[0]})
     for name in ("i", "j"):

@@ -1,4 +1,5 @@
-"""python -m constraints: parameters, constraints, count; mistakes in words."""
+"""Tests of `python -m constraints`: parameters, constraints, counts, and messages about
+mistakes."""
 
 import json
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_no_time_to_say_why_is_said(tiled: str, capsys: pytest.CaptureFixture[st
 
 
 def test_what_is_needed_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:
-    """The least of a quotient is not known: the quotient is shown."""
+    """The least value of a quotient is not known, so the message shows the quotient itself."""
     layer = ["--set", "C=3", "--set", "W=4096", "--limit", "buffer_bytes=1000000000000"]
     options = ["--family", "blocked", "--profile", "h200"]
     vgg = str(Path(EXAMPLE).parent / "vgg.lift")
@@ -154,7 +155,8 @@ def test_what_is_no_number_of_a_profile_is_refused(text: str, message: str) -> N
 
 
 def test_counting_ends_with_the_time() -> None:
-    """Twenty parameters whose product is bounded, pair by pair: too many to list."""
+    """The system has twenty parameters whose products are bounded pair by pair: too many points to
+    list."""
     names = [f"p{i}" for i in range(20)]
     partners = zip(names, [*names[7:], *names[:7]], strict=True)
     pairs = [AtMost(named(a) * named(b), 4096) for a, b in partners]

@@ -1,4 +1,4 @@
-"""Is what the families' constraints admit exactly what is legal? Found out point by point.
+"""Tests that the families' constraints admit exactly the legal points, found out point by point.
 
 A point is legal if the program, bound to it, has whole sizes and types that hold, if its code takes
 no more than the device has, and if it is worth what its family asks.
@@ -79,7 +79,7 @@ def _fits(low: Lowering, point: Point, device: Profile) -> bool:
 
 
 def candidates(legals: list[Point], random: Random) -> Iterator[Point]:
-    """Points in a box around the legal ones, and legal ones of which one value is another."""
+    """The points in a box around the legal ones, and legal ones with one value exchanged."""
     box = {p: sorted({q[p] for q in legals} | set(range(1, 9))) for p in legals[0]}
     for _ in range(POINTS // 3):
         yield {p: random.choice(values) for p, values in box.items()}

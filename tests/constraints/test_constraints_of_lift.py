@@ -1,4 +1,4 @@
-"""The paper's parameters on VGG-16 layers 2 and 7, as a set of constraints.
+"""Tests of the LIFT paper's parameters on VGG-16 layers 2 and 7, as a set of constraints.
 
 Mogers et al., "Automatic generation of specialized direct convolutions for mobile GPUs" (GPGPU
 2020), §4: tiles of θ after extra padding ρ, κ kernels and σ windows a work-item, reduction chunks
@@ -29,7 +29,7 @@ NAMES = ("ρ", "θ", "κ", "σ", "ω", "v")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Square images, 3×3 kernels, padding 1."""
+    """A convolution layer with square images, 3×3 kernels and padding 1."""
 
     size: int
     channels: int
@@ -40,7 +40,7 @@ LAYERS = {2: Layer(224, 64, 64), 7: Layer(112, 128, 128)}
 
 
 def lift(layer: Layer) -> System:
-    """What the family `lift` demands of its parameters on a Mali."""
+    """The system of what the family `lift` demands of its parameters on a Mali GPU."""
     windows = (THETA - 2) * (THETA - 2)
     depth = 9 * layer.channels
     groups_of_windows, chunks = exact(windows, SIGMA), exact(depth, OMEGA)
@@ -83,7 +83,7 @@ def test_stratified_points_cover_the_tilings_there_are() -> None:
 
 
 def test_the_papers_best_point_of_layer_7_is_valid() -> None:
-    """Table 4: 24 work-items a group, 41×41 tiles, 32 groups of kernels."""
+    """The point is from Table 4: 24 work-items a group, 41×41 tiles, 32 groups of kernels."""
     system = lift(LAYERS[7])
     point = {"ρ": 11, "θ": 5, "κ": 4, "σ": 3, "ω": 144, "v": 4}
     assert all(holds(c.relation, point) for c in system.constraints)
@@ -120,7 +120,7 @@ def test_an_exhausted_time_limit_is_unknown_and_not_a_guess() -> None:
 
 
 def derived(**sizes: int) -> System:
-    """What the derived family demands, walking its lowered program."""
+    """The system that inference finds by walking the lowered program of the derived family."""
     return constraints(lowering(parse_file(EXAMPLES / "vgg.lift", sizes), "lift"), MALI_G72)
 
 

@@ -1,4 +1,5 @@
-"""Are the inequalities of a relation without floors, and do they hold wherever it holds?"""
+"""Tests of inequalities: those of a relation have no floors, and hold wherever the relation
+holds."""
 
 from itertools import product
 from random import Random
@@ -13,7 +14,8 @@ PARAMETERS = ("a", "b", "c")
 
 
 def floored(r: Random, depth: int) -> Size:
-    """A sum of a parameter, a number, and a floor of such a sum, its divisor taken in perhaps."""
+    """A random sum of a parameter, a number and a floor of such a sum, perhaps multiplied with its
+    divisor."""
     total = named(r.choice(PARAMETERS)) * r.randint(1, 3) + r.randint(-2, 9)
     if not depth:
         return total

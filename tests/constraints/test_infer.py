@@ -1,4 +1,4 @@
-"""Is what inference admits exactly what is legal?"""
+"""Tests that inference admits exactly what is legal."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,7 +63,7 @@ MOST = 30
 
 
 def bounded(program: Program) -> list[Constraint]:
-    """So that brute force ends."""
+    """The constraints that bound every parameter of a program, so that trying all values ends."""
     return [Constraint(AtMost(named(p), MOST), "small", "test") for p in program.free]
 
 
@@ -141,7 +141,7 @@ def test_padding_may_be_nothing_and_sizes_may_not() -> None:
 
 
 def test_a_factor_of_padding_is_a_size() -> None:
-    """Rounding up to a multiple of T adds T - 1 at most, and T is not what is added."""
+    """Rounding up to a multiple of T adds T - 1 at most, so T itself is not what is added."""
     x = Var("x", Array(FLOAT, 13))
     body = MapSeq(double(FLOAT), Pad(0, round_up(13, T) - 13, ZERO, x))
     program = Program("p", (Param(x),), body, ("T",))
@@ -151,7 +151,8 @@ def test_a_factor_of_padding_is_a_size() -> None:
 
 
 def test_no_constraint_comes_from_a_bare_variable() -> None:
-    """Each is met where it arises: a name alone could be a variable's or a parameter's."""
+    """A constraint names the node where it arises: a bare name could be a variable's or a
+    parameter's."""
     for program in (tiled_blur(24), register_block(12), two_kernels(12)):
         for c in infer(program, MALI_G72).constraints:
             floor = c.why.endswith(("is a size", "is an amount, or an index"))
@@ -165,7 +166,7 @@ def test_a_strategy_may_require_more() -> None:
 
 
 def summed_ahead(n: int, ahead: bool) -> Program:
-    """A sum of n numbers by chunks of T, each copied to local memory first."""
+    """A program that sums n numbers in chunks of T, each copied to local memory first."""
     x = Var("x", Array(FLOAT, n))
 
     def step(acc: Expr, chunk: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Are the kernels that inference counts those that are launched?"""
+"""Tests that the kernels which inference counts are those that are launched."""
 
 from pathlib import Path
 
@@ -24,13 +24,14 @@ CASES = {
 
 
 def launched(program: Program) -> list[tuple[int, bool]]:
-    """Of each kernel, how many buffers it reads and whether it prepares constants."""
+    """The pair, for each kernel, of how many buffers it reads and whether it prepares constants."""
     return [(len(stage.reads), stage.prepack) for stage in stages(program)]
 
 
 @pytest.mark.parametrize(("name", "way"), [(n, w) for n, ways in CASES.items() for w in ways])
 def test_a_form_has_the_kernels_of_each_of_its_points(name: str, way: str) -> None:
-    """Sums of sums round up what is rounded up already: such kernels are one, whatever the tile."""
+    """Sums of sums round up what is rounded up already; such kernels count once, whatever the
+    tile."""
     family, _, form = way.partition(" ")
     low = lowering(parse_file(EXAMPLES / f"{name}.lift"), family, form)
     inferred = [(len(k.reads), k.prepack) for k in kernels(low.program)]

@@ -1,4 +1,5 @@
-"""Is the counting engine exact in both directions, uniform, and quick?"""
+"""Tests of the counting engine: it is exact in both directions, its samples are uniform, and it is
+quick."""
 
 from collections import Counter
 from itertools import pairwise, product
@@ -30,12 +31,12 @@ A, B, C, D = map(named, PARAMETERS)
 
 
 def system(parameters: tuple[str, ...], *relations: Relation) -> System:
-    """Relations without words."""
+    """A system of these relations, without reasons."""
     return System(parameters, tuple(Constraint(r, "", "") for r in relations))
 
 
 def within(low: int, high: int, parameters: tuple[str, ...] = PARAMETERS) -> list[Relation]:
-    """low <= each parameter <= high"""
+    """The relations low <= p <= high for each parameter p."""
     return [r for p in parameters for r in (AtMost(low, named(p)), AtMost(named(p), high))]
 
 
@@ -74,7 +75,7 @@ def random_relation(r: Random) -> Relation:
 
 
 def positive_divisors(r: Relation) -> list[Relation]:
-    """What inference adds beside any floor: its divisor is at least 1."""
+    """The relations that inference adds beside each floor: its divisor is at least 1."""
     from constraints.infer.size_obligations import of_size
     from constraints.relations.relations import sizes
 
@@ -116,7 +117,7 @@ def test_divisors_by_factoring() -> None:
 
 
 def test_a_tile_with_an_overlap_divides_what_padding_leaves() -> None:
-    """theta - 2 divides 224 + rho: candidates are divisors plus 2, not a range."""
+    """theta - 2 divides 224 + rho, so the candidates are divisors plus 2, not a range."""
     found = space(system(("a", "b"), AtMost(A, 224), divides(B - 2, A + 224)))
     expected = sum(len(divisors(224 + rho)) for rho in range(225))
     assert found.count == expected
@@ -133,7 +134,7 @@ def test_counts_beyond_64_bits() -> None:
 
 
 def test_sizes_beyond_64_bits() -> None:
-    """4096 × 4096 pixels and 10^5 channels, squared, do not overflow."""
+    """The square of 4096 × 4096 pixels times 10^5 channels does not overflow."""
     pixels, channels = 4096 * 4096, 10**5
     relations: list[Relation] = [
         Divides(A, pixels),
@@ -170,7 +171,7 @@ def test_a_sample_is_distinct_and_reproducible() -> None:
 
 
 def test_strata_share_a_sample() -> None:
-    """One pair holds nearly all points, and still every pair is sampled."""
+    """One pair of values holds nearly all points, and still every pair is sampled."""
     relations = [*within(1, 4, ("a", "b")), *within(1, 10**6, ("c",))]
     crowded = AnyOf((AtMost(C, 3), AtMost(A * B, 1)))
     points = stratified(system(("a", "b", "c"), *relations, crowded), ("a", "b"), 48, seed=5)
@@ -217,7 +218,8 @@ def test_an_unknown_stratum_names_the_parameters() -> None:
 
 
 def test_a_hundred_constraints_on_twenty_parameters() -> None:
-    """Chains of tiles: each divides what is left of a size, with bounds on products."""
+    """The system has chains of tiles, each dividing what is left of a size, and bounds on
+    products."""
     r = Random(7)
     names = tuple(f"p{i:02}" for i in range(20))
     relations: list[Relation] = [Divides(named(p), 2**6 * 3**3) for p in names]
@@ -236,7 +238,7 @@ def test_a_hundred_constraints_on_twenty_parameters() -> None:
 
 
 def test_quotients_are_whole_where_they_are_used() -> None:
-    """n / a in a constraint, with a | n beside it."""
+    """A constraint contains n / a, and another one says that a divides n."""
     relations = [Divides(A, 96), AtMost(exact(96, A) * B, 40), *within(1, 20, ("b",))]
     found = space(system(("a", "b"), *relations))
     assert found.count == sum(min(20, 40 * a // 96) for a in divisors(96))

@@ -1,4 +1,4 @@
-"""Are the amounts that are limited the ones that generated code has?"""
+"""Tests that the amounts which are limited are those that generated code has."""
 
 import pickle
 from math import prod
@@ -31,7 +31,8 @@ SMALL = {"C": 8, "M": 8, "H": 10, "W": 10}
 
 
 def check(program: Program, point: dict[str, int], device: Profile) -> Generated:
-    """The symbolic amounts at a point are those of the concrete program and of its code."""
+    """Assert that the symbolic amounts at a point are those of the concrete program and of its
+    code."""
     concrete = bound(program, point)
     made = generate(concrete, max_work_group=device.group_items)
     symbolic = quantities(program)

@@ -1,4 +1,5 @@
-"""Does the gallery show every example as it is, with the picture that its program makes?"""
+"""Tests of the gallery: it shows every example as it is, with the picture that its program
+makes."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Does the glossary explain every word of a form and every parameter, with the values tried?"""
+"""Tests of the glossary: it explains every word of a form and every parameter, with the values
+tried."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ def all_forms() -> tuple[Form, ...]:
 
 
 def rows(title: str) -> Iterator[list[str]]:
-    """The cells of a section's table, but for its head."""
+    """The cells of each row in a section's table, without its head."""
     section = GLOSSARY.split(f"## {title}\n")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")][2:]
     yield from ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
@@ -35,7 +36,7 @@ def quoted(cell: str) -> list[str]:
 
 
 def numbers(cell: str) -> tuple[int, ...]:
-    """1–3, 8 as (1, 2, 3, 8); nothing of a cell with words."""
+    """The numbers that a cell such as `1–3, 8` means; none for a cell with words."""
     if not re.fullmatch(r"[\d–, ]+", cell):
         return ()
     ends = [tuple(map(int, part.split("–"))) for part in cell.split(", ")]
@@ -43,7 +44,7 @@ def numbers(cell: str) -> tuple[int, ...]:
 
 
 def parameters() -> dict[tuple[str, str], Parameter]:
-    """Parameters by tuning and name."""
+    """The parameters of all families, by tuning and name."""
     return {(f.tuning.name, n): p for f in all_forms() for n, p in f.tuning.parameters.items()}
 
 

@@ -1,4 +1,5 @@
-"""Does what README, CONTRIBUTING and docs name exist? Paths, modules, names in them, and links."""
+"""Tests that README, CONTRIBUTING and docs name what exists: paths, modules, names in them, and
+links."""
 
 import ast
 import re
@@ -52,7 +53,8 @@ def test_every_name_after_a_dot_is_defined_there(text: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(TOP.glob("*.md")), ids=page)
 def test_every_link_from_the_top_leads_to_a_file(path: Path) -> None:
-    """Links between pages of the site are checked by `mkdocs build --strict`."""
+    """These are the pages at the top; links between pages of the site are checked by `mkdocs build
+    --strict`."""
     links = set(LINK.findall(path.read_text(encoding="utf-8")))
     assert sorted(link for link in links if not (TOP / link).exists()) == []
 
@@ -66,14 +68,14 @@ def test_a_module_that_is_gone_is_noticed() -> None:
 
 
 def runs(module: str) -> bool:
-    """Whether `python -m` finds a module; those of others (pytest, pip) are not looked at."""
+    """True if `python -m` finds a module; modules of others (pytest, pip) are taken to exist."""
     first, *_ = parts = module.split(".")
     place = TOP.joinpath(*parts)
     return first not in PACKAGES or place.with_suffix(".py").exists() or place.is_dir()
 
 
 def is_defined(owner: str, name: str) -> bool:
-    """Whether a module of ours, or a class, defines a name; what is not ours is not looked at."""
+    """True if a module or class of ours defines a name; names of others are taken to exist."""
     if owner.split(".")[0] in PACKAGES and owner not in defined():
         return (TOP.joinpath(*owner.split(".")) / name).with_suffix(".py").exists()
     return owner not in defined() or name in defined()[owner]
@@ -81,7 +83,7 @@ def is_defined(owner: str, name: str) -> bool:
 
 @cache
 def defined() -> dict[str, set[str]]:
-    """Names defined in each class, and in each module by its path with dots."""
+    """The names defined in each class, and in each module by its path with dots."""
     names: dict[str, set[str]] = {}
     for package in PACKAGES:
         for file in (TOP / package).rglob("*.py"):

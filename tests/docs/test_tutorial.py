@@ -1,4 +1,5 @@
-"""Does the tutorial work? Its files are written and its commands run, in order, in one folder."""
+"""Tests that the tutorial works: its files are written and its commands run, in order, in one
+folder."""
 
 import os
 import re
@@ -21,7 +22,7 @@ NEEDED = ("gcc", "make")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Commands, and what the tutorial says that they print (… stands for anything)."""
+    """Commands of the tutorial, and what it says that they print (… stands for anything)."""
 
     commands: str
     printed: str | None
@@ -43,13 +44,14 @@ def files_and_steps(text: str) -> tuple[dict[str, str], list[Step]]:
 
 
 def expected(printed: str) -> re.Pattern[str]:
-    """Text with … as a pattern; at the ends of lines it may stand for several lines."""
+    """The pattern that a text with … means; at the ends of lines it may stand for several lines."""
     return re.compile(".*".join(map(re.escape, printed.strip().split("…"))), re.DOTALL)
 
 
 @pytest.fixture
 def environment(device: Device, tmp_path: Path) -> dict[str, str]:
-    """That of the commands: this convlift, its Python, and a loader that knows the device."""
+    """The environment of the commands: this convlift, its Python, and a loader that knows the
+    device."""
     if missing := [name for name in NEEDED if not shutil.which(name)]:
         pytest.skip(f"{missing[0]} is not installed")
     if not Path("/usr/include/CL").exists():

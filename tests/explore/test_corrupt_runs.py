@@ -1,4 +1,5 @@
-"""Random corruptions of a run's folder: words, nothing outside touched, no stored text built.
+"""Tests of runs whose folder is corrupted at random: messages, nothing touched outside, no stored
+text built.
 
 `python -m benchmarks.corrupt_runs` does a thousand.
 """
@@ -33,7 +34,7 @@ def test_a_corrupted_run_ends_in_words(corruption: Corruption, sound: Path, tmp_
 def test_a_planted_kernel_that_is_built_is_seen(
     sound: Path, tmp_path: Path, device: Device
 ) -> None:
-    """Or the tests above would see nothing."""
+    """If it were not seen, the tests above would show nothing."""
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / FILE).write_bytes((sound / FILE).read_bytes())

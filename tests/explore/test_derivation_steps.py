@@ -1,4 +1,4 @@
-"""Is a stored derivation told in its stages: as lines, over a kernel, and in the report?"""
+"""Tests that a stored derivation is told in stages: as lines, over a kernel, and in the report."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What leaves a run: T4, CSV, a replay; and what it says while it goes."""
+"""Tests of what leaves a run: T4, CSV, a replay, and messages while it goes."""
 
 import copy
 import csv

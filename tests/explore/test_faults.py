@@ -1,4 +1,5 @@
-"""Whole runs in which something goes wrong: builds that hang, kernels without end, full disks."""
+"""Tests of whole runs in which something goes wrong: builds that hang, kernels without end, full
+disks."""
 
 import pickle
 import re
@@ -42,7 +43,7 @@ from tests.support.sample_runs import ENVIRONMENT
 
 
 def work_or_hang(state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
-    """What derives and builds, but for every third build, which never ends."""
+    """The build worker's function, in which every third build never ends."""
     if isinstance(task, Task) and task.number % 3 == 0:
         time.sleep(1000)
     return work(state, task)
@@ -66,7 +67,7 @@ def test_builds_that_hang_cost_their_variants_alone(
 
 
 def endless(plan: Plan) -> Plan:
-    """The plan, its last kernel waiting for a number that nobody writes."""
+    """The plan with its last kernel waiting for a number that nobody writes."""
     kernel = plan.kernels[-1]
     out = kernel.arguments[-1]
     wait = f"while (*(volatile __global float *){out}_ != 3e33f) {{}}"
@@ -103,7 +104,7 @@ def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
 
 
 def spinning(made: Plan) -> Plan:
-    """The same, but every work-item takes long."""
+    """The plan with its last kernel changed so that every work-item takes long."""
     begin = "for (volatile int spin = 0; spin < 300000; ++spin);"
     return edited(made, "\n{\n", f"\n{{\n  {begin}\n")
 
@@ -210,7 +211,7 @@ where n = 3000
 def test_a_reference_that_takes_too_long_ends_with_the_time_limit_in_words(
     device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Minutes for the interpreter, in few operations: before, nothing ended them."""
+    """The program takes the interpreter minutes in few operations; once, nothing ended them."""
     file = tmp_path / "long.lift"
     file.write_text(LONG)
     given = ["--families", "naive", "--variants", "1", "--device", str(device.index)]

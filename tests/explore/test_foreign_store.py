@@ -1,4 +1,5 @@
-"""A run's file that somebody else made: read with care, refused in words."""
+"""Tests of a run's file that somebody else made: it is read with care, or refused with a
+message."""
 
 import json
 import sqlite3
@@ -79,7 +80,7 @@ def test_a_link_in_place_of_a_file_of_the_run_is_refused(
 def test_a_hard_link_in_place_of_a_file_of_the_run_is_refused(
     run: Path, tmp_path: Path, name: str
 ) -> None:
-    """A resumed run would append to the file outside, and so would undoing a journal."""
+    """A resumed run would append to the file outside, and undoing a journal would write to it."""
     outside = tmp_path / "outside"
     outside.write_bytes((run / FILE).read_bytes())
     (run / name).unlink(missing_ok=True)
@@ -92,7 +93,7 @@ def test_a_hard_link_in_place_of_a_file_of_the_run_is_refused(
 
 
 def test_a_journal_that_names_another_file_deletes_nothing(run: Path, tmp_path: Path) -> None:
-    """SQLite undoes what a journal holds, and then deletes the super-journal that it names."""
+    """SQLite undoes what a journal holds, and would then delete the super-journal that it names."""
     precious = tmp_path / "precious"
     precious.write_bytes(b"precious")
     with closing(sqlite3.connect(run / FILE)) as connection:
@@ -108,7 +109,7 @@ def test_a_journal_that_names_another_file_deletes_nothing(run: Path, tmp_path: 
 
 
 def with_super_journal(journal: bytes, name: bytes) -> bytes:
-    """As SQLite's file format says: page number, name, length, sum, magic."""
+    """The journal with the name of a super-journal at its end, as SQLite's file format has it."""
     size = int.from_bytes(journal[24:28], "big")
     lock_page = (0x40000000 // size + 1).to_bytes(4, "big")
     lengths = len(name).to_bytes(4, "big") + (sum(name) & 0xFFFFFFFF).to_bytes(4, "big")
@@ -125,7 +126,7 @@ def test_a_file_in_another_mode_is_refused_and_leaves_no_log(run: Path) -> None:
 
 
 def test_a_schema_that_is_no_text_is_told(run: Path) -> None:
-    """SQLite's own message quotes it, and cannot be decoded."""
+    """SQLite's own message quotes the schema, and cannot be decoded."""
     whole = (run / FILE).read_bytes()
     (run / FILE).write_bytes(whole.replace(b"CREATE TABLE peer", b"CREATE TABLE \xbe\xbe\xbe\xbe"))
     with pytest.raises(UserError, match=r"run.sqlite is damaged"):
@@ -133,7 +134,7 @@ def test_a_schema_that_is_no_text_is_told(run: Path) -> None:
 
 
 def changed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
-    """Details with something else in them."""
+    """A function that applies a change to a variant's compressed details."""
 
     def edit(blob: bytes) -> bytes:
         values = json.loads(zlib.decompress(blob))

@@ -1,4 +1,4 @@
-"""The Pareto front against brute force, and picking from it."""
+"""Tests of the Pareto front against brute force, and of picking from it."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -161,7 +161,7 @@ def plans_of(records: Sequence[Record]) -> list[Plan]:
 
 
 class Device:
-    """Its times are what they are said to be: passes of each plan, turn by turn."""
+    """A device whose times are given: those of the passes of each plan, turn by turn."""
 
     def __init__(self, passes: Callable[[Plan, int], list[float]]) -> None:
         self.passes, self.turns = passes, 0
@@ -177,7 +177,7 @@ class Device:
 def again(
     folder: Path, records: list[Record], device: Any, late: bool = False
 ) -> tuple[list[Record], list[str]]:
-    """The front after measuring again, and what was said."""
+    """The front after measuring it again, and the messages."""
     said: list[str] = []
     with Store.create(folder, ENVIRONMENT) as store:
         store.append(records)

@@ -1,4 +1,4 @@
-"""Does no variant of a program of any layers move less than its bound?"""
+"""Tests that no variant of a program of random layers moves less than its bound."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,7 +29,7 @@ FORMS = 2
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a variant moves, and must."""
+    """The bytes that a variant moves, and those that it must move."""
 
     what: str
     least: int
@@ -37,7 +37,7 @@ class Moved:
 
 
 def variants(seed: int, family: str) -> Iterator[Moved]:
-    """Some forms of a family at a point each, whatever it stores."""
+    """Some forms of a family at a point each, with what each moves and must move."""
     p, r = network(seed), Random(f"{seed} {family}")
     known = Bounds(operations(p), moved_bytes(p), products=products(p))
     every = forms(p, family)
@@ -54,7 +54,8 @@ def variants(seed: int, family: str) -> Iterator[Moved]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_of_a_family(family: str) -> None:
-    """Padding, steps, windows larger than images, images of one pixel, pooling, biases, skips."""
+    """The layers have padding, steps, windows larger than images, images of one pixel, pooling,
+    biases, skips."""
     seeds = Random(family).sample(NETWORKS, 3)
     found = [moved for seed in seeds for moved in variants(seed, family)]
     assert not [moved for moved in found if moved.moved < moved.least]

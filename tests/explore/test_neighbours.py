@@ -1,4 +1,5 @@
-"""Candidates near a good one: new, legal, and no further than a step or two, or a word."""
+"""Tests of candidates near a good one: new, legal, and no further than a step or two, or a
+trait."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -86,7 +87,7 @@ def test_what_breaks_a_constraint_is_not_certified(several: Candidates) -> None:
 
 
 def test_a_search_goes_on_into_what_is_near(several: Candidates) -> None:
-    """Times that fall with the block: the best block is further than the sample goes."""
+    """Times fall with the size of the block, and the best block is further than the sample goes."""
     search = several.search(Options(variants=100))
     sampled, tried = len(several.variants), list[int]()
     while len(tried) < 200 and (chosen := search.next_round()):
@@ -101,7 +102,8 @@ def test_a_search_goes_on_into_what_is_near(several: Candidates) -> None:
 
 
 def growing(todo: Sequence[Derive] = ()) -> Candidates:
-    """A few forms, of two families; the others wait to be asked for."""
+    """Candidates of a few forms, of two families; other forms are derived when they are asked
+    for."""
     todo = todo or tasks(PROGRAM, CPU, families=("registers", "blocked"), budget=100, seed=0)
     return gathered([d for d in map(derive, todo) if isinstance(d, Derived)], others(todo))
 
@@ -161,7 +163,7 @@ def test_forms_a_trait_apart_from_the_best_of_each_family_are_derived() -> None:
 
 
 def test_the_best_point_is_tried_in_a_form_that_was_derived_for_it() -> None:
-    """If it satisfies its constraints, though nobody drew it there."""
+    """The point satisfies the form's constraints, though it was not drawn there."""
     several = growing()
     moved = 0
     for number in range(0, len(several.variants), 12):
@@ -185,12 +187,12 @@ def test_every_form_is_derived_once_at_most_and_all_if_asked_for_long() -> None:
 
 
 def plain(family: str) -> list[Derive]:
-    """Its first form alone."""
+    """The tasks to derive a family's first form alone."""
     return tasks(PROGRAM, CPU, families=[family], budget=100, seed=0)[:1]
 
 
 def test_a_search_reaches_the_best_form_though_it_was_not_derived() -> None:
-    """Times that fall with each word of a form, so that one leads to the next."""
+    """Times fall with each word of a form, so that one form leads to the next."""
     several = growing()
     best, start = {"relaid", "items", "tall", "taps"}, forms_of(several)
     assert ("registers", "relaid items tall taps") not in start

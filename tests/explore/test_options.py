@@ -1,4 +1,5 @@
-"""Are the options of a run the same on the command line, in Python, and where a run is stored?"""
+"""Tests that a run's options are the same on the command line, in Python, and where a run is
+stored."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Links in a folder lead nowhere, and names stay inside it."""
+"""Tests that links in a folder lead nowhere, and names stay inside it."""
 
 import os
 from contextlib import suppress
@@ -13,7 +13,7 @@ from ir.errors import UserError
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A file that is none of the folder's."""
+    """A file that is not in the folder."""
     file = tmp_path / "outside" / "precious.cl"
     file.parent.mkdir()
     file.write_text("precious")
@@ -80,7 +80,7 @@ def test_a_lock_that_is_a_link_is_refused_and_its_file_left_alone(
 def test_a_lock_that_is_a_hard_link_is_refused_and_its_file_left_alone(
     folder: Path, outside: Path
 ) -> None:
-    """Before, the number of the process was written over the file outside."""
+    """Once, the number of the process was written over the file outside."""
     (folder / "lock").hardlink_to(outside)
     with pytest.raises(UserError, match=r"lock is a hard link: a file elsewhere is the same one"):
         Lock(folder)

@@ -1,4 +1,4 @@
-"""Peers: which programs have one, and is it measured and kept?"""
+"""Tests of peers: which programs have one, and that it is measured and kept."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Records, their JSON lines, and units."""
+"""Tests of records, their JSON lines, and units."""
 
 import json
 from dataclasses import replace

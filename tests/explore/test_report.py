@@ -1,4 +1,5 @@
-"""The report in a real browser, and figures: they show the run, and none of it is markup."""
+"""Tests of the report in a real browser, and of figures: they show the run, and none of it is read
+as markup."""
 
 import base64
 import json
@@ -108,7 +109,7 @@ def test_the_report_shows_the_program_with_the_sizes_of_the_run() -> None:
 
 
 def unpacked(what: str, text: str) -> Any:
-    """Data that travels inside the report."""
+    """The data of this name that travels compressed inside the report."""
     packed = re.search(rf'id="{what}">([^<]*)<', text)
     assert packed
     return json.loads(zlib.decompress(base64.b64decode(packed[1])))

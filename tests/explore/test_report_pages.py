@@ -1,5 +1,5 @@
-"""Reports of every kind in a real browser: every tab of a few variants is opened, and what it says
-is read."""
+"""Tests of reports of every kind in a real browser: every tab of a few variants is opened and
+read."""
 
 import html
 import json
@@ -74,7 +74,7 @@ document.body.append(shown);
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a report is made of."""
+    """The data that a report is made of: records, environment and peers."""
 
     records: list[Record]
     environment: Environment
@@ -93,7 +93,7 @@ def measured(device: Device, folder: Path, _: pytest.MonkeyPatch) -> Ran:
 
 
 def interrupted(device: Device, folder: Path, patch: pytest.MonkeyPatch) -> Ran:
-    """Ctrl-C comes when the third outcome is stored."""
+    """A run that was interrupted by Ctrl-C when its third outcome was stored."""
     count = Loop._remember
 
     def stopped(self: Loop, n: int, record: Record) -> None:
@@ -115,7 +115,7 @@ def predicted(_: Device, folder: Path, __: pytest.MonkeyPatch) -> Ran:
 
 
 def compared(*_: object) -> Ran:
-    """Every kind of outcome, and peers of which one says nothing of its memory."""
+    """A run with every kind of outcome, and with peers, one of which has no memory stated."""
     return Ran(sample_run(60), ENVIRONMENT, (*PEERS, Peer("clblast", 9e6)))
 
 
@@ -125,7 +125,7 @@ def failed(*_: object) -> Ran:
 
 
 def lost(*_: object) -> Ran:
-    """Forms that were lost beside variants: two are told, neither is counted as a variant."""
+    """A run with two forms that were not derived beside variants; they are no variants."""
     forms = (LostForm("lift", "padded", "worker died"), LostForm("naive", "", "took too long"))
     return Ran(sample_run(20), ENVIRONMENT, lost=forms)
 
@@ -154,8 +154,8 @@ def test_every_tab_of_a_report_says_something_and_no_nonsense(
 
 
 def read(made: Ran, folder: Path) -> Any:
-    """What the page says before and after, what plots say of their points, and each tab: the id,
-    the tab, its text."""
+    """The texts of a report's page: before and after, of the plots' points, and of each tab (id,
+    tab, text)."""
     text = report(made.records, made.environment, made.peers, made.lost)
     shown = page(chromium(), text, folder, READ)
     said = re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Whole runs on a small program: do they end well, and what if they are stopped in the middle?"""
+"""Tests of whole runs on a small program: they end well, also if they are stopped in the middle."""
 
 import json
 import os
@@ -255,7 +255,7 @@ def test_building_while_measuring_gives_the_same_variants(
 
 
 def test_a_guided_run_goes_through_the_same_variants_though_it_was_stopped(tmp_path: Path) -> None:
-    """For a device that is not here: its times are the same each time."""
+    """The run is for a device that is not here, whose predicted times are the same each time."""
     options = Options(variants=30, families=("naive", "registers"), jobs=1)
     start(Source(TEXT, "tiny"), options, Target(CPU, None), tmp_path / "whole")
     order = ids(tmp_path / "whole")
@@ -377,7 +377,7 @@ def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
 
 
 def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path) -> None:
-    """A lone result near zero: its terms cancel each other, their rounding does not."""
+    """A single result is near zero: its terms cancel each other, their rounding does not."""
     program = parse("lone(xs : [float]64, ys : [float]64) = map(x -> dot(x, ys), split(64, xs))")
     drawn = (expected(program, inputs_of(program, seed, integers=True)) for seed in range(30))
     found = max(drawn, key=lambda e: e.scale / sum_of(e))
@@ -389,7 +389,8 @@ def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path)
 
 
 def test_whole_numbers_lose_their_signs_only_where_others_meet_them() -> None:
-    """They may be places, of which a sum in place of a difference would make others."""
+    """Whole numbers may be places in arrays, and sums in place of differences would be other
+    places."""
     program = parse(
         """flipped(xs : [float]11) =
           let last = 12 - 2
@@ -575,7 +576,7 @@ def test_an_export_says_where_it_was_measured_if_that_is_not_here(
 
 
 def hosts(folder: Path) -> list[list[str]]:
-    """The commands that run an export; the C one where it can be built."""
+    """The commands that run an export's host programs; the C one where it can be built."""
     if not shutil.which("make") or not shutil.which("cc") or not Path("/usr/include/CL").exists():
         return [[sys.executable, "host.py"]]
     subprocess.run(["make", "-B"], cwd=folder, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Whole runs of programs whose variants are made of many kernels."""
+"""Tests of whole runs of programs whose variants are made of many kernels."""
 
 import sqlite3
 from contextlib import closing
@@ -29,7 +29,7 @@ def run_of(name: str, device: Device, folder: Path) -> Run:
 
 
 def kernels_known_and_run(record: Record) -> tuple[int, int]:
-    """How many kernels a variant was thought to have, and how many run in its plan."""
+    """The number of kernels that a variant has by inference, and the number in its plan."""
     assert record.variant.plan is not None
     return len(record.variant.features), sum(not k.prepack for k in record.variant.plan.kernels)
 

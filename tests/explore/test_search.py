@@ -1,4 +1,4 @@
-"""The order of evaluation, on landscapes with tiles, spills and variants that fail."""
+"""Tests of the search's order, on simulated times with tiles, spills and variants that fail."""
 
 import itertools
 import time
@@ -36,7 +36,7 @@ class Landscape:
         return Search(made, strata(self.variants, self.memory), **options)
 
     def estimated(self, error: float, seed: int) -> list[float]:
-        """The logs of its times, wrong by a factor of about exp(error)."""
+        """The logs of the landscape's times, wrong by a factor of about exp(error)."""
         random = np.random.default_rng(seed)
         typical = np.median([t for t in self.times if t is not None])
         logs = [np.log(typical if t is None else t) for t in self.times]
@@ -44,13 +44,14 @@ class Landscape:
 
 
 def variant(family: str, names: tuple[tuple[str, int], ...], views: tuple[str, ...]) -> Variant:
-    """Of one kernel."""
+    """A variant of one kernel, with these features."""
     features = tuple((f"parameter {name}", float(value)) for name, value in names)
     return Variant(variant_id(family, names, views), family, names, views, features=(features,))
 
 
 def landscape(seed: int, most: int = 5000) -> Landscape:
-    """Blocked and unblocked products: reuse, occupancy, registers that spill, stored views."""
+    """Simulated times of blocked and unblocked products, with reuse, occupancy, spills and stored
+    views."""
     random = np.random.default_rng(seed)
     peak, spill, local = random.choice([20, 60]), random.choice([32, 64, 128]), 48 * 1024
     chosen = []
@@ -81,7 +82,8 @@ def landscape(seed: int, most: int = 5000) -> Landscape:
 
 
 def pooled(here: Landscape, seed: int, near: bool) -> float:
-    """The best that 200 evaluations find from a pool of 400, which may grow around what is good."""
+    """The best time that 200 evaluations find in a pool of 400, which may grow around good
+    candidates."""
     listed = [
         int(i) for i in np.random.default_rng(seed).choice(len(here.times), 400, replace=False)
     ]
@@ -164,7 +166,8 @@ def test_the_strata_that_look_quick_come_first() -> None:
 
 
 def test_an_estimate_helps_much_if_it_is_rough_and_hurts_little_if_it_is_wrong() -> None:
-    """After 40 evaluations, beside a search without; and after 200 beside a random one."""
+    """After 40 evaluations it is compared with a search without estimates, after 200 with a random
+    one."""
     early, late = [], []
     for seed in range(3):
         here = landscape(seed, 2000)
@@ -178,8 +181,8 @@ def test_an_estimate_helps_much_if_it_is_rough_and_hurts_little_if_it_is_wrong()
 
 
 def sums(seed: int) -> tuple[list[Variant], list[tuple[float, ...]]]:
-    """Three kernels one after the other, each with parameters of its own: a candidate takes their
-    sum."""
+    """The variants of three kernels each, with parameters of their own, and the times of their
+    kernels."""
     random = np.random.default_rng(seed)
     choices = [list(itertools.product((1, 2, 4, 8), repeat=2)) for _ in range(3)]
     times = [dict(zip(c, np.exp(random.normal(0, 0.7, len(c))), strict=True)) for c in choices]
@@ -233,7 +236,7 @@ def test_times_of_other_kernels_than_are_known_tell_of_the_whole_alone(told: int
 
 
 def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
-    """One form looks ten times as quick as the others, and is ten times as slow."""
+    """One form is estimated to be ten times as quick as the others, and is ten times as slow."""
     here = landscape(4, 2000)
     variants = [
         replace(v, form="new", traits=("new",)) if n % 2 else v for n, v in enumerate(here.variants)
@@ -373,7 +376,7 @@ def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
 
 
 class Rounds:
-    """A search that has decided on its rounds."""
+    """A search whose rounds are given."""
 
     def __init__(self, *rounds: list[int]) -> None:
         self.rounds = list(rounds)
@@ -400,7 +403,7 @@ def test_what_the_budget_cut_off_a_round_comes_next_if_equal_kernels_cost_none_o
 
 @dataclass
 class Slowly:
-    """A device that takes one task, and is done when it is told so."""
+    """A device that takes one task at a time, and is done when it is told so."""
 
     tasks: list[Measure] = field(default_factory=list)
     free: int = 1

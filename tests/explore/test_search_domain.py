@@ -1,4 +1,4 @@
-"""Does a search domain keep just the points that it is named for?"""
+"""Tests that a search domain keeps just the points that it is named for."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_flipped_blocks_have_their_pixels_where_others_have_channels() -> None:
 
 
 def test_products_of_transforms_have_no_windows() -> None:
-    """Of Winograd's, each reads one transformed input: pixels and channels alike."""
+    """Each product of Winograd's reads one transformed input: pixels and channels alike."""
     p = parse(CONV)
     near = narrowed(lowering(p, "winograd"), p, "io-optimal")
     pixels, channels = near.block or (1, 1)

@@ -1,4 +1,4 @@
-"""Which points are worth trying, beyond what is legal."""
+"""Tests of which legal points are worth trying."""
 
 from dataclasses import replace
 from math import prod
@@ -19,7 +19,8 @@ COUNT = 60
 
 
 def blocks(profile: Profile, form: str, **sizes: int) -> list[tuple[int, int]]:
-    """(results a work-item keeps, the width of a vector) of sampled points of `registers`."""
+    """The pairs (results that a work-item keeps, width of a vector) at sampled points of
+    `registers`."""
     low = lowering(parse_file(EXAMPLES / "vgg.lift", sizes), "registers", form)
     _, found = points(low, profile, COUNT, seed=0)
     kept = [prod(v for p, v in point.items() if p in ("tr", "tx", "ty", "v")) for point in found]

@@ -1,4 +1,4 @@
-"""The store, and what can happen to it: kills, two runs at once, full disks, rot."""
+"""Tests of the store, and of what can happen to it: kills, two runs at once, full disks, rot."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Path:
 
 @contextmanager
 def mounted(folder: Path, options: str) -> Iterator[Path]:
-    """A small file system of its own."""
+    """A small file system of its own, mounted at a folder."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
@@ -48,7 +48,7 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
 
 
 def script(body: str, folder: Path) -> "subprocess.Popen[bytes]":
-    """A process that writes, in the words of this module."""
+    """A process that runs these lines with the names of this module."""
     text = f"from tests.explore.test_store import *\nfolder = Path(sys.argv[1])\n{body}"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", text, str(folder)]
@@ -156,7 +156,7 @@ def test_kill_9_loses_at_most_the_variant_in_flight(tmp_path: Path, attempt: int
 
 
 def test_a_run_killed_while_it_wrote_can_be_read(run: Path, tmp_path: Path) -> None:
-    """What was half written is undone by whoever opens it next, also by one who only reads."""
+    """Whoever opens the run next undoes what was half written, also one who only reads."""
     with closing(sqlite3.connect(run / FILE)) as connection:
         connection.execute("PRAGMA cache_size = 1")  # pages are written before the end
         connection.execute("DELETE FROM outcome")

@@ -1,4 +1,5 @@
-"""Is the traffic that is counted what the work-items of each group ask for, one after the other?"""
+"""Tests that the traffic counted is what the work-items of each group ask for, looked at one after
+the other."""
 
 from contextlib import suppress
 from math import prod
@@ -38,7 +39,7 @@ MOST = 1500  # work-items that are followed
 
 
 def counted(made: Generated) -> list[tuple[int, int]]:
-    """Of each kernel, what is counted and what its work-items ask for."""
+    """The pair, for each kernel, of the traffic that is counted and what its work-items ask for."""
     small = [k for k in made.kernels if prod(k.groups) * prod(k.local_size) <= MOST]
     return [(kernel_traffic(kernel), traffic(kernel)) for kernel in small]
 
@@ -53,7 +54,7 @@ def test_of_random_programs() -> None:
 
 
 def test_where_what_is_asked_for_lies_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So far that it is sorted, not marked."""
+    """The elements lie so far apart that they are counted by sorting, not by marking."""
     monkeypatch.setattr(alike, "DENSE", 0)
     monkeypatch.setattr(explore.building.traffic, "DENSE", 0)
     found = []
@@ -80,7 +81,7 @@ def test_of_every_family(family: str) -> None:
 
 
 def test_groups_that_share_a_quotient_with_their_items_are_not_alike() -> None:
-    """Rows of 6 from groups of 4: the first reads row 0 alone, the second rows 0 and 1."""
+    """Groups of 4 read rows of 6: the first reads row 0 alone, the second rows 0 and 1."""
     rows = """
     p(ys : [[float]6]4, xs : [float]4) = join(mapWorkgroup(0)(part ->
         mapLocal(0)((y, x) -> y + x, part), split(4, join(map((row, x) ->
@@ -91,7 +92,7 @@ def test_groups_that_share_a_quotient_with_their_items_are_not_alike() -> None:
 
 
 def test_work_items_of_a_group_are_together_whatever_their_ids_are_called() -> None:
-    """Global ids are of groups too: here all items read one number."""
+    """Work-items with global ids are in groups too: here all items read one number."""
     one = "p(xs : [float]1, ys : [float]64) = mapGlobal(0)(y -> y + at(0, xs), ys)"
     (kernel,) = generate(parse(one)).kernels
     assert kernel.local_size[0] > 1

@@ -1,4 +1,4 @@
-"""Is global traffic counted as it happens, and is it never below what must be moved?"""
+"""Tests that global traffic is counted as it happens, and is never below the bound."""
 
 from dataclasses import replace
 from math import ceil, isclose, sqrt
@@ -51,12 +51,12 @@ SQUARE = (Windows(3, 1, 28, 28), Windows(3, 1, 28, 28))
 
 
 def traffic(text: str) -> int:
-    """Of a lowered program."""
+    """The bytes of global traffic of a lowered program."""
     return traffic_bytes(generate(parse(text)))
 
 
 def test_windows_may_leave_gaps_and_an_end_that_is_not_read() -> None:
-    """As many elements as there are distinct ones in the windows, for rows that need no padding."""
+    """Traffic counts the distinct elements in the windows, for rows that need no padding."""
     for h, w, r, s in ((13, 12, 1, 4), (13, 13, 2, 4), (12, 12, 3, 3), (9, 9, 3, 1)):
         p = parse(CONV.format(h=h, w=w, p=0, r=r, s=s, c=2, m=3))
         rows, columns = (
@@ -115,7 +115,7 @@ def test_blocks_of_a_matrix_product_move_each_operand_once_a_block() -> None:
 
 
 def at(p: Program, family: str, form: str, point: dict[str, int]) -> Generated:
-    """A form of a family at a point."""
+    """The code of a family's form at a point."""
     chosen = next(f for f in forms(p, family) if f.name == form)
     return generate(bound(lower(p, chosen).program, point))
 
@@ -167,7 +167,8 @@ def test_the_amounts_of_a_convolution() -> None:
 def test_products_with_padding_are_not_counted_by_the_bound(
     h: int, w: int, p: int, r: int, s: int
 ) -> None:
-    """As many as there are, of images and kernels of ones without biases."""
+    """The bound counts as many products as there are, of images and kernels of ones without
+    biases."""
     program = parse(CONV.format(h=h, w=w, p=p, r=r, s=s, c=2, m=3))
     ones = {"weights": np.ones((3, r, r, 2)), "image": np.ones((h, w, 2))}
     known = products(program)
@@ -177,7 +178,7 @@ def test_products_with_padding_are_not_counted_by_the_bound(
 
 @pytest.mark.parametrize("form", ["registers items", "blocked"])
 def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
-    """Toeplitz matrices hold the middle row of kernels alone, here."""
+    """The Toeplitz matrices here hold the middle row of kernels alone."""
     p = parse(CONV.format(**SHAPES[-1]))
     assert moved_bytes(p) == 4 * (5 + 5 * 8 + 8)
     chosen = next(f for f in forms(p, "toeplitz") if f.name == form)
@@ -190,7 +191,7 @@ def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
 
 
 def test_what_is_not_understood_leaves_nothing_to_claim() -> None:
-    """A running product is no fold of sums: of what goes into it nothing is said to be read."""
+    """A running product is no fold of sums, so nothing is said of what must be read for it."""
     text = CONV.replace("pad2d(P, 0.0, image)", "pad2d(P, reduce(2.0, (a, x) -> a * x, xs), image)")
     text = text.replace("image : ", "xs : [float]4, image : ")
     p = parse(text.format(h=6, w=6, p=1, r=3, s=1, c=2, m=3))
@@ -218,7 +219,8 @@ def test_a_program_without_shared_operands_has_only_its_data_to_move() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_algorithm_is_held_to_a_bound_of_its_own(family: str) -> None:
-    """However often it multiplies: transforms of short rows have more products than the program."""
+    """An algorithm may multiply more often: transforms of short rows have more products than the
+    program."""
     known = Products(10**9, 10, 9.0, SQUARE)
     bounds = Bounds(2 * 10**9, 100, products=known)
     tile = 2 if family == "winograd" else None
@@ -243,7 +245,7 @@ def test_winograds_bound_is_of_square_windows_of_step_1() -> None:
 
 
 def test_winograds_bound_is_of_tiles_without_padding() -> None:
-    """Where an input is alone in its tile it makes a number of each frequency."""
+    """Where an input is alone in its tile, it alone makes a number of each frequency."""
     p = parse(CONV.format(h=28, w=28, p=1, r=3, s=1, c=32, m=64))
     known, free = products(p), Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, SQUARE)
     assert known is not None

@@ -1,4 +1,4 @@
-"""A run's folder that another hand changed: its kernels are neither run nor exported."""
+"""Tests of a run's folder that another hand changed: its kernels are neither run nor exported."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a run says where nothing comes of it, or of what is asked of it."""
+"""Tests of the messages where nothing comes of a run, or of a request on one."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def test_without_candidates_what_clashes_is_said(
 
 
 def test_families_that_do_not_apply_say_why_in_turn() -> None:
-    """Of each its plainest form, that comes first."""
+    """The message has the reason of each family's plainest form, which comes first."""
     refused = [("lift", "no nest"), ("lift", "no padding"), ("fft", "no sum")]
     results = [Inapplicable(family, reason, reason) for family, reason in refused]
     said = "no variant satisfies the constraints: "
@@ -158,7 +158,7 @@ def test_a_run_of_which_nothing_came_ends_with_the_reason(
 
 
 def work_unless(killing: str, state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
-    """What derives and builds, but a family kills the worker that derives it."""
+    """The build worker's function, in which one family kills the worker that derives it."""
     if isinstance(task, Derive) and task.form.family == killing:
         os.kill(os.getpid(), signal.SIGKILL)
     return work(state, task)

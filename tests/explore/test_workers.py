@@ -1,4 +1,4 @@
-"""Workers may crash, hang and eat; the run goes on."""
+"""Tests of workers: they may crash, hang and use too much memory, and the run goes on."""
 
 import gc
 import os
@@ -79,14 +79,14 @@ def one(pool: Pool[str, object], task: str, timeout: float | None = None) -> obj
 
 
 class Loop:
-    """Garbage that only a collection finds: it holds itself."""
+    """Garbage that only a collection finds, since it refers to itself."""
 
     def __init__(self) -> None:
         self.me = self
 
 
 def test_what_was_frozen_and_given_up_since_is_found_in_the_end() -> None:
-    """Before, what a cache dropped was never freed again if it held itself."""
+    """Once, what a cache dropped was never freed again if it referred to itself."""
     looped = Loop()
     gone = weakref.ref(looped)
     try:

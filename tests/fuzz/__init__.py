@@ -1,1 +1,2 @@
-"""Random programs by random ways of lowering, on every device: `python -m tests.fuzz`."""
+"""The fuzzer: random programs, lowered in random ways, run on every device: `python -m
+tests.fuzz`."""

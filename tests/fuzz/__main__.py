@@ -1,4 +1,5 @@
-"""`python -m tests.fuzz --minutes 30`: tries random programs, tells what it finds, and keeps it."""
+"""The command `python -m tests.fuzz --minutes 30`, which tries random programs, and tells and keeps
+what it finds."""
 
 import argparse
 import secrets
@@ -25,7 +26,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(arguments_given: list[str]) -> int:
-    """1 if there was a finding."""
+    """Run the fuzzer; returns 1 if there was a finding, else 0."""
     given = arguments().parse_args(arguments_given)
     if given.oclgrind:
         return run_simulated(given.oclgrind, arguments_given)

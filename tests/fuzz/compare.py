@@ -1,4 +1,4 @@
-"""Whether numbers from a device are those of the interpreter."""
+"""The comparison of numbers from a device with those of the interpreter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,8 +24,11 @@ Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a program makes of its inputs: each array of the result, how large numbers become on the
-    way, how far single precision is off, and whether the numbers are whole and exact."""
+    """The right results of a program: its arrays, the scale of numbers on the way, and the error of
+    single precision.
+
+    It also says whether the numbers are whole and exact.
+    """
 
     inputs: Mapping[str, Data]
     arrays: tuple[Numbers, ...]
@@ -40,7 +43,7 @@ class Wanted:
         return whole and not any(self.shaken) and self.scale < self.most
 
     def allowed(self, k: int, rounding: float) -> float:
-        """How far the numbers of the k-th array may be off."""
+        """The largest error that the numbers of the k-th array may have."""
         known = 0.0 if self.ints[k] else rounding * EPSILON * self.scale
         if self.exact or self.ints[k]:
             return known
@@ -54,7 +57,8 @@ class Wanted:
 
 @lru_cache(maxsize=1)
 def wanted(program: Program, seed: int) -> Wanted | None:
-    """By the interpreter; None where a result is no number, or beyond what an int can be."""
+    """The right results of a program by the interpreter; None where a result is no number, or
+    beyond an int."""
     inputs = random_inputs(program, seed)
     sizes = replace(program, body=signless(program.body))
     with np.errstate(all="ignore"):
@@ -74,14 +78,16 @@ def largest(found: list[Numbers]) -> float:
 
 
 def holds(program: Program, scalar: Scalar) -> bool:
-    """Whether a program names or writes numbers of a kind."""
+    """True if a program names or writes numbers of a scalar type."""
     named = (e for e in subterms(program.body) if isinstance(e, Var | Lit))
     return any(leaf == scalar for e in named for leaf in leaves(type_of(e)))
 
 
 def disagreement(found: Data, meant: Wanted, rounding: float) -> str | None:
-    """How far numbers are off, if that is more than rounding may lose: nothing, of whole numbers
-    that are exact, but what the way to make them is known to lose."""
+    """The message on how far numbers are off, if that is more than rounding may lose; else None.
+
+    Whole numbers that are exact may only be off by what the way to make them is known to lose.
+    """
     for k, (out, right) in enumerate(zip(arrays(found), meant.arrays, strict=True)):
         if out.shape != right.shape:
             return f"has shape {out.shape}, expected {right.shape}"

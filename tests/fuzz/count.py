@@ -1,4 +1,4 @@
-"""How many programs, variants and kernels were tried, and what became of them."""
+"""The counts of programs, variants and kernels that the fuzzer tried, and of their outcomes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.fuzz.verdicts import FINE, Kind, Tried
 
 @dataclass(slots=True)
 class Count:
-    """Of what was tried so far; a variant is a program by a way at a point."""
+    """The counts of what was tried so far; a variant is a program by a way at a point."""
 
     programs: int = 0
     variants: Counter[str] = field(default_factory=Counter)  # by family, as are the others
@@ -41,7 +41,7 @@ class Count:
         )
 
     def table(self) -> Iterator[str]:
-        """Lines that tell the programs by how they came about, and outcomes by family."""
+        """The lines of two tables: programs by how they were drawn, and outcomes by family."""
         yield ", ".join(f"{n:,} {drawn}" for drawn, n in sorted(self.drawn.items()))
         kinds = [kind for kind in Kind if self.of(kind)]
         yield " | ".join(["family", "variants", "kernels", *(kind.value for kind in kinds)])

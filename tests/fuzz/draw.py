@@ -1,5 +1,8 @@
-"""A random program for a seed: of one of the structures that families lower, of a random term, one
-that calls helpers, or one that is lowered already."""
+"""The drawing of a random program for a seed.
+
+It has one of the structures that families lower, or is a random term, or calls helpers, or is
+lowered already.
+"""
 
 # key: r random numbers
 
@@ -21,7 +24,7 @@ KINDS = ("structure", "structure", "term", "term", "term", "helper", "lowered")
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A program and how it came about; one that is lowered is generated as it stands."""
+    """A program and how it was drawn; one that is lowered already is generated as it stands."""
 
     program: Program
     kind: str
@@ -32,7 +35,7 @@ class Drawn:
 
 
 def draw(seed: str) -> Drawn:
-    """The same program for the same seed."""
+    """The random program of a seed, the same one each time."""
     r = Random(seed)
     kind = r.choice(KINDS)
     match kind:
@@ -46,7 +49,8 @@ def draw(seed: str) -> Drawn:
 
 
 def lowered(r: Random) -> Program:
-    """A program that is lowered already; of those that are drawn some are beyond the language."""
+    """A random program that is lowered already; drawn programs beyond the language are passed
+    over."""
     while True:
         program = random_programs.program(r.randrange(1 << 30))
         with suppress(UserError):
@@ -54,7 +58,8 @@ def lowered(r: Random) -> Program:
 
 
 def with_helpers(r: Random) -> Program:
-    """A program as a helper, called by another helper, which the last maps over its arguments."""
+    """A random program as a helper, called by another helper, which the last maps over its
+    arguments."""
     while True:
         inner = terms.program(r, stored=0)
         if inner.params:

@@ -1,4 +1,5 @@
-"""Programs with which something went wrong, kept in `tests/found` under a line that says what."""
+"""The programs with which something went wrong, kept in `tests/found` under a line that says
+what."""
 
 import hashlib
 import re
@@ -20,7 +21,7 @@ HEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A program that is kept, and the way by which it went wrong."""
+    """A program that is kept, and the way of lowering by which it went wrong."""
 
     program: Program
     way: Way
@@ -28,7 +29,7 @@ class Found:
 
 
 def keep(program: Program, verdict: Verdict, seed: str, folder: Path = FOLDER) -> Path:
-    """Writes a program down; the file's name follows from its text."""
+    """Write a program to a file, whose name follows from its text; returns the path."""
     text = show(program)
     name = f"{verdict.kind.name.lower()}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.lift"
     folder.mkdir(exist_ok=True)

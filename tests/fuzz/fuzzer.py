@@ -1,4 +1,4 @@
-"""The fuzzer's loop: seeds go to worker processes, what comes back is counted and told."""
+"""The fuzzer's loop: seeds go to worker processes, and their verdicts are counted and told."""
 
 import time
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ TOLD_EVERY = 20.0  # seconds
 
 @dataclass(slots=True)
 class Fuzzer:
-    """A series of programs: those of `seed/0`, `seed/1` and so on."""
+    """A fuzzer of a series of programs: those of the seeds `seed/0`, `seed/1` and so on."""
 
     seed: str
     ways: int
@@ -31,7 +31,7 @@ class Fuzzer:
     reports: Reports = field(default_factory=Reports)
 
     def run(self, jobs: int, minutes: float, programs: int | None, first: int) -> None:
-        """Until the time is over, or so many programs are tried."""
+        """Try programs until the time is over, or so many are tried."""
         print(f"seed {self.seed}", flush=True)
         seeds = self._seeds(time.monotonic() + 60 * minutes, programs, first)
         told = time.monotonic()

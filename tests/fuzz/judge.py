@@ -1,4 +1,5 @@
-"""One program tried: its text, its meaning, and its kernels by several ways on all devices."""
+"""The trial of one program: its text, its meaning, and its kernels by several ways on all
+devices."""
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +39,8 @@ DRAWS = 8  # of ways, for each that is to apply
 
 
 def try_seed(sessions: Sequence[Session], seed: str, more: int = 1) -> Tried:
-    """The program of a seed by the plain way and by some others that apply to it."""
+    """The verdicts on the program of a seed, by the plain way and by some others that apply to
+    it."""
     found = draw(seed)
     program = found.program
     verdicts: list[Verdict] = []
@@ -53,7 +55,7 @@ def try_seed(sessions: Sequence[Session], seed: str, more: int = 1) -> Tried:
 def try_others(
     sessions: Sequence[Session], program: Program, r: Random, more: int, seed: str
 ) -> Iterator[Verdict]:
-    """Ways are drawn until so many apply, or enough are drawn."""
+    """The verdicts on a program by random ways, until so many apply or enough are drawn."""
     for way in islice(others(program, r), DRAWS * more):
         found = list(guarded(way, partial(by_way, sessions, program, way, seed)))
         yield from found
@@ -65,14 +67,14 @@ def try_others(
 def try_program(
     sessions: Sequence[Session], program: Program, chosen: Sequence[Way], seed: str
 ) -> Iterator[Verdict]:
-    """What becomes of a program's text, and of the program by each of the ways."""
+    """The verdicts on a program's text, and on the program by each of these ways."""
     yield from guarded(TEXT, partial(same_text, program))
     for way in chosen:
         yield from guarded(way, partial(by_way, sessions, program, way, seed))
 
 
 def guarded(way: Way, trial: Callable[[], Iterator[Verdict]]) -> Iterator[Verdict]:
-    """The verdicts of a trial; what it raises is one too."""
+    """The verdicts of a trial; an exception becomes a verdict too."""
     try:
         yield from trial()
     except Exception as error:
@@ -93,7 +95,7 @@ def same_text(program: Program) -> Iterator[Verdict]:
 
 
 def by_way(sessions: Sequence[Session], program: Program, way: Way, seed: str) -> Iterator[Verdict]:
-    """At some points of a way, or at its own."""
+    """The verdicts on a program at some points of a way, or at the way's own point."""
     meant = wanted(program, 1)
     if meant is None:
         yield Verdict(Kind.UNDEFINED, way)

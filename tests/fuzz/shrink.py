@@ -1,4 +1,4 @@
-"""A program made smaller as long as the same goes wrong with it."""
+"""The shrinking of a program as long as the same goes wrong with it."""
 
 # key: e term, t its type
 
@@ -35,7 +35,8 @@ def shrunk(program: Program, fails: Fails, tries: int = TRIES) -> Program:
 
 
 def smaller_programs(program: Program) -> Iterator[Program]:
-    """With a term replaced by one inside it, by a parameter or a number; or with smaller sizes."""
+    """The programs that are one step smaller: a term replaced by one inside it, a parameter or a
+    number, or a smaller size."""
     for body in smaller_terms(program.body):
         try:
             params = free_variables(body)
@@ -49,7 +50,8 @@ def smaller_programs(program: Program) -> Iterator[Program]:
 
 
 def smaller_terms(e: Expr) -> Iterator[Expr]:
-    """The largest steps first: what stands outside is replaced before what stands inside."""
+    """The terms that are one step smaller than e, the largest steps first: outer terms are replaced
+    before inner ones."""
     for path, inner in sorted(places(e), key=lambda found: len(found[0])):
         for other in replacements(inner):
             changed = put(e, path, other)
@@ -58,7 +60,7 @@ def smaller_terms(e: Expr) -> Iterator[Expr]:
 
 
 def places(e: Expr, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Expr]]:
-    """Every value inside a term, with the way to it."""
+    """Every value inside a term, with the path to it."""
     if not isinstance(e, Lam):
         yield path, e
     for k, child in enumerate(children(e)):
@@ -66,7 +68,7 @@ def places(e: Expr, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...
 
 
 def replacements(e: Expr) -> Iterator[Expr]:
-    """Terms of the same type that are simpler."""
+    """The simpler terms of the same type that may replace e."""
     t = type_of(e)
     for inner in islice(subterms(e), 1, None):
         if not isinstance(inner, Lam) and same_type(inner, t) and free(inner) <= free(e):
@@ -104,7 +106,7 @@ def put(e: Expr, path: tuple[int, ...], other: Expr) -> Expr:
 
 
 def smaller_sizes(program: Program) -> Iterator[Program]:
-    """One number of the text made smaller, wherever it stands."""
+    """The programs with one number of the text made smaller, wherever it stands."""
     text = show(program)
     numbers = sorted({int(n) for n in re.findall(r"(?<![\w.])\d+(?![\w.])", text)}, reverse=True)
     for n in numbers:

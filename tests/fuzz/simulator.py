@@ -1,4 +1,4 @@
-"""The fuzzer under Oclgrind, and what that reports."""
+"""The fuzzer under Oclgrind, and the faults that this simulator reports."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ CHECKS = {
 
 
 def run_simulated(check: str, arguments: list[str]) -> int:
-    """The same command with the simulator as its device."""
+    """Run the same command with the simulator as its device; returns the exit status."""
     oclgrind = shutil.which("oclgrind")
     if oclgrind is None:
         print("oclgrind is not installed", file=sys.stderr)
@@ -33,7 +33,7 @@ def run_simulated(check: str, arguments: list[str]) -> int:
 
 
 def without(arguments: list[str], option: str) -> list[str]:
-    """The arguments but an option and its value, or both in one."""
+    """The arguments without an option and its value, or both in one."""
     rest, skip = [], False
     for argument in arguments:
         if not skip and not argument.startswith(f"{option}="):
@@ -44,7 +44,8 @@ def without(arguments: list[str], option: str) -> list[str]:
 
 @dataclass(slots=True)
 class Reports:
-    """What the simulator wrote since it was last looked at; nothing where there is none."""
+    """The reader of what the simulator wrote since it was last looked at; nothing where there is
+    none."""
 
     seen: int = 0
 
@@ -56,5 +57,5 @@ class Reports:
 
 
 def single() -> bool:
-    """Whether only programs of one kernel are run."""
+    """True if only programs of one kernel are run."""
     return SINGLE in os.environ

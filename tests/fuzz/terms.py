@@ -41,7 +41,7 @@ MADE = (
 
 
 class EveryTerm(Terms):
-    """A source of terms in which every primitive occurs."""
+    """A source of random terms in which every primitive of the language occurs."""
 
     def scalar(self) -> Scalar:
         return self.one_of(FLOAT, FLOAT, FLOAT, FLOAT, INT, HALF)
@@ -50,7 +50,7 @@ class EveryTerm(Terms):
         return super().type(self.one_of(1, 1, 2, 3) if depth is None else depth)
 
     def param(self, t: Type, scope: Scope | None = None) -> Expr:
-        """A parameter of the program, or an array that was stored, as long as it has to be."""
+        """A parameter of the program, or a stored array, made as long as it has to be."""
         stored = [
             Var(name, u)
             for name, u in (scope or {}).items()
@@ -61,7 +61,7 @@ class EveryTerm(Terms):
         return super().param(t, scope)
 
     def fitted(self, xs: Expr, n: int) -> Expr:
-        """An array made longer by what is inside, or shorter."""
+        """The array xs made n long: by elements of its own, or by a crop."""
         more = n - size_known(type_of(xs))
         return PadEdge(self.edge(), 0, more, xs) if more else xs
 
@@ -86,7 +86,8 @@ class EveryTerm(Terms):
         return super().number(t, scope, depth)
 
     def unary(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A function of a number; those that are not defined everywhere of |x|, or |x| + 1."""
+        """A random function of a number; those not defined everywhere are applied to |x| or |x| +
+        1."""
         x = self.value(t, scope, depth - 1)
         op = self.one_of(*WHOLE, *(REAL if t == FLOAT else ()))
         match op:
@@ -99,7 +100,8 @@ class EveryTerm(Terms):
         return Unary(op, x)
 
     def divided(self, scope: Scope, depth: int) -> Expr:
-        """Ints with what may be 0 or -1, or the least or the largest that there is."""
+        """A quotient or remainder of ints, whose divisor may be 0 or -1, or operands the least or
+        largest ints."""
         a, b = (self.value(INT, scope, depth - 1) for _ in range(2))
         if self.rng.random() < 0.3:
             b = Lit(self.one_of(0, -1, 7, 2**31 - 1, -(2**31)), INT)
@@ -107,14 +109,15 @@ class EveryTerm(Terms):
         return Binary(op, *self.one_of((a, b), (b, a)))
 
     def reduction(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """Started from anything, with any of the operations that sums may be made of."""
+        """A random reduction from any initial value, with any of the operations that folds may
+        have."""
         u = self.type(1)
         op = self.one_of("+", "+", "max", "min", *(() if t == HALF else ("*",)))
         xs = self.value(Array(u, self.size(1, 5)), scope, depth - 1)
         return Reduce(self.value(t, scope, 0), self.fold(t, u, op, scope), xs)
 
     def fold_of_a_tuple(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """The component of a reduction whose accumulator is a pair: a sum and a maximum."""
+        """The component of a random reduction whose accumulator is a pair: a sum and a maximum."""
         u = Tuple((t, t))
         acc, x = Var("sums", u), Var("item", t)
         step = MakeTuple((Binary("+", Get(0, acc), x), Binary("max", Get(1, acc), x)))
@@ -130,7 +133,8 @@ class EveryTerm(Terms):
         return super().array(t, scope, depth) if made is None else made
 
     def computed(self, t: Array, scope: Scope, depth: int, kind: str) -> Expr | None:
-        """An array by one primitive; None where the type cannot come of it."""
+        """An array of type t made by one primitive; None where that primitive cannot make the
+        type."""
         n, inner = t.size, t.elem
         assert isinstance(n, int)
         match kind:
@@ -154,7 +158,7 @@ class EveryTerm(Terms):
         return view(self, t, n, scope, depth, kind)
 
     def sum_of_rows(self, t: Array, scope: Scope, depth: int) -> Expr:
-        """A reduction whose accumulator is an array."""
+        """A random reduction whose accumulator is an array."""
         acc, row = Var("sums", t), Var("row", t)
         pair = Zip((acc, row))
         a, x = Var("a", t.elem), Var("x", t.elem)
@@ -166,13 +170,15 @@ class EveryTerm(Terms):
     # ---- names
 
     def let(self, t: Type, scope: Scope, depth: int) -> Expr:
-        """A value with a name, or names for its parts, and a term that may use them."""
+        """A random let of a value, with a name or names for its parts, and a term that may use
+        them."""
         u = self.type(1)
         value, p = self.value(u, scope, depth - 1), self.pattern(u)
         return Let(p, value, self.value(t, inside(scope, p), depth - 1))
 
     def staged(self, most: int) -> Expr:
-        """A term of some kernels: what is stored has a name that what follows may use."""
+        """A random term of up to `most` kernels: what is stored has a name that later terms may
+        use."""
         scope: dict[str, Type] = {}
         stored: list[tuple[Var, Expr]] = []
         for k in range(min(most, self.one_of(0, 0, 0, 1, 1, 2))):
@@ -186,7 +192,8 @@ class EveryTerm(Terms):
         return e
 
     def result(self, stored: list[tuple[Var, Expr]]) -> Type:
-        """The type of a program: most often an array, of what the last kernel made or else."""
+        """The type of a program's result: most often an array, sometimes one that the last kernel
+        stored."""
         if stored and self.rng.random() < 0.6:
             return Array(elem_type(stored[-1][0].type), self.size(1, 6))
         t = self.type(2)
@@ -194,12 +201,12 @@ class EveryTerm(Terms):
 
 
 def elem_type(t: Type) -> Type:
-    """The type of an array's elements; of what is no array, its own."""
+    """The type of an array's elements; t itself if it is no array."""
     return t.elem if isinstance(t, Array) else t
 
 
 def program(rng: Random, stored: int = 2) -> Program:
-    """A program of a random term; some of its parameters are constants."""
+    """A random program; some of its parameters are constants."""
     while True:
         e = EveryTerm(rng).staged(stored)
         if well_formed(e):

@@ -1,4 +1,4 @@
-"""What trying a program by one way can come to."""
+"""The verdicts that trying a program by one way can come to."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ from tests.fuzz.ways import Way
 
 
 class Kind(Enum):
-    """Of outcomes; `FINE` are no findings."""
+    """The kinds of verdicts; those in `FINE` are no findings."""
 
     RIGHT = "right"
     REFUSED = "refused in words"
@@ -28,7 +28,7 @@ FINE = (Kind.RIGHT, Kind.REFUSED, Kind.UNDEFINED)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a program by a way, in words."""
+    """The verdict on a program by a way: its kind, and what happened in words."""
 
     kind: Kind
     way: Way
@@ -42,7 +42,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A program for a seed, all that became of it, and how it came about."""
+    """The program of a seed, all verdicts on it, and how it was drawn."""
 
     seed: str
     text: str

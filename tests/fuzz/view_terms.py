@@ -1,4 +1,4 @@
-"""Arrays whose elements are those of others in another order: every view of the language."""
+"""Random arrays whose elements are those of others in another order: every view of the language."""
 
 # key: g source of terms, t u types, n k m sizes, l r amounts left and right
 
@@ -25,7 +25,8 @@ from tests.support.random_terms import Scope, Terms
 
 
 def view(g: Terms, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Expr | None:
-    """An array whose elements are those of others in another order."""
+    """A random array of type t made by a view of kind `kind`; None where that view cannot make the
+    type."""
 
     def of(u: Type, size: int) -> Expr:
         return g.value(Array(u, size), scope, depth - 1)
@@ -65,7 +66,8 @@ def view(g: Terms, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Exp
 
 
 def around(g: Terms, n: int, most: int) -> tuple[int, int]:
-    """What is added on both sides, so that there are n elements and one at least was there."""
+    """The amounts of a random padding, so that there are n elements, of which at least one was
+    there."""
     l = g.rng.randint(0, min(most, n - 1))
     return l, g.rng.randint(0, min(most, n - 1 - l))
 

@@ -1,4 +1,4 @@
-"""Ways to lower a program: a family in a form, at a point of its parameters."""
+"""The ways to lower a program: a family in a form, at a point of its parameters."""
 
 # key: r random numbers
 
@@ -21,7 +21,8 @@ UNUSUAL = tuple(name for name in FAMILIES if name not in USUAL)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A family in a form, for a device; `point` is one of its parameters' values, or any."""
+    """A way to lower programs for a device: a family in a form, and a point of its parameters, or
+    any."""
 
     family: str
     form: str = ""
@@ -36,7 +37,7 @@ class Way:
 @dataclass(frozen=True, slots=True)
 class Lowered:
     """A program whose sizes are numbers, the way it was made, and the machine epsilons that it may
-    lose on whole numbers."""
+    lose."""
 
     program: Program
     way: Way
@@ -44,12 +45,12 @@ class Lowered:
 
 
 def plain(program: Program) -> Way:
-    """A work-item a result."""
+    """The plainest way to lower a program, with a work-item for each result."""
     return Way("naive", forms(program, "naive")[0].name)
 
 
 def others(program: Program, r: Random) -> Iterator[Way]:
-    """Any of all ways, again and again; few of them apply to most programs."""
+    """Random ways among all, without end; few of them apply to most programs."""
     while True:
         family = r.choice(USUAL if r.random() < 0.85 else UNUSUAL)
         form = r.choice(forms(program, family))

@@ -1,4 +1,5 @@
-"""What a worker process of the fuzzer does: programs of seeds, and findings made smaller."""
+"""The work of the fuzzer's worker processes: they try programs of seeds, and make findings
+smaller."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from tests.fuzz.ways import Way
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """Try the program of a seed by the plain way and `more` others; what is wrong is kept."""
+    """A task to try the program of a seed by the plain way and `more` others; what is wrong is
+    kept."""
 
     seed: str
     more: int
@@ -28,13 +30,13 @@ class Seed:
 
 
 def sessions(device: str | None) -> tuple[Session, ...]:
-    """On the device meant, or on every one that works."""
+    """A session on the device that is meant, or on each one that works."""
     found = (d for d in devices() if isinstance(d, Device))
     return tuple(map(open_device, found if device is None else [choose(device)]))
 
 
 def work(opened: Sequence[Session], task: Seed) -> Tried:
-    """Tries a seed; the first finding is made smaller and kept."""
+    """The verdicts on a seed's program; the first finding is made smaller and kept."""
     tried = try_seed(opened, task.seed, task.more)
     if tried.findings:
         keep_smaller(opened, task, tried.findings[0])
@@ -42,7 +44,7 @@ def work(opened: Sequence[Session], task: Seed) -> Tried:
 
 
 def keep_smaller(opened: Sequence[Session], task: Seed, finding: Verdict) -> None:
-    """A smaller program with which the same goes wrong, or the program as it was."""
+    """Keep a smaller program with which the same goes wrong, or the program as it was."""
 
     def same(program: Program) -> Verdict | None:
         return again(opened, program, finding, task.seed)
@@ -54,7 +56,7 @@ def keep_smaller(opened: Sequence[Session], task: Seed, finding: Verdict) -> Non
 def again(
     opened: Sequence[Session], program: Program, finding: Verdict, seed: str
 ) -> Verdict | None:
-    """The verdict of the same kind on another program by the same form, if there is one."""
+    """The verdict of the same kind on another program by the same form; None if there is none."""
     way = Way(finding.way.family, finding.way.form, finding.way.target)
     try:
         parse(show(program))  # what is kept is text

@@ -1,4 +1,5 @@
-"""Are the elements that results depend on those whose change changes one? And products real?"""
+"""Tests of dependence: results depend on the elements whose change changes one, and products are
+real."""
 
 from random import Random
 
@@ -19,7 +20,8 @@ MOST = 200  # elements of inputs that are changed, one after the other
 
 
 def changing(p: Program) -> dict[str, int]:
-    """How many elements of each input change the results where they are much more than others.
+    """The number of elements of each input that change the results where they are much more than
+    others.
 
     Nothing is negative, so that nothing is cut off by a maximum with 0.
     """
@@ -50,7 +52,7 @@ def test_what_changes_a_result_is_read(structure: str) -> None:
 
 
 def test_what_changes_a_result_of_layers_is_read() -> None:
-    """Products of constants may be prepared: of these nothing is said to be read."""
+    """Products of constants may be prepared, so nothing is said of what must be read of them."""
     exact = 0
     for seed in range(60):
         p = network(seed)
@@ -115,7 +117,7 @@ def test_what_may_be_prepared_from_constants_is_not_said_to_be_read() -> None:
 
 
 def test_masks_are_as_many_as_their_elements() -> None:
-    """Against arrays of all their axes."""
+    """The masks are compared with arrays over all their axes."""
     rng = np.random.default_rng(2)
     axes = tuple(map(Axis, (2, 3, 4)))
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""Are equal terms one object, and terms that differ never?"""
+"""Tests that equal terms are one object, and that terms which differ never are."""
 
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ def doubled(xs: Expr) -> Map:
 
 
 def written_inside(e: Expr) -> list[Expr]:
-    """The terms among the values that a node is made of, all of them looked at."""
+    """The terms among the fields of a node, found by looking at all of them."""
     names: tuple[str, ...] = vars(type(e))["__match_args__"]
     values = [getattr(e, name) for name in names if name != "pattern"]
     every = [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
@@ -56,7 +56,7 @@ def test_a_node_with_other_terms_inside_has_these(file: Path) -> None:
 
 
 def after(s: Strategy) -> Expr:
-    """What a strategy makes of a term that is written anew."""
+    """The term that a strategy makes of a term that is written anew."""
     done = s(doubled(XS))
     assert done is not None
     return done[0]
@@ -81,7 +81,7 @@ def test_a_strategy_made_of_equal_arguments_knows_what_it_made() -> None:
 
 
 def test_marks_of_variables_do_not_meet() -> None:
-    """Each stands for itself while the body is made, also of a function inside of another."""
+    """Each mark stands for itself while a body is made, also of a function inside another."""
     pair = lam(
         "x", FLOAT, lambda x: MakeTuple((doubled(XS), lam("x", FLOAT, lambda y: MakeTuple((x, y)))))
     )

@@ -1,4 +1,5 @@
-"""Do mistakes get a caret, what was found, what was expected? Every message is in the golden file.
+"""Tests of the messages on mistakes: a caret, what was found, what was expected; all are in the
+golden file.
 
 `python -m tests.ir.test_errors` writes tests/golden/errors.txt anew from the programs in it.
 """
@@ -17,7 +18,7 @@ RULE = "\n----\n"
 
 
 def cases() -> list[tuple[str, str]]:
-    """(program, message), each pair apart from the next by a line of `====`."""
+    """The pairs (program, message) in the golden file, which lines of `====` separate."""
     found = GOLDEN.read_text().split("\n====\n")
     pairs = [case.split(RULE) for case in found if case.strip()]
     return [(pair[0], pair[1].rstrip("\n")) for pair in pairs]
@@ -37,7 +38,7 @@ def test_the_message_of_a_mistake(program: str, expected: str) -> None:
 
 
 def calls(n: int, body: str, first: str) -> str:
-    """f0 … f(n-1), each calling the one before it as F."""
+    """The text of functions f0 … f(n-1), each calling the one before it as F."""
     lines = [
         f"f0(x) = {first}",
         *(f"f{i}(x) = {body.replace('F', f'f{i - 1}')}" for i in range(1, n)),

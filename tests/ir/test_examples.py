@@ -1,4 +1,4 @@
-"""Do the examples compute what they say? Against NumPy and SciPy, to 1e-12 in float64."""
+"""Tests that the examples compute what they say, against NumPy and SciPy, to 1e-12 in float64."""
 
 # key: w weights, b biases, x the image; taps: which rows and columns of a window
 
@@ -35,7 +35,8 @@ def load(file: str, sizes: Sizes) -> Program:
 def convolution(
     x: Array, w: Array, b: Array | float = 0.0, *, step: int = 1, pad: int = 0, apart: int = 1
 ) -> Array:
-    """The sum over taps of shifted images times matrices: no window is ever formed."""
+    """The convolution as a sum over taps of shifted images times matrices: no window is ever
+    formed."""
     x = np.pad(x, ((pad, pad), (pad, pad), (0, 0)))
     rows, columns = w.shape[1:3]
     high = (x.shape[0] - apart * (rows - 1) - 1) // step + 1
@@ -173,7 +174,7 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
 
 
 def sizes_of(file: str, given: Sizes) -> Sizes:
-    """The sizes that are plain numbers, as set or as the file has them."""
+    """The sizes of a file that are plain numbers, as set or as the file has them."""
     text = (EXAMPLES / file).read_text().rsplit("where", 1)[1]
     return {name: int(n) for name, n in re.findall(r"(\w+) = (\d+)", text)} | given
 

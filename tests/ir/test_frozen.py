@@ -1,4 +1,4 @@
-"""Is data that is frozen left alone, and pickled without what was found out about it?"""
+"""Tests that frozen data is left alone, and pickled without what was found out about it."""
 
 import os
 import pickle
@@ -46,7 +46,7 @@ def test_what_is_distinct_equals_itself_only() -> None:
 
 
 def test_a_hash_is_not_pickled() -> None:
-    """It is another number in another process."""
+    """The hash of equal data is another number in another process."""
     program = parse("p(xs : [float]4) = mapSeq(x -> x + 1.0, xs)")
     known = {program.body: "body"}
     code = (

@@ -1,4 +1,5 @@
-"""Instructions: do their layouts place every element once, and do they mean what they compute?"""
+"""Tests of instructions: their layouts place every element once, and they mean what they
+compute."""
 
 from itertools import product
 
@@ -20,7 +21,7 @@ def sides(f: Fragment) -> tuple[int, int]:
 
 
 def matrices(entry: Entry) -> tuple[tuple[Var, ...], dict[str, np.ndarray]]:
-    """A variable of whole numbers for each operand."""
+    """A variable for each operand of an instruction, and whole numbers as its value."""
     random = np.random.default_rng(7)
     shapes = [sides(f) for f in entry.fragments]
     operands = tuple(
@@ -55,7 +56,8 @@ def test_a_matrix_over_lanes_and_back_is_the_same_matrix(entry: Entry) -> None:
 
 
 def test_mma_holds_its_operands_as_the_manual_says() -> None:
-    """PTX ISA, `mma.m16n8k8` of .tf32: register by register, from its own formulas."""
+    """The layout is compared with the formulas of the PTX ISA for `mma.m16n8k8` of .tf32, register
+    by register."""
     a, b, c = TABLE["mma_tf32"].fragments
     for lane, (f, formula) in product(
         range(32),

@@ -1,4 +1,4 @@
-"""What ints mean: 32 bits that wrap around, quotients that round down, 0 where 0 divides."""
+"""Tests of ints: 32 bits that wrap around, quotients that round down, 0 where 0 divides."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Is the interpreter right? Against the definition of every node, in plain loops over lists."""
+"""Tests of the interpreter against the definition of every node, in plain loops over lists."""
 
 # key: e term, xs array, t type, n m sizes
 
@@ -67,11 +67,11 @@ from tests.support.narrowed import number, one
 
 
 class Lanes(list[float]):
-    """A vector."""
+    """The lanes of a vector, as a list."""
 
 
 def meaning(e: Expr, env: Mapping[str, Any]) -> Any:
-    """What e means, one element after another."""
+    """The value of e by definition, one element after another."""
     match e:
         case Var(name, _):
             return env[name]
@@ -137,7 +137,7 @@ def meaning(e: Expr, env: Mapping[str, Any]) -> Any:
 
 
 def of_half_turns(f: Callable[[float], float], x: float) -> float:
-    """f(πx), where f is 0 or ±1 at every half turn."""
+    """The value f(πx), where f is 0 or ±1 at every half turn."""
     return float(round(f(math.pi * x))) if (2 * x).is_integer() else f(math.pi * x)
 
 
@@ -233,7 +233,7 @@ def unpacked(x: Any) -> list[Any]:
 
 
 def as_lists(data: Any, t: Type) -> Any:
-    """Inputs (tuples of arrays) as the definition takes them (lists of tuples)."""
+    """The inputs (tuples of arrays) in the form of the definition (lists of tuples)."""
     match t:
         case Array(elem, n):
             return [as_lists(element(data, i), elem) for i in range(number(n))]
@@ -249,7 +249,7 @@ def element(data: Any, i: int) -> Any:
 
 
 def agree(e: Expr, *params: Var, seed: int = 0) -> Any:
-    """Evaluate e both ways and compare; the result."""
+    """The value of e by the interpreter, after asserting that the definition gives the same."""
     program = Program("test", tuple(map(Param, params)), e)
     inputs = random_inputs(program, seed)
     out = evaluate(program, inputs)
@@ -351,7 +351,7 @@ def one_scalar(t: Type) -> bool:
 
 @st.composite
 def layout_steps(draw: st.DrawFn, xs: Expr) -> Expr:
-    """xs under one layout primitive, applied to it or to its elements."""
+    """A strategy for xs under one layout primitive, applied to it or to its elements."""
     t, n = elem_of(xs), size_of(xs)
     assert isinstance(n, int)
     options = ["split", "slide", "strict", "pad", "edge", "reverse", "rotate", "stride", "concat"]
@@ -517,7 +517,7 @@ def test_reductions_of_layout_chains(chain: tuple[Var, Expr], body: str, small: 
 
 
 def reduce_scalars(e: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """The innermost arrays of numbers in e reduced; tuples by their first component."""
+    """The term e with its innermost arrays of numbers reduced; tuples by their first component."""
     match elem_of(e):
         case Array():
             return each(e, lambda x: reduce_scalars(x, body))
@@ -530,7 +530,7 @@ def reduce_scalars(e: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
 
 
 def shrink_memory(patch: pytest.MonkeyPatch) -> None:
-    """Make every array too big, so that all work goes in halves."""
+    """Make every array too big for the interpreter, so that all work goes in halves."""
     patch.setattr(ir.meaning.values, "LIMIT", 24)
     patch.setattr(ir.meaning.named_axes, "SCRATCH", 24)
 
@@ -681,7 +681,7 @@ def test_sums_of_products(name: str, memory: str, monkeypatch: pytest.MonkeyPatc
 
 
 def numbers(e: Expr) -> Expr:
-    """All numbers of e, or of the first components of its tuples, in one array."""
+    """All numbers of e, or of the first components of its tuples, as one array."""
     match elem_of(e):
         case Array():
             return numbers(Join(e))
@@ -697,7 +697,7 @@ def reversed_(xs: Expr) -> Expr:
 
 
 def sum_through(xs: Expr) -> Expr:
-    """Three factors, the inner sum going on from the outer one."""
+    """A sum of products of three factors, the inner sum going on from the outer one."""
     pairs = Zip((xs, reversed_(xs)))
 
     def inner(acc: Expr, p: Expr) -> Expr:
@@ -710,14 +710,14 @@ def sum_through(xs: Expr) -> Expr:
 
 
 def sums_of_windows(xs: Expr) -> Expr:
-    """An array accumulator: the sum of all windows, each times the middle one."""
+    """A reduction with an array accumulator: the sum of all windows, each times the middle one."""
     windows = Slide(size_of(xs), 1, Pad(1, 1, num(2), xs))
     three = lambda p: add(Get(0, p), times(Get(1, p), Get(2, p)))  # noqa: E731
     return fold(each(xs, lambda x: num(1)), windows, lambda acc, w: each(Zip((acc, w, xs)), three))
 
 
 def two_rows(xs: Expr) -> Expr:
-    """Sums over rows that a map made, of which one factor is the same for all."""
+    """A term with sums over rows that a map made, of which one factor is the same for all."""
     n = size_of(xs)
     shifted = Generate(2, lam("k", INT, lambda k: each(xs, lambda x: add(x, k))))
     return each(Split(n, Join(shifted)), lambda row: dot(row, Pad(0, n - 6, num(1), V)))
@@ -925,7 +925,7 @@ def test_random_inputs_depend_on_the_seed_alone() -> None:
 
 
 def test_more_axes_than_numpy_has_are_refused() -> None:
-    """Each number of an array of 40 dimensions with each of another: 80 of them."""
+    """Each number of an array of 40 dimensions meets each of another: 80 dimensions."""
     a, b = (
         named_axes.Named(np.ones([1] * 40), tuple(named_axes.Axis(1) for _ in range(40)))
         for _ in range(2)

@@ -1,4 +1,4 @@
-"""Do the commands of `ir` do what they say, and end well when they cannot?"""
+"""Tests of the commands of `ir`: they do what they say, and end well when they cannot."""
 
 import subprocess
 import sys
@@ -120,7 +120,7 @@ def test_deep_programs_end_in_a_message(tmp_path: Path) -> None:
 
 
 def nested(dimensions: int) -> str:
-    """An array of so many dimensions, each of its numbers doubled."""
+    """A program on an array of so many dimensions, each of whose numbers is doubled."""
     t, e = "float", "x * 2.0"
     for k in range(dimensions, 0, -1):
         t = f"[{t}]1"

@@ -1,4 +1,4 @@
-"""Does text mean the program that it should?"""
+"""Tests that a text means the program that it should."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Does what is shown parse back to the same term?"""
+"""Tests that what is shown parses back to the same term."""
 
 from pathlib import Path
 from random import Random

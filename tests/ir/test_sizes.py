@@ -1,4 +1,5 @@
-"""Are sizes the numbers that they stand for? Every law, on random sizes with random values."""
+"""Tests that sizes are the numbers that they stand for: every law, on random sizes with random
+values."""
 
 from fractions import Fraction
 
@@ -32,7 +33,7 @@ Term = tuple[str, "Term", "Term"] | str | int
 
 
 def terms() -> st.SearchStrategy[Term]:
-    """Arithmetic as a tree, evaluated both as a size and as a number."""
+    """A strategy for trees of arithmetic, which are evaluated both as a size and as a number."""
     leaf = st.one_of(st.integers(-4, 9), st.sampled_from(NAMES))
     return st.recursive(leaf, lambda t: st.tuples(st.sampled_from("+-*/fmc"), t, t), max_leaves=7)
 
@@ -77,7 +78,7 @@ def value(t: Term, values: dict[str, int]) -> Fraction:
 
 
 def whole(t: Term, values: dict[str, int]) -> bool:
-    """Whether every division that must be exact is, and floors are of whole numbers."""
+    """True if every exact division in t is exact, and floors are of whole numbers."""
     if not isinstance(t, tuple):
         return True
     return (
@@ -116,7 +117,7 @@ def test_equal_sizes_have_equal_values(t: Term, u: Term, values: dict[str, int])
 
 
 def positive(t: Term, values: dict[str, int]) -> bool:
-    """Whether every divisor is positive."""
+    """True if every divisor in t is positive."""
     if not isinstance(t, tuple):
         return True
     divides = t[0] in "/fmc"
@@ -202,7 +203,7 @@ def test_an_exact_quotient_of_numbers_is_in_lowest_terms() -> None:
 
 
 def has_fraction(t: Term) -> bool:
-    """Whether somewhere in t a number is divided by one that does not divide it."""
+    """True if somewhere in t a number is divided by one that does not divide it."""
     if not isinstance(t, tuple):
         return False
     fraction = t[0] == "/" and isinstance(denominator(made(t)), int) and denominator(made(t)) != 1

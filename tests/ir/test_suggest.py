@@ -1,4 +1,4 @@
-"""Does an unknown name tell what was meant, or what there is?"""
+"""Tests that the message on an unknown name says what was meant, or which names there are."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does every node have the type that its signature says, and nothing else one?"""
+"""Tests that every node has the type that its signature says, and that no other term has one."""
 
 import pytest
 

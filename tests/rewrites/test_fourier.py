@@ -1,4 +1,5 @@
-"""Do transforms come out of their definition law by law, and right on a device?"""
+"""Tests of Fourier transforms: they follow from their definition law by law, and are right on a
+device."""
 
 # key: n length, e term, x real numbers, z complex ones
 
@@ -30,7 +31,7 @@ ROWS = 6
 
 
 def rows_of(t: Array, transform: Callable[[Expr], Expr]) -> Program:
-    """A transform of each row of an array."""
+    """A program that transforms each row of an array."""
     xs = Var("xs", Array(t, ROWS))
     return Program("rows", (Param(xs),), Map(lam("row", t, transform), xs))
 
@@ -107,7 +108,7 @@ def test_a_transform_is_divided_until_four_are_left() -> None:
 
 
 def test_a_transform_of_four_adds_no_zeros() -> None:
-    """Six additions; two transforms of two and a root are eight of complex numbers."""
+    """It takes six additions; two transforms of two and a root are eight of complex numbers."""
     assert flops(compiled("rdft", 4).kernels) == ROWS * 6
 
 
@@ -123,7 +124,8 @@ def test_a_fast_transform_is_right_on_a_device(session: Session, name: str, n: i
 
 
 def multiplications(source: str) -> int:
-    """Products of floats in a kernel's text; indices have no float literal beside them."""
+    """The number of products of floats in a kernel's text; indices have no float literal beside
+    them."""
     return len(re.findall(r"\df \*|fma\(", source))
 
 

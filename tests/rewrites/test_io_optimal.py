@@ -1,4 +1,5 @@
-"""Does the family `io-optimal` move as little as its dataflow says, and compute the program?"""
+"""Tests that the family `io-optimal` moves as little as its dataflow says, and computes the
+program."""
 
 from dataclasses import replace
 from math import isclose, prod, sqrt
@@ -45,7 +46,7 @@ where M = 32, N = 48, K = 16
 
 
 def made(p: Program, form: str = "", **point: int) -> Generated:
-    """A form of the family at a point."""
+    """The code of a form of the family at a point."""
     chosen = next(f for f in forms(p, "io-optimal") if f.name == form)
     return generate(bound(lower(p, chosen).program, point))
 
@@ -62,7 +63,7 @@ def made(p: Program, form: str = "", **point: int) -> Generated:
 def test_a_variant_moves_at_most_twice_what_the_dataflow_does(
     text: str, form: str, point: dict[str, int]
 ) -> None:
-    """Blocks of x y pixels and z channels with x y within a factor of two of R z."""
+    """Blocks have x y pixels and z channels, with x y within a factor of two of R z."""
     p = parse(text)
     known = products(p)
     assert known is not None
@@ -95,7 +96,8 @@ SHAPES = (  # images, their side, padding, kernel's side, step, channels in and 
 @pytest.mark.parametrize("form", ["", "padded relaid"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_what_it_offers_moves_at_most_twice_the_volume(shape: tuple[int, ...], form: str) -> None:
-    """Copies, tiles that reach beyond the image, and windows with gaps between them included."""
+    """Copies, tiles that reach beyond the image, and windows with gaps between them are counted
+    too."""
     p = parse(CONV.format(**dict(zip("nwprscm", shape, strict=True))))
     known, chosen = products(p), next(f for f in forms(p, "io-optimal") if f.name == form)
     assert known is not None
@@ -137,7 +139,8 @@ LAYERS = ((13, 1, 16, 6), (14, 1, 4, 16), (13, 3, 5, 6), (16, 3, 1, 32))
 def test_what_results_need_besides_their_sums_is_in_the_volume(
     result: str, shape: tuple[int, ...]
 ) -> None:
-    """Biases, scales, skip connections: each element once; a group may read them again."""
+    """Biases, scales and skip connections count, each element once, though a group may read them
+    again."""
     text, skips, vectors = BESIDE[result]
     w, r, c, m = shape
     p = parse(LAYER.format(result=result.format(sum=text), w=w, r=r, c=c, m=m))
@@ -175,7 +178,8 @@ STAGED = "local memory {} B: 2 groups share the local memory of a core"
 def test_a_block_is_balanced_and_two_fit_on_a_core(
     text: str, local_bytes: int, point: tuple[int, ...], broken: list[str]
 ) -> None:
-    """x y near R z with R = Kh Kw / μ², x y z ≤ S_b and S_b ≤ S_sm / 2 (Zhang et al. 2021)."""
+    """A block has x y near R z with R = Kh Kw / μ², x y z ≤ S_b and S_b ≤ S_sm / 2 (Zhang et al.
+    2021)."""
     p = parse(text)
     low = lower(p, forms(p, "io-optimal")[0])
     system = constraints(low, replace(H200, local_bytes=local_bytes))
@@ -184,7 +188,7 @@ def test_a_block_is_balanced_and_two_fit_on_a_core(
 
 
 def test_no_work_group_reads_what_lies_between_windows() -> None:
-    """Of a plane of 13 × 13, four of each sixteen elements are in a window of 2 × 2, step 4."""
+    """In a plane of 13 × 13, four of each sixteen elements are in a window of 2 × 2, step 4."""
     p = parse(CONV.format(n=1, w=13, p=0, r=2, s=4, c=5, m=4))
     whole = made(p, tx=3, ty=3, lx=1, ly=3, tr=1, v=4)
     assert traffic_bytes(whole) == 4 * (5 * 6 * 6 + 4 * 5 * 4 + 3 * 3 * 4)

@@ -1,4 +1,5 @@
-"""Do rules keep meaning? Each on random typed terms, interpreted before and after."""
+"""Tests that rules keep meaning: each is tried on random typed terms, interpreted before and
+after."""
 
 # key: e term
 
@@ -64,7 +65,7 @@ INSTANCES = {
 
 
 def all_rules() -> list[tuple[str, Rule]]:
-    """Every rule in rewrites/laws and rewrites/fast_algorithms, with its name."""
+    """The rules in rewrites/laws and rewrites/fast_algorithms, with their names."""
     found = {
         name: value
         for room in (laws, fast_algorithms)
@@ -79,7 +80,7 @@ RULES = all_rules()
 
 
 def known(a: Data, b: Data) -> tuple[Data, Data]:
-    """Both, only where a is not the poison of pad_any."""
+    """Both data with only those numbers kept where a is not the poison of pad_any."""
     if isinstance(a, tuple):
         assert isinstance(b, tuple)
         both = [known(x, y) for x, y in zip(a, b, strict=True)]
@@ -91,7 +92,7 @@ def known(a: Data, b: Data) -> tuple[Data, Data]:
 
 
 def check(before: Expr, after: Expr, program: Program, seed: int, rounding: float = 0.0) -> None:
-    """Same type, same parameters, same meaning."""
+    """Assert that two terms have the same type, the same parameters and the same meaning."""
     assert equal(type_of(before), type_of(after))
     assert free(after) <= free(before), f"{show(before)}\nbecame\n{show(after)}"
     assert well_formed(after), f"{show(before)}\nbecame\n{show(after)}"
@@ -111,7 +112,7 @@ def test_no_rule_is_missing() -> None:
 
 @pytest.mark.parametrize("rule", [r for _, r in RULES], ids=[name for name, _ in RULES])
 def test_a_rule_keeps_type_and_meaning(rule: Rule) -> None:
-    """On terms no two of which differ in names alone."""
+    """No two of the terms differ in names alone."""
     seen = set[Expr]()
     for seed in range(DRAWS * ENOUGH):
         g = Terms(Random(seed))
@@ -343,7 +344,8 @@ def test_what_is_not_of_its_pattern_is_refused(
     ],
 )
 def test_nested_maps_collapse_to_one_over_elements_or_over_pairs(nested: str, one: str) -> None:
-    """Random terms do not tell whether the law has stopped applying to some of them."""
+    """The terms are written out, since random ones do not tell whether the law has stopped applying
+    to some."""
     made = apply_rule(nests.collapse, {}, term(XSS, nested))
     assert made is not None
     assert show(made[0]) == one
@@ -368,7 +370,8 @@ def test_tiles_of_windows_are_typed_for_any_tile_size() -> None:
 
 
 def test_pads_by_an_amount_that_may_crop_are_not_added_up() -> None:
-    """What the inner crops, the outer does not bring back: an open amount is of either sign."""
+    """An open amount is of either sign, and what the inner pad crops the outer one does not bring
+    back."""
     zero, t = Lit(0.0, FLOAT), named("t")
     inside = [Pad(0, amount, zero, term(XS, "xs")) for amount in (t, 4 - t)]
     added = [slides.pad_twice.rewrite(Pad(0, 2, zero, e)) for e in inside]
@@ -386,7 +389,8 @@ def test_pads_by_an_amount_that_may_crop_are_not_added_up() -> None:
     ids=str,
 )
 def test_an_amount_crops_where_no_values_of_its_names_let_it_pad(amount: Size, crops: bool) -> None:
-    """Else a constant would be mapped: pad r c . map f = map f . pad_any r only where r <= 0."""
+    """The law pad r c . map f = map f . pad_any r holds only where r <= 0; else a constant would be
+    mapped."""
     mapped = Pad(0, amount, Lit(1.0, FLOAT), term(XS, "map(x -> x + 1.0, xs)"))
     assert (slides.pad_map.rewrite(mapped) is not None) == crops
 

@@ -1,4 +1,4 @@
-"""The family `lift` at the points of LIFT's paper."""
+"""Tests of the family `lift` at the points of LIFT's paper."""
 
 from math import prod
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The family `matrix`: is the same table entry and strategy right for products and convolutions?"""
+"""Tests of the family `matrix`: one table entry and one strategy serve products and
+convolutions."""
 
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def program(file: str, sizes: dict[str, int]) -> Program:
 
 
 def agrees(session: Session, p: Program, low: Lowering, seed: int) -> None:
-    """A point of a lowering: proved, and right on whole numbers that ten bits hold."""
+    """Assert that a point of a lowering is proved, and right on whole numbers that ten bits
+    hold."""
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
     _, (point,) = points(low, H200, 1, seed)

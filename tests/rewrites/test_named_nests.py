@@ -1,4 +1,4 @@
-"""Do nests by name do what they say: labels, moves on maps, and on the dimensions of arrays?"""
+"""Tests of nests by name: labels, moves on maps, and moves on the dimensions of arrays."""
 
 from itertools import permutations
 

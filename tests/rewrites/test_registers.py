@@ -1,4 +1,5 @@
-"""Vectors over pixels in `registers`: neighbours are loaded at once, weights one by one."""
+"""Tests of `registers` with vectors over pixels: neighbours are loaded at once, weights one by
+one."""
 
 # key: h w image sides, c channels, m output channels, k window side
 
@@ -46,7 +47,7 @@ POINT = {"k": 2, "tr": 1, "tx": 3, "v": 4}
 
 
 def made(text: str, form: str, point: dict[str, int]) -> tuple[Program, Plan]:
-    """A form of `registers` at a point, its kernels proved."""
+    """A form of `registers` at a point, as its program and its proved plan."""
     program = parse(text)
     generated = generate(bound(lowering(program, "registers", form).program, point))
     assert all(prove(kernel).ok for kernel in generated.kernels)
@@ -60,7 +61,7 @@ def runs_right(session: Session, program: Program, plan: Plan) -> bool:
 
 
 def gathers(source: str) -> list[str]:
-    """Vectors put together from scalars that are loaded one by one."""
+    """The vectors in a text that are put together from scalars loaded one by one."""
     return re.findall(r"\(float4\)\(\w+\[[^)]*,", source)
 
 

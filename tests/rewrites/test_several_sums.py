@@ -1,4 +1,4 @@
-"""Programs with several sums, or written in unusual ways: lowered by blocks, and right."""
+"""Tests of programs with several sums, or written in unusual ways: lowered by blocks, and right."""
 
 # key: r c rows, w weights, xs ys inputs
 
@@ -91,7 +91,8 @@ f(xs : [[float]8]6, ys : [float]5) = map(r -> map(y -> sum(r) + y, ys), xs)""",
 
 
 def runs(session: Session, p: Program, family: str, form: Form) -> bool:
-    """A form at one of its legal points, proved, on the device: is it what the interpreter says?"""
+    """True if a form, at one of its legal points, is proved and gives on the device what the
+    interpreter gives."""
     lowering = lower(p, form)
     _, (point, *_) = points(lowering, profile("cpu"), 1, 0)
     made = generate(bound(lowering.program, point))

@@ -1,4 +1,5 @@
-"""Is each side condition of a rule what it is refused for?"""
+"""Tests of side conditions: a rule applies where its condition holds, and is refused where only
+that is violated."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Slices of a work-group in `blocked`: parts of a sum meet in local memory, in one kernel."""
+"""Tests of slices of a work-group in `blocked`: parts of a sum meet in local memory, in one
+kernel."""
 
 # key: c channels, m output channels, p slices
 
@@ -42,7 +43,7 @@ POINT = {"k": 2, "lx": 2, "ly": 4, "tc": 2, "tr": 2, "v": 2, "p": 2}
 
 
 def made(program: Program, form: str, point: dict[str, int]) -> Generated:
-    """A form of `blocked` at a point, its kernels proved."""
+    """The code of a form of `blocked` at a point, its kernels proved."""
     generated = generate(bound(lowering(program, "blocked", form).program, point))
     assert all(prove(kernel).ok for kernel in generated.kernels)
     return generated

@@ -1,4 +1,5 @@
-"""Are derivations told in stages, to any depth, and do stages leave the steps as they are?"""
+"""Tests that derivations are told in stages, to any depth, and that stages leave the steps as they
+are."""
 
 # key: d derivation
 
@@ -35,7 +36,7 @@ def done(strategy: Strategy, e: Expr = PLUS) -> tuple[Step, ...]:
 
 
 def outline(steps: Sequence[Step]) -> list[tuple[int, str, int, int]]:
-    """Depth, name, first step and end of each stage."""
+    """The depth, name, first step and end of each stage of these steps."""
     stages = [(n, s) for n, step in enumerate(steps) for s in step.stages]
     spans = [(n, n + s.steps) for n, s in stages]
     return [

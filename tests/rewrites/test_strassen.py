@@ -1,4 +1,4 @@
-"""Does `strassen` multiply matrices right, by 7/8 of the products a level?"""
+"""Tests of `strassen`: it multiplies matrices right, with 7/8 of the products at each level."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_products_are_seven_eighths_a_level(
 
 
 def right_everywhere(p: Program, form: str, count: int, session: Session) -> list[int]:
-    """Some points of a form are proved and right; how many products each makes."""
+    """The number of products of each of some points of a form, which are proved and right."""
     lowering = lower(p, next(f for f in forms(p, "strassen") if f.name == form))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
@@ -121,7 +121,8 @@ layers(const a : [[float]8]8, const b : [[float]8]4, xs : [[float]8]16) =
     ids=["batches", "last", "layers"],
 )
 def test_each_product_of_a_program_is_one(text: str, products: int, session: Session) -> None:
-    """In a batch of any dimensions, added in any order, of what another product made."""
+    """Products may be in a batch of any dimensions, added in any order, and of another product's
+    results."""
     p = parse(text)
     lowering = lower(p, next(iter(forms(p, "strassen"))))
     sizes = {"v": 2, "vi": 2, "vo": 2}
@@ -168,7 +169,7 @@ where B = 3, M = 8, N = 8, K = 5
 def test_products_of_complex_numbers_are_three_of_real_ones(
     text: str, products: int, way: str, session: Session
 ) -> None:
-    """In whatever way they are written."""
+    """The complex products are written in different ways."""
     counts = right_everywhere(parse(text), f"gauss {way}", 4, session)
     assert min(counts) == 3 * products
 

@@ -1,4 +1,5 @@
-"""Does every family keep the meaning of every program that it lowers, and say why it refuses?"""
+"""Tests that every family keeps the meaning of every program that it lowers, and says why it
+refuses others."""
 
 # key: h w spatial sizes, c channels, m output channels, k kernel size
 
@@ -337,7 +338,7 @@ def program(name: str) -> Program:
 
 
 def lowered(name: str, family: str, seed: int) -> tuple[list[Lowering], list[Refused]]:
-    """Some of a family's forms of a program, the plainest first."""
+    """Some of a family's forms of a program lowered, the plainest first, and the refusals."""
     p, made, refused = program(name), list[Lowering](), list[Refused]()
     first, *others = forms(p, family)
     Random(seed).shuffle(others)
@@ -400,8 +401,11 @@ def test_every_layer_has_points_whatever_its_sizes(family: str, h: int, c: int, 
      "pooled after"],
 )  # fmt: skip
 def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
-    """However a sum is nested: its longest loop is rounded up. Those of a program have one width:
-    45 and 63 have 3 as a divisor, and the 4 of a pooling have 2."""
+    """However a sum is nested, its longest loop is rounded up; the sums of a program have one
+    width.
+
+    45 and 63 have 3 as a divisor, and the 4 of a pooling have 2.
+    """
     p, tried = parse((PROGRAMS | REWRITTEN)[name], set={"C": c}), 0
     for form in [f for f in forms(p, "lift") if "vectors" in f.name.split()][::15]:
         with suppress(Refused):
@@ -414,7 +418,8 @@ def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
 
 
 def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> None:
-    """What a kernel makes for tiles of the next to fit is rho + 6 elements: tiled as any other."""
+    """A kernel makes rho + 6 elements for tiles of the next kernel to fit; they are tiled as any
+    others."""
     p, tried = program("depthwise, then 1 x 1"), 0
     for form in [f for f in forms(p, "lift") if "stored-sums" in f.name.split()][::9]:
         made = lower(p, form).program.body
@@ -426,7 +431,8 @@ def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> Non
 
 
 def roomless(e: Expr) -> list[Expr]:
-    """What is added for tiles to fit without being stored: reads of it are clamped."""
+    """The terms that add elements for tiles to fit without being stored, so that reads of them are
+    clamped."""
     if isinstance(e, Store | ToLocal | Generate):
         return []
     return [e] * adds(e) + [x for c in children(e) for x in roomless(c)]

@@ -1,4 +1,5 @@
-"""Programs in which no operand is shared between results: do `blocked` and `lift` make them too?"""
+"""Tests of programs in which no operand is shared between results: `blocked` and `lift` make them
+too."""
 
 from random import Random
 
@@ -69,7 +70,7 @@ def tried(p: Program, family: str, word: str = "") -> list[Form]:
 
 
 def right(session: Session, p: Program, made: Lowering) -> bool:
-    """Whether a legal point, proved, makes on the device just what the interpreter does."""
+    """True if a legal point, proved, gives on the device just what the interpreter gives."""
     _, (point, *_) = points(made, profile("cpu"), 1, 0)
     code = generate(bound(made.program, point))
     assert all(prove(kernel).ok for kernel in code.kernels), (made.form, point)

@@ -1,4 +1,4 @@
-"""Programs to run on devices, and whether what comes out is what the interpreter says.
+"""Programs to run on devices, and the check that their results are what the interpreter says.
 
 `oclgrind --data-races python -m tests.support.agreement` runs them on the simulator, prints
 what does not agree, and leaves what the simulator reports to it. A first argument chooses other
@@ -82,7 +82,8 @@ def example(name: str, sizes: dict[str, int]) -> Program:
 
 
 def written(name: str) -> Iterator[Case]:
-    """An example, or a convolution (or what a family is for) lowered by a family."""
+    """The cases of an example, or of a convolution (or what a family is for) lowered by a
+    family."""
     if name in FAMILIES:
         yield from lowered(name)
     else:
@@ -91,8 +92,8 @@ def written(name: str) -> Iterator[Case]:
 
 
 def lowered(family: str) -> Iterator[Case]:
-    """A small point of a family's first form, and of the last that applies, which has the most
-    words."""
+    """The cases of a small point of a family's first form, and of its last form that applies, which
+    has the most words."""
     program = example(*OTHERWISE.get(family, CONVOLUTION))
     every = forms(program, family)
     first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))
@@ -111,7 +112,7 @@ def _lowered(
 
 
 def by_hand() -> Iterator[Case]:
-    """The hand-written lowered programs."""
+    """The cases of the hand-written lowered programs."""
     for name, text in PROGRAMS.items():
         program = parse(text)
         made = generate(program, max_work_group=64)
@@ -123,8 +124,10 @@ def every() -> tuple[Case, ...]:
 
 
 def disagreement(session: Session, case: Case, integers: bool) -> str | None:
-    """How far a device is from the interpreter, if it is: on whole numbers by more than the way may
-    lose, else by 1e-5."""
+    """The message on how far a device is from the interpreter, or None.
+
+    Whole numbers may be off by what the way may lose, others by 1e-5.
+    """
     inputs = random_inputs(case.program, 1, integers)
     found = arrays(session.build(case.made.plan, checking=True)(inputs))
     expected = arrays(evaluate(case.program, inputs))
@@ -139,12 +142,12 @@ def disagreement(session: Session, case: Case, integers: bool) -> str | None:
 
 
 def alike(x: Data) -> Data:
-    """Numbers that are all as large as the largest."""
+    """The data with every number as large as the largest."""
     return tuple(map(alike, x)) if isinstance(x, tuple) else np.full_like(x, np.abs(x).max())
 
 
 def arrays(result: Data) -> list[np.ndarray]:
-    """What a result consists of, in double precision."""
+    """The arrays that a result consists of, in double precision."""
     if isinstance(result, tuple):
         return [array for part in result for array in arrays(part)]
     return [np.asarray(result).astype(np.float64)]
@@ -158,7 +161,7 @@ FAULTS = {
 
 
 def faulty(name: str) -> Plan:
-    """One group of 16 work-items, a local buffer t, and a fault."""
+    """A plan of one group of 16 work-items with a local buffer t, and the fault of this name."""
     source = f"""kernel void {name}(global const float *x, global float *z) {{
       local float t[16]; int i = get_local_id(0); {FAULTS[name]} }}"""
     x, z = (Buffer(n, "float", (16,), 64, r) for n, r in (("x", Role.INPUT), ("z", Role.OUTPUT)))

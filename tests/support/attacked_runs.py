@@ -1,4 +1,5 @@
-"""What the commands do with a run's folder that was corrupted: words, and nothing outside it."""
+"""Attacks on runs: commands are given a corrupted folder, and must end with messages and touch
+nothing outside."""
 
 import io
 import os
@@ -27,7 +28,7 @@ WORKING = (("pick", "--export", "OUT/export"), ("show", "ID", "--source"), ("res
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A corruption and what was wrong with what the commands made of it."""
+    """A corruption, and what was wrong with how the commands treated it."""
 
     corruption: Corruption
     faults: tuple[str, ...]
@@ -36,7 +37,8 @@ class Attack:
 
 
 def attack(corruption: Corruption, run: Path, place: Path) -> Attack:
-    """Corrupts a copy of a run and looks at it in every way, then works with it in one."""
+    """The result of corrupting a copy of a run, looking at it with every command, and working with
+    it by one."""
     folder, outside, out, begun = place / "run", place / "outside", place / "out", time.time()
     out.mkdir(parents=True)
     shutil.copytree(run, folder)
@@ -60,7 +62,7 @@ def attack(corruption: Corruption, run: Path, place: Path) -> Attack:
 
 
 def _precious(outside: Path, run: Path) -> None:
-    """What is outside: a file, a folder, and a run that a link may lead to."""
+    """Make what is outside of the run: a file, a folder, and a run that a link may lead to."""
     outside.mkdir()
     (outside / "precious.cl").write_text("precious")
     shutil.copy(run / FILE, outside / "copy.sqlite")
@@ -84,7 +86,7 @@ def _commands(
 
 
 def _ended(command: list[str]) -> tuple[int | None, str]:
-    """The status of a command, and what it said; None where it ended with an exception."""
+    """The exit status of a command, None where it ended with an exception, and what it printed."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
@@ -106,7 +108,7 @@ def _faults(status: int | None, said: str) -> Iterator[str]:
 
 
 def _called(folder: Path) -> list[str]:
-    """Python's way to a variant; it needs a device, which the tests have."""
+    """The command by which Python calls a variant; it needs a device, which the tests have."""
     try:
         Run(folder).pick()
     except (UserError, Unsupported):
@@ -131,13 +133,13 @@ def _differences(
 
 
 def _marked(*folders: Path) -> list[Path]:
-    """Files in which planted text came."""
+    """The files in these folders in which planted text arrived."""
     files = [f for folder in folders if not folder.is_symlink() for f in folder.rglob("*")]
     return [f for f in files if f.is_file() and not f.is_symlink() and _has_mark(f.read_bytes())]
 
 
 def _newly_built(since: float) -> list[Path]:
-    """Binaries with planted text that were stored since a time, a little before too."""
+    """The cached binaries with planted text that were stored since a time, or a little before."""
     built = (binary_cache.folder() / "programs").rglob("*")
     recent = [f for f in built if f.is_file() and f.stat().st_mtime > since - 5]
     return [f for f in recent if _has_mark(f.read_bytes())]

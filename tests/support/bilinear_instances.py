@@ -1,4 +1,4 @@
-"""For the laws of windows in tiles and of bilinear maps, random terms that they apply to."""
+"""Random terms to which the laws of windows in tiles and of bilinear maps apply."""
 
 # key: g source of terms, n m r s sizes, d data
 
@@ -100,7 +100,7 @@ def _window(g: Terms) -> tuple[int, int]:
 
 
 def fewer_products(g: Terms) -> Instance:
-    """A correlation of numbers or of vectors, in one dimension or two, either way round."""
+    """A random correlation of numbers or of vectors, in one dimension or two, either way round."""
     channels = g.one_of(0, 0, 3)
     elem: Type = Array(FLOAT, channels) if channels else FLOAT
     m, r = g.one_of(*EXACT)
@@ -130,7 +130,8 @@ def _two(g: Terms, elem: Type, down: tuple[int, int], across: tuple[int, int]) -
 
 
 def replicate_taps(g: Terms) -> Expr:
-    """Sums over windows of any step, of numbers or of rows, linear in the taps or in both."""
+    """Random sums over windows of any step, of numbers or of rows, linear in the taps or in
+    both."""
     elem: Type = Array(FLOAT, g.size()) if g.rng.random() < 0.3 else FLOAT
     n, s = _window(g)
     windows = Slide(n, s, g.xs(elem, n + g.size(0, 5)))
@@ -160,7 +161,7 @@ def constant_part(g: Terms) -> Expr:
 
 
 def unused_part(g: Terms) -> Expr:
-    """Of two or three parts one is read, or none."""
+    """A random map over a zip of two or three parts, of which one is read, or none."""
     n = g.size()
     parts = [g.xs(n=n) for _ in range(g.size(2, 3))]
     read = g.rng.randrange(len(parts) + 1)
@@ -171,7 +172,7 @@ def unused_part(g: Terms) -> Expr:
 
 
 def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
-    """z + Σ of all products"""
+    """The term z + Σ of all products of a window with taps."""
     pairs = Zip((taps, w) if flip else (w, taps))
 
     def step(acc: Expr, p: Expr) -> Expr:
@@ -184,7 +185,7 @@ def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
 
 
 def _taken(p: Expr, x: Var, h: Var, e: Expr) -> Expr:
-    """e with the components of p"""
+    """The term e with the components of p in place of x and h."""
     return substitute(e, {x.name: Get(0, p), h.name: Get(1, p)})
 
 
@@ -197,7 +198,8 @@ def spell_rows(g: Terms) -> Expr:
 
 
 def divide_matrix(g: Terms) -> Expr:
-    """Rows that are halves added and subtracted, and others; or columns."""
+    """A random product with a constant matrix some of whose rows, or columns, are halves added and
+    subtracted."""
     n, halves = g.size(3, 5), [1.0, -1.0, 2.0, -4.0, 0.75]
     row = [g.one_of(*halves) for _ in range(n)]
     signs = [1, -1, *(g.one_of(1, -1) for _ in range(n - 2))]
@@ -217,7 +219,8 @@ def fewer_blocks(g: Terms) -> Expr:
 
 
 def three_products(g: Terms) -> Expr:
-    """Pairs as tuples or arrays, either factor conjugated or not, either first."""
+    """A random product of complex matrices: numbers as tuples or arrays, either factor conjugated
+    or first."""
     m, n, k = (g.size(1, 3) for _ in range(3))
     number = g.some_type(COMPLEX, Array(FLOAT, 2))
     xs, ys = g.xs(Array(number, k), m), g.xs(Array(number, k), n)

@@ -1,4 +1,4 @@
-"""A report opened in a real browser, headless: the document after its scripts ran."""
+"""A report opened in a real browser without a window: the document after its scripts ran."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ FLAGS = (
 
 
 def chromium() -> str:
-    """The browser's path; skips the test where there is none."""
+    """The path of the browser; skips the test where there is none."""
     found = shutil.which("chromium") or shutil.which("google-chrome")
     if not found:
         pytest.skip("no Chromium here to open the report in")

@@ -1,4 +1,4 @@
-"""Runs whose file another hand changed: what the tests of trust look at."""
+"""Changes to a run's file as another hand might make them, for the tests of trust."""
 
 import json
 import sqlite3
@@ -14,7 +14,7 @@ PLANTED = "printed by a planted kernel"
 
 
 def change_details(folder: Path, change: Callable[[dict[str, Any]], None], where: str = "1") -> int:
-    """Applies a change to what is stored beside the columns; how many rows were changed."""
+    """Apply a change to the details of a run's variants; returns how many rows were changed."""
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         rows = connection.execute(f"SELECT seq, details FROM outcome WHERE {where}").fetchall()
         for seq, blob in rows:
@@ -26,7 +26,7 @@ def change_details(folder: Path, change: Callable[[dict[str, Any]], None], where
 
 
 def change_environment(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Applies a change to what the run depends on."""
+    """Apply a change to the environment that a run stores."""
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         ((text,),) = connection.execute("SELECT json FROM environment").fetchall()
         values = json.loads(text)
@@ -35,14 +35,14 @@ def change_environment(folder: Path, change: Callable[[dict[str, Any]], None]) -
 
 
 def plant_printf(values: dict[str, Any]) -> None:
-    """A kernel that says when it runs."""
+    """Change a kernel so that it prints when it runs."""
     for kernel in values["kernels"]:
         head, _, body = kernel["text"].partition("{\n")
         kernel["text"] = f'{head}{{\n  printf("{PLANTED}\\n");\n{body}'
 
 
 def sql(folder: Path, *statements: str) -> None:
-    """Runs statements on the file of a run."""
+    """Run statements on the file of a run."""
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         for statement in statements:
             connection.execute(statement)

@@ -1,4 +1,5 @@
-"""A side condition of a rule: a term where it holds, and one that differs in nothing else."""
+"""A side condition of a rule: a term where it holds, and one that differs in nothing else and
+violates it."""
 
 # key: rule law, text of a term
 
@@ -13,7 +14,7 @@ Case = str | Arguments | tuple[str, Arguments]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a rule asks, beyond its pattern.
+    """A side condition of a rule, beyond its pattern.
 
     `text` has a place, {}, and `holds` and `violated` are what stands there; or they are arguments
     of the rule, for the same term; or both.
@@ -28,7 +29,7 @@ class Condition:
     arguments: Arguments = field(default_factory=dict)
 
     def case(self, which: Case) -> tuple[str, Arguments]:
-        """A term and the rule's arguments."""
+        """The term and the rule's arguments of one case of the condition."""
         match which:
             case str():
                 return self.text.replace("{}", which), self.arguments

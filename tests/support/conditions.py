@@ -1,4 +1,4 @@
-"""The side conditions of all rules."""
+"""The side conditions of all rules, with a term where each holds and one where it is violated."""
 
 from tests.support import conditions_maps, conditions_sums, conditions_views
 

@@ -76,12 +76,12 @@ SPECTRA = show(
 
 
 def opened(text: str, plain: dict[str, str], *places: str) -> str:
-    """The text filled in as in `plain`, but for these places."""
+    """The text with all places filled in as in `plain` but these."""
     return text.format(**plain | dict.fromkeys(places, "{}"))
 
 
 def transform(make: Callable[[Expr, int], Expr], n: int, name: str = "xs") -> str:
-    """A transform of length n, as text."""
+    """The text of a transform of length n."""
     size = n // 2 + 1 if make is irdft else n
     elem = FLOAT if make is rdft else COMPLEX
     return show(make(Var(name, Array(elem, size)), n))
@@ -92,7 +92,7 @@ def pairs(n: int) -> str:
 
 
 def in_phases(rule: Rule) -> list[C]:
-    """What a transform by its phases asks."""
+    """The side conditions of a rule that makes a transform by its phases."""
     xs, text = f"xs : {pairs(4)}", transform(dft, 4)
     return [
         C(rule, "r divides n", xs, text, {"r": 2}, {"r": 3}),
@@ -106,7 +106,7 @@ def in_phases(rule: Rule) -> list[C]:
 
 
 def two(first: int, second: int, make: Callable[[Expr, int], Expr]) -> tuple[str, str, str, str]:
-    """Transforms of two lengths: their parameters, a place for one of them, and both."""
+    """Transforms of two lengths as text: their parameters, a place for one of them, and both."""
     sizes = [n // 2 + 1 if make is irdft else n for n in (first, second)]
     types = [f"[float]{n}" if make is rdft else pairs(n) for n in sizes]
     names = f"xs : {types[0]}, ys : {types[1]}"

@@ -1,4 +1,5 @@
-"""Small parametric lowered programs, and what makes one legal, said independently in numbers."""
+"""Small lowered programs with parameters, and what makes a point of them legal, stated
+independently."""
 
 # key: e term, n size
 
@@ -67,7 +68,7 @@ def copied(xs: Expr) -> Expr:
 
 
 def tiled_map(n: int) -> Program:
-    """Tiles of T for groups, of S for work-items."""
+    """A map in tiles of T for groups and of S for work-items."""
     x = Var("x", Array(FLOAT, n))
 
     def row(r: Expr) -> Expr:
@@ -78,7 +79,8 @@ def tiled_map(n: int) -> Program:
 
 
 def tiled_blur(n: int) -> Program:
-    """Overlapping tiles of T in local memory, after R more elements of padding; a crop."""
+    """A blur in overlapping tiles of T in local memory, after R more elements of padding, and a
+    crop."""
     x = Var("x", Array(FLOAT, n))
     tiles = Slide(T, T - 2, Pad(1, 1 + R, ZERO, x), strict=True)
 
@@ -97,7 +99,8 @@ def vectors(n: int) -> Program:
 
 
 def register_block(n: int) -> Program:
-    """T sums a work-item, in private memory, of rows split in chunks of S."""
+    """A program in which a work-item makes T sums in private memory, of rows split in chunks of
+    S."""
     x = Var("x", Array(Array(FLOAT, n), n))
 
     def block(rows: Expr) -> Expr:
@@ -112,7 +115,7 @@ def register_block(n: int) -> Program:
 
 
 def two_kernels(n: int) -> Program:
-    """A padded copy is stored; tiles of T read it."""
+    """A program that stores a padded copy, which tiles of T read."""
     x = Var("x", Array(FLOAT, n))
     padded = Store(MapPar(Level.GLOBAL, 0, identity(FLOAT), Pad(0, R, ZERO, x)))
 
@@ -123,7 +126,7 @@ def two_kernels(n: int) -> Program:
 
 
 def picked(n: int) -> Program:
-    """Element T of each tile of S."""
+    """A program that reads element T of each tile of S."""
     x = Var("x", Array(FLOAT, n))
     pick = lam("t", Array(FLOAT, S), lambda t: At(T, t))
     body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Map(pick, Split(S, x)))
@@ -131,7 +134,7 @@ def picked(n: int) -> Program:
 
 
 def picked_of_four(n: int) -> Program:
-    """Element T of each tile of four: the first has index 0."""
+    """A program that reads element T of each tile of four; the first has index 0."""
     x = Var("x", Array(FLOAT, n))
     pick = lam("t", Array(FLOAT, 4), lambda t: At(T, t))
     body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Map(pick, Split(4, x)))
@@ -139,7 +142,7 @@ def picked_of_four(n: int) -> Program:
 
 
 def cropped(n: int) -> Program:
-    """All but the last R, of which there may be none."""
+    """A program that reads all but the last R elements, of which there may be none."""
     x = Var("x", Array(FLOAT, n))
     body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Pad(0, -R, ZERO, x))
     return Program("cropped", (Param(x),), body, ("R",))
@@ -149,14 +152,15 @@ def cropped(n: int) -> Program:
 
 
 def legal(program: Program, values: Mapping[str, int], device: Profile, memory: int) -> bool:
-    """Whether a program with these values has whole sizes, meets its nodes, and fits."""
+    """True if a program with these values has whole sizes, satisfies its nodes' demands, and fits
+    the device."""
     return types_and_nodes_hold(program, values) and _fits(
         program, bind_sizes(program.body, values), device, memory
     )
 
 
 def types_and_nodes_hold(program: Program, values: Mapping[str, int]) -> bool:
-    """Whether a program with these values has whole sizes, and its nodes what they ask."""
+    """True if a program with these values has whole sizes, and its nodes' demands are satisfied."""
     try:
         e = bind_sizes(program.body, values)
         return all(map(_whole, _types(e))) and all(map(_node, subterms(e)))

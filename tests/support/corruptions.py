@@ -1,4 +1,5 @@
-"""What another hand may do to a run's folder: seeded, many kinds, each with a name.
+"""Corruptions that another hand may make to a run's folder: seeded, of many kinds, each with a
+name.
 
 Each takes the folder and a folder outside it, which nothing that is done with the run may touch.
 """
@@ -35,7 +36,7 @@ class Corruption:
 
 
 def corruptions(count: int, seed: int) -> Iterator[Corruption]:
-    """As many of each kind, one kind after the other."""
+    """The corruptions of a seed, as many of each kind, one kind after the other."""
     names = list(KINDS)
     for n in range(count):
         yield Corruption(names[n % len(names)], seed + n)
@@ -72,13 +73,14 @@ def exchanged_pages(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_files(dice: random.Random, folder: Path, outside: Path) -> None:
-    """What SQLite or a run may find beside the file."""
+    """Add files that SQLite or a run may find beside the run's file."""
     names = [f"{FILE}-journal", f"{FILE}-wal", f"{FILE}-shm", "reference.npz", "lock", ".part-x"]
     (folder / dice.choice(names)).write_bytes(dice.randbytes(dice.choice([0, 28, 512, 5000])))
 
 
 def super_journal(dice: random.Random, folder: Path, outside: Path) -> None:
-    """A half-written transaction whose journal names a file outside: SQLite would delete it."""
+    """Add a half-written transaction whose journal names a file outside, which SQLite would
+    delete."""
     with closing(sqlite3.connect(folder / FILE)) as connection:
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("DELETE FROM outcome")
@@ -156,7 +158,7 @@ LEAVES: tuple[Any, ...] = (
 
 
 def other_details(dice: random.Random, folder: Path, outside: Path) -> None:
-    """A random place of what is stored of a variant has another value."""
+    """Change a value at a random place in what is stored of a variant."""
 
     def change(values: dict[str, Any]) -> None:
         for _ in range(dice.choice([1, 1, 1, 4])):
@@ -170,7 +172,7 @@ def other_environment(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_program(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Its text with a few characters changed, or something else altogether."""
+    """Change a few characters of the program's text, or replace it altogether."""
 
     def change(values: dict[str, Any]) -> None:
         text = list(values["program"])
@@ -196,7 +198,7 @@ def other_blob(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def linked(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Something of the run leads outside."""
+    """Replace something of the run by a link that leads outside."""
     files = [FILE, f"{FILE}-journal", f"{FILE}-wal", "lock", "report.html", "reference.npz"]
     name = dice.choice([*files, ".part-report.html", ".part-reference.npz", "front"])
     place = folder / name
@@ -208,7 +210,7 @@ def linked(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def hard_linked(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Something of the run is the same file as one outside."""
+    """Replace something of the run by a hard link to a file outside."""
     files = [FILE, f"{FILE}-journal", "lock", "report.html", "reference.npz"]
     name = dice.choice([*files, ".part-report.html", ".part-reference.npz"])
     (folder / name).unlink(missing_ok=True)
@@ -233,7 +235,7 @@ def other_id(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_names(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Names of kernels and buffers: they become names of files, and C."""
+    """Change names of kernels and buffers, which become names of files, and C text."""
     evil = dice.choice(["../../evil", "x; printf(1)", "a b", "", "x" * 1000, "caf\u00e9", "x\0"])
 
     def change(values: dict[str, Any]) -> None:
@@ -247,7 +249,7 @@ def other_names(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def planted(dice: random.Random, folder: Path, outside: Path) -> None:
-    """A printf in every kernel; by chance the version is another one, too."""
+    """Add a printf to every kernel, and by chance another version of the generator."""
 
     def change(values: dict[str, Any]) -> None:
         for kernel in values["kernels"]:
@@ -260,7 +262,7 @@ def planted(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def planted_comment(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Text that would compile whatever is proved: a comment, a helper, an include."""
+    """Add text that compiles whatever is proved: a comment, a helper, an include."""
     line = dice.choice([f"// {MARK}\n", f'#include "{MARK}"\n', f"int evil() {{ /* {MARK} */ }}\n"])
 
     def change(values: dict[str, Any]) -> None:
@@ -272,7 +274,7 @@ def planted_comment(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_launch(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Sizes with which the kernels would write outside their buffers."""
+    """Change sizes so that kernels would write outside their buffers."""
 
     def change(values: dict[str, Any]) -> None:
         for kernel in values["kernels"]:
@@ -284,14 +286,14 @@ def other_launch(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_choice(dice: random.Random, folder: Path, outside: Path) -> None:
-    """The variant is called what it is not."""
+    """Change a variant's family, form or parameters, so that its name is wrong."""
     wrong = dice.choice(['{"k": 0}', '{"k": 4611686018427387904}', "{}", '{"zz": 1}'])
     statement = dice.choice(["family = 'naive'", "family = 'occult'", f"parameters = '{wrong}'"])
     _execute(folder, f"UPDATE outcome SET {statement}", [])
 
 
 def other_reference(dice: random.Random, folder: Path, outside: Path) -> None:
-    """What is right is another array, or an object that unpickles."""
+    """Replace the right results by another array, or by an object that runs code when unpickled."""
     arrays = dice.choice([np.zeros(3), np.zeros((16, 24)), np.array([{"a": 1}], dtype=object)])
     save = dice.choice([np.savez, np.savez_compressed])
     save(folder / "reference.npz", output=arrays)
@@ -313,7 +315,7 @@ KINDS: dict[str, Corrupt] = {
 
 
 def _execute(folder: Path, statement: str, values: list[Any]) -> None:
-    """A statement that the file may refuse: then it stays as it was."""
+    """Run a statement on the run's file, which may refuse it: then the file stays as it was."""
     with closing(sqlite3.connect(folder / FILE)) as connection:
         try:
             with connection:
@@ -327,7 +329,7 @@ def _some(dice: random.Random) -> str:
 
 
 def _put_somewhere(dice: random.Random, values: Any, leaf: Any) -> None:
-    """Walks down at random and puts the leaf there."""
+    """Put the leaf at a random place in nested values."""
     while True:
         keys = list(values) if isinstance(values, dict) else list(range(len(values)))
         if not keys:

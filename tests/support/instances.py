@@ -1,4 +1,4 @@
-"""For every rule, random terms that it applies to."""
+"""Random terms to which each rule applies, by the rule's name."""
 
 # key: g source of terms, n m k sizes, t u types
 
@@ -68,13 +68,13 @@ Instance = tuple[Expr, dict[str, Argument]]
 
 
 def a_map(g: Terms, xs: Expr | None = None, u: Type | None = None) -> Map:
-    """map f xs"""
+    """A random term map f xs."""
     xs = xs or g.xs()
     return Map(g.function(elem_of(xs), u or g.type()), xs)
 
 
 def rows(g: Terms, elem: Type | None = None) -> Expr:
-    """An array of arrays."""
+    """A random array of arrays."""
     return g.xs(Array(elem or g.type(), g.size()))
 
 
@@ -85,7 +85,7 @@ def length(xs: Expr) -> int:
 
 
 def some_array(g: Terms, n: int) -> Expr:
-    """n elements, of one array or of several zipped."""
+    """A random array of n elements, of one array or of several zipped."""
     return g.made_by(lambda: g.xs(n=n), lambda: g.zipped(n))
 
 
@@ -94,13 +94,13 @@ def divisor(g: Terms, n: int) -> int:
 
 
 def a_fold(g: Terms, xs: Expr, op: str | None = None, acc: Scalar | None = None) -> Reduce:
-    """reduce z (acc ⊕ g(x)) xs"""
+    """A random fold reduce z (acc ⊕ g(x)) xs."""
     acc = acc or g.scalar()
     return Reduce(g.value(acc, depth=1), g.fold(acc, elem_of(xs), op or g.one_of(*OPERATORS)), xs)
 
 
 def a_nest(g: Terms, xss: Expr, op: str | None = None, acc: Scalar | None = None) -> Reduce:
-    """reduce z (reduce (acc ⊕ g(x))) xss"""
+    """A random nest of folds reduce z (reduce (acc ⊕ g(x))) xss."""
     f = a_fold(g, Var("_", elem_of(xss)), op, acc).f  # the elements of a row of xss
     t = type_of(f.body)
     a, row = Var("acc", t), Var("row", elem_of(xss))
@@ -110,19 +110,19 @@ def a_nest(g: Terms, xss: Expr, op: str | None = None, acc: Scalar | None = None
 
 
 def a_reduce(g: Terms, xs: Expr | None = None) -> Reduce:
-    """Any reduction."""
+    """A random reduction of any kind."""
     xs, acc = xs or g.xs(), g.type()
     return Reduce(g.value(acc, depth=1), g.step(acc, elem_of(xs)), xs)
 
 
 def any_fold(g: Terms, xs: Expr) -> Reduce:
-    """A fold, or a nest of them where the elements are arrays."""
+    """A random fold, or a nest of folds where the elements are arrays."""
     nested = isinstance(elem_of(xs), Array) and g.rng.random() < 0.5
     return a_nest(g, xs) if nested else a_fold(g, xs)
 
 
 def a_view(g: Terms, e: Expr) -> Expr:
-    """A view that a result can be written through."""
+    """The term e under a random view that a result can be written through."""
     t = type_of(e)
     assert isinstance(t, Array)
     kinds = ["split", "reorder", "crop", "crop_edge"]
@@ -200,7 +200,7 @@ def round_map(g: Terms) -> Instance:
 
 
 def nested_maps(g: Terms, ys: Callable[[Terms, Lam], Expr]) -> Map:
-    """map (x -> map (y -> e) ys) xs"""
+    """A random term map (x -> map (y -> e) ys) xs."""
     xs = g.xs()
     p = g.pattern(elem_of(xs))
     inner = ys(g, Lam(p, g.literal(FLOAT)))
@@ -210,14 +210,14 @@ def nested_maps(g: Terms, ys: Callable[[Terms, Lam], Expr]) -> Map:
 
 
 def outer_rows(g: Terms, f: Lam) -> Expr:
-    """An array that does not depend on f's argument."""
+    """A random array that does not depend on the argument of f."""
     mine = {v.name: v.type for v in variables(f.pattern)}
     e = g.xs()
     return g.param(type_of(e), mine) if free(e) & set(mine) else e
 
 
 def own_rows(g: Terms, f: Lam) -> Expr:
-    """An array that may depend on f's argument."""
+    """A random array that may depend on the argument of f."""
     return g.value(Array(g.type(), g.size()), inside(None, f.pattern))
 
 
@@ -249,7 +249,7 @@ def mapped_inside(g: Terms) -> Expr:
 
 
 def map_of_concat(g: Terms) -> Expr:
-    """map (x -> concat (f x) (g x)) xs"""
+    """A random term map (x -> concat (f x) (g x)) xs."""
     xs, t = g.xs(), g.type()
     p = g.pattern(elem_of(xs))
     scope = inside(None, p)
@@ -258,7 +258,7 @@ def map_of_concat(g: Terms) -> Expr:
 
 
 def captured(g: Terms) -> Instance:
-    """A reduction whose function looks at x."""
+    """A random reduction whose function uses a variable x of the program."""
     e = a_reduce(g, some_array(g, g.size()))
     x = g.param(FLOAT)
     assert isinstance(e.f.pattern, tuple)
@@ -267,7 +267,7 @@ def captured(g: Terms) -> Instance:
 
 
 def sum_of_products(g: Terms) -> Instance:
-    """reduce z (⊕ x y …), or of rows of these, of as many elements as k does not divide"""
+    """A random fold of products, or of rows of these, whose length k does not divide."""
     op, inner = g.one_of(("+", "*"), ("max", "+"), ("min", "+"), ("*", "*"))
     n, count, rows = g.size(1, 7), g.size(1, 3), g.one_of(None, g.size(1, 3))
     t = FLOAT if rows is None else Array(FLOAT, rows)
@@ -317,7 +317,7 @@ def split_reduce(g: Terms) -> Instance:
 
 
 def interchange_reduce(g: Terms) -> Expr:
-    """reduce z (x -> reduce f s(x)) xs"""
+    """A random term reduce z (x -> reduce f s(x)) xs."""
     xs, n = g.xs(), g.size()
     p = g.pattern(elem_of(xs))
     scope = inside(None, p)
@@ -373,7 +373,7 @@ def map_of_reduce(g: Terms) -> Expr:
 
 
 def reduce_of_maps(g: Terms) -> Expr:
-    """reduce zs (map f . zip) xss"""
+    """A random term reduce zs (map f . zip) xss."""
     n, acc, xss = g.size(), g.type(), g.xs()
     p = g.pattern(elem_of(xss), frozenset({"acc"}))
     scope = inside(None, p)
@@ -395,7 +395,7 @@ def reorder_fold(g: Terms) -> Instance:
 
 
 def stride_parts(g: Terms) -> Expr:
-    """A sum taken in parts, of single elements or of vectors"""
+    """A random sum taken in parts, of single elements or of vectors."""
     v, m, parts = g.size(1, 3), g.size(), g.size(2, 4)
     e = any_fold(g, some_array(g, v * m * parts))
     if v == 1:
@@ -421,7 +421,7 @@ def partial_reduce_vector(g: Terms) -> Instance:
 
 
 def unzip(g: Terms) -> Expr:
-    """map f (zip …), some parts of which f does not look at"""
+    """A random map over a zip, some parts of which its function does not use."""
     parts, used = _some_parts(g)
     f = g.function(Tuple(tuple(elem_of(parts[i]) for i in used)), g.type())
     t = Tuple(tuple(map(elem_of, parts)))
@@ -535,7 +535,7 @@ def tile_slide(g: Terms) -> Instance:
 
 
 def a_slide(g: Terms, xs: Callable[[int], Expr] | None = None) -> Slide:
-    """slide n s xs"""
+    """A random term slide n s xs."""
     n, s = g.size(1, 3), g.size(1, 3)
     length = n + g.size(0, 5)
     return Slide(n, s, (xs or (lambda m: g.xs(n=m)))(length), (length - n) % s == 0)
@@ -548,7 +548,7 @@ def map_slide(g: Terms) -> Expr:
 
 
 def amounts(g: Terms, n: int) -> tuple[int, int]:
-    """What a pad may add to (or crop from) an array of n, if only a little."""
+    """The amounts of a random padding (or crop) of an array of n, if only a small one."""
     left, right = g.rng.randint(-1, n), g.rng.randint(-1, n)
     return (left, right) if left + right + n > 0 and n > 1 else (max(left, 0), max(right, 0))
 
@@ -618,7 +618,8 @@ def slide_slide(g: Terms) -> Expr:
 
 
 def columns_of_windows(g: Terms) -> Expr:
-    """The channels of windows, outermost; their sides in some order, padded or split or not."""
+    """A random view of windows with channels outermost, their sides in some order, padded or split
+    or not."""
     windows = a_slide(g, lambda n: g.xs(Array(g.scalar(), g.size()), n))
     padded = PadEdge(g.edge(), 1, 0, windows)
     chunks = Join(Split(1, windows))
@@ -627,7 +628,7 @@ def columns_of_windows(g: Terms) -> Expr:
 
 
 def rows_of_windows(g: Terms) -> Expr:
-    """Windows of every column of a table."""
+    """A random array of windows of every column of a table."""
     windows = a_slide(g)
     t = type_of(windows.xs)
     assert isinstance(t, Array)
@@ -644,12 +645,12 @@ def fuse_reduce_zip(g: Terms) -> Expr:
 
 
 def roomy(xs: Expr, r: int = 2) -> PadEdge:
-    """pad_any (0, r) xs"""
+    """The term pad_any (0, r) xs."""
     return PadEdge(Edge.ANY, 0, r, xs)
 
 
 def room_in_rows(g: Terms, xs: Expr) -> Map:
-    """map (pad_edge l r) xs, at any depth"""
+    """A random term map (pad_edge l r) xs, at any depth."""
     row = elem_of(xs)
     assert isinstance(row, Array)
     inner = Var("row", row)
@@ -703,7 +704,8 @@ def pad_zeros(g: Terms) -> Expr:
 
 
 def fission_zip(g: Terms) -> Instance:
-    """A part of a zip, or two, is changed by a function of it alone, whose place is given."""
+    """A random map over a zip in which a part, or two, is changed by a function of it alone, and
+    its place."""
     n = g.size()
     parts = [g.xs(n=n) for _ in range(g.size(2, 3))]
     x, y, *others = (Var(f"p{i}", elem_of(part)) for i, part in enumerate(parts))
@@ -742,7 +744,8 @@ def hoist(g: Terms) -> Instance:
 
 
 def before_view(g: Terms) -> Instance:
-    """What is done to rows, or to tables, of views of an array of two to four dimensions."""
+    """A random map of a function over rows, or tables, of a view of an array of two to four
+    dimensions."""
     whole = g.one_of(2, 3, 3, 4)  # dimensions
     inner = g.rng.randrange(min(whole, 3))  # of what is looked at whole
     t: Type = FLOAT
@@ -756,7 +759,7 @@ def before_view(g: Terms) -> Instance:
 
 
 def whole_rows(g: Terms, e: Expr, inner: int) -> Expr:
-    """A view that takes the inner dimensions of e as they are, on some level above them."""
+    """A random view that takes the inner dimensions of e as they are, on some level above them."""
     levels = depth(type_of(e)) - inner
     if levels == 0 or levels + inner > 4:
         return e
@@ -781,7 +784,7 @@ def whole_rows(g: Terms, e: Expr, inner: int) -> Expr:
 
 
 def keeping_zero(g: Terms) -> Callable[[Expr], Expr]:
-    """A function of anything that makes 0 of 0."""
+    """A random function that makes 0 of 0."""
     c, kind = Lit(float(g.rng.randint(-3, 3)), FLOAT), g.rng.randrange(4)
 
     def number(x: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""For every law of instructions, random terms that it applies to."""
+"""Random terms to which each law of instructions applies."""
 
 # key: g source of terms, n m sizes
 
@@ -31,7 +31,7 @@ from tests.support.random_terms import Terms
 
 
 def a_program(g: Terms) -> Instance:
-    """What an instruction computes, of random operands."""
+    """A random term that computes what an instruction does, and the instruction's name."""
     name = g.one_of(*TABLE)
     sides = [(f.count(f.rows), f.count(f.columns)) for f in TABLE[name].fragments]
     operands = tuple(g.xs(Array(FLOAT, columns), rows) for rows, columns in sides)
@@ -39,7 +39,7 @@ def a_program(g: Terms) -> Instance:
 
 
 def in_lanes_again(g: Terms) -> Expr:
-    """A matrix that lanes hold, as they hold it."""
+    """A matrix that lanes hold, brought into the form in which lanes hold it."""
     entry = TABLE[g.one_of(*TABLE)]
     f = g.one_of(*entry.brought)
     width = f.count(f.registers)
@@ -48,7 +48,7 @@ def in_lanes_again(g: Terms) -> Expr:
 
 
 def seen_through_a_view(g: Terms) -> Expr:
-    """A reduction to a square array, whose function shows what it makes through a view."""
+    """A random reduction to a square array, whose function shows what it makes through a view."""
     n, xs = g.size(2, 3), g.xs()
     square = Array(Array(g.scalar(), n), n)
     f = g.step(square, elem_of(xs))
@@ -61,7 +61,7 @@ def _rows_again(e: Expr) -> Expr:
 
 
 def one_by_one(g: Terms) -> Expr:
-    """A function of each element of one or two arrays, the first seen through a view."""
+    """A random function of each element of one or two arrays, the first seen through a view."""
     n, m = g.size(2, 3), g.size(2, 3)
     xs = g.one_of(Transpose(g.xs(Array(FLOAT, n), m)), Split(m, Join(g.xs(Array(FLOAT, m), n))))
     ys = g.xs(Array(FLOAT, m), n)

@@ -1,4 +1,5 @@
-"""A few work-items of a kernel, run one after the other, decide exactly what `prove` argues about.
+"""A simulator of statement trees: it runs the work-items of a small kernel one by one, and finds
+what `prove` must.
 
 For each work-item: which cells it reads and writes after how many barriers, which barriers it
 passes, and what breaks on the way. Values are not computed.
@@ -37,7 +38,7 @@ Dims = tuple[int, ...]
 
 @dataclass
 class Item:
-    """One work-item on its way."""
+    """The state of one work-item while it is simulated."""
 
     group: tuple[int, ...]
     values: dict[str, int]
@@ -50,7 +51,7 @@ class Item:
 
 
 def faults(kernel: Kernel) -> set[str]:
-    """What is wrong with the kernel: out of "bounds", "race", "barrier", "claim"."""
+    """The faults of the kernel, out of "bounds", "race", "barrier", "claim"."""
     found: set[str] = set()
     _compare(list(items(kernel, found)), found)
     return found

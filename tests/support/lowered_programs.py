@@ -1,4 +1,5 @@
-"""Lowered programs, as text: every kind of nest, copy, view and guard. Named by what they try."""
+"""Lowered programs as text, for every kind of nest, copy, view and guard, by what each of them
+tries."""
 
 PROGRAMS: dict[str, str] = {
     "stencil": """

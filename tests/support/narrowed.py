@@ -1,4 +1,4 @@
-"""Values as what a test knows them to be; a failure where they are not."""
+"""Values as the types that a test knows them to have; a failure where they have not."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ from ir.meaning.inputs import Data
 
 
 def one(data: Data) -> NDArray[Any]:
-    """The array that data is, and no tuple of them."""
+    """The array that the data is; a failure if it is a tuple of arrays."""
     assert isinstance(data, np.ndarray)
     return data
 
 
 def number(n: Size) -> int:
-    """The number that a size is, and no parameter."""
+    """The number that a size is; a failure if it has parameters."""
     assert isinstance(n, int)
     return n
 
 
 def array(t: Type) -> Array:
-    """The type of arrays that a type is."""
+    """The array type that a type is; a failure if it is no array."""
     assert isinstance(t, Array)
     return t

@@ -28,7 +28,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """An array that a layer makes."""
+    """An array that a layer makes: its name and its sizes."""
 
     name: str
     h: int
@@ -37,7 +37,8 @@ class Plane:
 
 
 def network(seed: int) -> Program:
-    """Layers of windows that are larger than the image, or of padding alone, among them."""
+    """A random program of a few layers, some with windows larger than the image, or of padding
+    alone."""
     r, n = Random(seed), Network()
     h, w, c = r.choice((1, 1, 2, 3, 5)), r.choice((1, 2, 4, 5)), r.randint(1, 3)
     xs = first = Plane(n.param("image", f"[[[float]{c}]{w}]{h}", False), h, w, c)
@@ -52,7 +53,7 @@ def network(seed: int) -> Program:
 
 
 def windows(r: Random, n: Network, xs: Plane) -> tuple[str, int, Plane]:
-    """Windows over a padded plane, their size, and how many there are."""
+    """The text of windows over a padded plane, their size, and the plane of how many there are."""
     k, p, s = r.choice((1, 2, 3, 3, 5)), r.randrange(4), r.choice((1, 1, 2, 3))
     p = max(p, -(-(k - min(xs.h, xs.w)) // 2))
     h, w = (n + 2 * p - k for n in (xs.h, xs.w))
@@ -83,7 +84,7 @@ def pooling(r: Random, n: Network, xs: Plane) -> Plane:
 
 
 def scaled(r: Random, n: Network, xs: Plane) -> Plane:
-    """By a factor and another, of which the product is constant, and shifted."""
+    """The plane multiplied by two factors, whose product is constant, and shifted."""
     a, b = (n.param("by", f"[float]{xs.c}", r.random() < 0.7) for _ in range(2))
     f = r.choice(("x * a * b", "x * (a * b)", "x * a + b"))
     e = f"map2d(pixel -> map((x, a, b) -> {f}, zip(pixel, {a}, {b})), {xs.name})"

@@ -35,7 +35,7 @@ from tests.codegen.test_views import XS, chain, fits, steps, writes
 
 
 def program(seed: int) -> Program:
-    """A well-typed lowered program of one two-dimensional parameter."""
+    """A random well-typed lowered program of one two-dimensional parameter."""
     rng = random.Random(seed)
     e = chain(seed, 3)
     if rng.random() < 0.3:
@@ -48,7 +48,7 @@ def program(seed: int) -> Program:
 
 
 def globally(e: Expr, rng: random.Random) -> Expr:
-    """mapGlobal over one or two dimensions, the rest one after another."""
+    """The array e under mapGlobal over one or two dimensions, the rest one after another."""
     t = elem(e)
     if isinstance(t, Array) and rng.random() < 0.6:
         inner = lam("row", t, lambda row: over(Level.GLOBAL, 0, row, rng))
@@ -61,7 +61,8 @@ def over(level: Level, dim: int, e: Expr, rng: random.Random) -> Expr:
 
 
 def grouped(e: Expr, rng: random.Random) -> Expr:
-    """mapWorkgroup, and in it copies to local memory and maps over work-items."""
+    """The array e under mapWorkgroup, with copies to local memory and maps over work-items
+    inside."""
     if not isinstance(elem(e), Array):
         e = Split(rng.choice(divisors(e)), e)
     return MapPar(Level.GROUP, 0, lam("tile", elem(e), lambda tile: shared(tile, rng)), e)
@@ -90,7 +91,7 @@ def shared(tile: Expr, rng: random.Random) -> Expr:
 
 
 def accumulated(tile: Expr, row: Array, rng: random.Random) -> Expr:
-    """The sum of the rows, each taken backwards through local memory."""
+    """The sum of a tile's rows, each read backwards through local memory."""
     ahead, long = rng.random() < 0.5, rng.random() < 0.5
 
     def add(acc: Expr, x: Expr) -> Expr:
@@ -116,7 +117,7 @@ def copied(e: Expr, rng: random.Random) -> Expr:
 
 
 def whole(t: Type) -> Lam:
-    """A copy of each element."""
+    """The function that copies each element of a value of type t."""
     if isinstance(t, Array):
         return lam("y", t, lambda y: MapSeq(whole(elem(y)), y))
     return identity(t)
@@ -132,7 +133,7 @@ def backwards(e: Expr) -> Expr:
 
 
 def item(x: Expr, rng: random.Random) -> Expr:
-    """What one work-item does."""
+    """A random term of x: what one work-item does."""
     t = type_of(x)
     if not isinstance(t, Array):
         return Binary("+", Binary("*", x, Lit(2.0, FLOAT)), x)

@@ -49,7 +49,7 @@ Scope = Mapping[str, Type]
 
 @dataclass
 class Terms:
-    """One source of terms: all that it draws may stand in one program together."""
+    """A source of random terms: all terms that it draws may stand in one program together."""
 
     rng: Random
     params: dict[str, Type] = field(default_factory=dict)
@@ -58,11 +58,11 @@ class Terms:
         return self.rng.choice(choices)
 
     def some_type(self, *choices: Type) -> Type:
-        """One of some types."""
+        """One of these types, at random."""
         return self.rng.choice(choices)
 
     def made_by(self, *makers: Callable[[], Expr]) -> Expr:
-        """A term by one of some ways to make it."""
+        """A term made by one of these ways, at random."""
         return self.rng.choice(makers)()
 
     def size(self, least: int = 1, most: int = 4) -> int:
@@ -95,7 +95,7 @@ class Terms:
         return Var(name, t)
 
     def value(self, t: Type, scope: Scope | None = None, depth: int = 2) -> Expr:
-        """A term of type t over the variables in scope and the parameters."""
+        """A random term of type t over the variables in scope and the parameters."""
         scope = scope or {}
         at_hand = [e for e in self.parts(scope) if equal(type_of(e), t)]
         if at_hand and (depth <= 0 or self.rng.random() < 0.6):
@@ -112,7 +112,7 @@ class Terms:
         return self.param(t, scope)
 
     def parts(self, scope: Scope) -> list[Expr]:
-        """The variables in scope and what their tuples are made of."""
+        """The variables in scope, and the components of their tuples."""
         found: list[Expr] = [Var(name, t) for name, t in scope.items()]
         for e in found:
             t = type_of(e)
@@ -143,7 +143,7 @@ class Terms:
         return Lit(n if t == INT else float(n), t)
 
     def array(self, t: Array, scope: Scope | None = None, depth: int = 2) -> Expr:
-        """A map, a view, or a parameter."""
+        """A random array of type t: a map, a view, or a parameter."""
         scope, n = scope or {}, number(t.size)
         match self.one_of("map", "map", "pad", "crop", "reorder", "join", "split", "transpose"):
             case "map":
@@ -170,7 +170,7 @@ class Terms:
         return self.value(t, scope, 0)
 
     def xs(self, elem: Type | None = None, n: int | None = None) -> Expr:
-        """An array, of anything and any size unless told."""
+        """A random array, of any elements and size unless these are given."""
         return self.value(Array(elem or self.type(), n or self.size()), depth=1)
 
     def edge(self) -> Edge:
@@ -179,7 +179,7 @@ class Terms:
     # ---- functions
 
     def pattern(self, t: Type, taken: frozenset[str] = frozenset()) -> Pattern:
-        """A name for a t, or names for its parts."""
+        """A pattern for a value of type t: a name, or names for its parts."""
         if isinstance(t, Tuple) and self.rng.random() < 0.6:
             patterns: list[Pattern] = []
             for part in t.parts:
@@ -189,12 +189,13 @@ class Terms:
         return Var(self.rng.choice([n for n in NAMES if n not in taken]), t)
 
     def function(self, t: Type, u: Type, scope: Scope | None = None, depth: int = 2) -> Lam:
-        """t -> u, usually using its argument, sometimes variables from outside."""
+        """A random function t -> u, which usually uses its argument, and sometimes variables from
+        outside."""
         p = self.pattern(t)
         return Lam(p, self.value(u, inside(scope, p), depth))
 
     def fold(self, acc: Scalar, t: Type, op: str, scope: Scope | None = None) -> Lam:
-        """(acc, x) -> acc op g(x), either way round"""
+        """A random function (acc, x) -> acc op g(x), either way round."""
         a = Var(self.rng.choice(NAMES), acc)
         p = self.pattern(t, frozenset({a.name}))
         mine = {n: u for n, u in (scope or {}).items() if n != a.name}
@@ -203,7 +204,7 @@ class Terms:
         return Lam((a, p), Binary(op, *self.one_of((a, term), (term, a))))
 
     def _without(self, name: str, draw: Callable[[], Expr]) -> Expr:
-        """A term that does not use a name."""
+        """A random term that does not use a name."""
         for _ in range(1000):
             e = draw()
             if name not in free(e):
@@ -211,14 +212,14 @@ class Terms:
         raise AssertionError(f"everything drawn uses {name}")
 
     def step(self, acc: Type, t: Type) -> Lam:
-        """(acc, x) -> anything"""
+        """A random function (acc, x) -> e of the accumulator's type."""
         p = self.pattern(Tuple((acc, t)))
         while not isinstance(p, tuple):
             p = self.pattern(Tuple((acc, t)))
         return Lam(p, self.value(acc, inside(None, p)))
 
     def zipped(self, n: int, parts: int = 2) -> Expr:
-        """A zip of arrays of n."""
+        """A random zip of arrays of n elements."""
         return Zip(tuple(self.xs(n=n) for _ in range(parts)))
 
     def program(self, e: Expr) -> Program:
@@ -227,7 +228,7 @@ class Terms:
 
 
 def inside(scope: Scope | None, p: Pattern) -> Scope:
-    """What may be used in the body of a function: the outer variables, and its own."""
+    """The variables that may be used in the body of a function: the outer ones, and its own."""
     return {**(scope or {}), **{v.name: v.type for v in variables(p)}}
 
 
@@ -249,12 +250,13 @@ def free_variables(e: Expr) -> list[Var]:
 
 
 def nameless(e: Expr) -> Expr:
-    """What a term has in common with all that differ from it in names alone."""
+    """The term e with all names replaced, so that terms which differ in names alone become
+    equal."""
     return numbered(Lam(tuple(free_variables(e)), e))
 
 
 def well_formed(e: Expr) -> bool:
-    """Whether e has a type, and each of its variables the type that it is bound with."""
+    """True if e has a type, and each of its variables the type that it is bound with."""
     try:
         free_variables(e)
         type_of(e)

@@ -1,4 +1,4 @@
-"""Records as a run would leave them, made up: what the other tests of explore look at."""
+"""Made-up records as a run would leave them, which other tests of `explore` look at."""
 
 import math
 import random
@@ -97,7 +97,8 @@ def variant(family: str = "blocked", stored: tuple[str, ...] = (), **parameters:
 
 
 def sample_run(count: int = 1000, seed: int = 0, predicted: bool = False) -> list[Record]:
-    """Every family, every stored view, every stage of failure; the front measured again."""
+    """Made-up records with every family, every stored view, every stage of failure, and a front
+    measured again."""
     dice = random.Random(seed)
     records: dict[str, Record] = {}
     while len(records) < count:

@@ -1,4 +1,4 @@
-"""For the laws of rows and their spectra, random terms that they apply to."""
+"""Random terms to which the laws of rows and their spectra apply."""
 
 # key: g source of terms, n m v sizes, z w complex numbers
 
@@ -40,7 +40,8 @@ from tests.support.random_terms import Terms
 
 
 def windows_of_rows(g: Terms) -> Expr:
-    """A sum of products over windows in one dimension or two, with a step, a gap, and padding."""
+    """A random sum of products over windows in one dimension or two, with a step, a gap, and
+    padding."""
     k, s, d, p, c = g.size(1, 3), g.size(1, 3), g.size(1, 2), g.size(0, 2), g.size(1, 2)
     w, n = max(1, d * (k - 1) + 1 - 2 * p) + g.size(0, 4), g.size(1, 2)
     channels = parse(
@@ -59,8 +60,10 @@ def windows_of_rows(g: Terms) -> Expr:
 
 
 def windows_of_planes(g: Terms) -> Expr:
-    """The same of planes, of numbers or of channels, with a bias or without, in each order of the
-    maps; or of groups of channels."""
+    """A random sum of products over windows of planes, of numbers or of channels.
+
+    With a bias or without, in each order of the maps; or of groups of channels.
+    """
     k, l, p = g.size(1, 3), g.size(1, 3), g.size(0, 2)
     w, n = max(k, l) + g.size(1, 4), g.size(1, 2)
     image, order = g.one_of(("row", (1, 0)), ("plane", (2, 0, 1)), ("groups", (1, 2, 0)))
@@ -86,7 +89,8 @@ def windows_of_planes(g: Terms) -> Expr:
 
 
 def slid_row(g: Terms) -> Expr:
-    """Of real numbers, or of complex ones in two arrays; padded with zeros, or with something."""
+    """A random row slid along another, of real numbers or of complex ones in two arrays, padded or
+    not."""
     v, n = g.size(1, 5), g.size(0, 4)
     left, right = g.size(0, 3), g.size(0, 3)
     size = max(1, v + n - left - right)
@@ -100,7 +104,7 @@ def slid_row(g: Terms) -> Expr:
 
 
 def sum_of_linear(g: Terms) -> Expr:
-    """reduce 0 (acc + f x) xs"""
+    """A random term reduce 0 (acc + f x) xs, for a linear f."""
     n, m = g.size(1, 3), 2 * g.size(1, 3)
     kind = g.one_of("crop", "irdft", "idft")
     elem = Array(FLOAT, m) if kind == "crop" else Array(COMPLEX, m // 2 + 1)
@@ -117,7 +121,8 @@ def sum_of_linear(g: Terms) -> Expr:
 
 
 def spectra_sum(g: Terms) -> Expr:
-    """reduce 0 (acc + z conj w), over one dimension or two, of arrays or of views of them"""
+    """A random term reduce 0 (acc + z conj w), over one dimension or two, of arrays or of views of
+    them."""
     n, sums = g.size(), g.size(1, 2)
     t = Array(Array(FLOAT, n), 2)
     for _ in range(sums):
@@ -131,19 +136,19 @@ def plainly(g: Terms, t: Array) -> Expr:
 
 
 def turned_over(g: Terms, t: Array) -> Expr:
-    """A t that is a transposed parameter."""
+    """A term of type t that is a transposed parameter."""
     assert isinstance(t.elem, Array)
     return Transpose(g.param(Array(Array(t.elem.elem, t.size), t.elem.size)))
 
 
 def cut_out(g: Terms, t: Array) -> Expr:
-    """A t that is a part of a parameter."""
+    """A term of type t that is a part of a parameter."""
     l, r = g.rng.randrange(3), g.rng.randrange(3)
     return PadEdge(Edge.ANY, -l, -r, g.param(Array(t.elem, t.size + l + r)))
 
 
 def columns_of_spectra(g: Terms) -> Expr:
-    """Sums of products of spectra in windows of rows, with a step and padding."""
+    """A random sum of products of spectra in windows of rows, with a step and padding."""
     v, c, n, step = g.size(1, 3), g.size(1, 2), g.size(1, 3), g.size(1, 2)
     number: Type = Array(Array(Array(FLOAT, n), 2), c)
     rows = g.param(Array(number, v + g.size(0, 3)))

@@ -1,4 +1,5 @@
-"""Random small programs of every structure that families lower, written in one way or another."""
+"""Random small programs, as text, of every structure that families lower, written in one way or
+another."""
 
 # key: r random numbers, d dimensions, c channels, m kernels, e text of a term
 
@@ -12,37 +13,37 @@ MAPS = {1: "map", 2: "map2d", 3: "map3d"}
 
 
 def drawn(structure: str, r: Random) -> Program:
-    """A program of a structure."""
+    """A random program of a structure."""
     return parse(STRUCTURES[structure](r), structure)
 
 
 def sizes(r: Random, **chosen: int) -> str:
-    """The sizes of a program: images of 3 to 8, and what is chosen."""
+    """The text of a program's sizes: images of 3 to 8, and those that are chosen."""
     found = {"C": r.randint(1, 5), "M": r.randint(1, 7), "N": 2, "L": 2, **chosen}
     sides = {name: r.randint(3, 8) for name in "DHW"}
     return "where " + ", ".join(f"{name} = {n}" for name, n in (sides | found).items())
 
 
 def array(elem: str, *sides: object) -> str:
-    """The type of an array, its outermost side first."""
+    """The text of the type of an array, its outermost side first."""
     for n in reversed(sides):
         elem = f"[{elem}]{n}"
     return elem
 
 
 def image(d: int, first: bool) -> str:
-    """The type of an image in d dimensions, its channels first or last."""
+    """The text of the type of an image in d dimensions, its channels first or last."""
     sides = "DHW"[-d:]
     return array("float", "C", *sides) if first else array("float", *sides, "C")
 
 
 def nested(f: str, d: int, e: str) -> str:
-    """map^d f e"""
+    """The text of map^d f e."""
     return f"{MAPS[d]}({f}, {e})"
 
 
 def windows(r: Random, d: int, e: str, k: int, gap: int = 1) -> str:
-    """The windows of k^d elements of e, padded or not, of every step."""
+    """The text of the windows of k^d elements of e, padded or not, of every step."""
     name, span = {1: "", 2: "2d", 3: "3d"}[d], gap * (k - 1) + 1
     pad, step = max(r.randrange(3), span - 3), r.choice((1, 1, 2))
     edge = r.choice(("pad", "pad", "pad_clamp", "pad_wrap"))
@@ -57,14 +58,15 @@ def windows(r: Random, d: int, e: str, k: int, gap: int = 1) -> str:
 
 
 def inward(d: int, e: str) -> str:
-    """The outermost dimension below the next d."""
+    """The text of e with its outermost dimension moved below the next d."""
     if d == 1:
         return f"transpose({e})"
     return f"map(r -> {inward(d - 1, 'r')}, transpose({e}))"
 
 
 def total(r: Random, depth: int, start: str, a: str, b: str) -> str:
-    """start + the sum of the products of two arrays' numbers, flat or dimension by dimension"""
+    """The text of start + Σ of the products of two arrays' numbers, flat or dimension by
+    dimension."""
     flat = r.random() < 0.6
     if flat:
         xs, ys = (f"flatten({e})" if depth > 1 else e for e in (a, b))
@@ -83,13 +85,15 @@ def constant(r: Random) -> str:
 
 
 def with_bias(r: Random, product: Callable[[str], str]) -> str:
-    """product(init) started from the bias, or the bias after it, and perhaps a ReLU"""
+    """The text of product(init) started from the bias, or with the bias after it, and perhaps a
+    ReLU."""
     e = r.choice((product("bias"), f"{product('0.0')} + bias", f"bias + {product('0.0')}"))
     return f"relu({e})" if r.random() < 0.5 else e
 
 
 def convolution(r: Random, d: int, gap: int = 1, batch: bool = False) -> str:
-    """Kernels outside or inside, channels first or last, a bias in one of three places or none."""
+    """A random convolution: kernels outside or inside, channels first or last, a bias in three
+    places or none."""
     k, first, outside = r.randint(1, 3) if d < 3 else r.randint(1, 2), maybe(r), maybe(r)
     whole = "image"
     inside = array("float", "C", *"K" * d) if first else array("float", *"K" * d, "C")
@@ -140,7 +144,7 @@ def dilate(d: int, gap: int, e: str) -> str:
 
 
 def one_by_one(r: Random) -> str:
-    """Each pixel by itself."""
+    """A random program that makes each pixel by itself."""
     product = with_bias(r, lambda start: total(r, 1, start, "pixel", "kernel"))
     biased = f"map((kernel, bias) -> {product}, zip(weights, biases))"
     if maybe(r):
@@ -153,7 +157,7 @@ def one_by_one(r: Random) -> str:
 
 
 def grouped(r: Random) -> str:
-    """Groups of channels, each with kernels of its own."""
+    """A random convolution of groups of channels, each with kernels of its own."""
     k = r.randint(1, 3)
     product = total(r, 2, "0.0", "part", "taps")
     parts = "transpose(map(pixel -> split(C, pixel), join(window)))"
@@ -175,7 +179,7 @@ def grouped(r: Random) -> str:
 
 
 def depthwise(r: Random) -> str:
-    """A kernel for each channel, in one dimension or two."""
+    """A random convolution with a kernel for each channel, in one dimension or two."""
     k, d, first = r.randint(1, 3), r.choice((1, 2)), maybe(r)
     weights = f"{constant(r)}weights : {array('float', 'C', *'K' * d)}"
     if first:
@@ -191,7 +195,7 @@ def depthwise(r: Random) -> str:
 
 
 def product(r: Random) -> str:
-    """Rows by columns, in a batch or not, one operand transposed or not."""
+    """A random matrix product, in a batch or not, one operand transposed or not."""
     columns, batch = maybe(r), maybe(r)
     body = total(r, 1, "0.0", "row", "column")
     ys, sides = ("y", "MK") if columns else ("transpose(y)", "KM")
@@ -208,7 +212,7 @@ def product(r: Random) -> str:
 
 
 def pooling(r: Random) -> str:
-    """The largest, the least or the mean of windows, of each channel."""
+    """A random pooling: the largest, the least or the mean of windows, of each channel."""
     k, d, first = r.randint(1, 3), r.choice((1, 2)), maybe(r)
     f = r.choice(("maximum({})", "minimum({})", "sum({})", "sum({}) / K"))
     if first:
@@ -223,7 +227,8 @@ def pooling(r: Random) -> str:
 
 
 def stencil(r: Random) -> str:
-    """Neighbours with weights that are given or written, in one dimension or two."""
+    """A random stencil: neighbours with weights that are given or written, in one dimension or
+    two."""
     k, d = r.randint(2, 3), r.choice((1, 2))
     given = maybe(r)
     if given:

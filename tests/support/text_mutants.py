@@ -1,5 +1,8 @@
-"""Faults planted in the text of a plan, as a bug of any step of code generation might: each a kind
-and a plan. Some leave the kernel safe, and only wrong: the simulator tells."""
+"""Mutants of plans: faults planted in their text, as a bug of any step of code generation might, by
+kind.
+
+Some leave the kernel safe, and only wrong: the simulator tells.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +29,7 @@ class Mutant:
 
 
 class Outcome(Enum):
-    """What became of a mutant."""
+    """The outcome of a mutant: whether it is safe, and whether the proof says so."""
 
     REFUSED = "unsafe, refused"
     MISSED = "unsafe, proved"
@@ -37,7 +40,7 @@ class Outcome(Enum):
 
 
 def outcome(mutant: Mutant) -> Outcome:
-    """What the proof says of a mutant, beside what the simulator says."""
+    """The outcome of a mutant: what the proof says of it, compared with what the simulator says."""
     proved = all(proof.ok for proof in prove_texts(mutant.plan))
     try:
         unsafe = bool(faults(mutant.plan))
@@ -79,7 +82,8 @@ def dropped(text: str) -> Texts:
 
 
 def moved(text: str) -> Texts:
-    """A barrier over the line before or after it, into and out of blocks too."""
+    """The texts with a barrier moved over the line before or after it, into and out of blocks
+    too."""
     lines = text.split("\n")
     for n in _barriers(lines):
         for m in (n - 3, n - 2, n - 1, n + 1, n + 2, n + 3):
@@ -89,7 +93,7 @@ def moved(text: str) -> Texts:
 
 
 def branched(text: str) -> Texts:
-    """A barrier for some work-items only."""
+    """The texts with a barrier passed by some work-items only."""
     lines = text.split("\n")
     for name in re.findall(r"const int (\w+) = get_(?:local|global)_id", text):
         for n in _barriers(lines):
@@ -109,7 +113,7 @@ def _barriers(lines: list[str]) -> list[int]:
 
 
 def shifted(text: str) -> Texts:
-    """Each index one more and one less."""
+    """The texts with one index one more or one less."""
     for _, end in _subscripts(text):
         yield _put(text, end, end, " + 1")
         yield _put(text, end, end, " - 1")
@@ -120,7 +124,7 @@ def shifted(text: str) -> Texts:
 
 
 def strided(text: str) -> Texts:
-    """Each factor of an index one more and one less, and half."""
+    """The texts with one factor of an index one more, one less, or half."""
     for found in NUMBER.finditer(text):
         n = int(found.group())
         for other in {n - 1, n + 1, n // 2} - {n, 0}:
@@ -128,21 +132,21 @@ def strided(text: str) -> Texts:
 
 
 def renumbered(text: str) -> Texts:
-    """The id of another dimension."""
+    """The texts with the id of one dimension replaced by that of another."""
     for found in re.finditer(r"get_\w+_id\((\d)\)", text):
         other = str((int(found.group(1)) + 1) % 3)
         yield _put(text, found.start(1), found.end(1), other)
 
 
 def looped(text: str) -> Texts:
-    """Each loop once more and once less."""
+    """The texts with one loop run once more or once less."""
     for found in re.finditer(r"for \(int \w+ = 0; \w+ < (\d+);", text):
         for by in (-1, 1):
             yield _put(text, found.start(1), found.end(1), str(int(found.group(1)) + by))
 
 
 def _subscripts(text: str) -> Iterator[tuple[int, int]]:
-    """Where each index of an array begins and ends; declarations have none."""
+    """The beginning and end of each index of an array; declarations have none."""
     for found in ARRAY.finditer(text):
         before = text[: found.start()].rstrip().rsplit(None, 1)[-1]
         if not before[-1:].isalpha() or before == "return":
@@ -150,7 +154,7 @@ def _subscripts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closing(text: str, at: int) -> int:
-    """The place of the bracket that closes the one here."""
+    """The place of the bracket that closes the one at `at`."""
     depth = 0
     for n in range(at, len(text)):
         depth += (text[n] in "([") - (text[n] in ")]")
@@ -163,7 +167,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def widened(text: str) -> Texts:
-    """Each vector that is loaded or stored twice as wide, and half."""
+    """The texts with one vector that is loaded or stored made twice as wide, or half."""
     for pattern in (WIDE, VECTOR):
         for found in pattern.finditer(text):
             for width in (2, 4, 8, 16):
@@ -171,7 +175,8 @@ def widened(text: str) -> Texts:
 
 
 def unaligned(text: str) -> Texts:
-    """Pointers to vectors moved by half a vector; loads from anywhere made such pointers."""
+    """The texts with a pointer to vectors moved by half a vector, or a load from anywhere made such
+    a pointer."""
     for found in WIDE.finditer(text):
         end = _closing(text, text.index("[", found.end()))
         yield _put(text, end, end, f" + {int(found.group(2)) // 2}")
@@ -188,7 +193,7 @@ def unaligned(text: str) -> Texts:
 
 
 def unguarded(text: str) -> Texts:
-    """Without each `if`, and with only one side of each choice."""
+    """The texts without one `if`, or with only one side of a choice."""
     for found in re.finditer(r"(?<!else )if \(", text):
         end = _closing(text, found.end() - 1)
         if "} else" not in text:
@@ -201,7 +206,7 @@ def unguarded(text: str) -> Texts:
 
 
 def loosened(text: str) -> Texts:
-    """Each comparison by one, and each left out."""
+    """The texts with one comparison changed by one, or left out."""
     for found in re.finditer(r" (<=|>=|<) ", text):
         if "for (" in text[text.rfind("\n", 0, found.start()) : found.start()]:
             continue
@@ -215,7 +220,7 @@ def loosened(text: str) -> Texts:
 
 
 def swapped(text: str) -> Texts:
-    """Another array in the place of each."""
+    """The texts with one array replaced by another."""
     names = dict.fromkeys(re.findall(r"\*restrict (\w+)|__local \w+ (\w+)\[", text))
     arrays = [a or b for a, b in names]
     for start, _ in _subscripts(text):
@@ -232,7 +237,7 @@ def _word_before(text: str, at: int) -> int:
 
 
 def retargeted(text: str) -> Texts:
-    """The places of two stores exchanged."""
+    """The texts with the places of two stores exchanged."""
     lines = text.split("\n")
     for n, m in combinations(range(len(lines)), 2):
         if m - n > 2:
@@ -246,7 +251,7 @@ def retargeted(text: str) -> Texts:
 
 
 def shrunk(text: str) -> Texts:
-    """Local and private arrays smaller by one."""
+    """The texts with a local or private array smaller by one."""
     for found in re.finditer(r"^ +(?:__local )?[a-z]+\d* \w+\[(\d+)\]", text, re.MULTILINE):
         yield _put(text, found.start(1), found.end(1), str(int(found.group(1)) - 1))
 
@@ -278,7 +283,8 @@ KINDS: Mapping[str, Callable[[str], Texts]] = {
 
 
 def _sizes(launch: Kernel) -> Iterator[Kernel]:
-    """Another work-group in the text alone, and in the text and the launch; another launch."""
+    """The launches of a kernel with another work-group, in the text alone, in the launch alone, or
+    in both."""
     was = ", ".join(map(str, launch.local_size))
     for d in range(3):
         for n in {launch.local_size[d] * 2, launch.local_size[d] // 2, launch.local_size[d] + 1}:
@@ -305,7 +311,7 @@ def _exchanged(launch: Kernel) -> Iterator[Kernel]:
 
 
 def _places(plan: Plan) -> Iterator[Plan]:
-    """Two temporaries in one place."""
+    """The plans with two temporaries in one place."""
     for a, b in combinations(range(len(plan.buffers)), 2):
         one, other = plan.buffers[a], plan.buffers[b]
         if one.role is other.role is Role.TEMPORARY and one.offset != other.offset:
@@ -315,7 +321,7 @@ def _places(plan: Plan) -> Iterator[Plan]:
 
 
 def _orders(plan: Plan) -> Iterator[Plan]:
-    """Two kernels, one after the other, the other way round."""
+    """The plans with two neighbouring kernels exchanged."""
     for n in range(len(plan.kernels) - 1):
         kernels = list(plan.kernels)
         kernels[n], kernels[n + 1] = kernels[n + 1], kernels[n]

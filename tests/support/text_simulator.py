@@ -1,5 +1,5 @@
-"""All work-items of a kernel's text at once, one statement after the other, decide exactly what the
-proof of the text argues about.
+"""A simulator of a kernel's text: it runs all work-items, statement by statement, and finds what
+the text's proof must.
 
 It shares the reader with the proof and nothing else: indices are numbers here, one for each
 work-item. Values of data are not computed.
@@ -50,7 +50,7 @@ BASE = 64  # bytes that a global buffer begins at a multiple of
 
 
 class TooLong(Exception):
-    """A kernel that takes too long to simulate."""
+    """Raised for a kernel that takes too long to simulate."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Array:
 
 @dataclass
 class Touched:
-    """Cells of one array: who touched them, after how many barriers, and whether they wrote."""
+    """The cells of one array that were touched: by whom, after how many barriers, and whether
+    written."""
 
     cells: list[Numbers] = field(default_factory=list)
     items: list[Numbers] = field(default_factory=list)
@@ -104,8 +105,10 @@ OPERATORS: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
 
 
 class Simulation:
-    """One launch: `faults` out of "bounds", "race", "barrier", "lanes", "alignment", "overflow"
-    and "division", and what was touched."""
+    """The simulation of one launch: what was touched, and its `faults`.
+
+    These are out of "bounds", "race", "barrier", "lanes", "alignment", "overflow" and "division".
+    """
 
     def __init__(self, text: KernelText, launch: Kernel, elements: Mapping[str, int]) -> None:
         self.faults: set[str] = set()
@@ -191,7 +194,8 @@ class Simulation:
             self.clock[space] = self.clock[space] + on
 
     def gather(self, lanes: int, on: Mask) -> None:
-        """All lanes of a sub-group, which dimension 0 is, come to an instruction."""
+        """Note an instruction, to which all lanes of a sub-group, which dimension 0 is, must
+        come."""
         _, y, z = (self.ids["get_local_id", d] for d in range(3))
         here = np.bincount((self.groups * self.size[2] + z) * self.size[1] + y, on)
         if ((here != 0) & (here != lanes)).any():
@@ -263,7 +267,7 @@ class Simulation:
         return self.fits(found, wide, on)
 
     def divided(self, op: str, a: Numbers, b: Numbers, on: Mask) -> Numbers:
-        """As C does it, to zero."""
+        """The quotient or remainder as C rounds it, towards zero."""
         if (b[on] == 0).any():
             self.faults.add("division")
         b = np.where(b == 0, 1, b)
@@ -366,7 +370,7 @@ def _ids(launch: Kernel) -> Iterator[tuple[tuple[str, int], Numbers]]:
 
 
 def _meet(place: tuple[Numbers, ...], who: Numbers, writes: Mask) -> bool:
-    """Whether several touch one place, and one of them writes."""
+    """True if several work-items touch one place, and one of them writes."""
     key = np.zeros_like(who)
     for column in place:
         low, high = int(column.min()), int(column.max())
@@ -382,7 +386,7 @@ def _meet(place: tuple[Numbers, ...], who: Numbers, writes: Mask) -> bool:
 
 
 def simulated(launch: Kernel, plan: Plan) -> Simulation:
-    """One launch of a plan."""
+    """The simulation of one launch of a plan."""
     text = read_kernel(launch.source)
     buffers = {b.name: b for b in plan.buffers}
     given = [buffers[name] for name in launch.arguments]
@@ -392,7 +396,7 @@ def simulated(launch: Kernel, plan: Plan) -> Simulation:
 
 
 def faults(plan: Plan) -> set[str]:
-    """What is wrong with a plan; "stale": a kernel reads what is not there, or no more."""
+    """The faults of a plan; "stale" if a kernel reads what is not there, or no longer is."""
     found: set[str] = set()
     fresh = {b.name for b in plan.buffers if b.role in GIVEN}
     for prepack in (True, False):
@@ -403,7 +407,7 @@ def faults(plan: Plan) -> set[str]:
 
 
 def _launched(launch: Kernel, plan: Plan, fresh: set[str]) -> set[str]:
-    """The faults of a launch; what it writes is fresh then, and what it overwrites no more."""
+    """The faults of a launch; what it writes is then fresh, and what it overwrites no longer is."""
     simulation = simulated(launch, plan)
     parameters = read_kernel(launch.source).parameters
     buffers = {b.name: b for b in plan.buffers}
@@ -433,7 +437,7 @@ GIVEN = (Role.INPUT, Role.CONST)
 
 
 def _overlap(a: Buffer, b: Buffer) -> bool:
-    """Whether two temporaries have bytes of the arena in common."""
+    """True if two temporaries have bytes of the arena in common."""
     if a.offset is None or b.offset is None:
         return False
     return a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes

@@ -1,4 +1,4 @@
-"""Does OpenCL agree with the interpreter on every device there is, and is it free of races?"""
+"""Tests that OpenCL agrees with the interpreter on every device there is, and is free of races."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ CHECKS = {
 
 
 def simulated(which: str, options: list[str], log: Path) -> str:
-    """What the programs said under Oclgrind; what it reported is in the log."""
+    """The output of the programs run under Oclgrind; its reports are in the log."""
     oclgrind = shutil.which("oclgrind")
     if oclgrind is None:
         pytest.skip("oclgrind is not installed")

@@ -1,4 +1,4 @@
-"""A process that works for hours forgets: no cache of ours grows without bound."""
+"""Tests that a process which works for hours forgets: no cache of ours grows without bound."""
 
 import ast
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def functions() -> Iterator[tuple[str, Function]]:
 
 
 def keeps_all(decorator: ast.expr) -> bool:
-    """True of `@cache` and of `@lru_cache(maxsize=None)`."""
+    """True for the decorators `@cache` and `@lru_cache(maxsize=None)`."""
     text = ast.unparse(decorator)
     return text.removeprefix("functools.") == "cache" or "maxsize=None" in text
 

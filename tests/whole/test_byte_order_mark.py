@@ -1,4 +1,4 @@
-"""Is a program with a byte order mark read by every command?"""
+"""Tests that every command reads a program with a byte order mark."""
 
 import subprocess
 import sys

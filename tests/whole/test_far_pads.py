@@ -1,4 +1,4 @@
-"""Edges repeated more often than once round: is what every family makes of them right?
+"""Tests of edges that are repeated more often than once round: every family makes them right.
 
 Each run draws others. A failure says its seed; `SEED=… pytest tests/whole/test_far_pads.py` draws
 the same again.
@@ -34,7 +34,8 @@ Amounts = tuple[int, int, int]  # on the left, the size, on the right
 
 
 def amounts(r: Random) -> Amounts:
-    """A size up to 7, and up to 3 times as much on both sides, on one of them more than it all."""
+    """A random size up to 7, and amounts of padding, up to 3 times as much, on one side more than
+    the size."""
     n = r.randint(1, 7)
     sides = [r.randint(n + 1, 3 * n), r.randint(0, 3 * n)]
     r.shuffle(sides)
@@ -42,7 +43,7 @@ def amounts(r: Random) -> Amounts:
 
 
 def padded(edge: str, around: list[Amounts], xs: str = "xs") -> str:
-    """An array padded in as many dimensions as there are amounts."""
+    """The text of an array padded in as many dimensions as there are amounts."""
     (left, _, right), *inside = around
     rows = f"map(in_{xs} -> {padded(edge, inside, f'in_{xs}')}, {xs})" if inside else xs
     return f"pad_{edge}({left}, {right}, {rows})"
@@ -68,7 +69,7 @@ def twice(r: Random, edge: str, d: int) -> str:
 
 
 def stencil(r: Random, edge: str, d: int) -> str:
-    """Sums of windows, which hold more than once round."""
+    """A random program of sums over windows, which hold elements more than once round."""
     around = [amounts(r) for _ in range(d)]
     k, step = r.randint(1, min(sum(sides) for sides in around)), r.randint(1, 3)
     name = f"{d}d" if d > 1 else ""
@@ -78,7 +79,7 @@ def stencil(r: Random, edge: str, d: int) -> str:
 
 
 def convolution(r: Random, edge: str, d: int) -> str:
-    """Of several channels and kernels."""
+    """A random convolution of several channels and kernels."""
     around, c, m = [amounts(r) for _ in range(d)], r.randint(1, 4), r.randint(2, 6)
     k, step = r.randint(1, 3), r.choice((1, 1, 2))
     k = min(k, *(sum(sides) for sides in around))
@@ -94,7 +95,7 @@ def convolution(r: Random, edge: str, d: int) -> str:
 
 
 def product(r: Random, edge: str, d: int) -> str:
-    """Of matrices, the rows of one repeated."""
+    """A random product of matrices, the rows of one of which are repeated."""
     left, n, right = amounts(r)
     k, m = r.choice((4, 8, 16)), r.choice((4, 8, 16))
     more = -(left + n + right) % r.choice((4, 8, 16))
@@ -116,7 +117,7 @@ WRITTEN: tuple[Written, ...] = (
 
 
 def drawn(r: Random, family: str) -> str:
-    """Any program for the families that lower any, else one of products."""
+    """A random program: any for the families that lower any, else one of products."""
     written, d = r.choice(WRITTEN if family in LOWERING else PRODUCTS)
     return written(r, r.choice(("wrap", "wrap", "mirror", "clamp")), d)
 

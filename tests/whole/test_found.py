@@ -1,4 +1,5 @@
-"""Programs with which something went wrong once: is it right now, or refused in words?"""
+"""Tests of programs with which something went wrong once: each is right now, or refused with a
+message."""
 
 from pathlib import Path
 

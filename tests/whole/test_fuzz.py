@@ -1,4 +1,5 @@
-"""The fuzzer: a minute with one seed; does it find what is planted, and make it small?"""
+"""Tests of the fuzzer: a minute with one seed finds nothing, and a planted fault is found and made
+small."""
 
 import re
 import subprocess
@@ -27,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_minute_of_programs_finds_nothing(tmp_path: Path) -> None:
-    """One seed, so that a commit is judged alike twice; `python -m tests.fuzz` draws afresh."""
+    """The seed is always the same, so that a commit is judged alike twice; `python -m tests.fuzz`
+    draws afresh."""
     seed = "j"
     command = [sys.executable, "-m", "tests.fuzz", "--minutes", "0.7", "--seed", seed]
     done = subprocess.run(
@@ -59,7 +61,7 @@ FAULTS = {
 
 
 def faulty(change: Callable[[str], str], program: Program, max_work_group: int) -> Generated:
-    """A program compiled to texts with a fault."""
+    """The code of a program whose texts are changed to have a fault."""
     made = generate(program, max_work_group=max_work_group)
     kernels = tuple(replace(k, text=change(k.text)) for k in made.plan.kernels)
     return replace(made, plan=replace(made.plan, kernels=kernels))
@@ -69,7 +71,7 @@ def faulty(change: Callable[[str], str], program: Program, max_work_group: int) 
 def test_a_fault_that_is_planted_is_found_made_small_and_kept(
     session: Session, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the proofs overlook it: what a text may not do they know."""
+    """The faults are such as the proofs do not look for; what a text may not do they know."""
     monkeypatch.setattr(judge, "generate", partial(faulty, FAULTS[kind]))
     monkeypatch.setattr(judge, "proofs", lambda made: ())
     for n in range(60):

@@ -1,4 +1,5 @@
-"""Is arithmetic on ints, over extremes, the interpreter's bit for bit on every device?"""
+"""Tests that arithmetic on ints, also on extremes, is the interpreter's bit for bit on every
+device."""
 
 import random
 
@@ -19,7 +20,7 @@ N = 64
 
 
 def written(rng: random.Random, depth: int) -> str:
-    """A random term of the ints a and b and the index i."""
+    """The text of a random term of the ints a and b and the index i."""
     if depth == 0:
         return rng.choice(["a", "b", "i", str(rng.choice(EXTREMES))])
     x, y = written(rng, depth - 1), written(rng, rng.randrange(depth))

@@ -1,4 +1,4 @@
-"""Does a faster algorithm lose no more than it says, whatever numbers it is given?"""
+"""Tests that a faster algorithm loses no more than it says, whatever numbers it is given."""
 
 from collections.abc import Callable
 from random import Random
@@ -54,25 +54,25 @@ WAYS = [
 
 
 def one_large(x: np.ndarray, draw: Random) -> np.ndarray:
-    """A large number in one place, and nothing else."""
+    """The input with a large number in one place, and zeros elsewhere."""
     alone = np.zeros_like(x)
     alone.flat[draw.randrange(x.size)] = 1000.1
     return alone
 
 
 def few(x: np.ndarray, draw: Random) -> np.ndarray:
-    """One number in twenty."""
+    """The input with one number in twenty kept, and zeros elsewhere."""
     kept = np.random.default_rng(draw.randrange(1000)).random(x.shape) < 0.05
     return np.where(kept, x, 0).astype(x.dtype)
 
 
 def constant(x: np.ndarray, draw: Random) -> np.ndarray:
-    """The same everywhere."""
+    """The input with one number everywhere."""
     return np.full_like(x, 0.1)
 
 
 def of_all_sizes(x: np.ndarray, draw: Random) -> np.ndarray:
-    """From a thousandth to a thousand."""
+    """The input with numbers from a thousandth to a thousand."""
     sizes = np.random.default_rng(draw.randrange(1000)).uniform(-3, 3, x.shape)
     return (x * 10**sizes).astype(x.dtype)
 
@@ -100,7 +100,7 @@ def test_no_more_is_lost_than_is_known(
 
 
 def test_one_wrong_number_of_many_shows() -> None:
-    """By less than it is itself: what else is right does not hide it."""
+    """The number is wrong by less than its own size; the right ones around it do not hide it."""
     p = parse(CONV.replace("H = 12", "H = 100"))
     rounding = next(f for f in forms(p, "winograd") if f.name == "F6 registers")
     allowed = lower(p, rounding).derivation.rounding
@@ -130,8 +130,10 @@ def test_one_wrong_number_of_many_shows() -> None:
 def test_of_sums_whose_roundings_add_up_no_more_is_lost_than_one_for_each_term(
     text: str, family: str, name: str, value: float, session: Session
 ) -> None:
-    """All numbers alike: a long sum rounds the same way each time; or all but cancels, as 324 from
-    36 products of 3 and 3 does."""
+    """All numbers are alike, so that a long sum rounds the same way each time.
+
+    Or all but cancels, as 324 from 36 products of 3 and 3 does.
+    """
     p = parse(text)
     found = lower(p, next(f for f in forms(p, family) if f.name == name))
     _, (point,) = points(found, profile("cpu"), 1, 1)

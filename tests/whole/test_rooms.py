@@ -1,4 +1,4 @@
-"""Does the contract of rooms hold, and does it notice what breaks it?"""
+"""Tests of the contract of rooms: it holds, and a forbidden import that is planted breaks it."""
 
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""Does the benchmark of sampled points count every one, and take up where it was stopped?"""
+"""Tests that the benchmark of sampled points counts every point, and goes on where it was
+stopped."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Do kernels compute what the program says, whatever its structure, family, form and point?
+"""Tests that kernels compute what the program says, whatever its structure, family, form and point.
 
 Each run draws others. A failure says its seed; `SEED=… pytest
 tests/whole/test_structures.py` draws the same again.
@@ -35,7 +35,7 @@ CASES, DRAWS = 2, 40  # of each structure: kernels that are run, and programs dr
 
 
 def cases(structure: str, seed: str) -> Iterator[Case]:
-    """Random points of random forms."""
+    """Random points of random forms for random programs of a structure."""
     for draw in range(DRAWS):
         print(f"SEED={seed}, draw {draw}")  # pytest shows it with a failure
         case = made(structure, Random(f"{seed} {structure} {draw}"))
@@ -44,7 +44,7 @@ def cases(structure: str, seed: str) -> Iterator[Case]:
 
 
 def made(structure: str, r: Random) -> Case | None:
-    """A program of a structure by a form of a family; nothing where that does not apply."""
+    """A program of a structure by a form of a family at a point; None where that does not apply."""
     program, family = drawn(structure, r), r.choice(FAMILIES)
     form, target = r.choice(forms(program, family)), PROFILES[r.choice(("cpu", "mali-g72"))]
     try:
@@ -73,7 +73,8 @@ def test_a_random_way_to_lower_it_is_proved_and_right(session: Session, structur
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_however_it_is_written_it_reaches(structure: str) -> None:
-    """Loops in any order, channels first or last, windows flattened or not, biases at any place."""
+    """Loops are in any order, channels first or last, windows flattened or not, biases at any
+    place."""
     reached = ("registers",) if structure in UNSHARED else ("registers", "blocked", "lift")
     for family in reached:
         print(f"SEED={SEED}, {family}")

@@ -1,4 +1,5 @@
-"""Programs unlike the examples, on a device by the plainest lowering: is it what NumPy gives?"""
+"""Tests of programs unlike the examples, on a device by the plainest lowering: they give what NumPy
+gives."""
 
 # key: x a b inputs, w weights
 
