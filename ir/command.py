@@ -2,6 +2,8 @@
 size."""
 
 import argparse
+import errno
+import io
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -11,6 +13,7 @@ from ir.errors import Unsupported, UserError
 
 T = TypeVar("T")
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what the disk says that our output goes to
 DEEPEST = 4000  # calls in calls: terms are trees, and walked as such
 
 
@@ -18,8 +21,11 @@ def guard(main: Callable[[], int | None]) -> int:
     """Run a command, and return its exit status: 1 after a user's mistake, 130 after an
     interruption."""
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
+    _say_what_cannot_be_shown()
     try:
-        return main() or 0
+        status = main() or 0
+        print(end="", flush=True)
+        return status
     except UserError as error:
         return _fail(f"error: {error}")
     except Unsupported as error:
@@ -31,8 +37,25 @@ def guard(main: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except BrokenPipeError:  # the reader of our output left, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_nothing_more()
         return 0
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _say_nothing_more()
+        return _fail(f"error: cannot write what there is to say: {error.strerror}")
+
+
+def _say_what_cannot_be_shown() -> None:
+    """Characters that the terminal, or a file, has no code for are spelled out: \\xb5 for µ."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _say_nothing_more() -> None:
+    """What is still held back for a reader that is gone goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, status: int = 1) -> int:

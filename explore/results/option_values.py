@@ -92,12 +92,19 @@ def _read(entry: object, read: Callable[[str], tuple[Any, ...]]) -> tuple[Any, .
     return read(entry) if isinstance(entry, str) else (entry,)
 
 
-def demand_whole(name: str, value: object, least: int | None = None) -> None:
-    """Raise a UserError if the value is not a whole number of at least `least`."""
-    if isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least):
+def demand_whole(
+    name: str, value: object, least: int | None = None, most: int | None = None
+) -> None:
+    """Raise a UserError if the value is not a whole number of at least `least`, at most `most`."""
+    if isinstance(value, int) and not isinstance(value, bool) and _within(value, least, most):
         return
     wanted = "a whole number" if least is None else f"a whole number from {least}"
+    wanted += "" if most is None else f" to {most}"
     raise UserError(f"{name}: expected {wanted}, found {value!r}")
+
+
+def _within(value: int, least: int | None, most: int | None) -> bool:
+    return (least is None or value >= least) and (most is None or value <= most)
 
 
 def demand_positive(name: str, value: object, what: str) -> None:

@@ -111,7 +111,7 @@ class Options:
         demand_whole("variants", self.variants, least=1)
         demand_whole("seed", self.seed, least=0)
         if self.jobs is not None:
-            demand_whole("jobs", self.jobs, least=1)
+            demand_whole("jobs", self.jobs, least=1, most=MOST_JOBS)
         if self.max_memory is not None:
             demand_whole("max_memory", self.max_memory, least=1)
         if self.time_limit is not None:

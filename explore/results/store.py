@@ -45,6 +45,7 @@ class Store:
     @staticmethod
     def create(folder: Path, environment: Environment) -> "Store":
         """The store of a new run; a folder that has a run is refused, unless nothing came of it."""
+        _demand_readable(environment)
         with _told(folder):
             folder.mkdir(parents=True, exist_ok=True)
             lock = Lock(folder)
@@ -162,6 +163,14 @@ class Store:
 
     def _check(self) -> None:
         demand_our_tables(self._connection, self.folder / FILE)
+
+
+def _demand_readable(environment: Environment) -> None:
+    """Refuses a run that nobody could read again, before anything of it is written."""
+    try:
+        environment_from(environment.dump())
+    except (Damaged, ValueError) as error:
+        raise UserError(f"such a run cannot be stored: {error}") from error
 
 
 def _holds_outcomes(folder: Path) -> bool:

@@ -10,9 +10,13 @@ from ir.errors import UserError
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """Write a file whole; a link of its name is replaced, not followed."""
+    """Write a file whole; a link of its name is replaced, not followed. What is no file, such as a
+    device, is refused, also where a link leads to it: it would be replaced by a file."""
     part = file.with_name(f".part-{file.name}")
     try:
+        if file.exists() and not file.is_file():
+            what = "it is a folder" if file.is_dir() else "it is no file"
+            raise UserError(f"cannot write {file}: {what}")
         part.unlink(missing_ok=True)
         with part.open("xb") as out:
             out.write(content.encode() if isinstance(content, str) else content)

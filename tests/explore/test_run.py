@@ -492,6 +492,33 @@ def test_a_program_and_its_parameters_are_of_the_right_kind(device: Device) -> N
         compile(TEXT, "registers", {"v": "x"}, device=device)
 
 
+def test_what_is_no_file_is_not_replaced_by_a_file(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before, `--csv /dev/null` left a table in the place of the device, to who may do that."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for place in (pipe, link):
+        assert main(["export", str(finished), "--csv", str(place)]) == 1
+        assert f"cannot write {place}: it is no file" in capsys.readouterr().err
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+
+
+def test_options_that_no_run_can_store_are_refused_before_anything_is_written(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before, the run was begun, and its file then said to be damaged."""
+    run = tmp_path / "many"
+    given = ["--profile", "mali-g72", "--jobs", "100000000", "--out", str(run)]
+    assert main([str(file), *given]) == 1
+    assert (
+        "jobs: expected a whole number from 1 to 1024, found 100000000" in capsys.readouterr().err
+    )
+    assert not run.exists()
+
+
 def test_mistakes_are_told_without_a_traceback(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

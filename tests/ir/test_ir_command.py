@@ -1,5 +1,6 @@
 """Tests of the commands of `ir`: they do what they say, and end well when they cannot."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -107,6 +108,25 @@ def test_bad_usage_is_status_2(words: list[str], program: Path) -> None:
     done = command(*[word.replace("PROGRAM", str(program)) for word in words])
     assert done.returncode == 2
     assert "usage:" in done.stderr
+
+
+def test_a_full_disk_under_the_output_is_told(program: Path) -> None:
+    """Before, this was a traceback."""
+    with open("/dev/full", "w") as full:
+        line = [sys.executable, "-m", "ir", str(program)]
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "error: cannot write what there is to say: No space left on device\n"
+
+
+def test_what_a_terminal_has_no_code_for_is_spelled_out(program: Path) -> None:
+    """Before, a name or a sign beyond ASCII was a traceback."""
+    program.write_text(f"-- 3\u00d73\n{DOT.replace('xs', 'ж')}".replace("ж", "x\u00e9"))
+    line = [sys.executable, "-m", "ir", str(program)]
+    ascii = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(line, capture_output=True, text=True, env=ascii, check=False)
+    assert "Traceback" not in done.stderr
+    assert "\\xe9" in done.stdout + done.stderr
 
 
 def test_deep_programs_end_in_a_message(tmp_path: Path) -> None:
