@@ -25,11 +25,12 @@ from benchmarks.mutant_trials import Trials
 from benchmarks.mutators import Mutant, mutants
 
 TOP = Path(__file__).resolve().parents[1]
-LAW_TESTS = ("tests/rewrites/test_laws.py", "tests/rewrites/test_side_conditions.py")
+LAW_TESTS = ("test_laws.py", "test_law_cases.py", "test_side_conditions.py")
+INDEX_TESTS = ("test_index.py", "test_conditions.py", "test_digits.py", "test_views.py")
 AREAS: dict[str, tuple[str, ...]] = {
-    "rewrites/laws": LAW_TESTS,
-    "codegen/index": ("tests/codegen/test_index.py", "tests/codegen/test_views.py"),
-    "codegen/proof": ("tests/codegen/test_prove.py",),
+    "rewrites/laws": tuple(f"tests/rewrites/{name}" for name in LAW_TESTS),
+    "codegen/index": tuple(f"tests/codegen/{name}" for name in INDEX_TESTS),
+    "codegen/proof": ("tests/codegen/test_prove.py", "tests/codegen/test_guard_facts.py"),
 }
 RULE = re.compile(rb"@rule\([^@]*?\)\ndef (\w+)", re.DOTALL)
 OPTIONS = ("-q", "-s", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "--hypothesis-seed=0")
