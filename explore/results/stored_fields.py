@@ -17,6 +17,7 @@ T = TypeVar("T")
 LARGEST = 1 << 62
 SHORT, LONG, TEXT = 300, 20_000, 1 << 23  # characters of a line, of an explanation, of a program
 MANY = 1 << 20  # entries of a list
+UNPAIRED = re.compile("[\ud800-\udfff]")
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")  # a name in C, and in a file system
 
 
@@ -53,7 +54,10 @@ class Fields:
 
     def text(self, name: str, most: int = SHORT) -> str:
         """The text of field `name`; characters that would steer a terminal are replaced."""
-        return "".join(c if _shown(c) else "\ufffd" for c in self.exact_text(name, most))
+        text = self.exact_text(name, most)
+        if text.isprintable():  # most are: to look at each character takes far longer
+            return text
+        return "".join(c if _shown(c) else "\ufffd" for c in text)
 
     def exact_text(self, name: str, most: int = TEXT) -> str:
         """The text of field `name` as it is; it must be possible to encode it."""
@@ -151,7 +155,7 @@ def _shown(char: str) -> bool:
 
 def _unpaired(text: str) -> bool:
     """True if a text has half a surrogate pair, which no file can hold."""
-    return any("\ud800" <= char <= "\udfff" for char in text)
+    return UNPAIRED.search(text) is not None
 
 
 def _no_number(name: str) -> NoReturn:

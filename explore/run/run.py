@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from codegen.runtime.devices import Device
 from explore.bounds.least_bytes import moved_bytes
-from explore.bounds.least_traffic import products
+from explore.bounds.products_of_program import products
 from explore.bounds.program_work import operations
 from explore.building.build_variant import setup_for as builder_setup
 from explore.building.build_worker import work

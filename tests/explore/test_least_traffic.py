@@ -10,7 +10,7 @@ import pytest
 from codegen.compile import generate
 from constraints.devices import H200
 from explore.bounds.least_bytes import moved_bytes
-from explore.bounds.least_traffic import products
+from explore.bounds.products_of_program import products
 from explore.bounds.program_work import least_bytes, operations
 from explore.building.traffic import chip_bytes, traffic_bytes
 from explore.report.traffic_against_bounds import least_traffic

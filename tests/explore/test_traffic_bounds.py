@@ -10,7 +10,8 @@ import pytest
 from codegen.compile import Generated, generate
 from constraints.devices import profile
 from explore.bounds.least_bytes import moved_bytes
-from explore.bounds.least_traffic import Products, Windows, products
+from explore.bounds.least_traffic import Products, Windows
+from explore.bounds.products_of_program import products
 from explore.bounds.program_work import least_bytes, operations
 from explore.building.traffic import chip_bytes, kernel_traffic, traffic_bytes
 from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, least_traffic

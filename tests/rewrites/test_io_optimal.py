@@ -12,7 +12,7 @@ from codegen.proof.prove import prove
 from codegen.runtime.session import Session
 from constraints.devices import H200
 from constraints.relations.relations import holds
-from explore.bounds.least_traffic import products
+from explore.bounds.products_of_program import products
 from explore.building.traffic import traffic_bytes
 from explore.space.derive_form import constraints, points
 from explore.space.lowering import bound
