@@ -26,7 +26,10 @@ from benchmarks.mutators import Mutant, mutants
 
 TOP = Path(__file__).resolve().parents[1]
 LAW_TESTS = ("test_laws.py", "test_law_cases.py", "test_side_conditions.py")
-INDEX_TESTS = ("test_index.py", "test_conditions.py", "test_digits.py", "test_views.py")
+INDEX_TESTS = (
+    *("test_index.py", "test_conditions.py", "test_digits.py", "test_injectivity.py"),
+    "test_views.py",
+)
 AREAS: dict[str, tuple[str, ...]] = {
     "rewrites/laws": tuple(f"tests/rewrites/{name}" for name in LAW_TESTS),
     "codegen/index": tuple(f"tests/codegen/{name}" for name in INDEX_TESTS),
