@@ -15,7 +15,7 @@ from codegen.index.injectivity import impossible
 RADICES = [(4, 3), (2, 5), (8, 2), (3, 3), (2, 3, 4), (4, 2, 2)]
 
 
-def digit(x: Index | int, r: Sequence[int], k: int) -> Index | int:
+def digit(x: Index, r: Sequence[int], k: int) -> Index:
     """The k-th digit of x in mixed radices, the first being the last of the number."""
     return x // prod(r[:k]) % r[k]
 
@@ -27,7 +27,7 @@ def ids(r: Sequence[int]) -> tuple[Index, Index]:
 def address(x: Index, r: Sequence[int], units: Sequence[int]) -> Index:
     """A number that has the digits of x, each times a unit of its own."""
     parts = (digit(x, r, k) * unit for k, unit in enumerate(units))
-    return sum(parts, constant(0)) + 3
+    return sum(parts, constant(3))
 
 
 def number(x: int, r: Sequence[int], units: Sequence[int]) -> int:
@@ -57,7 +57,7 @@ def test_what_is_apart_has_no_two_numbers_that_meet(seed: int) -> None:
 def test_digits_that_are_all_equal_are_of_one_number_and_some_of_them_are_not() -> None:
     r = (4, 3, 2)
     i, j = ids(r)
-    equal = [constant(0) + digit(i, r, k) - digit(j, r, k) for k in range(3)]
+    equal = [digit(i, r, k) - digit(j, r, k) for k in range(3)]
     assert impossible(equal, [i - j])
     assert not any(impossible(some, [i - j]) for some in itertools.combinations(equal, 2))
     assert impossible(equal[:1], [equal[0], 3 * equal[0]])

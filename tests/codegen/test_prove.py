@@ -316,6 +316,19 @@ def test_assumed_range_is_proved_where_it_is_used() -> None:
     assert_refuted(kernel(store, groups=(10, 1, 1), whole=True), About.CLAIM)
 
 
+def test_an_assumption_does_not_rest_on_the_comparison_that_it_is_in() -> None:
+    """Nor do two comparisons vouch for each other; one that assumes nothing vouches for them."""
+    i, out = var("gid0", 0, 15), a_global("out", 16)
+    known = assume(i, 0, 7)
+    under_five, over_none = at_least(5, known), at_least(known, 1)
+    for condition in (under_five, both(under_five, over_none)):
+        wrong = kernel(when(condition, Store(out, i, ZERO)), groups=(16, 1, 1), whole=True)
+        assert "claim" in faults(wrong)
+        assert_refuted(wrong, About.CLAIM)
+    asked = both(less(i, 8), over_none)
+    assert_proved(kernel(when(asked, Store(out, i, ZERO)), groups=(16, 1, 1), whole=True))
+
+
 def test_vector_reaches_as_far_as_it_is_wide() -> None:
     i, out = var("gid0", 0, 3), a_global("out", 16)
     four = Broadcast(ZERO, Kind("float", 4))
