@@ -91,7 +91,9 @@ def whole(program: Program, records: Sequence[Record]) -> Record:
     """The fastest record among those with the most parts."""
     found = usable(records)
     if not found:
-        raise UserError("no variant ran to the end")
+        raise UserError(
+            f"no variant of {program.name} ran to the end: there is nothing to take apart"
+        )
     parts = {r.variant.id: sum(has(p, program, r.variant) for p in PARTS) for r in found}
     most = max(parts.values())
     full = [r for r in found if parts[r.variant.id] == most]

@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that attack")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes that attack")
     given = parser.parse_args()
     todo = list(corruptions(given.count, given.seed))
     with tempfile.TemporaryDirectory(prefix="corrupt-runs-") as place:

@@ -79,8 +79,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=150, help="mutants to draw, over all areas")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--areas", nargs="+", choices=AREAS, default=list(AREAS))
-    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
-    parser.add_argument("--stop-after", type=float, default=float("inf"), help="seconds in all")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants to try at a time")
+    parser.add_argument(
+        "--stop-after", type=float, default=float("inf"), help="seconds after which to stop"
+    )
     parser.add_argument("--out", default="runs/mutants.jsonl")
     return parser.parse_args()
 

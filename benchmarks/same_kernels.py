@@ -118,7 +118,7 @@ def main() -> int:
     options.add_argument("--forms", type=int, default=4, help="forms of each family and program")
     options.add_argument("--points", type=int, default=2, help="points of each form")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--against", type=Path, help="lines written before the change")
+    options.add_argument("--against", type=Path, help="a file of lines written before the change")
     options.add_argument("--programs", type=_names, default=(), help="examples, as in vgg,matmul")
     options.add_argument("--families", type=_names, default=(), help="families, as in lift,blocked")
     given = options.parse_args()

@@ -45,7 +45,7 @@ def _run_options(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m codegen run", description="Run on a device.")
     _program_arguments(parser)
     add_data(parser)
-    parser.add_argument("--device", help="a number, part of a name, gpu or cpu")
+    parser.add_argument("--device", help="the device: a number, part of a name, gpu or cpu")
     parser.add_argument(
         "--unproved",
         action="store_true",
@@ -55,8 +55,10 @@ def _run_options(argv: list[str]) -> argparse.Namespace:
 
 
 def _program_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="a program (*.lift)")
-    parser.add_argument("--family", help="how to lower it; programs not lowered yet: naive")
+    parser.add_argument("file", type=Path, help="the file of a program (*.lift)")
+    parser.add_argument(
+        "--family", help="the family that lowers it (default: naive, if it is not lowered)"
+    )
     parser.add_argument("--form", help="one form of the family (default: the first that applies)")
     add_set(parser)
 

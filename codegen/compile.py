@@ -47,7 +47,9 @@ def generate(
     """The kernels and launch plan of a lowered program whose sizes are all numbers. Devices with
     `half_arithmetic` compute with halves; on others these are floats but in memory."""
     if program.free:
-        raise Unsupported(f"the parameters {', '.join(program.free)} have no value yet")
+        raise Unsupported(
+            f"expected a value for each parameter, found none for {', '.join(program.free)}"
+        )
     cut = stages(program)
     known = _globals(program, cut)
     kernels = tuple(_kernel(program, stage, cut[-1].name, known, max_work_group) for stage in cut)

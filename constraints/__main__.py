@@ -33,22 +33,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m constraints", description=__doc__)
-    parser.add_argument("file", metavar="FILE", help="a program, .lift")
+    parser.add_argument("file", metavar="FILE", help="the file of a program (*.lift)")
     parser.add_argument("--family", help="lower the program by this family first")
     parser.add_argument("--form", help="one form of the family (default: the first that applies)")
     parser.add_argument(
         "--domain", choices=("io-optimal",), help="narrow the family's parameters to a domain"
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--profile", default="cpu", help=f"a device: {', '.join(PROFILES)}")
-    where.add_argument("--device", metavar="D", help="one that is here: part of a name, gpu, cpu")
+    where.add_argument("--profile", default="cpu", help=f"a known device: {', '.join(PROFILES)}")
+    where.add_argument("--device", metavar="D", help="a device here: part of a name, gpu, cpu")
     parser.add_argument(
         "--limit",
         metavar="NAME=N",
         type=usage(limit),
         action="append",
         default=[],
-        help="a number of the device, replaced; several as group_dims=256,256,64",
+        help="replace a number of the device; several as group_dims=256,256,64",
     )
     parser.add_argument(
         "--fix",
@@ -56,9 +56,11 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         type=_number,
         action="append",
         default=[],
-        help="a tuning parameter's value",
+        help="fix the value of a tuning parameter",
     )
-    parser.add_argument("--max-memory", metavar="SIZE", type=_bytes, help="global memory, as 64MiB")
+    parser.add_argument(
+        "--max-memory", metavar="SIZE", type=_bytes, help="limit of global memory, such as 64MiB"
+    )
     parser.add_argument("--time-limit", metavar="SECONDS", type=_seconds, default=10.0)
     parser.add_argument("--all", action="store_true", help="show implied constraints too")
     parser.add_argument("--json", action="store_true")

@@ -76,10 +76,12 @@ def _start(argv: list[str]) -> int:
     _refuse_unknown(argv)
     parser = _parser("", __doc__ or "")
     parser.add_argument("program", type=Path, metavar="PROGRAM.lift")
-    parser.add_argument("--out", type=path, metavar="RUN", help="the folder, runs/NAME by default")
+    parser.add_argument(
+        "--out", type=path, metavar="RUN", help="the run's folder (default: runs/NAME)"
+    )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--device", metavar="D", help="a number, part of a name, gpu or cpu")
-    where.add_argument("--profile", metavar="NAME", help="for a device that is not here")
+    where.add_argument("--device", metavar="D", help="a device: number, part of a name, gpu, cpu")
+    where.add_argument("--profile", metavar="NAME", help="a known device that is not here")
     add_options(parser)
     given = parser.parse_args(argv)
 
@@ -130,14 +132,14 @@ def _add_trust(parser: argparse.ArgumentParser) -> None:
 
 def _front(argv: list[str]) -> int:
     parser = _of_run("front", "The Pareto front of a run.")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.add_argument("--plot", type=path, metavar="FILE", help="a .png, .svg or .pdf")
+    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    parser.add_argument("--plot", type=path, metavar="FILE", help="draw a .png, .svg or .pdf")
     parser.add_argument(
         "--over",
         type=objectives,
         default="time,memory",
         metavar="time,memory,error",
-        help="what a point must be best in, given the others (workspace too)",
+        help="what no other point of the front may be better in (workspace too)",
     )
     add_limits(parser)
     from explore.commands.commands import show_front
@@ -152,9 +154,9 @@ def _show(argv: list[str]) -> int:
     for option in ("source", "derivation", "laws", "constraints", "json"):
         what.add_argument(f"--{option}", action="store_true")
     what.add_argument(
-        "--lost-forms", action="store_true", help="forms not derived, one JSON object a line"
+        "--lost-forms", action="store_true", help="print forms that were not derived, as JSON"
     )
-    what.add_argument("--stage", metavar="NAME", help="the laws of this stage of the derivation")
+    what.add_argument("--stage", metavar="NAME", help="print the laws of this stage")
     _add_trust(parser)
     from explore.commands.commands import show
 
@@ -163,7 +165,9 @@ def _show(argv: list[str]) -> int:
 
 def _report(argv: list[str]) -> int:
     parser = _of_run("report", "Write the report of a run as one HTML file.")
-    parser.add_argument("--out", type=path, metavar="FILE", help="RUN/report.html by default")
+    parser.add_argument(
+        "--out", type=path, metavar="FILE", help="the report's file (default: RUN/report.html)"
+    )
     from explore.commands.commands import report
 
     return report(parser.parse_args(argv))
@@ -172,12 +176,12 @@ def _report(argv: list[str]) -> int:
 def _pick(argv: list[str]) -> int:
     parser = _of_run("pick", "A variant to use elsewhere.")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--fastest", action="store_true", help="(what is picked by default)")
+    which.add_argument("--fastest", action="store_true", help="pick the fastest variant (default)")
     which.add_argument("--smallest", action="store_true")
     which.add_argument("--id", metavar="ID")
     add_limits(parser)
     parser.add_argument(
-        "--export", type=path, metavar="DIR", help="write it with hosts that run it"
+        "--export", type=path, metavar="DIR", help="write it, with hosts that run it"
     )
     _add_trust(parser)
     parser.add_argument("--json", action="store_true")
@@ -198,8 +202,8 @@ def _compare(argv: list[str]) -> int:
 
 def _export(argv: list[str]) -> int:
     parser = _of_run("export", "All variants of a run as a table, or as T4 for other tools.")
-    parser.add_argument("--t4", type=path, metavar="FILE.json", help="results of auto-tuners")
-    parser.add_argument("--csv", type=path, metavar="FILE.csv", help="one row a variant")
+    parser.add_argument("--t4", type=path, metavar="FILE.json", help="write the T4 results format")
+    parser.add_argument("--csv", type=path, metavar="FILE.csv", help="write a row for each variant")
     given = parser.parse_args(argv)
     if given.t4 is None and given.csv is None:
         parser.error("expected --t4 FILE, --csv FILE or both")

@@ -28,14 +28,14 @@ def main() -> int:
 
 def _options(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m ir", usage=USAGE)
-    parser.add_argument("file", metavar="FILE", help="a program, .lift")
+    parser.add_argument("file", metavar="FILE", help="the file of a program (*.lift)")
     add_set(parser)
     return parser.parse_args(words)
 
 
 def _eval_options(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m ir eval", usage=USAGE)
-    parser.add_argument("file", metavar="FILE", help="a program, .lift")
+    parser.add_argument("file", metavar="FILE", help="the file of a program (*.lift)")
     add_data(parser)
     parser.add_argument("--dtype", choices=("float64", "float32", "float16"), default="float64")
     add_set(parser)

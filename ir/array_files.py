@@ -22,10 +22,10 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         type=_input,
         action="append",
         default=[],
-        help="a parameter's array (tuples: an .npz, its arrays in order)",
+        help="the array of a parameter; for tuples an .npz with the arrays in order",
     )
     parser.add_argument(
-        "--random", metavar="SEED", type=_seed, help="random whole numbers for what is not given"
+        "--random", metavar="SEED", type=_seed, help="seed of random whole numbers for other inputs"
     )
     parser.add_argument("--output", metavar="OUT.npy", type=Path, required=True)
 
@@ -35,7 +35,7 @@ def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]
     found: dict[str, Data] = {}
     for name, path in options.input:
         if name in found:
-            raise UserError(f"input {name} is given twice")
+            raise UserError(f"input {name} is given twice; expected one array for each parameter")
         found[name] = load(path)
     if options.random is not None:
         demand_few(program)

@@ -119,11 +119,17 @@ class Value:
         """The components of a function's parameter that is a tuple."""
         t = type_of(self.written.term) if isinstance(self.written, Done) else None
         if not isinstance(t, Tuple):
-            raise UserError("only a parameter that is a tuple can be taken apart", here())
+            raise UserError(
+                "expected a parameter that is a tuple, to be taken apart; found another value",
+                here(),
+            )
         return iter([self[i] for i in range(len(t.parts))])
 
     def __bool__(self) -> bool:
-        raise UserError("a value of the language is not known while the program is built", here())
+        raise UserError(
+            "expected a value that Python knows, found one that the program computes",
+            here(),
+        )
 
 
 Operand: TypeAlias = "Value | int | float | Nat | tuple[Operand, ...] | Callable[..., Operand]"
@@ -145,7 +151,9 @@ def surface(e: Operand) -> Surface:
         case tuple():
             return Group(tuple(map(surface, e)), here())
     if not callable(e):
-        raise UserError(f"a {type(e).__name__} has no meaning in a program", here())
+        raise UserError(
+            f"expected a value of the language or a number, found a {type(e).__name__}", here()
+        )
     function = e
     return Native(lambda *xs: surface(function(*map(Value, xs))), _parameters(function), here())
 

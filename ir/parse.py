@@ -24,7 +24,9 @@ def parse(text: str, name: str = "<program>", set: Mapping[str, int] = NONE) -> 
     try:
         return elaborated(read(text, name), set)
     except RecursionError:
-        raise UserError(f"{name}: the program is nested too deep") from None
+        raise UserError(
+            f"{name}: expected fewer levels of terms, found a program that is nested too deep"
+        ) from None
 
 
 def parse_file(path: Path | str, set: Mapping[str, int] = NONE) -> Program:

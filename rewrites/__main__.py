@@ -50,13 +50,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m rewrites", description=__doc__)
-    parser.add_argument("file", metavar="FILE", type=Path, help="a program, .lift")
+    parser.add_argument("file", metavar="FILE", type=Path, help="the file of a program (*.lift)")
     parser.add_argument("--family", metavar="F", help=f"one of {', '.join(FAMILIES)}")
     parser.add_argument("--form", help="one form of the family (default: the first that applies)")
     opened = parser.add_mutually_exclusive_group()
-    opened.add_argument("--stage", metavar="NAME", help="the laws of the stages of this name")
-    opened.add_argument("--laws", action="store_true", help="the laws of all stages")
-    parser.add_argument("--list", action="store_true", help="families, their forms, and refusals")
+    opened.add_argument("--stage", metavar="NAME", help="print the laws of the stages of this name")
+    opened.add_argument("--laws", action="store_true", help="print the laws of all stages")
+    parser.add_argument(
+        "--list", action="store_true", help="list families, their forms, and refusals"
+    )
     parser.add_argument(
         "--check", action="store_true", help="interpret every step, at small sizes, and compare"
     )

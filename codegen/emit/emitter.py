@@ -131,9 +131,13 @@ class Emitter:
     def parallel(self, level: Level, dim: int, f: Lam, xs: ArrayView, env: Env, to: Place) -> None:
         worker, place = self.scope.workers[level, dim], array_place(to)
         if worker in self.scope.active:
-            raise Unsupported(f"{level.value}({dim}) inside {level.value}({dim})")
+            raise Unsupported(
+                f"expected each parallel map once, found {level.value}({dim}) inside itself"
+            )
         if level is Level.GROUP and worker.count > 1 and _is_local(place):
-            raise Unsupported(f"toLocal of {level.value}({dim}): groups do not share local memory")
+            raise Unsupported(
+                f"toLocal: expected mapLocal, found {level.value}({dim}): groups share nothing"
+            )
         if _is_private(place) and worker.count > 1 and not _owns(place.axis, worker.id):
             raise Unsupported(
                 f"the result of {level.value}({dim}) is rearranged in private memory, where each "

@@ -45,7 +45,9 @@ def _index(e: Expr, env: Mapping[str, Index]) -> Index:
 
 
 def _unknown() -> Unsupported:
-    return Unsupported("reorder: its index function is not arithmetic on known sizes")
+    return Unsupported(
+        "reorder: expected an index function of arithmetic on known sizes, found another"
+    )
 
 
 def arithmetic(op: str, x: Index, y: Index) -> Index | None:

@@ -121,7 +121,7 @@ def layout(emitter: Recursion, e: Expr, env: Env) -> View:
         case AsScalar(xs):
             _, w = unlift(elem_of(xs))
             return views.as_scalar(scope, number(w), array(emitter.read(xs, env)))
-    raise Unsupported(f"no code for {type(e).__name__} where a value is expected")
+    raise Unsupported(f"expected a term that code can be made for, found {type(e).__name__}")
 
 
 def delayed(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> View:

@@ -275,7 +275,7 @@ def lifted(scope: Scope, t: Type, w: int, f: Callable[[Index], View]) -> View:
         case Scalar(name):
             return _gathered(scope, name, w, f)
         case Vector():
-            raise Unsupported("a vector of vectors")
+            raise Unsupported("expected vectors of scalars, found a vector of vectors")
 
 
 def _component_of(f: Callable[[Index], View], k: int) -> Callable[[Index], View]:

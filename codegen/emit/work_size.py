@@ -30,7 +30,9 @@ def work_of(e: Expr, max_work_group: int) -> Work:
     counts = _lengths(e)
     levels = {level for level, _ in counts}
     if Level.GLOBAL in levels and len(levels) > 1:
-        raise Unsupported("mapGlobal beside mapWorkgroup or mapLocal in one kernel")
+        raise Unsupported(
+            "expected one kind of parallel maps, found mapGlobal beside mapWorkgroup or mapLocal"
+        )
     _limit(counts, max_work_group)
     groups, local = [1, 1, 1], [1, 1, 1]
     for key, items in zip(_globals(counts), _group_shape(counts, max_work_group), strict=True):

@@ -94,7 +94,9 @@ def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
         case ArrayPlace(at=at):
             return ArrayView(axes_of(place), lambda i: view_of(at(i), instead))
         case Scatter():
-            raise Unsupported("a vector kept as scattered scalars is read again as a vector")
+            raise Unsupported(
+                "expected single lanes of a vector that is kept as scalars, found the vector"
+            )
 
 
 def cells(place: Place) -> list[Cell]:
@@ -223,7 +225,9 @@ def narrowed(place: Place, lane: Index) -> Place:
             return TuplePlace(tuple(narrowed(p, lane) for p in parts))
         case ArrayPlace(axis, at):
             return ArrayPlace(axis, lambda i: narrowed(at(i), lane))
-    raise Unsupported("one lane, not known here, of a vector whose lanes lie apart")
+    raise Unsupported(
+        "expected a known lane of a vector whose lanes lie apart, found one that varies"
+    )
 
 
 def widened(scope: Scope, w: int, lanes: Callable[[Index], Place]) -> Place:
@@ -239,7 +243,7 @@ def widened(scope: Scope, w: int, lanes: Callable[[Index], Place]) -> Place:
                 axis, lambda i: widened(scope, w, lambda l: array_place(lanes(l)).at(i))
             )
         case Scatter():
-            raise Unsupported("a vector of vectors")
+            raise Unsupported("expected vectors of scalars, found a vector of vectors")
 
 
 def _widened_part(scope: Scope, w: int, lanes: Callable[[Index], Place], k: int) -> Place:

@@ -233,7 +233,9 @@ class Session:
         once."""
         name, has, gives = self.device.name, self.device.global_bytes, self.device.max_alloc_bytes
         if plan.memory_bytes > has:
-            raise UserError(f"{plan.memory_bytes:,} bytes are needed, {name} has {has:,}")
+            raise UserError(
+                f"the plan needs {plan.memory_bytes:,} bytes of memory, {name} has {has:,}"
+            )
         for buffer in plan.buffers:
             if buffer.bytes > gives:
                 raise UserError(

@@ -187,7 +187,9 @@ def _divisors(
     if not zero.any():
         return sources, values
     if (high[zero] - step.low).max() >= MOST_CANDIDATES:
-        raise Unsupported(f"parameter {step.parameter} divides 0 and has no upper bound")
+        raise Unsupported(
+            f"expected an upper bound of parameter {step.parameter}, found that it divides 0"
+        )
     others, free = _ranges(step.low, rows[zero], high[zero])
     order = np.argsort(np.concatenate([sources, others]), kind="stable")
     return np.concatenate([sources, others])[order], np.concatenate([values, free])[order]

@@ -90,7 +90,9 @@ def _refuse_names(plan: Plan) -> None:
     """Refuse a plan with names that are not plain: they become file names and C text."""
     for name in [b.name for b in plan.buffers] + [k.name for k in plan.kernels]:
         if not NAME.fullmatch(name):
-            raise UserError(f"cannot export: {name!r} is not a plain name")
+            raise UserError(
+                f"cannot export {name!r}: it is not a plain name of letters, digits and _"
+            )
 
 
 def _refuse_occupied(folder: Path) -> None:

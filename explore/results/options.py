@@ -45,39 +45,47 @@ class Options:
     """The options of a run: everything that it is asked for but the program and the device."""
 
     variants: int = field(
-        default=1000, metadata=way("--variants", whole_from(1), "N", "how many to build, at most")
+        default=1000, metadata=way("--variants", whole_from(1), "N", "variants to build, at most")
     )
     seed: int = field(
         default=0,
-        metadata=way("--seed", whole_from(0), "N", "what order and inputs are drawn from"),
+        metadata=way("--seed", whole_from(0), "N", "seed of the search's order and of inputs"),
     )
     families: tuple[str, ...] = field(
-        default=(), metadata=way("--families", names, "A,B", "only these families", several=True)
+        default=(),
+        metadata=way("--families", names, "A,B", "try only these families", several=True),
     )
     max_memory: int | None = field(  # bytes
         default=None,
-        metadata=way("--max-memory", parse_bytes, "64MiB", "the most that a variant takes"),
+        metadata=way("--max-memory", parse_bytes, "64MiB", "limit of a variant's global memory"),
     )
     domain: Domain | None = field(
         default=None,
         metadata=way(
-            "--domain", one_of("domain", DOMAINS), "NAME", f"narrows parameters: {DOMAINS[0]}"
+            "--domain", one_of("domain", DOMAINS), "NAME", f"narrower parameters: {DOMAINS[0]}"
         ),
     )
     max_error: float = field(
         default=1e-4,
-        metadata=way("--max-error", number, "E", "relative: results with more are wrong"),
+        metadata=way("--max-error", number, "E", "largest relative error of a right result"),
     )
     time_limit: float | None = field(  # seconds
         default=None,
-        metadata=way("--time-limit", parse_seconds, "10m", "stop then; resume goes on"),
+        metadata=way(
+            "--time-limit", parse_seconds, "10m", "time after which a run stops; resume goes on"
+        ),
     )
     jobs: int | None = field(
-        default=None, metadata=way("--jobs", whole_from(1), "N", "processes that build")
+        default=None, metadata=way("--jobs", whole_from(1), "N", "number of processes that build")
     )
     strategy: Strategy = field(
         default="guided",
-        metadata=way("--strategy", one_of("strategy", STRATEGIES), "NAME", " or ".join(STRATEGIES)),
+        metadata=way(
+            "--strategy",
+            one_of("strategy", STRATEGIES),
+            "NAME",
+            f"search: {' or '.join(STRATEGIES)}",
+        ),
     )
     against: tuple[PeerName, ...] = field(
         default=(),
@@ -101,7 +109,7 @@ class Options:
             "--limit",
             lambda text: (limit(text),),
             "NAME=N",
-            "a number of the device, replaced; several as group_dims=256,256,64",
+            "replace a number of the device; several as group_dims=256,256,64",
             several=True,
         ),
     )
@@ -220,7 +228,7 @@ def _together(name: str, entries: tuple[Any, ...]) -> tuple[Any, ...]:
 def _pair(entry: object) -> tuple[str, object]:
     if isinstance(entry, tuple) and len(entry) == 2:
         return str(entry[0]), entry[1]
-    raise UserError(f"expected names with numbers, found {entry!r}")
+    raise UserError(f"expected a name with a number, found {entry!r}")
 
 
 def _numbers_of(value: object) -> tuple[object, ...]:

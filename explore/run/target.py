@@ -111,7 +111,9 @@ def device_of(stored: Environment) -> Device:
     """The device that a run was made on; a user's error if it is not here."""
     found = _likest(stored)
     if found is None:
-        raise UserError(f"{stored.where} is not here: the run was made on it")
+        raise UserError(
+            f"{stored.where} is not here: the run was made on it, and its kernels are for it"
+        )
     if found.driver != stored.driver:
         raise UserError(
             f"{stored.where} has driver {found.driver} here, the run was made with driver "

@@ -67,4 +67,6 @@ def _found(system: System) -> Values:
         return verdict.point
     if verdict.core:
         raise UserError(explain(verdict.core, system.parameters))
-    raise Unsupported("no legal values were found in time; expected more of them with --set")
+    raise Unsupported(
+        "no legal values of the parameters were found in time: give some of them with --set"
+    )

@@ -64,7 +64,9 @@ def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
     z."""
     known = amounts(source.body, parameter_names(source))
     if known is None or lowering.block is None:
-        raise UserError("the domain io-optimal is of one sum of products of two shared operands")
+        raise UserError(
+            "the domain io-optimal expects one sum of products of shared operands, found another"
+        )
     yield from balanced(lowering.block, _summed(known, lowering))
 
 

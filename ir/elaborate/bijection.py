@@ -32,7 +32,9 @@ def check_bijection(f: Lam, n: Size) -> None:
     if _is_stride(f, n):
         return
     if not isinstance(n, int):
-        raise Unsupported("reorder over a symbolic size: only stride(s) is known to be a bijection")
+        raise Unsupported(
+            "reorder: expected stride(s) over a size with parameters, found another index function"
+        )
     if n > LARGEST:
         raise Unsupported(f"reorder over {n:,} elements: bijections are checked up to {LARGEST:,}")
     if not isinstance(f.pattern, Var):
@@ -85,7 +87,9 @@ def _run(e: Expr, env: dict[str, Ints]) -> Ints:
             return _operate(op, _run(a, env), _run(b, env))
         case Let(Var(name, _), value, body):
             return _run(body, env | {name: _run(value, env)})
-    raise Unsupported("reorder's index function may use only its index, sizes and integers")
+    raise Unsupported(
+        "reorder: expected an index function of its index, sizes and integers, found other terms"
+    )
 
 
 def _operate(op: str, a: Ints, b: Ints) -> Ints:

@@ -177,7 +177,9 @@ def _apply_native(c: Recursion, f: Native, args: tuple[Argument, ...], env: Env)
     """The body of a Python function applied to arguments, which are computed before it."""
     each = (f.names,) if len(args) == 1 else tuple((name,) for name in f.names)
     if len(each) != len(args):
-        raise UserError(f"this function takes {len(f.names)}, found {len(args)}", f.span)
+        raise UserError(
+            f"this function takes {_many(len(f.names), len(f.names))}, found {len(args)}", f.span
+        )
     scope, taken = env.scope, list[tuple[Pattern, Expr]]()
     for names, a in zip(each, args, strict=True):
         value = c.value(settle(c, a, env), env)

@@ -122,7 +122,9 @@ def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np
         with np.errstate(all="ignore"):
             return _result(_eval(program.body, Env(given, real)))
     except RecursionError:
-        raise UserError(f"{program.name} is nested too deeply to evaluate") from None
+        raise UserError(
+            f"{program.name} is nested too deeply to evaluate: expected fewer levels of terms"
+        ) from None
     except MemoryError as error:
         raise UserError(f"{program.name} needs more memory than there is: {error}") from None
 
@@ -224,7 +226,7 @@ def _view(e: Expr, env: Env) -> Value:
 
 def _numbers(n: int, whole: "np.dtype[np.generic]") -> Value:
     if n < 1:
-        raise UserError(f"an array of {n} elements: sizes start at 1")
+        raise UserError(f"expected an array of at least 1 element, found {n}")
     check_ceiling(n * 8)
     return from_array(np.arange(n, dtype=whole))
 

@@ -74,4 +74,6 @@ def first(p: Program, family: str) -> Lowering:
             return lower(p, form)
         except Refused as refused:
             reason = reason or refused
-    raise reason or Refused(f"{family} has no form for this program")
+    raise reason or Refused(
+        f"expected a program that {family} has a form for, found none for {p.name}"
+    )

@@ -86,7 +86,8 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
     dims = sided(e)
     if form.own and len(dims.columns) < 2:
         raise Refused(
-            "results have one column: no outer ones that could have products of their own"
+            "expected several dimensions of columns, found one: with `each`, the outer ones have "
+            "products of their own"
         )
     outer, columns = dims.columns[: form.own], dims.columns[form.own :]
     dims = Dims((*dims.batch, *outer), dims.rows, columns)
@@ -99,7 +100,9 @@ def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
     """The strategy that lowers a kernel with these rows and columns; a missing side gets one
     element."""
     if not dims.rows and not dims.columns:
-        raise Refused("each result has operands of its own: there is nothing for a group to share")
+        raise Refused(
+            "expected an operand that several results share, found each with operands of its own"
+        )
     if dims.rows and dims.columns:
         return partial(_in_tiles, params, form, dims)
     return seq(beside_one, partial(_in_tiles, params, form, dims.beside_one()))
@@ -128,7 +131,9 @@ def _in_tiles(params: frozenset[str], form: Blocked, dims: Dims, e: Expr) -> Rew
     rows = ROWS if any(lengths[d] != 1 for d in dims.rows) else ONE
     columns = COLUMNS if any(lengths[d] != 1 for d in dims.columns) else ONE
     if form.along and columns is ONE:
-        raise Refused("there is one column: it is loaded along the reduction as it is")
+        raise Refused(
+            "expected several columns, found one: it is loaded along the sum without `along`"
+        )
     return _nest(params, form, dims, rows, columns)(e)
 
 

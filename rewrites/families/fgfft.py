@@ -66,9 +66,12 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         raise Refused(str(why)) from None
     of_floats(a.base for a in p.operands)
     if form.shared and r.length < 2 * SHORT:
-        raise Refused(f"rows of {r.row}: a work-item transforms one by itself")
+        raise Refused(f"expected longer rows, found {r.row}: a work-item transforms one by itself")
     if form.regular and not slides_again(p, r):
-        raise Refused("windows of more than one place along one dimension at most: see fgfft")
+        raise Refused(
+            "expected windows of several places along two dimensions, found them along one "
+            "dimension at most: see the family fgfft"
+        )
     return seq(stage("sums row by row", rows), _rows_transformed(params, form, p, r))(e)
 
 
@@ -94,7 +97,9 @@ def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten |
     """The term with its sums of products of spectra moved out of the maps over rows, and stored."""
     place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
-        raise Refused("there is one row, and no sum of its products")
+        raise Refused(
+            "expected a sum of products of rows, found one row and no sum of its products"
+        )
     return stored_at(params, place + OF_VALUE, layout)(e)
 
 

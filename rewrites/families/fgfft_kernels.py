@@ -74,7 +74,10 @@ def _rows(shared: bool, e: Expr) -> Rewritten | None:
         return rows.inside(_row).then(_blocks(rows.depth, lanes))(e)
     items = worth_sharing(e)
     if not rows.depth or items is None:
-        raise Refused("rows are short, or there is one: a work-item transforms one by itself")
+        raise Refused(
+            "expected several long rows, found short ones, or one: a "
+            "work-item transforms one by itself"
+        )
     together = _blocks(rows.depth, inside(in_stages(items)), turns=False)
     return rows.inside(seq(_row_named, staged)).then(together)(e)
 

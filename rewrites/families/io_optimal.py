@@ -72,15 +72,19 @@ def _kernel(ahead: bool, e: Expr) -> Rewritten | None:
         return unfolded(e)
     dims = classify(e)
     if not dims.rows or not dims.columns:
-        raise Refused("no operand is shared between results: nothing to keep on chip")
+        raise Refused(
+            "expected an operand that results share, found none: there is nothing to keep on chip"
+        )
     if all(size_of(nest(e)[d].xs) == 1 for d in dims.rows):
         raise Refused(
-            "one output channel: vectors round it up to two, and blocks move twice as much"
+            "expected several output channels, found one output channel: "
+            "vectors round it up to two, "
+            "and blocks move twice as much"
         )
     sums = trips(reduction(e))
     done = choice(*(_nest(ahead, dims, len(sums), c) for c in reversed(range(len(sums)))))(e)
     if done is None:
-        raise Refused("no part of the input that goes by is the same for all pixels of a block")
+        raise Refused("expected an operand that is the same for all pixels of a block, found none")
     return done
 
 

@@ -77,9 +77,14 @@ def kernel(entry: Entry, e: Expr) -> Rewritten | None:
     they reach."""
     dims = sided(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
-        raise Refused("expected stored padding: lanes would guard each element that they load")
+        raise Refused(
+            "expected padding that is stored, found it as a view: lanes would guard each element"
+        )
     if not dims.rows or not dims.columns:
-        raise Refused("expected two operands, each shared by results in a dimension of its own")
+        raise Refused(
+            "expected two operands, each shared by results in a dimension of its own, found "
+            f"{len(dims.rows)} dimensions of rows and {len(dims.columns)} of columns"
+        )
     return _nest(entry, dims)(e)
 
 

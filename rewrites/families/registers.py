@@ -79,7 +79,9 @@ def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     """The strategy that lowers a kernel with these rows and columns to a block of registers for
     each work-item."""
     if not dims.rows and not dims.columns:
-        raise Refused("no dimension distinguishes one result from another")
+        raise Refused(
+            "expected rows or columns, found no dimension in which results differ in one operand"
+        )
     return _nest(params, form, dims)
 
 
@@ -88,7 +90,9 @@ def _flipped(e: Expr) -> Dims:
     the innermost."""
     dims = sided(e)
     if not dims.columns:
-        raise Refused("there is one dimension of results: vectors have no other side to go over")
+        raise Refused(
+            "expected two dimensions of results, found one: vectors have no other side to go over"
+        )
     apart = len(dims.columns) - 1 if has_windows(e) else 0
     return Dims(dims.batch, dims.columns[apart:], (*dims.columns[:apart], *dims.rows))
 

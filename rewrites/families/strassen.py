@@ -75,7 +75,11 @@ def strassen(params: frozenset[str], form: Strassen) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         dims = classify(e)
         if not dims.rows or not dims.columns or len(trips(reduction(e))) != 1:
-            raise Refused("expected a matrix product: rows, columns, and one sum for each pair")
+            raise Refused(
+                "expected a matrix product: rows, columns, and one sum for each pair; found "
+                f"{len(dims.rows)} dimensions of rows, {len(dims.columns)} of columns, and "
+                f"{len(trips(reduction(e)))} nested sums"
+            )
         return seq(_matrices(dims), inside(_lowered(form.levels, len(dims.batch))))(e)
 
     return seq(
@@ -159,7 +163,7 @@ def _cut_parts(e: Expr) -> Rewritten:
     it does not apply."""
     done = stage("three products of real numbers", three_products())(e)
     if done is None:
-        raise Refused("expected sums from 0 of products of complex numbers, pairs of floats")
+        raise Refused("expected sums from 0 of products of complex numbers, found others")
     return done
 
 
@@ -190,12 +194,12 @@ def _why_not(e: Expr) -> str:
     sums = reduction(e)
     parts = sums.xs.parts if isinstance(sums.xs, Zip) else ()
     if operator(sums.f) != "+":
-        return "expected results that are added up: blocks' products are added and subtracted"
+        return "expected sums, found another operation: products of blocks are added up"
     if type_of(sums) != FLOAT or any({*leaves(elem_of(part))} != {FLOAT} for part in parts):
-        return "expected floats: the law's error is known for them alone"
+        return "expected floats, found other numbers: the law's error is known for floats alone"
     if len(parts) != 2 or not sums_products(sums.f):
-        return "expected each sum to be of products of two numbers, and nothing else"
-    return "expected a matrix product whose operands do not depend on each other"
+        return "expected each sum to be of products of two numbers, and nothing else; found another"
+    return "expected a matrix product whose operands do not depend on each other, found another"
 
 
 VI, VO = named("vi"), named("vo")

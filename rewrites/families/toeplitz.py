@@ -88,7 +88,7 @@ def replicated(params: frozenset[str]) -> Strategy:
     )
 
 
-NOT_LINEAR = "the sums over windows are not linear in what the windows are multiplied with"
+NOT_LINEAR = "expected sums over windows that are linear in the other operand, found others"
 
 
 def _refuse(why: str) -> Rewritten | None:
@@ -114,7 +114,9 @@ def oriented(e: Expr) -> Dims:
     """The dimensions of e with those of the Toeplitz matrices, windows and kernels, as its rows."""
     dims, first = classify(e), _first(e)
     if first in dims.batch:
-        raise Refused("each result has a matrix of its own")
+        raise Refused(
+            "expected matrices that results share, found that each result has a matrix of its own"
+        )
     return Dims(dims.batch, dims.columns, dims.rows) if first in dims.columns else dims
 
 

@@ -186,7 +186,11 @@ def _fused(form: Fused, w: Windowed) -> Strategy:
     """The strategy that makes products and results in one kernel, and transforms the data there too
     or stores them."""
     if w.own:
-        raise Refused("each image has kernels of its own: see the forms that store products")
+        raise Refused(
+            "expected kernels that all images share, found kernels of "
+            "each image: see the forms that "
+            "store products"
+        )
     data = stage("data transformed", stored(transform_kernel(w.outer + 1, named("vi"))))
     divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(on_made(data)))
     packed = kernels_of(_taps(form.panel, w.d, by_step=True))

@@ -72,25 +72,31 @@ def _each(
             try:
                 done = _done(s, k)
             except Refused as why:
-                refused.append(why)
+                refused.append(why.at(k))
                 return other(k)
             lowered.append(k)
             return done
 
         done = over(kernel)(e)
         if not lowered:
-            raise refused[reason] if refused else Refused("nothing is summed up: see naive")
+            raise (
+                refused[reason]
+                if refused
+                else Refused(
+                    "expected a sum, found that nothing is summed up: see the family naive"
+                )
+            )
         return done
 
     return run
 
 
 def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("no way but the plain one")
+    raise Refused("expected a kernel that another way than the plain one is known for")
 
 
 def _done(s: Strategy, e: Expr) -> Rewritten:
     done = s(e)
     if done is None:
-        raise Refused("what is summed up is neither split nor arranged by the laws that this needs")
+        raise Refused("expected a sum that the laws of this form split and arrange, found another")
     return done

@@ -27,7 +27,7 @@ def slide_of(e: Expr) -> Slide:
     """The slide that the map e goes over; Refused where it goes over something else."""
     if isinstance(e, Map) and isinstance(e.xs, Slide):
         return e.xs
-    raise Refused("expected windows of one array: a slide that the outer maps go over")
+    raise Refused("expected windows of one array, a slide that the outer maps go over; found none")
 
 
 def tiled_windows(m: int) -> Strategy:
@@ -37,9 +37,9 @@ def tiled_windows(m: int) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         slid = slide_of(e)
         if slid.step != 1:
-            raise Refused(f"windows {slid.step} apart; expected every window, one apart")
+            raise Refused(f"expected windows one apart, found them {slid.step} apart")
         if not isinstance(slid.size, int):
-            raise Refused("expected windows whose size is a number")
+            raise Refused("expected windows whose size is a number, found one with a parameter")
         steps = seq(
             attempt(seq(of_array(round_windows(k=m)), map_pad_edge())),
             inside_crop(

@@ -42,7 +42,7 @@ def _in_lanes(entry: Entry, e: Expr) -> Rewritten | None:
 
 
 def _refuse(entry: Entry) -> Rewritten | None:
-    raise Refused(f"expected sums of products of two operands, which {entry.name} makes")
+    raise Refused(f"expected sums of products that {entry.name} makes, found others")
 
 
 _FUSED = exhaust(choice(fuse_maps(), fuse_zip()))
@@ -56,7 +56,9 @@ def _results(e: Expr) -> Rewritten | None:
         return skip(e)
     done = seq(map_inside_view(), inside(_by_lanes))(e)
     if done is None:
-        raise Refused("expected that results are made of sums one by one, of nothing else")
+        raise Refused(
+            "expected results made of sums one by one, found them made of something else too"
+        )
     return done
 
 

@@ -35,10 +35,14 @@ def in_slices(p: Size) -> Strategy:
             return None
         n = size_of(e.xs)
         if isinstance(n, int) and all(n % count for count in COUNTS):
-            raise Refused(f"a sum of {n} steps is not {' or '.join(map(str, COUNTS))} equal parts")
+            raise Refused(
+                f"expected a sum of {' or '.join(map(str, COUNTS))} equal parts, found {n} steps"
+            )
         done = partial_reduce(k=exact(n, p))(e)
         if done is None:
-            raise Refused("the sum cannot be taken in parts")
+            raise Refused(
+                "expected a fold, whose sum can be taken in parts; found another reduction"
+            )
         return done
 
     return run

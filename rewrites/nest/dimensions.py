@@ -114,11 +114,19 @@ def classify(e: Expr) -> Dims:
     reach = sorted({depends(maps, part) for part in operands(r)} - {frozenset()}, key=_size)
     every = frozenset(range(len(maps)))
     if not maps:
-        raise Refused("there is one result, a sum inside no map: its parts have to be stored first")
+        raise Refused(
+            "expected maps around the sum, found one result, a sum inside no map: its parts have "
+            "to be stored first"
+        )
     if not reach:
-        raise Refused("the reduction does not depend on the maps around it")
+        raise Refused(
+            "expected a reduction that depends on the maps around it, found one that does not"
+        )
     if len(reach) > 2:
-        raise Refused("the reduction has more than two kinds of operands")
+        raise Refused(
+            "expected operands of the reduction that depend on two sets of maps at most, found "
+            f"{len(reach)}"
+        )
     if len(reach) == 1:
         return Dims(tuple(sorted(every - reach[0])), (), tuple(sorted(reach[0])))
     small, large = reach
@@ -149,7 +157,9 @@ def sided(e: Expr) -> Dims:
         return dims
     parts = tuple(sorted(parts_of(nest(e))))
     if not parts and not isinstance(size_of(reduction(e).xs), int):
-        raise Refused("what is summed up are parts that another kernel makes")
+        raise Refused(
+            "expected a sum of the program, found a sum of parts that another kernel makes"
+        )
     batch, columns = (
         tuple(d for d in side if d not in parts) for side in (dims.batch, dims.columns)
     )
@@ -167,5 +177,7 @@ def _size(s: frozenset[int]) -> tuple[int, list[int]]:
 def shared_by_groups(e: Expr) -> Rewritten | None:
     """The term e unchanged if work-items of a group make something together; else Refused."""
     if not any(isinstance(s, MapPar) and s.level is Level.LOCAL for s in subterms(e)):
-        raise Refused("nothing is summed up inside maps: there is no sum for a work-group to make")
+        raise Refused(
+            "expected a sum inside maps for a work-group to make: nothing is summed up there"
+        )
     return skip(e)

@@ -55,24 +55,31 @@ def windowed(e: Expr) -> Windowed:
     lead = _lead(dims.columns, e)
     d = len(dims.columns) - lead
     if d not in (1, 2):
-        raise Refused(f"windows along {d} dimensions; expected one or two")
+        raise Refused(f"expected windows along one or two dimensions, found {d}")
     if not dims.rows:
         raise Refused(
-            "expected several kernels for each window: to transform it takes longer than products"
-            " with one; where nothing else is summed up, see the forms `elementwise`"
+            "expected several kernels for each window, found one: to "
+            "transform a window takes longer"
+            " than products with one; where nothing else is summed up, see the forms `elementwise`"
         )
     slides = [t for i in dims.columns[lead:] for t in own_terms(maps[i].xs) if isinstance(t, Slide)]
     sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
     if len(sizes) < d:
-        raise Refused("expected windows along each dimension, of a size that is a number")
+        raise Refused(
+            "expected windows of known size along each dimension, found other maps or sizes"
+        )
     sums = reduction(e)
     of_floats([sums, *operands(sums)])
     if max(sizes) == 1:
-        raise Refused("windows of one place: each element is multiplied once for a kernel")
+        raise Refused(
+            "expected windows of several places, found windows of one place: each element is "
+            "multiplied once for a kernel"
+        )
     if _levels(e) <= d:
         raise Refused(
-            "expected windows of something summed up as well, such as channels; otherwise see the"
-            " forms `elementwise`"
+            "expected windows of something summed up as well, such as "
+            "channels, found windows alone:"
+            " see the forms `elementwise`"
         )
     return Windowed(dims, len(dims.batch) + lead, _own(dims, e), sizes)
 
@@ -80,7 +87,9 @@ def windowed(e: Expr) -> Windowed:
 def of_floats(parts: Iterable[Expr]) -> None:
     """Refuse terms that hold numbers of other types than float: transforms are of floats alone."""
     if any(scalar != FLOAT for part in parts for scalar in leaves(type_of(part))):
-        raise Refused("expected products of floats: transforms are of those alone")
+        raise Refused(
+            "expected products of floats, found other numbers: transforms are of floats alone"
+        )
 
 
 def _levels(e: Expr) -> int:
@@ -106,7 +115,7 @@ def _lead(columns: tuple[int, ...], e: Expr) -> int:
     maps = nest(e)
     slides = [n for n, i in enumerate(columns) if isinstance(maps[i].xs, Slide)]
     if not slides:
-        raise Refused("expected windows: maps over what slides along an array")
+        raise Refused("expected windows (maps over a slide along an array), found none")
     return slides[0]
 
 
@@ -116,5 +125,7 @@ def _own(dims: Dims, e: Expr) -> int:
     reached = [depends(nest(e), part) for part in operands(reduction(e))]
     own = set(dims.batch) & frozenset.intersection(*reached)
     if own and len(dims.batch) > 1:
-        raise Refused("kernels of their own in more than one dimension; expected one at most")
+        raise Refused(
+            "expected one dimension at most whose elements have kernels of their own, found more"
+        )
     return len(own)

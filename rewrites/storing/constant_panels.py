@@ -35,7 +35,7 @@ def relay(
     def run(e: Expr) -> Rewritten | None:
         done = kernels(partial(each, common(e)))(e)
         if done is None or not done[1]:
-            raise Refused("no kernel goes over a constant that could be laid out for it")
+            raise Refused("expected a kernel over a constant whose layout can change, found none")
         return done
 
     def each(widths: int, e: Expr) -> Rewritten | None:

@@ -29,7 +29,9 @@ def constants_in_fragments(constants: frozenset[str], f: Fragment) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         done = kernels(each)(e)
         if done is None or not done[1]:
-            raise Refused("no kernel has rows of a constant that could be laid out for lanes")
+            raise Refused(
+                "expected a kernel with rows of a constant to lay out for lanes, found none"
+            )
         return done
 
     def each(e: Expr) -> Rewritten | None:

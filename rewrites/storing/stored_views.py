@@ -122,7 +122,7 @@ ROWS = "no windows of rows of windows"
 
 def _refused(missing: str) -> Strategy:
     def refuse(_: Expr) -> Rewritten | None:
-        raise Refused(f"the program has {missing} to store")
+        raise Refused(f"expected a view to store, found {missing} to store")
 
     return refuse
 
@@ -206,7 +206,9 @@ def _rows_of_planes(batch: int) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         channels = depth(type_of(e)) - batch - 3
         if channels < 1:
-            raise Refused("the windows have no channels that could come first")
+            raise Refused(
+                "expected windows with channels that can come first, found windows without"
+            )
         dims = labels(batch=batch, windows=1, rows=1, columns=1, others=channels - 1, channels=1)
         planes = ("batch", "channels", "windows", "columns", "rows", "others")
         return stored_as(dims, planes)(e)
@@ -232,7 +234,7 @@ def _is_pad(e: Expr) -> bool:
 def windowed(e: Expr) -> Rewritten:
     """The term e unchanged if its results are made of windows; else Refused."""
     if not has_windows(e):
-        raise Refused("the program has no windows")
+        raise Refused("expected windows in the program, found none")
     return skip(e)
 
 

@@ -87,7 +87,7 @@ def elementwise(m: int) -> Strategy:
 
 
 def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("the sums are not of windows of a plane, each with the same taps")
+    raise Refused("expected sums of windows of a plane, each with the same taps; found others")
 
 
 def _planes(e: Expr) -> Planes:
@@ -99,10 +99,15 @@ def _planes(e: Expr) -> Planes:
         raise Refused(str(why)) from None
     found = slid_along(p)
     if not found:
-        one = "windows of one place: each element is multiplied once for a kernel"
-        raise Refused(one if has_windows(e) else "expected windows that slide along an array")
+        one = (
+            "expected windows of several places, found windows of one place: each element is "
+            "multiplied once for a kernel"
+        )
+        raise Refused(
+            one if has_windows(e) else "expected windows that slide along an array, found none"
+        )
     if len(found) > 2:
-        raise Refused(f"windows along {len(found)} dimensions; expected one or two")
+        raise Refused(f"expected windows along one or two dimensions, found {len(found)}")
     _check(p, found)
     of_floats(a.base for a in p.operands)
     windows = tuple(p.maps.index(r.window) for r in found)
@@ -115,11 +120,17 @@ def _planes(e: Expr) -> Planes:
 def _check(p: Products, found: list[Rows]) -> None:
     for r in found:
         if r.step > 1:
-            raise Refused(f"windows {r.step} apart; expected every window, one apart")
+            raise Refused(f"expected windows one apart, found them {r.step} apart")
         if r.gap > 1:
-            raise Refused(f"taps {r.gap} apart: zeros between them would be transformed too")
+            raise Refused(
+                f"expected taps one apart, found {r.gap} apart: zeros between "
+                "would be transformed too"
+            )
     if {found[0].tap, *found[0].sums} != {r.tap for r in found}:
-        raise Refused("more is summed up than windows, such as channels: see the other forms")
+        raise Refused(
+            "expected sums over windows alone, found more summed up, "
+            "such as channels: see other forms"
+        )
 
 
 def _taps(e: Expr) -> Rewritten | None:

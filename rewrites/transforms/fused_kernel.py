@@ -93,7 +93,9 @@ def _sums_apart(points: int) -> Strategy:
         assert isinstance(e, Map)
         place = place_where(e.f.body, lambda t: _of_sums(t, points))
         if place is None:
-            raise Refused("each product is expected to be one sum and what is done to it")
+            raise Refused(
+                "expected each product to be one sum and what is done to it, found another"
+            )
         alone = at(OF_FUNCTION + place, _sum_alone(points))
         done = alone(e)
         assert done is not None

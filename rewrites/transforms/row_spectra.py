@@ -41,7 +41,7 @@ def rows(e: Expr) -> Rewritten | None:
 
 
 def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("the sums are not of rows that windows slide along")
+    raise Refused("expected sums of rows that windows slide along, found others")
 
 
 def _apart(e: Expr) -> Rewritten | None:

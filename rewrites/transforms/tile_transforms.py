@@ -120,7 +120,7 @@ def summed(dims: int) -> Strategy:
             return seq(deeper, attempt(_sums_apart))(e)
         place = place_of_reduction(e.f.body)
         if place is None:
-            raise Refused("expected a sum for each window and kernel")
+            raise Refused("expected a sum for each window and kernel, found another term")
         return seq(attempt(at(OF_FUNCTION + place, release_init())), attempt(_sums_apart))(e)
 
     return run
@@ -145,7 +145,9 @@ def on_sum(m: Sides, r: Sides) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         points = max(a + b - 1 for a, b in zip(m, r, strict=True))
         if points > MOST_POINTS or growth(m, r) > MOST_GROWTH:
-            raise Refused(f"F({max(m)}, {max(r)}) loses nearly all digits that a float has")
+            raise Refused(
+                f"expected smaller tiles: F({max(m)}, {max(r)}) loses nearly all digits of a float"
+            )
         return fewer_products(m=m, r=r)(e)
 
     return choice(run, of_array(run), _refuse)
@@ -159,7 +161,9 @@ MOST_POINTS = 17
 
 
 def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("the windows and kernels are not summed in a way that a transform is known for")
+    raise Refused(
+        "expected sums of windows and kernels that a transform is known for, found others"
+    )
 
 
 def products(e: Expr) -> Place:
@@ -167,7 +171,7 @@ def products(e: Expr) -> Place:
     are none."""
     found = place_where(e, _is_products)
     if found is None:
-        raise Refused("expected the products of transformed data and transformed kernels")
+        raise Refused("expected products of transformed data and transformed kernels, found none")
     return found
 
 
@@ -242,7 +246,9 @@ def _kernels_before(e: Expr) -> Rewritten | None:
     alone = [frozenset({name}) for name in bound(e.f)]
     place = place_where(e.f.body, lambda t: has_table(t) and free(t) in alone)
     if place is None:
-        raise Refused("expected kernels of each image or group that are transformed alone")
+        raise Refused(
+            "expected kernels of each image or group that are transformed alone, found others"
+        )
     return before(place)(e)
 
 

@@ -21,9 +21,13 @@ TURNS = tuple(2**n for n in range(13))  # groups that share a kernel's rows, eac
 
 def lower(p: Program, form: Form) -> Lowering:
     """The program lowered by a form; Refused where the form does not apply."""
-    found = form.strategy(p.body)
+    try:
+        found = form.strategy(p.body)
+    except Refused as refused:
+        raise refused.at(p.body) from None
     if found is None:
-        raise Refused(f"{form.family}: the program does not have the structure that it lowers")
+        why = "expected a program of the structure that this form lowers, found another"
+        raise Refused(why).at(p.body)
     e, steps = found
     made = Lowering(
         form.family,

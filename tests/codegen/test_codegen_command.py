@@ -165,7 +165,7 @@ def test_what_a_compiler_refuses_ends_in_words(
 def test_a_device_with_too_little_memory_is_told(session: Session) -> None:
     made = generate(parse("f(xs : [float]64) = mapGlobal(0)(x -> x + 1.0, xs)"))
     small = Session(replace(session.device, global_bytes=256), session.handle)
-    with pytest.raises(UserError, match=r"512 bytes are needed, .* has 256"):
+    with pytest.raises(UserError, match=r"needs 512 bytes of memory, .* has 256"):
         small.build(made.plan)
     small = Session(replace(session.device, max_alloc_bytes=128), session.handle)
     with pytest.raises(UserError, match=r"'xs' takes 256 bytes, .* gives at most 128 at once"):

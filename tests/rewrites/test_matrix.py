@@ -112,7 +112,7 @@ def test_what_a_derivation_may_lose_is_what_the_instruction_loses() -> None:
     [
         ("stencil5.lift", "nothing is summed up"),
         ("fully_connected.lift", "two operands, each shared by results"),
-        ("vgg.lift", "expected stored padding"),
+        ("vgg.lift", "expected padding that is stored"),
     ],
 )
 def test_what_has_no_tiles_of_products_is_refused_in_words(file: str, reason: str) -> None:

@@ -197,8 +197,14 @@ FOLD = "reduce(0.0, (acc, (x, h)) -> {}, zip(r, c))"
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (FOLDED.format(t="float", sum=FOLD.format("max(acc, x * h)")), "results that are added up"),
-        (FOLDED.format(t="float", sum=FOLD.format("acc - x * h")), "results that are added up"),
+        (
+            FOLDED.format(t="float", sum=FOLD.format("max(acc, x * h)")),
+            "expected sums, found another operation",
+        ),
+        (
+            FOLDED.format(t="float", sum=FOLD.format("acc - x * h")),
+            "expected sums, found another operation",
+        ),
         (FOLDED.format(t="float", sum=FOLD.format("acc + relu(x * h)")), "products of two numbers"),
         (FOLDED.format(t="half", sum="dot(r, c)"), "expected floats"),
         (FOLDED.format(t="[float]2", sum=NESTED), "products of two numbers"),

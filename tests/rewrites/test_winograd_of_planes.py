@@ -103,9 +103,9 @@ def test_a_tile_of_a_plane_takes_a_product_a_point(m: int, points: int) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (DILATED, "taps 2 apart"),
-        (CONV.format(n=1, s=9, r=3, p=1, t=2, c=1, m=2), "windows 2 apart"),
-        (CONV.format(n=1, s=9, r=3, p=1, t=1, c=4, m=2), "more is summed up than windows"),
+        (DILATED, "taps one apart, found 2 apart"),
+        (CONV.format(n=1, s=9, r=3, p=1, t=2, c=1, m=2), "windows one apart, found them 2 apart"),
+        (CONV.format(n=1, s=9, r=3, p=1, t=1, c=4, m=2), "found more summed up"),
         (CONV.format(n=1, s=9, r=1, p=1, t=1, c=4, m=2), "windows of one place"),
     ],
 )
