@@ -5,7 +5,6 @@ removed. All are checked like any variant, then timed in turns.
 """
 
 import json
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -171,7 +170,7 @@ def _in_turns(worker: Worker, record: Record, plans: Mapping[str, Plan]) -> Iter
     assert record.variant.plan is not None
     worker.submit(Again((record.variant.plan, *plans.values())))
     (done,) = islice(worker.results(), 1)
-    if not isinstance(done.result, list):
+    if isinstance(done.result, Failed):
         raise UserError(f"{record.variant.id} could not be timed again")
-    best, *others = [statistics.median(times) for times in done.result]
+    best, *others = done.result.medians_ns
     yield from (Cost(part, time / best) for part, time in zip(plans, others, strict=True))

@@ -27,9 +27,10 @@ from typing import Any
 from codegen.runtime.devices import choose
 from explore.bounds.program_work import least_bytes
 from explore.measure.reference_file import stored_reference
-from explore.peers.peers import KNOWN, Duel, duel, spread
+from explore.peers.peers import KNOWN, Duel, duel
 from explore.results.front import usable
 from explore.results.options import Options
+from explore.results.pace import Level, Reading
 from explore.results.records import Record, latest
 from explore.results.units import parse_seconds, show_bytes, show_time
 from explore.run.run import Run, device_pool, resume, start
@@ -180,13 +181,17 @@ def ours(records: Sequence[Record]) -> list[Record]:
 
 
 def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
-    """The point of our i-th record, with its time measured in turns with the peers."""
-    times = [t for d in found for t in (d.ours[i] if d.ours else ())]
+    """Our i-th point with its time taken in turns with the peers."""
+    levels = [d.ours[i] for d in found if d.ours]
+    taken = [Reading(ns, level.yardstick_ns) for level in levels for ns in level.times_ns]
     assert record.time_ns is not None
     name = f"{record.variant.id} {record.variant.form}"
     note = " ".join(f"{p}={v}" for p, v in record.variant.parameters)
-    middle = statistics.median(times) if times else record.time_ns
-    return Point(name, middle, spread(times) if times else 0.0, record.memory_bytes or 0, note)
+    memory = record.memory_bytes or 0
+    if not taken:
+        return Point(name, record.time_ns, 0.0, memory, note)
+    level = Level.of(taken)
+    return Point(name, level.median_ns, level.spread, memory, note)
 
 
 # ---- the table

@@ -6,16 +6,15 @@ direct convolution.
 Both are explored in one run and then timed in turns.
 """
 
-import statistics
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.layers import arguments, explored, heading, layers
 from explore.measure.measure_variant import Again
-from explore.peers.peers import spread
 from explore.results.front import pick
 from explore.results.options import Options
+from explore.results.pace import Level
 from explore.results.records import Failed
 from explore.results.units import show_time
 from explore.run.run import Run, device_pool
@@ -26,8 +25,8 @@ from ir.errors import UserError
 FAMILIES = ("naive", "lift")
 
 
-def in_turns(run: Run, layer: str) -> dict[str, list[float]]:
-    """The nanoseconds of each family's fastest variant, pass by pass."""
+def in_turns(run: Run, layer: str) -> dict[str, Level]:
+    """Times of each family's fastest variant, pass by pass, at one pace of the machine."""
     records, environment = run.records, run.environment
     best = [pick([r for r in records if r.variant.family == family]) for family in FAMILIES]
     options = Options.from_json(environment.options)
@@ -38,7 +37,7 @@ def in_turns(run: Run, layer: str) -> dict[str, list[float]]:
         (done,) = worker.results()
     if isinstance(done.result, Failed):
         raise UserError(f"{layer}: {done.result.reason}")
-    return dict(zip(FAMILIES, done.result, strict=True))
+    return dict(zip(FAMILIES, map(Level.of, done.result.readings), strict=True))
 
 
 def main(argv: list[str]) -> None:
@@ -47,8 +46,8 @@ def main(argv: list[str]) -> None:
     for layer in layers(given.layers, given.batch):
         folder: Path = given.out / f"lift-{layer.name.replace(' × ', '-n')}"
         times = in_turns(explored(layer, folder, given), layer.name)
-        naive, lift = (statistics.median(times[family]) for family in FAMILIES)
-        cells = [f"{show_time(statistics.median(t))} ± {spread(t):.1%}" for t in times.values()]
+        naive, lift = (times[family].median_ns for family in FAMILIES)
+        cells = [f"{show_time(t.median_ns)} ± {t.spread:.1%}" for t in times.values()]
         lines.append(f"| {layer.name} | {' | '.join(cells)} | {naive / lift:.1f} |")
         print(lines[-1], flush=True)
         if given.table:

@@ -26,6 +26,7 @@ from codegen.runtime.devices import choose
 from explore.measure.measure_variant import Again
 from explore.results.front import pick
 from explore.results.options import Options
+from explore.results.pace import Level, Reading
 from explore.results.records import Failed, Record
 from explore.results.units import show_time
 from explore.run.run import Run, device_pool, resume, start
@@ -112,7 +113,7 @@ def in_turns(runs: Sequence[Run]) -> list[float]:
     options = Options.from_json(environment.options)
     program = Source(environment.program, "").program(options)
     plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
-    times: list[list[float]] = [[] for _ in runs]
+    times: list[list[Reading]] = [[] for _ in runs]
     with ExitStack() as stack:
         worker = device_pool(stack, runs[0].folder, program, options, device_of(environment))
         for _ in range(TURNS):
@@ -120,9 +121,9 @@ def in_turns(runs: Sequence[Run]) -> list[float]:
             (done,) = islice(worker.results(), 1)
             if isinstance(done.result, Failed):
                 raise UserError(done.result.reason)
-            for mine, medians in zip(times, done.result, strict=True):
-                mine += medians
-    return [statistics.median(several) for several in times]
+            for mine, taken in zip(times, done.result.readings, strict=True):
+                mine += taken
+    return [Level.of(several).median_ns for several in times]
 
 
 def _spelled(ratios: Sequence[float]) -> str:

@@ -7,18 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from codegen.plan import Buffer, Plan, Role
+from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.device_memory import GUARD_BYTES, DeviceMemory
-from codegen.runtime.queue import Queue
+from codegen.runtime.queue import Queue, Recorded
 from codegen.runtime.results import GuardViolated, KernelTime, Timing
+from codegen.runtime.series import Clock, Series, launched
 from ir.errors import UserError
 from ir.meaning.inputs import Data
 
 COLD = 4.0  # times slower, and as many nanoseconds: so slow that neither a cold start nor another
 BRIEF = 20e6  # process can be the reason; what is quicker is soon run again
 ENOUGH = 5  # runs that agree
+KEPT = 4  # sets of the caller's buffers whose launches stay recorded
+
+
+Key = tuple[tuple[str, int], ...]  # names of buffers, and which these are
 
 
 class Program:
@@ -47,6 +52,7 @@ class Program:
         self._poison = 0  # which of the two
         self._last = {n: i for i, k in enumerate(plan.kernels) for n in k.arguments}
         self._memory = self._no_memory()
+        self._recorded: dict[Key, tuple[Mapping[str, Any], Recorded]] = {}
 
     def __call__(self, inputs: Mapping[str, Data]) -> Any:
         """The output for these inputs, a tuple if there are several; constants among them are set
@@ -63,7 +69,11 @@ class Program:
         self._prepare()
         for name, array in given.items():
             self._queue.write(self._memory.view(name), array)
-        events = self._run({}, self.checking)
+        events: list[Any] = []
+        if self.checking:
+            events = self._run({}, checking=True)
+        else:
+            launched(self._launches_on({}))
         return tuple(map(self._result, self._outputs)), events
 
     def _result(self, buffer: Buffer) -> Array:
@@ -92,7 +102,47 @@ class Program:
         self._ready = False
 
     def launch(self, buffers: Mapping[str, Any]) -> None:
-        """Enqueue the program on the caller's own pyopencl buffers, without copying or waiting."""
+        """Enqueue on the session's queue with the caller's own pyopencl buffers as inputs and
+        output; copies nothing and waits for nothing. Launches are recorded at the first call with
+        these buffers, which are kept with them as long as they are among the last few."""
+        if not buffers or _key(buffers) not in self._recorded:
+            self._demand_buffers(buffers)
+        self._prepare()
+        launched(self._launches_on(buffers))
+
+    def series(
+        self,
+        inputs: Mapping[str, Data],
+        turns: Sequence[Mapping[str, Any]] = (),
+        clock: Clock = time.perf_counter_ns,
+    ) -> Series:
+        """Inferences on these inputs to be run back to back, as a user would; `turns` are as those
+        of `time`."""
+        given = self._accepted(inputs)
+        self._prepare()
+        copies = turns or self._queue.copies(given)
+        return Series(self._queue, [self._record(turn) for turn in copies], clock)
+
+    def _launches_on(self, own: Mapping[str, Any]) -> Recorded:
+        """The launches of an inference on the caller's buffers and on ours, recorded once."""
+        key = _key(own)
+        if key not in self._recorded:
+            while len(self._recorded) >= KEPT:
+                del self._recorded[next(iter(self._recorded))]
+            self._recorded[key] = dict(own), self._record(own)  # held, so that no id comes again
+        return self._recorded[key][1]
+
+    def _record(self, own: Mapping[str, Any]) -> Recorded:
+        todo = [(launch, kernel) for launch, kernel in self._launches if not launch.prepack]
+        return self._queue.record(
+            [(kernel, launch, self._views(launch, own)) for launch, kernel in todo]
+        )
+
+    def _views(self, launch: Kernel, own: Mapping[str, Any]) -> list[Any]:
+        """The arguments of a launch: the caller's `own` buffers, and ours."""
+        return [own[n] if n in own else self._memory.view(n) for n in launch.arguments]
+
+    def _demand_buffers(self, buffers: Mapping[str, Any]) -> None:
         expected = (*self._inputs, *(buffer.name for buffer in self._outputs))
         arrays.require(expected, buffers, "buffers")
         for name, buffer in buffers.items():
@@ -102,8 +152,6 @@ class Program:
                 raise UserError(
                     f"buffer '{name}' has {buffer.size} bytes, expected {self._buffers[name].bytes}"
                 )
-        self._prepare()
-        self._run(buffers, checking=False)
 
     def time(
         self,
@@ -127,6 +175,7 @@ class Program:
         ceiling = float("inf") if give_up_above_ns is None else give_up_above_ns
         deadline = time.monotonic() + (float("inf") if limit_s is None else limit_s)
         self._prepare()
+        self._queue.finish()
         copies = turns or self._queue.copies(given)
         samples: list[list[int]] = []
         gave_up = late = False
@@ -147,6 +196,7 @@ class Program:
 
     def release(self) -> None:
         """Give the device's memory back; the next call allocates again."""
+        self._recorded.clear()
         self._memory = self._no_memory()
         self._ready = False
 
@@ -193,8 +243,7 @@ class Program:
                 if checking:
                     self._move_in(set(launch.arguments) - living, prepack)
                     living.update(launch.arguments)
-                views = [own[n] if n in own else self._memory.view(n) for n in launch.arguments]
-                events.append(self._queue.enqueue(kernel, launch, views))
+                events.append(self._queue.enqueue(kernel, launch, self._views(launch, own)))
                 if checking:
                     self._queue.device_ns(events[-1:])
                     self._inspect(launch.name, living)
@@ -218,6 +267,10 @@ class Program:
                 at = self._memory.first_change(name)
                 if at is not None:
                     raise GuardViolated(kernel, name, at)
+
+
+def _key(buffers: Mapping[str, Any]) -> Key:
+    return tuple((name, id(buffer)) for name, buffer in buffers.items())
 
 
 def hopeless(runs: Sequence[float], ceiling: float) -> bool:

@@ -1,6 +1,7 @@
 """The interface of an opened device to a built program: memory, copies and launches, in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from codegen.plan import Kernel
@@ -8,9 +9,20 @@ from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.devices import Device
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Launches whose arguments are set: each call enqueues one and returns the driver's status, 0
+    if it took it. `kept` are the driver's objects that the calls need."""
+
+    calls: tuple[Callable[[], int], ...]
+    kept: tuple[Any, ...] = ()
+
+
 class Queue(Protocol):
-    """The part of a Session that a Program needs; its buffers, kernels and events are the
-    driver's."""
+    """The part of a Session that a Program needs; buffers, kernels and events are its driver's.
+
+    Kernels run in order, on either of two queues: one that is profiled, and one that is not.
+    """
 
     device: Device
     alignment: int  # of the start of a part of a buffer, in bytes
@@ -34,7 +46,13 @@ class Queue(Protocol):
         """Copy from a buffer, from `start` on, to an array."""
 
     def enqueue(self, kernel: Any, launch: Kernel, buffers: Sequence[Any]) -> Any:
-        """Launch a kernel on these buffers; returns its event."""
+        """The event of a kernel that will run on these buffers, on the queue that is profiled."""
+
+    def record(self, launches: Sequence[tuple[Any, Kernel, Sequence[Any]]]) -> Recorded:
+        """Launches of kernels on these buffers, recorded for the queue that is not profiled."""
+
+    def finish(self) -> None:
+        """Waits until the queue that is not profiled is empty."""
 
     def device_ns(self, events: Sequence[Any]) -> list[int]:
         """The nanoseconds that each command took on the device, after waiting for them all."""

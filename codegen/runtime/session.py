@@ -21,6 +21,8 @@ from codegen.runtime import platforms
 from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.built_program import Program
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
+from codegen.runtime.direct_launch import launch_call, loader
+from codegen.runtime.queue import Recorded
 from codegen.runtime.results import (
     BuildFailed,
     GuardViolated,
@@ -201,15 +203,26 @@ KEPT = 32  # kernels compiled last; others are loaded from disk. A CPU's driver 
 # each that it compiled, and one for each that it loaded: 256 of them made a worker of 1.2 GB
 
 
+@lru_cache(maxsize=1)
+def _loader() -> Any:
+    """The C interface of the loader that pyopencl uses."""
+    return loader(cl._cl.__file__)
+
+
 class Session:
-    """A device that is open; `context` and `queue` are pyopencl's own, for callers with buffers."""
+    """A device opened: `context` and `queue` are pyopencl's own, for those who have buffers.
+
+    `queue` is not profiled: on NVIDIA's driver that halves what a launch takes. Kernels whose
+    device times are asked for run on another, and are waited for before anything else is done.
+    """
 
     def __init__(self, device: Device, handle: cl.Device, cached: bool = True) -> None:
         self.device = device
         self.handle = handle
         self.context = cl.Context([handle])
         profiling = cl.command_queue_properties.PROFILING_ENABLE
-        self.queue = cl.CommandQueue(self.context, properties=profiling)
+        self.queue = cl.CommandQueue(self.context)
+        self._profiled = cl.CommandQueue(self.context, properties=profiling)
         self.alignment = max(handle.mem_base_addr_align // 8, 64)
         # A simulator reports the source's lines, which a binary does not have.
         keep = cached and not device.simulator
@@ -316,7 +329,7 @@ class Session:
 
     def fill(self, buffer: cl.Buffer, pattern: Array, start: int, size: int) -> None:
         with _driver("filling a buffer"):
-            cl.enqueue_fill_buffer(self.queue, buffer, pattern, start, size)
+            cl.enqueue_fill_buffer(self.queue, buffer, pattern, start, size).wait()
 
     def write(self, buffer: cl.Buffer, array: Array) -> None:
         with _driver("copying to the device"):
@@ -330,8 +343,31 @@ class Session:
         with _driver(f"kernel '{launch.name}'"):
             kernel.set_args(*buffers)
             return cl.enqueue_nd_range_kernel(
-                self.queue, kernel, launch.global_size, launch.local_size
+                self._profiled, kernel, launch.global_size, launch.local_size
             )
+
+    def record(self, launches: Sequence[tuple[cl.Kernel, Kernel, Sequence[cl.Buffer]]]) -> Recorded:
+        kernels = [self._with_arguments(*launch) for launch in launches]
+        calls = (
+            launch_call(
+                _loader(), self.queue.int_ptr, kernel.int_ptr, made.global_size, made.local_size
+            )
+            for kernel, (_, made, _) in zip(kernels, launches, strict=True)
+        )
+        return Recorded(tuple(calls), (kernels, [buffers for _, _, buffers in launches]))
+
+    def _with_arguments(
+        self, kernel: cl.Kernel, launch: Kernel, buffers: Sequence[cl.Buffer]
+    ) -> cl.Kernel:
+        """Another kernel of the same program that keeps these arguments."""
+        with _driver(f"kernel '{launch.name}'"):
+            again = cl.Kernel(kernel.get_info(cl.kernel_info.PROGRAM), launch.name)
+            again.set_args(*buffers)
+            return again
+
+    def finish(self) -> None:
+        with _driver("waiting for the device"):
+            self.queue.finish()
 
     def device_ns(self, events: Sequence[cl.Event]) -> list[int]:
         """The nanoseconds that each command took on the device, after waiting for them all."""

@@ -16,6 +16,7 @@ from explore.export.export_variant import export, kernel_text
 from explore.export.t4_results import to_t4
 from explore.report.summary import summary
 from explore.report.table import front_lines
+from explore.report.time_notes import told_of_times
 from explore.results.derivation_steps import laws_of, outline_of, stage_of
 from explore.results.front import by_id, front, nothing_fits, pick, usable
 from explore.results.lost_forms import lost_lines
@@ -69,6 +70,7 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
     if found:
         lines = [*front_lines(found, known.bounds, width), *lost_lines(lost)]
     lines += [_beside(peer, found) for peer in run.peers]
+    lines += told_of_times(run.records, known.bounds)
     if known.options.get("profile"):
         lines.append(
             f"{known.device} is not here: nothing ran. Times are predicted by a cost model, "

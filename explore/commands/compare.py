@@ -1,6 +1,5 @@
 """The comparison of a peer with the best variant of a run, both measured now, in turns."""
 
-import statistics
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -41,7 +40,7 @@ def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list
         device = device_pool(stack, file, program, options, target)
         for name in peers:
             result = duel(name, program, options.seed, file, target, device, [plan])
-            ours = statistics.median(result.ours[0]) if result.ours else best.time_ns
+            ours = result.ours[0].median_ns if result.ours else best.time_ns
             theirs = result.best
             found.append(
                 {
@@ -49,8 +48,11 @@ def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list
                     "note": f"no peer applies: {result.reason}" if theirs is None else theirs.note,
                     "id": best.variant.id,
                     "time_ns": ours,
+                    "spread": result.ours[0].spread if result.ours else None,
+                    "launch_ns": known.bounds.launch_ns,
                     "memory_bytes": best.memory_bytes,
                     "peer_time_ns": None if theirs is None else theirs.time_ns,
+                    "peer_spread": None if theirs is None else theirs.spread,
                     "peer_memory_bytes": None if theirs is None else theirs.memory_bytes,
                     "ratio": None if theirs is None or not ours else theirs.time_ns / ours,
                 }

@@ -10,7 +10,7 @@ from explore.results.records import Record, latest
 _FIRST = ("id", "family", "form", "stored", "status", "stage", "reason", "time_ns", "spread")
 _REST = (
     *("memory_bytes", "workspace_bytes", "prepack_ns", "build_ns", "error", "code_bytes"),
-    *("flops", "traffic_bytes", "elapsed_s", "key"),
+    *("clock", "device_ns", "slowdown", "flops", "traffic_bytes", "elapsed_s", "key"),
 )
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.measure.measure_variant import turns_of
 from explore.measure.reference import Array, inputs_of, reference
 from explore.results.derivation_steps import stages_of
 from explore.results.options import Options
 from explore.results.record_json import launch_json, plan_json
-from explore.results.records import Predicted, Record, Variant
+from explore.results.records import Measured, Predicted, Record, Variant
 from explore.results.run_environment import Environment
 from explore.results.units import show_bytes, show_time
 from explore.results.whole_files import write_folder
@@ -120,9 +121,26 @@ def _plan(
         "form": record.variant.form,
         "parameters": dict(record.variant.parameters),
         "made_for": environment.where,
-        "time_ns": record.time_ns,
+        **_times(record, environment),
+        "turns": _turns(plan),
         "max_error": max_error,
     }
+
+
+def _times(record: Record, environment: Environment) -> Mapping[str, Any]:
+    """The time of an inference and its clock, that of its kernels, and of an empty launch."""
+    measured = record.outcome if isinstance(record.outcome, Measured) else None
+    return {
+        "time_ns": record.time_ns,
+        "clock": measured and measured.clock,
+        "device_ns": measured and measured.device_ns,
+        "launch_ns": environment.bounds.launch_ns,
+    }
+
+
+def _turns(plan: Plan) -> int:
+    """Copies of the inputs that a host uses in turns, as the time was taken."""
+    return turns_of(sum(buffer.bytes for buffer in plan.buffers if buffer.role is Role.INPUT))
 
 
 # ---- C
@@ -134,7 +152,7 @@ def _header(plan: Plan, environment: Environment, max_error: float) -> str:
     buffers = "".join(f"  {_c_buffer(b)},\n" for b in plan.buffers)
     kernels = "".join(f"  {_c_kernel(k, numbers)},\n" for k in plan.kernels)
     return f"""/* The launch plan: what plan.json says, for host.c. */
-enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)} }};
+enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)}, TURNS = {_turns(plan)} }};
 #define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
 #define MAX_ERROR {max_error!r}
 #define MADE_FOR {_c_text(environment.where)} /* the device, and its platform */
@@ -197,7 +215,8 @@ A variant of the program below: {time}{guess} and {memory} of global memory on
     make && ./host      (needs a C compiler, the OpenCL headers and a loader)
 
 Both run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in `{INPUTS}`,
-print the time on the device, and check the result against `{EXPECTED}` (doubles).
+print what an inference takes, of many back to back, and check the result against `{EXPECTED}`
+(doubles). `./host` also prints what an empty launch takes: no plan of as many kernels is faster.
 
 `host.py` finds runtimes that pip installed. `./host` asks the OpenCL loader, which is told of one
 so (Intel's CPU runtime in the Python environment ENV; the second way is for Debian's own loader):

@@ -1,7 +1,8 @@
-/* Runs the exported kernels on their stored inputs and checks the result.
+/* Runs the exported kernels on their stored inputs, times them end to end and checks the result.
    Built by `make`; run in this folder: ./host [DEVICE], a number or part of a name;
    by default the device that it was made for, if that is here. */
 
+#define _POSIX_C_SOURCE 199309L
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <math.h>
@@ -9,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "plan.h"
 
-enum { RUNS = 10, MOST_DEVICES = 32 };
+enum { BATCHES = 7, MOST = 1024, MOST_DEVICES = 32 };
+static const double BATCH_NS = 1e7;
 
 static void check(cl_int status, const char *doing) {
   if (status != CL_SUCCESS) {
@@ -140,44 +143,98 @@ static double element(const void *data, enum scalar scalar, size_t i) {
   }
 }
 
-/* Temporaries lie in one arena, those that are not needed at once over each other. */
-static void allocate(cl_context context, cl_mem *memory) {
-  cl_int status = CL_SUCCESS;
-  cl_mem arena = NULL;
-  if (ARENA_BYTES) arena = clCreateBuffer(context, CL_MEM_READ_WRITE, ARENA_BYTES, NULL, &status);
-  check(status, "allocating the arena");
+static cl_mem allocated(cl_context context, size_t bytes) {
+  cl_int status;
+  cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &status);
+  check(status, "allocating a buffer");
+  return memory;
+}
+
+static void fill(cl_command_queue queue, cl_mem memory, int b) {
+  void *data = stored(buffers[b].file, buffers[b].bytes);
+  check(clEnqueueWriteBuffer(queue, memory, CL_TRUE, 0, buffers[b].bytes, data, 0, NULL, NULL),
+        "copying an input");
+  free(data);
+}
+
+/* Temporaries lie in one arena, those that are not needed at once over each other. Each turn has
+   inputs of its own; all else is shared. */
+static void allocate(cl_context context, cl_command_queue queue, cl_mem memory[TURNS][BUFFERS]) {
+  cl_mem arena = ARENA_BYTES ? allocated(context, ARENA_BYTES) : NULL;
   for (int b = 0; b < BUFFERS; ++b) {
-    cl_buffer_region part = {buffers[b].offset, buffers[b].bytes};
-    memory[b] = buffers[b].role == TEMPORARY
-                    ? clCreateSubBuffer(arena, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
-                                        &part, &status)
-                    : clCreateBuffer(context, CL_MEM_READ_WRITE, part.size, NULL, &status);
-    check(status, "allocating a buffer");
+    for (int turn = 0; turn < TURNS; ++turn) {
+      cl_buffer_region part = {buffers[b].offset, buffers[b].bytes};
+      cl_int status = CL_SUCCESS;
+      if (turn && buffers[b].role != INPUT)
+        memory[turn][b] = memory[0][b];
+      else if (buffers[b].role == TEMPORARY)
+        memory[turn][b] = clCreateSubBuffer(arena, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                            &part, &status);
+      else
+        memory[turn][b] = allocated(context, part.size);
+      check(status, "dividing the arena");
+      if (buffers[b].file && (!turn || buffers[b].role == INPUT)) fill(queue, memory[turn][b], b);
+    }
   }
 }
 
-static double launch(cl_command_queue queue, cl_program program, cl_mem *memory, int prepack) {
-  double total = 0;
-  for (int k = 0; k < KERNELS; ++k) {
-    if (kernels[k].prepack != prepack) continue;
-    cl_int status;
-    cl_kernel kernel = clCreateKernel(program, kernels[k].name, &status);
-    check(status, kernels[k].name);
-    for (int a = 0; a < kernels[k].argument_count; ++a)
-      check(clSetKernelArg(kernel, (cl_uint)a, sizeof(cl_mem), &memory[kernels[k].arguments[a]]),
-            "setting an argument");
-    cl_event event;
-    check(clEnqueueNDRangeKernel(queue, kernel, 3, NULL, kernels[k].global_size,
-                                 kernels[k].local_size, 0, NULL, &event), kernels[k].name);
-    check(clWaitForEvents(1, &event), kernels[k].name);
-    cl_ulong begin = 0, end = 0;
-    clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
-    clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
-    total += (double)(end - begin);
-    clReleaseEvent(event);
-    clReleaseKernel(kernel);
+/* A kernel whose arguments are set, once. */
+static cl_kernel ready(cl_program program, int k, const cl_mem *memory) {
+  cl_int status;
+  cl_kernel kernel = clCreateKernel(program, kernels[k].name, &status);
+  check(status, kernels[k].name);
+  for (int a = 0; a < kernels[k].argument_count; ++a)
+    check(clSetKernelArg(kernel, (cl_uint)a, sizeof(cl_mem), &memory[kernels[k].arguments[a]]),
+          "setting an argument");
+  return kernel;
+}
+
+static void enqueue(cl_command_queue queue, cl_kernel kernel, int k) {
+  check(clEnqueueNDRangeKernel(queue, kernel, 3, NULL, kernels[k].global_size,
+                               kernels[k].local_size, 0, NULL, NULL), kernels[k].name);
+}
+
+static void inference(cl_command_queue queue, cl_kernel *made) {
+  for (int k = 0; k < KERNELS; ++k)
+    if (!kernels[k].prepack) enqueue(queue, made[k], k);
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+/* Nanoseconds of an inference, of many back to back: gaps between kernels are in it. */
+static double batch(cl_command_queue queue, cl_kernel made[TURNS][KERNELS], int count) {
+  static int next = 0;
+  double begun = now();
+  for (int i = 0; i < count; ++i) inference(queue, made[next++ % TURNS]);
+  check(clFinish(queue), "waiting for the device");
+  return (now() - begun) / count;
+}
+
+/* The floor: nanoseconds of an empty launch, of many back to back. */
+static double empty_launch(cl_context context, cl_device_id device, cl_command_queue queue) {
+  const char *source = "kernel void empty(global float *x) {}";
+  cl_int status;
+  cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &status);
+  check(status, "creating an empty program");
+  check(clBuildProgram(program, 1, &device, "", NULL, NULL), "building an empty kernel");
+  cl_kernel kernel = clCreateKernel(program, "empty", &status);
+  check(status, "an empty kernel");
+  cl_mem x = allocated(context, 64);
+  check(clSetKernelArg(kernel, 0, sizeof x, &x), "setting an argument");
+  size_t one[3] = {1, 1, 1};
+  double begun = 0;
+  for (int i = -1; i < MOST; ++i) {
+    check(clEnqueueNDRangeKernel(queue, kernel, 3, NULL, one, one, 0, NULL, NULL), "empty");
+    if (i >= 0) continue;
+    clFinish(queue); /* the first launch may cost more */
+    begun = now();
   }
-  return total;
+  clFinish(queue);
+  return (now() - begun) / MOST;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -191,8 +248,7 @@ int main(int argc, char **argv) {
   cl_int status;
   cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
   check(status, "opening the device");
-  cl_command_queue queue =
-      clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &status);
+  cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
   check(status, "opening a queue");
   size_t size;
   const char *source = contents("kernels.cl", &size);
@@ -204,24 +260,26 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s\n", log);
     return 1;
   }
-  cl_mem memory[BUFFERS] = {0};
-  allocate(context, memory);
+  static cl_mem memory[TURNS][BUFFERS];
+  static cl_kernel made[TURNS][KERNELS];
+  allocate(context, queue, memory);
   int output = 0;
-  for (int b = 0; b < BUFFERS; ++b) {
+  for (int b = 0; b < BUFFERS; ++b)
     if (buffers[b].role == OUTPUT) output = b;
-    if (!buffers[b].file) continue;
-    void *data = stored(buffers[b].file, buffers[b].bytes);
-    check(clEnqueueWriteBuffer(queue, memory[b], CL_TRUE, 0, buffers[b].bytes, data, 0, NULL,
-                               NULL), "copying an input");
-    free(data);
-  }
   double *expected = stored("data/expected.bin", elements(output) * sizeof *expected);
-  launch(queue, program, memory, 1);
-  double times[RUNS];
-  for (int r = 0; r < RUNS; ++r) times[r] = launch(queue, program, memory, 0);
-  qsort(times, RUNS, sizeof *times, ascending);
+  for (int turn = 0; turn < TURNS; ++turn)
+    for (int k = 0; k < KERNELS; ++k) made[turn][k] = ready(program, k, memory[turn]);
+  for (int k = 0; k < KERNELS; ++k)
+    if (kernels[k].prepack) enqueue(queue, made[0][k], k);
+  check(clFinish(queue), "preparing the constants");
+  batch(queue, made, 1); /* the first run may cost more */
+  double many = BATCH_NS / batch(queue, made, 2);
+  int count = many < 2 ? 2 : many > MOST ? MOST : (int)many;
+  double times[BATCHES];
+  for (int r = 0; r < BATCHES; ++r) times[r] = batch(queue, made, count);
+  qsort(times, BATCHES, sizeof *times, ascending);
   void *out = malloc(buffers[output].bytes);
-  check(clEnqueueReadBuffer(queue, memory[output], CL_TRUE, 0, buffers[output].bytes, out, 0,
+  check(clEnqueueReadBuffer(queue, memory[0][output], CL_TRUE, 0, buffers[output].bytes, out, 0,
                             NULL, NULL), "copying the output");
   double difference = 0, scale = 0;
   for (size_t i = 0; i < elements(output); ++i) {
@@ -230,7 +288,9 @@ int main(int argc, char **argv) {
     scale += expected[i] * expected[i];
   }
   double error = sqrt(difference / (scale > 0 ? scale : 1));
-  printf("%s: %.3f ms, error %.1e\n", here.title, times[RUNS / 2] / 1e6, error);
+  printf("%s: %.4f ms an inference, of %d back to back; an empty launch %.4f ms; error %.1e\n",
+         here.title, times[BATCHES / 2] / 1e6, count, empty_launch(context, device, queue) / 1e6,
+         error);
   if (!(error <= MAX_ERROR)) {
     fprintf(stderr, "wrong: the error is over %.1e\n", (double)MAX_ERROR);
     return 1;

@@ -85,6 +85,9 @@ def _measurements(record: Record, measured: Measured) -> list[dict[str, Any]]:
         ("memory", record.memory_bytes, "bytes"),
         ("workspace", record.workspace_bytes, "bytes"),
         ("prepack", _ms(measured.prepack_ns), "ms"),
+        ("device time", None if measured.device_ns is None else _ms(measured.device_ns), "ms"),
+        ("clock", measured.clock, ""),
+        ("slowdown", measured.slowdown, "times"),
         ("error", measured.error, ""),
     )
     return [{"name": n, "value": v, "unit": u} for n, v, u in found if v is not None]

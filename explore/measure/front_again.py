@@ -1,11 +1,12 @@
 """The measuring of the front again, its variants in turns, until no other variant may belong there.
 
-Times of different minutes do not compare: if the machine is slower now, many that were not measured
-again look faster. So what looks better is measured beside the front, twice as many each time.
+Times of different minutes hardly compare, though each is taken to the usual pace: what looks better
+than the front is measured beside it, twice as many variants each time. A time that was taken in the
+worst of a slow spell is trusted less than others: it is measured again if it may be on the front.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -13,13 +14,15 @@ from typing import Any
 from codegen.plan import Plan
 from explore.measure.measure_variant import Again, remeasured
 from explore.results.front import front, usable
+from explore.results.pace import SLOW
 from explore.results.records import NOISY, Failed, Measured, Record, latest
 from explore.results.store import Store
 from explore.results.units import show_time
 from explore.workers.pool import Pool
 
 NEAR = 0.95  # a time this much shorter is within luck
-TURNS = 3  # that noisy points of the front are measured again, at most
+DOUBTFUL = 0.8  # and this much, if it was taken while the machine was slow
+TURNS = 3  # that doubtful points of the front are measured again, at most
 BESIDE = 8  # variants beside the front the first time, at most
 
 
@@ -45,8 +48,10 @@ class _Bench:
             return
         self.store.append(
             [
-                Record(r.variant, remeasured(r.outcome, medians), *now)
-                for r, medians in zip(chosen, done.result, strict=True)
+                Record(r.variant, remeasured(r.outcome, taken, kernels), *now)
+                for r, taken, kernels in zip(
+                    chosen, done.result.readings, done.result.kernels_ns, strict=True
+                )
                 if isinstance(r.outcome, Measured)
             ]
         )
@@ -73,19 +78,36 @@ def measure_again(
 
 
 def _until_calm(bench: _Bench) -> None:
-    """Measure the noisy variants of the front again, a few times."""
+    """Measure again, a few times, the variants of the front whose times are noisy, or were taken
+    while the machine was slow."""
     for turn in range(TURNS + 1):
         records = bench.store.records()
-        noisy = [r for r in front(records) if isinstance(r.outcome, Measured) and r.outcome.noisy]
-        if not noisy:
+        doubtful = [r for r in front(records) if _noisy(r) or _slow(r)]
+        if not doubtful:
             return
         if turn == TURNS or bench.late():
-            names = ", ".join(r.variant.id for r in noisy)
-            bench.note(
-                f"noisy, with a spread over {NOISY:.0%} however often it was measured: {names}"
-            )
+            for said in _doubts(doubtful):
+                bench.note(said)
             return
-        bench.measure(noisy, 1 + max(r.round for r in records))
+        bench.measure(doubtful, 1 + max(r.round for r in records))
+
+
+def _doubts(doubtful: Sequence[Record]) -> Iterator[str]:
+    """Words about times that stay doubtful however often they are taken."""
+    noisy, slow = filter(_noisy, doubtful), filter(_slow, doubtful)
+    if names := ", ".join(r.variant.id for r in noisy):
+        yield f"noisy, with a spread over {NOISY:.0%} however often it was measured: {names}"
+    if names := ", ".join(r.variant.id for r in slow):
+        yield f"the machine was slow whenever it was measured, its time is an estimate: {names}"
+
+
+def _noisy(record: Record) -> bool:
+    return isinstance(record.outcome, Measured) and record.outcome.noisy
+
+
+def _slow(record: Record) -> bool:
+    """True if a time was taken in the worst of a slow spell."""
+    return isinstance(record.outcome, Measured) and record.outcome.slowdown >= SLOW
 
 
 def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
@@ -122,8 +144,13 @@ def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
     best = front([r for r in found if r.round > 0]) or front(found)
     held = {r.variant.id for r in best}
     others = [r for r in found if r.round == 0 and r.variant.id not in held]
-    far = sorted(((_behind(r, best), i) for i, r in enumerate(others)))
-    return best + [others[i] for times, i in far[:beside] if NEAR * times < 1]
+    far = sorted((_luck(r) * _behind(r, best), i) for i, r in enumerate(others))
+    return best + [others[i] for times, i in far[:beside] if times < 1]
+
+
+def _luck(record: Record) -> float:
+    """The part of its time that a record may turn out to take."""
+    return DOUBTFUL if _slow(record) else NEAR
 
 
 def _behind(record: Record, best: Sequence[Record]) -> float:

@@ -1,8 +1,13 @@
-"""The checking and timing of variants on the device, done by the one worker that owns it."""
+"""Checks and times a variant on the device. What the one worker that owns the device does.
+
+A variant is timed by two clocks. Device times of its kernels come first: a few runs tell whether it
+is hopeless, and how its time is shared among its kernels. Then the time that counts is taken, of
+inferences back to back, with the yardstick between batches.
+"""
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +20,7 @@ from codegen.runtime.built_program import hopeless
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound, Timing
 from codegen.runtime.session import Session, open_device
+from explore.measure.back_to_back import readings
 from explore.measure.reference import (
     Array,
     Expected,
@@ -23,33 +29,52 @@ from explore.measure.reference import (
     relative_error,
 )
 from explore.measure.reference_file import load_reference
+from explore.measure.yardstick import Yardstick
+from explore.results.pace import Level, Reading, slowdown
 from explore.results.records import Failed, Measured
 from ir.core.nodes import Program
 
 ROTATED = 64 << 20  # bytes of inputs to go through before one comes again: more than most caches
 COPIES = 8
 RUN_LIMIT = 60.0  # seconds a variant, checks included
-WARMUP, RUNS, LIMIT = 2, 15, 0.6  # runs, runs, seconds a variant
+WARMUP, RUNS, LIMIT = 2, 7, 0.3  # runs, runs, seconds a variant, by the device's clock
 STEADY = 0.02  # of the median: runs that agree as much need no others beside them
-PASSES, PASS_RUNS, PASS_LIMIT = 5, 11, 0.8  # of measuring the front again
+PASSES, PASS_BATCHES, PASS_LIMIT = 5, 3, 0.8  # of measuring the front again
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A task to check a plan and time it; one slower than `ceiling_ns` is given up."""
+    """Check a plan and time it; slower than `ceiling_ns` at the pace `usual_ns` is hopeless."""
 
     number: int
     plan: Plan
     ceiling_ns: float | None = None
+    usual_ns: float | None = None
     build_ns: float = 0.0
     rounding: float = 0.0  # machine epsilons that its derivation may lose on whole numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A task to time plans again that were found right, in turns."""
+    """Time plans that were found right again, in turns, pass by pass."""
 
     plans: tuple[Plan, ...]
+    passes: int = PASSES
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """A reading of each plan in each pass, and its kernels' device times; and the yardstick's time
+    in the middle of it all."""
+
+    readings: tuple[tuple[Reading, ...], ...]  # of each plan
+    kernels_ns: tuple[tuple[float, ...], ...]
+    yardstick_ns: float
+
+    @property
+    def medians_ns(self) -> list[float]:
+        """The time of each plan at one pace."""
+        return [Level.of(taken).median_ns for taken in self.readings]
 
 
 @dataclass(slots=True)
@@ -63,6 +88,7 @@ class Meter:
     reference: Reference
     max_error: float
     turns: Sequence[Mapping[str, Any]]  # buffers with the inputs that vary, one after the other
+    yardstick: Yardstick
 
 
 def meter(device: Device, program: Program, seed: int, reference: Path, max_error: float) -> Meter:
@@ -77,8 +103,14 @@ def meter(device: Device, program: Program, seed: int, reference: Path, max_erro
         inputs_of(program, seed, integers=True),
         load_reference(reference),
         max_error,
-        session.copies(varying, min(COPIES, max(1, ROTATED // max(1, size)))),
+        session.copies(varying, turns_of(size)),
+        Yardstick.on(session),
     )
+
+
+def turns_of(size: int) -> int:
+    """Copies of inputs of so many bytes, used in turns so that none is found in a cache."""
+    return min(COPIES, max(1, ROTATED // max(1, size)))
 
 
 def setup_for(
@@ -88,14 +120,13 @@ def setup_for(
     return partial(meter, device, program, seed, reference, max_error)
 
 
-def measure(state: Meter, task: Measure | Again) -> Measured | Failed | list[list[float]]:
-    """The outcome of checking and timing one plan, or, for several plans, their median times in
-    each pass.
+def measure(state: Meter, task: Measure | Again) -> Measured | Failed | Passes:
+    """Check and time one plan for its outcome; or several plans, for their readings in each pass.
 
     A fault of the driver (`RunFailed`) is not caught: it ends the worker, whose context is lost.
     """
     try:
-        return _again(state, task.plans) if isinstance(task, Again) else _measured(state, task)
+        return _again(state, task) if isinstance(task, Again) else _measured(state, task)
     except BuildFailed as error:
         return Failed("build", (error.log.splitlines() or ["no reason given"])[0], error.log)
     except (GuardViolated, PoisonFound) as error:
@@ -111,18 +142,8 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
     if isinstance(found, Failed):
         return found
     error, seen = found
-    timing = _timed(state, checked, task, seen)
-    return Measured(
-        time_ns=timing.median_ns,
-        spread=_spread(timing),
-        error=error,
-        prepack_ns=timing.prepack_ns,
-        build_ns=task.build_ns,
-        code_bytes=checked.code_bytes,
-        runs_ns=(timing.low_ns, timing.median_ns, timing.high_ns),
-        kernels_ns=tuple(kernel.ns for kernel in timing.kernels),
-        stopped_early=timing.gave_up,
-    )
+    outcome = _timed(state, checked, task, seen)
+    return replace(outcome, error=error, build_ns=task.build_ns, code_bytes=checked.code_bytes)
 
 
 def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[float]] | Failed:
@@ -143,11 +164,6 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
     return error, seen
 
 
-def _hopeless(seen: Sequence[float], task: Measure) -> bool:
-    """True if the checked runs were so slow that the variant is not worth timing."""
-    return task.ceiling_ns is not None and hopeless(seen, task.ceiling_ns)
-
-
 def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
     """A failure if results of whole numbers differ from the exact ones; None if they agree.
 
@@ -165,45 +181,98 @@ def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
     )
 
 
-def _timed(state: Meter, checked: Built, task: Measure, seen: Sequence[float]) -> Timing:
-    if _hopeless(seen, task):
+def _timed(state: Meter, checked: Built, task: Measure, seen: Sequence[float]) -> Measured:
+    """The times of a plan that was checked: by the device's clock alone if that shows, with what
+    the checked runs took, that it is hopeless."""
+    pace = state.yardstick.reading()
+    ceiling = _ceiling_now(task, pace)
+    if ceiling is not None and hopeless(seen, ceiling):
         once = min(seen)
-        return Timing(once, once, once, 1, (), checked.prepack_ns, gave_up=True)
+        timing = Timing(once, once, once, 1, (), checked.prepack_ns, gave_up=True)
+        return _by_device(timing, pace)
     built = checked.unchecked()
     try:
-        ceiling = task.ceiling_ns
-        return built.time(state.inputs, RUNS, WARMUP, state.turns, ceiling, LIMIT, STEADY, seen)
+        timing = built.time(state.inputs, RUNS, WARMUP, state.turns, ceiling, LIMIT, STEADY, seen)
+        if timing.gave_up:
+            return _by_device(timing, pace)
+        series = built.series(state.inputs, state.turns)
+        return _end_to_end(timing, readings(series, state.yardstick.reading, timing.median_ns))
     finally:
         built.release()
 
 
-def _spread(timing: Timing) -> float:
-    return (timing.high_ns - timing.low_ns) / timing.median_ns if timing.median_ns else 0.0
+def _ceiling_now(task: Measure, pace_ns: float) -> float | None:
+    """The ceiling at the pace of now: on a machine that is slow, all is."""
+    if task.ceiling_ns is None:
+        return None
+    return task.ceiling_ns * max(1.0, slowdown(pace_ns, task.usual_ns))
 
 
-def _again(state: Meter, plans: Sequence[Plan]) -> list[list[float]]:
-    """The median times of each plan, pass by pass over all, so that a slow minute falls on all
-    alike."""
-    found: list[list[float]] = [[] for _ in plans]
-    for _ in range(PASSES):
-        for medians, plan in zip(found, plans, strict=True):
-            built = state.session.build(plan)
-            timing = built.time(state.inputs, PASS_RUNS, 1, state.turns, None, PASS_LIMIT)
-            built.release()
-            medians.append(timing.median_ns)
-    return found
-
-
-def remeasured(before: Measured, medians: Sequence[float]) -> Measured:
-    """The outcome `before` with its time taken from new medians of passes."""
-    low, middle, high = np.percentile(medians, (25, 50, 75))
+def _by_device(timing: Timing, pace_ns: float) -> Measured:
+    """The outcome of a variant that is hopeless."""
     return Measured(
-        time_ns=float(statistics.median(medians)),
-        spread=float(high - low) / float(middle) if middle else 0.0,
-        error=before.error,
-        prepack_ns=before.prepack_ns,
-        build_ns=before.build_ns,
-        code_bytes=before.code_bytes,
-        runs_ns=tuple(medians),
-        kernels_ns=before.kernels_ns,
+        time_ns=timing.median_ns,
+        spread=(timing.high_ns - timing.low_ns) / timing.median_ns if timing.median_ns else 0.0,
+        error=0.0,
+        prepack_ns=timing.prepack_ns,
+        runs_ns=(timing.low_ns, timing.median_ns, timing.high_ns),
+        kernels_ns=_kernels(timing),
+        stopped_early=True,
+        clock="device",
+        yardstick_ns=pace_ns,
+    )
+
+
+def _end_to_end(timing: Timing, taken: Sequence[Reading]) -> Measured:
+    level = Level.of(taken)
+    return Measured(
+        time_ns=level.median_ns,
+        spread=level.spread,
+        error=0.0,
+        prepack_ns=timing.prepack_ns,
+        runs_ns=level.times_ns,
+        kernels_ns=_kernels(timing),
+        yardstick_ns=level.yardstick_ns,
+    )
+
+
+def _kernels(timing: Timing) -> tuple[float, ...]:
+    return tuple(kernel.ns for kernel in timing.kernels)
+
+
+def _again(state: Meter, task: Again) -> Passes:
+    """Readings of plans, pass by pass over all, so that a slow minute falls on all alike."""
+    found: list[list[Reading]] = [[] for _ in task.plans]
+    kernels: list[tuple[float, ...]] = []
+    paces = [state.yardstick.reading()]
+    for turn in range(task.passes):
+        for taken, plan in zip(found, task.plans, strict=True):
+            built = state.session.build(plan)
+            timing = built.time(state.inputs, PASS_BATCHES, 1, state.turns, None, PASS_LIMIT)
+            series = built.series(state.inputs, state.turns)
+            given = (timing.median_ns, PASS_BATCHES, PASS_LIMIT)
+            level = Level.of(readings(series, state.yardstick.reading, *given))
+            built.release()
+            taken.append(Reading(level.median_ns, level.yardstick_ns))
+            if turn == 0:
+                kernels.append(_kernels(timing))
+        paces.append(state.yardstick.reading())
+    return Passes(tuple(map(tuple, found)), tuple(kernels), statistics.median(paces))
+
+
+def remeasured(
+    before: Measured, taken: Sequence[Reading], kernels_ns: tuple[float, ...]
+) -> Measured:
+    """The outcome `before` with its time taken anew, from the readings of passes."""
+    level = Level.of(taken)
+    return replace(
+        before,
+        time_ns=level.median_ns,
+        spread=level.spread,
+        runs_ns=level.times_ns,
+        kernels_ns=kernels_ns,
+        stopped_early=False,
+        clock="end to end",
+        yardstick_ns=level.yardstick_ns,
+        slowdown=1.0,
     )

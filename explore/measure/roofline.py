@@ -1,38 +1,23 @@
-"""The peaks of a device, measured: multiply-adds a second, and bytes copied a second."""
+"""Limits of a device, measured: multiply-adds and bytes a second, and what launches take."""
 
+import statistics
+from collections.abc import Callable, Mapping
 from functools import partial
-
-import numpy as np
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed, RunFailed
 from codegen.runtime.session import Session, open_device
+from explore.measure import yardstick
+from explore.measure.yardstick import Yardstick
 from explore.results.records import Failed
 from explore.workers.pool import Pool
 
 LIMIT = 30.0  # seconds
-TRIPS, CHAINS = 512, 10
-GROUP = 64
 COPIED = 32 << 20  # bytes
 TRIES = 10
-
-
-def fmas(width: int) -> str:
-    """The source of a kernel of independent chains of multiply-adds on vectors of this width."""
-    names = [f"a{j}" for j in range(CHAINS)]
-    start = "".join(f"  T {a} = b + {j}.0f;\n" for j, a in enumerate(names))
-    step = "".join(f"    {a} = fma({a}, b, c);\n" for a in names)
-    return f"""#define T float{width}
-kernel void fmas(global const float *x, global float *y) {{
-  int i = get_global_id(0);
-  T b = x[i], c = x[i + 1];
-{start}  for (int t = 0; t < {TRIPS}; ++t) {{
-{step}  }}
-  T sum = {" + ".join(names)};
-  y[i] = sum.s0 + sum.s1 + sum.s{width - 1:x};
-}}
-"""
+LAUNCHES = 200  # of the empty kernel, in a batch
+READINGS = 9
 
 
 def copy(width: int) -> str:
@@ -44,59 +29,83 @@ kernel void copy(global const float{width} *x, global float{width} *y) {{
 """
 
 
-def measured(device: Device) -> tuple[float | None, float | None]:
-    """The measured peaks, operations and bytes a second, each None where it could not be
-    measured."""
+EMPTY = "kernel void empty(global const float *x, global float *y) {}\n"
+
+
+def measured(device: Device) -> Mapping[str, float | None]:
+    """The limits of a device by their names in `Bounds`; None for what could not be measured."""
     pool: Pool[str, float] = Pool(
-        _rate, workers=1, timeout=LIMIT, stage="run", setup=partial(open_device, device)
+        _limit, workers=1, timeout=LIMIT, stage="run", setup=partial(open_device, device)
     )
     with pool:
-        pool.submit("fmas")
-        pool.submit("copy")
-        found = {
-            done.task: None if isinstance(done.result, Failed) else float(done.result)
-            for _ in range(2)
-            for done in pool.results()
-        }
-    return found.get("fmas"), found.get("copy")
+        done = {d.task: d.result for d in pool.map(list(_LIMITS))}
+    return {name: None if isinstance(ns, Failed) else float(ns) for name, ns in done.items()}
 
 
-def _rate(session: Session, what: str) -> float | Failed:
+def _limit(session: Session, name: str) -> float | Failed:
     try:
-        return _fmas(session) if what == "fmas" else _copy(session)
+        return _LIMITS[name](session)
     except (BuildFailed, RunFailed) as error:
         return Failed("run", str(error))
 
 
-def _width(device: Device) -> int:
-    """The width of the vectors that suit the device's kind."""
-    return 4 if device.kind == "gpu" else 16
-
-
 def _fmas(session: Session) -> float:
-    width = _width(session.device)
-    group = min(GROUP, session.device.max_work_group)
-    items = group * max(64, session.device.compute_units * 64)
-    done = 2.0 * items * TRIPS * CHAINS * width
-    return done / _seconds(session, fmas(width), "fmas", items, group, (items + 1, items))
+    plan = yardstick.plan_of(session.device)
+    return yardstick.operations(session.device) / _seconds(session, plan)
 
 
 def _copy(session: Session) -> float:
-    width = _width(session.device)
-    group = min(GROUP, session.device.max_work_group)
+    width, group = yardstick.width_of(session.device), yardstick.group_of(session.device)
     items = COPIED // (4 * width) // group * group
-    cells = items * width
-    return 8.0 * cells / _seconds(session, copy(width), "copy", items, group, (cells, cells))
+    plan = _on_cells(session.device, "copy", copy(width), items, items * width)
+    return 8.0 * items * width / _seconds(session, plan)
 
 
-def _seconds(
-    session: Session, source: str, name: str, items: int, group: int, cells: tuple[int, int]
-) -> float:
-    given, made = cells
-    x = Buffer("x", "float", (given,), 4 * given, Role.INPUT)
-    y = Buffer("y", "float", (made,), 4 * made, Role.OUTPUT)
+def _launch(session: Session) -> float:
+    """The floor: what an empty launch takes, of many back to back, without profiling."""
+    plan = _empty(session.device)
+    series = session.build(plan).series(yardstick.inputs_of(plan))
+    series.warm()
+    return statistics.median(series.batch(LAUNCHES) for _ in range(TRIES))
+
+
+def _event(session: Session) -> float:
+    """The time on the device of an empty kernel, by its event."""
+    plan = _empty(session.device)
+    timing = session.build(plan).time(yardstick.inputs_of(plan), runs=LAUNCHES, limit_s=1.0)
+    return timing.median_ns
+
+
+def _pace(session: Session) -> float:
+    """The yardstick's reading at this time."""
+    here = Yardstick.on(session)
+    return statistics.median(here.reading() for _ in range(READINGS))
+
+
+_LIMITS: Mapping[str, Callable[[Session], float]] = {
+    "peak_flops": _fmas,
+    "bandwidth": _copy,
+    "launch_ns": _launch,
+    "event_ns": _event,
+    "yardstick_ns": _pace,
+}
+
+
+def _empty(device: Device) -> Plan:
+    group = yardstick.group_of(device)
+    return _on_cells(device, "empty", EMPTY, group, group)
+
+
+def _on_cells(device: Device, name: str, source: str, items: int, cells: int) -> Plan:
+    """A plan of one kernel that makes so many cells of as many."""
+    x = Buffer("x", "float", (cells,), 4 * cells, Role.INPUT)
+    y = Buffer("y", "float", (cells,), 4 * cells, Role.OUTPUT)
+    group = yardstick.group_of(device)
     launch = Kernel(name, (items, 1, 1), (group, 1, 1), ("x", "y"), False, source)
-    built = session.build(Plan((launch,), (x, y), x.bytes + y.bytes, 0))
-    data = np.full(given, 0.5, np.float32)
-    timings = (built.time({"x": data}, runs=3, warmup=1, limit_s=1.0) for _ in range(TRIES))
+    return Plan((launch,), (x, y), x.bytes + y.bytes, 0)
+
+
+def _seconds(session: Session, plan: Plan) -> float:
+    built, data = session.build(plan), yardstick.inputs_of(plan)
+    timings = (built.time(data, runs=3, warmup=1, limit_s=1.0) for _ in range(TRIES))
     return min(timing.low_ns for timing in timings) / 1e9

@@ -1,6 +1,5 @@
 """The measuring of peers on the same program and device, in turns with our best variant."""
 
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +8,13 @@ from typing import Any
 
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
-from explore.measure.measure_variant import Again
+from explore.measure.measure_variant import Again, Passes
 from explore.measure.reference_file import stored_reference
 from explore.peers import clblast_peer, tinygrad_peer, torch_peer
 from explore.peers.rival import Rival, Timed, timed
 from explore.results.front import pick, usable
 from explore.results.options import Options, PeerName
+from explore.results.pace import Level, Reading
 from explore.results.records import Failed, Peer, Record
 from explore.results.store import Store
 from explore.workers.pool import Pool
@@ -32,12 +32,12 @@ KNOWN: dict[PeerName, Callable[[Program, int, Path, Device], Rival]] = {
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """The result of timing a peer and our plans in turns: the peer's points and our times, or why
-    there are none."""
+    """A peer's points, and our plans' times measured in turns with it, all at one pace; or why
+    none."""
 
     name: str
     peers: tuple[Peer, ...]
-    ours: tuple[Sequence[float], ...]  # nanoseconds: the passes over each of our plans
+    ours: tuple[Level, ...]  # the passes over each of our plans
     reason: str = ""
 
     @property
@@ -80,7 +80,8 @@ def duel(
     """The times of a peer and of each of our plans, measured pass by pass in turns."""
     setup = partial(KNOWN[name], program, seed, reference, target)
     passes: list[Timed] = []
-    times: list[list[float]] = [[] for _ in ours]
+    paces: list[float] = []
+    readings: list[list[Reading]] = [[] for _ in ours]
     pool: Pool[int, Timed] = Pool(one_pass, workers=1, timeout=limit, stage="run", setup=setup)
     with pool:
         for number in range(PASSES):
@@ -88,10 +89,14 @@ def duel(
             (done,) = pool.results()
             if isinstance(done.result, Failed):
                 return Duel(name, (), (), done.result.reason)
+            mine = _ours(device, ours)
+            if isinstance(mine, Failed):
+                return Duel(name, (), (), f"our own variant failed beside it: {mine.reason}")
             passes.append(done.result)
-            for known, again in zip(times, _ours(device, ours), strict=True):
+            paces.append(mine.yardstick_ns)
+            for known, again in zip(readings, mine.readings, strict=True):
                 known += again
-    return Duel(name, _points(name, passes), tuple(t for t in times if t))
+    return Duel(name, _points(name, passes, paces), tuple(map(Level.of, readings)))
 
 
 def one_pass(rival: Rival, _: int) -> Timed | Failed:
@@ -100,27 +105,28 @@ def one_pass(rival: Rival, _: int) -> Timed | Failed:
     return timed(rival) if rival.ways else Failed("run", rival.reason)
 
 
-def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> list[list[float]]:
-    if not plans:
-        return []
-    device.submit(Again(tuple(plans)), timeout=LIMIT)
+def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> Passes | Failed:
+    """One pass over our plans, with the yardstick beside it: the pace for the peer's pass too."""
+    device.submit(Again(tuple(plans), passes=1), timeout=LIMIT)
     (done,) = device.results()
-    return [[] for _ in plans] if isinstance(done.result, Failed) else list(done.result)
+    found: Passes | Failed = done.result
+    return found
 
 
-def _points(name: str, passes: Sequence[Timed]) -> tuple[Peer, ...]:
-    """The points of a peer from its passes, one for each of its ways."""
+def _points(name: str, passes: Sequence[Timed], paces: Sequence[float]) -> tuple[Peer, ...]:
+    """Points of a peer from its passes, one for each way of doing the layer."""
     first = passes[0]
     points = []
     for way in first.ns:
-        times = [p.ns[way] for p in passes]
-        note = f"{first.words}; {first.version}"
-        middle = statistics.median(times)
-        points.append(Peer(f"{name}, {way}", middle, first.bytes[way], spread(times), note))
+        taken = (Reading(p.ns[way], pace) for p, pace in zip(passes, paces, strict=True))
+        level, note = Level.of(list(taken)), f"{first.words}; {first.version}"
+        point = Peer(
+            f"{name}, {way}",
+            level.median_ns,
+            first.bytes[way],
+            level.spread,
+            note,
+            level.yardstick_ns,
+        )
+        points.append(point)
     return tuple(points)
-
-
-def spread(times: Sequence[float]) -> float:
-    """The interquartile range of these times over their median."""
-    quarter, middle, three = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
-    return (three - quarter) / middle if middle else 0.0

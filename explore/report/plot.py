@@ -45,8 +45,8 @@ def plot_front(
             _errors(figure, axes, front(records, over))
         for peer in peers:
             _peer(axes, peer)
-        if bounds and bounds.floor_ns:
-            _roofline(axes, bounds.floor_ns / 1e6)
+        if bounds and bounds.roofline_ns:
+            _roofline(axes, bounds.roofline_ns / 1e6)
         _dress(axes, title)
         figure.legend(loc="outside lower center", **_LEGEND)
         try:

@@ -43,7 +43,7 @@ const times = x => known(x) ? `${three(x)}×` : "–";
 const rate = v => known(run.bounds.flops) && v.time_ns ? run.bounds.flops / v.time_ns : null;
 const gflops = v => known(rate(v)) ? three(rate(v)) : "–";
 const sci = x => known(x) ? x.toExponential(1) : "–";
-const roof = v => known(run.bounds.floor_ns) && v.time_ns ? run.bounds.floor_ns / v.time_ns : null;
+const roof = v => known(run.bounds.roofline_ns) && v.time_ns ? run.bounds.roofline_ns / v.time_ns : null;
 const over = (v, least) => known(least) && known(v.traffic_bytes) ? v.traffic_bytes / least : null;
 const surplus = v => over(v, v.least_traffic);
 const beside = (v, bytes_) => known(over(v, bytes_)) ? `${times(over(v, bytes_))} of ${bytes(bytes_)}` : "–";
@@ -152,7 +152,7 @@ function drawPlane() {
   const front = run.front.map(id => byId.get(id)).reverse(), ringed = run[COLOURED[coloured].ringed].map(id => byId.get(id));
   const peers = run.peers.filter(p => known(p.memory_bytes));
   const xs = [...ran.map(MiB), ...peers.map(MiB)], ys = [...ran.map(ms), ...run.peers.map(ms)];
-  if (known(run.bounds.floor_ns)) ys.push(run.bounds.floor_ns / 1e6);
+  if (known(run.bounds.roofline_ns)) ys.push(run.bounds.roofline_ns / 1e6);
   const xaxis = logAxis("memory (MiB)", xs), yaxis = logAxis("time (ms)", ys);
   const edge = 10 ** xaxis.range[1];
   traces.push({ type: "scatter", mode: "lines", showlegend: false, hoverinfo: "skip", line: { shape: "hv", color: css("--ink"), width: 1.6 },
@@ -172,7 +172,8 @@ function drawPlane() {
   };
   for (const p of peers) annotations.push({ x: Math.log10(MiB(p)), y: Math.log10(ms(p)), xanchor: "left", xshift: 11, showarrow: false,
     text: plain(p.name), font: { size: 12, color: css("--ink") }, bgcolor: css("--card"), borderpad: 1, opacity: 0.9 });
-  if (known(run.bounds.floor_ns)) level(run.bounds.floor_ns / 1e6, "roofline", "dash");
+  if (known(run.bounds.roofline_ns)) level(run.bounds.roofline_ns / 1e6, "roofline", "dash");
+  if (known(run.bounds.launch_ns) && run.bounds.launch_ns / 1e6 > 10 ** yaxis.range[0]) level(run.bounds.launch_ns / 1e6, "an empty launch", "dot");
   for (const p of run.peers.filter(p => !known(p.memory_bytes))) level(ms(p), plain(p.name), "dot");
   draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations, margin: { l: 58, r: 14, t: 56, b: 44 } })); // the buttons are above the legend
 }
@@ -240,18 +241,23 @@ const TABS = {
   memory: (v, d) => make("div", {}, table([["buffer", "mono"], ["role"], ["elements"], ["bytes", "n"], ["from byte", "n"]],
     d.buffers.map(b => [b.name, b.role, `${b.scalar} ${b.shape.join(" × ")}`, bytes(b.bytes), b.offset === null ? "" : b.offset.toLocaleString("en")])),
     make("p", { class: "hint" }, `peak ${bytes(v.memory_bytes)}, of which temporaries ${bytes(v.workspace_bytes)}; temporaries lie in one arena from the byte told on; those that are not needed at once share bytes`)),
-  kernels: (v, d) => table([["kernel", "mono"], ["global", "n"], ["local", "n"], ["when"]],
-    d.kernels.map(k => [k.name, k.global_size.join(" × "), k.local_size.join(" × "), k.prepack ? "once (prepack)" : "each inference"])),
+  kernels: (v, d) => {
+    const each = (v.kernels_ns || []).slice();
+    return make("div", {}, table([["kernel", "mono"], ["global", "n"], ["local", "n"], ["when"], ["on the device", "n"]],
+      d.kernels.map(k => [k.name, k.global_size.join(" × "), k.local_size.join(" × "), k.prepack ? "once (prepack)" : "each inference",
+        k.prepack ? time(v.prepack_ns) : time(each.shift())])),
+      make("p", { class: "hint" }, `kernels of an inference together: ${time(v.device_ns)} on the device; end to end: ${v.clock === "device" ? "not measured" : time(v.time_ns)}`));
+  },
   source: (v, d) => make("pre", {}, d.source || "no source: it did not come so far"),
   log: (v, d) => make("pre", {}, d.detail),
 };
 
 function figures(v) {
   const cells = v.status === "failed" ? [["failed at", v.stage], ["memory", bytes(v.memory_bytes)]] :
-    [["time", time(v.time_ns)], ["memory", bytes(v.memory_bytes)], ["GFLOP/s", gflops(v)], ["of the roofline", percent(roof(v))],
+    [["time", time(v.time_ns)], ["on the device", time(v.device_ns)], ["memory", bytes(v.memory_bytes)], ["GFLOP/s", gflops(v)], ["of the roofline", percent(roof(v))],
       ["traffic", bytes(v.traffic_bytes)], [`I/O bound (${v.bound})`, beside(v, v.least_traffic)],
       ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
-      ["prepack", time(v.prepack_ns)], ["spread", spread(v)]];
+      ["prepack", time(v.prepack_ns)], ["spread", spread(v)], ["machine slower by", times(v.slowdown)]];
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
 }
 
@@ -290,14 +296,14 @@ function tiles() {
 }
 
 function frontTable() {
-  const heads = [["id"], ["time", "n"], ["±", "n"], ["GFLOP/s", "n"], ["roofline", "n"], ["I/O bound", "n"], ["memory", "n"], ["workspace", "n"],
+  const heads = [["id"], ["time", "n"], ["±", "n"], ["on the device", "n"], ["GFLOP/s", "n"], ["roofline", "n"], ["I/O bound", "n"], ["memory", "n"], ["workspace", "n"],
     ["prepack", "n"], ["error", "n"], ["form"], ["parameters"]];
   at("front").append(make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))));
   at("front").append(make("tbody", {}, ...run.front.map(id => byId.get(id)).map(v => {
-    const cells = [v.id, time(v.time_ns), spread(v), gflops(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
+    const cells = [v.id, time(v.time_ns), spread(v), time(v.device_ns), gflops(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
       bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.form || "–", v.parameters];
     const row = make("tr", { "data-id": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } });
-    row.append(...cells.map((cell, i) => make("td", { class: heads[i][1] || (i === 0 || i === 11 ? "mono" : "") }, cell)));
+    row.append(...cells.map((cell, i) => make("td", { class: heads[i][1] || (i === 0 || i === heads.length - 1 ? "mono" : "") }, cell)));
     row.firstChild.prepend(make("span", { class: "dot", colour: run.families[v.family].colour }), " ");
     return row;
   })));
@@ -327,6 +333,7 @@ at("name").textContent = run.name;
 at("where").textContent = [run.device, run.driver, `convlift ${run.version}`, `seed ${run.seed}`, run.started].filter(Boolean).join("  ·  ");
 if (predicted) at("where").append(" · ", make("span", { class: "warn" }, "predicted by the cost model: nothing was run on this device"));
 at("program").textContent = run.program;
+at("times").append(...run.times.map(words => make("div", {}, words)));
 at("planehint").textContent = ran.some(v => v.stopped_early) ? "down and left is better; hollow points were stopped early" : "down and left is better";
 at("detail").append(make("p", { class: "hint" }, "Click a point to see how it was made."));
 tiles();

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from explore.report.palette import colours, markers
+from explore.report.time_notes import told_of_times
 from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, least_traffic
 from explore.results.front import front
 from explore.results.lost_forms import LostForm
@@ -48,6 +49,7 @@ _SUMMARY = (
         "prepack_ns",
     ),
     *("memory_bytes", "workspace_bytes", "traffic_bytes", "elapsed_s", "stopped_early"),
+    *("clock", "device_ns", "kernels_ns", "slowdown"),
 )
 _REASONS = 4  # shown for each stage
 
@@ -148,9 +150,12 @@ def _run(
             "io_bytes": bounds.io_bytes,
             "peak_flops": bounds.peak_flops,
             "bandwidth": bounds.bandwidth,
-            "floor_ns": bounds.floor_ns,
+            "roofline_ns": bounds.roofline_ns,
+            "launch_ns": bounds.launch_ns,
+            "event_ns": bounds.event_ns,
         },
         "failures": failures(found),
+        "times": told_of_times(records, bounds),
     }
 
 

@@ -8,7 +8,7 @@ from explore.report.traffic_against_bounds import (
     least_traffic,
     sums_on_chip,
 )
-from explore.results.records import Bounds, Failed, Measured, Record, Variant
+from explore.results.records import Bounds, Clock, Failed, Measured, Record, Variant
 from explore.results.units import show_bytes, show_time
 
 
@@ -29,7 +29,9 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
         case Measured(time, spread, error, prepack, _, code):
             noisy = ", noisy" if record.outcome.noisy else ""
             how = "in few runs" if record.outcome.stopped_early else f"± {spread:.1%}{noisy}"
-            yield "time", f"{show_time(time)} {how}"
+            yield "time", f"{show_time(time)} {how}, {clock_words(record.outcome.clock)}"
+            yield from _pace(record.outcome)
+            yield from _device_times(record)
             yield "error", f"{error:.1e}"
             yield "prepack", show_time(prepack)
             yield "code", show_bytes(code)
@@ -37,10 +39,42 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
             yield "time", f"{show_time(record.time_ns)} (predicted, never run)"
 
 
+def clock_words(clock: Clock) -> str:
+    """A time's clock, in words."""
+    return "end to end" if clock == "end to end" else "the sum of its kernels on the device"
+
+
+def _pace(outcome: Measured) -> Iterator[tuple[str, str]]:
+    """The pace that a time was taken at, if it was not the usual one."""
+    if outcome.slowdown != 1:
+        read = show_time(outcome.time_ns * outcome.slowdown)
+        yield "pace", f"{outcome.slowdown:.2g} times slower than usual: the clock read {read}"
+
+
+def _device_times(record: Record) -> Iterator[tuple[str, str]]:
+    """The device times of the kernels, and their sum."""
+    outcome, plan = record.outcome, record.variant.plan
+    if not isinstance(outcome, Measured) or plan is None or not outcome.kernels_ns:
+        return
+    names = (kernel.name for kernel in plan.kernels if not kernel.prepack)
+    each = ", ".join(f"{n} {show_time(t)}" for n, t in zip(names, outcome.kernels_ns, strict=False))
+    yield "on device", f"{show_time(outcome.device_ns)}: {each}"
+
+
+def floor_words(bounds: Bounds) -> str | None:
+    """The floor of a device in words: what launches of an empty kernel take."""
+    if bounds.launch_ns is None:
+        return None
+    event = f", its event says {show_time(bounds.event_ns)}" if bounds.event_ns else ""
+    return f"an empty launch takes {show_time(bounds.launch_ns)}{event}"
+
+
 def _bounds(record: Record, bounds: Bounds) -> Iterator[tuple[str, str]]:
-    if bounds.floor_ns and isinstance(record.outcome, Measured) and record.time_ns:
-        share = bounds.floor_ns / record.time_ns
+    if bounds.roofline_ns and isinstance(record.outcome, Measured) and record.time_ns:
+        share = bounds.roofline_ns / record.time_ns
         yield "roofline", f"{share:.0%} of what the device can do"
+    if floor := floor_words(bounds):
+        yield "floor", floor
     yield from _traffic(record.variant, bounds)
 
 

@@ -4,7 +4,7 @@ not."""
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from explore.results.records import Bounds, Failed, Measured, Predicted, Record
+from explore.results.records import Bounds, Failed, Measured, Outcome, Predicted, Record
 from explore.results.units import show_bytes, show_time
 
 _GAP = 2  # spaces between columns
@@ -21,8 +21,9 @@ def front_lines(
     names = ["id", "time", "±", *(["GFLOP/s"] if flops else [])]
     rows = [[*names, "memory", "workspace", "error"]]
     rows += [[r.variant.id, *_numbers(r, flops)] for r in points]
-    made = [["form", "parameters"], *([_form(r), _parameters(r)] for r in points)]
-    numbers, words = _aligned(rows, "l" + "r" * (len(rows[0]) - 1)), _aligned(made, "ll")
+    made = [["kernels", "form", "parameters"]]
+    made += [[_kernels(r.outcome), _form(r), _parameters(r)] for r in points]
+    numbers, words = _aligned(rows, "l" + "r" * (len(rows[0]) - 1)), _aligned(made, "rll")
     whole = [f"{a}{' ' * _GAP}{b}".rstrip() for a, b in zip(numbers, words, strict=True)]
     if width is None or max(map(len, whole)) <= width:
         return whole
@@ -30,7 +31,7 @@ def front_lines(
 
 
 def _folded(numbers: Sequence[str], made: Sequence[Row], width: int) -> Iterator[str]:
-    """The lines of a table with form and parameters under the numbers, wrapped to the width."""
+    """The kernels' device time, form and parameters under the numbers."""
     for line, words in zip(numbers, made, strict=True):
         yield line.rstrip()
         yield from textwrap.wrap(
@@ -64,6 +65,11 @@ def _numbers(record: Record, flops: int | None) -> list[str]:
     error = "–" if record.error is None else f"{record.error:.1e}"
     memory, workspace = show_bytes(record.memory_bytes), show_bytes(record.workspace_bytes)
     return [show_time(time_ns), _spread(record), *rate, memory, workspace, error]
+
+
+def _kernels(outcome: Outcome) -> str:
+    """The sum of the kernels' device times."""
+    return show_time(outcome.device_ns if isinstance(outcome, Measured) else None)
 
 
 def _spread(record: Record) -> str:

@@ -10,11 +10,11 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
+from explore.results.older_runs import ABSENT, NEWEST, READ
 from explore.results.own_folder import OwnFolder
 from ir.errors import UserError
 
 FILE = "run.sqlite"
-SCHEMA_VERSION = 4
 
 COLUMNS = (  # these are for whoever asks in SQL; `details` holds every other field
     *("id", "key", "family", "parameters", "status", "stage", "reason"),
@@ -59,22 +59,25 @@ def create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables of a new run, and note the version of the schema."""
     for sql in TABLES.values():
         connection.execute(sql)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute(f"PRAGMA user_version = {NEWEST}")
 
 
-def demand_our_tables(connection: sqlite3.Connection, file: Path) -> None:
-    """Refuse a file of another format, with other tables, or damaged."""
+def demand_our_tables(connection: sqlite3.Connection, file: Path) -> int:
+    """The format of a file; a file of an unknown one, with other tables, or damaged is refused."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if not version and not file.stat().st_size:
         raise UserError(f"{file} is empty: it holds no run")
-    if version != SCHEMA_VERSION:
-        raise UserError(f"{file} has format {version}, this version reads {SCHEMA_VERSION}")
+    if version not in READ:
+        known = f"{', '.join(map(str, READ[:-1]))} and {READ[-1]}"
+        raise UserError(f"{file} has format {version}, this version reads {known}")
     found = set(connection.execute("SELECT name, sql FROM sqlite_master"))
-    if found != {*TABLES.items(), INDEX}:
+    absent = ABSENT.get(version, frozenset())
+    if found != {*((name, sql) for name, sql in TABLES.items() if name not in absent), INDEX}:
         raise UserError(f"{file} is damaged: its tables are not those of a run")
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise UserError(f"{file} is damaged: {verdict}")
+    return int(version)
 
 
 def demand_run(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from explore.bounds.least_traffic import Products, Windows
 from explore.results.options import Options
-from explore.results.read_record import YEAR_9999
+from explore.results.read_record import NEVER, YEAR_9999
 from explore.results.records import Bounds
 from explore.results.run_environment import Environment
 from explore.results.stored_fields import Damaged, Fields, loaded
@@ -77,7 +77,12 @@ def _bounds(fields: Fields) -> Bounds:
         peak_flops=fields.maybe("peak_flops", lambda n: fields.number(n, least=1.0)),
         bandwidth=fields.maybe("bandwidth", lambda n: fields.number(n, least=1.0)),
         products=fields.maybe("products", lambda n: _products(fields.fields(n))),
+        **{n: _time(fields, n) for n in ("launch_ns", "event_ns", "yardstick_ns")},
     )
+
+
+def _time(fields: Fields, name: str) -> float | None:
+    return fields.maybe(name, lambda n: fields.number(n, least=1.0, most=NEVER))
 
 
 def _products(fields: Fields) -> Products:

@@ -8,6 +8,7 @@ from typing import Any
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.results.records import (
+    CLOCKS,
     STAGES,
     Begun,
     Failed,
@@ -72,6 +73,7 @@ def peer_from(fields: Fields) -> Peer:
         memory_bytes=fields.maybe("memory_bytes", fields.whole),
         spread=fields.number("spread"),
         note=fields.text("note", most=LONG),
+        yardstick_ns=fields.maybe("yardstick_ns", lambda n: fields.number(n, 1.0, NEVER)),
     )
 
 
@@ -159,6 +161,9 @@ def _measured(fields: Fields) -> Measured:
         runs_ns=tuple(_time(entry, "value") for entry in fields.each("runs_ns", most=SOME)),
         kernels_ns=tuple(_time(entry, "value") for entry in fields.each("kernels_ns", most=FEW)),
         stopped_early=fields.flag("stopped_early"),
+        clock=fields.one_of("clock", CLOCKS),
+        yardstick_ns=fields.maybe("yardstick_ns", lambda n: fields.number(n, 1.0, NEVER)),
+        slowdown=fields.number("slowdown", 1e-6, 1e6),
     )
 
 

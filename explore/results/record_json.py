@@ -94,7 +94,11 @@ def _outcome_json(outcome: Outcome) -> Json:
         "prepack_ns": measured.prepack_ns if measured else None,
         "build_ns": measured.build_ns if measured else None,
         "code_bytes": measured.code_bytes if measured else None,
+        "clock": measured.clock if measured else None,
+        "slowdown": measured.slowdown if measured else None,
+        "yardstick_ns": measured.yardstick_ns if measured else None,
         "runs_ns": list(measured.runs_ns) if measured else [],
+        "device_ns": measured.device_ns if measured else None,
         "kernels_ns": list(measured.kernels_ns) if measured else [],
         "stopped_early": measured.stopped_early if measured else False,
     }

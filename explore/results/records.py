@@ -10,6 +10,8 @@ from codegen.plan import Plan
 from explore.bounds.least_traffic import Products
 
 Stage = Literal["constrain", "emit", "prove", "build", "run", "verify"]
+Clock = Literal["end to end", "device"]
+CLOCKS: tuple[Clock, ...] = ("end to end", "device")
 NOISY = 0.15  # a spread over this says little of a time
 WORD = 4  # bytes of an element
 STAGES: tuple[Stage, ...] = ("constrain", "emit", "prove", "build", "run", "verify")
@@ -68,23 +70,36 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The outcome of a variant that ran with a right output; times are device times in
-    nanoseconds."""
+    """Outcome of a variant that ran with a right output; times are in nanoseconds.
 
-    time_ns: float  # the median over runs of the sum over kernels
+    The time is what an inference costs its user: many back to back, by the host's clock, at the
+    pace that the machine usually has (the clock read `slowdown` times as much). By the clock
+    `device` it is the sum of the kernels' device times: of what was stopped early, and of runs
+    that older versions made.
+    """
+
+    time_ns: float  # the median over batches of inferences
     spread: float  # interquartile range / median
     error: float  # norm(out - ref) / norm(ref)
-    prepack_ns: float = 0.0
+    prepack_ns: float = 0.0  # device time
     build_ns: float = 0.0
     code_bytes: int | None = None
-    runs_ns: tuple[float, ...] = ()
-    kernels_ns: tuple[float, ...] = ()  # of each that runs, where it ran often enough to say
+    runs_ns: tuple[float, ...] = ()  # an inference of each batch
+    kernels_ns: tuple[float, ...] = ()  # device time of each that runs, if it ran often enough
     stopped_early: bool = False  # hopeless after few runs: its time is an estimate
+    clock: Clock = "end to end"
+    yardstick_ns: float | None = None  # what the yardstick took beside it
+    slowdown: float = 1.0  # times slower than usual that the machine was
 
     @property
     def noisy(self) -> bool:
         """True if its times spread by more than the difference by which variants are compared."""
         return self.spread > NOISY
+
+    @property
+    def device_ns(self) -> float | None:
+        """The sum of the kernels' device times; None if they are not known."""
+        return sum(self.kernels_ns) if self.kernels_ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +126,12 @@ Outcome: TypeAlias = Measured | Failed | Predicted
 
 
 def kernels_of(outcome: Outcome) -> tuple[float, ...]:
-    """The time of each kernel in nanoseconds; empty where that is not known."""
-    return outcome.kernels_ns if isinstance(outcome, Measured) else ()
+    """The time of an inference shared among its kernels as their device times are, in nanoseconds;
+    empty where these are not known."""
+    if not isinstance(outcome, Measured) or not outcome.device_ns:
+        return ()
+    share = outcome.time_ns / outcome.device_ns
+    return tuple(share * ns for ns in outcome.kernels_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +174,7 @@ class Peer:
     memory_bytes: int | None = None
     spread: float = 0.0
     note: str = ""
+    yardstick_ns: float | None = None  # what the yardstick took beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +187,13 @@ class Bounds:
     peak_flops: float | None = None  # per second, measured
     bandwidth: float | None = None  # bytes per second, measured
     products: Products | None = None  # its multiplications, if it is one sum of products
+    launch_ns: float | None = None  # the floor: an empty launch, of many back to back
+    event_ns: float | None = None  # what the event of an empty kernel says that it took
+    yardstick_ns: float | None = None  # the yardstick's time when the run began
 
     @property
-    def floor_ns(self) -> float | None:
-        """The time by the roofline: what the busier of arithmetic and memory needs at its peak."""
+    def roofline_ns(self) -> float | None:
+        """The roofline: the time the busier of arithmetic and memory needs at its peak."""
         compute = _ratio(self.flops, self.peak_flops)
         memory = _ratio(self.io_bytes, self.bandwidth)
         known = [t * 1e9 for t in (compute, memory) if t is not None]

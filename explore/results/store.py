@@ -24,6 +24,8 @@ from explore.results.guarded_database import (
     demand_run,
 )
 from explore.results.lost_forms import LostForm, lost_form_from
+from explore.results.older_runs import ABSENT, NEWEST, brought_up
+from explore.results.pace import at_usual_pace, peers_at_pace, usual_of
 from explore.results.read_environment import environment_from
 from explore.results.read_record import from_json, peer_from
 from explore.results.record_json import to_json
@@ -41,6 +43,7 @@ class Store:
         self.folder = folder
         self._connection = connection
         self._lock = lock
+        self._format = NEWEST
 
     @staticmethod
     def create(folder: Path, environment: Environment) -> "Store":
@@ -112,11 +115,28 @@ class Store:
             self._connection.executemany(sql, rows)
 
     def records(self) -> list[Record]:
-        """The records of all rounds, in the order in which they came."""
+        """All records, in the order they came, earlier rounds too; their times are at the pace that
+        the machine usually had."""
+        return at_usual_pace(self._as_stored())
+
+    def settle(self) -> None:
+        """Store times anew where the usual pace is another than was known when they came, for
+        whoever asks in SQL."""
+        before = self._as_stored()
+        changed = [
+            now for was, now in zip(before, at_usual_pace(before), strict=True) if was != now
+        ]
+        sql = "UPDATE outcome SET time_ns = ?, details = ? WHERE id = ? AND round = ?"
+        rows = (dict(zip((*COLUMNS, "details"), _row(r), strict=True)) for r in changed)
+        values = [[row[c] for c in ("time_ns", "details", "id", "round")] for row in rows]
+        with _told(self.folder), self._connection:
+            self._connection.executemany(sql, values)
+
+    def _as_stored(self) -> list[Record]:
         sql = f"SELECT {', '.join(COLUMNS)}, details FROM outcome ORDER BY seq"
         with _told(self.folder):
             rows = self._connection.execute(sql).fetchall()
-        return [_record(row, self.folder) for row in rows]
+        return [_record(row, self.folder, self._format) for row in rows]
 
     def add_peers(self, peers: Sequence[Peer]) -> None:
         with _told(self.folder), self._connection:
@@ -125,12 +145,13 @@ class Store:
             )
 
     def peers(self) -> list[Peer]:
-        """The last measurement of each peer."""
+        """The last measurement of each peer, at the usual pace too."""
         with _told(self.folder):
             rows = self._connection.execute("SELECT json FROM peer ORDER BY rowid").fetchall()
         with _readable(self.folder, "what it says of a peer is no measurement"):
             found = [peer_from(loaded(text, "peer")) for (text,) in rows]
-        return list({peer.name: peer for peer in found}.values())
+        last = list({peer.name: peer for peer in found}.values())
+        return peers_at_pace(last, usual_of(self._as_stored()))
 
     def add_lost_form(self, lost: LostForm) -> None:
         """Store a form that was not derived."""
@@ -144,6 +165,8 @@ class Store:
 
     def lost_forms(self) -> list[LostForm]:
         """The forms that were not derived, each once, in the order they were lost."""
+        if "lost_form" in ABSENT.get(self._format, ()):
+            return []
         with _told(self.folder):
             rows = self._connection.execute("SELECT json FROM lost_form ORDER BY rowid").fetchall()
         with _readable(self.folder, "what it says of a form that was lost is none"):
@@ -162,7 +185,7 @@ class Store:
         self.close()
 
     def _check(self) -> None:
-        demand_our_tables(self._connection, self.folder / FILE)
+        self._format = demand_our_tables(self._connection, self.folder / FILE)
 
 
 def _demand_readable(environment: Environment) -> None:
@@ -190,11 +213,12 @@ def _row(record: Record) -> list[Any]:
     return [*columns, zlib.compress(json.dumps(fields, allow_nan=False).encode(), 3)]
 
 
-def _record(row: tuple[Any, ...], folder: Path) -> Record:
+def _record(row: tuple[Any, ...], folder: Path, version: int) -> Record:
     fields = dict(zip(COLUMNS, row[:-1], strict=True))
     with _readable(folder, f"what it says of {ascii(fields['id'])[:60]} is no outcome"):
         fields["parameters"] = loaded(fields["parameters"], "parameters").values
-        return from_json({**loaded(_details(row[-1]), "details").values, **fields})
+        stored = {**loaded(_details(row[-1]), "details").values, **fields}
+        return from_json(brought_up(stored, version))
 
 
 def _details(blob: object) -> str:

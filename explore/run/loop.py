@@ -19,6 +19,7 @@ from explore.building.build_variant import Made, Task
 from explore.measure.measure_variant import RUN_LIMIT, Measure
 from explore.report.progress import Watch
 from explore.results.options import Options
+from explore.results.pace import at_pace
 from explore.results.records import (
     Failed,
     Measured,
@@ -53,6 +54,7 @@ class Loop:
     judge: Judge | None
     overlap: bool
     before: Mapping[str, Record]  # outcomes of an earlier start of this run
+    usual_ns: float | None = None  # the machine's pace, to which times are taken as they come
     made_here: dict[str, Plan] = field(default_factory=dict)  # by variant: filled as they are made
     clock: Callable[[], float] = time.monotonic
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
@@ -135,7 +137,7 @@ class Loop:
             if known is None:
                 self._hand_on(n, self.made.pop(n))
             else:
-                self._remember(n, known)
+                self._remember(n, replace(known, outcome=at_pace(known.outcome, self.usual_ns)))
 
     def _settled(self) -> bool:
         """Take in outcomes of what is built, all or, when the time is up, of what is being
@@ -215,10 +217,11 @@ class Loop:
     def _measure(self, n: int, variant: Variant, made: Made) -> Measure:
         assert made.plan is not None
         known = self.candidates.forms[self.candidates.form_of[n]].lowered.rounding
-        return Measure(n, made.plan, self._ceiling(variant), made.build_ns, known)
+        ceiling = self._ceiling(variant)
+        return Measure(n, made.plan, ceiling, self.usual_ns, made.build_ns, known)
 
     def _settle(self, n: int, outcome: Outcome) -> None:
-        variant = self.running.pop(n)
+        variant, outcome = self.running.pop(n), at_pace(outcome, self.usual_ns)
         self._record(n, variant, outcome)
         for other in self.waiting.pop(variant.key, []):
             self._tell(other, outcome)

@@ -158,16 +158,23 @@ def start(source: Source, options: Options, target: Target, folder: Path) -> tup
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
     with Store.create(
-        folder, _with_roofline(environment_of(source, options, target), target)
+        folder, _with_limits(environment_of(source, options, target), target)
     ) as store:
         return _explore(store, program, options, target, begun)
 
 
-def _with_roofline(environment: Environment, target: Target) -> Environment:
+def _with_limits(environment: Environment, target: Target) -> Environment:
     if target.device is None:
         return environment
-    flops, bandwidth = roofline(target.device)
-    bounds = replace(environment.bounds, peak_flops=flops, bandwidth=bandwidth)
+    found = roofline(target.device)
+    bounds = replace(
+        environment.bounds,
+        peak_flops=found["peak_flops"],
+        bandwidth=found["bandwidth"],
+        launch_ns=found["launch_ns"],
+        event_ns=found["event_ns"],
+        yardstick_ns=found["yardstick_ns"],
+    )
     return replace(environment, bounds=bounds)
 
 
@@ -250,6 +257,7 @@ def _through(
             judge=judge,
             overlap=not target.disturbed_by_builds,
             before=first_round(list(before)),
+            usual_ns=store.environment.bounds.yardstick_ns,
             made_here=plans.made,
             begun=begun,
         )
@@ -307,6 +315,7 @@ def device_pool(
 
 def _finish(store: Store, plans: TrustedPlans) -> None:
     """Write the report, and the kernels of the front as files."""
+    store.settle()
     records = store.records()
     if not records:
         return

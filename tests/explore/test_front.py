@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from codegen.plan import Plan
 from explore.measure.front_again import contenders, measure_again
-from explore.measure.measure_variant import Again
+from explore.measure.measure_variant import Again, Passes
 from explore.report.table import front_lines
 from explore.results.front import Limits, by_id, front, objectives, pareto, pick, usable
+from explore.results.pace import Reading
 from explore.results.record_json import to_json
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
@@ -161,17 +162,20 @@ def plans_of(records: Sequence[Record]) -> list[Plan]:
 
 
 class Device:
-    """A device whose times are given: those of the passes of each plan, turn by turn."""
+    """Its times are what they are said to be: passes of each plan, turn by turn; and its pace."""
 
-    def __init__(self, passes: Callable[[Plan, int], list[float]]) -> None:
-        self.passes, self.turns = passes, 0
+    def __init__(self, passes: Callable[[Plan, int], list[float]], pace: float = 3e6) -> None:
+        self.passes, self.turns, self.pace = passes, 0, pace
 
     def submit(self, task: Again, timeout: float) -> None:
         self.task = task
         self.turns += 1
 
-    def results(self) -> list[Done[Again, list[list[float]]]]:
-        return [Done(self.task, [self.passes(p, self.turns) for p in self.task.plans], 0.0)]
+    def results(self) -> list[Done[Again, Passes]]:
+        taken = (self.passes(plan, self.turns) for plan in self.task.plans)
+        readings = tuple(tuple(Reading(ns, self.pace) for ns in times) for times in taken)
+        kernels = tuple((times[0].ns / 2,) for times in readings)
+        return [Done(self.task, Passes(readings, kernels, self.pace), 0.0)]
 
 
 def again(
@@ -226,18 +230,54 @@ def test_the_front_is_right_however_slow_the_machine_is_when_it_is_measured_agai
 ) -> None:
     records = [point(n, 100.0 * 1.06**n, 8) for n in range(20)]
     times = {r.variant.plan: r.time_ns or 0.0 for r in records}
-
-    class Slow:
-        def submit(self, task: Again, timeout: float) -> None:
-            self.task = task
-
-        def results(self) -> list[Done[Again, list[list[float]]]]:
-            return [Done(self.task, [[drift * times[p]] * 5 for p in self.task.plans], 0.0)]
-
-    with Store.create(tmp_path / "run", ENVIRONMENT) as store:
-        store.append(records)
-        device: Any = Slow()
-        measure_again(store, device, plans_of, lambda: 0.0, lambda note: None)
-        (best,) = front(store.records())
+    slow = Device(lambda plan, _: [drift * times[plan]] * 5)  # no yardstick was read before
+    (best,), _ = again(tmp_path / "run", records, slow)
     assert best.variant.id == records[0].variant.id
     assert best.round > 0
+
+
+def test_a_time_of_the_front_from_a_slow_minute_is_measured_again_until_it_is_over(
+    tmp_path: Path,
+) -> None:
+    quiet = [at_pace(n, 100.0 + n, 3e6) for n in range(1, 4)]
+
+    class Slow(Device):
+        def submit(self, task: Again, timeout: float) -> None:
+            super().submit(task, timeout)
+            self.pace = 6e6 if self.turns < 3 else 3e6
+
+    times = {r.variant.plan: r.time_ns or 0.0 for r in quiet}
+    slow = Slow(lambda plan, _: [times[plan] * slow.pace / 3e6] * 5)
+    (best,), said = again(tmp_path / "run", quiet, slow)
+    assert isinstance(best.outcome, Measured)
+    assert best.time_ns == pytest.approx(101.0)
+    assert best.outcome.slowdown == 1.0
+    assert slow.turns == 3
+    assert not any("slow" in line for line in said)
+
+
+def test_a_machine_that_stays_slow_is_said_to_make_estimates(tmp_path: Path) -> None:
+    (best,), said = again(tmp_path / "run", *stays_slow())
+    assert best.time_ns == pytest.approx(100.0)
+    assert any(line.startswith("the machine was slow whenever it was measured") for line in said)
+
+
+def stays_slow() -> tuple[list[Record], Device]:
+    """A front of one, a quicker yardstick of a variant that is not on it, and a slow device."""
+    records = [at_pace(1, 100.0, 3e6), at_pace(2, 900.0, 3e6)]
+    return records, Device(lambda plan, _: [200.0] * 5, pace=6e6)
+
+
+def at_pace(tile: int, time: float, yardstick: float) -> Record:
+    """A point whose yardstick was read, as the clock read it."""
+    record = point(tile, time, 8)
+    return replace(record, outcome=Measured(time, 0.01, 1e-7, yardstick_ns=yardstick))
+
+
+def test_what_was_measured_in_the_worst_of_a_spell_is_measured_beside_the_front() -> None:
+    best = at_pace(1, 100.0, 3e6)
+    worst = Measured(115.0, 0.01, 1e-7, yardstick_ns=5.7e6, slowdown=1.9)
+    calm, doubtful = (replace(point(n, 115.0, 8)) for n in (2, 3))
+    doubtful = replace(doubtful, outcome=worst)
+    assert contenders([best, calm]) == [best]
+    assert contenders([best, doubtful]) == [best, doubtful]

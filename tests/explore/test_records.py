@@ -82,8 +82,8 @@ def test_a_later_round_replaces_an_earlier_one() -> None:
 
 def test_the_roofline_is_the_slower_of_arithmetic_and_memory() -> None:
     bounds = Bounds(flops=1000, io_bytes=100, peak_flops=1e9, bandwidth=1e9)
-    assert bounds.floor_ns == 1000.0
-    assert Bounds(flops=1000).floor_ns is None
+    assert bounds.roofline_ns == 1000.0
+    assert Bounds(flops=1000).roofline_ns is None
 
 
 def test_a_prediction_has_a_time_and_no_error() -> None:

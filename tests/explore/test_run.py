@@ -562,7 +562,7 @@ def vendors(device: Device, folder: Path) -> dict[str, str]:
 def test_an_export_finds_the_device_by_itself_in_python(exported: Path, device: Device) -> None:
     ran = ran_in(exported, [sys.executable, "host.py"], dict(os.environ))
     assert ran.returncode == 0, ran.stderr
-    assert re.search(r"ms, error \d", ran.stdout)
+    assert re.search(r"ms an inference, of \d+ back to back; error \d", ran.stdout)
     assert f"{device.name} ({device.platform}): " in ran.stdout
 
 

@@ -1,5 +1,6 @@
 """Tests of the store, and of what can happen to it: kills, two runs at once, full disks, rot."""
 
+import json
 import os
 import shutil
 import signal
@@ -7,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -14,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from explore.report.time_notes import told_of_times
 from explore.results.front import front
-from explore.results.guarded_database import FILE, SCHEMA_VERSION
+from explore.results.guarded_database import FILE
 from explore.results.records import Measured, Peer
 from explore.results.store import Store
 from explore.results.version import sources_hash, version
@@ -227,8 +230,30 @@ def test_a_file_where_the_folder_should_be_is_said(tmp_path: Path) -> None:
         Store.create(tmp_path / "run", ENVIRONMENT)
 
 
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_run_of_an_older_format_is_read_by_the_clock_that_it_had(run: Path, version: int) -> None:
+    new = ("clock", "yardstick_ns", "slowdown", "device_ns")
+    with sqlite3.connect(run / FILE) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+        if version == 3:
+            connection.execute("DROP TABLE lost_form")
+        for seq, blob in connection.execute("SELECT seq, details FROM outcome").fetchall():
+            details = json.loads(zlib.decompress(blob))
+            older = {name: value for name, value in details.items() if name not in new}
+            packed = zlib.compress(json.dumps(older).encode())
+            connection.execute("UPDATE outcome SET details = ? WHERE seq = ?", [packed, seq])
+    with Store.read(run) as store:
+        found = store.records()
+        assert store.lost_forms() == []
+    measured = [r.outcome for r in found if isinstance(r.outcome, Measured)]
+    assert {(o.clock, o.slowdown, o.yardstick_ns) for o in measured} == {("device", 1.0, None)}
+    assert [r.time_ns for r in found] == [r.time_ns for r in RECORDS]
+    (told,) = told_of_times(found, ENVIRONMENT.bounds)
+    assert told == "times are sums of device times: an older version measured them"
+
+
 def test_a_newer_format_is_not_guessed_at(run: Path) -> None:
     with sqlite3.connect(run / FILE) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(UserError, match=f"has format 99, this version reads {SCHEMA_VERSION}"):
+    with pytest.raises(UserError, match="has format 99, this version reads 3, 4 and 5"):
         Store.read(run)

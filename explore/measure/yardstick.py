@@ -1,0 +1,83 @@
+"""The yardstick: a kernel of fixed work, timed between measurements: it shows a machine's pace."""
+
+import numpy as np
+
+from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.runtime.devices import Device
+from codegen.runtime.session import Session
+from explore.measure.back_to_back import Batches
+
+TRIPS, CHAINS = 512, 10
+GROUP = 64
+READING_NS = 2e6  # a reading takes at least so long: of a quick kernel it has several launches
+MOST = 64  # launches of a reading
+
+
+def fmas(width: int) -> str:
+    """The source of a kernel: independent chains of multiply-adds, on vectors."""
+    names = [f"a{j}" for j in range(CHAINS)]
+    start = "".join(f"  T {a} = b + {j}.0f;\n" for j, a in enumerate(names))
+    step = "".join(f"    {a} = fma({a}, b, c);\n" for a in names)
+    return f"""#define T float{width}
+kernel void fmas(global const float *x, global float *y) {{
+  int i = get_global_id(0);
+  T b = x[i], c = x[i + 1];
+{start}  for (int t = 0; t < {TRIPS}; ++t) {{
+{step}  }}
+  T sum = {" + ".join(names)};
+  y[i] = sum.s0 + sum.s1 + sum.s{width - 1:x};
+}}
+"""
+
+
+def width_of(device: Device) -> int:
+    """The width of the vectors that suit the device's kind."""
+    return 4 if device.kind == "gpu" else 16
+
+
+def items_of(device: Device) -> int:
+    """Work-items that keep a device busy for about as long as a small layer."""
+    return group_of(device) * max(64, device.compute_units * 64)
+
+
+def group_of(device: Device) -> int:
+    return min(GROUP, device.max_work_group)
+
+
+def operations(device: Device) -> float:
+    """Multiply-adds of one launch, each counted as two."""
+    return 2.0 * items_of(device) * TRIPS * CHAINS * width_of(device)
+
+
+def plan_of(device: Device) -> Plan:
+    """The plan of multiply-adds for a device: one launch, all of whose work is arithmetic."""
+    items = items_of(device)
+    x = Buffer("x", "float", (items + 1,), 4 * (items + 1), Role.INPUT)
+    y = Buffer("y", "float", (items,), 4 * items, Role.OUTPUT)
+    sizes = (items, 1, 1), (group_of(device), 1, 1)
+    launch = Kernel("fmas", *sizes, ("x", "y"), False, fmas(width_of(device)))
+    return Plan((launch,), (x, y), x.bytes + y.bytes, 0)
+
+
+def inputs_of(plan: Plan) -> dict[str, np.ndarray]:
+    """Inputs of a plan all of whose elements are a half: what multiply-adds of it stay finite."""
+    return {b.name: np.full(b.shape, 0.5, np.float32) for b in plan.buffers if b.role is Role.INPUT}
+
+
+class Yardstick:
+    """The multiply-adds made ready on a device; each reading is what a launch of them takes."""
+
+    def __init__(self, series: Batches) -> None:
+        series.warm()
+        self._series = series
+        self._count = int(min(MOST, max(1, -(-READING_NS // series.batch(2)))))
+
+    @staticmethod
+    def on(session: Session) -> "Yardstick":
+        """The yardstick of a device."""
+        plan = plan_of(session.device)
+        return Yardstick(session.build(plan).series(inputs_of(plan)))
+
+    def reading(self) -> float:
+        """Nanoseconds of a launch now."""
+        return self._series.batch(self._count)

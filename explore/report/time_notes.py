@@ -1,0 +1,18 @@
+"""Lines about the times of a run as a whole: its floor, its clock, and the machine's pace."""
+
+from collections.abc import Sequence
+
+from explore.report.summary import floor_words
+from explore.results.pace import spells
+from explore.results.records import Bounds, Measured, Record, latest
+
+
+def told_of_times(records: Sequence[Record], bounds: Bounds) -> list[str]:
+    """What one has to know to read the times of a run: nothing, if nothing is measured."""
+    measured = [r.outcome for r in latest(records) if isinstance(r.outcome, Measured)]
+    if not measured:
+        return []
+    floor = [f"floor: {words}"] if (words := floor_words(bounds)) else []
+    old = all(outcome.clock == "device" for outcome in measured)
+    clock = ["times are sums of device times: an older version measured them"] if old else []
+    return [*floor, *clock, *(spell.words for spell in spells(records))]

@@ -1,0 +1,35 @@
+"""Outcomes that older versions stored, as this one would have stored them.
+
+A format is named by SQLite's `user_version`. Each function here takes the fields of an outcome from
+one format to the next; a run that is read goes through those that it lacks, and is not changed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Fields: TypeAlias = Mapping[str, Any]
+
+NEWEST = 5
+
+
+def _from_3(fields: Fields) -> Fields:
+    """Format 3 had no table for forms that were lost, and the same outcomes as format 4."""
+    return fields
+
+
+def _from_4(fields: Fields) -> Fields:
+    """Format 4 had one clock, of the device, and no yardstick."""
+    clock = "device" if fields.get("status") == "measured" else None
+    return {**fields, "clock": clock, "yardstick_ns": None, "slowdown": 1.0}
+
+
+_STEPS: Mapping[int, Callable[[Fields], Fields]] = {3: _from_3, 4: _from_4}
+READ = (*_STEPS, NEWEST)  # the formats that can be read
+ABSENT: Mapping[int, frozenset[str]] = {3: frozenset({"lost_form"})}  # tables, by format
+
+
+def brought_up(fields: Fields, version: int) -> dict[str, Any]:
+    """The fields of a stored outcome of a format, in the newest one."""
+    for step in range(version, NEWEST):
+        fields = _STEPS[step](fields)
+    return dict(fields)

@@ -1,0 +1,145 @@
+"""The machine's pace: what a yardstick kernel took beside each time, and times taken to one pace.
+
+A shared machine's speed drifts by a factor of two within minutes. What is compared is therefore not
+what the clock read, but what it would have read at the pace that the machine usually has.
+"""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from explore.results.records import Measured, Outcome, Peer, Record
+
+ALIKE = 0.05  # paces that differ by less are one: a yardstick has noise of its own
+QUIET = 0.25  # a pace this near the quickest is one of a machine left alone
+SLOW = 1.2  # times slower than usual: what was measured then is doubtful
+FEW = 3  # readings in a row, at least, that make a spell
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A time by the host's clock, and the yardstick's before and after it, in nanoseconds."""
+
+    ns: float
+    yardstick_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Times of several readings at the middle one of their paces."""
+
+    times_ns: tuple[float, ...]
+    yardstick_ns: float
+
+    @staticmethod
+    def of(readings: Sequence[Reading]) -> "Level":
+        """Readings taken to one pace."""
+        pace = statistics.median(r.yardstick_ns for r in readings)
+        return Level(tuple(r.ns / slowdown(r.yardstick_ns, pace) for r in readings), pace)
+
+    @property
+    def median_ns(self) -> float:
+        return statistics.median(self.times_ns)
+
+    @property
+    def spread(self) -> float:
+        """Interquartile range / median."""
+        if len(self.times_ns) < 2 or not self.median_ns:
+            return 0.0
+        low, _, high = statistics.quantiles(self.times_ns, n=4, method="inclusive")
+        return (high - low) / self.median_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """A stretch of a run in which the machine was slower than usual."""
+
+    begun_s: float  # since the run began
+    seconds: float
+    factor: float
+
+    @property
+    def words(self) -> str:
+        """`the machine slowed by 1.9 for 3 minutes, 12 minutes into the run`"""
+        lasted, after = _duration(self.seconds), _duration(self.begun_s)
+        return f"the machine slowed by {self.factor:.2g} for {lasted}, {after} into the run"
+
+
+def slowdown(yardstick_ns: float | None, usual_ns: float | None) -> float:
+    """Times slower than usual that a machine is, by its yardstick; 1 if that is not known."""
+    if not yardstick_ns or not usual_ns or abs(yardstick_ns / usual_ns - 1) < ALIKE:
+        return 1.0
+    return yardstick_ns / usual_ns
+
+
+def usual_ns(yardsticks: Sequence[float]) -> float | None:
+    """The pace of a machine left alone: the middle one of those that are near the quickest."""
+    if not yardsticks:
+        return None
+    least = min(yardsticks)
+    return statistics.median(y for y in yardsticks if y <= (1 + QUIET) * least)
+
+
+def leveled(outcome: Measured, usual: float | None) -> Measured:
+    """An outcome with the times it would have at a pace; again with another pace is the same as
+    with that one alone."""
+    now = slowdown(outcome.yardstick_ns, usual)
+    by = outcome.slowdown / now
+    return replace(
+        outcome,
+        time_ns=outcome.time_ns * by,
+        runs_ns=tuple(ns * by for ns in outcome.runs_ns),
+        kernels_ns=tuple(ns * by for ns in outcome.kernels_ns),
+        slowdown=now,
+    )
+
+
+def at_pace(outcome: Outcome, usual: float | None) -> Outcome:
+    """`leveled`, of an outcome of any kind."""
+    return leveled(outcome, usual) if isinstance(outcome, Measured) else outcome
+
+
+def at_usual_pace(records: Sequence[Record]) -> list[Record]:
+    """Records with their times at the pace that is usual among them."""
+    usual = usual_of(records)
+    return [replace(r, outcome=at_pace(r.outcome, usual)) for r in records]
+
+
+def peers_at_pace(peers: Sequence[Peer], usual: float | None) -> list[Peer]:
+    """Peers with the times that they would have at a pace."""
+    return [replace(p, time_ns=p.time_ns / slowdown(p.yardstick_ns, usual)) for p in peers]
+
+
+def usual_of(records: Sequence[Record]) -> float | None:
+    """The pace that is usual among records."""
+    return usual_ns([y for r in records if (y := _yardstick(r)) is not None])
+
+
+def spells(records: Sequence[Record]) -> list[Spell]:
+    """The stretches in which the machine was slow, in the order in which they came."""
+    seen = sorted((r.elapsed_s, _slowdown(r)) for r in records if _yardstick(r) is not None)
+    return list(_stretches(seen))
+
+
+def _stretches(seen: Sequence[tuple[float, float]]) -> Iterator[Spell]:
+    for slow, group in groupby(seen, lambda at: at[1] >= SLOW):
+        there = list(group)
+        if slow and len(there) >= FEW:
+            begun, ended = there[0][0], there[-1][0]
+            yield Spell(begun, ended - begun, statistics.median(factor for _, factor in there))
+
+
+def _yardstick(record: Record) -> float | None:
+    return record.outcome.yardstick_ns if isinstance(record.outcome, Measured) else None
+
+
+def _slowdown(record: Record) -> float:
+    return record.outcome.slowdown if isinstance(record.outcome, Measured) else 1.0
+
+
+def _duration(seconds: float) -> str:
+    """`40 seconds`, `3 minutes`"""
+    count, unit = (seconds, "second") if seconds < 90 else (seconds / 60, "minute")
+    whole = max(1, round(count))
+    return f"{whole} {unit}{'s' * (whole != 1)}"
