@@ -6,6 +6,7 @@ worst of a slow spell is trusted less than others: it is measured again if it ma
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -78,18 +79,18 @@ def measure_again(
 
 
 def _until_calm(bench: _Bench) -> None:
-    """Measure again, a few times, the variants of the front whose times are noisy, or were taken
-    while the machine was slow."""
-    for turn in range(TURNS + 1):
+    """Measure again, a few times each, the variants of the front whose times are noisy, or were
+    taken while the machine was slow. What an earlier start of the run tried as often stays."""
+    while True:
         records = bench.store.records()
         doubtful = [r for r in front(records) if _noisy(r) or _slow(r)]
-        if not doubtful:
-            return
-        if turn == TURNS or bench.late():
+        again = Counter(r.variant.id for r in records if r.round > 0)
+        left = [r for r in doubtful if again[r.variant.id] <= TURNS]
+        if not left or bench.late():
             for said in _doubts(doubtful):
                 bench.note(said)
             return
-        bench.measure(doubtful, 1 + max(r.round for r in records))
+        bench.measure(left, 1 + max(r.round for r in records))
 
 
 def _doubts(doubtful: Sequence[Record]) -> Iterator[str]:
