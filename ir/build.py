@@ -34,6 +34,7 @@ from ir.core.types import (
     FLOAT,
     HALF,
     INT,
+    LONG,
     SHORT,
     UCHAR,
     USHORT,
@@ -96,6 +97,18 @@ class Value:
 
     def __rmod__(self, other: "Operand") -> "Value":
         return _operator("%", other, self)
+
+    def __lshift__(self, other: "Operand") -> "Value":
+        return _operator("<<", self, other)
+
+    def __rshift__(self, other: "Operand") -> "Value":
+        return _operator(">>", self, other)
+
+    def __and__(self, other: "Operand") -> "Value":
+        return _operator("&", self, other)
+
+    def __or__(self, other: "Operand") -> "Value":
+        return _operator("|", self, other)
 
     def __neg__(self) -> "Value":
         return _operator("neg", self)
@@ -236,7 +249,7 @@ class Const:
 
 float_, half_, bfloat_ = ScalarType(FLOAT), ScalarType(HALF), ScalarType(BFLOAT)
 int_, short_, ushort_ = ScalarType(INT), ScalarType(SHORT), ScalarType(USHORT)
-char_, uchar_ = ScalarType(CHAR), ScalarType(UCHAR)
+char_, uchar_, long_ = ScalarType(CHAR), ScalarType(UCHAR), ScalarType(LONG)
 
 Declared = Type | ScalarType | Const
 

@@ -3,7 +3,7 @@
 # key: e value, i index, w width
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
 from codegen.index.index import Index
@@ -14,11 +14,12 @@ from codegen.opencl.index_text import condition_to_c, needs_64
 from codegen.opencl.integer_text import (
     WRAPS,
     Division,
-    as_int,
+    as_signed,
     as_unsigned,
     division_helpers,
     division_name,
     in_memory,
+    is_amount,
     may_trap,
     suffix,
     type_text,
@@ -48,8 +49,9 @@ from codegen.tree.statements import (
 )
 from codegen.tree.value_builders import is_whole
 from ir.core.nodes import Instruction
-from ir.core.types import INT_LEAST, RANGES
+from ir.core.types import BYTES, RANGES
 
+ALIGNED = 64  # bytes that every array begins at a multiple of
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
 FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
 
@@ -169,7 +171,8 @@ class Expressions:
             return f"{name}[{self.address(memory, i, half, w)}]" if w == layout.width else None
         if w == 1:
             return f"{name}[{self.address(memory, i, half)}]"
-        if layout is None and w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w):
+        fits = w in (2, 4, 8, 16) and w * BYTES[memory.scalar] <= ALIGNED
+        if layout is None and fits and is_aligned(flat(memory, i, half), w):
             space = f"__{memory.space.value}"
             kind = type_text(Kind(in_memory(memory), w))
             return f"*({space} {kind} *)&{name}[{self.address(memory, i, half)}]"
@@ -231,16 +234,16 @@ class Expressions:
                 return self.choice(condition, a, b)
 
     def convert(self, e: Convert) -> tuple[str, int]:
-        """A conversion: a cast where that says all, a function where rounding or range matter."""
-        inner, to = e.e, type_text(e.kind)
-        real = not is_whole(kind_of(inner))
-        text, holds = self.value(inner)
-        if real and is_whole(e.kind):
-            wide = replace(e, kind=Kind("int", e.kind.width), rounding="", saturates=False)
-            text, holds = self.function(f"int_{e.rounding or 'rtz'}", inner), PRIMARY
-            if e.kind == wide.kind:
-                return text, holds
-        if e.saturates and e.kind.scalar != "int":
+        """The text of a conversion: a cast, or a function where rounding or range matter."""
+        text, holds, kind = *self.value(e.e), kind_of(e.e)
+        if is_whole(e.kind) and not is_whole(kind):
+            kind = Kind("long" if e.kind.scalar == "long" else "int", kind.width)
+            name = f"{kind.scalar}_{e.rounding or 'rtz'}"
+            text, holds = self.function(name, e.e), PRIMARY
+        if e.kind == kind:
+            return text, holds
+        to = type_text(e.kind)
+        if e.saturates:
             return f"convert_{to}_sat({text})", PRIMARY
         if e.rounding and not is_whole(e.kind):
             return f"convert_{to}_{e.rounding}({text})", PRIMARY
@@ -308,19 +311,33 @@ class Expressions:
     # ---- ints
 
     def integer(self, e: Apply) -> tuple[str, int]:
-        w = e.kind.width
+        kind = e.kind
         match e.op:
             case op if op in WRAPS:
-                return as_int(self.unsigned(e, SUM), w), PRIMARY
+                return as_signed(self.unsigned(e, SUM), kind), PRIMARY
             case "/" | "%":
-                division = e.op, w, may_trap(e.arguments[1])
+                division = e.op, kind, may_trap(e.arguments[1])
                 self.divisions.add(division)
                 return self.call(division_name(division), e), PRIMARY
+            case "<<":
+                x, by = e.arguments
+                return as_signed(f"{self.unsigned(x, PRIMARY)} << {self.amount(by)}", kind), PRIMARY
+            case ">>":
+                x, by = e.arguments
+                return f"({self.operand(x, PRIMARY)} >> {self.amount(by)})", PRIMARY
+            case "&" | "|":
+                a, b = (self.operand(x, PRIMARY) for x in e.arguments)
+                return f"({a} {e.op} {b})", PRIMARY
             case "abs":
-                return as_int(self.call("abs", e), w), PRIMARY
+                return as_signed(self.call("abs", e), kind), PRIMARY
             case "max" | "min":
                 return self.call(e.op, e), PRIMARY
         raise AssertionError(f"no OpenCL for {e.op} of ints")
+
+    def amount(self, by: Value) -> str:
+        """The text of the amount of a shift, modulo the bits that are shifted."""
+        kind, text = kind_of(by), self.operand(by, PRIMARY)
+        return text if is_amount(by, kind) else f"({text} & {8 * BYTES[kind.scalar] - 1})"
 
     def unsigned(self, e: Value, tight: int) -> str:
         """The text of an int as an unsigned number, whose operators bind at least so tightly; its
@@ -333,9 +350,9 @@ class Expressions:
             case Apply("abs", _, _):
                 return self.call("abs", e)
             case Whole(i) if i.is_constant:
-                return as_unsigned(number_text(i.constant, "int"), 1)
+                return as_unsigned(number_text(i.constant, "int"), Kind("int"))
             case _:
-                return as_unsigned(self.text(e), kind_of(e).width)
+                return as_unsigned(self.text(e), kind_of(e))
         return text if holds >= tight else f"({text})"
 
     def helpers(self) -> list[str]:
@@ -359,12 +376,10 @@ def lanes_text(first: int, w: int) -> str:
 
 
 def number_text(number: float, scalar: str) -> str:
-    """The text of a number as a literal."""
+    """The text of a literal."""
+    if scalar in RANGES:
+        return _whole_text(int(number), scalar)
     number = float(number)
-    if scalar in RANGES and scalar != "int":
-        return f"({scalar}){int(number)}"
-    if scalar == "int":
-        return str(int(number)) if number > INT_LEAST else f"({INT_LEAST + 1} - 1)"
     if number != number:
         return "NAN"
     if number in (float("inf"), float("-inf")):
@@ -374,3 +389,10 @@ def number_text(number: float, scalar: str) -> str:
     if "e" not in text and "." not in text:
         text += ".0"
     return text + ("h" if scalar == "half" else "f")
+
+
+def _whole_text(number: int, scalar: str) -> str:
+    mark, (least, _) = "L" if scalar == "long" else "", RANGES[scalar]
+    if scalar not in ("int", "long"):
+        return f"({scalar}){number}"
+    return f"{number}{mark}" if number > least else f"({least + 1}{mark} - 1{mark})"

@@ -6,13 +6,14 @@ is asked for.
 
 # key: e value, w width
 
-from codegen.tree.statements import Broadcast, Kind, Memory, Number, Value, Whole
+from codegen.tree.statements import Broadcast, Convert, Kind, Memory, Number, Value, Whole
+from ir.core.types import BYTES
 
 WRAPS = frozenset({"+", "-", "*", "neg"})  # undefined in C where an int overflows
 ROUNDS = {"/": "floor_div", "%": "floor_mod"}
 
-Division = tuple[str, int, bool]
-"""An operator, a width, and whether the divisor may be 0 or -1."""
+Division = tuple[str, Kind, bool]
+"""An operator, the kind of its operands, and whether the divisor may be 0 or -1."""
 
 
 def in_memory(memory: Memory) -> str:
@@ -28,17 +29,17 @@ def suffix(w: int) -> str:
     return "" if w == 1 else str(w)
 
 
-def as_int(text: str, w: int) -> str:
-    """The text of an unsigned number converted to the int of the same bits."""
-    return f"as_int{suffix(w)}({text})"
+def as_signed(text: str, kind: Kind) -> str:
+    """An unsigned number as the int or long of the same bits."""
+    return f"as_{type_text(kind)}({text})"
 
 
-def as_unsigned(text: str, w: int) -> str:
-    return f"as_uint{suffix(w)}({text})"
+def as_unsigned(text: str, kind: Kind) -> str:
+    return f"as_u{type_text(kind)}({text})"
 
 
 def may_trap(divisor: Value) -> bool:
-    """True unless a divisor is known to be neither 0 nor -1."""
+    """True unless a divisor is known to be other than 0 and -1."""
     match divisor:
         case Broadcast(e, _):
             return may_trap(e)
@@ -49,40 +50,55 @@ def may_trap(divisor: Value) -> bool:
     return True
 
 
+def is_amount(e: Value, kind: Kind) -> bool:
+    """True if a value is known to be an amount that C shifts numbers of a kind by."""
+    bits = 8 * BYTES[kind.scalar]
+    match e:
+        case Broadcast(inner, _) | Convert(inner, _, "", False):
+            return is_amount(inner, kind)
+        case Number(n, _):
+            return 0 <= n < bits
+        case Whole(i):
+            return i.lo is not None and i.hi is not None and 0 <= i.lo <= i.hi < bits
+    return False
+
+
 def division_name(division: Division) -> str:
-    op, w, traps = division
-    return f"{'safe_' if traps else ''}{ROUNDS[op]}{suffix(w)}"
+    op, kind, traps = division
+    long = "long_" if kind.scalar == "long" else ""
+    return f"{'safe_' if traps else ''}{long}{ROUNDS[op]}{suffix(kind.width)}"
 
 
 def division_helpers(divisions: set[Division]) -> list[str]:
-    """The texts of the functions that these divisions call."""
-    plain = {(op, w, False) for op, w, _ in divisions}
+    """The functions that these divisions call."""
+    plain = {(op, kind, False) for op, kind, _ in divisions}
     return [_function(*division) for division in sorted(plain | divisions, key=_order)]
 
 
-def _order(division: Division) -> tuple[bool, str, int]:
-    op, w, traps = division
-    return traps, op, w
+def _order(division: Division) -> tuple[bool, str, str, int]:
+    op, kind, traps = division
+    return traps, op, kind.scalar, kind.width
 
 
-def _function(op: str, w: int, traps: bool) -> str:
-    kind, body = type_text(Kind("int", w)), _guarded if traps else _rounded
-    name = division_name((op, w, traps))
-    return f"{kind} {name}({kind} a, {kind} b) {{ {body(op, w)} }}"
+def _function(op: str, kind: Kind, traps: bool) -> str:
+    body, text = _guarded if traps else _rounded, type_text(kind)
+    name = division_name((op, kind, traps))
+    return f"{text} {name}({text} a, {text} b) {{ {body(op, kind)} }}"
 
 
-def _rounded(op: str, w: int) -> str:
-    """The body of a division that rounds down, where C rounds towards zero; true is 1 in a scalar,
-    -1 in a vector."""
-    less, more = ("-", "+") if w == 1 else ("+", "-")
+def _rounded(op: str, kind: Kind) -> str:
+    """The body of a division of ints: C rounds towards zero; true is 1 in a scalar and -1 in a
+    vector."""
+    less, more = ("-", "+") if kind.width == 1 else ("+", "-")
     differ = "((a % b != 0) & ((a ^ b) < 0))"
     return f"return a / b {less} {differ};" if op == "/" else f"return a % b {more} b * {differ};"
 
 
-def _guarded(op: str, w: int) -> str:
-    """The body of a division by any b: if b is 0 or -1, a / b is a * b, which wraps, and a % b is
-    0."""
-    kind, name = type_text(Kind("int", w)), division_name((op, w, False))
-    product = as_int(f"{as_unsigned('a', w)} * {as_unsigned('b', w)}", w)
-    instead, odd = product if op == "/" else f"({kind})(0)", "(b == 0) | (b == -1)"
-    return f"return select({name}(a, select(b, ({kind})(1), {odd})), {instead}, {odd});"
+def _guarded(op: str, kind: Kind) -> str:
+    """Body of a division by any b: if b is 0 or -1, a / b is a * b, which wraps, and a % b is 0."""
+    text, name = type_text(kind), division_name((op, kind, False))
+    product = as_signed(f"{as_unsigned('a', kind)} * {as_unsigned('b', kind)}", kind)
+    instead, odd = product if op == "/" else f"({text})(0)", "(b == 0) | (b == -1)"
+    if kind == Kind("long"):  # a comparison is an int there, and select asks for its own size
+        odd = f"(long)({odd})"
+    return f"return select({name}(a, select(b, ({text})(1), {odd})), {instead}, {odd});"

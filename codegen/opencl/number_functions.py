@@ -39,6 +39,14 @@ NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
         for way in ("rte", "rtz")
     },
     **{
+        f"long_{way}": NumberFunction(
+            "float",
+            "long",
+            f"return select(convert_long@_sat_{way}(x), (long@)(0), convert_long@(isnan(x)));",
+        )
+        for way in ("rte", "rtz")
+    },
+    **{
         f"half_{way}": NumberFunction("float", "float", _THROUGH_MEMORY.replace("{way}", way))
         for way in ("rte", "rtz")
     },

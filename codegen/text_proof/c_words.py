@@ -4,7 +4,7 @@ without memory."""
 import re
 
 from codegen.opencl.number_functions import NUMBER_FUNCTIONS, number_function
-from codegen.text_proof.c_syntax import Call, Cast, Infix, Name, Negative, Whole
+from codegen.text_proof.c_syntax import Call, Cast, CExpr, Infix, Name, Negative, Whole
 from codegen.tree.statements import Kind, Space
 
 SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "half": 2, "float": 4}  # bytes of each scalar
@@ -44,13 +44,17 @@ def is_guarded_divisor(e: Call) -> bool:
             (
                 Name(b),
                 Cast(_, (Whole(1),)),
-                Infix(
-                    "|",
-                    Infix("==", Name(x), Whole(0)),
-                    Infix("==", Name(y), Negative(Whole(1))),
-                ),
+                odd,
             ),
         ):
+            return _is_odd(b, odd.parts[0] if isinstance(odd, Cast) else odd)
+    return False
+
+
+def _is_odd(b: str, test: CExpr) -> bool:
+    """True for the test (b == 0) | (b == -1)."""
+    match test:
+        case Infix("|", Infix("==", Name(x), Whole(0)), Infix("==", Name(y), Negative(Whole(1)))):
             return b == x == y
     return False
 

@@ -26,7 +26,7 @@ from codegen.text_proof.c_syntax import (
 )
 from codegen.text_proof.c_values import Data, Either, Int, Meaning, Register, Truth, Value
 from codegen.text_proof.c_words import is_guarded_divisor, loaded_width, result_of
-from codegen.text_proof.int_arithmetic import Arithmetic, data_of, fits, is_whole, joined
+from codegen.text_proof.int_arithmetic import Arithmetic, data_of, divides_as, fits, joined
 from codegen.text_proof.reading import Reading
 from codegen.tree.statements import Kind
 from ir.core.nodes import Instruction
@@ -101,7 +101,7 @@ class Expressions:
                 if fits(one.index, wide):
                     return Int(one.index, wide)
                 return Data(e.kind)  # a long that wraps around as an int is no index
-        return Data(e.kind, whole and all(data_of(part).divides for part in parts))
+        return Data(e.kind, whole and all(divides_as(e.kind, data_of(part)) for part in parts))
 
     # ---- operators
 
@@ -210,7 +210,7 @@ class Expressions:
         functions = [f for f in outer.values() if isinstance(f, Function)]
         self.scope = {f.name: f for f in functions[: functions.index(function)]}
         for (name, kind), value in zip(function.parameters, values, strict=True):
-            self.scope[name] = Data(kind, data_of(value).divides and is_whole(kind))
+            self.scope[name] = Data(kind, divides_as(kind, data_of(value)))
         self.value(function.value, where)
         self.scope = outer
         return Data(function.kind)

@@ -90,15 +90,21 @@ class Arithmetic:
 
 
 def data_of(value: Value) -> Data:
-    """The value as data, its number forgotten; a long may become 0 when it is converted to int."""
+    """The value as data, its number forgotten."""
     match value:
         case Data():
             return value
         case Int(index, wide):
             low, high = index.lo, index.hi
             apart = (low is not None and low > 0) or (high is not None and high < -1)
-            return Data(Kind("long")) if wide else Data(INT, apart)
+            return Data(Kind("long") if wide else INT, apart)
     return FALSE
+
+
+def divides_as(kind: Kind, value: Data) -> bool:
+    """True if a value is neither 0 nor -1 once it is converted to `kind`: no bits are cut off."""
+    wide = SIZES[kind.scalar] >= SIZES[value.kind.scalar]
+    return value.divides and is_whole(kind) and wide
 
 
 def joined(a: Kind, b: Kind) -> Kind:

@@ -25,7 +25,7 @@ from codegen.tree.statements import Kind
 GOES_ON = frozenset("([.")  # behind a name, that is more than a name
 TIGHTNESS = {
     "&&": 1, "|": 2, "^": 3, "&": 4, "==": 5, "!=": 5, "<": 6, ">": 6, "<=": 6, ">=": 6,
-    "+": 7, "-": 7, "*": 8, "/": 8, "%": 8,
+    "<<": 7, ">>": 7, "+": 8, "-": 8, "*": 9, "/": 9, "%": 9,
 }  # fmt: skip
 SUFFIXES = {"f": "float", "h": "half"}
 _LANES = re.compile(r"s[0-9a-f]{1,16}")

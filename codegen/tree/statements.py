@@ -93,8 +93,8 @@ class Whole:
 
 @frozen
 class Apply:
-    """The value op(arguments), for + - * / % max min neg exp log sqrt tanh cospi sinpi abs, fma,
-    and rounding to narrower numbers: half_rte half_rtz bfloat_rte bfloat_rtz.
+    """The value op(arguments), for + - * / % << >> & | max min neg exp log sqrt tanh cospi sinpi
+    abs, fma, and rounding to narrower numbers: half_rte half_rtz bfloat_rte bfloat_rtz.
 
     All arguments are of this kind. On ints / and % round down; fma(a, b, c) = a*b + c. Narrower
     whole numbers have max and min only.

@@ -28,7 +28,7 @@ from codegen.tree.statements import (
 from ir.core.conversions import Conversion
 from ir.core.types import RANGES
 
-RANK = ("int", "half", "bfloat", "float")
+RANK = ("int", "long", "half", "bfloat", "float")
 
 
 def is_whole(kind: Kind) -> bool:
@@ -47,8 +47,12 @@ def _joined(op: str, x: Kind, y: Kind) -> str:
     """The scalar that is computed with: of whole numbers int, unless nothing is made of them."""
     if op in ("max", "min") and x.scalar == y.scalar:
         return x.scalar
-    wide = ("int" if is_whole(kind) else kind.scalar for kind in (x, y))
-    return max(wide, key=RANK.index)
+    return max(computed(x), computed(y), key=RANK.index)
+
+
+def computed(kind: Kind) -> str:
+    """The scalar that numbers of a kind are computed as: narrow whole numbers are ints."""
+    return "int" if is_whole(kind) and kind.scalar != "long" else kind.scalar
 
 
 def _plain(op: str, a: Value, b: Value, kind: Kind) -> Value:
@@ -67,7 +71,7 @@ def _sum(a: Value, b: Value, kind: Kind) -> Value:
 def unary(op: str, e: Value) -> Value:
     """The value op e, of the kind of e; narrow whole numbers are ints."""
     kind = kind_of(e)
-    wide = Kind("int", kind.width) if is_whole(kind) else kind
+    wide = Kind(computed(kind), kind.width)
     return Apply(op, (fitted(e, wide),), wide)
 
 
@@ -98,6 +102,8 @@ def _converted(e: Value, kind: Kind) -> Value:
     match e:
         case Number(value, _) if not is_whole(kind):
             return Number(float(value), kind.scalar)
+        case Whole(i) if i.is_constant and kind.scalar == "long":
+            return Number(i.constant, "long")
         case Whole(i) if i.is_constant and not is_whole(kind):
             return Number(float(i.constant), kind.scalar)
         case Broadcast(inner, _):

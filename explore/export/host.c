@@ -135,6 +135,7 @@ static double element(const void *data, enum scalar scalar, size_t i) {
     case FLOAT: return ((const float *)data)[i];
     case HALF: return half_value(((const uint16_t *)data)[i]);
     case BFLOAT: return bfloat_value(((const uint16_t *)data)[i]);
+    case LONG: return (double)((const int64_t *)data)[i];
     case SHORT: return ((const int16_t *)data)[i];
     case USHORT: return ((const uint16_t *)data)[i];
     case CHAR: return ((const int8_t *)data)[i];

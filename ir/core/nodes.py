@@ -87,8 +87,8 @@ class Unary(Expr):
 
 @hashed
 class Binary(Expr):
-    """op : T, T -> T, op one of + - * / % max min, T scalar or vector; a scalar meets a vector. All
-    but max and min make ints of narrower whole numbers"""
+    """op : T, T -> T, op one of + - * / % << >> & | max min, T scalar or vector; a scalar meets
+    a vector. All but max and min make ints of narrower whole numbers"""
 
     op: str
     a: Expr

@@ -44,6 +44,7 @@ from ir.core.types import (
     FLOAT,
     INT,
     LARGEST,
+    LONG,
     RANGES,
     Array,
     Scalar,
@@ -60,6 +61,7 @@ from ir.core.types import (
 )
 from ir.errors import IllTyped
 
+WHOLE_ONLY = frozenset({"%", "<<", ">>", "&", "|"})
 REAL_ONLY = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi"})
 
 
@@ -220,8 +222,8 @@ def broadcasts(t: Type, u: Type) -> bool:
 
 
 def join_scalars(t: Type, u: Type) -> Type:
-    """The type in which t and u meet: int for whole numbers, float for others with float, a vector
-    for a scalar with a vector."""
+    """The type in which t and u meet: int or long for whole numbers, float for others with float, a
+    vector for a scalar with a vector."""
     match t, u:
         case Scalar(), Scalar():
             return _met(t, u)
@@ -233,8 +235,10 @@ def join_scalars(t: Type, u: Type) -> Type:
 
 
 def _met(a: Scalar, b: Scalar) -> Scalar:
+    if is_whole(a) and is_whole(b):
+        return LONG if LONG in (a, b) else INT
     if is_whole(a):
-        return INT if is_whole(b) else b
+        return b
     if is_whole(b) or a == b:
         return a
     if FLOAT in (a, b):
@@ -259,8 +263,8 @@ def _binary(op: str, t: Type, u: Type) -> Type:
     joined = join_scalars(t, u)
     if op in ("max", "min") and scalar_of(t) == scalar_of(u):
         return t if isinstance(t, Vector) else u
-    if op == "%" and not is_whole(joined):
-        raise IllTyped(f"% needs ints, found {show_type(t)} and {show_type(u)}")
+    if op in WHOLE_ONLY and not is_whole(joined):
+        raise IllTyped(f"{op} needs ints, found {show_type(t)} and {show_type(u)}")
     return joined
 
 
@@ -271,7 +275,7 @@ def _unary(op: str, t: Type) -> Type:
         return _with_scalar(t, CONVERSIONS[op].target)
     if op in REAL_ONLY and is_whole(t):
         raise IllTyped(f"{op} needs a float, found {show_type(t)}")
-    return _with_scalar(t, INT) if is_whole(t) else t
+    return _with_scalar(t, _met(scalar, scalar)) if (scalar := scalar_of(t)) else t
 
 
 def _with_scalar(t: Scalar | Vector, scalar: Scalar) -> Type:

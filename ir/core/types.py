@@ -11,7 +11,7 @@ from ir.errors import IllTyped
 
 @hashed
 class Scalar(Hashed):
-    """A scalar type: float, half, bfloat, int, short, ushort, char or uchar."""
+    """A scalar type: float, half, bfloat, long, int, short, ushort, char or uchar."""
 
     name: str
 
@@ -42,13 +42,14 @@ class Tuple(Hashed):
 Type = Scalar | Vector | Array | Tuple
 
 FLOAT, HALF, BFLOAT = Scalar("float"), Scalar("half"), Scalar("bfloat")
-INT, SHORT, USHORT = Scalar("int"), Scalar("short"), Scalar("ushort")
+LONG, INT, SHORT, USHORT = Scalar("long"), Scalar("int"), Scalar("short"), Scalar("ushort")
 CHAR, UCHAR = Scalar("char"), Scalar("uchar")
-SCALARS = {s.name: s for s in (FLOAT, HALF, BFLOAT, INT, SHORT, USHORT, CHAR, UCHAR)}
+SCALARS = {s.name: s for s in (FLOAT, HALF, BFLOAT, LONG, INT, SHORT, USHORT, CHAR, UCHAR)}
 BYTES = {"float": 4, "half": 2, "bfloat": 2, "int": 4, "short": 2, "ushort": 2}
-BYTES |= {"char": 1, "uchar": 1}
+BYTES |= {"char": 1, "uchar": 1, "long": 8}
 INT_LEAST, INT_LARGEST = -(2**31), 2**31 - 1
 RANGES = {  # least and largest of the whole numbers
+    "long": (-(2**63), 2**63 - 1),
     "int": (INT_LEAST, INT_LARGEST),
     "short": (-(2**15), 2**15 - 1),
     "ushort": (0, 2**16 - 1),

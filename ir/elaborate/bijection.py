@@ -104,6 +104,8 @@ def _operate(op: str, a: Ints, b: Ints) -> Ints:
             return np.maximum(a, b)
         case "min":
             return np.minimum(a, b)
+    if op not in "/%":
+        raise Unsupported(f"reorder's index function may not use `{op}`")
     if not np.all(b):
         raise IllTyped(f"`{op}` divides by 0")
     return a // b if op == "/" else a % b

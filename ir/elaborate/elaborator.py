@@ -29,6 +29,7 @@ from ir.core.types import (
     FLOAT,
     HALF,
     INT,
+    LONG,
     SHORT,
     UCHAR,
     USHORT,
@@ -65,7 +66,7 @@ from ir.text.written_types import meaning
 STEPS = 100_000  # of elaboration; what a program may expand to
 
 SUFFIXES = {"h": HALF, "b": BFLOAT, "f": FLOAT, "i": INT}
-SUFFIXES |= {"s": SHORT, "us": USHORT, "c": CHAR, "uc": UCHAR}
+SUFFIXES |= {"L": LONG, "s": SHORT, "us": USHORT, "c": CHAR, "uc": UCHAR}
 
 
 class Elaborator:

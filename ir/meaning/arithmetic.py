@@ -33,11 +33,20 @@ def _divide(a: Numbers, b: Numbers) -> object:
     return (np.floor_divide if a.dtype.kind in "iu" else np.true_divide)(a, b)
 
 
+def _shift(f: np.ufunc) -> Callable[[Numbers, Numbers], object]:
+    """A shift by an amount modulo the bits that are shifted."""
+    return lambda a, b: f(a, b & np.asarray(8 * a.dtype.itemsize - 1, b.dtype))
+
+
 ARITHMETIC: dict[str, Callable[..., object]] = {
     **FOLDS,
     "-": np.subtract,
     "/": _divide,
     "%": np.mod,
+    "<<": _shift(np.left_shift),
+    ">>": _shift(np.right_shift),
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
 }
 
 

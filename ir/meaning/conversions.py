@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir.core.conversions import Conversion
-from ir.core.types import INT_LARGEST, INT_LEAST, LARGEST, RANGES
+from ir.core.types import LARGEST, LONG, RANGES
 from ir.meaning.named_axes import Numbers
 
 WHOLE: "dict[str, np.dtype[np.generic]]" = {
+    "long": np.dtype(np.int64),
     "int": np.dtype(np.int32),
     "short": np.dtype(np.int16),
     "ushort": np.dtype(np.uint16),
@@ -47,18 +48,29 @@ def converted(x: Numbers, to: Conversion, real: "np.dtype[np.generic]") -> Numbe
         return x
     if name == "float" and to.rounding == "rte":
         return x.astype(real)
-    y = x.astype(np.float64)
-    if x.dtype.kind != "f":
-        y = rounded(y, FORMATS["float"], to.rounding)
+    y = _as_float(x, to.rounding) if x.dtype.kind != "f" else x.astype(np.float64)
     return rounded(y, FORMATS[name], to.rounding).astype(real)
 
 
+def _as_float(x: Numbers, way: str) -> NDArray[np.float64]:
+    """Whole numbers rounded to floats; a double does not hold the lowest bits of a long."""
+    if way == "rte":
+        return x.astype(np.float32).astype(np.float64)
+    high = np.asarray(x, np.int64)
+    low = np.where(np.abs(high) >> 53 != 0, np.sign(high) * (np.abs(high) & 1023), 0)
+    return rounded((high - low).astype(np.float64), FORMATS["float"], way)
+
+
 def _to_whole(x: Numbers, to: Conversion) -> Numbers:
-    """Through the nearest int; a number beyond the target wraps around or saturates."""
+    """Through the nearest int or long; a number beyond the target wraps around or saturates."""
     if x.dtype.kind == "f":
         y = np.asarray(x, np.float64)
         y = np.where(np.isnan(y), 0.0, np.rint(y) if to.rounding == "rte" else np.trunc(y))
-        x = np.clip(y, INT_LEAST, INT_LARGEST).astype(np.int64)
+        least, largest = RANGES["long" if to.target == LONG else "int"]
+        inside = (y > least) & (y < largest)  # a double rounds the largest long up
+        x = np.where(inside, y, 0).astype(np.int64) + np.where(
+            inside, 0, np.where(y > 0, largest, least)
+        )
     if to.saturates:
         x = np.clip(np.asarray(x, np.int64), *RANGES[to.target.name])
     return np.asarray(x).astype(WHOLE[to.target.name])

@@ -55,7 +55,7 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import pattern_type, type_of
-from ir.core.types import INT, Tuple, Type, is_whole
+from ir.core.types import INT, LONG, Tuple, Type
 from ir.core.types import scalar_of as only_scalar
 from ir.errors import UserError
 from ir.meaning import layout
@@ -236,14 +236,16 @@ def _unary(op: str, a: Value, env: Env) -> Value:
         raise NotAFold
     if op in CONVERSIONS:
         return pointwise(lambda x: converted(x, CONVERSIONS[op], env.real), (a,))
-    return pointwise(UNARY[op], (widened(a, env.whole),))
+    wide = a if any(x.data.dtype == INT64 for x in a.factors) else widened(a, env.whole)
+    return pointwise(UNARY[op], (wide,))
 
 
 def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
     """a op b; narrower whole numbers are ints, unless the result is one of theirs."""
-    t = type_of(e)
-    if is_whole(t) and only_scalar(t) == INT:
-        a, b = (widened(x, env.whole) if isinstance(x, Leaf) else x for x in (a, b))
+    scalar = only_scalar(type_of(e))
+    if scalar in (INT, LONG):
+        whole = env.whole if scalar == INT else INT64
+        a, b = (widened(x, whole) if isinstance(x, Leaf) else x for x in (a, b))
     return binary(op, a, b)
 
 

@@ -155,8 +155,8 @@ class Reader:
             return Name(str(t), span)
         digits, suffix = _suffixed(str(t))
         if t.type == "INT":
-            if len(digits) > 18:
-                raise UserError("this number is too large: expected at most 18 digits", span)
+            if len(digits) > 19:
+                raise UserError("this number is too large: expected at most 19 digits", span)
             return Number(int(digits), suffix, span)
         value = float(digits)
         if value == float("inf") and digits != "inf":
@@ -188,7 +188,7 @@ class Reader:
 
 def _suffixed(word: str) -> tuple[str, str]:
     """A number's digits and its suffix: `2uc` is (2, uc), `inf` has none."""
-    digits = "inf" if word.startswith("inf") else word.rstrip("hbficsu")
+    digits = "inf" if word.startswith("inf") else word.rstrip("hbficsuL")
     return digits, word[len(digits) :]
 
 

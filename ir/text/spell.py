@@ -39,10 +39,11 @@ from ir.core.terms import variables
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import FLOAT, INT, NARROW_REALS, Tuple, Type, Vector, is_whole, scalar_of
 
-SUM, PRODUCT, UNARY, ATOM = 1, 2, 3, 4
+EITHER, BOTH, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(1, 8)
 SUFFIXES = {"float": "f", "half": "h", "bfloat": "b", "int": "i"}
-SUFFIXES |= {"short": "s", "ushort": "us", "char": "c", "uchar": "uc"}
+SUFFIXES |= {"long": "L", "short": "s", "ushort": "us", "char": "c", "uchar": "uc"}
 LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
+LEVELS |= {"<<": SHIFT, ">>": SHIFT, "&": BOTH, "|": EITHER}
 
 
 def show_pattern(p: Pattern) -> str:

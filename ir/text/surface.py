@@ -17,8 +17,8 @@ class Name:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number:
-    """A number: 2, 0.5, 0.5h (half), 0.5b (bfloat), 0.5f (float), 2i (int), 2s 2us 2c 2uc (short to
-    uchar); without a suffix it adapts to what it meets."""
+    """A number: 2, 0.5, 0.5h (half), 0.5b (bfloat), 0.5f (float), 2i (int), 2L (long), 2s (short),
+    2us (ushort), 2c (char), 2uc (uchar); without a suffix it adapts to what it meets."""
 
     value: int | float
     suffix: str

@@ -5,21 +5,24 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from ir.errors import UserError
+from ir.errors import Unsupported, UserError
+from ir.meaning.inputs import STORED
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
+from ir.text.show import show
 from tests.support.narrowed import one
 
 LEAST, LARGEST = -(2**31), 2**31 - 1
 EXTREMES = (LEAST, LEAST + 1, -7, -1, 0, 1, 7, LARGEST - 1, LARGEST)
+BITS = {"int": 32, "long": 64}
 
 
-def wrapped(n: int) -> int:
-    return (n - LEAST) % 2**32 + LEAST
+def wrapped(n: int, bits: int = 32) -> int:
+    return (n + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
 
 
 def quotient(a: int, b: int) -> int:
-    return wrapped(a // b) if b else 0
+    return a // b if b else 0
 
 
 def remainder(a: int, b: int) -> int:
@@ -27,27 +30,69 @@ def remainder(a: int, b: int) -> int:
 
 
 TWO: Mapping[str, Callable[[int, int], int]] = {
-    "a + b": lambda a, b: wrapped(a + b),
-    "a - b": lambda a, b: wrapped(a - b),
-    "a * b": lambda a, b: wrapped(a * b),
+    "a + b": lambda a, b: a + b,
+    "a - b": lambda a, b: a - b,
+    "a * b": lambda a, b: a * b,
     "a / b": quotient,
     "a % b": remainder,
     "max(a, b)": max,
     "min(a, b)": min,
-    "-a + b": lambda a, b: wrapped(b - a),
-    "abs(a) / b": lambda a, b: quotient(wrapped(abs(a)), b),
-    "(a + b) / 2": lambda a, b: wrapped(a + b) // 2,
+    "-a + b": lambda a, b: b - a,
+    "a & b": lambda a, b: a & b,
+    "a | b": lambda a, b: a | b,
+    "a << 3": lambda a, _: a << 3,
+    "a >> 3": lambda a, _: a >> 3,
+    "a * 2 & b + 1 | a >> 1 << 2": lambda a, b: (a * 2) & (b + 1) | (a >> 1 << 2),
+}
+STEPS: Mapping[str, Callable[[int, int, int], int]] = {  # what wraps around on the way
+    "abs(a) / b": lambda a, b, n: quotient(wrapped(abs(a), n), b),
+    "(a + b) / 2": lambda a, b, n: wrapped(a + b, n) // 2,
+    "a << b": lambda a, b, n: a << b % n,
+    "a >> b": lambda a, b, n: a >> b % n,
 }
 
 
-@pytest.mark.parametrize("written", TWO)
-def test_ints_wrap_around_and_what_0_divides_is_0(written: str) -> None:
-    pairs = [(a, b) for a in EXTREMES for b in EXTREMES]
-    xs, ys = (np.array(column, np.int32) for column in zip(*pairs, strict=True))
-    n = len(pairs)
-    program = parse(f"f(xs : [int]{n}, ys : [int]{n}) = map((a, b) -> {written}, zip(xs, ys))")
+@pytest.mark.parametrize("scalar", BITS)
+@pytest.mark.parametrize("written", [*TWO, *STEPS])
+def test_ints_wrap_around_and_what_0_divides_is_0(written: str, scalar: str) -> None:
+    n, shift = BITS[scalar], 2 ** (BITS[scalar] - 32)
+    ends = [a * shift if abs(a) > 7 else a for a in EXTREMES] + [-(2 ** (n - 1))]
+    pairs = [(a, b) for a in ends for b in ends]
+    xs, ys = (np.array(column, STORED[scalar]) for column in zip(*pairs, strict=True))
+    ts = f"[{scalar}]{len(pairs)}"
+    program = parse(f"f(xs : {ts}, ys : {ts}) = map((a, b) -> {written}, zip(xs, ys))")
     found = np.asarray(evaluate(program, {"xs": xs, "ys": ys}))
-    assert found.tolist() == [TWO[written](a, b) for a, b in pairs]
+    assert found.dtype == STORED[scalar]
+    if written in TWO:
+        assert found.tolist() == [wrapped(TWO[written](a, b), n) for a, b in pairs]
+    else:
+        assert found.tolist() == [wrapped(STEPS[written](a, b, n), n) for a, b in pairs]
+
+
+def test_shifts_bind_less_than_sums_and_more_than_and_which_binds_more_than_or() -> None:
+    program = parse("f(a : int, b : int) = a | b & a + 1 << b - 1 >> 2")
+    meant = parse("f(a : int, b : int) = a | (b & (((a + 1) << (b - 1)) >> 2))")
+    assert program == meant
+    assert show(program).endswith("a | b & a + 1 << b - 1 >> 2\n")
+    other = parse("f(a : int, b : int) = ((a | b) & a) << (b & 3)")
+    assert parse(show(other)) == other
+
+
+@pytest.mark.parametrize("op", ["<<", ">>", "&", "|", "%"])
+def test_operators_of_whole_numbers_refuse_others(op: str) -> None:
+    with pytest.raises(UserError, match="needs ints, found float and int"):
+        parse(f"f(x : float) = x {op} 3")
+
+
+def test_a_long_holds_a_product_of_ints() -> None:
+    program = parse("f(x : int, y : int) = int((long(x) * long(y) + (1L << 30)) >> 31)")
+    found = evaluate(program, {"x": np.asarray(LEAST), "y": np.asarray(LARGEST)})
+    assert int(np.asarray(found)) == (LEAST * LARGEST + 2**30) >> 31
+
+
+def test_index_functions_have_no_shifts() -> None:
+    with pytest.raises(Unsupported, match="may not use `<<`"):
+        parse("f(xs : [int]4) = reorder(i -> i << 0, xs)")
 
 
 SUMS: Mapping[str, Callable[[int, int, int], int]] = {

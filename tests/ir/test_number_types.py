@@ -34,21 +34,23 @@ def test_two_numbers_meet_as_the_type_that_holds_both(a: str, b: str) -> None:
             type_shown("x + y", f"x : {a}, y : {b}")
         return
     reals = [t for t in (a, b) if t in REAL]
-    expected = "int" if not reals else "float" if "float" in reals else reals[0]
+    whole = "long" if "long" in (a, b) else "int"
+    expected = whole if not reals else "float" if "float" in reals else reals[0]
     assert type_shown("x + y", f"x : {a}, y : {b}") == expected
     assert type_shown("max(x, y)", f"x : {a}, y : {b}") == (a if a == b else expected)
 
 
 @pytest.mark.parametrize("t", WHOLE)
-def test_arithmetic_on_whole_numbers_is_on_ints(t: str) -> None:
+def test_arithmetic_on_whole_numbers_is_on_ints_or_longs(t: str) -> None:
+    wide = "long" if t == "long" else "int"
     for e in ("x * x", "-x", "abs(x)", "x / 3", "x % 3"):
-        assert type_shown(e, f"x : {t}") == "int"
+        assert type_shown(e, f"x : {t}") == wide
     xs = np.asarray([*RANGES[t], 0, 1], STORED[t])
     squares = evaluate(parse(f"f(xs : [{t}]4) = map(x -> x * x + -x, xs)"), {"xs": xs})
-    wide = xs.astype(np.int64)
-    assert np.array_equal(squares, (wide * wide - wide).astype(np.int32))
+    ys = xs.astype(np.int64)
+    assert np.array_equal(squares, (ys * ys - ys).astype(STORED[wide]))
     total = evaluate(parse(f"f(xs : [{t}]4) = sum(xs)"), {"xs": xs})
-    assert int(np.asarray(total)) == int(wide.sum().astype(np.int32))
+    assert int(np.asarray(total)) == int(ys.sum().astype(STORED[wide]))
 
 
 def test_sums_of_bytes_are_ints_however_many_there_are() -> None:
@@ -68,7 +70,9 @@ def test_the_largest_byte_is_a_byte() -> None:
 
 @pytest.mark.parametrize("name", SCALARS)
 def test_numbers_with_suffixes_and_conversions_are_shown_as_they_are_read(name: str) -> None:
-    suffix = {"short": "s", "ushort": "us", "char": "c", "uchar": "uc"}.get(name, name[0])
+    suffix = {"long": "L", "short": "s", "ushort": "us", "char": "c", "uchar": "uc"}.get(
+        name, name[0]
+    )
     program = parse(f"f(x : {name}) = (7{suffix}, max(x, 7{suffix}), {name}(2.5), [x, 1])")
     assert type_shown(f"7{suffix}", "") == name
     assert parse(show(program)) == program

@@ -101,6 +101,9 @@ OPERATORS: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
     "!=": np.not_equal,
     "&": np.bitwise_and,
     "^": np.bitwise_xor,
+    "|": np.bitwise_or,
+    "<<": np.left_shift,
+    ">>": np.right_shift,
 }
 
 

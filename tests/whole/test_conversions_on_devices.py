@@ -38,15 +38,20 @@ def given(source: str) -> Numbers:
     match source:
         case "float":
             return edges(rng)
-        case "int":
+        case "int" | "long":
+            least, largest = RANGES[source]
             ends = [end + k for pair in RANGES.values() for end in pair for k in (-1, 0, 1)]
-            small = np.clip(np.asarray(ends, np.int64), -(2**31), 2**31 - 1).astype(np.int32)
-            return np.resize(np.concatenate([small, rng.integers(-(2**31), 2**31, EVERY)]), EVERY)
+            known = np.asarray([end for end in ends if least <= end <= largest], dtype)
+            drawn = rng.integers(least, largest, EVERY, np.int64)
+            some = np.concatenate([known, drawn >> rng.integers(0, 63, EVERY)]).astype(dtype)
+            return np.resize(some, EVERY)
     return np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}").view(dtype)
 
 
 def same(a: Numbers, b: Numbers) -> bool:
     """Equal numbers, NaN being NaN, and zeros of one sign."""
+    if a.dtype == b.dtype and a.dtype.kind in "iu":
+        return np.array_equal(a, b)
     x, y = a.astype(np.float64), b.astype(np.float64)
     nan = np.isnan(x)
     alike = np.array_equal(nan, np.isnan(y)) and np.array_equal(x[~nan], y[~nan])

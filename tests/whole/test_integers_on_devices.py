@@ -2,6 +2,7 @@
 device."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -11,20 +12,26 @@ from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
 from explore.space.lowering import lowering
 from ir.core.nodes import Program
+from ir.core.types import RANGES
+from ir.meaning.inputs import STORED, scalar_of
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 
-LEAST, LARGEST = -(2**31), 2**31 - 1
+LEAST, LARGEST = RANGES["int"]
 EXTREMES = (LEAST, LEAST + 1, -65537, -46341, -8, -1, 0, 1, 3, 46341, 65536, LARGEST - 1, LARGEST)
+LONGEST = (-(2**63), 1 - 2**63, -3037000500, -(2**32), 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1)
 N = 64
+TYPES = (("int", "int"), ("long", "long"), ("int", "long"), ("char", "ushort"), ("short", "uchar"))
+CONVERSIONS = ("int", "long", "char", "ushort", "short_sat", "uchar_sat", "int_sat")
 
 
 def written(rng: random.Random, depth: int) -> str:
-    """The text of a random term of the ints a and b and the index i."""
+    """The text of a random term of the whole numbers a and b and the index i."""
     if depth == 0:
-        return rng.choice(["a", "b", "i", str(rng.choice(EXTREMES))])
+        long = f"{rng.choice(LONGEST[1:])}L"
+        return rng.choice(["a", "b", "i", str(rng.choice(EXTREMES)), long])
     x, y = written(rng, depth - 1), written(rng, rng.randrange(depth))
-    match rng.randrange(9):
+    match rng.randrange(16):
         case 0:
             return f"(-({x}))"
         case 1:
@@ -33,44 +40,55 @@ def written(rng: random.Random, depth: int) -> str:
             return f"max({x}, {y})"
         case 3:
             return f"min({x}, {y})"
+        case 4 | 5:
+            return f"{rng.choice(CONVERSIONS)}({x})"
+        case 6:
+            return f"({x} {rng.choice(['<<', '>>'])} {rng.randrange(40)})"
         case kind:
-            return f"({x} {'+-*/%'[kind - 4]} {y})"
+            return f"({x} {('+', '-', '*', '/', '%', '<<', '>>', '&', '|')[kind - 7]} {y})"
 
 
-def drawn(seed: int, n: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    anything = rng.integers(LEAST, LARGEST, n, np.int32, endpoint=True)
-    return np.where(rng.random(n) < 0.6, rng.choice(np.array(EXTREMES, np.int32), n), anything)
+def drawn(seed: int, n: int, scalar: str) -> np.ndarray:
+    rng, (least, largest) = np.random.default_rng(seed), RANGES[scalar]
+    ends = [end for end in (*EXTREMES, *LONGEST, least, largest) if least <= end <= largest]
+    anything = rng.integers(least, largest, n, STORED[scalar].type, endpoint=True)
+    return np.where(rng.random(n) < 0.6, rng.choice(np.array(ends, STORED[scalar]), n), anything)
 
 
 def agree(sessions: tuple[Session, ...], program: Program, lowered: Program) -> None:
-    inputs = {p.var.name: drawn(k, N) for k, p in enumerate(program.params)}
+    inputs = {
+        p.var.name: drawn(k, N, scalar_of(p.var.type).name) for k, p in enumerate(program.params)
+    }
     expected = np.asarray(evaluate(program, inputs))
     made = generate(lowered)
     demand_proofs(made)
     for session in sessions:
         out = session.build(made.plan, checking=True)(inputs)
+        assert out.dtype == expected.dtype
         assert np.array_equal(out, expected), (session.device.name, made.plan.source)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_random_term_of_ints(sessions: tuple[Session, ...], seed: int) -> None:
-    term = written(random.Random(seed), 4)
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_term_of_whole_numbers(sessions: tuple[Session, ...], seed: int) -> None:
+    rng = random.Random(seed)
+    a, b = rng.choice(TYPES)
     program = parse(
-        f"f(xs : [int]n, ys : [int]n) =\n"
-        f"  map((a, b, i) -> {term}, zip(xs, ys, generate(n, i -> i)))\nwhere n = {N}"
+        f"f(xs : [{a}]n, ys : [{b}]n) =\n"
+        f"  map((a, b, i) -> {written(rng, 4)}, zip(xs, ys, generate(n, i -> i)))\nwhere n = {N}"
     )
     agree(sessions, program, lowering(program, "naive").program)
 
 
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("width", [2, 4])
-def test_a_random_term_of_vectors_of_ints(
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("width", [2, 4, 16])
+def test_a_random_term_of_vectors_of_whole_numbers(
     sessions: tuple[Session, ...], seed: int, width: int
 ) -> None:
-    term = "a + b * " + written(random.Random(seed), 3).replace("i", "b").replace("mbn", "min")
+    rng = random.Random(seed)
+    a, b = rng.choice(TYPES)
+    term = "a + b * " + re.sub(r"\bi\b", "b", written(rng, 3))
     program = parse(
-        f"f(xs : [int]n, ys : [int]n) = asScalar(mapGlobal(0)(vectorized (a, b) -> {term},\n"
+        f"f(xs : [{a}]n, ys : [{b}]n) = asScalar(mapGlobal(0)(vectorized (a, b) -> {term},\n"
         f"  zip(asVector({width}, xs), asVector({width}, ys))))\nwhere n = {N}"
     )
     agree(sessions, program, program)
