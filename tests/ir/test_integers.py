@@ -18,7 +18,7 @@ BITS = {"int": 32, "long": 64}
 
 
 def wrapped(n: int, bits: int = 32) -> int:
-    return (n + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+    return (n + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 
 def quotient(a: int, b: int) -> int:
