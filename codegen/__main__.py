@@ -1,4 +1,5 @@
-"""python -m codegen: what code generation makes of a program, runs of it, and the devices here.
+"""The command `python -m codegen`, which prints the kernels of a program, runs it, and lists the
+devices here.
 
 python -m codegen FILE                       the OpenCL of a program
 python -m codegen run FILE --random 0 …      run it on a device

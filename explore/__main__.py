@@ -139,7 +139,7 @@ def _front(argv: list[str]) -> int:
         type=objectives,
         default="time,memory",
         metavar="time,memory,error",
-        help="what no other point of the front may be better in (workspace too)",
+        help="objectives of the front, of time, memory, error, workspace",
     )
     add_limits(parser)
     from explore.commands.commands import show_front

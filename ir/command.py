@@ -1,5 +1,5 @@
-"""What all commands share: a mistake ends in a message and exit status 1, and `--set` gives a
-size."""
+"""The parts that all commands share: a mistake ends in a message and exit status 1, and `--set`
+gives a size."""
 
 import argparse
 import errno
@@ -54,7 +54,7 @@ def _say_what_cannot_be_shown() -> None:
 
 
 def _say_nothing_more() -> None:
-    """What is still held back for a reader that is gone goes nowhere."""
+    """Send output that is still held back nowhere, as its reader is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -77,7 +77,7 @@ class _Widening:
             return float(rounded(np.asarray(value, np.float64), FORMATS[scalar], "rte"))
 
     def stored(self, m: Memory, e: Value) -> Value:
-        """e as it is put into m."""
+        """The value e in the form in which it is stored in the memory m."""
         if m.scalar not in self.narrow or m.space not in KEPT:
             return e
         match e:
@@ -106,7 +106,7 @@ class _Widening:
         return made
 
     def rounded(self, e: Value, kind: Kind, rounding: str) -> Value:
-        """e rounded to what a narrow type has, as a float."""
+        """The value e rounded to the numbers of a narrow type, as a float."""
         wide = Kind("float", kind.width)
         e = e if kind_of(e).scalar == "float" else Convert(e, wide)
         return Apply(f"{kind.scalar}_{rounding or 'rte'}", (e,), wide)

@@ -44,7 +44,7 @@ def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
 
 
 def _computes_with_halves(kernel: Kernel) -> bool:
-    """True if halves are more than what memory holds of floats."""
+    """True if the kernel computes with halves, rather than only loading and storing them."""
     stored = [s.value for s in statements(kernel.body) if isinstance(s, Store)]
     used = [x for value in stored for e in subvalues(value) if not _repacks(e) for x in operands(e)]
     return any(kind_of(e).scalar == "half" and not _repacks(e) for e in (*stored, *used))

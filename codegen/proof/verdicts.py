@@ -23,7 +23,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """What has to be shown of a kernel: its kind, the memory's name or nothing, and the place in
+    """A fact to be shown of a kernel: its kind, the name of the memory or nothing, and the place in
     words."""
 
     kind: Kind

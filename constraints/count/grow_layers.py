@@ -74,7 +74,9 @@ def _edges(
     total = 0
     for rows, high in _portions(step, nodes, known, ceilings):
         if found and monotonic() > until:
-            raise Unsupported(f"the time was up (at parameter {step.parameter})")
+            raise Unsupported(
+                f"the time was up while points were counted (at parameter {step.parameter})"
+            )
         part = _kept(step, rows, high, known, tests)
         total += len(part[0])
         if total > most:

@@ -1,5 +1,5 @@
-"""What `python -m codegen` and `python -m constraints` need of other packages: lowered programs,
-points, devices.
+"""The lowered programs, points and devices that `python -m codegen` and `python -m constraints`
+take from `explore`.
 
 Those packages do not know each other. Their `__main__` is a door, and takes from here what needs
 more than its own: a program lowered by a family, a legal point, a device as numbers.

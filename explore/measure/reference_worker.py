@@ -1,5 +1,8 @@
-"""What is right, computed in a process of its own: it can be ended at any moment, also within one
-long operation on arrays, and something is said while it goes on."""
+"""The right result of a program, computed in a process of its own, so that it can be ended at any
+moment.
+
+It can be ended within one long operation on arrays, and something is said while it goes on.
+"""
 
 import time
 from collections.abc import Callable

@@ -12,8 +12,8 @@ from rewrites.tuning.family import Products as Made
 
 
 def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
-    """The global bytes that a variant must move, if it holds no more on chip than it does; None if
-    not known.
+    """The least global bytes that a variant must move with the on-chip memory it has; None if not
+    known.
 
     Its inputs and output once, and what its products ask for: those of the program, or of
     Winograd's algorithm. Of other algorithms no more is known.

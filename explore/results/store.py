@@ -258,7 +258,9 @@ def _told(folder: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise UserError(_explained(folder / FILE, error)) from error
     except UnicodeDecodeError as error:  # in the words of SQLite, too
-        raise UserError(f"{folder / FILE} is damaged: it holds text that is none") from error
+        raise UserError(
+            f"{folder / FILE} is damaged: expected text in UTF-8, found other bytes"
+        ) from error
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         what = "the disk is full" if full else error.strerror

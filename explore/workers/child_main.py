@@ -64,7 +64,7 @@ def collect(thaw: bool = False) -> None:
 
 
 def _made(recipe: bytes) -> Callable[[Any], Any]:
-    """The function of the pool, which is also given the result of `setup` if there is one."""
+    """The function that a child calls with each task; with a `setup`, its result goes in first."""
     function, setup = pickle.loads(recipe)
     if setup is None:
         return function  # type: ignore[no-any-return]

@@ -15,8 +15,11 @@ WAYS = ("", "rte", "rtz")
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """To a `target`; `saturates`: what is beyond it becomes its least or largest number. `rounding`
-    is to nearest, ties to even (rte), or towards zero (rtz)."""
+    """A conversion of numbers to the scalar type `target`, as a program writes it.
+
+    If it `saturates`, a number beyond the target becomes its least or largest number. `rounding` is
+    to nearest, ties to even (rte), or towards zero (rtz).
+    """
 
     target: Scalar
     saturates: bool

@@ -224,7 +224,7 @@ def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:
 
 
 def _entered(value: Value, axis: Axis, env: Env) -> Value:
-    """The value of an element of an array, whichever it is."""
+    """The value of an array's element at any place along `axis`, for a body that maps over it."""
 
     def element(node: Node) -> Node:
         return moved(node, node.dims[:1], (axis,), node.dims[1:], env)

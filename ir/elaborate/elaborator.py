@@ -234,7 +234,7 @@ class Elaborator:
                 return _size_value(size)
             case Written(text, around):
                 return self.expr(text, around.within(env.scope))
-        raise AssertionError(f"no value of {a}")
+        raise AssertionError(f"expected an argument, found {a}")
 
     def size(self, a: Argument) -> Size:
         """The argument a as a size."""

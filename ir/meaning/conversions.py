@@ -39,8 +39,10 @@ FORMATS = {
 
 
 def converted(x: Numbers, to: Conversion, real: "np.dtype[np.generic]") -> Numbers:
-    """x converted, in a run whose floats are of the type `real`: other real numbers are held in it
-    too, rounded to what they are."""
+    """The numbers x converted, in a run whose floats are of type `real`.
+
+    Other real numbers are held in that type too, rounded to what they are.
+    """
     name = to.target.name
     if name in WHOLE:
         return _to_whole(x, to)
@@ -77,7 +79,7 @@ def _to_whole(x: Numbers, to: Conversion) -> Numbers:
 
 
 def rounded(x: NDArray[np.float64], to: Format, way: str) -> NDArray[np.float64]:
-    """x rounded to a format: to nearest, ties to even (rte), or towards zero (rtz)."""
+    """The numbers x rounded to a format: to nearest, ties to even (rte), or towards zero (rtz)."""
     _, exponent = np.frexp(x)
     q = np.ldexp(1.0, np.maximum(exponent, to.least) - to.digits)
     y = (np.rint if way == "rte" else np.trunc)(x / q) * q

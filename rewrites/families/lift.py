@@ -110,8 +110,9 @@ def _slid(maps: Sequence[Map]) -> set[int]:
 def _tiled(
     params: frozenset[str], form: Lift, sums: Strategy, dims: Dims, e: Expr
 ) -> Rewritten | None:
-    """The nest e lowered: tiles × kernels over groups, chunks of sums × windows over items, sigma ×
-    kappa inside."""
+    """The nest e lowered to tiles of windows: each work-group makes one tile for a few kernels.
+
+    Tiles × kernels go over groups, chunks of sums × windows over items, sigma × kappa inside."""
     lengths = [size_of(m.xs) for m in nest(e)]
     parts = (len(lengths) - 1,) if form.stored_sums else ()
     batch = (*(d for d in dims.batch if d not in parts), *dims.columns[:-2])

@@ -106,8 +106,8 @@ def _lowered(levels: int, batch: int) -> Strategy:
 
 
 def _matrix_product(batch: int, parts: int) -> Strategy:
-    """The strategy that makes e a plain matrix product, each row with each row, sides rounded to
-    multiples of `parts`."""
+    """The strategy that makes a term a plain matrix product, each row with each row, sides rounded
+    to multiples of `parts`."""
     rounded = attempt(round_product(k=parts))
     whole = standing(batch=batch).inside(seq(_operands_apart, rounded))
     return stage("operands whole", seq(everywhere(unused_part()), whole, perfect))

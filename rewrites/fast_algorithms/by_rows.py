@@ -98,7 +98,7 @@ def summed(r: Rows) -> tuple[tuple[Index, ...], tuple[Affine, ...], tuple[Affine
 
 
 def let_rows(rows_x: Expr, rows_g: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """let xs = rows_x; let gs = rows_g; body(xs, gs)"""
+    """The term let xs = rows_x; let gs = rows_g; body(xs, gs)."""
     f = lam2(("xs", "gs"), (type_of(rows_x), type_of(rows_g)), body)
     assert isinstance(f.pattern, tuple)
     first, second = f.pattern

@@ -92,7 +92,7 @@ def _each(
 
 
 def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("expected a kernel that another way than the plain one is known for")
+    raise Refused("expected a kernel without a sum, found a sum: it is lowered plainly")
 
 
 def _done(s: Strategy, e: Expr) -> Rewritten:

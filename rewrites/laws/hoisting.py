@@ -75,8 +75,11 @@ def _before(f: Lam, xs: Expr, term: Expr) -> tuple[Lam, Expr] | None:
 
 @rule("map^n f . view  =  view . map^m f,  a view of whole rows; f 0 = 0 where it pads with 0")
 def before_view(e: Expr, levels: Size) -> Expr | None:
-    """A function of the rows that a view shows, mapped `levels` deep, is applied to the rows that
-    there are."""
+    """A function mapped `levels` deep over a view of an array becomes the view of the function
+    mapped over the array.
+
+    The view must show whole rows; where it pads with zeros, the function must keep zeros.
+    """
     try:
         f, view = _function(e, levels)
         if f is None or view is None:

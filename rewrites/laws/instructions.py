@@ -68,8 +68,8 @@ def _again(f: Fragment, e: AsVector) -> Expr | None:
 
 @rule("reduce z (view . f)  =  view . reduce (view⁻¹ z) (f . view),  view a bijection")
 def reduce_inside_view(e: Reduce) -> Expr | None:
-    """A reduction whose function returns a bijective view becomes a view of one that keeps what is
-    under the view."""
+    """A reduction whose function ends in a view becomes the view of a reduction without it; the
+    view is a bijection."""
     match e:
         case Reduce(z, Lam((Var(acc, _), p), body), xs):
             view, back, made = _views(body)

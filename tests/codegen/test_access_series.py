@@ -1,4 +1,5 @@
-"""Are accesses that differ by constants taken together, and never more or fewer of them?"""
+"""Tests of series: accesses that differ by constants are taken together, and never more or fewer of
+them."""
 
 from itertools import product
 from random import Random

@@ -1,4 +1,4 @@
-"""Are conditions made of others what brute force says?"""
+"""Tests that conditions made of others agree with brute force."""
 
 import itertools
 import random

@@ -1,4 +1,5 @@
-"""Are indices that are written in digits the same numbers, and is every quotient taken apart?"""
+"""Tests that indices written in digits are the same numbers, and that every quotient is taken
+apart."""
 
 import pytest
 
@@ -14,7 +15,8 @@ X = var("x", 0, 95)
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("s", [0, 1, 5])
 def test_a_quotient_becomes_digits_beside_one_of_a_multiple(a: int, d: int, s: int) -> None:
-    """(x + s·a) // (a·d) = (x // a + s) // d: the finer quotient is known by its last digit."""
+    """The law is (x + s·a) // (a·d) = (x // a + s) // d: the finer quotient is known by its last
+    digit."""
     finer, coarse = quot(X, a), quot(X + s * a, a * d)
     whole = plus(from_atom(finer) * 3, from_atom(coarse), 40)
     apart = digits(whole)

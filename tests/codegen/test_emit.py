@@ -1,4 +1,5 @@
-"""Do lowered programs compute what the interpreter says? And is their text as meant?"""
+"""Tests that lowered programs compute what the interpreter says, and that their text is as
+meant."""
 
 # key: program a lowered program's text
 

@@ -1,4 +1,5 @@
-"""Do guards say of variables what brute force says, and does what is true by them follow?"""
+"""Tests that what guards say of variables agrees with brute force, and that what is true by them
+follows."""
 
 # key: k l coefficients
 

@@ -1,4 +1,4 @@
-"""Is index arithmetic right: against brute force, against Z3, and as C?"""
+"""Tests of index arithmetic: against brute force, against Z3, and as C."""
 
 import itertools
 import re

@@ -1,4 +1,5 @@
-"""Are two items that are said to write apart apart by brute force, and digits told apart always?"""
+"""Tests of injectivity: items that are said to write different cells do so by brute force, and
+digits are always told apart."""
 
 # key: r radices
 

@@ -1,4 +1,4 @@
-"""Are the variables of a kernel named after what they hold?"""
+"""Tests that the variables of a kernel are named after what they hold."""
 
 import re
 

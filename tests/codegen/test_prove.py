@@ -1,4 +1,4 @@
-"""Does `prove` accept kernels that are right, and never one that is wrong?"""
+"""Tests that `prove` accepts kernels that are right, and never one that is wrong."""
 
 import random
 from collections import Counter

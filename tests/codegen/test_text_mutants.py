@@ -68,7 +68,8 @@ def test_an_unsafe_text_of_a_program_written_by_hand_is_never_proved() -> None:
 
 
 def test_most_kinds_of_faults_are_unsafe_somewhere() -> None:
-    """If they were not, the tests above would show nothing."""
+    """Most kinds of planted faults are unsafe in some kernel; otherwise the tests above would show
+    nothing."""
     random, unsafe = Random(5), set()
     for case in written("blocked"):
         for mutant in sample(case.made.plan, random, 99):

@@ -117,7 +117,7 @@ def test_divisors_by_factoring() -> None:
 
 
 def test_a_tile_with_an_overlap_divides_what_padding_leaves() -> None:
-    """theta - 2 divides 224 + rho, so the candidates are divisors plus 2, not a range."""
+    """The size theta - 2 divides 224 + rho, so the candidates are divisors plus 2, not a range."""
     found = space(system(("a", "b"), AtMost(A, 224), divides(B - 2, A + 224)))
     expected = sum(len(divisors(224 + rho)) for rho in range(225))
     assert found.count == expected

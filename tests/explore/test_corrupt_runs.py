@@ -34,7 +34,7 @@ def test_a_corrupted_run_ends_in_words(corruption: Corruption, sound: Path, tmp_
 def test_a_planted_kernel_that_is_built_is_seen(
     sound: Path, tmp_path: Path, device: Device
 ) -> None:
-    """If it were not seen, the tests above would show nothing."""
+    """A planted kernel that is built is noticed; otherwise the tests above would show nothing."""
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / FILE).write_bytes((sound / FILE).read_bytes())

@@ -495,7 +495,8 @@ def test_a_program_and_its_parameters_are_of_the_right_kind(device: Device) -> N
 def test_what_is_no_file_is_not_replaced_by_a_file(
     finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before, `--csv /dev/null` left a table in the place of the device, to who may do that."""
+    """The command `--csv /dev/null` once put a table in place of the device, for users who may do
+    that."""
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
@@ -509,7 +510,7 @@ def test_what_is_no_file_is_not_replaced_by_a_file(
 def test_options_that_no_run_can_store_are_refused_before_anything_is_written(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before, the run was begun, and its file then said to be damaged."""
+    """The run was once begun, and its file then said to be damaged."""
     run = tmp_path / "many"
     given = ["--profile", "mali-g72", "--jobs", "100000000", "--out", str(run)]
     assert main([str(file), *given]) == 1

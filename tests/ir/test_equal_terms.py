@@ -81,7 +81,7 @@ def test_a_strategy_made_of_equal_arguments_knows_what_it_made() -> None:
 
 
 def test_marks_of_variables_do_not_meet() -> None:
-    """Each mark stands for itself while a body is made, also of a function inside another."""
+    """Two nested functions made with the same variable name keep their variables apart."""
     pair = lam(
         "x", FLOAT, lambda x: MakeTuple((doubled(XS), lam("x", FLOAT, lambda y: MakeTuple((x, y)))))
     )

@@ -111,7 +111,7 @@ def test_bad_usage_is_status_2(words: list[str], program: Path) -> None:
 
 
 def test_a_full_disk_under_the_output_is_told(program: Path) -> None:
-    """Before, this was a traceback."""
+    """A full disk once ended in a traceback."""
     with open("/dev/full", "w") as full:
         line = [sys.executable, "-m", "ir", str(program)]
         done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -120,7 +120,7 @@ def test_a_full_disk_under_the_output_is_told(program: Path) -> None:
 
 
 def test_what_a_terminal_has_no_code_for_is_spelled_out(program: Path) -> None:
-    """Before, a name or a sign beyond ASCII was a traceback."""
+    """A name or a sign beyond ASCII once ended in a traceback."""
     program.write_text(f"-- 3\u00d73\n{DOT.replace('xs', 'ж')}".replace("ж", "x\u00e9"))
     line = [sys.executable, "-m", "ir", str(program)]
     ascii = {**os.environ, "PYTHONIOENCODING": "ascii"}

@@ -1,7 +1,5 @@
-"""Do laws apply to all they should, and make of it what they say? What random terms do not tell.
-
-A law that has stopped applying to some terms still means the same on the others.
-"""
+"""Tests of laws on written cases that random terms do not cover: they apply to all they should, and
+give what they say."""
 
 # key: n size, s step, u tile size
 
