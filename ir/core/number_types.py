@@ -57,7 +57,9 @@ def cast(e: Expr, target: Type) -> Expr | None:
 
 
 def _retyped(value: float | int, found: Scalar, scalar: Scalar) -> Lit | None:
-    """A number of type `found` as a `scalar`: ints as all that they fit, floats as narrower."""
+    """The number `value` of type `found` as a literal of type `scalar`; None if it is not of it.
+
+    An int becomes any type that it fits in, a float only a narrower real."""
     if scalar.name in RANGES:
         least, most = RANGES[scalar.name]
         return Lit(int(value), scalar) if found == INT and least <= value <= most else None

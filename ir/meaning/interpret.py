@@ -241,7 +241,7 @@ def _unary(op: str, a: Value, env: Env) -> Value:
 
 
 def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
-    """The value a op b; narrower whole numbers are widened first where the result is int or long."""
+    """The value a op b; narrower whole numbers are widened first if the result is int or long."""
     scalar = only_scalar(type_of(e))
     if scalar in (INT, LONG):
         whole = env.whole if scalar == INT else INT64

@@ -80,7 +80,7 @@ def test_a_lock_that_is_a_link_is_refused_and_its_file_left_alone(
 def test_a_lock_that_is_a_hard_link_is_refused_and_its_file_left_alone(
     folder: Path, outside: Path
 ) -> None:
-    """Once, the number of the process was written over the file outside."""
+    """A lock that is a hard link is refused: the process number once went into the file outside."""
     (folder / "lock").hardlink_to(outside)
     with pytest.raises(UserError, match=r"lock is a hard link: a file elsewhere is the same one"):
         Lock(folder)
