@@ -8,6 +8,7 @@ nothing is built. Layers are those of benchmarks/points.py. What differs is prin
 """
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,17 +17,22 @@ from random import Random
 
 from benchmarks.trial import program
 from codegen.compile import generate
+from codegen.plan import Plan
 from constraints.devices import Profile, profile
-from constraints.quantities.quantities import quantities
+from constraints.quantities.quantities import Quantities, local_at, quantities
 from explore.building.promise_check import disagreements
 from explore.space.derive_form import points
 from explore.space.lowering import bound, lowering
 from ir.core.nodes import Program
+from ir.core.types import BYTES
 from ir.errors import Unsupported, UserError
 from rewrites.families.all_families import FAMILIES, forms
 
 LAYERS = ("small", "product", "vgg-7", "alexnet-conv1", "mec-cv12")
 EACH = 4  # points of a form, and then the next
+LOCAL = re.compile(
+    r"^ +__local ([a-z]+)(\d*) \w+\[(\d+)\] __attribute__\(\(aligned\((\d+)\)\)\);", re.M
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,26 @@ class Sample:
     def differences(self, max_work_group: int) -> list[str]:
         """The messages on what was inferred for the point and is not so in its code."""
         made = generate(bound(self.program, self.point), max_work_group=max_work_group)
-        return list(disagreements(quantities(self.program), self.point, made))
+        found = disagreements(quantities(self.program), self.point, made)
+        return [*found, *local_differences(quantities(self.program), self.point, made.plan)]
+
+
+def local_differences(known: Quantities, point: dict[str, int], plan: Plan) -> Iterator[str]:
+    """Kernels whose text declares other local arrays than were inferred, in words."""
+    for k, kernel in zip(known.kernels, plan.kernels, strict=True):
+        inferred, taken = local_at(k, point), declared_bytes(kernel.text)
+        if inferred != taken:
+            yield f"{kernel.name}: local bytes inferred {inferred}, its text declares {taken}"
+
+
+def declared_bytes(text: str) -> int:
+    """The local bytes of a kernel's text, each array at the next multiple of its alignment."""
+    at = 0
+    for kind, width, elements, alignment in LOCAL.findall(text):
+        unit, size = int(alignment), BYTES[kind] * int(width or 1) * int(elements)
+        at = -(-(-(-at // unit) * unit + size) // unit) * unit
+    assert text.count("__local ") == len(LOCAL.findall(text)) + text.count("(__local ")
+    return at
 
 
 def samples(layers: Sequence[str], limits: Profile, seed: int) -> Iterator[Sample]:

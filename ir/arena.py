@@ -20,6 +20,7 @@ from itertools import islice
 from ir.core.size import Size, denominator, exact, round_up
 
 ALIGNMENT = 512  # bytes: where a part of a buffer may begin, on every device that we know
+LOCAL_ALIGNMENT = 64  # bytes: where an array in local memory begins, for vectors of any width
 MOST_STACKS = 256  # more are not told apart: all arrays are one stack
 MOST_FORCED = 64  # arrays of which such an order is looked for
 
@@ -73,11 +74,12 @@ def stacks(arrays: Sequence[Life]) -> tuple[Stack, ...]:
 def stacked_sizes(sizes: Sequence[Size]) -> tuple[Size, ...]:
     """The bytes that each array of a stack adds to it, the lowest first; all but the topmost are
     rounded up."""
-    return (*map(_rounded, sizes[:-1]), *sizes[-1:])
+    return (*map(rounded, sizes[:-1]), *sizes[-1:])
 
 
-def _rounded(n: Size) -> Size:
-    return n if denominator(exact(n, ALIGNMENT)) == 1 else round_up(n, ALIGNMENT)
+def rounded(n: Size, unit: int = ALIGNMENT) -> Size:
+    """A number of bytes, rounded up to whole units."""
+    return n if denominator(exact(n, unit)) == 1 else round_up(n, unit)
 
 
 def packed(arrays: Sequence[Life], sizes: Sequence[int], unit: int = ALIGNMENT) -> Arena:

@@ -1,6 +1,5 @@
 """The sharing of local memory: buffers whose lives do not overlap share their storage."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -18,7 +17,8 @@ from codegen.tree.statements import (
     block,
     loads,
 )
-from ir.arena import Life, packed
+from ir.arena import LOCAL_ALIGNMENT, Life, aligned, packed
+from ir.core.types import BYTES
 
 
 @dataclass(slots=True)
@@ -44,9 +44,14 @@ def with_shared_locals(kernel: Kernel) -> Kernel:
 
 
 def local_bytes(kernel: Kernel) -> int:
-    """The bytes of local memory that a group needs."""
+    """Bytes of local memory that a group takes: those of the arrays that its text declares, and
+    those that are lost between them since each begins at a multiple of `LOCAL_ALIGNMENT`."""
     found = [s.memory for s in kernel.body.statements if isinstance(s, Declare)]
-    return sum(m.bytes for m in found if m.space is Space.LOCAL)
+    return sum(_room(m) for m in found if m.space is Space.LOCAL)
+
+
+def _room(m: Memory) -> int:
+    return aligned(m.bytes, LOCAL_ALIGNMENT)
 
 
 def _lying(lives: dict[Memory, _Life]) -> dict[Memory, Location]:
@@ -64,35 +69,10 @@ def _lying(lives: dict[Memory, _Life]) -> dict[Memory, Location]:
 
 
 def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
-    """The cell at which each buffer begins, so that vectors are aligned if that takes no more
-    cells."""
-    low = _lowest(lives)
+    """The cell that each buffer of a scalar begins at, a multiple of the alignment."""
     needed = [Life(life.first, life.last) for life in lives.values()]
-    arena = packed(needed, [m.elements for m in lives], unit=1)
-    least = dict(zip(lives, arena.offsets, strict=True))
-    return least if arena.bytes < max(low[m] + m.elements for m in low) else low
-
-
-def _lowest(lives: dict[Memory, _Life]) -> dict[Memory, int]:
-    """The cell at which each buffer begins, as low as the buffers that live at the same time
-    allow."""
-    starts: dict[Memory, int] = {}
-    for m in sorted(lives, key=lambda m: (-_alignment(m), -m.elements, lives[m].first)):
-        start = 0
-        for other in sorted(starts, key=lambda o: starts[o]):
-            if _together(lives[m], lives[other]) and starts[other] < start + m.elements:
-                start = max(start, starts[other] + other.elements)
-        starts[m] = start
-    return starts
-
-
-def _together(a: _Life, b: _Life) -> bool:
-    return a.first <= b.last and b.first <= a.last
-
-
-def _alignment(m: Memory) -> int:
-    """The widest vectors that a buffer behind m may begin with."""
-    return math.gcd(m.elements, 16)
+    arena = packed(needed, [_room(m) for m in lives], unit=LOCAL_ALIGNMENT)
+    return {m: at // BYTES[m.scalar] for m, at in zip(lives, arena.offsets, strict=True)}
 
 
 def _apart(starts: dict[Memory, int]) -> Iterator[list[Memory]]:

@@ -24,6 +24,7 @@ from codegen.tree.statements import (
     statements,
     subvalues,
 )
+from ir.arena import LOCAL_ALIGNMENT
 from ir.instructions.sub_groups import SUB_GROUP
 
 HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
@@ -99,7 +100,7 @@ def _locals(kernel: Kernel, spelled: Spellings) -> list[str]:
     found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
     return [
         f"  __local {in_memory(m)} {spelled[m].names[0]}[{m.elements * m.halves}] "
-        f"__attribute__((aligned(64)));{_shape(m)}"
+        f"__attribute__((aligned({LOCAL_ALIGNMENT})));{_shape(m)}"
         for m in found
         if m.space is Space.LOCAL
     ]

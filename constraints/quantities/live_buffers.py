@@ -25,6 +25,7 @@ from constraints.quantities.held_buffers import (
 )
 from constraints.quantities.origin import brief
 from constraints.quantities.value_bytes import bytes_of, share
+from ir.arena import LOCAL_ALIGNMENT, rounded
 from ir.core.loaded_ahead import loaded_ahead
 from ir.core.nodes import (
     AsScalar,
@@ -82,15 +83,15 @@ class _Walk:
         return frozenset({self.added(Buffer(len(self.made), Space.PRIVATE, size, brief(e)))})
 
     def local(self, e: ToLocal, items: Size, ahead: bool) -> Live:
-        """The buffers in local memory for the arrays of a tuple; those of one scalar type share
-        storage over time."""
+        """A buffer for each array of a tuple, with what is lost before the next can begin; those
+        of one scalar share storage in time."""
         copies = items * (2 if ahead else 1)
         return frozenset(
             self.added(
                 Buffer(
                     number=len(self.made),
                     space=Space.LOCAL,
-                    bytes=bytes_of(part) * copies,
+                    bytes=rounded(bytes_of(part) * copies, LOCAL_ALIGNMENT),
                     origin=brief(e),
                     pool=scalar_of(part).name,
                     alone=ahead,

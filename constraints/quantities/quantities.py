@@ -10,12 +10,12 @@ peak is a limit on each of its amounts.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
 
 from constraints.quantities.code_size import code
 from constraints.quantities.held_buffers import Live, Space
 from constraints.quantities.kernels import Kernel, kernels, parallel
 from constraints.quantities.live_buffers import live_sets
+from constraints.quantities.local_arena import largest_sets, packed_bytes, pools
 from constraints.quantities.origin import brief
 from constraints.quantities.value_bytes import bytes_of
 from constraints.quantities.work import Work, work
@@ -51,6 +51,7 @@ class KernelQuantities:
     groups: Dims
     global_items: Dims
     local_bytes: Peak
+    local_pools: tuple[tuple[tuple[Life, Size], ...], ...]  # what shares storage: when, and bytes
     private_bytes: Peak
     code: Amount
     work: Work
@@ -62,7 +63,8 @@ class Quantities:
     """The quantities of a whole program, with global memory counted as the front shows it.
 
     A limit on each amount of a peak is sound: no point takes more than the largest. Of more than
-    six temporaries a point may take less, which `memory_at` tells.
+    six temporaries (or local arrays of a kernel) a point may take less: `memory_at` and `local_at`
+    tell how much.
     """
 
     kernels: tuple[KernelQuantities, ...]
@@ -103,6 +105,14 @@ def workspace_at(q: Quantities, values: Mapping[str, int]) -> int:
     return packed([life for life, _ in q.temporaries], sizes).bytes
 
 
+def local_at(k: KernelQuantities, values: Mapping[str, int]) -> int:
+    """The bytes of local memory that a group takes at a point."""
+    return sum(
+        packed_bytes([life for life, _ in pool], [value_at(size, values) for _, size in pool])
+        for pool in k.local_pools
+    )
+
+
 def peak_at(peak: Peak, values: Mapping[str, int]) -> int:
     """The largest amount of a peak at a point; 0 where it has none."""
     return max((value_at(a.size, values) for a in peak), default=0)
@@ -120,7 +130,9 @@ def _of_term(term: Expr) -> KernelQuantities:
     counts = {dim: peak[0].size for dim, peak in enumerate(items) if len(peak) == 1}
     sets = live_sets(term, counts)
     dims = (items, _lengths(term, Level.GROUP), _lengths(term, Level.GLOBAL))
-    local_bytes, private_bytes = (_bytes(sets, s) for s in (Space.LOCAL, Space.PRIVATE))
+    local = pools(sets)
+    local_bytes = _without_none(map(_total, largest_sets(local)))
+    private_bytes = _without_none(_total(_private(live)) for live in sets)
     spelled, done = Amount(code(term), brief(term)), work(term)
     peaks = (*(peak for three in dims for peak in three), local_bytes, private_bytes, (spelled,))
     return KernelQuantities(
@@ -128,6 +140,7 @@ def _of_term(term: Expr) -> KernelQuantities:
         False,
         *dims,
         local_bytes,
+        tuple(tuple((life, b.bytes) for life, b in pool) for pool in local),
         private_bytes,
         spelled,
         done,
@@ -144,20 +157,12 @@ def _lengths(term: Expr, level: Level) -> Dims:
     return x, y, z
 
 
-def _bytes(sets: Iterable[Live], space: Space) -> Peak:
-    """The bytes of one memory space: for each pool of buffers the most that live at once."""
-    found = [frozenset(b for b in live if b.space is space) for live in sets]
-    alone = frozenset(b for live in found for b in live if b.alone)
-    pools = sorted({b.pool for live in found for b in live if not b.alone})
-    most = [_live_at_once(found, pool) for pool in pools]
-    sums = (_total(alone.union(*chosen)) for chosen in product(*most))
-    return tuple(a for a in _peak(sums) if a.size != 0)
+def _private(live: Live) -> Live:
+    return frozenset(b for b in live if b.space is Space.PRIVATE)
 
 
-def _live_at_once(sets: Iterable[Live], pool: str) -> list[Live]:
-    """The sets of buffers of a pool that live together, each set once."""
-    own = (frozenset(b for b in live if b.pool == pool and not b.alone) for live in sets)
-    return sorted(set(own), key=lambda live: sorted(b.number for b in live))
+def _without_none(amounts: Iterable[Amount]) -> Peak:
+    return tuple(a for a in _peak(amounts) if a.size != 0)
 
 
 def _total(live: Live) -> Amount:

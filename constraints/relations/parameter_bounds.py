@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from constraints.relations.inequality import Inequality, at_least_one, inequalities
 from constraints.relations.relations import Relation
-from ir.core.size import Name, Poly, Size
+from ir.core.size import Floor, Name, Poly, Size, bind, names
 
 Bounds = dict[str, tuple[int, int | None]]
 
@@ -38,15 +38,33 @@ def nonempty(found: Bounds) -> bool:
 
 
 def least(a: Size, low: Mapping[str, int]) -> int | None:
-    """A lower bound of a size, given lower bounds of its parameters; None if it subtracts or
-    divides."""
+    """A lower bound of a size without differences, given those of its parameters; of its divisions
+    only floors by numbers."""
     if isinstance(a, int):
         return a
+    if not _grows(a):
+        return None
+    if all(isinstance(atom, Name) for monomial, _ in a.num for atom, _ in monomial):
+        return extreme(a.num, {p: (n, None) for p, n in low.items()}, top=False)
+    if not all(low.get(p, -1) >= 0 for p in names(a)):
+        return None
+    found = bind(a, {p: low[p] for p in names(a)})
+    return found if isinstance(found, int) else None
+
+
+def _grows(a: Size) -> bool:
+    """True if a size is no smaller for larger parameters: nothing is subtracted or divided in it,
+    but for floors by numbers."""
+    if isinstance(a, int):
+        return a >= 0
     if a.den != (((), 1),) or any(k < 0 for _, k in a.num):
-        return None
-    if any(not isinstance(atom, Name) for monomial, _ in a.num for atom, _ in monomial):
-        return None
-    return extreme(a.num, {p: (n, None) for p, n in low.items()}, top=False)
+        return False
+    return all(
+        isinstance(atom, Name)
+        or (isinstance(atom, Floor) and isinstance(atom.b, int) and _grows(atom.a))
+        for monomial, _ in a.num
+        for atom, _ in monomial
+    )
 
 
 def _tighten(i: Inequality, found: Bounds) -> None:

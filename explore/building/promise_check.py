@@ -12,6 +12,7 @@ from constraints.quantities.quantities import (
     Dims,
     KernelQuantities,
     Quantities,
+    local_at,
     memory_at,
     peak_at,
     workspace_at,
@@ -35,7 +36,7 @@ def disagreements(known: Quantities, point: Point, made: Generated) -> Iterator[
 
 def _of_kernel(k: KernelQuantities, point: Point, kernel: Kernel, facts: Facts) -> Iterator[str]:
     name = kernel.name
-    local = peak_at(k.local_bytes, point)
+    local = local_at(k, point)
     yield from _unless_same(f"{name}: local bytes", local, facts.local_bytes)
     if any(k.global_items):  # the runtime's groups: as many items as there are, or a few more
         for asked, groups, items in zip(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 from constraints.devices import Profile
-from constraints.quantities.quantities import Dims, KernelQuantities, peak_at
+from constraints.quantities.quantities import Dims, KernelQuantities, local_at, peak_at
 from constraints.quantities.work import GLOBAL_ITEMS
 
 WORD = 4  # bytes of a register
@@ -28,7 +28,7 @@ def use_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> Us
     items, groups, free = (_volume(dims, point) for dims in (k.items, k.groups, k.global_items))
     if free > 1:
         items, groups = min(GLOBAL_ITEMS, free), -(-free // GLOBAL_ITEMS)
-    local, private = peak_at(k.local_bytes, point), peak_at(k.private_bytes, point)
+    local, private = local_at(k, point), peak_at(k.private_bytes, point)
     return Use(items, groups, local, private, _resident(items, local, private, device))
 
 

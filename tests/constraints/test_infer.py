@@ -238,7 +238,7 @@ def test_an_impossible_tile_is_explained_in_bytes() -> None:
     core = Solver(infer(program, device)).feasible().core
     text = explain(core, program.free)
     assert text.startswith("no variant: ")
-    assert "local memory 8 B < 12 B needed by toLocal(mapLocal(0)(…, g))" in text
+    assert "local memory 8 B < 64 B needed by toLocal(mapLocal(0)(…, g))" in text
 
 
 def test_an_impossible_choice_is_explained_by_what_it_does_not_divide() -> None:

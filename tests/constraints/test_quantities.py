@@ -12,7 +12,7 @@ from codegen.tree.statements import Declare, Space, Statement, statements
 from constraints.count.points import space
 from constraints.devices import CPU, H200, MALI_G72, Profile
 from constraints.infer.infer import infer
-from constraints.quantities.quantities import Quantities, peak_at, quantities
+from constraints.quantities.quantities import Quantities, local_at, peak_at, quantities
 from constraints.relations.relations import AtMost, Constraint, show_relation
 from explore.building.build_variant import Task, make, setup_for
 from explore.building.promise_check import disagreements, lengths
@@ -46,7 +46,7 @@ def _facts(q: Quantities, point: dict[str, int]) -> list[tuple[object, ...]]:
         (
             lengths(k.items, point),
             lengths(k.groups, point),
-            peak_at(k.local_bytes, point),
+            local_at(k, point),
             peak_at(k.private_bytes, point),
             peak_at((k.code,), point),
         )

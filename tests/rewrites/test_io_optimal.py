@@ -171,8 +171,8 @@ STAGED = "local memory {} B: 2 groups share the local memory of a core"
         (WIDE, 8190, (8, 8, 4, 4, 1, 4), [SUMS.format(4095)]),
         (STRIDED, 49152, (4, 4, 4, 8, 1, 2), []),  # x y would not be within 4 times 25 z
         (STRIDED, 49152, (14, 14, 1, 4, 1, 4), [BALANCED.format("25/4")]),
-        (STRIDED, 2568, (4, 4, 2, 8, 1, 4), []),
-        (STRIDED, 2566, (4, 4, 2, 8, 1, 4), [STAGED.format(1283)]),
+        (STRIDED, 2688, (4, 4, 2, 8, 1, 4), []),
+        (STRIDED, 2686, (4, 4, 2, 8, 1, 4), [STAGED.format(1343)]),
     ],
 )
 def test_a_block_is_balanced_and_two_fit_on_a_core(

@@ -43,7 +43,7 @@ from ir.errors import IllTyped
 
 ZERO = Lit(0.0, FLOAT)
 R, S, T, V = named("R"), named("S"), named("T"), named("V")
-SMALL = replace(MALI_G72, group_items=12, local_bytes=96, private_words=8)
+SMALL = replace(MALI_G72, group_items=12, local_bytes=64, private_words=8)
 
 
 def double(t: Type) -> Lam:
@@ -207,7 +207,7 @@ def _fits(program: Program, e: Expr, device: Profile, memory: int) -> bool:
             case MapPar(Level.LOCAL, dim, _, xs):
                 group_items[dim] = max(group_items[dim], _number(_array(xs).size))
             case ToLocal():
-                local_bytes += _number(bytes_of(type_of(t)))
+                local_bytes += -(-_number(bytes_of(type_of(t))) // 64) * 64
             case ToPrivate():
                 private_bytes += _number(bytes_of(type_of(t)))
             case Store():

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.memory_agrees import samples
+from benchmarks.memory_agrees import local_differences, samples
 from codegen.compile import generate
 from constraints.devices import CPU
 from constraints.infer.infer import infer
-from constraints.quantities.quantities import memory_at, quantities
+from constraints.quantities.quantities import local_at, memory_at, quantities
 from constraints.relations.relations import holds
 from explore.building.promise_check import disagreements
 from explore.space.lowering import bound, lowering
@@ -76,9 +76,9 @@ def tiles(draw: st.DrawFn) -> str:
     earlier ones."""
     lines = []
     made: dict[str, list[str]] = {"0.0": ["row"], "0": []}
-    for k in range(draw(st.integers(1, 6))):
+    for k in range(draw(st.integers(1, 14))):
         zero = draw(st.sampled_from(sorted(made)))
-        element = draw(st.sampled_from([zero, *(_all_of(zero, t) for t in made[zero][-3:])]))
+        element = draw(st.sampled_from([zero, *(_all_of(zero, t) for t in made[zero][-6:])]))
         if draw(st.booleans()):
             element = _in_loop(element, zero, k)
         array = f"generate({draw(st.sampled_from([8, 16, 24, 40]))}, i -> i)"
@@ -98,7 +98,20 @@ def _in_loop(element: str, zero: str, k: int) -> str:
 
 
 @given(tiles())
-@settings(max_examples=60, deadline=None)
-def test_random_tiles_take_what_was_inferred(text: str) -> None:
+@settings(max_examples=100, deadline=None)
+def test_random_tiles_take_what_was_inferred_byte_for_byte(text: str) -> None:
     program = parse(text)
-    assert list(disagreements(quantities(program), {}, generate(program))) == []
+    made, known = generate(program), quantities(program)
+    assert list(disagreements(known, {}, made)) == []
+    assert list(local_differences(known, {}, made.plan)) == []
+
+
+def test_what_is_lost_between_local_arrays_is_counted() -> None:
+    text = """
+        f(xs : [float]16) = join(mapWorkgroup(0)(row ->
+          let a = toLocal(mapLocal(0)(x -> x, row))
+          let b = toLocal(mapLocal(0)(i -> i, generate(3, i -> i)))
+          mapLocal(0)(x -> x + reduceSeq(0.0, (s, y) -> s + y, a) + at(0, b), row), split(8, xs)))
+        """
+    (k,) = quantities(parse(text)).kernels
+    assert local_at(k, {}) == 64 + 64 != 8 * 4 + 3 * 4
