@@ -9,16 +9,10 @@ Exact division is a true quotient (`k * (n/k) = n`), so its divisibility is an o
 
 from collections.abc import Mapping
 from functools import lru_cache
-from math import gcd
 
+from ir.core import polynomial
 from ir.core.hash_once import Hashed, hashed
-
-
-class Atomic(Hashed):
-    """A base class of the atoms of sizes, which keeps the text that atoms are sorted by."""
-
-    __slots__ = ("_key",)
-    _key: str
+from ir.core.polynomial import Atomic, add, lowest, multiply, of_terms, scale, times
 
 
 @hashed
@@ -45,10 +39,10 @@ class Mod(Atomic):
 
 
 Atom = Name | Floor | Mod
-Monomial = tuple[tuple[Atom, int], ...]
-Poly = tuple[tuple[Monomial, int], ...]
+Monomial = polynomial.Monomial[Atom]
+Poly = polynomial.Poly[Atom]
 
-ONE: Poly = (((), 1),)
+ONE: Poly = polynomial.ONE
 
 
 @hashed
@@ -61,13 +55,13 @@ class Nat(Hashed):
     def __add__(self, other: "Size") -> "Size":
         a, b = self, _nat(other)
         if a.den == b.den:
-            return quotient(_add(a.num, b.num), a.den)
-        return quotient(_add(_mul(a.num, b.den), _mul(b.num, a.den)), _mul(a.den, b.den))
+            return quotient(add(a.num, b.num), a.den)
+        return quotient(add(multiply(a.num, b.den), multiply(b.num, a.den)), multiply(a.den, b.den))
 
     __radd__ = __add__
 
     def __neg__(self) -> "Size":
-        return quotient(_scale(self.num, -1), self.den)
+        return quotient(scale(self.num, -1), self.den)
 
     def __sub__(self, other: "Size") -> "Size":
         return self + -_nat(other)
@@ -77,7 +71,7 @@ class Nat(Hashed):
 
     def __mul__(self, other: "Size") -> "Size":
         b = _nat(other)
-        return quotient(_mul(self.num, b.num), _mul(self.den, b.den))
+        return quotient(multiply(self.num, b.num), multiply(self.den, b.den))
 
     __rmul__ = __mul__
 
@@ -101,7 +95,7 @@ def exact(a: Size, b: Size) -> Size:
     x, y = _nat(a), _nat(b)
     if not y.num:
         raise ZeroDivisionError("a size is divided by zero")
-    return quotient(_mul(x.num, y.den), _mul(x.den, y.num))
+    return quotient(multiply(x.num, y.den), multiply(x.den, y.num))
 
 
 def floor_div(a: Size, b: Size) -> Size:
@@ -137,10 +131,10 @@ def _multiples(a: Size, b: Size) -> tuple[Size, Size]:
     if x.den != ONE or y.den != ONE or len(y.num) != 1:
         return 0, a
     monomial, k = y.num[0]
-    held = [(_times(m, monomial, -1), c) for m, c in x.num]
+    held = [(times(m, monomial, -1), c) for m, c in x.num]
     whole = [c % k == 0 and all(power > 0 for _, power in m) for m, c in held]
-    times = _poly({m: c // k for (m, c), is_whole in zip(held, whole, strict=True) if is_whole})
-    q = quotient(times, ONE)
+    kept = of_terms({m: c // k for (m, c), is_whole in zip(held, whole, strict=True) if is_whole})
+    q = quotient(kept, ONE)
     return q, a - q * b
 
 
@@ -164,7 +158,7 @@ def same(a: Size, b: Size) -> bool:
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     x, y = _nat(a), _nat(b)
-    return _mul(x.num, y.den) == _mul(y.num, x.den)
+    return multiply(x.num, y.den) == multiply(y.num, x.den)
 
 
 def names(a: Size) -> frozenset[str]:
@@ -225,118 +219,10 @@ def quotient(num: Poly, den: Poly) -> Size:
     """The size num / den, normalised; an int where it can be."""
     if not num:
         return 0
-    num, den = _cancel_monomial(num, den)
-    if len(den) > 1:
-        whole = _divide(num, den)
-        if whole is not None:
-            num, den = whole, ONE
-        elif (inverse := _divide(den, num)) is not None:
-            num, den = ONE, inverse
-    num, den = _cancel_content(num, den)
+    num, den = lowest(num, den)
     if den == ONE and len(num) == 1 and num[0][0] == ():
         return num[0][1]
     return Nat(num, den)
-
-
-def _cancel_content(p: Poly, q: Poly) -> tuple[Poly, Poly]:
-    k = gcd(*(c for _, c in p), *(c for _, c in q))
-    if q[0][1] < 0:
-        k = -k
-    return _scale_down(p, k), _scale_down(q, k)
-
-
-def _cancel_monomial(p: Poly, q: Poly) -> tuple[Poly, Poly]:
-    common = _common(p + q)
-    if not common:
-        return p, q
-    return _divide_monomial(p, common), _divide_monomial(q, common)
-
-
-def _common(p: Poly) -> Monomial:
-    shared = dict(p[0][0])
-    for monomial, _ in p[1:]:
-        powers = dict(monomial)
-        shared = {a: min(n, powers[a]) for a, n in shared.items() if a in powers}
-    return _monomial(shared)
-
-
-def _divide_monomial(p: Poly, m: Monomial) -> Poly:
-    return _poly({_times(monomial, m, -1): k for monomial, k in p})
-
-
-def _divide(p: Poly, q: Poly) -> Poly | None:
-    """The polynomial p / q if q divides p exactly, by long division on the leading monomial; else
-    None."""
-    lead, k = q[-1]
-    result: dict[Monomial, int] = {}
-    rest = p
-    for _ in range(64):
-        if not rest:
-            return _poly(result)
-        top, c = rest[-1]
-        step = _times(top, lead, -1)
-        if c % k or any(power < 0 for _, power in step):
-            return None
-        result[step] = c // k
-        rest = _add(rest, _scale(_mul(q, ((step, 1),)), -(c // k)))
-    return None
-
-
-def _add(p: Poly, q: Poly) -> Poly:
-    total = dict(p)
-    for monomial, k in q:
-        total[monomial] = total.get(monomial, 0) + k
-    return _poly(total)
-
-
-def _mul(p: Poly, q: Poly) -> Poly:
-    if p == ONE:
-        return q
-    if q == ONE:
-        return p
-    total: dict[Monomial, int] = {}
-    for m, k in p:
-        for n, c in q:
-            product = _times(m, n, 1)
-            total[product] = total.get(product, 0) + k * c
-    return _poly(total)
-
-
-def _times(m: Monomial, n: Monomial, sign: int) -> Monomial:
-    powers = dict(m)
-    for atom, power in n:
-        powers[atom] = powers.get(atom, 0) + sign * power
-    return _monomial(powers)
-
-
-def _scale(p: Poly, k: int) -> Poly:
-    return tuple((m, c * k) for m, c in p)
-
-
-def _scale_down(p: Poly, k: int) -> Poly:
-    return tuple((m, c // k) for m, c in p)
-
-
-def _monomial(powers: Mapping[Atom, int]) -> Monomial:
-    return tuple(sorted(((a, n) for a, n in powers.items() if n), key=lambda f: _key(f[0])))
-
-
-def _poly(terms: Mapping[Monomial, int]) -> Poly:
-    """The polynomial of these terms, ordered by degree, then by text: the last term leads."""
-    return tuple(sorted(((m, k) for m, k in terms.items() if k), key=_order))
-
-
-def _order(term: tuple[Monomial, int]) -> tuple[int, tuple[str, ...]]:
-    word = tuple([_key(a) for a, n in term[0] for _ in range(n)])
-    return len(word), word
-
-
-def _key(a: Atom) -> str:
-    try:
-        return a._key
-    except AttributeError:
-        object.__setattr__(a, "_key", str(a))
-        return a._key
 
 
 @lru_cache(maxsize=1 << 14)
