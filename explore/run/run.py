@@ -34,9 +34,14 @@ from explore.results.run_environment import Environment
 from explore.results.store import Store
 from explore.results.units import parse_bytes, parse_seconds
 from explore.results.version import version
+from explore.run.bench import Bench
 from explore.run.candidates import candidates
 from explore.run.compiled_variant import Compiled
+from explore.run.ledger import Ledger
 from explore.run.loop import Loop, first_round
+from explore.run.round_builds import RoundBuilds
+from explore.run.rounds import Rounds
+from explore.run.run_clock import RunClock
 from explore.run.source import Source
 from explore.run.target import Target, numbers_of, target_again
 from explore.run.trusted_plans import TrustedPlans
@@ -247,24 +252,24 @@ def _through(
             watch.note(narrowing(options.domain, found.left))
         device = _meter(stack, store, program, options, target, watch, begun)
         judge = None if target.device else predicted
-        loop = Loop(
-            options=options,
+        outcomes = first_round(list(before))
+        earlier_s = max((r.elapsed_s for r in outcomes.values()), default=0.0)
+        clock = RunClock(options.time_limit, begun, earlier_s)
+        left = max(0, options.variants - len(outcomes))
+        ledger = Ledger(store, watch, clock, left, plans.made)
+        finished = Loop(
             candidates=found,
-            store=store,
-            watch=watch,
-            builders=builders,
-            device=device,
+            clock=clock,
+            rounds=Rounds(found.search(options)),
+            builds=RoundBuilds(found, builders, outcomes),
+            bench=Bench(device, ledger.ceiling, store.environment.bounds.yardstick_ns),
+            ledger=ledger,
             judge=judge,
             overlap=not target.disturbed_by_builds,
-            before=first_round(list(before)),
-            usual_ns=store.environment.bounds.yardstick_ns,
-            made_here=plans.made,
-            begun=begun,
-        )
-        finished = loop.run()
+        ).run()
         builders.close()
         if device is not None and target.device is not None:
-            measure_again(store, device, plans.all, loop.elapsed, watch.note, loop.late)
+            measure_again(store, device, plans.all, clock.elapsed, watch.note, clock.late)
             for note in measure_peers(store, program, options, target.device, device, plans.of):
                 watch.note(note)
         elif options.against:

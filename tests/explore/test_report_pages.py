@@ -18,7 +18,7 @@ from explore.results.lost_forms import LostForm
 from explore.results.options import Options
 from explore.results.records import Failed, Peer, Record
 from explore.results.run_environment import Environment
-from explore.run.loop import Loop
+from explore.run.ledger import Ledger
 from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
@@ -94,14 +94,14 @@ def measured(device: Device, folder: Path, _: pytest.MonkeyPatch) -> Ran:
 
 def interrupted(device: Device, folder: Path, patch: pytest.MonkeyPatch) -> Ran:
     """A run that was interrupted by Ctrl-C when its third outcome was stored."""
-    count = Loop._remember
+    note = Ledger.note
 
-    def stopped(self: Loop, n: int, record: Record) -> None:
-        count(self, n, record)
+    def stopped(self: Ledger, record: Record) -> None:
+        note(self, record)
         if self.left <= OPTIONS.variants - 3:
             raise KeyboardInterrupt
 
-    patch.setattr(Loop, "_remember", stopped)
+    patch.setattr(Ledger, "note", stopped)
     with pytest.raises(KeyboardInterrupt):
         measured(device, folder, patch)
     found = of_folder(folder)

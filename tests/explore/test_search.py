@@ -4,7 +4,6 @@ import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,9 @@ from codegen.plan import Plan
 from explore.building.build_variant import Made
 from explore.measure.measure_variant import Measure
 from explore.results.records import Variant, variant_id
-from explore.run.loop import Loop
+from explore.run.bench import Bench, Waiting
+from explore.run.ledger import Ledger
+from explore.run.rounds import Rounds
 from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import KernelTable
 from explore.search.search import Search, front_at, run, stratified
@@ -375,7 +376,7 @@ def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
     assert front_at(np.array([5.0, 10, 25, 99]), memory, logs).tolist() == [3.0, 3.0, 2.0, 1.0]
 
 
-class Rounds:
+class Decided:
     """A search whose rounds are given."""
 
     def __init__(self, *rounds: list[int]) -> None:
@@ -386,19 +387,11 @@ class Rounds:
 
 
 def test_what_the_budget_cut_off_a_round_comes_next_if_equal_kernels_cost_none_of_it() -> None:
-    parts: dict[str, Any] = dict.fromkeys(
-        ("options", "candidates", "store", "watch", "builders", "device", "judge")
-    )
-    loop = Loop(**parts, overlap=False, before={})
-    loop.search = Rounds([*range(10)], [10])  # type: ignore[assignment]
-    loop.left = 4
-    assert loop._next() == [0, 1, 2, 3]
-    loop.left = 2  # two of them were new
-    assert loop._next() == [4, 5]
-    loop.left = 8  # as if more were equal
-    assert loop._next() == [6, 7, 8, 9]
-    assert loop._next() == [10]
-    assert loop._next() == []
+    rounds = Rounds(Decided([*range(10)], [10]))  # type: ignore[arg-type]
+    expected = {4: [0, 1, 2, 3], 2: [4, 5], 8: [6, 7, 8, 9]}  # two were new; as if more were equal
+    for left, chosen in [*expected.items(), (8, [10]), (8, [])]:
+        assert rounds.ask()
+        assert rounds.take(left) == chosen
 
 
 @dataclass
@@ -416,16 +409,13 @@ class Slowly:
 def test_what_was_measured_in_a_round_tells_what_is_hopeless_in_it() -> None:
     device = Slowly()
     variants = [Variant(f"v{n}", "naive", (("k", n),), plan=Plan((), (), n, 0)) for n in range(3)]
-    parts: dict[str, Any] = dict.fromkeys(("options", "store", "watch", "builders", "judge"))
-    lowered = SimpleNamespace(steps=(), rounding=0.0)
-    candidates: Any = SimpleNamespace(
-        variants=variants, form_of=[0, 0, 0], forms=[SimpleNamespace(lowered=lowered)]
-    )
-    loop = Loop(**parts, candidates=candidates, device=device, overlap=False, before={})  # type: ignore[arg-type]
+    parts: dict[str, Any] = dict.fromkeys(("store", "watch", "clock"))
+    ledger = Ledger(**parts, left=3)
+    bench = Bench(device, ledger.ceiling)  # type: ignore[arg-type]
     for n, variant in enumerate(variants):
-        loop._hand_on(n, Made(variant.plan, None, None, None, 0.0, None))
+        bench.put(Waiting(n, variant, Made(variant.plan, None, None, None, 0.0, None), 0.0))
     assert [task.number for task in device.tasks] == [0]
-    loop.best.append((100.0, 0))
+    ledger.best.append((100.0, 0))
     device.free = 1
-    loop._feed()
+    bench.feed()
     assert [(task.number, task.ceiling_ns) for task in device.tasks] == [(0, None), (1, 200.0)]

@@ -1,0 +1,50 @@
+"""The ledger of a run: outcomes, stored and remembered, and what is left of the budget."""
+
+import time
+from dataclasses import dataclass, field
+
+from codegen.plan import Plan
+from explore.report.progress import Watch
+from explore.results.records import Measured, Outcome, Record, Variant
+from explore.results.store import Store
+from explore.run.run_clock import RunClock
+
+HOPELESS = 2.0  # times slower than the best known for its memory: not worth more runs
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What is known of the variants of a run; `left` may still be tried."""
+
+    store: Store
+    watch: Watch
+    clock: RunClock
+    left: int
+    made_here: dict[str, Plan] = field(default_factory=dict)  # by variant: filled as they are made
+    outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
+    best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
+
+    def record(self, variant: Variant, outcome: Outcome) -> None:
+        """Store and show the outcome of a variant that was tried here."""
+        record = Record(variant, outcome, self.clock.elapsed(), time.time())
+        if variant.plan is not None:
+            self.made_here[variant.id] = variant.plan
+        self.store.append([record])
+        self.watch.saw(record)
+        self.left -= 1
+        self.note(record)
+
+    def note(self, record: Record) -> None:
+        """Remember the outcome of a variant, from now or from an earlier start of the run."""
+        if record.variant.plan is not None:
+            self.outcomes[record.variant.key] = record.outcome
+        if isinstance(record.outcome, Measured) and record.memory_bytes is not None:
+            self.best.append((record.outcome.time_ns, record.memory_bytes))
+
+    def ceiling(self, variant: Variant) -> float | None:
+        """The time in nanoseconds above which a variant cannot come near the front; None if nothing
+        ran yet."""
+        assert variant.plan is not None
+        memory = variant.plan.memory_bytes
+        times = [t for t, m in self.best if m <= memory]
+        return HOPELESS * min(times) if times else None
