@@ -90,7 +90,7 @@ def _by_blocks(xs: Expr, ys: Expr) -> Expr:
     left = transformed([algorithm.g], _blocks(xs))
     right = transformed([algorithm.b], _blocks(ys))
     t, u = elem_of(left), elem_of(right)
-    step = lam2(("xs", "ys"), (t, u), matrix_product)
+    step = lam2(("rows", "columns"), (t, u), matrix_product)
     results = transformed([algorithm.a], Map(step, Zip((left, right))))
     rows = swapped(Split(2, results), 1)
     whole = lam("rows", elem_of(rows), lambda r: Map(lam("row", elem_of(r), Join), r))
@@ -99,8 +99,11 @@ def _by_blocks(xs: Expr, ys: Expr) -> Expr:
 
 def matrix_product(xs: Expr, ys: Expr) -> Expr:
     """The term that multiplies every row of xs with every row of ys."""
-    row = lam("x", elem_of(xs), lambda x: Map(lam("y", elem_of(ys), lambda y: dot(x, y)), ys))
-    return Map(row, xs)
+
+    def with_all(row: Expr) -> Expr:
+        return Map(lam("column", elem_of(ys), lambda column: dot(row, column)), ys)
+
+    return Map(lam("row", elem_of(xs), with_all), xs)
 
 
 def _blocks(xs: Expr) -> Expr:

@@ -12,6 +12,7 @@ from ir.core.type_rules import elem_of, type_of
 from ir.meaning.inputs import shape_of
 from rewrites.analysis.affine_access import Access, Env, Index, NoAccess, array, bind, index, read
 from rewrites.analysis.alpha_equality import alike
+from rewrites.analysis.binder_names import joined
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.by_rows import at_rows, let_rows, slid, sum_of_rows, summed, uses
 from rewrites.fast_algorithms.dft_terms import complexes, planes
@@ -125,7 +126,8 @@ def _nest(
         inner_g = (component(1, t) if own[0][0] else t) if own[0][1] else g
         return _nest(own[1:], inner_x, inner_g, made)
 
-    return Map(lam("t", elem_of(pairs), body), pairs)
+    names = [name for name, mine in zip(("data", "taps"), own[0], strict=True) if mine]
+    return Map(lam(joined(names), elem_of(pairs), body), pairs)
 
 
 def _slid(x: Expr, g: Expr, shared: int) -> Expr:

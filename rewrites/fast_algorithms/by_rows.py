@@ -24,6 +24,7 @@ from ir.core.terms import apply, component, free, lam, lam2
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import INT, Array, Scalar, Tuple, Type
 from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
+from rewrites.analysis.binder_names import joined, parts_of
 from rewrites.analysis.folds import number
 from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import put, rule
@@ -98,8 +99,8 @@ def summed(r: Rows) -> tuple[tuple[Index, ...], tuple[Affine, ...], tuple[Affine
 
 
 def let_rows(rows_x: Expr, rows_g: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """The term let xs = rows_x; let gs = rows_g; body(xs, gs)."""
-    f = lam2(("xs", "gs"), (type_of(rows_x), type_of(rows_g)), body)
+    """The term let rows = rows_x; let taps = rows_g; body(rows, taps)."""
+    f = lam2(("rows", "taps"), (type_of(rows_x), type_of(rows_g)), body)
     assert isinstance(f.pattern, tuple)
     first, second = f.pattern
     return Let(first, rows_x, Let(second, rows_g, f.body))
@@ -153,7 +154,9 @@ def carried(
         arg = MakeTuple(whole) if isinstance(e.xs, Zip) else whole[0]
         return carried(apply(f, arg), maps[1:], inner_x, inner_g, own, made)
 
-    f_t = tidy(lam("t", elem_of(pairs), body))
+    rows = [name for name, mine in zip(("row", "taps"), has, strict=True) if mine]
+    names = [*parts_of(f.pattern, len(parts)), *rows]
+    f_t = tidy(lam(joined(names), elem_of(pairs), body), names)
     return Map(*(used_of(f_t, pairs.parts) or (f_t, pairs)))
 
 
@@ -175,7 +178,7 @@ def _dot(xs: Expr, ys: Expr) -> Expr:
         return times(conjugate(y), x) if number == COMPLEX else Binary("*", x, y)
 
     step = lam2(
-        ("acc", "t"),
+        ("acc", "datum_tap"),
         (number, elem_of(pairs)),
         lambda acc, t: added(acc, term(Get(0, t), Get(1, t))),
     )
@@ -200,7 +203,7 @@ def adding(
         return added(acc, term(x, g))
     pairs = Zip((x, g))
     step = lam2(
-        ("acc", "t"),
+        ("acc", "row_taps"),
         (type_of(acc), elem_of(pairs)),
         lambda a, t: adding(a, Get(0, t), Get(1, t), sums - 1, term),
     )
@@ -217,7 +220,7 @@ def zeros(t: Type) -> Expr:
     """The term of type t whose numbers are all 0."""
     match t:
         case Array(elem, n):
-            return Generate(n, lam("i", INT, lambda _: zeros(elem)))
+            return Generate(n, lam("index", INT, lambda _: zeros(elem)))
         case Tuple(parts):
             return MakeTuple(tuple(map(zeros, parts)))
         case Scalar():

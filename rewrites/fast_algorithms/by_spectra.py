@@ -23,6 +23,7 @@ from ir.core.terms import apply, component, free, lam2, substitute
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT
 from rewrites.analysis.alpha_equality import alike, bound
+from rewrites.analysis.binder_names import name_of
 from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.by_rows import added, slid, zeros
@@ -170,7 +171,7 @@ def _again(f: Expr, x: Expr) -> Expr:
 def _without(acc: Expr, f: Lam, xs: Expr) -> Expr:
     """The nest of sums that adds up x instead of f x, `acc` being its accumulator."""
     assert isinstance(f.pattern, tuple)
-    _, p = f.pattern
+    own, p = f.pattern
 
     def step(a: Expr, x: Expr) -> Expr:
         match f.body:
@@ -184,4 +185,4 @@ def _without(acc: Expr, f: Lam, xs: Expr) -> Expr:
                 raise AssertionError(f"not a nest that adds: {type(other).__name__}")
         return substitute(apply(rest, x), {"?acc": a})
 
-    return Reduce(acc, lam2(("acc", "t"), (type_of(acc), elem_of(xs)), step), xs)
+    return Reduce(acc, lam2((name_of(own), name_of(p)), (type_of(acc), elem_of(xs)), step), xs)

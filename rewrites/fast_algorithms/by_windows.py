@@ -128,4 +128,4 @@ def _sum(acc: Expr, w: Expr, g: Expr) -> Expr:
             return _sum(a, Get(0, t), Get(1, t))
         return Binary("+", a, Binary("*", Get(0, t), Get(1, t)))
 
-    return Reduce(acc, lam2(("acc", "t"), (FLOAT, elem_of(pairs)), step), pairs)
+    return Reduce(acc, lam2(("acc", "datum_tap"), (FLOAT, elem_of(pairs)), step), pairs)

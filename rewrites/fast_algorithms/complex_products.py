@@ -75,7 +75,7 @@ def _sums(e: Expr) -> tuple[Expr, Expr, Reduce, bool] | None:
 
 def _by_three(algorithm: Bilinear, xs: Expr, ys: Expr) -> Expr:
     left, right = transformed([algorithm.g], _parts(xs)), transformed([algorithm.b], _parts(ys))
-    step = lam2(("xs", "ys"), (elem_of(left), elem_of(right)), matrix_product)
+    step = lam2(("rows", "columns"), (elem_of(left), elem_of(right)), matrix_product)
     sums = Map(step, Zip((left, right)))
 
     def number(*sums: Expr) -> Expr:
@@ -85,7 +85,7 @@ def _by_three(algorithm: Bilinear, xs: Expr, ys: Expr) -> Expr:
         rows = [At(n, y) for n in range(algorithm.products)]
         return each(lambda *row: each(number, *row), *rows)
 
-    return let("y", sums, type_of(sums), numbers)
+    return let("sums", sums, type_of(sums), numbers)
 
 
 def _parts(xs: Expr) -> Expr:

@@ -65,7 +65,7 @@ def dot(row: Expr, xs: Expr) -> Expr:
     """The sum Σ c x over the pairs of a row of numbers and an array of numbers or of vectors."""
     pairs = Zip((row, xs))
     step = lam2(
-        ("acc", "p"),
+        ("acc", "factor_term"),
         (elem_of(xs), elem_of(pairs)),
         lambda acc, p: Binary("+", acc, Binary("*", Get(0, p), Get(1, p))),
     )

@@ -31,6 +31,7 @@ from ir.core.terms import component, identity, lam, lam2, let
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT, INT, Tuple
 from ir.core.views import is_view
+from rewrites.analysis.binder_names import element_of, joined
 
 COMPLEX = Tuple((FLOAT, FLOAT))
 ZERO = Lit(0.0, FLOAT)
@@ -86,9 +87,9 @@ def each(f: Callable[..., Expr], *arrays: Expr) -> Expr:
     """The array of f of the elements of several arrays that stand at the same place."""
     xs = arrays[0] if len(arrays) == 1 else Zip(arrays)
     if len(arrays) == 1:
-        return Map(lam("x", elem_of(xs), f), xs)
-    args = range(len(arrays))
-    return Map(lam("x", elem_of(xs), lambda x: f(*(component(i, x) for i in args))), xs)
+        return Map(lam(element_of(xs), elem_of(xs), f), xs)
+    args, name = range(len(arrays)), joined(list(map(element_of, arrays)))
+    return Map(lam(name, elem_of(xs), lambda x: f(*(component(i, x) for i in args))), xs)
 
 
 def planes(zs: Expr) -> Expr:
@@ -97,14 +98,14 @@ def planes(zs: Expr) -> Expr:
     def laid(z: Expr) -> Expr:
         return Split(size_of(z), Concat(*(each(partial(component, i), z) for i in (0, 1))))
 
-    return let("z", zs, type_of(zs), laid)
+    return let("numbers", zs, type_of(zs), laid)
 
 
 def complexes(xss: Expr) -> Expr:
     """The complex numbers of two planes: [[re]n, [im]n] -> [(re, im)]n."""
     if is_view(xss):
         return Zip((At(0, xss), At(1, xss)))
-    return let("y", xss, type_of(xss), complexes)
+    return let("planes", xss, type_of(xss), complexes)
 
 
 def planes_of(zs: Expr) -> Expr | None:
@@ -144,7 +145,7 @@ def irdft(zs: Expr, n: int) -> Expr:
     def sample(j: Expr) -> Expr:
         xs = Zip((zs, indices(half + 1)))
         step = lam2(
-            ("acc", "x"),
+            ("acc", "number"),
             (FLOAT, elem_of(xs)),
             lambda acc, x: Binary("+", acc, term(Get(0, x), Get(1, x), j)),
         )
@@ -159,7 +160,7 @@ def _sums(xs: Expr, n: int, term: Callable[[Expr, Expr], Expr]) -> Lam:
     def one(k: Expr) -> Expr:
         pairs = Zip((xs, indices(n)))
         step = lam2(
-            ("acc", "x"),
+            ("acc", "number"),
             (COMPLEX, elem_of(pairs)),
             lambda acc, x: plus(acc, term(Get(0, x), _turned(Get(1, x), k, n))),
         )

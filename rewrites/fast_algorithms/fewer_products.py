@@ -169,7 +169,7 @@ def _products(f: Lam, data: Expr, taps: Expr, dims: int) -> Expr:
     pairs = Zip((data, taps))
     t, u = elem_of(data), elem_of(taps)
     if dims == 1:
-        step = lam2(("x", "h"), (t, u), lambda x, h: apply(f, MakeTuple((x, h))))
+        step = lam2(("datum", "tap"), (t, u), lambda x, h: apply(f, MakeTuple((x, h))))
     else:
-        step = lam2(("x", "h"), (t, u), lambda x, h: _products(f, x, h, dims - 1))
+        step = lam2(("data", "taps"), (t, u), lambda x, h: _products(f, x, h, dims - 1))
     return Map(step, pairs)

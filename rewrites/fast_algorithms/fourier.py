@@ -111,11 +111,12 @@ def in_phases(e: Expr, r: Size, turned: Turned) -> Expr | None:
     short = Map(lam("phase", elem_of(phases), lambda p: dft(p, n // r, s)), phases)
 
     def across(column: Expr) -> Expr:
-        return let("t", column, type_of(column), lambda t: dft(t, r, s))
+        return let("column", column, type_of(column), lambda t: dft(t, r, s))
 
-    return let(
-        "y", short, type_of(short), lambda y: Join(Transpose(turned(across, Transpose(y), n, r, s)))
-    )
+    def joined(spectra: Expr) -> Expr:
+        return Join(Transpose(turned(across, Transpose(spectra), n, r, s)))
+
+    return let("spectra", short, type_of(short), joined)
 
 
 def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
@@ -140,7 +141,7 @@ def dft_of_two(e: Generate) -> Expr | None:
 
 def _one(e: Expr) -> Expr:
     """The array of the one element e."""
-    return Generate(1, lam("i", INT, lambda _: e))
+    return Generate(1, lam("one", INT, lambda _: e))
 
 
 # ---- real transforms
@@ -159,7 +160,7 @@ def split_rdft(e: Generate) -> Expr | None:
     xs, n = found
     phases = Transpose(Split(2, xs))
     halves = Map(lam("phase", elem_of(phases), lambda p: rdft(p, n // 2)), phases)
-    return let("y", halves, type_of(halves), lambda y: _joined(y, n))
+    return let("spectra", halves, type_of(halves), lambda y: _joined(y, n))
 
 
 def _joined(halves: Expr, n: int) -> Expr:
@@ -170,7 +171,7 @@ def _joined(halves: Expr, n: int) -> Expr:
         below = each(lambda z, w: conjugate(minus(z, w)), _first(even, 1), _first(t, 1))
         return Concat(each(plus, even, t), mirrored(below))
 
-    return let("t", turned, type_of(turned), both)
+    return let("turned", turned, type_of(turned), both)
 
 
 def _first(xs: Expr, fewer: int) -> Expr:
@@ -181,7 +182,7 @@ def _first(xs: Expr, fewer: int) -> Expr:
 def mirrored(xs: Expr) -> Expr:
     last = size_of(xs) - 1
     assert isinstance(last, int)
-    return Reorder(lam("i", INT, lambda i: Binary("-", Lit(last, INT), i)), xs)
+    return Reorder(lam("index", INT, lambda i: Binary("-", Lit(last, INT), i)), xs)
 
 
 @rule("rdft 2 [x, y]  =  [x + y, x - y]")
@@ -210,7 +211,7 @@ def rdft_of_four(e: Generate) -> Expr | None:
         first, last = (pair(Binary(op, At(0, s), At(1, s)), ZERO) for op in "+-")
         return _row(first, turned, last)
 
-    return let("s", sums, type_of(sums), row)
+    return let("sums", sums, type_of(sums), row)
 
 
 def _row(*parts: Expr) -> Expr:
@@ -237,7 +238,7 @@ def split_irdft(e: Generate) -> Expr | None:
     def samples(y: Expr) -> Expr:
         return Join(Transpose(Map(lam("half", elem_of(y), lambda h: irdft(h, n // 2)), y)))
 
-    return let("y", halves, type_of(halves), samples)
+    return let("halves", halves, type_of(halves), samples)
 
 
 @rule("irdft 2 [x, y]  =  [re x + re y, re x - re y]")
@@ -265,4 +266,4 @@ def irdft_of_four(e: Generate) -> Expr | None:
         products = [(i, Binary("*", Lit(c, FLOAT), component(i, y))) for c, i in twice]
         return MakeArray(tuple(Binary("+", At(i, s), product) for i, product in products))
 
-    return let("s", ends, type_of(ends), row)
+    return let("ends", ends, type_of(ends), row)

@@ -76,7 +76,7 @@ def pair_rdft(e: Generate) -> Expr | None:
             ws,
         )
 
-    return let("z", z, type_of(z), untangled)
+    return let("spectrum", z, type_of(z), untangled)
 
 
 @rule("irdft n  =  interleave . dft (n/2) . tangle", rounding=STAGE)
@@ -106,7 +106,7 @@ def pair_irdft(e: Generate) -> Expr | None:
         even, odd = each(lambda z: component(0, z), ys), each(lambda z: component(1, z), ys)
         return Join(Transpose(Split(m, Concat(even, odd))))
 
-    return let("y", y, type_of(y), samples)
+    return let("pairs", y, type_of(y), samples)
 
 
 def _even(e: Expr, t: Transform) -> tuple[Expr, int] | None:

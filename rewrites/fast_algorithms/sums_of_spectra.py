@@ -105,7 +105,7 @@ def three_sums(e: Expr) -> Expr | None:
         products = [At(i, y) for i in range(algorithm.products)]
         return each(lambda *p: pair(*(spelled(row, p) for row in algorithm.a)), *products)
 
-    return let("y", sums, type_of(sums), results)
+    return let("sums", sums, type_of(sums), results)
 
 
 def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
@@ -118,7 +118,7 @@ def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
             return _nested(a, Get(0, t), Get(1, t), deeper - 1)
         return Binary("+", a, Binary("*", Get(0, t), Get(1, t)))
 
-    return Reduce(acc, lam2(("acc", "t"), (FLOAT, elem_of(pairs)), step), pairs)
+    return Reduce(acc, lam2(("acc", "product"), (FLOAT, elem_of(pairs)), step), pairs)
 
 
 # ---- rows made of planes

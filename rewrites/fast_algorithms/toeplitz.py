@@ -65,7 +65,7 @@ def toeplitz(g: Expr, rows: Size, s: int, columns: Size) -> Expr | None:
     if others or not isinstance(scalar, Scalar) or not isinstance(rows, int):
         return None
     padded = Pad((rows - 1) * s, columns - size_of(g), number(0, scalar), g)
-    backwards = lam("i", INT, lambda i: Binary("-", Lit(rows - 1, INT), i))
+    backwards = lam("index", INT, lambda i: Binary("-", Lit(rows - 1, INT), i))
     return Reorder(backwards, Slide(columns, s, padded))
 
 

@@ -12,6 +12,7 @@ from ir.core.size import Size, named, show_size
 from ir.core.terms import free, once, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Array
+from rewrites.analysis.binder_names import value_of
 from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
@@ -187,7 +188,7 @@ def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
     step: Strategy = block
     for t in reversed(terms):
         step = seq(
-            share(term=t, name="r"),
+            share(term=t, name=value_of(t)),
             of_value(seq(copy_deep(), unrolled_spine, to_private())),
             of_rest(step),
         )

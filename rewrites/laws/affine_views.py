@@ -13,6 +13,7 @@ from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import Scalar, leaves
 from ir.meaning.inputs import shape_of
 from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
+from rewrites.analysis.binder_names import element_of
 from rewrites.analysis.folds import number
 from rewrites.analysis.out_views import crops
 from rewrites.laws.views import swapped
@@ -43,7 +44,7 @@ def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
     row = Var("_", elem_of(e))
     if at_level(level - 1, row, f) == row:
         return e
-    return Map(lam("r", elem_of(e), lambda r: at_level(level - 1, r, f)), e)
+    return Map(lam(element_of(e), elem_of(e), lambda r: at_level(level - 1, r, f)), e)
 
 
 def unjoined(a: Access, sums: Sequence[Index]) -> Access:

@@ -8,6 +8,7 @@ from ir.core.terms import apply, bound_names, free, fresh, lam
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import INT, Tuple
 from rewrites.analysis.alpha_equality import bound
+from rewrites.analysis.binder_names import parts_of, value_of
 from rewrites.engine.rule import rule
 from rewrites.laws.lower import replaced
 
@@ -20,11 +21,12 @@ def carry(e: Reduce, x: Expr) -> Expr | None:
         case Reduce(z, Lam((acc, p), body) as f, xs):
             if not free(x) or not free(x) <= free(f):
                 return None
-            y = Var(fresh("y", free(body) | bound(f) | bound_names(body)), type_of(x))
+            hint = x.name if isinstance(x, Var) else value_of(x)
+            y = Var(fresh(hint, free(body) | bound(f) | bound_names(body)), type_of(x))
             if (carried := replaced(body, x, y)) == body:
                 return None
             parts = xs.parts if isinstance(xs, Zip) else (xs,)
-            same = Generate(size_of(xs), lam("i", INT, lambda _: x))
+            same = Generate(size_of(xs), lam("index", INT, lambda _: x))
             q, inner = _beside(p, isinstance(xs, Zip), y, carried)
             return Reduce(z, Lam((acc, q), inner), Zip((*parts, same)))
     return None
@@ -40,6 +42,6 @@ def _beside(p: Pattern, zipped: bool, y: Var, body: Expr) -> tuple[Pattern, Expr
     assert isinstance(p.type, Tuple)
     avoid = free(body) | {y.name} | bound_names(body)
     fields: list[Var] = []
-    for t in p.type.parts:
-        fields.append(Var(fresh(p.name, avoid | {v.name for v in fields}), t))
+    for name, t in zip(parts_of(p, len(p.type.parts)), p.type.parts, strict=True):
+        fields.append(Var(fresh(name, avoid | {v.name for v in fields}), t))
     return (*fields, y), apply(Lam(p, body), MakeTuple(tuple(fields)))

@@ -28,6 +28,7 @@ from ir.meaning.inputs import Data, shape_of
 from ir.meaning.interpret import evaluate
 from rewrites.analysis.affine_access import Access, Index, NoAccess, array, index, read
 from rewrites.analysis.alpha_equality import bound
+from rewrites.analysis.binder_names import value_of
 from rewrites.engine.rule import Place, rule
 from rewrites.laws.affine_views import at_level, gather, permuted
 from rewrites.laws.lower import replaced
@@ -58,7 +59,7 @@ def _before(f: Lam, xs: Expr, term: Expr) -> tuple[Lam, Expr] | None:
         return None
     f, term = Lam(both.pattern, both.body.parts[0]), both.body.parts[1]
     used = [i for i, p in enumerate(both.pattern) if bound(Lam(p, term)) & free(term)]
-    name = fresh("y", bound(f) | bound_names(f.body) | free(f.body))
+    name = fresh(value_of(term), bound(f) | bound_names(f.body) | free(f.body))
     if len(used) != 1 or replaced(f.body, term, Var(name, FLOAT)) == f.body:
         return (
             None  # what looks like h x may stand where x is another's name, and have no type here

@@ -26,6 +26,7 @@ from ir.core.type_rules import array_of, elem_of, type_of
 from ir.core.types import FLOAT, Array, Scalar, unlift
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 from ir.instructions.table import TABLE
+from rewrites.analysis.binder_names import element_of
 from rewrites.analysis.matching import instance, taken_apart
 from rewrites.engine.rule import rule
 
@@ -189,4 +190,4 @@ def _split(size: Size) -> View:
 
 
 def _each(view: View) -> View:
-    return lambda xs: Map(lam("x", elem_of(xs), view), xs)
+    return lambda xs: Map(lam(element_of(xs), elem_of(xs), view), xs)

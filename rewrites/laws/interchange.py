@@ -19,6 +19,13 @@ from ir.core.nodes import (
 from ir.core.terms import apply, free, lam, pattern_value
 from ir.core.type_rules import elem_of, size_of
 from rewrites.analysis.alpha_equality import apart, bound
+from rewrites.analysis.binder_names import (
+    joined,
+    name_of,
+    parts_of,
+    several,
+    several_of,
+)
 from rewrites.engine.rule import rule
 from rewrites.laws.maps import tidy
 
@@ -37,8 +44,14 @@ def interchange_rows(e: Map) -> Expr | None:
     match e:
         case Map(Lam(Var(x, _), Map(f, Var(y, _))), xs) if x == y and x not in free(f):
             columns = Transpose(xs)
-            return Transpose(Map(lam("column", elem_of(columns), lambda c: Map(f, c)), columns))
+            return _columns(f, columns)
     return None
+
+
+def _columns(f: Lam, columns: Expr) -> Expr:
+    """transpose (map (map f) columns)"""
+    inner = lam(several(f.pattern), elem_of(columns), lambda c: Map(f, c))
+    return Transpose(Map(inner, columns))
 
 
 @rule("map (x -> map f (zip ys zs(x)))  =  transpose . map ((y, c) -> map f (y, c)) . zip ys zs'")
@@ -56,8 +69,11 @@ def interchange_zip(e: Map) -> Expr | None:
                     for m, part in zip(mine, parts, strict=True)
                 )
             )
-            outer = lam("t", elem_of(columns), lambda t: _inner_columns(p, f, xs, mine, t))
-            return Transpose(Map(tidy(outer), columns))
+            names = several_of(f.pattern, mine)
+            outer = lam(
+                joined(names), elem_of(columns), lambda t: _inner_columns(p, f, xs, mine, t)
+            )
+            return Transpose(Map(tidy(outer, names), columns))
     return None
 
 
@@ -69,7 +85,9 @@ def _inner_columns(p: Pattern, f: Lam, xs: Expr, mine: list[bool], t: Expr) -> E
         fields = tuple(Get(1 + own.index(i), u) if m else Get(i, t) for i, m in enumerate(mine))
         return apply(Lam(p, apply(f, MakeTuple(fields))), Get(0, u))
 
-    return Map(tidy(lam("u", elem_of(pairs), body)), pairs)
+    of = parts_of(f.pattern, len(mine))
+    names = [name_of(p), *(of[i] for i in own)]
+    return Map(tidy(lam(joined(names), elem_of(pairs), body), names), pairs)
 
 
 @rule("map (map f . g)  =  transpose . map (map f) . transpose . map g")
@@ -77,7 +95,7 @@ def interchange_mapped(e: Map) -> Expr | None:
     match e:
         case Map(Lam(p, Map(f, ys)), xs) if not bound(Lam(p, ys)) & free(f):
             columns = Transpose(Map(Lam(p, ys), xs))
-            return Transpose(Map(lam("column", elem_of(columns), lambda c: Map(f, c)), columns))
+            return _columns(f, columns)
     return None
 
 
@@ -94,7 +112,8 @@ def interchange_beside(e: Map) -> Expr | None:
             zipped = isinstance(ys, Zip) and isinstance(f.pattern, tuple)
             inner = _turned(p, xs, ys.parts if isinstance(ys, Zip) and zipped else (ys,))
             columns = Zip(inner) if zipped else inner[0]
-            outer = lam("c", elem_of(columns), lambda c: _beside(p, f, xs, c, zipped))
+            name = several(f.pattern)
+            outer = lam(name, elem_of(columns), lambda c: _beside(p, f, xs, c, zipped))
             return Transpose(Map(tidy(outer), columns))
     return None
 
@@ -117,16 +136,17 @@ def pair(e: Map) -> Expr | None:
     (x, y)."""
     match e:
         case Map(Lam(p, Map(g, ys)), xs) if not (isinstance(p, Var) and ys == p):
-            rows = Map(Lam(p, _paired(p, ys)), xs)
+            rows = Map(Lam(p, _paired(p, g, ys)), xs)
             g = apart(g, bound(Lam(p, ys)))
             f = Lam((p, g.pattern), g.body)
-            return Map(lam("row", elem_of(rows), lambda r: Map(f, r)), rows)
+            return Map(lam(several(f.pattern), elem_of(rows), lambda r: Map(f, r)), rows)
     return None
 
 
-def _paired(p: Pattern, ys: Expr) -> Expr:
+def _paired(p: Pattern, g: Lam, ys: Expr) -> Expr:
+    """The ys, each with what p binds before it, named as g names them."""
     outer = pattern_value(p)
-    return Map(lam("y", elem_of(ys), lambda y: MakeTuple((outer, y))), ys)
+    return Map(lam(name_of(g.pattern), elem_of(ys), lambda y: MakeTuple((outer, y))), ys)
 
 
 @rule(
@@ -142,7 +162,7 @@ def collapse(e: Map) -> Expr | None:
                 plain = Join(xs) if isinstance(p, Var) and ys == p else Join(Map(Lam(p, ys), xs))
                 return Split(n, Map(f, plain))
             f = apart(f, bound(Lam(p, ys)))
-            pairs = Join(Map(Lam(p, _paired(p, ys)), xs))
+            pairs = Join(Map(Lam(p, _paired(p, f, ys)), xs))
             return Split(n, Map(Lam((p, f.pattern), f.body), pairs))
     return None
 

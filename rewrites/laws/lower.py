@@ -18,9 +18,10 @@ from ir.core.nodes import (
     Var,
 )
 from ir.core.size import Size
-from ir.core.terms import free, identity, lam, let, over, rebuild, variables
+from ir.core.terms import free, lam, let, over, rebuild, variables
 from ir.core.type_rules import type_of
 from ir.core.types import Array
+from rewrites.analysis.binder_names import element_of
 from rewrites.engine.rule import rule
 
 
@@ -54,13 +55,13 @@ def copy(e: Expr) -> Expr | None:
     """An array becomes the map of the identity over it: something that is computed, element by
     element."""
     t = type_of(e)
-    return Map(identity(t.elem), e) if isinstance(t, Array) else None
+    return Map(lam(element_of(e), t.elem, lambda x: x), e) if isinstance(t, Array) else None
 
 
 def copied(e: Expr) -> Expr:
     """The term e with a map of the identity for each of its array dimensions."""
     t = type_of(e)
-    return Map(lam("x", t.elem, copied), e) if isinstance(t, Array) else e
+    return Map(lam(element_of(e), t.elem, copied), e) if isinstance(t, Array) else e
 
 
 @rule("xs  =  map (… (map id)) xs")

@@ -2,6 +2,8 @@
 
 # key: f g functions, xs ys arrays, k size, x y elements
 
+from collections.abc import Sequence
+
 from ir.core.nodes import (
     Edge,
     Expr,
@@ -37,6 +39,7 @@ from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import INT, Array, Tuple
 from ir.core.views import is_view
 from rewrites.analysis.alpha_equality import apart, bound, uses
+from rewrites.analysis.binder_names import joined, name_of, parts_of, several, value_of
 from rewrites.analysis.out_views import is_out_view
 from rewrites.analysis.size_signs import at_most, divides
 from rewrites.engine.rule import Place, get, put, rule
@@ -61,7 +64,7 @@ def call(f: Lam, e: Expr) -> Expr:
         for p, part in zip(f.pattern, e.parts, strict=True):
             result = call(Lam(p, result), part)
         return result
-    return let("v", e, type_of(e), lambda v: apply(f, v))
+    return let(name_of(f.pattern), e, type_of(e), lambda v: apply(f, v))
 
 
 @rule("map f . map g  =  map (f . g)")
@@ -78,6 +81,10 @@ def fuse_zip(e: Map) -> Expr | None:
         case Map(f, Zip(parts)) if any(isinstance(p, Map) for p in parts):
             sources = tuple(p.xs if isinstance(p, Map) else p for p in parts)
             t, f = Tuple(tuple(elem_of(s) for s in sources)), tidy(f)
+            names = [
+                name_of(p.f.pattern) if isinstance(p, Map) else name
+                for p, name in zip(parts, parts_of(f.pattern, len(parts)), strict=True)
+            ]
 
             def body(x: Expr) -> Expr:
                 fields = [
@@ -86,7 +93,7 @@ def fuse_zip(e: Map) -> Expr | None:
                 ]
                 return call(f, MakeTuple(tuple(fields)))
 
-            return Map(tidy(lam("x", t, body)), Zip(sources))
+            return Map(tidy(lam(joined(names), t, body), names), Zip(sources))
     return None
 
 
@@ -100,12 +107,14 @@ def constant_part(e: Map) -> Expr | None:
             if len(rest) in (0, len(parts)):
                 return None
             xs = Zip(rest) if len(rest) > 1 else rest[0]
+            fields = zip(parts_of(f.pattern, len(parts)), values, strict=True)
+            names = [name for name, c in fields if c is None]
 
             def body(x: Expr) -> Expr:
                 left = iter([Get(i, x) for i in range(len(rest))] if len(rest) > 1 else [x])
                 return apply(f, MakeTuple(tuple(next(left) if c is None else c for c in values)))
 
-            return Map(tidy(lam("x", elem_of(xs), body)), xs)
+            return Map(tidy(lam(joined(names), elem_of(xs), body), names), xs)
     return None
 
 
@@ -117,8 +126,9 @@ def _constant(xs: Expr) -> Expr | None:
     return None
 
 
-def tidy(f: Lam) -> Lam:
-    """The function x -> e(x.0, x.1) as (x0, x1) -> e(x0, x1), where x is used only by its parts."""
+def tidy(f: Lam, hints: Sequence[str] = ()) -> Lam:
+    """The function x -> e(x.0, x.1) as (x0, x1) -> e(x0, x1), where x is used only by its parts;
+    these are named like x, or by the hints, one for each."""
     if not isinstance(f.pattern, Var) or not isinstance(f.pattern.type, Tuple):
         return f
     name, parts = f.pattern.name, f.pattern.type.parts
@@ -126,8 +136,9 @@ def tidy(f: Lam) -> Lam:
         return f
     avoid = set(free(f.body))
     fields: list[Var] = []
-    for t in parts:
-        fields.append(Var(fresh(name, avoid), t))
+    names = hints if len(hints) == len(parts) else parts_of(f.pattern, len(parts))
+    for hint, t in zip(names, parts, strict=True):
+        fields.append(Var(fresh(hint, avoid), t))
         avoid.add(fields[-1].name)
     return Lam(tuple(fields), apply(f, MakeTuple(tuple(fields))))
 
@@ -155,10 +166,10 @@ def fission(e: Map, place: Place = ()) -> Expr | None:
                 return None
             g = Lam(f.pattern, inner)
             t = Tuple((elem_of(xs), type_of(inner)))
-            mark = fresh("r", free(f.body) | bound(f) | bound_names(f.body))
+            mark = fresh(value_of(inner), free(f.body) | bound(f) | bound_names(f.body))
             rest = put(f.body, place, Var(mark, type_of(inner)))
             outer = lam2(
-                ("x", mark),
+                (name_of(f.pattern), mark),
                 (t.parts[0], t.parts[1]),
                 lambda x, r: substitute(apply(Lam(f.pattern, rest), x), {mark: r}),
             )
@@ -184,7 +195,7 @@ def split_map(e: Map, k: Size) -> Expr | None:
     match e:
         case Map(f, xs) if divides(k, size_of(xs)):
             chunks = Split(k, xs)
-            return Join(Map(lam("chunk", elem_of(chunks), lambda c: Map(f, c)), chunks))
+            return Join(Map(lam(several(f.pattern), elem_of(chunks), lambda c: Map(f, c)), chunks))
     return None
 
 
@@ -225,7 +236,7 @@ def pull_view(e: Map) -> Expr | None:
                 return None
             parts = children(view)
             inner = parts[-1]
-            outer = lam("v", type_of(inner), lambda v: rebuild(view, (*parts[:-1], v)))
+            outer = lam(value_of(inner), type_of(inner), lambda v: rebuild(view, (*parts[:-1], v)))
             return Map(outer, Map(Lam(p, inner), xs))
     return None
 

@@ -27,6 +27,7 @@ from ir.core.terms import apply, free, lam, lam2, substitute
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array, Type
 from ir.core.views import is_view
+from rewrites.analysis.binder_names import joined, name_of, parts_of, step_patterns
 from rewrites.engine.rule import rule
 from rewrites.laws.views import swapped
 
@@ -128,5 +129,9 @@ def fuse_reduce_zip(e: Reduce) -> Expr | None:
                 ]
                 return apply(f, MakeTuple((a, MakeTuple(tuple(fields)))))
 
-            return Reduce(z, lam2(("acc", "x"), (type_of(f.body), elem_of(sources)), step), sources)
+            acc, x = step_patterns(f)
+            fields = zip(parts, parts_of(x, len(parts)), strict=True)
+            own = [name_of(p.f.pattern) if isinstance(p, Map) else name for p, name in fields]
+            names = (name_of(acc), joined(own))
+            return Reduce(z, lam2(names, (type_of(f.body), elem_of(sources)), step), sources)
     return None

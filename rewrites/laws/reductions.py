@@ -2,6 +2,8 @@
 
 # key: z initial value, f folding function, g elementwise function, xs array, k size
 
+from collections.abc import Sequence
+
 from ir.core.nodes import (
     AsScalar,
     Binary,
@@ -26,6 +28,15 @@ from ir.core.types import Array, Tuple, Type
 from ir.core.views import is_view
 from ir.elaborate.bijection import stride
 from rewrites.analysis.alpha_equality import apart, bound
+from rewrites.analysis.binder_names import (
+    joined,
+    name_of,
+    parts_of,
+    several,
+    several_of,
+    step_patterns,
+    value_of,
+)
 from rewrites.analysis.folds import fold_of, operator, unit
 from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import rule
@@ -59,8 +70,9 @@ def unjoin_reduce(e: Reduce) -> Expr | None:
 
 
 def _nest(z: Expr, f: Lam, xss: Expr) -> Expr:
-    rows = lam2(("acc", "chunk"), (folding(f), elem_of(xss)), lambda acc, row: Reduce(acc, f, row))
-    return Reduce(z, rows, xss)
+    acc, x = step_patterns(f)
+    names = (name_of(acc), several(x))
+    return Reduce(z, lam2(names, (folding(f), elem_of(xss)), lambda a, row: Reduce(a, f, row)), xss)
 
 
 @rule("reduce z (x -> reduce f s)  =  reduce z f . join . map (x -> s)")
@@ -87,8 +99,9 @@ def interchange_reduce(e: Reduce) -> Expr | None:
             if not isinstance(s, Zip):
                 return _nest(z, f, Transpose(Map(Lam(p, s), xs)))
             columns = Zip(tuple(Transpose(Map(Lam(p, part), xs)) for part in s.parts))
+            outer, x = step_patterns(f)
             step = lam2(
-                ("acc", "x"),
+                (name_of(outer), several(x)),
                 (folding(f), elem_of(columns)),
                 lambda a, x: Reduce(a, f, Zip(_fields(x, len(s.parts)))),
             )
@@ -210,12 +223,18 @@ def interchange_map_reduce(e: Map) -> Expr | None:
             inits = Map(Lam(p, z), xs)
             accs = Array(folding(f), size_of(xs))
             step = lam2(
-                ("acc", "x"),
+                _names_of_rows(f, used),
                 (accs, elem_of(xss)),
                 lambda acc, row: _advance(f, acc, row, used, isinstance(s, Zip)),
             )
             return Reduce(inits, step, xss)
     return None
+
+
+def _names_of_rows(f: Lam, used: Sequence[bool]) -> tuple[str, str]:
+    """The names of an accumulator, and of an element of which the parts used are many."""
+    acc, x = step_patterns(f)
+    return name_of(acc), joined(several_of(x, used))
 
 
 def _advance(f: Lam, acc: Expr, row: Expr, used: list[bool], zipped: bool) -> Expr:
@@ -228,7 +247,10 @@ def _advance(f: Lam, acc: Expr, row: Expr, used: list[bool], zipped: bool) -> Ex
         x = tuple(Get(next(own), t) if u else field for field, u in zip(fields, used, strict=True))
         return fold(f, Get(0, t), MakeTuple(x) if zipped else x[0])
 
-    return Map(tidy(lam("t", elem_of(pairs), body)), pairs)
+    outer, x = step_patterns(f)
+    own_names = [name for name, u in zip(parts_of(x, len(used)), used, strict=True) if u]
+    names = [name_of(outer), *own_names]
+    return Map(tidy(lam(joined(names), elem_of(pairs), body), names), pairs)
 
 
 @rule("reduce z ⊕ g  =  reduce z ⊕ g . reorder (stride s),  ⊕ associative and commutative")
@@ -303,7 +325,8 @@ def interchange_reduce_map(e: Reduce) -> Expr | None:
         ):
             columns = [Transpose(Map(Lam(p, part), xss)) for part in parts]
             pairs = Zip((zs, *columns))
-            return Map(lam("t", elem_of(pairs), lambda t: _one(p, f, xss, len(columns), t)), pairs)
+            name = name_of(f.pattern)
+            return Map(lam(name, elem_of(pairs), lambda t: _one(p, f, xss, len(columns), t)), pairs)
     return None
 
 
@@ -319,7 +342,9 @@ def _one(p: Pattern, f: Lam, xss: Expr, columns: int, t: Expr) -> Expr:
         return apply(Lam(p, apply(f, MakeTuple((acc, *fields[len(rows) :])))), row)
 
     elems = Tuple(tuple(map(elem_of, sources)))
-    return _over_used(Get(0, t), lam2(("acc", "x"), (folding(f), elems), step), sources)
+    acc, *own = parts_of(f.pattern, 1 + columns)
+    names = [*parts_of(p, len(rows)), *own]
+    return _over_used(Get(0, t), lam2((acc, joined(names)), (folding(f), elems), step), sources)
 
 
 def _over_used(z: Expr, f: Lam, sources: tuple[Expr, ...]) -> Expr:
@@ -341,7 +366,9 @@ def _over_used(z: Expr, f: Lam, sources: tuple[Expr, ...]) -> Expr:
             f, MakeTuple((a, MakeTuple(tuple(own.get(i, y) for i in range(len(sources))))))
         )
 
-    return Reduce(z, lam2(("acc", "x"), (acc.type, elem_of(xs)), step), xs)
+    names = parts_of(x, len(sources))
+    whole = joined([names[i] for i in used])
+    return Reduce(z, lam2((acc.name, whole), (acc.type, elem_of(xs)), step), xs)
 
 
 @rule("reduce z ⊕ g  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k,  ⊕ associative")
@@ -354,8 +381,10 @@ def partial_reduce(e: Reduce, k: Size) -> Expr | None:
                 return None
             rows = tuple(Split(k, part) for part in xs.parts) if isinstance(xs, Zip) else None
             chunks = Zip(rows) if rows else Split(k, xs)
-            part = lam("part", elem_of(chunks), lambda c: Reduce(zero, f, _rezip(c, rows)))
-            plus = lam2(("acc", "p"), (t, t), lambda a, x: Binary(op, a, x))
+            acc, x = step_patterns(f)
+            part = lam(several(x), elem_of(chunks), lambda c: Reduce(zero, f, _rezip(c, rows)))
+            names = (name_of(acc), value_of(e))
+            plus = lam2(names, (t, t), lambda a, x: Binary(op, a, x))
             return Reduce(z, plus, Map(part, chunks))
     return None
 

@@ -47,7 +47,7 @@ def _filled(t: Type, u: Expr) -> Expr:
     """The element of type t all of whose numbers are u."""
     if not isinstance(t, Array):
         return u
-    return Generate(t.size, lam("i", INT, lambda _: _filled(t.elem, u)))
+    return Generate(t.size, lam("index", INT, lambda _: _filled(t.elem, u)))
 
 
 def _keeps(f: Lam, zero: Expr | None, element: Expr) -> bool:

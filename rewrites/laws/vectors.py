@@ -29,6 +29,7 @@ from ir.core.terms import children, lam, lam2, over, rebuild, subterms
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import INT, Scalar, Tuple, Type, equal, lift
 from ir.errors import IllTyped
+from rewrites.analysis.binder_names import name_of, several, step_patterns, value_of
 from rewrites.analysis.folds import operator, unit
 from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import rule
@@ -125,13 +126,15 @@ def partial_reduce_vector(e: Reduce, k: Size, v: Size) -> Expr | None:
                 return None
             chunks = rows_of(xs, lambda part: Split(exact(k, v), AsVector(v, part)))
             try:
-                part = lam("part", elem_of(chunks), lambda c: _vector_fold(zero, f, c, xs))
+                acc, x = step_patterns(f)
+                part = lam(several(x), elem_of(chunks), lambda c: _vector_fold(zero, f, c, xs))
                 lifted = equal(type_of(part.body), lift(t, v))
             except IllTyped:
                 return None
             if not lifted:
                 return None
-            plus = lam2(("acc", "p"), (t, t), lambda a, x: Binary(op, a, x))
+            names = (name_of(acc), value_of(e))
+            plus = lam2(names, (t, t), lambda a, x: Binary(op, a, x))
             return Reduce(z, plus, AsScalar(Map(part, chunks)))
     return None
 

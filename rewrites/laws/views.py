@@ -2,7 +2,7 @@
 
 # key: xs array, n k sizes, f function
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ir.core.nodes import (
     AsScalar,
@@ -29,6 +29,7 @@ from ir.core.size import Size, round_up, same
 from ir.core.terms import apply, children, free, lam, once, pattern_value, variables
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array, Scalar, Type, depth, leaves
+from rewrites.analysis.binder_names import element_of, joined, name_of, parts_of
 from rewrites.analysis.folds import number
 from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import Rule, rule
@@ -110,6 +111,7 @@ def flat_zip(e: Map) -> Expr | None:
         case Map(f, Zip(parts)) if any(isinstance(p, Zip) for p in parts):
             rows = [p.parts if isinstance(p, Zip) else (p,) for p in parts]
             xs = Zip(tuple(part for row in rows for part in row))
+            names = _names_in(f.pattern, [len(row) for row in rows])
 
             def body(x: Expr) -> Expr:
                 fields = iter([Get(i, x) for i in range(len(xs.parts))])
@@ -118,8 +120,15 @@ def flat_zip(e: Map) -> Expr | None:
                 whole = tuple(MakeTuple(t) if isinstance(p, Zip) else t[0] for t, p in pairs)
                 return apply(f, MakeTuple(whole))
 
-            return Map(tidy(lam("x", elem_of(xs), body)), xs)
+            return Map(tidy(lam(joined(names), elem_of(xs), body), names), xs)
     return None
+
+
+def _names_in(p: Pattern, widths: Sequence[int]) -> list[str]:
+    """The names of the parts of parts, so many of each, of what p binds."""
+    parts = p if isinstance(p, tuple) else (p,) * len(widths)
+    pairs = zip(parts, widths, strict=True)
+    return [name for part, n in pairs for name in (parts_of(part, n) if n > 1 else [name_of(part)])]
 
 
 @rule("reduce z (acc, x -> f acc x.i x.j) (zip xs …)  =  reduce z f (zip of the i-th and j-th)")
@@ -225,7 +234,7 @@ def beneath_maps(level: int, f: Callable[[Expr], Expr], e: Expr) -> Expr:
     """The term map^level f e."""
     if level == 0:
         return f(e)
-    return Map(lam("r", elem_of(e), lambda r: beneath_maps(level - 1, f, r)), e)
+    return Map(lam(element_of(e), elem_of(e), lambda r: beneath_maps(level - 1, f, r)), e)
 
 
 def _row(t: Type, level: int) -> Array | None:

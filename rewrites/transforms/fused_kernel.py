@@ -174,4 +174,4 @@ def _tile(e: Expr) -> Rewritten | None:
     if place is None:
         return unrolled_spine(e)
     data = get(e, place)
-    return seq(share(term=data, name="d"), of_value(source), of_rest(unrolled_spine))(e)
+    return seq(share(term=data, name="data"), of_value(source), of_rest(unrolled_spine))(e)

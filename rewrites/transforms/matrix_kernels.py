@@ -80,14 +80,14 @@ def source(e: Expr) -> Rewritten | None:
 def _loaded(e: Expr) -> Rewritten | None:
     """The product e with a constant matrix, spelled out on numbers that are loaded once."""
     held = choice(source, seq(copy(), to_seq(unrolled=True), to_private()))
-    return seq(_named("r"), of_value(held), of_rest(spelled))(e)
+    return seq(_named("row"), of_value(held), of_rest(spelled))(e)
 
 
 def spelled(e: Expr) -> Rewritten | None:
     """The product e with a constant matrix spelled out, as products with two where that takes fewer
     additions."""
     halves = of_value(seq(spell_rows(), to_private()))
-    in_two = seq(divide_matrix(), _named("h"), halves, of_rest(spell_rows()))
+    in_two = seq(divide_matrix(), _named("shared_sums"), halves, of_rest(spell_rows()))
     return choice(in_two, spell_rows())(e)
 
 

@@ -3,15 +3,17 @@ loops."""
 
 # key: e term, s strategy
 
+from collections.abc import Iterator
+
 from ir.core.nodes import Expr, Lam, Let, Map, Reduce, Split, Var
-from ir.core.terms import free, subterms
+from ir.core.terms import children, free, subterms
 from ir.core.views import is_view
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.analysis.alpha_equality import bound
 from rewrites.engine.places import of_rest
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, choice, exhaust, outermost, seq, skip, when
+from rewrites.engine.strategy import attempt, choice, exhaust, outermost, seq, skip, when, within
 from rewrites.fast_algorithms.by_rows import by_rows
 from rewrites.fast_algorithms.by_spectra import correlate, linear_sum
 from rewrites.fast_algorithms.dft_terms import planes_of
@@ -119,13 +121,42 @@ def _before(x: str) -> Strategy:
             return before_view(levels=levels(e))(e)
         return None
 
-    return outermost(run)
+    return _where_seen(x, run)
+
+
+def _where_seen(x: str, s: Strategy) -> Strategy:
+    """s at the first place where it succeeds, but not where x is another variable's name."""
+
+    def run(e: Expr) -> Rewritten | None:
+        done = s(e)
+        if done is not None:
+            return done
+        for i, part in _seeing(e, x):
+            if (done := run(part)) is not None:
+                return within(e, i, done)
+        return None
+
+    return run
+
+
+def _seeing(e: Expr, x: str) -> list[tuple[int, Expr]]:
+    """The children of e in which x is not bound again, with their numbers."""
+    parts = list(enumerate(children(e)))
+    if isinstance(e, Let) and x in bound(e):
+        return parts[:1]
+    return [] if isinstance(e, Lam) and x in bound(e) else parts
+
+
+def _terms_seeing(e: Expr, x: str) -> Iterator[Expr]:
+    yield e
+    for _, part in _seeing(e, x):
+        yield from _terms_seeing(part, x)
 
 
 def _let(x: str) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Let)
-        for term in subterms(e.body):
+        for term in _terms_seeing(e.body, x):
             if is_made(term) and free(term) == {x}:
                 return let_made(term=term)(e)
         return None

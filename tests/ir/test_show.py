@@ -147,7 +147,7 @@ def test_the_program_reads_well() -> None:
     text = """\
 blur(image : [[float]30]40) =
   map(row -> map(window -> reduce(0.0, (acc, x) -> acc + x, join(window)) / (3 * 3), row),
-    map(x -> transpose(x), slide(3, 1, map(row -> slide(3, 1, row), image))))
+    map(rows -> transpose(rows), slide(3, 1, map(row -> slide(3, 1, row), image))))
 """
     source = """
         blur(image : [[float]W]H) =

@@ -339,7 +339,7 @@ def test_what_is_not_of_its_pattern_is_refused(
         (
             "map(row -> map(x -> x + at(0, row), row), xss)",
             "split(3, map((row, x) -> x + at(0, row), "
-            "join(map(row -> map(y -> (row, y), row), xss))))",
+            "join(map(row -> map(x -> (row, x), row), xss))))",
         ),
     ],
 )
