@@ -41,6 +41,7 @@ from rewrites.laws.maps import constant_part, fuse_zip, inline_view
 from rewrites.laws.reductions import absorb_init, interchange_reduce_map
 from rewrites.laws.views import flat_zip
 from rewrites.nest.dimensions import Dims, classify, depends, operands, reduction
+from rewrites.nest.labels import labels
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.spine import body, nest, store_operands
 from rewrites.storing.constant_panels import panels
@@ -159,9 +160,11 @@ def _together(batch: Sequence[int], around: int) -> Strategy:
     rows."""
 
     def run(e: Expr) -> Rewritten | None:
-        dims = range(depth(type_of(e)))
-        rows, summed = [n for n in dims[:around] if n not in batch], dims[around:]
-        return store_as(order=(*batch, *summed, *rows))(e)
+        lying = [f"kind {n}" if n in batch else f"row {n}" for n in range(around)]
+        summed = [f"summed {n}" for n in range(depth(type_of(e)) - around)]
+        kinds = [f"kind {n}" for n in batch]
+        rows = [name for name in lying if name not in kinds]
+        return store_as(order=labels(*lying, *summed).positions(*kinds, *summed, *rows))(e)
 
     return run
 

@@ -28,6 +28,8 @@ from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.reshape import merge, on_map, sort, swap, tile
 from rewrites.nest.spine import nested
 
+COUNTED = {1: "one", 2: "two", 3: "three"}  # in names of stages, which have no numbers
+
 
 @dataclass(frozen=True, slots=True)
 class Nest:
@@ -85,7 +87,9 @@ class Nest:
         first name."""
         count = self.count(*names)
         merged = self.labels.joined(names, Label(names[0], min(count, limit)))
-        return self._with(merged, stage(f"at most {limit} groups", _merges(count - limit, 0)))
+        return self._with(
+            merged, stage(f"at most {COUNTED[limit]} maps over groups", _merges(count - limit, 0))
+        )
 
     # ---- one map as two
 
