@@ -23,9 +23,10 @@ from explore.measure.measure_variant import Again, Measure
 from explore.results.front import usable
 from explore.results.options import Options
 from explore.results.records import Failed, Record, Variant
-from explore.run.run import Run, device_pool
+from explore.run.run import Run
 from explore.run.source import Source
 from explore.run.target import device_of, profile_of
+from explore.run.worker_pools import device_pool
 from explore.space.legal_point import settled
 from explore.space.lowering import bound, lowering
 from explore.workers.pool import Pool
@@ -123,7 +124,7 @@ def _measured(run: Run, program: Program, record: Record) -> Iterator[Cost]:
     device = device_of(environment)
     made = {part: _made(program, record, part, profile_of(device)) for part in PARTS}
     with ExitStack() as stack:
-        worker = device_pool(stack, run.folder, program, options, device)
+        worker = stack.enter_context(device_pool(run.folder, program, options, device))
         checked = {part: _checked(worker, plan) for part, plan in made.items()}
         yield from (Cost(part, None, why) for part, why in checked.items() if why)
         plans = {part: p for part, p in made.items() if isinstance(p, Plan) and not checked[part]}

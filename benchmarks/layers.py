@@ -33,9 +33,10 @@ from explore.results.options import Options
 from explore.results.pace import Level, Reading
 from explore.results.records import Record, latest
 from explore.results.units import parse_seconds, show_bytes, show_time
-from explore.run.run import Run, device_pool, resume, start
+from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, device_of, profile_of
+from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -147,7 +148,7 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
     device = device_of(environment)
     with ExitStack() as stack:
         file = stored_reference(program, options.seed, run.folder, environment.reference)
-        worker = device_pool(stack, file, program, options, device)
+        worker = stack.enter_context(device_pool(file, program, options, device))
         plans = [record.variant.plan for record in best if record.variant.plan is not None]
         limit = parse_seconds(given.peer_limit)
         found = [

@@ -17,9 +17,10 @@ from explore.results.options import Options
 from explore.results.pace import Level
 from explore.results.records import Failed
 from explore.results.units import show_time
-from explore.run.run import Run, device_pool
+from explore.run.run import Run
 from explore.run.source import Source
 from explore.run.target import device_of
+from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 
 FAMILIES = ("naive", "lift")
@@ -32,7 +33,9 @@ def in_turns(run: Run, layer: str) -> dict[str, Level]:
     options = Options.from_json(environment.options)
     program = Source(environment.program, layer).program(options)
     with ExitStack() as stack:
-        worker = device_pool(stack, run.folder, program, options, device_of(environment))
+        worker = stack.enter_context(
+            device_pool(run.folder, program, options, device_of(environment))
+        )
         worker.submit(Again(tuple(r.variant.plan for r in best if r.variant.plan is not None)))
         (done,) = worker.results()
     if isinstance(done.result, Failed):

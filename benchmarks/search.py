@@ -29,9 +29,10 @@ from explore.results.options import Options
 from explore.results.pace import Level, Reading
 from explore.results.records import Failed, Record
 from explore.results.units import show_time
-from explore.run.run import Run, device_pool, resume, start
+from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, device_of, profile_of
+from explore.run.worker_pools import device_pool
 from explore.search.replay import Replay, compare
 from ir.command import add_set, sizes_of
 from ir.errors import UserError
@@ -115,7 +116,9 @@ def in_turns(runs: Sequence[Run]) -> list[float]:
     plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
     times: list[list[Reading]] = [[] for _ in runs]
     with ExitStack() as stack:
-        worker = device_pool(stack, runs[0].folder, program, options, device_of(environment))
+        worker = stack.enter_context(
+            device_pool(runs[0].folder, program, options, device_of(environment))
+        )
         for _ in range(TURNS):
             worker.submit(Again(plans))
             (done,) = islice(worker.results(), 1)

@@ -10,10 +10,10 @@ from explore.peers.peers import duel
 from explore.results.front import pick
 from explore.results.options import Options, peer_named
 from explore.results.store import Store
-from explore.run.run import device_pool
 from explore.run.source import Source
 from explore.run.target import device_of
 from explore.run.trusted_plans import TrustedPlans
+from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 
 
@@ -37,7 +37,7 @@ def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list
     found = []
     with ExitStack() as stack:
         file, _ = reference_in_time(program, options.seed, folder, known.reference, _note)
-        device = device_pool(stack, file, program, options, target)
+        device = stack.enter_context(device_pool(file, program, options, target))
         for name in peers:
             result = duel(name, program, options.seed, file, target, device, [plan])
             ours = result.ours[0].median_ns if result.ours else best.time_ns

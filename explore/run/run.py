@@ -2,26 +2,16 @@
 
 import platform
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from codegen.runtime.devices import Device
 from explore.bounds.least_bytes import moved_bytes
 from explore.bounds.products_of_program import products
 from explore.bounds.program_work import operations
-from explore.building.build_variant import setup_for as builder_setup
-from explore.building.build_worker import work
 from explore.export.export_variant import kernel_text
-from explore.measure.front_again import contenders, measure_again
-from explore.measure.measure_variant import RUN_LIMIT, measure
-from explore.measure.measure_variant import setup_for as meter_setup
-from explore.measure.reference_worker import reference_in_time
+from explore.measure.front_again import contenders
 from explore.measure.roofline import measured as roofline
-from explore.peers.peers import measure_peers
 from explore.report.progress import Watch
 from explore.report.report import write_report
 from explore.results.front import Limits, by_id, front, pick
@@ -29,31 +19,19 @@ from explore.results.lost_forms import LostForm
 from explore.results.option_values import demand_one, demand_positive, demand_whole
 from explore.results.options import Options
 from explore.results.own_folder import OwnFolder
-from explore.results.records import Bounds, Failed, Peer, Record
+from explore.results.records import Bounds, Peer, Record
 from explore.results.run_environment import Environment
 from explore.results.store import Store
 from explore.results.units import parse_bytes, parse_seconds
 from explore.results.version import version
-from explore.run.bench import Bench
-from explore.run.candidates import candidates
 from explore.run.compiled_variant import Compiled
-from explore.run.ledger import Ledger
-from explore.run.loop import Loop, first_round
-from explore.run.round_builds import RoundBuilds
-from explore.run.rounds import Rounds
-from explore.run.run_clock import RunClock
+from explore.run.exploration import Exploration
+from explore.run.loop import first_round
 from explore.run.source import Source
 from explore.run.target import Target, numbers_of, target_again
 from explore.run.trusted_plans import TrustedPlans
-from explore.space.rough_cost import predicted
-from explore.space.search_domain import narrowing
-from explore.workers.pool import Pool
 from ir.core.nodes import Program
 from ir.errors import UserError
-from rewrites.tuning.family import Form
-
-BUILD_LIMIT = 10.0  # seconds a variant
-BUILD_MEMORY = 6 << 30  # bytes a build worker may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,113 +187,14 @@ def _explore(
     store.forget_lost_forms()
     with Watch(options.variants, before=list(first_round(before).values())) as watch:
         try:
-            finished = _through(store, program, options, target, watch, before, plans, begun)
+            exploration = Exploration(store, program, options, target, watch, plans, begun)
+            finished = exploration.run(first_round(before))
         except KeyboardInterrupt:
             watch.note(f"stopped; go on with `explore resume {store.folder}`")
             _finish(store, plans)
             raise
     _finish(store, plans)
     return Run(store.folder), finished
-
-
-def _through(
-    store: Store,
-    program: Program,
-    options: Options,
-    target: Target,
-    watch: Watch,
-    before: Sequence[Record],
-    plans: TrustedPlans,
-    begun: float,
-) -> bool:
-    watch.note(f"{program.name} on {store.environment.where}: deriving")
-    with ExitStack() as stack:
-        builders: Pool[Any, Any] = stack.enter_context(
-            Pool(
-                work,
-                workers=options.workers,
-                timeout=BUILD_LIMIT,
-                stage="build",
-                setup=builder_setup(
-                    target.device, target.profile.group_items, target.profile.half_arithmetic
-                ),
-                max_memory=BUILD_MEMORY,
-            )
-        )
-        lost = partial(_lost, store, watch)
-        found = candidates(program, target.profile, options, builders, lost)
-        watch.note(
-            f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
-            f"in {len(found.forms)} forms; results in {store.folder}"
-        )
-        if options.domain:
-            watch.note(narrowing(options.domain, found.left))
-        device = _meter(stack, store, program, options, target, watch, begun)
-        judge = None if target.device else predicted
-        outcomes = first_round(list(before))
-        earlier_s = max((r.elapsed_s for r in outcomes.values()), default=0.0)
-        clock = RunClock(options.time_limit, begun, earlier_s)
-        left = max(0, options.variants - len(outcomes))
-        ledger = Ledger(store, watch, clock, left, plans.made)
-        finished = Loop(
-            candidates=found,
-            clock=clock,
-            rounds=Rounds(found.search(options)),
-            builds=RoundBuilds(found, builders, outcomes),
-            bench=Bench(device, ledger.ceiling, store.environment.bounds.yardstick_ns),
-            ledger=ledger,
-            judge=judge,
-            overlap=not target.disturbed_by_builds,
-        ).run()
-        builders.close()
-        if device is not None and target.device is not None:
-            measure_again(store, device, plans.all, clock.elapsed, watch.note, clock.late)
-            for note in measure_peers(store, program, options, target.device, device, plans.of):
-                watch.note(note)
-        elif options.against:
-            watch.note(f"{', '.join(options.against)}: no peer is measured, the device is not here")
-    return finished
-
-
-def _lost(store: Store, watch: Watch, form: Form, failed: Failed) -> None:
-    """Tell and store that a form could not be derived: as a form, no variant."""
-    words = " ".join(form.words)
-    lost = LostForm(form.family, words, failed.reason, failed.detail, failed.timed_out)
-    store.add_lost_form(lost)
-    watch.lost(lost)
-
-
-def _meter(
-    stack: ExitStack,
-    store: Store,
-    program: Program,
-    options: Options,
-    target: Target,
-    watch: Watch,
-    begun: float,
-) -> "Pool[Any, Any] | None":
-    if target.device is None:
-        return None
-    known, limit = store.environment.reference, options.time_limit
-    left_s = None if limit is None else begun + limit - time.monotonic()
-    file, sha256 = reference_in_time(program, options.seed, store.folder, known, watch.note, left_s)
-    store.keep_reference(sha256)
-    return device_pool(stack, file, program, options, target.device)
-
-
-def device_pool(
-    stack: ExitStack, file: Path, program: Program, options: Options, device: Device
-) -> "Pool[Any, Any]":
-    """The pool of the one worker that runs things on the device; `file` holds the right results."""
-    return stack.enter_context(
-        Pool(
-            measure,
-            workers=1,
-            timeout=RUN_LIMIT,
-            stage="run",
-            setup=meter_setup(device, program, options.seed, file, options.max_error),
-        )
-    )
 
 
 def _finish(store: Store, plans: TrustedPlans) -> None:

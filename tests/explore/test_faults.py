@@ -27,7 +27,7 @@ from explore.measure.reference_worker import reference_in_time
 from explore.results.options import Options
 from explore.results.records import Failed, Measured
 from explore.results.store import Store
-from explore.run import run as runs
+from explore.run import worker_pools
 from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
@@ -52,8 +52,8 @@ def work_or_hang(state: Builder, task: Derive | Task) -> Derived | Inapplicable 
 def test_builds_that_hang_cost_their_variants_alone(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "work", work_or_hang)
-    monkeypatch.setattr(runs, "BUILD_LIMIT", 4.0)
+    monkeypatch.setattr(worker_pools, "work", work_or_hang)
+    monkeypatch.setattr(worker_pools, "BUILD_LIMIT", 4.0)
     options = Options(variants=6, families=("registers",), jobs=3)
     run, finished = start(
         Source(TEXT, "tiny"), options, Target(profile_of(device), device), tmp_path / "run"

@@ -22,7 +22,7 @@ from explore.results.lost_forms import LostForm
 from explore.results.options import Options
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
-from explore.run import run as runs
+from explore.run import worker_pools
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target
@@ -167,7 +167,7 @@ def work_unless(killing: str, state: Builder, task: Derive | Task) -> Derived | 
 def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resumed_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(runs, "work", partial(work_unless, "naive"))
+    monkeypatch.setattr(worker_pools, "work", partial(work_unless, "naive"))
     options = Options(variants=4, families=("naive", "registers"), jobs=2)
     target = Target(profile("cpu"), None)
     run, finished = start(Source(TEXT, "tiny"), options, target, tmp_path / "run")
@@ -179,7 +179,7 @@ def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resu
     assert "4/4  0 failed  1 form not derived" in said
     assert run.lost_forms == [LostForm("naive", "", died)]
     assert [r.variant.family for r in run.records] == ["registers"] * options.variants
-    monkeypatch.setattr(runs, "work", work)
+    monkeypatch.setattr(worker_pools, "work", work)
     resume(tmp_path / "run")
     assert "not derived" not in capsys.readouterr().err
     assert run.lost_forms == []

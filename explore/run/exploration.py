@@ -1,0 +1,133 @@
+"""An exploration: forms are derived, variants go through the loop, and the front is measured
+again."""
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from explore.measure.front_again import measure_again
+from explore.measure.reference_worker import reference_in_time
+from explore.peers.peers import measure_peers
+from explore.report.progress import Watch
+from explore.results.lost_forms import LostForm
+from explore.results.options import Options
+from explore.results.records import Failed, Record
+from explore.results.store import Store
+from explore.run.bench import Bench
+from explore.run.candidates import Candidates, candidates
+from explore.run.ledger import Ledger
+from explore.run.loop import Loop
+from explore.run.round_builds import RoundBuilds
+from explore.run.rounds import Rounds
+from explore.run.run_clock import RunClock
+from explore.run.target import Target
+from explore.run.trusted_plans import TrustedPlans
+from explore.run.worker_pools import builder_pool, device_pool
+from explore.space.rough_cost import predicted
+from explore.space.search_domain import narrowing
+from explore.workers.pool import Pool
+from ir.core.nodes import Program
+from rewrites.tuning.family import Form
+
+AnyPool = Pool[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """All that one start of a run works with; it was `begun` at a time by the clock."""
+
+    store: Store
+    program: Program
+    options: Options
+    target: Target
+    watch: Watch
+    plans: TrustedPlans
+    begun: float
+
+    def run(self, before: Mapping[str, Record]) -> bool:
+        """Derive, build and measure variants, but those with a record `before`; returns True if
+        nothing was left when the time was up."""
+        with ExitStack() as stack:
+            builders: AnyPool = stack.enter_context(builder_pool(self.options, self.target))
+            found = self._derived(builders)
+            device = self._device()
+            if device is not None:
+                stack.enter_context(device)
+            loop = self._loop(found, builders, device, before)
+            finished = loop.run()
+            builders.close()
+            self._measured_again(device, loop.clock)
+        return finished
+
+    def _derived(self, builders: AnyPool) -> Candidates:
+        """The candidates of all forms, which the builders derive."""
+        program, profile = self.program, self.target.profile
+        self.watch.note(f"{program.name} on {self.store.environment.where}: deriving")
+        lost = partial(_lost, self.store, self.watch)
+        found = candidates(program, profile, self.options, builders, lost)
+        self.watch.note(
+            f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
+            f"in {len(found.forms)} forms; results in {self.store.folder}"
+        )
+        if self.options.domain:
+            self.watch.note(narrowing(self.options.domain, found.left))
+        return found
+
+    def _device(self) -> AnyPool | None:
+        """The worker on the device, once it is known what is right; None if no device is here."""
+        if self.target.device is None:
+            return None
+        options, store = self.options, self.store
+        limit, known = options.time_limit, store.environment.reference
+        left_s = None if limit is None else self.begun + limit - time.monotonic()
+        file, sha256 = reference_in_time(
+            self.program, options.seed, store.folder, known, self.watch.note, left_s
+        )
+        store.keep_reference(sha256)
+        return device_pool(file, self.program, options, self.target.device)
+
+    def _loop(
+        self,
+        found: Candidates,
+        builders: AnyPool,
+        device: AnyPool | None,
+        before: Mapping[str, Record],
+    ) -> Loop:
+        """The loop over rounds of candidates, with what an earlier start has left of the budget."""
+        earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
+        clock = RunClock(self.options.time_limit, self.begun, earlier_s)
+        left = max(0, self.options.variants - len(before))
+        ledger = Ledger(self.store, self.watch, clock, left, self.plans.made)
+        return Loop(
+            candidates=found,
+            clock=clock,
+            rounds=Rounds(found.search(self.options)),
+            builds=RoundBuilds(found, builders, before),
+            bench=Bench(device, ledger.ceiling, self.store.environment.bounds.yardstick_ns),
+            ledger=ledger,
+            judge=None if self.target.device else predicted,
+            overlap=not self.target.disturbed_by_builds,
+        )
+
+    def _measured_again(self, device: AnyPool | None, clock: RunClock) -> None:
+        """Measure the front again, and the peers beside it, where the device is here."""
+        options, target, plans, note = self.options, self.target, self.plans, self.watch.note
+        if device is not None and target.device is not None:
+            measure_again(self.store, device, plans.all, clock.elapsed, note, clock.late)
+            for line in measure_peers(
+                self.store, self.program, options, target.device, device, plans.of
+            ):
+                note(line)
+        elif options.against:
+            note(f"{', '.join(options.against)}: no peer is measured, the device is not here")
+
+
+def _lost(store: Store, watch: Watch, form: Form, failed: Failed) -> None:
+    """Tell and store that a form could not be derived: as a form, no variant."""
+    words = " ".join(form.words)
+    lost = LostForm(form.family, words, failed.reason, failed.detail, failed.timed_out)
+    store.add_lost_form(lost)
+    watch.lost(lost)
