@@ -131,7 +131,7 @@ def test_the_ends_of_rows_take_no_branch(session: Session) -> None:
     """Where a row of the image is inside, what is loaded beyond its ends is not used."""
     program, plan = made(CHANNELS_LAST, "relaid", POINT | {"tx": 7})
     inside, row, outside = re.split(r"\} else[^\n]*\{\n", plan.source)
-    assert "?" not in inside.split("for (int i_x1", 1)[1]
+    assert "?" not in inside.split("for (int i_rows3", 1)[1]
     assert 0 < row.count("select(0.0f, image_[") < 3
     assert row.count("?") == row.count("select(0.0f, image_[")
     assert "image_[" not in outside
