@@ -30,10 +30,11 @@ INDEX_TESTS = (
     *("test_index.py", "test_conditions.py", "test_digits.py", "test_injectivity.py"),
     "test_views.py",
 )
+PROOF_TESTS = ("test_prove.py", "test_guard_facts.py", "test_z3_questions.py")
 AREAS: dict[str, tuple[str, ...]] = {
     "rewrites/laws": tuple(f"tests/rewrites/{name}" for name in LAW_TESTS),
     "codegen/index": tuple(f"tests/codegen/{name}" for name in INDEX_TESTS),
-    "codegen/proof": ("tests/codegen/test_prove.py", "tests/codegen/test_guard_facts.py"),
+    "codegen/proof": tuple(f"tests/codegen/{name}" for name in PROOF_TESTS),
 }
 RULE = re.compile(rb"@rule\([^@]*?\)\ndef (\w+)", re.DOTALL)
 OPTIONS = ("-q", "-s", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "--hypothesis-seed=0")
