@@ -603,6 +603,14 @@ def test_an_assumption_holds_under_its_guard_and_is_spelled_as_what_it_is() -> N
     assert assume(h, 5, 5) == constant(5)
 
 
+@pytest.mark.parametrize("lo", [None, -2, 0, 3, 15])
+@pytest.mark.parametrize("hi", [None, -1, 3, 13, 20])
+def test_an_assumed_range_is_what_both_ranges_share(lo: int | None, hi: int | None) -> None:
+    low, high = max(0, lo or 0), 13 if hi is None else min(13, hi)
+    inside = assume(h, lo, hi)
+    assert (inside.lo, inside.hi) == ((low, high) if low <= high else (0, 13))
+
+
 def test_texts() -> None:
     u = var("u", None, None)
     assert to_c(h * 160 + w * 16 + c - 3) == "h * 160 + w * 16 + c - 3"

@@ -329,6 +329,31 @@ def test_an_assumption_does_not_rest_on_the_comparison_that_it_is_in() -> None:
     assert_proved(kernel(when(asked, Store(out, i, ZERO)), groups=(16, 1, 1), whole=True))
 
 
+def test_the_least_value_that_is_assumed_is_proved_too() -> None:
+    i, out = var("gid0", 0, 9), a_global("out", 8)
+
+    def guarded(least: int) -> Kernel:
+        store = Store(out, assume(i - 3, 0, 6), ZERO)
+        return kernel(when(at_least(i, least), store), groups=(10, 1, 1), whole=True)
+
+    assert_proved(guarded(3))
+    assert_refuted(guarded(2), About.CLAIM)
+
+
+def test_bounds_that_follow_from_parts_of_guards_are_left_to_the_solver() -> None:
+    """i + 2·j ≤ n and 2·i + j ≤ n make 3·(i + j) ≤ 2·n."""
+    i, j = (var(name, 0, 2**16 - 1) for name in ("gid0", "gid1"))
+    asked = both(less(i + 2 * j, 100_000), less(2 * i + j, 100_000))
+
+    def kept(elements: int) -> Kernel:
+        acc = a_private("acc", elements)
+        store = when(asked, Store(acc, i + j, ZERO))
+        return kernel(Declare(acc), store, groups=(2**16, 2**16, 1), whole=True)
+
+    assert_proved(kept(66_667))
+    assert_refuted(kept(66_666), About.BOUNDS)
+
+
 def test_vector_reaches_as_far_as_it_is_wide() -> None:
     i, out = var("gid0", 0, 3), a_global("out", 16)
     four = Broadcast(ZERO, Kind("float", 4))
