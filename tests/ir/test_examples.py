@@ -20,6 +20,7 @@ from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse_file
 from tests.support.narrowed import one
+from tests.support.quantised import tflite_twice
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LAYERS = tomllib.loads((EXAMPLES / "layers.toml").read_text())
@@ -68,6 +69,23 @@ def grouped(weights: Array, image: Array) -> Array:
 
 def pooled(f: Callable[..., Array], x: Array, size: int, step: int) -> Array:
     return f(sliding_window_view(x, (size, size), (0, 1))[::step, ::step], axis=(-2, -1))
+
+
+def qlinear(
+    weights: Array, zeros: Array, biases: Array, qs: Array, shifts: Array, image: Array,
+    XZ: int, YZ: int,
+) -> Array:  # fmt: skip
+    kernels = weights - zeros[:, None, None, None]
+    sums = convolution(image - XZ, kernels, biases, pad=1)
+    return np.asarray(np.clip(np.round(sums * qs * 2.0 ** (shifts - 31) + YZ), 0, 255))
+
+
+def tflite(
+    weights: Array, biases: Array, qs: Array, shifts: Array, image: Array, XZ: int, YZ: int
+) -> Array:
+    sums = convolution(image - XZ, weights, biases, pad=1)
+    scaled = np.vectorize(lambda *numbers: tflite_twice(*map(int, numbers)))(sums, qs, shifts)
+    return np.asarray(np.clip(scaled + YZ, -128, 127))
 
 
 def volume(weights: Array, biases: Array, volume: Array) -> Array:
@@ -148,6 +166,8 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
         ),
         [{}, {"N": 2, "W": 5}],
     ),
+    "qlinear_conv.lift": (qlinear, [{}, {"C": 2, "W": 5, "M": 3, "XZ": 2, "YZ": 1}]),
+    "tflite_conv.lift": (tflite, [{}, {"C": 3, "H": 4, "M": 2}]),
     "maxpool.lift": (
         lambda image, K, S: pooled(np.max, image, K, S),
         [{}, {"K": 2}, {"W": 7, "H": 8, "S": 3}],

@@ -54,10 +54,12 @@ SMALL = {
     "matmul": {"M": 6, "N": 10, "K": 8},
     "maxpool": {"C": 3, "W": 9, "H": 7},
     "mec": {"C": 4, "W": 5, "M": 6},
+    "qlinear_conv": {"C": 3, "W": 5, "H": 4, "M": 4},
     "quickstart": {"C": 3, "W": 5, "H": 4, "M": 4},
     "resnet": {"C": 2, "W": 12, "M": 3},
     "softmax": {"M": 3, "N": 10},
     "stencil5": {"W": 9, "H": 7},
+    "tflite_conv": {"C": 3, "W": 5, "H": 4, "M": 4},
     "vgg": {"C": 3, "W": 6, "M": 4},
 }
 FAMILIES = (*LOWERING, *BILINEAR)  # the others are made of these

@@ -1,0 +1,128 @@
+"""Tests that quantised convolutions are bit for bit what ONNX's reference and TFLite compute."""
+
+import os
+import secrets
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+
+from codegen.compile import generate
+from codegen.demand_proofs import demand_proofs
+from codegen.runtime.session import Session
+from constraints.devices import profile
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir.meaning.inputs import Numbers
+from ir.meaning.interpret import evaluate
+from ir.parse import parse
+from rewrites.engine.refused import Refused
+from rewrites.families.all_families import first
+from tests.support.families import LOWERING
+from tests.support.quantised import (
+    ONNX_RESULT,
+    Quantised,
+    drawn,
+    of_onnx,
+    tflite_once,
+    tflite_twice,
+)
+
+SEED = os.environ.get("SEED") or secrets.token_hex(4)
+CASES, ON_DEVICES = 200, 10
+TFLITE = {
+    "requantise_up(acc, q, shift)": tflite_once,
+    "requantise_twice(acc, q, shift)": tflite_twice,
+}
+
+
+def on_devices(
+    sessions: tuple[Session, ...], case: Quantised, result: str, family: str, right: Numbers
+) -> None:
+    """Asserts that kernels by a family, if it lowers the program, give the right result."""
+    try:
+        low = first(case.program(result), family)
+    except Refused:
+        assert family != "naive"
+        return
+    _, found = points(low, profile("cpu"), 1, seed=0)
+    if not found:
+        assert family != "naive"
+        return
+    made = generate(bound(low.program, found[0]), max_work_group=64)
+    demand_proofs(made)
+    for session in sessions:
+        out = session.build(made.plan, checking=True)(case.inputs())
+        assert np.array_equal(out, right), (SEED, family, made.plan.source)
+
+
+def test_random_convolutions_are_those_of_onnx() -> None:
+    for k in range(CASES):
+        case = drawn(Random(f"{SEED} {k}"))
+        sums = np.asarray(evaluate(case.program("acc - bias"), case.inputs()))
+        assert np.array_equal(sums, case.sums_by_onnx()), (SEED, k)
+        found = np.asarray(evaluate(case.program(ONNX_RESULT), case.inputs()))
+        assert found.dtype == case.y
+        assert np.array_equal(found, case.by_onnx()), (SEED, k)
+
+
+@pytest.mark.parametrize("k", range(ON_DEVICES))
+def test_random_qlinear_convolutions_on_devices(sessions: tuple[Session, ...], k: int) -> None:
+    r = Random(f"{SEED} device {k}")
+    case = drawn(r)
+    on_devices(sessions, case, ONNX_RESULT, r.choice(LOWERING), case.by_onnx())
+
+
+@pytest.mark.parametrize("result", TFLITE)
+def test_random_convolutions_are_those_of_tflite(
+    sessions: tuple[Session, ...], result: str
+) -> None:
+    for k in range(CASES // 4):
+        r = Random(f"{SEED} tflite {k}")
+        case = drawn(r, tflite=True)
+        scaled = np.vectorize(TFLITE[result], otypes=[np.int64])(case.sums(), *case.multipliers())
+        right = np.clip(scaled + case.zeros[1], -128, 127).astype(np.int8)
+        text = f"char_sat({result} + {{yz}})"
+        found = np.asarray(evaluate(case.program(text), case.inputs()))
+        assert np.array_equal(found, right), (SEED, k)
+        if k < 3:
+            on_devices(sessions, case, text, r.choice(LOWERING), right)
+
+
+def test_requantisation_rounds_as_it_says_over_all_shifts() -> None:
+    rng = np.random.default_rng()
+    accs = np.concatenate([rng.integers(-(2**31), 2**31, 500), np.arange(-300, 300)])
+    qs = np.where(rng.random(len(accs)) < 0.3, 2**30, rng.integers(2**30, 2**31, len(accs)))
+    shifts, zeros = rng.integers(-31, 1, len(accs)), rng.integers(-128, 128, len(accs))
+    n = len(accs)
+    program = parse(
+        f"f(accs : [int]{n}, qs : [int]{n}, shifts : [int]{n}, zeros : [int]{n}) =\n"
+        "  map((acc, q, shift, zero) -> (requantise_even(acc, q, shift, zero),\n"
+        "      requantise_up(acc, q, shift), requantise_twice(acc, q, shift)),\n"
+        "    zip(accs, qs, shifts, zeros))"
+    )
+    columns = {"accs": accs, "qs": qs, "shifts": shifts, "zeros": zeros}
+    even, up, twice = evaluate(program, {k: v.astype(np.int32) for k, v in columns.items()})
+    rows = list(zip(accs.tolist(), qs.tolist(), shifts.tolist(), zeros.tolist(), strict=True))
+    exact = [Fraction(acc * q * 2 ** (31 + shift), 2**62) for acc, q, shift, _ in rows]
+    expected = [round(x + row[3]) - row[3] for x, row in zip(exact, rows, strict=True)]
+    assert np.asarray(even).tolist() == expected
+    assert np.asarray(up).tolist() == [tflite_once(*row[:3]) for row in rows]
+    assert np.asarray(twice).tolist() == [tflite_twice(*row[:3]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [
+        ("test_qlinearconv", ONNX_RESULT),
+        ("test_convinteger_with_padding", "acc"),
+        ("test_convinteger_without_padding", "acc"),
+    ],
+)
+def test_the_cases_that_come_with_onnx(
+    sessions: tuple[Session, ...], name: str, result: str
+) -> None:
+    case, right = of_onnx(name)
+    assert np.array_equal(np.asarray(evaluate(case.program(result), case.inputs())), right)
+    on_devices(sessions, case, result, "naive", right)
