@@ -84,6 +84,7 @@ def _beside(peer: Peer, found: Sequence[Record]) -> str:
     """The line that shows a peer, and its time over our best time."""
     note = f" ({peer.note})" if peer.note else ""
     ratio = f", {peer.time_ns / (found[0].time_ns or 1):.2f}× our best time" if found else ""
+    ratio += "" if peer.exact else " (not exact: beside the others)"
     return f"{peer.name}{note}: {show_time(peer.time_ns)}, {show_bytes(peer.memory_bytes)}{ratio}"
 
 
@@ -214,7 +215,10 @@ def _compared(result: "dict[str, object]") -> str:
     ours, theirs = result["time_ns"], result["peer_time_ns"]
     assert isinstance(ours, float)
     assert isinstance(theirs, float)
+    ways = result["ways"]
+    assert isinstance(ways, dict)
+    each = ", ".join(f"{name} {show_time(ns)}" for name, ns in ways.items())
     return (
         f"{result['peer']} ({result['note']}): {show_time(theirs)}; our best {show_time(ours)}: "
-        f"ratio {result['ratio']:.2f}"
+        f"ratio {result['ratio']:.2f}; all ways: {each}"
     )

@@ -50,6 +50,7 @@ def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list
                     "time_ns": ours,
                     "spread": result.ours[0].spread if result.ours else None,
                     "launch_ns": known.bounds.launch_ns,
+                    "ways": {peer.name: peer.time_ns for peer in result.peers},
                     "memory_bytes": best.memory_bytes,
                     "peer_time_ns": None if theirs is None else theirs.time_ns,
                     "peer_spread": None if theirs is None else theirs.spread,

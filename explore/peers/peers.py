@@ -42,7 +42,12 @@ class Duel:
 
     @property
     def best(self) -> Peer | None:
-        return min(self.peers, key=lambda p: p.time_ns, default=None)
+        return min(self.exact, key=lambda p: p.time_ns, default=None)
+
+    @property
+    def exact(self) -> list[Peer]:
+        """The points in the precision of the program."""
+        return [peer for peer in self.peers if peer.exact]
 
 
 def measure_peers(
@@ -127,6 +132,7 @@ def _points(name: str, passes: Sequence[Timed], paces: Sequence[float]) -> tuple
             level.spread,
             note,
             level.yardstick_ns,
+            first.precision.get(way, "float"),
         )
         points.append(point)
     return tuple(points)

@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 WARMUP, RUNS, LIMIT = 3, 15, 1.0  # runs, runs, seconds a pass
 COPIES = 8  # of the input, used in turns
@@ -16,6 +16,7 @@ class Way:
 
     run: Callable[[int], float]
     bytes: int  # global memory it needs
+    precision: str = "float"  # of products: a way that is not exact stands beside, for no ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Timed:
     ns: Mapping[str, float]
     bytes: Mapping[str, int]
     version: str
+    precision: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ def timed(rival: Rival) -> Timed:
     """The result of timing one pass over all ways of a rival."""
     ns = {name: median_ns(way.run) for name, way in rival.ways.items()}
     held = {name: way.bytes for name, way in rival.ways.items()}
-    return Timed(rival.words, ns, held, rival.version)
+    precision = {name: way.precision for name, way in rival.ways.items()}
+    return Timed(rival.words, ns, held, rival.version, precision)
 
 
 def median_ns(run: Callable[[int], float]) -> float:

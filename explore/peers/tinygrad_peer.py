@@ -11,13 +11,12 @@ import numpy as np
 from codegen.runtime import binary_cache as cache
 from codegen.runtime import platforms
 from codegen.runtime.devices import Device
-from explore.measure.reference import inputs_of, relative_error
-from explore.measure.reference_file import load_reference
-from explore.peers.layers import Layer, layers
+from explore.measure.reference import Array
+from explore.peers.layers import Kind, Layer
+from explore.peers.recognise import recognised
 from explore.peers.rival import COPIES, Rival, Way, absent, on_host_clock
 from ir.core.nodes import Program
 
-SAME = 1e-4  # it computes in single precision
 BEAM = 2  # candidates kept at each step of the search
 
 
@@ -32,14 +31,17 @@ def rival(
     with platforms.registered([target.library], cache.folder() / "vendors"):
         tinygrad.helpers.DEV.value = "CL"
         device = tinygrad.Device[tinygrad.Device.DEFAULT]  # the loader looks now
-    wanted = load_reference(reference).output
-    given = {n: np.asarray(a, np.float32) for n, a in inputs_of(program, seed).items()}
-    for layer in layers(given, wanted.shape):
-        if relative_error(layer.as_written(_forward(layer).numpy()), wanted) < SAME:
-            version = f"tinygrad {_version()}" + beam * f", BEAM={BEAM}"
-            name = "beam search" if beam else "no search"
-            return Rival(layer.words, {name: _way(layer, device, beam)}, version)
-    return absent("the program is no convolution or linear layer")
+    kinds: tuple[Kind, ...] = ("convolution", "linear")
+    layer = recognised(program, seed, reference, _single, precision=np.float32, kinds=kinds)
+    if layer is None:
+        return absent("the program is no convolution or linear layer")
+    version = f"tinygrad {_version()}" + beam * f", BEAM={BEAM}"
+    name = "beam search" if beam else "no search"
+    return Rival(layer.words, {name: _way(layer, device, beam)}, version)
+
+
+def _single(layer: Layer) -> Array:
+    return np.asarray(_forward(layer).numpy())
 
 
 def _version() -> str:

@@ -1,38 +1,142 @@
-"""A layer in PyTorch: the call that computes it, and its operands as tensors."""
+"""A layer in PyTorch: its operands as tensors, and the manners in which it can be computed."""
 
-# key: x input, w weights, b biases
+# key: x input, w weights, b biases, y output
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from explore.peers.layers import Layer
 
-Forward = Callable[[Any, Any, Any], Any]
+Precision = Literal["float", "tf32", "half"]
+Run = Callable[[Any], Any]  # a layer from its input to its output
 
 
-def forward(layer: Layer) -> Forward:
-    """The layer as a function from the tensors of input, weights and biases to its output."""
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """A manner of computing a layer: an order of axes, whether bias and ReLU are part of the same
+    call, and the precision of products."""
+
+    order: str
+    fused: bool = False
+    precision: Precision = "float"
+
+    @property
+    def name(self) -> str:
+        """`channels last, fused, tf32`"""
+        rest = (self.precision,) if self.precision != "float" else ()
+        return ", ".join((self.order, *(("fused",) if self.fused else ()), *rest))
+
+
+def manners(layer: Layer, gpu: bool) -> tuple[Manner, ...]:
+    """All manners in which a layer can be computed on a device; exact ones first."""
+    exact = [Manner(order) for order in _orders(layer)]
+    if _can_fuse(layer, gpu):
+        exact += [Manner(manner.order, fused=True) for manner in exact]
+    if not gpu or layer.w is None:
+        return tuple(exact)
+    others: tuple[Precision, ...] = ("tf32", "half")
+    return (*exact, *(Manner(m.order, m.fused, p) for p in others for m in exact))
+
+
+def _orders(layer: Layer) -> tuple[str, ...]:
+    if layer.kind == "linear":
+        return ("row major",)
+    return ("channels first", "channels last") if layer.sides > 1 else ("channels first",)
+
+
+def _can_fuse(layer: Layer, gpu: bool) -> bool:
+    """True if torch has a call for the layer with its bias and ReLU: on a CPU oneDNN's, whose
+    weights are in its own blocks; on a GPU cuDNN's and cuBLAS's, for layers with a ReLU."""
+    if layer.kind == "convolution":
+        return layer.sides > 1 and (layer.relu or not gpu)
+    if layer.kind == "linear":
+        return not gpu or (layer.relu and layer.b is not None and layer.x.ndim == 2)
+    return False
+
+
+def before_relu(layer: Layer, x: Any, w: Any, b: Any) -> Any:
+    """A layer's output before its ReLU, from tensors."""
+    import torch
     import torch.nn.functional as F
 
-    g = layer.geometry
-    compute: Forward = (
-        F.linear
-        if g is None
-        else partial(
-            F.conv2d, stride=g.stride, padding=g.padding, dilation=g.dilation, groups=g.groups
-        )
-    )
-    return (lambda x, w, b: compute(x, w, b).relu_()) if layer.relu else compute
+    g, sides = layer.geometry, layer.sides
+    if g is None:
+        return F.linear(x, w, b)
+    if layer.kind == "convolution":
+        call: Any = (F.conv1d, F.conv2d, F.conv3d)[sides - 1]
+        return call(x, w, b, g.stride, g.padding, g.dilation, g.groups)
+    if layer.kind == "transposed convolution":
+        call = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[sides - 1]
+        return call(x, w, b, g.stride, g.padding, g.behind)
+    if layer.kind == "max pooling":
+        call = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[sides - 1]
+        return call(x, g.window, g.stride, g.padding)
+    averages: Any = (torch.nn.AvgPool1d, torch.nn.AvgPool2d, torch.nn.AvgPool3d)
+    return averages[sides - 1](g.window, g.stride, g.padding)(x)
 
 
-def operands(layer: Layer, name: str, device: str) -> tuple[Any, Any, Any]:
-    """The tensors of input, weights and biases (or None), in the memory format of this name."""
+def prepared(layer: Layer, manner: Manner, device: str) -> tuple[Any, Run]:
+    """The input of a layer on a device, and the call that computes the layer in a manner."""
     import torch
 
-    order = torch.channels_last if name == "channels last" else torch.contiguous_format
-    x, w = (
-        torch.from_numpy(a).float().to(device).contiguous(memory_format=order)
-        for a in (layer.x, layer.w)
-    )
-    return x, w, None if layer.b is None else torch.from_numpy(layer.b).float().to(device)
+    dtype = torch.float16 if manner.precision == "half" else torch.float32
+    order = _memory_format(layer, manner)
+
+    def placed(a: Any) -> Any:
+        tensor = torch.from_numpy(a).to(dtype).to(device)
+        return tensor.contiguous(memory_format=order) if tensor.ndim == layer.x.ndim else tensor
+
+    x, w, b = (None if a is None else placed(a) for a in (layer.x, layer.w, layer.b))
+    if manner.fused:
+        fused = _fused_on_gpu if device == "cuda" else _fused_on_cpu
+        return x, fused(layer, x, w, b)
+    if not layer.relu:
+        return x, lambda x: before_relu(layer, x, w, b)
+    return x, lambda x: before_relu(layer, x, w, b).relu_()
+
+
+def _memory_format(layer: Layer, manner: Manner) -> Any:
+    import torch
+
+    if manner.order != "channels last":
+        return torch.contiguous_format
+    return torch.channels_last if layer.sides == 2 else torch.channels_last_3d
+
+
+def _fused_on_gpu(layer: Layer, x: Any, w: Any, b: Any) -> Run:
+    """cuDNN's convolution with bias and ReLU, or cuBLAS's product with them."""
+    import torch
+
+    g = layer.geometry
+    if g is None:
+        turned = w.t()
+        return lambda x: torch._addmm_activation(b, x, turned)
+    sides = ([n] * layer.sides for n in (g.stride, g.padding, g.dilation))
+    stride, padding, dilation = sides
+    return lambda x: torch.cudnn_convolution_relu(x, w, b, stride, padding, dilation, g.groups)
+
+
+def _fused_on_cpu(layer: Layer, x: Any, w: Any, b: Any) -> Run:
+    """oneDNN's operators with an epilogue, on weights laid out in its own blocks beforehand: what
+    `torch.compile` makes of a frozen layer."""
+    import torch
+
+    attribute, g = "relu" if layer.relu else "none", layer.geometry
+    if g is None:
+        packed = torch.ops.mkldnn._reorder_linear_weight(w, x.numel() // x.shape[-1])
+        linear = torch.ops.mkldnn._linear_pointwise
+        return lambda x: linear(x, packed, b, attribute, [], "")
+    sizes = [[n] * layer.sides for n in (g.padding, g.stride, g.dilation)]
+    nn = torch._C._nn
+    pack = nn.mkldnn_reorder_conv2d_weight if layer.sides == 2 else nn.mkldnn_reorder_conv3d_weight
+    packed = pack(w.to_mkldnn(), *sizes, g.groups, list(x.shape))
+    convolution: Any = torch.ops.mkldnn._convolution_pointwise
+    return partial(_pointwise, convolution, packed, b, sizes, g.groups, attribute)
+
+
+def _pointwise(
+    convolution: Any, packed: Any, b: Any, sizes: Any, groups: int, attribute: str, x: Any
+) -> Any:
+    return convolution(x, packed, b, *sizes, groups, attribute, [], "")

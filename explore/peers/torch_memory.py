@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from explore.peers.layers import Layer
-from explore.peers.torch_layer import forward, operands
+from explore.peers.torch_layer import Manner, prepared
 
 GIVEN_BACK = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 PAGES = 1 << 18  # bytes by which two measurements of one run may differ
@@ -27,7 +27,7 @@ WARMUP, RUNS, LIMIT = 2, 3, 60.0  # runs, runs, seconds
 STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def scratch_bytes(layer: Layer, ways: Iterable[str], threads: int) -> dict[str, int]:
+def scratch_bytes(layer: Layer, ways: Iterable[Manner], threads: int) -> dict[str, int]:
     """The bytes that each way allocates beside operands and output; empty where that cannot be
     seen."""
     if not os.access(PEAK_RESET, os.W_OK):
@@ -56,15 +56,16 @@ def tell() -> None:
 
     layer, ways, threads = pickle.load(sys.stdin.buffer)
     torch.set_num_threads(threads)
-    run, found = forward(layer), dict[str, int]()
+    found = dict[str, int]()
     with torch.inference_mode():
-        for name in ways:
-            work = partial(run, *operands(layer, name, "cpu"))
+        for manner in ways:
+            x, run = prepared(layer, manner, "cpu")
+            work = partial(run, x)
             y = work()
             made = int(y.numel() * y.element_size())
             del y
             grown = [grows_by(work) for _ in range(WARMUP + RUNS)]
-            found[name] = beside(sorted(grown[WARMUP:])[RUNS // 2], made)
+            found[manner.name] = beside(sorted(grown[WARMUP:])[RUNS // 2], made)
     print(json.dumps(found))
 
 

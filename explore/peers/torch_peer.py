@@ -1,33 +1,35 @@
-"""The peer PyTorch: oneDNN on a CPU, cuDNN on a GPU, in both memory formats.
+"""The peer PyTorch: oneDNN on a CPU, cuDNN and cuBLAS on a GPU, in every manner that torch has.
 
-It stands as a peer only if its result, in double precision, is the interpreter's. On a GPU TF32 is
-off, cuDNN chooses among its algorithms by timing them, and runs are replayed from a CUDA graph, so
-that the gaps between launches are not counted.
+It stands as a peer only if its result, in double precision, is the interpreter's. On a GPU cuDNN
+chooses among its algorithms by timing them, and runs are replayed from a CUDA graph, so that
+launches from Python are not counted. Manners in TF32 or half precision stand beside the exact ones.
 """
 
 # key: x input, w weights, b biases, y output
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from codegen.runtime.devices import Device
-from explore.measure.reference import inputs_of, relative_error
+from explore.measure.reference import Array, relative_error
 from explore.measure.reference_file import load_reference
-from explore.peers.layers import Layer, layers
+from explore.peers import recognise
+from explore.peers.layers import Layer
 from explore.peers.rival import COPIES, Rival, Way, absent, on_host_clock
-from explore.peers.torch_layer import Forward, forward, operands
+from explore.peers.torch_layer import Manner, Run, before_relu, manners, prepared
 from explore.peers.torch_memory import scratch_bytes
 from ir.core.nodes import Program
 
-SAME = 1e-9
 REPLAYS = 3  # of a graph, each with all copies of the input
+NEAR = {"float": 1e-4, "tf32": 1e-2, "half": 1e-2}  # relative errors of right results
 
 
 def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival:
-    """The program by PyTorch, as the layer that it is, made ready in each memory format."""
+    """The program by PyTorch, as the layer that it is, made ready in each manner."""
     gpu = target.kind == "gpu"
     try:
         import torch
@@ -35,72 +37,92 @@ def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival
         return absent("torch is not installed here: pip install torch")
     if gpu and not torch.cuda.is_available():
         return absent("this torch cannot use the GPU: install one built for CUDA")
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
-    with torch.inference_mode():
+    with torch.inference_mode(), exactly("float"):
         found = recognised(program, seed, reference)
-        if found is None:
-            return absent("torch has no one call for it: no convolution or linear layer like this")
-        names = _formats(found)
-        scratch = {} if gpu else scratch_bytes(found, names, torch.get_num_threads())
-        ways = {name: _way(found, name, gpu, scratch.get(name, 0)) for name in names}
+    if found is None:
+        return absent("torch has no one call for it: it is no convolution, pooling or linear layer")
+    wanted, known = load_reference(reference).output, manners(found, gpu)
+    scratch = {} if gpu else scratch_bytes(found, known, torch.get_num_threads())
+    ways: dict[str, Way] = {}
+    left: list[str] = []
+    for manner in known:
+        try:
+            ways[manner.name] = _way(found, manner, wanted, gpu, scratch.get(manner.name, 0))
+        except (RuntimeError, AttributeError, ValueError) as error:  # this torch has it not
+            left.append(f"{manner.name}: {str(error).splitlines()[0][:80]}")
     threads = "" if gpu else f", {torch.get_num_threads()} threads"
-    return Rival(found.words, ways, f"torch {torch.__version__}{threads}")
+    without = f"; without {'; '.join(left)}" if left else ""
+    return Rival(found.words, ways, f"torch {torch.__version__}{threads}{without}")
 
 
 def recognised(program: Program, seed: int, reference: Path) -> Layer | None:
     """The layer whose result, in double precision, is the interpreter's; None if no layer's is."""
+    return recognise.recognised(program, seed, reference, _double)
+
+
+def _double(layer: Layer) -> Array:
     import torch
 
-    wanted = load_reference(reference).output
-    given = {n: np.asarray(a, np.float64) for n, a in inputs_of(program, seed).items()}
-    for layer in layers(given, wanted.shape):
-        operands = (None if a is None else torch.from_numpy(a) for a in (layer.x, layer.w, layer.b))
-        out = layer.as_written(forward(layer)(*operands).numpy())
-        if out.shape == wanted.shape and relative_error(out, wanted) < SAME:
-            return layer
-    return None
+    operands = (layer.x, layer.w, layer.b)
+    x, w, b = (None if a is None else torch.from_numpy(np.array(a)) for a in operands)
+    return np.asarray(before_relu(layer, x, w, b).numpy())
 
 
-def _formats(layer: Layer) -> tuple[str, ...]:
-    return ("row major",) if layer.geometry is None else ("channels first", "channels last")
-
-
-def _way(layer: Layer, name: str, gpu: bool, scratch: int) -> Way:
-    x, w, b = operands(layer, name, "cuda" if gpu else "cpu")
-    xs = [x.clone() for _ in range(COPIES)]
-    run = forward(layer)
-    held = _bytes(run, xs[0], w, b, gpu) + scratch
-    if gpu:
-        return Way(_replayed(run, xs, w, b), held)
-    return Way(_hosted(run, xs, w, b), held)
-
-
-def _hosted(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], float]:
+@contextmanager
+def exactly(precision: str) -> Iterator[None]:
+    """While this is open, float products are exact, or by TF32 if that is the precision."""
     import torch
 
-    def once(i: int) -> float:
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
+    matmul.allow_tf32 = cudnn.allow_tf32 = precision == "tf32"
+    try:
+        yield
+    finally:
+        matmul.allow_tf32, cudnn.allow_tf32 = before
+
+
+def _way(layer: Layer, manner: Manner, wanted: Array, gpu: bool, scratch: int) -> Way:
+    """A manner made ready; a ValueError if its result is wrong."""
+    import torch
+
+    with torch.inference_mode(), exactly(manner.precision):
+        x, run = prepared(layer, manner, "cuda" if gpu else "cpu")
+        error = relative_error(layer.as_written(run(x).float().cpu().numpy()), wanted)
+        if not error < NEAR[manner.precision]:
+            raise ValueError(f"its result has the error {error:.1e}")
+        xs = [x.clone() for _ in range(COPIES)]
+        held = _bytes(layer, run, x, gpu) + scratch
+        timed = _replayed(run, xs) if gpu else _hosted(run, xs)
+    return Way(timed, held, manner.precision)
+
+
+def _hosted(run: Run, xs: list[Any]) -> Callable[[int], float]:
+    """A run on all copies of the input, back to back; the time of one."""
+    import torch
+
+    def once(_: int) -> float:
         with torch.inference_mode():
-            return on_host_clock(lambda: run(xs[i], w, b))
+            return on_host_clock(lambda: [run(x) for x in xs]) / len(xs)
 
     return once
 
 
-def _replayed(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], float]:
-    """The function that times a run on the i-th copy of the input, replayed from a CUDA graph."""
+def _replayed(run: Run, xs: list[Any]) -> Callable[[int], float]:
+    """The time of a run, each on one copy of the input, in a graph that is replayed."""
     import torch
 
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):  # algorithms are chosen before the capture
         for x in xs[:3]:
-            run(x, w, b)
+            run(x)
     torch.cuda.current_stream().wait_stream(aside)
     graph = torch.cuda.CUDAGraph()
-    with torch.inference_mode(), torch.cuda.graph(graph):
+    with torch.cuda.graph(graph):
         for x in xs:
-            run(x, w, b)
+            run(x)
 
     def once(_: int) -> float:
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -115,16 +137,17 @@ def _replayed(run: Forward, xs: list[Any], w: Any, b: Any) -> Callable[[int], fl
     return once
 
 
-def _bytes(run: Forward, x: Any, w: Any, b: Any, gpu: bool) -> int:
-    """The bytes of a run: on a GPU the most that was allocated, workspace too; else the tensors."""
+def _bytes(layer: Layer, run: Run, x: Any, gpu: bool) -> int:
+    """Bytes of a run: on a GPU the most that was allocated, workspace too; else the tensors."""
     import torch
 
-    given = sum(int(t.numel() * t.element_size()) for t in (x, w, b) if t is not None)
-    y = run(x, w, b)
+    size = int(x.element_size())
+    given: int = size * sum(a.size for a in (layer.x, layer.w, layer.b) if a is not None)
+    y = run(x)
     if not gpu:
         return given + int(y.numel() * y.element_size())
     del y
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    run(x, w, b)
+    run(x)
     return given + int(torch.cuda.max_memory_allocated()) - int(before)

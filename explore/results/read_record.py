@@ -74,6 +74,7 @@ def peer_from(fields: Fields) -> Peer:
         spread=fields.number("spread"),
         note=fields.text("note", most=LONG),
         yardstick_ns=fields.maybe("yardstick_ns", lambda n: fields.number(n, 1.0, NEVER)),
+        precision=fields.given("precision", fields.text, "float"),
     )
 
 

@@ -175,6 +175,12 @@ class Peer:
     spread: float = 0.0
     note: str = ""
     yardstick_ns: float | None = None  # what the yardstick took beside it
+    precision: str = "float"  # of products
+
+    @property
+    def exact(self) -> bool:
+        """True if it may stand for the library; others are listed beside it."""
+        return self.precision == "float"
 
 
 @dataclass(frozen=True, slots=True)

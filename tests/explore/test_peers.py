@@ -12,20 +12,25 @@ from codegen.runtime.devices import Device
 from explore.__main__ import main
 from explore.measure.reference_file import stored_reference
 from explore.peers import clblast_peer
-from explore.peers.peers import KNOWN, one_pass
+from explore.peers.peers import KNOWN, Duel, one_pass
 from explore.peers.rival import Timed
+from explore.peers.torch_layer import Manner, manners
 from explore.peers.torch_memory import GIVEN_BACK, PAGES, PEAK_RESET, scratch_bytes
 from explore.peers.torch_peer import recognised
 from explore.results.options import PeerName
-from explore.results.records import Failed
+from explore.results.records import Failed, Peer
 from ir.parse import parse, parse_file
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SMALL = {"C": 4, "W": 12, "H": 12}
+SIZES = {**SMALL, "C": 8}  # so that four groups have two channels each
 
 
 def found(program_file: str, sizes: dict[str, int], tmp_path: Path) -> str:
-    program = parse_file(EXAMPLES / program_file, sizes)
+    text = (EXAMPLES / program_file).read_text()
+    where = text.rpartition("where")[2]
+    known = {name: n for name, n in sizes.items() if f"{name} =" in where}
+    program = parse_file(EXAMPLES / program_file, known)
     layer = recognised(program, 0, stored_reference(program, 0, tmp_path))
     return layer.words if layer else "nothing"
 
@@ -37,12 +42,83 @@ def found(program_file: str, sizes: dict[str, int], tmp_path: Path) -> str:
         ("conv2d.lift", "conv2d stride 2 padding 1"),
         ("dilated.lift", "padding 2 dilation 2"),
         ("conv1x1.lift", "linear"),
-        ("maxpool.lift", "nothing"),
+        ("maxpool.lift", "max pooling 3×3 stride 2 padding 0"),
+        ("avgpool.lift", "average pooling 2×2 stride 2 padding 0"),
+        ("conv1d.lift", "conv1d stride 1 padding 2, given channels last"),
+        ("conv3d.lift", "conv3d stride 1 padding 1"),
+        ("depthwise.lift", "conv2d stride 1 padding 1 depthwise"),
+        ("grouped.lift", "conv2d stride 1 padding 1 groups 4"),
+        ("batched.lift", "conv2d stride 1 padding 1 + relu"),
+        ("matmul.lift", "linear"),
+        ("blur.lift", "nothing"),
+        ("softmax.lift", "nothing"),
     ],
 )
 def test_a_layer_is_recognised_by_what_it_computes(file: str, words: str, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    assert words in found(file, SMALL, tmp_path)
+    assert words in found(file, SIZES, tmp_path)
+
+
+@pytest.mark.parametrize(("behind", "backwards"), [(0, False), (1, False), (0, True)])
+def test_a_transposed_convolution_is_recognised(
+    behind: int, backwards: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    taps = "reorder(i -> 2 - i, kernel)" if backwards else "kernel"
+    program = parse(
+        f"""grown(const weights : [[[float]C]3]M, const biases : [float]M, signal : [[float]C]N) =
+          let nothing = generate(C, i -> 0.0)
+          let apart = join(map(x -> pad(0, 1, nothing, generate(1, i -> x)), signal))
+          map(window -> map((kernel, bias) ->
+              relu(bias + dot(flatten(window), flatten({taps}))), zip(weights, biases)),
+            slide(3, 1, pad(1, {behind}, nothing, apart)))
+        where C = 4, N = 9, M = 5"""
+    )
+    layer = recognised(program, 0, stored_reference(program, 0, tmp_path))
+    assert layer is not None
+    assert layer.words.startswith("transposed conv1d stride 2 padding 1 + relu")
+    assert layer.geometry is not None
+    assert layer.geometry.behind == behind
+
+
+def test_ways_that_are_not_exact_stand_beside_those_that_are() -> None:
+    peers = (Peer("a", 2.0), Peer("a, fused", 1.5), Peer("a, tf32", 0.5, precision="tf32"))
+    best = Duel("a", peers, ()).best
+    assert best is not None
+    assert best.name == "a, fused"
+    assert Duel("a", peers[2:], ()).best is None
+
+
+def test_the_manners_of_a_layer_are_named_and_exact_ones_come_first(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    program = parse_file(EXAMPLES / "quickstart.lift", SMALL)
+    layer = recognised(program, 0, stored_reference(program, 0, tmp_path))
+    assert layer is not None
+    names = [manner.name for manner in manners(layer, gpu=True)]
+    assert names[:4] == [
+        *("channels first", "channels last", "channels first, fused", "channels last, fused")
+    ]
+    assert {"channels last, fused, tf32", "channels last, half"} <= set(names[4:])
+    pool = parse_file(EXAMPLES / "maxpool.lift", SMALL)
+    pooled = recognised(pool, 0, stored_reference(pool, 0, tmp_path))
+    assert pooled is not None
+    assert [m.name for m in manners(pooled, gpu=True)] == ["channels first", "channels last"]
+
+
+@pytest.mark.parametrize(
+    "file", ["quickstart.lift", "fully_connected.lift", "depthwise.lift", "grouped.lift"]
+)
+def test_every_manner_that_is_offered_on_a_cpu_is_right(
+    file: str, device: Device, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    if device.kind == "gpu":
+        pytest.skip("the device is a GPU")
+    sizes = {"M": 8, "N": 24} if file == "fully_connected.lift" else SMALL
+    program = parse_file(EXAMPLES / file, sizes)
+    rival = KNOWN["torch"](program, 0, stored_reference(program, 0, tmp_path), device)
+    assert any("fused" in name for name in rival.ways)
+    assert "without" not in rival.version, rival.version
 
 
 def test_a_convolution_that_flips_its_kernel_is_no_peer(tmp_path: Path) -> None:
@@ -59,7 +135,16 @@ def test_a_convolution_that_flips_its_kernel_is_no_peer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("peer", "package", "ways"),
     [
-        ("torch", "torch", {"channels first", "channels last"}),
+        (
+            "torch",
+            "torch",
+            {
+                "channels first",
+                "channels last",
+                "channels first, fused",
+                "channels last, fused",
+            },
+        ),
         ("tinygrad", "tinygrad", {"no search"}),
     ],
 )
@@ -97,9 +182,9 @@ def test_scratch_of_a_layer_is_measured_in_a_process_of_its_own(tmp_path: Path) 
     program = parse_file(EXAMPLES / "vgg.lift", {"C": 64, "W": 14, "M": 64})
     layer = recognised(program, 0, stored_reference(program, 0, tmp_path))
     assert layer is not None
-    found = scratch_bytes(layer, ("channels last",), 1)
-    assert set(found) == {"channels last"}
-    assert 0 <= found["channels last"] < 8 << 20
+    found = scratch_bytes(layer, (Manner("channels last"), Manner("channels last", True)), 1)
+    assert set(found) == {"channels last", "channels last, fused"}
+    assert all(0 <= size < 8 << 20 for size in found.values())
 
 
 @pytest.mark.parametrize("peer", sorted(KNOWN))

@@ -1,0 +1,142 @@
+"""Readings of a program's shapes as a convolution, with one to three sides, or as its transpose."""
+
+# key: x input, w weights, b biases, m output channels, s stride, p padding, d dilation, k taps
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from explore.measure.reference import Array
+from explore.peers.layers import Geometry, Layer, fits, operands
+
+STRIDES, DILATIONS = range(1, 9), range(1, 5)
+SIDES = (1, 2, 3)
+
+Orders = Mapping[str, tuple[int, ...]]
+
+
+def images(sides: int) -> Orders:
+    """How [N][C][…] is made of an image with its channels last, or first."""
+    last = (0, sides + 1, *range(1, sides + 1))
+    return {"channels last": last, "channels first": tuple(range(sides + 2))}
+
+
+def outputs(sides: int) -> tuple[tuple[int, ...], ...]:
+    """How an output [N][M][…] is laid out in a program: channels last, or first."""
+    return (0, *range(2, sides + 2), 1), tuple(range(sides + 2))
+
+
+def as_batch(x: Array, sides: int) -> tuple[Array, bool] | None:
+    """An image with the axis N, and whether the program has it; None if it has other sides."""
+    if x.ndim == sides + 2:
+        return x, True
+    return (x[None], False) if x.ndim == sides + 1 else None
+
+
+def readings(
+    x: Array, out: tuple[int, ...], sides: int
+) -> Iterator[tuple[str, Array, bool, tuple[int, ...], tuple[int, ...]]]:
+    """Readings of an image and an output: its order in words, [N][C][…], whether it has the axis
+    N, the output as [N][M][…], and the output's axes as the program has them."""
+    batch = as_batch(x, sides)
+    if batch is None or len(out) != x.ndim:
+        return
+    image, batched = batch
+    shape = out if batched else (1, *out)
+    for (name, order), back in itertools.product(images(sides).items(), outputs(sides)):
+        made = tuple(shape[back.index(axis)] for axis in range(sides + 2))
+        axes = back if batched else tuple(axis - 1 for axis in back[1:])
+        if made[0] == image.shape[0]:
+            yield name, np.transpose(image, order), batched, made, axes
+
+
+def convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
+    """The convolutions whose operands fit a program's inputs, and whose result fits its output."""
+    for (x, w, b), sides in itertools.product(operands(inputs), SIDES):
+        for given, image, batched, made, back in readings(x, out, sides):
+            for weights in _weights(w, sides):
+                yield from _of(given, image, weights, b, made, back, batched)
+
+
+def _weights(w: Array, sides: int) -> Iterator[Array]:
+    """Weights as [M][C/groups][…]: of one group, of groups with an axis of their own, depthwise."""
+    taps = range(1, sides + 1)
+    if w.ndim == sides + 2:
+        yield np.transpose(w, (0, sides + 1, *taps))
+        yield w
+        yield np.transpose(w, (sides + 1, sides, *range(sides)))
+    elif w.ndim == sides + 3:
+        joined = w.reshape(w.shape[0] * w.shape[1], *w.shape[2:])
+        yield np.transpose(joined, (0, sides + 1, *taps))
+        yield joined
+    elif w.ndim == sides + 1:
+        yield w[:, None]
+        yield np.moveaxis(w, -1, 0)[:, None]
+
+
+def _of(
+    given: str,
+    image: Array,
+    weights: Array,
+    b: Array | None,
+    made: tuple[int, ...],
+    back: tuple[int, ...],
+    batched: bool,
+) -> Iterator[Layer]:
+    """The convolutions of an image by weights that make an output, of every geometry."""
+    (m, per_group, *taps), channels, sides = weights.shape, image.shape[1], image.ndim - 2
+    groups = channels // per_group
+    if channels % per_group or m % groups or made[1] != m or not fits(b, m):
+        return
+    for s, p, d in _geometries(image.shape[2:], taps, made[2:]):
+        words = f"conv{sides}d stride {s} padding {p}" + (d > 1) * f" dilation {d}"
+        words += (groups > 1) * (" depthwise" if per_group == 1 else f" groups {groups}")
+        geometry = Geometry(s, p, d, groups)
+        yield Layer(words, "convolution", image, weights, b, geometry, back, batched, given)
+
+
+def _geometries(
+    image: Sequence[int], taps: Sequence[int], out: Sequence[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Strides, paddings and dilations that give an output of that size."""
+    for d, s in itertools.product(DILATIONS, STRIDES):
+        if d > 1 and max(taps) == 1:
+            continue
+        reach = [d * (k - 1) + 1 for k in taps]
+        for p in range(max(reach)):
+            if [(n + 2 * p - r) // s + 1 for n, r in zip(image, reach, strict=True)] == list(out):
+                yield s, p, d
+
+
+def transposed_convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
+    """The transposed convolutions, by strides over one, that fit. A program may slide its kernel
+    over an image with zeros between the pixels, or add the kernel at each pixel: then it is that
+    kernel backwards."""
+    for (x, w, b), sides in itertools.product(operands(inputs), SIDES):
+        for given, image, batched, made, back in readings(x, out, sides):
+            for weights in _weights(w, sides) if w.ndim == sides + 2 else ():
+                m, channels, *taps = weights.shape
+                if image.shape[1] != channels or made[1] != m or not fits(b, m):
+                    continue
+                for s, p, behind in _growing(image.shape[2:], taps, made[2:]):
+                    words = f"transposed conv{sides}d stride {s} padding {p}"
+                    geometry = Geometry(s, p, behind=behind)
+                    for turned in (np.flip(weights, tuple(range(2, sides + 2))), weights):
+                        swapped = np.ascontiguousarray(np.swapaxes(turned, 0, 1))
+                        yield Layer(
+                            words,
+                            "transposed convolution",
+                            *(image, swapped, b, geometry, back, batched, given),
+                        )
+
+
+def _growing(
+    image: Sequence[int], taps: Sequence[int], out: Sequence[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Strides, paddings and elements behind with which a transposed convolution fits."""
+    for s in STRIDES[1:]:
+        for p, behind in itertools.product(range(max(taps)), range(s)):
+            made = [(n - 1) * s - 2 * p + k + behind for n, k in zip(image, taps, strict=True)]
+            if made == list(out):
+                yield s, p, behind
