@@ -15,10 +15,10 @@ from rewrites.kernels.naive import plain
 from rewrites.nest.spine import kernels, kernels_inside_out
 
 
-def wherever(s: Strategy) -> Strategy:
-    """The strategy that applies s to each kernel with a reduction, or `plain` where s refuses; it
-    fails if s refuses all."""
-    return _each(s, or_plain(_refuse), kernels, 0)
+def wherever(s: Strategy, other: Strategy | None = None) -> Strategy:
+    """The strategy that applies s to each kernel with a reduction; where s refuses, `other`, or
+    `plain`; it fails if s refuses all."""
+    return _each(s, or_plain(other or _refuse), kernels, 0)
 
 
 def divided(s: Strategy, other: Strategy) -> Strategy:

@@ -113,17 +113,17 @@ def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strat
         lying, turned = labels(items=dims - 1, steps=1), ("steps", "items")
         if vector is None:
             return reordered(lying, turned, copied(items, dims, ahead))(e)
-        vectors = seq(copy(), vectorize_map(v=vector), inside(_in_rounds(items)))
+        vectors = seq(copy(), vectorize_map(v=vector), inside(in_rounds(items)))
         across = reordered(lying.ordered(*turned), lying.names, flattened(dims, vectors))
         return reordered(lying, turned, seq(across, to_local(ahead=ahead)))(e)
 
     return run
 
 
-def copied(items: Items, dims: int, ahead: bool) -> Strategy:
+def copied(items: Items, dims: int, ahead: bool, unrolled: bool = True) -> Strategy:
     """The strategy that copies an array of `dims` dimensions to local memory, in the order in which
-    it lies."""
-    return flattened(dims, seq(copy(), _in_rounds(items), to_local(ahead=ahead)))
+    it lies, in rounds of all work-items, unrolled or not."""
+    return flattened(dims, seq(copy(), in_rounds(items, unrolled), to_local(ahead=ahead)))
 
 
 def flattened(dims: int, s: Strategy) -> Strategy:
@@ -134,13 +134,14 @@ def flattened(dims: int, s: Strategy) -> Strategy:
 
 
 @remembered
-def _in_rounds(items: Items) -> Strategy:
-    """The strategy that makes a map a loop of rounds, each over all work-items of a group."""
+def in_rounds(items: Items, unrolled: bool = True) -> Strategy:
+    """The strategy that makes a map a loop of rounds, unrolled or not, each over all work-items of
+    a group."""
     threads = prod(items)
     return seq(
         attempt(round_map(k=threads)),
         inside(split_map(k=threads)),
-        inside(seq(body(_by_items(items)), to_seq(unrolled=True))),
+        inside(seq(body(_by_items(items)), to_seq(unrolled=unrolled))),
     )
 
 

@@ -74,6 +74,12 @@ def store(e: Expr) -> Expr | None:
     return None if isinstance(e, Store) else Store(e)
 
 
+@rule("store e  =  e")
+def not_stored(e: Store) -> Expr | None:
+    """What is read is computed where it is read, and no kernel makes it before."""
+    return e.e
+
+
 @rule("e  =  toPrivate e")
 def to_private(e: Expr) -> Expr | None:
     return ToPrivate(e)

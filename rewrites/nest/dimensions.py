@@ -2,7 +2,7 @@
 
 # key: d dimension
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ir.core.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Store, Var, Zip
@@ -68,6 +68,17 @@ def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
         if d is not None:
             found |= {d} | depends(maps[:d], _origin(maps[d], term))
     return frozenset(found)
+
+
+def sources(maps: Sequence[Map], e: Expr) -> Iterator[Expr]:
+    """The arrays that hold what e reads: of each of its roots the array that its map goes over,
+    then what that reads."""
+    for term in roots(e):
+        d = _binder(maps, term)
+        if d is not None:
+            array = _origin(maps[d], term)
+            yield array
+            yield from sources(maps[:d], array)
 
 
 def roots(e: Expr) -> list[Expr]:

@@ -57,9 +57,10 @@ def body(s: Strategy) -> Strategy:
 
 def nested(n: int, s: Strategy) -> Strategy:
     """The strategy that applies s inside n maps of the spine."""
+    s = inside(s)
     for _ in range(n):
         s = inside(body(s))
-    return inside(s)
+    return s
 
 
 def strip(e: Expr) -> Expr:

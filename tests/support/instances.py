@@ -883,6 +883,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     lower.copy: plain(lambda g: g.xs()),
     lower.copy_deep: plain(rows),
     lower.store: plain(lambda g: g.value(g.type())),
+    lower.not_stored: plain(lambda g: Store(g.value(g.type()))),
     lower.to_private: plain(lambda g: g.value(g.type())),
     lower.to_local: lambda g: (g.value(g.type()), {"ahead": g.one_of(True, False)}),
     lower.share: share,
