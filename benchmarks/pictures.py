@@ -45,6 +45,8 @@ PICTURES = (
     Picture("conv2d", {"C": 2, "W": 7, "H": 7, "K": 3, "S": 2, "P": 1, "M": 2}, (1, 2, 0)),
     Picture("conv1x1", {"C": 3, "W": 5, "H": 4, "M": 4}, (1, 2, 2)),
     Picture("depthwise", {"C": 3, "W": 6, "H": 5, "K": 3}, (2, 3, 1)),
+    Picture("separable", {"C": 2, "W": 6, "H": 5, "M": 3}, (2, 3, 1)),
+    Picture("inverted_residual", {"C": 2, "W": 6, "H": 5, "E": 3, "M": 2}, (1, 1, 1)),
     Picture("grouped", {"C": 4, "W": 4, "H": 4, "M": 4, "G": 2}, (1, 2, 3)),
     Picture("dilated", {"C": 2, "W": 7, "H": 7, "K": 3, "D": 2, "P": 2, "M": 2}, (3, 3, 1)),
     Picture("batched", {"N": 2, "C": 2, "W": 5, "H": 4, "M": 2}, (1, 2, 2, 0)),

@@ -15,7 +15,7 @@ from rewrites.tuning.family import Form, Parameter
 TOP = Path(__file__).parents[2]
 GLOSSARY = (TOP / "docs" / "glossary.md").read_text(encoding="utf-8")
 PROGRAMS = ("quickstart", "grouped", "matmul", "batched")
-OWN = ("registers", "blocked", "io-optimal", "lift", "matrix")  # a row for each parameter
+OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row for each parameter
 
 
 @cache
