@@ -18,8 +18,9 @@ from explore.space.lowering import bound
 from ir.errors import Unsupported
 from ir.parse import parse
 from rewrites.engine.refused import Refused
-from rewrites.families.all_families import FAMILIES, forms
+from rewrites.families.all_families import forms
 from rewrites.tuning.lower import lower
+from tests.support.families import ALONE
 from tests.support.kernel_simulator import traffic
 from tests.support.random_programs import program
 
@@ -65,7 +66,7 @@ def test_where_what_is_asked_for_lies_far_apart(monkeypatch: pytest.MonkeyPatch)
     assert not [both for both in found if both[1] != both[2]]
 
 
-@pytest.mark.parametrize("family", [f for f in FAMILIES if f != "matrix"])  # has tests of its own
+@pytest.mark.parametrize("family", [f for f in ALONE if f != "matrix"])  # has tests of its own
 def test_of_every_family(family: str) -> None:
     random, found = Random(family), []
     for shape in SHAPES:

@@ -60,6 +60,16 @@ def depthwise(weights: Array, image: Array) -> Array:
     return np.stack(planes, axis=-1)
 
 
+def separable(kernels: Array, shifts: Array, weights: Array, biases: Array, image: Array) -> Array:
+    return relu(depthwise(kernels, image) + shifts) @ weights.T + biases
+
+
+def inverted_residual(
+    wide: Array, kernels: Array, narrow: Array, image: Array, S: int = 2
+) -> Array:
+    return relu(depthwise(kernels, relu(image @ wide.T))[::S, ::S]) @ narrow.T
+
+
 def grouped(weights: Array, image: Array) -> Array:
     parts = np.split(image, len(weights), axis=2)
     return np.concatenate(
@@ -155,6 +165,8 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
         [{}, {"W": 3, "C": 5}],
     ),
     "depthwise.lift": (depthwise, [{}, {"C": 3, "W": 6, "H": 9}]),
+    "separable.lift": (separable, [{"W": 9}, {"C": 3, "W": 6, "H": 9, "M": 4}]),
+    "inverted_residual.lift": (inverted_residual, [{"W": 8, "E": 5}, {"C": 3, "W": 7, "S": 1}]),
     "grouped.lift": (grouped, [{}, {"G": 2, "C": 6, "M": 4, "W": 5}]),
     "dilated.lift": (
         lambda weights, image, D, P: convolution(image, weights, apart=D, pad=P),

@@ -39,11 +39,11 @@ from rewrites.engine.strategy import (
     seq,
     skip,
 )
-from rewrites.families.all_families import FAMILIES, first, forms
+from rewrites.families.all_families import first, forms
 from rewrites.laws.maps import fuse_maps, split_map
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
-from tests.support.families import LOWERING
+from tests.support.families import ALONE, LOWERING
 
 MATMUL = """
 matmul(a : [[float]K]M, b : [[float]N]K) =
@@ -59,7 +59,7 @@ conv(const weights : [[[[float]C]K]K]M, const biases : [float]M, image : [[[floa
 where C = 2, M = 4, H = 4, W = 5, K = 3
 """
 PRODUCTS = (*LOWERING, "strassen")
-CONVOLVING = tuple(f for f in FAMILIES if f not in ("strassen", "matrix", "fused"))
+CONVOLVING = tuple(f for f in ALONE if f not in ("strassen", "matrix"))
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 

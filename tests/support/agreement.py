@@ -31,7 +31,7 @@ from rewrites.families.all_families import forms
 from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
-from tests.support.families import BILINEAR, LOWERING
+from tests.support.families import BILINEAR, CHAINS, LOWERING
 from tests.support.lowered_programs import PROGRAMS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -51,22 +51,27 @@ SMALL = {
     "dot": {"N": 40},
     "fully_connected": {"N": 24, "M": 10},
     "grouped": {"C": 4, "W": 4, "H": 5, "M": 6, "G": 2},
+    "inverted_residual": {"C": 3, "W": 8, "E": 6, "M": 4},
     "matmul": {"M": 6, "N": 10, "K": 8},
     "maxpool": {"C": 3, "W": 9, "H": 7},
     "mec": {"C": 4, "W": 5, "M": 6},
     "qlinear_conv": {"C": 3, "W": 5, "H": 4, "M": 4},
     "quickstart": {"C": 3, "W": 5, "H": 4, "M": 4},
     "resnet": {"C": 2, "W": 12, "M": 3},
+    "separable": {"C": 4, "W": 6, "M": 5},
     "softmax": {"M": 3, "N": 10},
     "stencil5": {"W": 9, "H": 7},
     "tflite_conv": {"C": 3, "W": 5, "H": 4, "M": 4},
     "vgg": {"C": 3, "W": 6, "M": 4},
 }
-FAMILIES = (*LOWERING, *BILINEAR)  # the others are made of these
+FAMILIES = (*LOWERING, *CHAINS, *BILINEAR)  # the others are made of these
 EXACT = 1e-12  # less than any digit of single precision; cos(pi / 2) is no zero
 WRITTEN = (*SMALL, *FAMILIES)
 CONVOLUTION = ("vgg", {"C": 4, "W": 8, "M": 8})
-OTHERWISE = {"strassen": ("matmul", {"M": 8, "N": 16, "K": 8})}  # not a family of convolutions
+OTHERWISE = {  # of families that are not for one convolution
+    "strassen": ("matmul", {"M": 8, "N": 16, "K": 8}),
+    "fused": ("inverted_residual", {"C": 3, "W": 8, "E": 6, "M": 4}),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,14 @@ from rewrites.families.all_families import FAMILIES
 from rewrites.families.by_storage import FAMILIES as BY_STORAGE
 from rewrites.tuning.family import Products
 
+CHAINS = ("fused",)  # lower several sums as one kernel, and refuse one alone
+ALONE = tuple(name for name in FAMILIES if name not in CHAINS)
+
 # Those that lower a program with the products that it asks for, and hold every such form.
-LOWERING = tuple(f.name for f in FAMILIES.values() if f.by_default and f.products is Products.ASKED)
+LOWERING = tuple(
+    name
+    for name in ALONE
+    if FAMILIES[name].by_default and FAMILIES[name].products is Products.ASKED
+)
 BILINEAR = tuple(f.name for f in FAMILIES.values() if f.products is Products.FEWER)
 STORING = tuple(f.name for f in BY_STORAGE)
