@@ -61,13 +61,15 @@ def depthwise(weights: Array, image: Array) -> Array:
 
 
 def separable(kernels: Array, shifts: Array, weights: Array, biases: Array, image: Array) -> Array:
-    return relu(depthwise(kernels, image) + shifts) @ weights.T + biases
+    pixels: Array = relu(depthwise(kernels, image) + shifts) @ weights.T + biases
+    return pixels
 
 
 def inverted_residual(
     wide: Array, kernels: Array, narrow: Array, image: Array, S: int = 2
 ) -> Array:
-    return relu(depthwise(kernels, relu(image @ wide.T))[::S, ::S]) @ narrow.T
+    pixels: Array = relu(depthwise(kernels, relu(image @ wide.T))[::S, ::S]) @ narrow.T
+    return pixels
 
 
 def grouped(weights: Array, image: Array) -> Array:
