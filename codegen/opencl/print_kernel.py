@@ -39,7 +39,8 @@ def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
     declared = [*_tables(kernel, body), *_locals(kernel, writer.names), *_ids(kernel)]
     lines = [*_head(kernel), *declared, *body, "}"]
     text = "\n".join(lines) + "\n"
-    extensions = [HALF] if _computes_with_halves(kernel) else []
+    halves = _computes_with_halves(kernel) or _keeps_halves(kernel)
+    extensions = [HALF] if halves else []
     extensions += [SUB_GROUP] if "SUB_GROUP_OF(" in text else []
     return text, (*extensions, *writer.spell.helpers())
 
@@ -49,6 +50,12 @@ def _computes_with_halves(kernel: Kernel) -> bool:
     stored = [s.value for s in statements(kernel.body) if isinstance(s, Store)]
     used = [x for value in stored for e in subvalues(value) if not _repacks(e) for x in operands(e)]
     return any(kind_of(e).scalar == "half" and not _repacks(e) for e in (*stored, *used))
+
+
+def _keeps_halves(kernel: Kernel) -> bool:
+    """True if the kernel has local arrays of halves, which are no type without the extension."""
+    found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
+    return any(m.space is Space.LOCAL and m.scalar == "half" for m in found)
 
 
 def _repacks(e: Value) -> bool:
