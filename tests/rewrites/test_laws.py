@@ -45,6 +45,7 @@ from rewrites.laws import (
     slides,
     vectors,
     views,
+    zero_points,
 )
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
@@ -176,6 +177,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         captures.carry, {"x": Var("b", FLOAT)}, f"{XS}, b : float",
         "reduce(b, (acc, x) -> acc + x, xs)",
     ),
+    (zero_points.zero_points_out, {}, "xs : [int]6", SUM.format(0, "xs")),
     (folds.fuse_reduce, {}, XS, SUM.format(0.0, "xs")),
     (folds.interchange_map_reduce, {}, XSS, "map(row -> at(0, row), xss)"),
     (folds.stride_parts, {}, XS, SUM.format(0.0, "map(c -> at(0, c), split(2, xs))")),

@@ -46,7 +46,20 @@ from ir.core.terms import (
     variables,
 )
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import FLOAT, INT, Array, Scalar, Tuple, Type, depth
+from ir.core.types import (
+    CHAR,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    UCHAR,
+    USHORT,
+    Array,
+    Scalar,
+    Tuple,
+    Type,
+    depth,
+)
 from ir.elaborate.bijection import stride
 from rewrites.analysis.folds import unit
 from rewrites.engine.rule import Argument, Place, Rule
@@ -57,6 +70,7 @@ from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, uni
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
+from rewrites.laws import zero_points as zeros
 from rewrites.laws.affine_views import at_level
 from tests.support.narrowed import number
 from tests.support.random_terms import OPERATORS, Terms, inside
@@ -289,6 +303,27 @@ def sum_of_products(g: Terms) -> Instance:
 def _product(op: str, x: Expr, count: int) -> Expr:
     fields = [Get(i, x) for i in range(count)] if count > 1 else [x]
     return reduce(lambda a, b: Binary(op, a, b), fields)
+
+
+def zero_points(g: Terms) -> Expr:
+    """A random sum of products of whole numbers, of which one or both have a zero point."""
+    n, t = g.size(1, 7), g.one_of(INT, INT, LONG)
+    kinds = [g.one_of(CHAR, UCHAR, SHORT, USHORT, INT) for _ in range(2)]
+    xs = Zip(tuple(g.param(Array(kind, n)) for kind in kinds))
+    points = [g.one_of(g.param(g.one_of(t, CHAR)), Lit(g.size(0, 200), INT)) for _ in range(2)]
+
+    def factor(x: Expr, zero: Expr, shifted: bool) -> Expr:
+        wide = x if t == INT else Unary("long", x)
+        return Binary("-", wide, zero) if shifted else x
+
+    first = g.rng.random() < 0.7
+    shifted = (first, not first or g.rng.random() < 0.6)
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        p, q = (factor(Get(i, x), points[i], shifted[i]) for i in range(2))
+        return Binary("+", *g.one_of((acc, Binary("*", p, q)), (Binary("*", q, p), acc)))
+
+    return Reduce(g.param(t), lam2(("acc", "x"), (t, elem_of(xs)), step), xs)
 
 
 def pull_view(g: Terms) -> Expr:
@@ -915,6 +950,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.fuse_reduce: plain(lambda g: a_reduce(g, a_map(g))),
     folds.flatten_fold: plain(flatten_fold),
     folds.absorb_init: plain(absorb_init),
+    zeros.zero_points_out: plain(zero_points),
     folds.zip_joins: plain(zip_joins),
     folds.interchange_map_reduce: plain(map_of_reduce),
     folds.interchange_reduce_map: plain(reduce_of_maps),
