@@ -1,0 +1,38 @@
+"""Plans run under Oclgrind, in a process of their own: what does it report?"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from codegen.plan import Plan, Role
+from codegen.runtime.devices import choose
+from codegen.runtime.results import BuildFailed, RunFailed
+from codegen.runtime.session import Session, open_device
+from ir.errors import UserError
+
+
+def session() -> Session:
+    """The simulator, opened."""
+    return open_device(choose(None))
+
+
+def simulated(log: Path) -> dict[str, str]:
+    """The environment in which Oclgrind is the only device, and writes to a log."""
+    command = ["oclgrind", "--data-races", "--log", str(log), "env", "-0"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    pairs = (line.partition("=") for line in told.split("\0"))
+    return {name: value for name, _, value in pairs if os.environ.get(name) != value and name}
+
+
+def ran(opened: Session, plan: Plan) -> str:
+    """Runs a plan on whole numbers; the complaint of the runtime, if there is one."""
+    random = np.random.default_rng(0)
+    given = [b for b in plan.buffers if b.role in (Role.INPUT, Role.CONST)]
+    inputs = {b.name: random.integers(-3, 4, b.shape).astype(np.float32) for b in given}
+    try:
+        opened.build(plan)(inputs)
+    except (RunFailed, BuildFailed, UserError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
