@@ -13,6 +13,7 @@ from codegen.proof.verdicts import Refuted, sentence
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
 from codegen.runtime.session import Session, open_device
+from explore.building.bank_conflicts import bank_conflicts
 from explore.building.operations import flops
 from explore.building.traffic import chip_bytes, traffic_bytes
 from explore.results.records import Failed, Stage
@@ -40,8 +41,14 @@ class Made:
     flops: int | None
     traffic_bytes: int | None
     chip_bytes: int | None
+    bank_conflicts: int | None
     build_ns: float
     failed: Failed | None
+
+    @staticmethod
+    def without_plan(why: Failed, build_ns: float = 0.0) -> "Made":
+        """A variant that did not get as far as a plan."""
+        return Made(None, None, None, None, None, build_ns, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +84,9 @@ def make(state: Builder, task: Task) -> Made:
             half_arithmetic=state.half_arithmetic,
         )
     except (Unsupported, UserError, IllTyped) as error:
-        return Made(None, None, None, None, 0.0, Failed("emit", str(error)))
+        return Made.without_plan(Failed("emit", str(error)))
     except Exception as error:
-        return Made(None, None, None, None, 0.0, _bug("emit", error))
+        return Made.without_plan(_bug("emit", error))
     begun = time.perf_counter_ns()
     failed = _proved(generated) or _built(state.session, generated.plan)
     return Made(
@@ -87,6 +94,7 @@ def make(state: Builder, task: Task) -> Made:
         flops(generated.kernels),
         traffic_bytes(generated),
         chip_bytes(generated),
+        bank_conflicts(generated),
         float(time.perf_counter_ns() - begun),
         failed,
     )

@@ -38,21 +38,19 @@ NONE = np.iinfo(np.int64).max
 
 
 def traffic_bytes(made: Generated) -> int:
-    """The bytes that pass between global memory and the work-groups in one inference."""
-    return sum(kernel_traffic(k) for k in _running(made))
+    """Bytes between global memory and the work-groups, in one inference."""
+    return sum(kernel_traffic(k) for k in running(made))
 
 
 def chip_bytes(made: Generated) -> int:
     """The most bytes that a work-group holds: local memory, and the registers of its items."""
-    running = {k.name for k in _running(made)}
+    names = {k.name for k in running(made)}
     return max(
-        f.local_bytes + 4 * f.private_words * f.work_group
-        for f in made.facts
-        if f.kernel in running
+        f.local_bytes + 4 * f.private_words * f.work_group for f in made.facts if f.kernel in names
     )
 
 
-def _running(made: Generated) -> list[Kernel]:
+def running(made: Generated) -> list[Kernel]:
     """The kernels that run at each inference; those that prepare constants run once."""
     launches = zip(made.kernels, made.plan.kernels, strict=True)
     return [kernel for kernel, launch in launches if not launch.prepack]
@@ -99,15 +97,15 @@ def _moved(ids: Ids, a: Access) -> int:
     items = {**ids.items, LANE: lanes}
     parts = Parts(frozenset(items))
     inner, _ = parts.apart(substitute(a.index + var(LANE, 0, lanes - 1), ids.spelled))
-    guards = [parts.undecided(substitute(g, ids.spelled)) for g in _guards(a.where)]
+    asked = [parts.undecided(substitute(g, ids.spelled)) for g in guards(a.where)]
     choices, times = classes(parts.parameters, {**ids.groups, **dict(a.where.loops)})
-    used = sorted(items.keys() & inner.names.union(*(g.names for g in guards)))
+    used = sorted(items.keys() & inner.names.union(*(g.names for g in asked)))
     values = {**choices, **in_a_row(used, items)}
     shape = (len(times), prod(items[name] for name in used))
-    return int(_different(inner, guards, values, shape) @ times) * a.width // lanes
+    return int(_different(inner, asked, values, shape) @ times) * a.width // lanes
 
 
-def _guards(where: Where) -> list[Index]:
+def guards(where: Where) -> list[Index]:
     """The indices that are at least 0 where the conditions `where` hold."""
     denied = [reduce(maximum, [-part - 1 for part in c.parts]) for c in where.denied]
     return [*where.given, *denied]

@@ -257,6 +257,7 @@ function figures(v) {
     [["time", time(v.time_ns)], ["on the device", time(v.device_ns)], ["memory", bytes(v.memory_bytes)], ["GFLOP/s", gflops(v)], ["of the roofline", percent(roof(v))],
       ["traffic", bytes(v.traffic_bytes)], [`I/O bound (${v.bound})`, beside(v, v.least_traffic)],
       ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
+      ["bank conflicts", known(v.bank_conflicts) ? v.bank_conflicts.toLocaleString("en") : "–"],
       ["prepack", time(v.prepack_ns)], ["spread", spread(v)], ["machine slower by", times(v.slowdown)]];
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
 }

@@ -97,6 +97,8 @@ def _plan(record: Record) -> Iterator[tuple[str, str]]:
         return
     yield "memory", show_bytes(plan.memory_bytes)
     yield "workspace", show_bytes(plan.workspace_bytes)
+    if record.variant.bank_conflicts is not None:
+        yield "banks", f"{record.variant.bank_conflicts:,} turns of local memory lost to conflicts"
     for kernel in plan.kernels:
         once = ", once for the constants" if kernel.prepack else ""
         grid, group = _by(kernel.global_size), _by(kernel.local_size)

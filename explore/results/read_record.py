@@ -93,6 +93,7 @@ def _variant(fields: Fields) -> Variant:
         flops=fields.maybe("flops", fields.whole),
         traffic_bytes=fields.maybe("traffic_bytes", fields.whole),
         chip_bytes=fields.maybe("chip_bytes", fields.whole),
+        bank_conflicts=fields.maybe("bank_conflicts", fields.whole),
         block=fields.maybe("block", fields.whole),
         features=tuple(map(_features, fields.objects("features", most=FEW))),
     )

@@ -73,6 +73,7 @@ def _variant_json(variant: Variant) -> Json:
         "flops": variant.flops,
         "traffic_bytes": variant.traffic_bytes,
         "chip_bytes": variant.chip_bytes,
+        "bank_conflicts": variant.bank_conflicts,
         "block": variant.block,
         "features": [{n: _finite(value) for n, value in kernel} for kernel in variant.features],
     }

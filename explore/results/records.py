@@ -56,6 +56,7 @@ class Variant:
     flops: int | None = None  # operations it executes, redundant ones too
     traffic_bytes: int | None = None  # global bytes it moves, counted on its accesses
     chip_bytes: int | None = None  # the most that a work-group holds in local memory and registers
+    bank_conflicts: int | None = None  # turns lanes wait for, where local memory is used
     block: int | None = (
         None  # the results that a work-group makes at once, where a family has blocks
     )

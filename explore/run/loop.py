@@ -104,6 +104,7 @@ class Loop:
             flops=made.flops,
             traffic_bytes=made.traffic_bytes,
             chip_bytes=made.chip_bytes,
+            bank_conflicts=made.bank_conflicts,
         )
 
     # ---- outcomes

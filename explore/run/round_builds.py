@@ -33,13 +33,13 @@ class RoundBuilds:
                 self.workers.submit(self.candidates.task(n))
             else:
                 failed = Failed("constrain", "the point does not satisfy its constraints")
-                self.made[n] = Made(None, None, None, None, 0.0, failed)
+                self.made[n] = Made.without_plan(failed)
 
     def took(self, done: Done[Task, Made]) -> None:
         """Take in what a worker has done."""
         result = done.result
         if isinstance(result, Failed):
-            result = Made(None, None, None, None, done.seconds * 1e9, result)
+            result = Made.without_plan(result, done.seconds * 1e9)
         self.made[done.task.number] = result
 
     def complete(self) -> bool:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ir.core.nodes import AsScalar, AsVector, Expr, Join, Map, Split, Transpose
 from ir.core.terms import lam
 from ir.core.type_rules import elem_of
@@ -50,6 +53,14 @@ def as_lanes(f: Fragment, matrix: Expr) -> Expr:
     digits = (*f.rows, *f.columns)
     placed = _permuted(_divided(Join(matrix), f, digits), digits, (*f.lanes, *f.registers))
     return AsVector(f.count(f.registers), _flat(placed, len(digits)))
+
+
+def held(f: Fragment) -> NDArray[np.int64]:
+    """The element that each lane holds in each register: its number, row by row."""
+    digits = (*f.rows, *f.columns)
+    numbers = np.arange(f.count(digits), dtype=np.int64).reshape([f.sizes[d] for d in digits])
+    order = [digits.index(d) for d in (*f.lanes, *f.registers)]
+    return numbers.transpose(order).reshape(f.count(f.lanes), f.count(f.registers))
 
 
 def _divided(xs: Expr, f: Fragment, digits: Sequence[str]) -> Expr:

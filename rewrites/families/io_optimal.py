@@ -18,25 +18,24 @@ from ir.core.size import Size, named
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import depth
 from rewrites.analysis.kernel_terms import has_reduction
-from rewrites.engine.places import OF_STEP, of_array, of_part
+from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import at, attempt, choice, seq
+from rewrites.engine.strategy import attempt, choice, seq
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.io_optimal_blocks import AT_ONCE, balanced, near_volume
 from rewrites.families.stored_forms import AHEAD, Views, chosen, stored_choices
 from rewrites.kernels.copy_kernels import unfolded
 from rewrites.kernels.input_patches import patches
-from rewrites.kernels.register_block import on_reduction, over, split_innermost, trips
+from rewrites.kernels.register_block import on_reduction, outside, over, split_innermost, trips
 from rewrites.kernels.work_group import copied, has_vectors, staging, work_group
 from rewrites.laws.maps import split_map
 from rewrites.laws.planes import fuse_reduce_zip, planes
-from rewrites.laws.reductions import interchange_reduce
 from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.dimensions import Dims, classify, reduction, shared_by_groups
 from rewrites.nest.named_nest import arranged
-from rewrites.nest.normal_form import nested_reductions, normalise, simplify
+from rewrites.nest.normal_form import normalise, simplify
 from rewrites.nest.reshape import rounded
 from rewrites.nest.spine import inside, kernels, nest
 from rewrites.nest.work_amounts import amounts
@@ -108,7 +107,7 @@ def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
         .order(*TILES, "pixel items", "row items", "pixel block", "row block")
     )
     by_channel = (
-        tiled.then(stage("one channel after the other", on_reduction(_outside(channel))))
+        tiled.then(stage("one channel after the other", on_reduction(outside(channel))))
         .then(split_innermost(1) if sums == 1 else attempt(simplify))
         .into_sum("pixel block", "row block")
         .into_sum("pixel items", "row items", left=max(1, sums - 1))
@@ -120,12 +119,6 @@ def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
 
 def _chunks(k: Size) -> Strategy:
     return seq(rounded(k), inside(split_map(k=k)))
-
-
-def _outside(level: int) -> Strategy:
-    """The strategy that makes the sum at a level of a nest of sums its outermost."""
-    moves = [at(OF_STEP * i, interchange_reduce()) for i in reversed(range(level))]
-    return seq(*(seq(m, simplify, nested_reductions) for m in moves))
 
 
 def _by_planes(e: Expr) -> Rewritten | None:

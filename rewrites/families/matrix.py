@@ -9,6 +9,7 @@ A sub-group makes `tr` × `tc` tiles of the instruction's rows (output channels)
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
@@ -20,7 +21,8 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
-from rewrites.families.stored_forms import PADDED_VIEWS, Views, stored_choices
+from rewrites.families.matrix_patches import staged_nest
+from rewrites.families.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
 from rewrites.kernels.sums_by_instruction import sums_by_instruction
@@ -31,6 +33,7 @@ from rewrites.nest.normal_form import normalise
 from rewrites.storing.fragment_order import constants_in_fragments
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
+from rewrites.tuning.bank_free_room import bank_free_room
 from rewrites.tuning.family import (
     Family,
     Form,
@@ -41,6 +44,7 @@ from rewrites.tuning.family import (
     Way,
     parameter_names,
 )
+from rewrites.tuning.lowering import Lowering
 
 TR, TC, SR, SC = map(named, ("tr", "tc", "sr", "sc"))
 
@@ -51,6 +55,8 @@ class Matrix:
 
     choices: Choices
     instruction: str
+    patch: bool = False  # a group stages the patch under its pixels
+    ahead: bool = False  # the next chunk of it is loaded while this one is used
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
@@ -59,7 +65,7 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
         one_each(params, normalise),
         prepare(params, replace(form.choices, relaid=frozenset())),
         _relaid(form),
-        wherever(partial(kernel, TABLE[form.instruction])),
+        wherever(partial(kernel, form)),
     )
 
 
@@ -72,18 +78,20 @@ def _relaid(form: Matrix) -> Strategy:
     return constants_in_fragments(form.choices.relaid, rows)
 
 
-def kernel(entry: Entry, e: Expr) -> Rewritten | None:
+def kernel(form: Matrix, e: Expr) -> Rewritten | None:
     """The kernel e lowered to a matrix instruction; its rows and columns are found by which operand
     they reach."""
-    dims = sided(e)
-    if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
-        raise Refused(
-            "expected padding that is stored, found it as a view: lanes would guard each element"
-        )
+    dims, entry = sided(e), TABLE[form.instruction]
     if not dims.rows or not dims.columns:
         raise Refused(
             "expected two operands, each shared by results in a dimension of its own, found "
             f"{len(dims.rows)} dimensions of rows and {len(dims.columns)} of columns"
+        )
+    if form.patch:
+        return staged_nest(entry, form.ahead, dims, e)(e)
+    if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
+        raise Refused(
+            "expected padding that is stored, found it as a view: lanes would guard each element"
         )
     return _nest(entry, dims)(e)
 
@@ -119,6 +127,8 @@ def _nest(entry: Entry, dims: Dims) -> Nest:
 TILE = ("rows of a tile", "columns of a tile")
 
 VIEWS: Views = ((Windows.NONE, False), *PADDED_VIEWS)
+PATCH_VIEWS: Views = ((Windows.NONE, False), (Windows.PADDED, False))
+PATCH = Trait("patch", "a group stages the patch of the image under its pixels", staged=True)
 
 
 def _forms(p: Program) -> Iterator[Form]:
@@ -126,18 +136,48 @@ def _forms(p: Program) -> Iterator[Form]:
         trait = Trait(name.replace("_", "-"), f"products by the instruction {name}")
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room:
-                way = Way(matrix, parameter_names(p), Matrix(choices, name))
-                yield Form("matrix", (trait, *traits), way, TUNING)
+                yield _form(p, (trait, *traits), Matrix(choices, name), TUNING)
+        for (traits, choices), ahead in product(stored_choices(p, PATCH_VIEWS, 1), (False, True)):
+            more = (trait, PATCH, *traits, *chosen({AHEAD: ahead}))
+            yield _form(p, more, Matrix(choices, name, True, ahead), _of_patches(TABLE[name]))
 
 
+def _form(p: Program, traits: tuple[Trait, ...], form: Matrix, tuning: Tuning) -> Form:
+    return Form("matrix", traits, Way(matrix, parameter_names(p), form), tuning)
+
+
+ROOM = (0, 1, 2, 3)
+SIDE = (1, 2, 4, 7, 8, 12, 14, 16, 24, 28, 32, 56)
+_SHARED = {
+    "tr": Parameter("tiles of channels that a sub-group makes", (1, 2, 3, 4)),
+    "sr": Parameter("sub-groups of a group along channels", (1, 2, 4)),
+    "sc": Parameter("sub-groups of a group along pixels", (1, 2, 4)),
+}
 TUNING = Tuning(
     "matrix",
-    {
-        "tr": Parameter("tiles of channels that a sub-group makes", (1, 2, 3, 4)),
-        "tc": Parameter("tiles of pixels that it makes", (1, 2, 3, 4, 6, 7, 8)),
-        "sr": Parameter("sub-groups of a group along channels", (1, 2, 4)),
-        "sc": Parameter("sub-groups of a group along pixels", (1, 2, 4)),
-    },
+    {**_SHARED, "tc": Parameter("tiles of pixels that it makes", (1, 2, 3, 4, 6, 7, 8))},
     sides=Sides(pixels=("tc", "sc"), channels=("tr", "sr")),
 )
+OF_PATCHES = Tuning(
+    "matrix",
+    {
+        **_SHARED,
+        "tx": Parameter("columns of pixels that a group makes", SIDE),
+        "ty": Parameter("rows of pixels that a group makes", SIDE),
+        "k": Parameter("instructions' steps of the longest sum staged at once", (1, 2, 4)),
+        "rp": Parameter("pixels that a staged line has room for beside its own", ROOM),
+    },
+    sides=Sides(pixels=("tx", "ty"), channels=("tr", "sr")),
+)
+
+
+def _of_patches(entry: Entry) -> Tuning:
+    """The tuning of forms that stage patches: lines with room, so that no lane waits for a bank."""
+
+    def refine(_: Program, lowering: Lowering) -> Lowering:
+        return bank_free_room(entry.brought[1], SIDE, "rp", ROOM, lowering)
+
+    return replace(OF_PATCHES, refine=refine)
+
+
 FAMILY = Family("matrix", "tiles by matrix instructions", _forms, by_default=False)

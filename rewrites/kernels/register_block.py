@@ -107,6 +107,12 @@ def longest_inside(e: Expr) -> Rewritten | None:
     return seq(*(seq(m, simplify, nested_reductions) for m in moves))(e)
 
 
+def outside(level: int) -> Strategy:
+    """The reduction at a level of a nest becomes its outermost."""
+    moves = [_deep(i, interchange_reduce()) for i in reversed(range(level))]
+    return seq(*(seq(m, simplify, nested_reductions) for m in moves))
+
+
 def _deep(n: int, s: Strategy) -> Strategy:
     for _ in range(n):
         s = of_function(s)

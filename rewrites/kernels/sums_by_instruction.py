@@ -11,7 +11,7 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, choice, everywhere, exhaust, seq, skip
-from rewrites.kernels.register_block import on_reduction
+from rewrites.kernels.register_block import on_reduction, trips
 from rewrites.laws.instructions import instruct, map_inside_view, reduce_inside_view, still_in_lanes
 from rewrites.laws.lower import copy, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws.maps import fuse_maps, fuse_zip
@@ -23,20 +23,20 @@ def sums_by_instruction(entry: Entry) -> Strategy:
     """The strategy that makes the innermost sum of a nest by an instruction, and the others
     loops."""
     return seq(
-        stage(f"sums by {entry.name}", on_reduction(partial(_in_lanes, entry))),
-        stage("what is done to results, in lanes", _results),
-        stage("loops over tiles", on_reduction(_loops)),
+        stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry))),
+        stage("what is done to results, in lanes", results(by_lanes)),
+        stage("loops over tiles", on_reduction(loops)),
     )
 
 
-def _in_lanes(entry: Entry, e: Expr) -> Rewritten | None:
+def in_lanes(entry: Entry, e: Expr) -> Rewritten | None:
     """The nest of sums e with its innermost by the instruction, and the others' accumulators in
     lanes."""
     if not isinstance(e, Reduce):
         return None
     if on_reduction(skip)(e.f.body) is None:
         return instruct(name=entry.name)(e) or _refuse(entry)
-    sums = on_reduction(partial(_in_lanes, entry))
+    sums = on_reduction(partial(in_lanes, entry))
     outside = seq(of_function(seq(sums, perfect)), attempt(reduce_inside_view()))
     return seq(outside, on_reduction(seq(of_function(_tidied), of_start(_tidied))))(e)
 
@@ -49,32 +49,38 @@ _FUSED = exhaust(choice(fuse_maps(), fuse_zip()))
 _tidied: Strategy = seq(attempt(_FUSED), everywhere(still_in_lanes()), simplify)
 
 
-def _results(e: Expr) -> Rewritten | None:
-    """The term e with the functions that are applied to sums made work of the lanes that keep the
-    sums."""
-    if not isinstance(strip(e), Map):
-        return skip(e)
-    done = seq(map_inside_view(), inside(_by_lanes))(e)
-    if done is None:
-        raise Refused(
-            "expected results made of sums one by one, found them made of something else too"
-        )
-    return done
+def results(by: Strategy) -> Strategy:
+    """The strategy that makes the functions applied to sums work of the lanes that keep these; `by`
+    spreads the maps over tiles."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(strip(e), Map):
+            return skip(e)
+        done = seq(map_inside_view(), inside(by))(e)
+        if done is None:
+            raise Refused(
+                "expected results made of sums one by one, found them made of something else too"
+            )
+        return done
+
+    return run
 
 
-def _by_lanes(e: Expr) -> Rewritten | None:
+def by_lanes(e: Expr) -> Rewritten | None:
     """The nest of maps e as loops over tiles, the innermost map over lanes."""
     if isinstance(e, Map) and isinstance(e.f.body, Map):
-        return seq(body(_by_lanes), to_seq(unrolled=True))(e)
+        return seq(body(by_lanes), to_seq(unrolled=True))(e)
     return to_parallel(level=Level.LOCAL, dim=0)(e)
 
 
-def _loops(e: Expr) -> Rewritten | None:
-    """The nest of sums e as loops around unrolled maps over tiles."""
+def loops(e: Expr, unrolled: int = 0) -> Rewritten | None:
+    """The nest of sums e as loops around unrolled maps over tiles; so many of the innermost loops
+    are unrolled too."""
     if not isinstance(e, Reduce):
         return None
-    deeper = isinstance(e.f.body, Reduce)
-    return seq(of_start(_zeroed), of_function(_loops if deeper else _tiles), to_reduce_seq())(e)
+    deeper = partial(loops, unrolled=unrolled) if isinstance(e.f.body, Reduce) else _tiles
+    here = to_reduce_seq(unrolled=len(trips(e)) <= unrolled)
+    return seq(of_start(zeroed), of_function(deeper), here)(e)
 
 
 def _tiles(e: Expr) -> Rewritten | None:
@@ -82,11 +88,11 @@ def _tiles(e: Expr) -> Rewritten | None:
     return seq(body(_tiles), to_seq(unrolled=True))(e) if isinstance(e, Map) else skip(e)
 
 
-def _zeroed(e: Expr) -> Rewritten | None:
+def zeroed(e: Expr) -> Rewritten | None:
     """The initial value e of accumulators made work of the lanes that keep them; outer accumulators
     stay as they are."""
     if isinstance(e, Var):
         return skip(e)
     if isinstance(e, Map):
-        return seq(body(_zeroed), to_seq(unrolled=True))(e)
+        return seq(body(zeroed), to_seq(unrolled=True))(e)
     return seq(copy(), to_parallel(level=Level.LOCAL, dim=0))(e)

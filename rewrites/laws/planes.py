@@ -3,7 +3,7 @@
 # key: e view, d dimension that is fixed at the index, x variable
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ir.core.nodes import (
     Expr,
@@ -23,31 +23,39 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
+from ir.core.size import Size
 from ir.core.terms import apply, free, lam, lam2, substitute
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array, Type
 from ir.core.views import is_view
+from rewrites.analysis.alpha_equality import alike
 from rewrites.analysis.binder_names import joined, name_of, parts_of, step_patterns
 from rewrites.engine.rule import rule
-from rewrites.laws.views import swapped
+from rewrites.laws.views import beneath_maps, swapped
 
 
 @rule("view  =  map view' . (dimension d outermost),  the outermost index of view only in d")
 def planes(e: Expr) -> Expr | None:
-    """A view whose outermost index reaches only dimension d of an array becomes a map over that
-    dimension, outermost.
-
-    So a chunk of windows becomes windows of a chunk, where elements that windows share are once.
-    """
-    found = _fixed(e, 0) if is_view(e) and isinstance(type_of(e), Array) else None
-    if found is None or (isinstance(e, Map) and e.xs == found.base and found.d == 0):
+    """A chunk of windows, say, becomes windows of a chunk: what they share is there once."""
+    found = _found(e)
+    if found is None or found.chunk is not None:
         return None
-    turned = found.base
-    for level in reversed(range(found.d)):
-        turned = swapped(turned, level)
-    row = type_of(turned)
-    assert isinstance(row, Array)
-    return Map(lam("plane", row.elem, lambda p: substitute(found.e, {MARK: p})), turned)
+    if isinstance(e, Map) and e.xs == found.base and found.d == 0:
+        return None
+    return _of_parts(_outermost(found.base, found.d), found)
+
+
+@rule(
+    "view  =  map view' . (chunks of dimension d outermost),  the outermost index of view a chunk"
+)
+def chunks_of_planes(e: Expr) -> Expr | None:
+    """Windows of some channels become windows of a part of the array that has only those."""
+    found = _found(e)
+    if found is None or found.chunk is None:
+        return None
+    chunk = found.chunk
+    parts = _outermost(beneath_maps(found.d, lambda r: Split(chunk, r), found.base), found.d)
+    return None if isinstance(e, Map) and alike(e.xs, parts) else _of_parts(parts, found)
 
 
 MARK = "the plane"  # no name of a program
@@ -55,65 +63,87 @@ MARK = "the plane"  # no name of a program
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """A term with dimension `d` of the array `base` fixed; in `e` the rest of the base stands as a
-    variable."""
+    """e with a dimension of `base` fixed, or kept to one chunk of so many elements; there the rest
+    of the base stands as a variable."""
 
     e: Expr
     base: Expr
     d: int
+    chunk: Size | None
 
 
-def _fixed(e: Expr, d: int) -> _Fixed | None:
-    """The term e at one index of its dimension d, as a term over one array without a dimension;
-    None if it is not."""
+def _found(e: Expr) -> _Fixed | None:
+    """The view e at one index of its outermost dimension; None where that is none of an array."""
+    return _fixed(e, 0, None) if is_view(e) and isinstance(type_of(e), Array) else None
+
+
+def _outermost(e: Expr, d: int) -> Expr:
+    """The array e with its dimension d outermost."""
+    for level in reversed(range(d)):
+        e = swapped(e, level)
+    return e
+
+
+def _of_parts(parts: Expr, found: _Fixed) -> Expr:
+    """The map over parts of an array that shows what is shown of each."""
+    return Map(lam("plane", elem_of(parts), lambda p: substitute(found.e, {MARK: p})), parts)
+
+
+def _fixed(e: Expr, d: int, k: Size | None) -> _Fixed | None:
+    """The term e at one index of its dimension d, or with one chunk of k of it, as a term over one
+    array without a dimension, or with one chunk of it; None if it is not."""
     match e:
         case Var() | Get(_, Var()):
-            return _Fixed(Var(MARK, _without(type_of(e), d)), e, d)
+            return _Fixed(Var(MARK, _without(type_of(e), d, k)), e, d, k)
         case Map(Lam(Var() as x, body), xs):
-            return _of_map(x, body, xs, d)
+            return _of_map(x, body, xs, d, k)
         case Transpose(xs):
-            inner = _fixed(xs, d if d > 1 else 1 - d)
-            return _around(inner, Transpose) if d > 1 else inner
+            inner = _fixed(xs, d if d > 1 else 1 - d, k)
+            return _around(inner, Transpose) if d > 1 or k is not None else inner
         case Slide(n, s, xs, strict) if d > 1:
-            return _around(_fixed(xs, d - 1), lambda r: Slide(n, s, r, strict))
+            return _around(_fixed(xs, d - 1, k), lambda r: Slide(n, s, r, strict))
         case Split(n, xs) if d > 1:
-            return _around(_fixed(xs, d - 1), lambda r: Split(n, r))
+            return _around(_fixed(xs, d - 1, k), lambda r: Split(n, r))
+        case Split(n, xs) if d == 0 and k is None:
+            return _fixed(xs, 0, n)
         case Join(xs) if d > 0:
-            return _around(_fixed(xs, d + 1), Join)
+            return _around(_fixed(xs, d + 1, k), Join)
         case Pad(left, right, Lit() as c, xs) if d > 0:
-            return _around(_fixed(xs, d), lambda r: Pad(left, right, c, r))
+            return _around(_fixed(xs, d, k), lambda r: Pad(left, right, c, r))
         case PadEdge(edge, left, right, xs) if d > 0:
-            return _around(_fixed(xs, d), lambda r: PadEdge(edge, left, right, r))
+            return _around(_fixed(xs, d, k), lambda r: PadEdge(edge, left, right, r))
         case Reorder(f, xs) if d > 0:
-            return _around(_fixed(xs, d), lambda r: Reorder(f, r))
+            return _around(_fixed(xs, d, k), lambda r: Reorder(f, r))
     return None
 
 
-def _of_map(x: Var, body: Expr, xs: Expr, d: int) -> _Fixed | None:
+def _of_map(x: Var, body: Expr, xs: Expr, d: int, k: Size | None) -> _Fixed | None:
     if d == 0:
-        element = _fixed(xs, 0)
-        return _around(element, lambda v: substitute(body, {x.name: v}))
-    inner = _fixed(body, d - 1)
+        element = _fixed(xs, 0, k)
+        if k is None:
+            return _around(element, lambda v: substitute(body, {x.name: v}))
+        return _around(element, lambda v: Map(Lam(x, body), v))
+    inner = _fixed(body, d - 1, k)
     if inner is None or inner.base != x:
         outside = inner is not None and x.name not in free(inner.base)
         return _around(inner, lambda r: Map(Lam(x, r), xs)) if outside else None
-    source = _fixed(xs, inner.d + 1)
+    source = _fixed(xs, inner.d + 1, inner.chunk)
     if source is None or x.name in free(inner.e):
         return None
-    row = type_of(source.e)
-    assert isinstance(row, Array)
-    rest = lam(x.name, row.elem, lambda v: substitute(inner.e, {MARK: v}))
+    rest = lam(x.name, elem_of(source.e), lambda v: substitute(inner.e, {MARK: v}))
     return _around(source, lambda r: Map(rest, r))
 
 
 def _around(inner: _Fixed | None, f: Callable[[Expr], Expr]) -> _Fixed | None:
-    return None if inner is None else _Fixed(f(inner.e), inner.base, inner.d)
+    return None if inner is None else replace(inner, e=f(inner.e))
 
 
-def _without(t: Type, d: int) -> Type:
-    """The array type t without its dimension d."""
+def _without(t: Type, d: int, k: Size | None) -> Type:
+    """The array type t without its dimension d, or with k elements of it."""
     assert isinstance(t, Array)
-    return t.elem if d == 0 else Array(_without(t.elem, d - 1), t.size)
+    if d > 0:
+        return Array(_without(t.elem, d - 1, k), t.size)
+    return t.elem if k is None else Array(t.elem, k)
 
 
 @rule("reduce z f . zip(…, map g xs, …)  =  reduce z (acc, x -> f acc (…, g x, …)) . zip(…, xs, …)")

@@ -276,6 +276,16 @@ def round_open(e: Expr, k: Size) -> Expr | None:
     return Pad(0, -more, zero, Pad(0, more, zero, e))
 
 
+@rule("id  =  map^level crop . map^level (pad_any (0, n))")
+def room_inner(e: Expr, n: Size, level: Size) -> Expr | None:
+    """The rows of rows … of e with room for n more elements, whatever these are."""
+    assert isinstance(level, int)
+    if _row(type_of(e), level) is None:
+        return None
+    roomy = beneath_maps(level, lambda r: PadEdge(Edge.ANY, 0, n, r), e)
+    return beneath_maps(level, lambda r: PadEdge(Edge.ANY, 0, -n, r), roomy)
+
+
 @rule("id  =  transpose . transpose")
 def transpose_open(e: Expr) -> Expr | None:
     return Transpose(Transpose(e)) if depth(type_of(e)) > 1 else None

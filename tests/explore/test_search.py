@@ -413,7 +413,7 @@ def test_what_was_measured_in_a_round_tells_what_is_hopeless_in_it() -> None:
     ledger = Ledger(**parts, left=3)
     bench = Bench(device, ledger.ceiling)  # type: ignore[arg-type]
     for n, variant in enumerate(variants):
-        bench.put(Waiting(n, variant, Made(variant.plan, None, None, None, 0.0, None), 0.0))
+        bench.put(Waiting(n, variant, Made(variant.plan, None, None, None, None, 0.0, None), 0.0))
     assert [task.number for task in device.tasks] == [0]
     ledger.best.append((100.0, 0))
     device.free = 1

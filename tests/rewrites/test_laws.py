@@ -209,6 +209,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (planes.planes, {}, XSS, "map(row -> split(1, row), xss)"),
     (planes.planes, {}, BOTH, "zip(xs, ys)"),
     (planes.planes, {}, XSS, "map(row -> map(x -> x + 1.0, row), transpose(xss))"),
+    (planes.chunks_of_planes, {}, XSS, "transpose(xss)"),
+    (planes.chunks_of_planes, {}, XSS, "split(1, transpose(split(1, xss)))"),
     (planes.fuse_reduce_zip, {}, BOTH,
      "reduce(0.0, (a, (x, y)) -> a + x * y, zip(xs, ys))"),
     # room

@@ -516,6 +516,11 @@ def transpose_inner(g: Terms) -> Instance:
     return g.xs(t), {"level": level}
 
 
+def room_inner(g: Terms) -> Instance:
+    xs, level = transpose_inner(g)
+    return xs, {**level, "n": g.size(0, 3)}
+
+
 def split_open(g: Terms) -> Instance:
     n = g.size(1, 6)
     return g.xs(n=n), {"k": divisor(g, n)}
@@ -660,6 +665,23 @@ def columns_of_windows(g: Terms) -> Expr:
     chunks = Join(Split(1, windows))
     turned = lam("w", elem_of(windows), Transpose)
     return Transpose(Map(turned, g.one_of(windows, padded, chunks)))
+
+
+def chunks_of_channels(g: Terms) -> Expr:
+    """The channels of windows in chunks, outermost; windows in some order, padded or not."""
+    channels, k = g.size(1, 3), g.size(1, 3)
+    windows = a_slide(g, lambda n: g.xs(Array(g.scalar(), k * channels), n))
+    seen = g.one_of(windows, PadEdge(g.edge(), 1, 0, windows), Join(Split(1, windows)))
+    pixels = lam("row", elem_of(elem_variable(windows)), lambda row: Split(k, row))
+    turned = lam("w", elem_of(windows), lambda w: Transpose(Map(pixels, w)))
+    rows = g.xs(Array(g.scalar(), k * channels))
+    alone = lam("row", elem_of(rows), lambda row: Split(k, row))
+    return g.one_of(Transpose(Map(turned, seen)), Transpose(Map(alone, rows)))
+
+
+def elem_variable(xs: Expr) -> Var:
+    """A stand-in for an element of xs."""
+    return Var("_", elem_of(xs))
 
 
 def rows_of_windows(g: Terms) -> Expr:
@@ -983,6 +1005,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     views.round_open: round_open,
     views.transpose_open: plain(rows),
     views.transpose_inner: transpose_inner,
+    views.room_inner: room_inner,
     views.split_zip: plain(split_zip),
     views.reorder_nothing: plain(lambda g: Reorder(identity(INT), g.xs())),
     slides.tile_slide: tile_slide,
@@ -1001,6 +1024,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     slides.slide_slide: plain(slide_slide),
     slides.close_gaps: plain(close_gaps),
     planes.planes: plain(lambda g: g.one_of(columns_of_windows, rows_of_windows)(g)),
+    planes.chunks_of_planes: plain(chunks_of_channels),
     planes.fuse_reduce_zip: plain(fuse_reduce_zip),
     pads.pad_slide: plain(pad_slide),
     pads.pad_transpose: plain(lambda g: roomy(Transpose(rows(g)), g.size())),

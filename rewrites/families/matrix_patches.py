@@ -1,0 +1,99 @@
+"""The nest of the family `matrix` whose groups stage patches of the image, for all taps at once.
+
+A group makes `tx` × `ty` neighbouring pixels of `tr` × `sr` tiles of channels; `sr` × `sc`
+sub-groups share them. For each chunk of `k` instructions' steps it stages the patch under its
+pixels, halo included; constants go straight from memory to lanes.
+"""
+
+# key: e term, s strategy
+
+from functools import partial
+
+from ir.core.nodes import Expr, Level, Reduce
+from ir.core.size import Size, named
+from ir.instructions.entry import Entry
+from rewrites.engine.places import of_array, of_part
+from rewrites.engine.refused import Refused
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.stages import stage
+from rewrites.engine.strategy import attempt, seq
+from rewrites.kernels.input_patches import patches
+from rewrites.kernels.register_block import (
+    longest_inside,
+    on_reduction,
+    outside,
+    over,
+    split_innermost,
+    trips,
+)
+from rewrites.kernels.staged_sums import patch, staged_sums
+from rewrites.laws.maps import split_map
+from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
+from rewrites.nest.dimensions import Dims, depends, operands, reduction
+from rewrites.nest.named_nest import Nest, arranged
+from rewrites.nest.normal_form import simplify
+from rewrites.nest.reshape import rounded
+from rewrites.nest.spine import inside, nest
+
+TR, SR, SC, TX, TY, K, RP = map(named, ("tr", "sr", "sc", "tx", "ty", "k", "rp"))
+
+GROUPS = ("batch", "tiles down", "tiles across", "row tiles")
+TILE = ("rows of a tile", "columns of a tile")
+
+
+def staged_nest(entry: Entry, ahead: bool, dims: Dims, e: Expr) -> Nest:
+    """The strategy for a kernel e whose rows and columns are these."""
+    (steps, _), _ = (f.sides for f in entry.fragments[:2])
+    sums, staged = trips(reduction(e)), _columns_operand(dims, e)
+    kept = patch((entry.lanes, SR, SC), steps, RP, ahead)
+    blocks = (
+        _tiles(entry, dims)
+        .then(on_reduction(longest_inside), split_innermost(steps * K))
+        .then(stage("chunks outermost", on_reduction(outside(len(sums) - 1))))
+        .then(split_innermost(steps))
+        .into_sum(*TILE)
+        .around_chunks("column block", "row block")
+        .into_sum("column items", "row items", left=len(sums) + 1)
+        .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, staged))))
+    )
+    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept))
+
+
+def _tiles(entry: Entry, dims: Dims) -> Nest:
+    """Patches for groups; in them rows and pixels in tiles, for sub-groups and for lanes."""
+    (_, rows), (_, columns) = (f.sides for f in entry.fragments[:2])
+    down, across = dims.columns[-2:-1], dims.columns[-1:]
+    chunks = {"down": _chunks(TY), "across": _chunks(TX)} if down else {"across": _chunks(TX)}
+    batch = (*dims.batch, *dims.columns[:-2])
+    windows = arranged(batch=batch, down=down, across=across, rows=dims.rows).merge("rows")
+    return (
+        patches(windows, chunks)
+        .merge("pixels", "across", "down")
+        .tile("rows", rows * TR * SR, "row tiles", "rows")
+        .split("rows", rows * TR, "row items", "rows")
+        .split("rows", rows, "row block", "rows of a tile")
+        .split("pixels", columns * SC, "column block", "pixels")
+        .split("pixels", columns, "column items", "columns of a tile")
+        .order(*GROUPS, "column items", "row items", "column block", "row block", *TILE)
+    )
+
+
+def _chunks(k: Size) -> Strategy:
+    return seq(rounded(k), inside(split_map(k=k)))
+
+
+def _columns_operand(dims: Dims, e: Expr) -> int:
+    """The operand of the sum that columns reach: which of those that are zipped."""
+    maps, parts = nest(e), operands(reduction(e))
+    reached = [n for n, part in enumerate(parts) if {*dims.columns} & depends(maps, part)]
+    if len(reached) != 1:
+        raise Refused("expected one operand that columns reach, to stage it")
+    return reached[0]
+
+
+def _by_chunks(staged: int, e: Expr) -> Rewritten | None:
+    """Each step of the sum over chunks reads a part of the patch that has only these channels."""
+    if not isinstance(e, Reduce):
+        return None
+    parts = of_array(of_part(staged, chunks_of_planes()))
+    return seq(parts, fuse_reduce_zip(), attempt(simplify))(e)

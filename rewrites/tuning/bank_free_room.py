@@ -1,0 +1,62 @@
+"""Room in staged lines of pixels, so that lanes that read neighbours meet no bank conflict."""
+
+# key: p program, e term
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ir.core.nodes import ToLocal
+from ir.core.size import Size, bind, names
+from ir.core.terms import subterms
+from ir.core.type_rules import type_of
+from ir.core.types import Array
+from ir.instructions.banks import Words, conflicts
+from ir.instructions.fragments import Fragment, held
+from rewrites.tuning.lowering import Choice, Lowering
+
+WHY = "the least room with which lanes meet the fewest bank conflicts, counted on their words"
+
+
+def bank_free_room(
+    columns: Fragment, sides: Sequence[int], room: str, tried: Sequence[int], lowering: Lowering
+) -> Lowering:
+    """The lowering with that value of the parameter `room` with which lanes that read columns of a
+    patch as the fragment says wait the fewest turns, for all `sides` of its tiles together."""
+    line = next((_line(e) for e in subterms(lowering.program.body) if isinstance(e, ToLocal)), None)
+    if line is None or room not in names(line):
+        return lowering
+    side = next(iter(sorted(names(line) - {room})), None)
+
+    def lost(n: int) -> int:
+        return sum(_lost(columns, bind(line, {room: n}), side, pixels) for pixels in sides)
+
+    choice = Choice(room, (min(tried, key=lost),), WHY)
+    return replace(lowering, choices=(*lowering.choices, choice))
+
+
+def _line(e: ToLocal) -> Size:
+    """The pixels of a staged line: what lies outside the steps of an instruction."""
+    t = type_of(e)
+    sizes = []
+    while isinstance(t, Array):
+        sizes.append(t.size)
+        t = t.elem
+    return sizes[-2]
+
+
+def _lost(columns: Fragment, line: Size, side: str | None, pixels: int) -> int:
+    """Turns that lanes wait for, who read all pixels of a tile of as many lines as a fragment has
+    columns, `pixels` in each."""
+    if side is None:
+        return 0  # what lies there is no line of the tile
+    pitch, next_pitch = bind(line, {side: pixels}), bind(line, {side: pixels + 1})
+    assert isinstance(pitch, int)
+    assert isinstance(next_pitch, int)
+    steps, width = columns.sides
+    step, column = np.divmod(held(columns), width)
+    pixel = column + width * np.arange(pixels).reshape(-1, 1, 1)
+    places = (pixel // pixels) * pitch + (pixel % pixels) * (next_pitch - pitch)
+    words: Words = places * steps + step
+    return int(conflicts(words).sum())

@@ -1,0 +1,117 @@
+"""The family `matrix` where groups stage patches: right, in bounds, and free of bank conflicts."""
+
+import numpy as np
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.runtime.session import Session
+from codegen.tree.statements import Space, calls, loads, statements
+from codegen.tree.statements import Store as Written
+from explore.building.bank_conflicts import bank_conflicts
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir import Program, ToLocal, parse
+from ir.core.terms import subterms
+from rewrites.families.all_families import form_named
+from rewrites.laws.planes import chunks_of_planes
+from rewrites.tuning.lower import lower
+from tests.rewrites.test_matrix import ATTENTION, H200, agrees, program
+
+PROGRAMS = {
+    "product": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "patch"),
+    "product, ahead": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "patch ahead"),
+    "convolution": ("vgg.lift", {"C": 16, "W": 14, "M": 30}, "patch"),
+    "ahead": ("vgg.lift", {"C": 32, "W": 13, "M": 32}, "patch relaid ahead"),
+    "padding stored": ("vgg.lift", {"C": 16, "W": 8, "M": 32}, "patch padded relaid"),
+    "with a stride": ("conv2d.lift", {"C": 8, "W": 17, "H": 16, "M": 32}, "patch relaid"),
+    "dilated": ("dilated.lift", {"C": 8, "W": 7, "H": 6, "M": 16}, "patch"),
+    "in groups": ("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "patch"),
+    "of volumes": ("conv3d.lift", {"C": 8, "W": 8, "H": 4, "D": 4, "M": 16}, "patch relaid"),
+    "pixel by pixel": ("conv1x1.lift", {"C": 8, "W": 6, "H": 5, "M": 16}, "patch"),
+}  # fmt: skip
+
+
+def made(p: Program, form: str, seed: int = 0) -> Generated:
+    low = lower(p, form_named(p, "matrix", f"mma-tf32 {form}"))
+    _, (point,) = points(low, H200, 1, seed)
+    return generate(bound(low.program, point), max_work_group=1024)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_patches_serve_every_program_of_tiles(session: Session, name: str) -> None:
+    file, sizes, form = PROGRAMS[name]
+    p = program(file, sizes)
+    low = lower(p, form_named(p, "matrix", f"mma-tf32 {form}"))
+    agrees(session, p, low, seed=len(name))
+
+
+def test_the_first_half_of_attention_is_served_too(session: Session) -> None:
+    p = parse(ATTENTION)
+    agrees(session, p, lower(p, form_named(p, "matrix", "mma-tf32 patch")), seed=2)
+
+
+def test_a_patch_with_its_halo_is_staged_once_for_all_taps() -> None:
+    p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
+    low = lower(p, form_named(p, "matrix", "mma-tf32 patch relaid"))
+    assert [step.rule for step in low.derivation.steps].count(chunks_of_planes) == 1
+    assert sum(isinstance(e, ToLocal) for e in subterms(low.program.body)) == 1
+    assert low.derivation.replay() == low.derivation.end
+    point = {"tx": 4, "ty": 4, "tr": 1, "sr": 1, "sc": 2, "k": 1, "rp": 2}
+    made = generate(bound(low.program, point))
+    (kernel,) = [k for k in made.kernels if any(calls(k))]
+    stored = [s for s in statements(kernel.body) if isinstance(s, Written)]
+    (patch,) = {s.memory for s in stored if s.memory.space is Space.LOCAL}
+    assert patch.elements == 6 * 8 * 8  # four pixels and their halo, a line with room for two more
+    for call in calls(kernel):
+        assert [load.memory.space for load in loads(call.arguments[1])] == [Space.LOCAL]
+
+
+def test_lanes_read_no_different_words_of_one_bank() -> None:
+    p = program("vgg.lift", {"C": 16, "W": 28, "M": 32})
+    for form in ("mma-tf32 patch", "mma-tf32 patch relaid ahead"):
+        low = lower(p, form_named(p, "matrix", form))
+        for point in points(low, H200, 6, 1)[1]:
+            generated = generate(bound(low.program, point), max_work_group=1024)
+            assert bank_conflicts(generated) == 0, point
+
+
+def test_lines_without_room_would_make_lanes_wait() -> None:
+    """What the choice of room avoids: lines of 14 pixels and their halo, in 16 places."""
+    p = program("vgg.lift", {"C": 16, "W": 14, "M": 16})
+    low = lower(p, form_named(p, "matrix", "mma-tf32 patch"))
+    point = {"tx": 4, "ty": 14, "tr": 1, "sr": 1, "sc": 1, "k": 1}
+    lost = [bank_conflicts(generate(bound(low.program, {**point, "rp": n}))) for n in range(4)]
+    assert [bool(n) for n in lost] == [True, True, False, True]
+    (room,) = [c for c in low.choices if c.parameter == "rp" and len(c.values) == 1]
+    assert room.values == (2,)
+
+
+def test_constants_go_straight_to_lanes() -> None:
+    """Only the operand of the columns is staged, in products too."""
+    p = program("matmul.lift", {"M": 64, "N": 64, "K": 64})
+    low = lower(p, form_named(p, "matrix", "mma-tf32 patch"))
+    assert sum(isinstance(e, ToLocal) for e in subterms(low.program.body)) == 1
+
+
+def test_the_count_of_conflicts_is_none_where_nothing_is_local() -> None:
+    p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
+    low = lower(p, form_named(p, "matrix", "mma-tf32 padded"))
+    _, (point,) = points(low, H200, 1, 0)
+    assert bank_conflicts(generate(bound(low.program, point))) is None
+
+
+def test_a_patch_that_is_read_beyond_its_halo_would_be_found(session: Session) -> None:
+    """Outputs at the image's rim depend on what is staged from beyond it: zeros."""
+    p = program("vgg.lift", {"C": 8, "W": 5, "M": 16})
+    generated = made(p, "patch")
+    if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
+        pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
+    ones = {
+        "weights": np.ones((16, 3, 3, 8), np.float32),
+        "biases": np.zeros(16, np.float32),
+        "image": np.ones((5, 5, 8), np.float32),
+    }
+    out = np.asarray(session.build(generated.plan, checking=True)(ones))
+    assert out[0, 0, 0] == 4 * 8
+    assert out[0, 2, 0] == 6 * 8
+    assert out[2, 2, 0] == 9 * 8
