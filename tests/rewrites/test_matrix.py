@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.compile import generate
+from codegen.compile import Generated, generate
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
 from codegen.tree.statements import Declare, Load, calls, statements
@@ -52,13 +52,20 @@ def agrees(session: Session, p: Program, low: Lowering, seed: int) -> None:
     hold."""
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
-    _, (point,) = points(low, H200, 1, seed)
-    made = generate(bound(low.program, point), max_work_group=1024)
+    made = _smallest(low, seed)
     assert any(calls(kernel) for kernel in made.kernels)
     assert all(proof.ok for proof in prove_texts(made.plan))
     inputs = random_inputs(p, seed, integers=True)
     out = np.asarray(session.build(made.plan, checking=True)(inputs))
     assert np.array_equal(out, np.asarray(evaluate(p, inputs)))
+
+
+def _smallest(low: Lowering, seed: int) -> Generated:
+    """The kernels of the point, of some, whose text is shortest: compilers take long to spell out
+    emulated instructions."""
+    found = points(low, H200, 4, seed)[1]
+    made = [generate(bound(low.program, point), max_work_group=1024) for point in found]
+    return min(made, key=lambda each: sum(f.operations for f in each.facts))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
