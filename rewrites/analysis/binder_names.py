@@ -16,6 +16,7 @@ from ir.core.nodes import (
     AsScalar,
     AsVector,
     Expr,
+    Generate,
     Get,
     Lam,
     Let,
@@ -110,7 +111,7 @@ def value_of(e: Expr) -> str:
             return parts_of(x, len(parts))[i]
         case Zip(parts) | MakeTuple(parts):
             return joined([value_of(part) for part in parts])
-        case Map(f, _):
+        case Map(f, _) | Generate(_, f):
             return plural(value_of(f.body))
         case Reduce(_, f, _) if (op := operator(f)) is not None:
             return _by_type(type_of(e), FOLDED[op], plural(FOLDED[op]))

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ir.core.nodes import Expr, Pattern, Var
-from ir.core.types import FLOAT
+from ir.core.nodes import Expr, Lam, Pattern, Var
+from ir.core.terms import subterms
+from ir.core.type_rules import type_of
+from ir.core.types import FLOAT, Array
 from ir.parse import parse, parse_file
 from ir.text.show import show
 from rewrites.analysis.binder_names import (
@@ -24,6 +26,7 @@ from rewrites.families.all_families import first
 from rewrites.laws.interchange import interchange_rows
 from rewrites.laws.maps import fission, split_map
 from rewrites.laws.reductions import split_reduce
+from tests.support.random_programs import program
 from tests.support.telling_names import telling
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -129,3 +132,13 @@ def test_nearly_all_bound_variables_of_a_lowered_program_tell_what_they_hold(
     told, every = telling(p, first(p, family).program.body)
     assert every > 0
     assert told >= 0.95 * every
+
+
+def test_every_term_has_a_name() -> None:
+    """Arrays made of nothing but their indices too."""
+    assert value_of(body("generate(5, i -> at(0, ys))")) == "ys"
+    for seed in range(150):
+        for e in subterms(program(seed).body):
+            if not isinstance(e, Lam):
+                assert value_of(e)
+                assert not isinstance(type_of(e), Array) or element_of(e)
