@@ -164,7 +164,7 @@ def test_a_proof_names_law_arguments_and_place() -> None:
     assert list(proof(d))[2:] == [
         "  1. map f  =  join . map (map f) . split k   [k = k]",
         "     in map",
-        "     join(map(chunk -> map(x -> x + 1.0, chunk), split(k, row)))",
+        "     join(map(xs -> map(x -> x + 1.0, xs), split(k, row)))",
     ]
 
 
@@ -282,7 +282,10 @@ def test_the_command_says_why_a_family_refuses(
     file = tmp_path / "dot.lift"
     file.write_text("dotted(xs : [float]8, ys : [float]8) = dot(xs, ys)")
     assert main([str(file), "--family", "registers"]) == 1
-    assert "registers refuses dotted: there is one result" in capsys.readouterr().err
+    assert (
+        "registers refuses dotted: expected maps around the sum, found one result, a sum inside "
+        "no map: its parts have to be stored first" in capsys.readouterr().err
+    )
 
 
 CHECKED = [
