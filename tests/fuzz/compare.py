@@ -7,16 +7,16 @@ from functools import lru_cache
 import numpy as np
 
 from explore.measure.reference import EPSILON, EXACT, signless
-from ir.core.nodes import Lit, Program, Var
+from ir.core.nodes import Lit, Program, Unary, Var
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
-from ir.core.types import HALF, INT, Scalar, leaves
+from ir.core.types import BFLOAT, HALF, Scalar, is_whole, leaves
 from ir.meaning.inputs import Data, random_inputs
 from ir.meaning.interpret import evaluate
 from tests.support.agreement import alike, arrays
 
-HALVES_EXACT = 2.0**11  # whole numbers below this are exact in half precision
-LOST, LOST_BY_HALVES = 1e-5, 2e-2  # of the largest, by functions and sums of any numbers
+HELD = {"half": 2.0**11, "bfloat": 2.0**8}  # whole numbers below this are exact
+LOST = {"float": 1e-5, "half": 2e-2, "bfloat": 0.16}  # of the largest, by functions and sums
 SHAKEN = 100.0  # times what single precision loses in the interpreter
 
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -35,7 +35,7 @@ class Wanted:
     scale: float
     shaken: tuple[float, ...]
     ints: tuple[bool, ...]  # nothing but ints make an int
-    halves: bool
+    narrowest: str  # of the real types that occur
 
     @property
     def exact(self) -> bool:
@@ -47,12 +47,11 @@ class Wanted:
         known = 0.0 if self.ints[k] else rounding * EPSILON * self.scale
         if self.exact or self.ints[k]:
             return known
-        part = LOST_BY_HALVES if self.halves else LOST
-        return known + part * self.scale + SHAKEN * self.shaken[k]
+        return known + LOST[self.narrowest] * self.scale + SHAKEN * self.shaken[k]
 
     @property
     def most(self) -> float:
-        return HALVES_EXACT if self.halves else EXACT
+        return HELD.get(self.narrowest, EXACT)
 
 
 @lru_cache(maxsize=1)
@@ -69,17 +68,22 @@ def wanted(program: Program, seed: int) -> Wanted | None:
     if not np.isfinite(scale):
         return None
     shaken = tuple(largest([a - b]) for a, b in zip(meant, single, strict=True))
-    ints = tuple(leaf == INT for leaf in leaves(type_of(program.body)))
-    return Wanted(inputs, tuple(meant), scale, shaken, ints, holds(program, HALF))
+    ints = tuple(is_whole(leaf) for leaf in leaves(type_of(program.body)))
+    return Wanted(inputs, tuple(meant), scale, shaken, ints, narrowest(program))
 
 
 def largest(found: list[Numbers]) -> float:
     return max((float(np.abs(x).max(initial=0)) for x in found), default=0.0)
 
 
+def narrowest(program: Program) -> str:
+    """The real type of the least precision that occurs in a program."""
+    return next((t.name for t in (BFLOAT, HALF) if holds(program, t)), "float")
+
+
 def holds(program: Program, scalar: Scalar) -> bool:
     """True if a program names or writes numbers of a scalar type."""
-    named = (e for e in subterms(program.body) if isinstance(e, Var | Lit))
+    named = (e for e in subterms(program.body) if isinstance(e, Var | Lit | Unary))
     return any(leaf == scalar for e in named for leaf in leaves(type_of(e)))
 
 

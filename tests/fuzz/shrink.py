@@ -9,7 +9,7 @@ from itertools import islice
 from ir.core.nodes import Expr, Lam, Let, Lit, Param, Program, Var
 from ir.core.terms import children, free, rebuild, subterms, variables
 from ir.core.type_rules import type_of
-from ir.core.types import INT, Scalar, Type, equal
+from ir.core.types import Scalar, Type, equal, is_whole
 from ir.errors import IllTyped, Unsupported, UserError
 from ir.parse import parse
 from ir.text.show import show
@@ -76,7 +76,7 @@ def replacements(e: Expr) -> Iterator[Expr]:
     if isinstance(e, Let) and not bound_by(e) & free(e.body):
         yield e.body
     if isinstance(t, Scalar) and not isinstance(e, Lit):
-        yield Lit(1 if t == INT else 1.0, t)
+        yield Lit(1 if is_whole(t) else 1.0, t)
     if not isinstance(e, Lit | Var):
         yield Var("given", t)
 

@@ -4,6 +4,7 @@
 
 from random import Random
 
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     At,
     Binary,
@@ -26,11 +27,30 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import type_of
-from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, equal
+from ir.core.types import (
+    CHAR,
+    FLOAT,
+    HALF,
+    INT,
+    LONG,
+    NARROW_REALS,
+    RANGES,
+    SCALARS,
+    SHORT,
+    UCHAR,
+    USHORT,
+    Array,
+    Scalar,
+    Tuple,
+    Type,
+    equal,
+    is_whole,
+)
 from tests.fuzz.view_terms import size_known, view
 from tests.support.random_terms import Scope, Terms, free_variables, inside, well_formed
 
 STORED = "stored"  # how the names of stored arrays begin
+NARROW = frozenset({CHAR, UCHAR, SHORT, USHORT})  # whole numbers that are computed as ints
 WHOLE = ("neg", "abs")
 REAL = ("exp", "tanh", "sqrt", "log", "cospi", "sinpi")
 COMPUTED = ("divided", "unary", "reduce", "reduce", "let", "element", "fold of a tuple")
@@ -44,7 +64,9 @@ class EveryTerm(Terms):
     """A source of random terms in which every primitive of the language occurs."""
 
     def scalar(self) -> Scalar:
-        return self.one_of(FLOAT, FLOAT, FLOAT, FLOAT, INT, HALF)
+        if self.rng.random() < 0.7:
+            return self.one_of(FLOAT, FLOAT, FLOAT, FLOAT, INT, HALF)
+        return self.one_of(*SCALARS.values())
 
     def type(self, depth: int | None = None) -> Type:
         return super().type(self.one_of(1, 1, 2, 3) if depth is None else depth)
@@ -68,6 +90,10 @@ class EveryTerm(Terms):
     # ---- numbers
 
     def number(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        if self.rng.random() < 0.15:
+            return self.converted(t, scope, depth)
+        if t in NARROW:
+            return self.narrow(t, scope, depth)
         match self.one_of("as in laws", *COMPUTED):
             case "unary":
                 return self.unary(t, scope, depth)
@@ -75,15 +101,39 @@ class EveryTerm(Terms):
                 return self.reduction(t, scope, depth)
             case "let":
                 return self.let(t, scope, depth)
-            case "divided" if t == INT:
-                return self.divided(scope, depth)
+            case "divided" if t in (INT, LONG):
+                return self.divided(t, scope, depth)
             case "element":
                 n = self.size()
                 xs = self.value(Array(t, n), scope, depth - 1)
                 return At(self.rng.randrange(n), xs)
-            case "fold of a tuple" if t != HALF:
+            case "fold of a tuple" if t not in NARROW_REALS:
                 return self.fold_of_a_tuple(t, scope, depth)
         return super().number(t, scope, depth)
+
+    def converted(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        """A random number of another type, converted; of real numbers, those that are whole on
+        every device become whole."""
+        u = self.one_of(*SCALARS.values())
+        ways = [op for op, c in CONVERSIONS.items() if c.target == t]
+        if is_whole(t) and not is_whole(u):
+            return Unary(self.rng.choice(ways), self.param(u, scope))
+        return Unary(self.rng.choice(ways), self.value(u, scope, depth - 1))
+
+    def narrow(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        """A random number of a narrow whole type, which is of that type without a conversion."""
+        match self.one_of("literal", "binary", "reduce", "let", "element"):
+            case "binary":
+                a, b = (self.value(t, scope, depth - 1) for _ in range(2))
+                return Binary(self.one_of("max", "min"), a, b)
+            case "reduce":
+                return self.reduction(t, scope, depth)
+            case "let":
+                return self.let(t, scope, depth)
+            case "element":
+                n = self.size()
+                return At(self.rng.randrange(n), self.value(Array(t, n), scope, depth - 1))
+        return self.literal(t)
 
     def unary(self, t: Scalar, scope: Scope, depth: int) -> Expr:
         """A random function of a number; those not defined everywhere are applied to |x| or |x| +
@@ -99,20 +149,21 @@ class EveryTerm(Terms):
                 return Unary(op, Unary("tanh", x))
         return Unary(op, x)
 
-    def divided(self, scope: Scope, depth: int) -> Expr:
-        """A quotient or remainder of ints, whose divisor may be 0 or -1, or operands the least or
-        largest ints."""
-        a, b = (self.value(INT, scope, depth - 1) for _ in range(2))
+    def divided(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        """A quotient, remainder or shift of ints or longs, whose divisor may be 0 or -1, or
+        operands the least or largest numbers."""
+        a, b = (self.value(t, scope, depth - 1) for _ in range(2))
         if self.rng.random() < 0.3:
-            b = Lit(self.one_of(0, -1, 7, 2**31 - 1, -(2**31)), INT)
-        op = self.one_of("/", "%", "*", "+", "-", "max")
+            b = Lit(self.one_of(0, -1, 7, *RANGES[t.name]), t)
+        op = self.one_of("/", "%", "*", "+", "-", "max", "<<", ">>", "&", "|")
         return Binary(op, *self.one_of((a, b), (b, a)))
 
     def reduction(self, t: Scalar, scope: Scope, depth: int) -> Expr:
         """A random reduction from any initial value, with any of the operations that folds may
         have."""
         u = self.type(1)
-        op = self.one_of("+", "+", "max", "min", *(() if t == HALF else ("*",)))
+        sums = () if t in NARROW else ("+", "+") if t in NARROW_REALS else ("+", "+", "*")
+        op = self.one_of("max", "min", *sums)
         xs = self.value(Array(u, self.size(1, 5)), scope, depth - 1)
         return Reduce(self.value(t, scope, 0), self.fold(t, u, op, scope), xs)
 
@@ -162,7 +213,7 @@ class EveryTerm(Terms):
         acc, row = Var("sums", t), Var("row", t)
         pair = Zip((acc, row))
         a, x = Var("a", t.elem), Var("x", t.elem)
-        op = self.one_of("+", "max")
+        op = self.one_of("max", *(() if t.elem in NARROW else ("+",)))
         rows = self.value(Array(t, self.size(1, 3)), scope, depth - 1)
         body = Map(Lam((a, x), Binary(op, a, x)), pair)
         return Reduce(self.value(t, scope, 0), Lam((acc, row), body), rows)

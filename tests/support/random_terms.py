@@ -34,7 +34,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import children, free, variables
 from ir.core.type_rules import size_of, type_of
-from ir.core.types import FLOAT, INT, Array, Scalar, Tuple, Type, equal
+from ir.core.types import FLOAT, INT, Array, Scalar, Tuple, Type, equal, is_whole
 from ir.elaborate.bijection import stride
 from ir.errors import IllTyped
 from rewrites.analysis.alpha_equality import numbered
@@ -139,8 +139,8 @@ class Terms:
         return self.literal(t)
 
     def literal(self, t: Scalar) -> Lit:
-        n = self.rng.randint(-3, 3)
-        return Lit(n if t == INT else float(n), t)
+        n = self.rng.randint(0 if t.name.startswith("u") else -3, 3)
+        return Lit(n if is_whole(t) else float(n), t)
 
     def array(self, t: Array, scope: Scope | None = None, depth: int = 2) -> Expr:
         """A random array of type t: a map, a view, or a parameter."""
