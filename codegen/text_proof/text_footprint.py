@@ -2,6 +2,7 @@
 
 # key: s statement, d dimension
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from codegen.index.index import Index, var
@@ -109,8 +110,10 @@ class _Walker:
             case _:
                 self.at(s.line)
         match s:
-            case Assign((Name(),), Call(name)) if isinstance(self.scope.get(name), Instruction):
-                return self.instructed(s, name, where)
+            case Assign((Name(),), Call(name) as call) if self.is_instruction(name):
+                return self.instructed(call, where, lambda: self.store(s.targets[0], where))
+            case Registers(kind, ((given, Call(name) as call),)) if self.is_instruction(name):
+                return self.instructed(call, where, lambda: self.declare(given, Register(kind)))
             case Assign() | StoreVector() | Registers():
                 return self.touching(s, where)
             case Define():
@@ -177,12 +180,17 @@ class _Walker:
                     self.arrays.demand_halves(storage, "vstore_half")
         return self.touched()
 
-    def instructed(self, s: Assign, name: str, where: Where) -> Node:
-        """The node of the statement register = instruction(…);"""
-        self.expressions.carried_out(s.value, where)
-        self.store(s.targets[0], where)
+    def instructed(self, call: Call, where: Where, kept: Callable[[], None]) -> Node:
+        """The node of the statement register = instruction(…); of one that is declared there, or
+        was before: `kept` says which."""
+        self.expressions.carried_out(call, where)
+        kept()
         touched = self.touched()
-        return Sequence((Gather(name), *([] if touched is None else [touched])))
+        return Sequence((Gather(call.function), *([] if touched is None else [touched])))
+
+    def is_instruction(self, name: str) -> bool:
+        """True if a name is that of an instruction here."""
+        return isinstance(self.scope.get(name), Instruction)
 
     def store(self, target: Target, where: Where) -> None:
         match target:
@@ -215,8 +223,8 @@ class _Walker:
     def gathers(self, s: CStatement) -> bool:
         """True if work-items come together at s: a fence, or a call of an instruction."""
         match s:
-            case Assign((Name(),), Call(name)):
-                return isinstance(self.scope.get(name), Instruction)
+            case Assign((Name(),), Call(name)) | Registers(_, ((_, Call(name)),)):
+                return self.is_instruction(name)
         return isinstance(s, Fence)
 
     def loop(self, s: Counted, where: Where) -> Loop:

@@ -57,6 +57,7 @@ class Matrix:
     instruction: str
     patch: bool = False  # a group stages the patch under its pixels
     ahead: bool = False  # the next chunk of it is loaded while this one is used
+    parts: bool = False  # numbers in high and low parts: three products for one
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
@@ -88,7 +89,7 @@ def kernel(form: Matrix, e: Expr) -> Rewritten | None:
             f"{len(dims.rows)} dimensions of rows and {len(dims.columns)} of columns"
         )
     if form.patch:
-        return staged_nest(entry, form.ahead, dims, e)(e)
+        return staged_nest(entry, form.ahead, form.parts, dims, e)(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
         raise Refused(
             "expected padding that is stored, found it as a view: lanes would guard each element"
@@ -130,6 +131,10 @@ VIEWS: Views = ((Windows.NONE, False), *PADDED_VIEWS)
 PATCH_VIEWS: Views = ((Windows.NONE, False), (Windows.PADDED, False))
 PATCH = Trait("patch", "a group stages the patch of the image under its pixels", staged=True)
 
+PARTS = Trait(
+    "parts", "numbers in a high and a low part: three products for one, chunks summed up afresh"
+)
+
 
 def _forms(p: Program) -> Iterator[Form]:
     for name in TABLE:
@@ -137,9 +142,12 @@ def _forms(p: Program) -> Iterator[Form]:
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room:
                 yield _form(p, (trait, *traits), Matrix(choices, name), TUNING)
-        for (traits, choices), ahead in product(stored_choices(p, PATCH_VIEWS, 1), (False, True)):
-            more = (trait, PATCH, *traits, *chosen({AHEAD: ahead}))
-            yield _form(p, more, Matrix(choices, name, True, ahead), _of_patches(TABLE[name]))
+        for (traits, choices), ahead, parts in product(
+            stored_choices(p, PATCH_VIEWS, 1), (False, True), (False, True)
+        ):
+            more = (trait, PATCH, *traits, *chosen({AHEAD: ahead, PARTS: parts}))
+            made = Matrix(choices, name, True, ahead, parts)
+            yield _form(p, more, made, _of_patches(TABLE[name]))
 
 
 def _form(p: Program, traits: tuple[Trait, ...], form: Matrix, tuning: Tuning) -> Form:

@@ -16,7 +16,7 @@ from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import attempt, seq
+from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -29,6 +29,7 @@ from rewrites.kernels.register_block import (
 from rewrites.kernels.staged_sums import patch, staged_sums
 from rewrites.laws.maps import split_map
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
+from rewrites.laws.precision import afresh
 from rewrites.nest.dimensions import Dims, depends, operands, reduction
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import simplify
@@ -41,7 +42,7 @@ GROUPS = ("batch", "tiles down", "tiles across", "row tiles")
 TILE = ("rows of a tile", "columns of a tile")
 
 
-def staged_nest(entry: Entry, ahead: bool, dims: Dims, e: Expr) -> Nest:
+def staged_nest(entry: Entry, ahead: bool, parts: bool, dims: Dims, e: Expr) -> Nest:
     """The strategy for a kernel e whose rows and columns are these."""
     (steps, _), _ = (f.sides for f in entry.fragments[:2])
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
@@ -51,12 +52,13 @@ def staged_nest(entry: Entry, ahead: bool, dims: Dims, e: Expr) -> Nest:
         .then(on_reduction(longest_inside), split_innermost(steps * K))
         .then(stage("chunks outermost", on_reduction(outside(len(sums) - 1))))
         .then(split_innermost(steps))
+        .then(stage("each chunk summed up afresh", on_reduction(afresh())) if parts else skip)
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
         .into_sum("column items", "row items", left=len(sums) + 1)
         .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, staged))))
     )
-    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept))
+    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept, parts))
 
 
 def _tiles(entry: Entry, dims: Dims) -> Nest:

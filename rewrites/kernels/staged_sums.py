@@ -4,7 +4,7 @@
 
 from functools import partial
 
-from ir.core.nodes import Expr, Get, Lam, Level, Reduce, Var
+from ir.core.nodes import Expr, Get, Lam, Level, Map, Reduce, Var
 from ir.core.size import Size
 from ir.core.type_rules import type_of
 from ir.core.types import depth
@@ -28,11 +28,11 @@ VECTOR = 4  # floats that a work-item copies at once
 UNROLLED = 2  # innermost sums of a chunk that are spelled out: their loads go ahead of products
 
 
-def staged_sums(entry: Entry, columns: int, staged: Strategy) -> Strategy:
+def staged_sums(entry: Entry, columns: int, staged: Strategy, parts: bool) -> Strategy:
     """A sum over chunks of maps over sub-groups of sums of tiles: `staged` says how what a chunk
     reads of the columns' operand is kept for the group."""
     return seq(
-        stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry))),
+        stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
         stage("what is done to results, in lanes", results(over_sub_groups(by_lanes))),
         stage("a chunk staged, then sub-groups", on_reduction(partial(_chunks, columns, staged))),
     )
@@ -55,9 +55,17 @@ def _chunks(columns: int, staged: Strategy, e: Expr) -> Rewritten | None:
 
 def _staged(staged: Strategy, columns: Expr, e: Expr) -> Rewritten | None:
     """The operand of the columns staged, then a loop for every sub-group."""
-    sums = over_sub_groups(on_reduction(partial(loops, unrolled=UNROLLED)))
+    sums = over_sub_groups(_added)
     held = seq(of_value(staged), of_rest(sums))
     return seq(share(term=columns, name="patch"), held, attempt(let_view()))(e)
+
+
+def _added(e: Expr) -> Rewritten | None:
+    """The sums of a chunk as loops; where they are added to others, that is done in lanes."""
+    sums = partial(loops, unrolled=UNROLLED)
+    if isinstance(e, Map):
+        return seq(of_array(on_reduction(sums)), by_lanes)(e)
+    return on_reduction(sums)(e)
 
 
 @remembered

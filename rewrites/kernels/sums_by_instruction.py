@@ -4,17 +4,29 @@
 
 from functools import partial
 
-from ir.core.nodes import Expr, Level, Map, Reduce, Var
+from ir.core.nodes import Expr, Level, Map, Reduce, Var, Zip
 from ir.instructions.entry import Entry
+from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.places import of_function, of_start
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import attempt, choice, everywhere, exhaust, seq, skip
+from rewrites.engine.strategy import (
+    attempt,
+    choice,
+    everywhere,
+    exhaust,
+    outermost,
+    seq,
+    skip,
+    when,
+)
 from rewrites.kernels.register_block import on_reduction, trips
 from rewrites.laws.instructions import instruct, map_inside_view, reduce_inside_view, still_in_lanes
 from rewrites.laws.lower import copy, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws.maps import fuse_maps, fuse_zip
+from rewrites.laws.precision import in_parts
+from rewrites.laws.views import SIMPLER, flat_zip
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import body, inside, strip
 
@@ -29,22 +41,39 @@ def sums_by_instruction(entry: Entry) -> Strategy:
     )
 
 
-def in_lanes(entry: Entry, e: Expr) -> Rewritten | None:
+def in_lanes(entry: Entry, e: Expr, parts: bool = False) -> Rewritten | None:
     """The nest of sums e with its innermost by the instruction, and the others' accumulators in
     lanes."""
     if not isinstance(e, Reduce):
         return None
     if on_reduction(skip)(e.f.body) is None:
-        return instruct(name=entry.name)(e) or _refuse(entry)
-    sums = on_reduction(partial(in_lanes, entry))
-    outside = seq(of_function(seq(sums, perfect)), attempt(reduce_inside_view()))
+        return _products(entry, parts)(e) or _refuse(entry)
+    sums = on_reduction(partial(in_lanes, entry, parts=parts))
+    added = outermost(when(_adds, map_inside_view()))
+    step = seq(attempt(_PLAIN_SUMS), sums, attempt(added), perfect)
+    outside = seq(of_function(step), attempt(reduce_inside_view()))
     return seq(outside, on_reduction(seq(of_function(_tidied), of_start(_tidied))))(e)
+
+
+def _adds(e: Expr) -> bool:
+    """True if e is a map over sums that adds them to others."""
+    return isinstance(e, Map) and isinstance(e.xs, Zip) and has_reduction(e.xs)
+
+
+def _products(entry: Entry, parts: bool) -> Strategy:
+    """The strategy that makes a sum of products by the instruction, or by three of them, of high
+    and low parts."""
+    if not parts:
+        return instruct(name=entry.name)
+    by_it = instruct(name=entry.name, parts=True)
+    return seq(in_parts(name=entry.name), of_start(seq(of_start(by_it), by_it)), by_it)
 
 
 def _refuse(entry: Entry) -> Rewritten | None:
     raise Refused(f"expected sums of products that {entry.name} makes, found others")
 
 
+_PLAIN_SUMS = exhaust(choice(*(r() for r in SIMPLER), flat_zip()))
 _FUSED = exhaust(choice(fuse_maps(), fuse_zip()))
 _tidied: Strategy = seq(attempt(_FUSED), everywhere(still_in_lanes()), simplify)
 

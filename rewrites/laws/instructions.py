@@ -28,18 +28,20 @@ from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 from ir.instructions.table import TABLE
 from rewrites.analysis.binder_names import element_of
 from rewrites.analysis.matching import instance, taken_apart
+from rewrites.analysis.number_parts import HIGH, LOW, LOW_SHARE, is_part
 from rewrites.engine.rule import rule
 
 
-def _rounding(name: str) -> float:
-    return TABLE[name].rounding
+def _rounding(name: str, parts: bool = False) -> float:
+    """What is lost: of a product with a low part, in proportion to that; of high parts nothing."""
+    return TABLE[name].rounding * (LOW_SHARE if parts else 1.0)
 
 
 @rule(
     "f a b …  =  fromLanes (instruction (toLanes a) (toLanes b) …),  f what it computes",
     rounding=_rounding,
 )
-def instruct(e: Expr, name: str) -> Expr | None:
+def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
     """A term that computes what the named instruction does is carried out by it, operands and
     result in lanes."""
     entry = TABLE[name]
@@ -48,7 +50,14 @@ def instruct(e: Expr, name: str) -> Expr | None:
     found = instance(program, frozenset(hole.name for hole in holes.values()), e)
     if found is None:
         return None
-    return entry.carried_out(*(found[hole.name] for hole in holes.values()))
+    operands = [found[hole.name] for hole in holes.values()]
+    return None if parts and not _of_parts(*operands[:2]) else entry.carried_out(*operands)
+
+
+def _of_parts(left: Expr, right: Expr) -> bool:
+    """True if the operands are parts of numbers, one of them or both high ones."""
+    lows, highs = ([is_part(p, e) for e in (left, right)] for p in (LOW, HIGH))
+    return any(highs) and all(a or b for a, b in zip(lows, highs, strict=True))
 
 
 @rule("toLanes . fromLanes  =  id")
@@ -84,18 +93,19 @@ def reduce_inside_view(e: Reduce) -> Expr | None:
     return None
 
 
-@rule("map (… (map g)) . zip (view xs) ys …  =  view . map (… (map g)) . zip xs (view⁻¹ ys) …")
+@rule("map (… (map g)) . zip ys (view xs) …  =  view . map (… (map g)) . zip (view⁻¹ ys) xs …")
 def map_inside_view(e: Map) -> Expr | None:
     """A function of single elements of a bijective view is applied before the view instead of after
     it."""
     found = _one_by_one(e)
     if found is None:
         return None
-    view, back, made = _views(found.arrays[0])
-    if made is found.arrays[0]:
-        return None
-    arrays = (made, *map(back, found.arrays[1:]))
-    return view(_on_elements(arrays, found.variables, found.g))
+    for n, array in enumerate(found.arrays):
+        view, back, made = _views(array)
+        if made is not array:
+            arrays = (*map(back, found.arrays[:n]), made, *map(back, found.arrays[n + 1 :]))
+            return view(_on_elements(arrays, found.variables, found.g))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +130,10 @@ def _one_by_one(e: Expr) -> _Elementwise | None:
     if isinstance(type_of(f.body), Scalar):
         return _Elementwise(arrays, found, f.body)
     inner = _one_by_one(f.body)
-    if inner is None or inner.arrays != found or not free(inner.g).isdisjoint(_names(found)):
+    if inner is None or inner.arrays != found:
+        return None
+    outer = free(inner.g) - _names(inner.variables)
+    if not outer.isdisjoint(_names(found)):
         return None
     return _Elementwise(arrays, inner.variables, inner.g)
 

@@ -34,7 +34,7 @@ def hoist(left: int) -> Strategy:
         return seq(fission(place=place), sums)(e)
 
     def deeper(e: Expr) -> Rewritten | None:
-        if not isinstance(e, Map) or not isinstance(e.f.body, Reduce):
+        if not isinstance(e, Map) or levels(e.f.body) == 0:
             return None
         return run(e) if levels(e.f.body) > left else None
 

@@ -1,17 +1,22 @@
 """The family `matrix` where groups stage patches: right, in bounds, and free of bank conflicts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
 from codegen.runtime.session import Session
-from codegen.tree.statements import Space, calls, loads, statements
+from codegen.text_proof.prove_text import prove_texts
+from codegen.tree.statements import Apply, Space, calls, loads, statements
 from codegen.tree.statements import Store as Written
 from explore.building.bank_conflicts import bank_conflicts
 from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir import Program, ToLocal, parse
 from ir.core.terms import subterms
+from ir.meaning.inputs import shape_of
+from ir.meaning.interpret import evaluate
 from rewrites.families.all_families import form_named
 from rewrites.laws.planes import chunks_of_planes
 from rewrites.tuning.lower import lower
@@ -22,6 +27,8 @@ PROGRAMS = {
     "product, ahead": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "patch ahead"),
     "convolution": ("vgg.lift", {"C": 16, "W": 14, "M": 30}, "patch"),
     "ahead": ("vgg.lift", {"C": 32, "W": 13, "M": 32}, "patch relaid ahead"),
+    "product in parts": ("matmul.lift", {"M": 16, "N": 16, "K": 32}, "patch parts"),
+    "in parts": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "patch relaid ahead parts"),
     "padding stored": ("vgg.lift", {"C": 16, "W": 8, "M": 32}, "patch padded relaid"),
     "with a stride": ("conv2d.lift", {"C": 8, "W": 17, "H": 16, "M": 32}, "patch relaid"),
     "dilated": ("dilated.lift", {"C": 8, "W": 7, "H": 6, "M": 16}, "patch"),
@@ -91,6 +98,54 @@ def test_constants_go_straight_to_lanes() -> None:
     p = program("matmul.lift", {"M": 64, "N": 64, "K": 64})
     low = lower(p, form_named(p, "matrix", "mma-tf32 patch"))
     assert sum(isinstance(e, ToLocal) for e in subterms(low.program.body)) == 1
+
+
+def products(form: str) -> tuple[Program, Generated]:
+    """A product of 16 × 16 results, 64 terms each, and its kernels in this form."""
+    p = program("matmul.lift", {"M": 16, "N": 16, "K": 64})
+    low = lower(p, form_named(p, "matrix", f"mma-tf32 {form}"))
+    point = {"tx": 16, "tr": 1, "sr": 1, "sc": 1, "k": 2}
+    return p, generate(bound(low.program, point))
+
+
+def error(session: Session, form: str) -> float:
+    """The error of such a product of random numbers."""
+    p, generated = products(form)
+    random = np.random.default_rng()
+    given = {n: random.uniform(-1, 1, (64, 16)).astype(np.float32) for n in "ab"}
+    shapes = {v.var.name: shape_of(v.var.type) for v in p.params}
+    inputs = {n: x.reshape(shapes[n]) for n, x in zip(shapes, given.values(), strict=True)}
+    out, exact = session.build(generated.plan)(inputs), np.asarray(evaluate(p, inputs))
+    return float(np.linalg.norm(np.asarray(out) - exact) / np.linalg.norm(exact))
+
+
+def test_products_of_parts_are_as_good_as_floats_and_known_to_be(session: Session) -> None:
+    """High parts have eight bits, of low ones eleven are kept: two more than a float's half."""
+    if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
+        pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
+    p = program("matmul.lift", {"M": 16, "N": 16, "K": 64})
+    known = lower(p, form_named(p, "matrix", "mma-tf32 patch parts")).derivation.rounding
+    assert known == 2.0**5 + 3 * 2.0**4  # epsilons: products of low parts, and what is not kept
+    assert error(session, "patch parts") < min(1e-5, known * 2.0**-23)
+    assert error(session, "patch") > 1e-4
+
+
+def test_each_chunk_is_summed_up_afresh_and_added_by_ordinary_addition() -> None:
+    _, generated = products("patch parts")
+    (kernel,) = generated.kernels
+    assert len(list(calls(kernel))) == 3
+    added = [s for s in statements(kernel.body) if isinstance(s, Written)]
+    assert sum(isinstance(s.value, Apply) and s.value.op == "+" for s in added) == 1
+
+
+def test_a_branch_around_a_register_that_an_instruction_gives_is_refused() -> None:
+    _, generated = products("patch parts")
+    kernel = generated.plan.kernels[0]
+    assert all(proof.ok for proof in prove_texts(generated.plan))
+    line = next(s for s in kernel.text.split("\n") if "= mma_tf32(" in s and "float4 made" in s)
+    apart = kernel.text.replace(line, f"if (get_local_id(0) < 31) {{ {line.strip()} }}", 1)
+    plan = replace(generated.plan, kernels=(replace(kernel, text=apart),))
+    assert not all(proof.ok for proof in prove_texts(plan))
 
 
 def test_the_count_of_conflicts_is_none_where_nothing_is_local() -> None:

@@ -24,9 +24,10 @@ from ir.core.type_rules import elem_of
 from ir.core.types import FLOAT, Array
 from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import TABLE
-from rewrites.engine.rule import Rule
-from rewrites.laws import instructions
-from tests.support.instances import Instance, plain
+from rewrites.analysis.number_parts import HIGH, LOW, part_of
+from rewrites.engine.rule import Argument, Rule
+from rewrites.laws import instructions, precision
+from tests.support.instances import Instance, a_nest, plain
 from tests.support.random_terms import Terms
 
 
@@ -34,8 +35,24 @@ def a_program(g: Terms) -> Instance:
     """A random term that computes what an instruction does, and the instruction's name."""
     name = g.one_of(*TABLE)
     sides = [(f.count(f.rows), f.count(f.columns)) for f in TABLE[name].fragments]
-    operands = tuple(g.xs(Array(FLOAT, columns), rows) for rows, columns in sides)
-    return apply(TABLE[name].program, MakeTuple(operands)), {"name": name}
+    left, right, sums = (g.xs(Array(FLOAT, columns), rows) for rows, columns in sides)
+    given: dict[str, Argument] = {"name": name}
+    if g.rng.random() < 0.5:
+        part, other = g.one_of((LOW, HIGH), (HIGH, LOW), (HIGH, HIGH))
+        left, right, given = part_of(part, left), part_of(other, right), {**given, "parts": True}
+    return apply(TABLE[name].program, MakeTuple((left, right, sums))), given
+
+
+def a_product(g: Terms) -> Instance:
+    """A random term that computes what an instruction does, of whole numbers."""
+    e, given = a_program(g)
+    return e, {"name": given["name"]}
+
+
+def sums_of_sums(g: Terms) -> Expr:
+    """A random nest of folds, two or three deep."""
+    rows = g.xs(Array(g.scalar(), g.size(1, 3)), g.size(1, 3))
+    return a_nest(g, rows)
 
 
 def in_lanes_again(g: Terms) -> Expr:
@@ -71,6 +88,8 @@ def one_by_one(g: Terms) -> Expr:
     x, y = Var("x", FLOAT), Var("y", FLOAT)
     row, other = Var("row", elem_of(xs)), Var("other", elem_of(ys))
     both = Binary(g.one_of("+", "*", "max"), x, g.one_of(y, Unary("neg", y)))
+    if g.rng.random() < 0.5:  # the view is the second of the two
+        return Map(Lam((other, row), Map(Lam((y, x), both), Zip((other, row)))), Zip((ys, xs)))
     return Map(Lam((row, other), Map(Lam((x, y), both), Zip((row, other)))), Zip((xs, ys)))
 
 
@@ -79,4 +98,6 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.still_in_lanes: plain(in_lanes_again),
     instructions.reduce_inside_view: plain(seen_through_a_view),
     instructions.map_inside_view: plain(one_by_one),
+    precision.in_parts: a_product,
+    precision.afresh: plain(sums_of_sums),
 }
