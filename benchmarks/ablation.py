@@ -1,4 +1,5 @@
-"""The worth of each part of the fastest variant: it is made again without that part, and timed.
+"""The worth of each part of a run's fastest variant: the variant is made again without that part,
+and timed.
 
 Nothing is searched for: family, form and parameters are those of the variant but for what is
 removed. All are checked like any variant, then timed in turns.
@@ -45,8 +46,8 @@ def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:
 
 
 def _one_result(form: str, point: Mapping[str, int]) -> Point:
-    """The form and point with one vector of results for each work-item, so that no loaded element
-    is used twice."""
+    """The form and the point changed so that a work-item makes one vector of results: no element
+    that it loads is used twice."""
     sides = ("tr", "tc", "tx", "ty")
     return form, {name: 1 if name in sides else n for name, n in point.items()}
 
@@ -71,7 +72,8 @@ class Cost:
 
 
 def has(part: str, program: Program, variant: Variant) -> bool:
-    """True if removing a part takes away what it is named for."""
+    """True if the variant has the part: without it, the form or the point is another; of the part
+    VECTORS, if its kernels load vectors."""
     point = dict(variant.parameters)
     if PARTS[part](variant.form, point) == (variant.form, point):
         return False
@@ -81,7 +83,7 @@ def has(part: str, program: Program, variant: Variant) -> bool:
 
 
 def loads_vectors(made: Generated) -> bool:
-    """True if kernels that run load vectors from global memory."""
+    """True if a kernel that is launched at every run loads vectors from global memory."""
     launches = zip(made.kernels, made.plan.kernels, strict=True)
     accesses = (a for k, l in launches if not l.prepack for a in footprint(k).accesses)
     return any(a.width > 1 and not a.writes and a.memory.space is Space.GLOBAL for a in accesses)
@@ -101,7 +103,8 @@ def whole(program: Program, records: Sequence[Record]) -> Record:
 
 
 def ablation(run: Run) -> tuple[Record, list[Cost]]:
-    """The fastest variant with all parts, and the cost of each of them; kept beside the run."""
+    """The fastest variant of a run that has all parts, and the cost of each part; kept in the run's
+    folder, and read from there the next time."""
     program = _program(run)
     record, file = whole(program, run.records), run.folder / "ablation.json"
     if file.is_file():
@@ -132,8 +135,8 @@ def _measured(run: Run, program: Program, record: Record) -> Iterator[Cost]:
 
 
 def _made(program: Program, record: Record, part: str, profile: Profile) -> Plan | str:
-    """The plan of the variant without a part, or why there is none: only illegal ones are
-    refused."""
+    """The plan of the record's variant without a part; if the variant has no such part, or is not
+    legal without it, the reason."""
     variant = record.variant
     if not has(part, program, variant):
         return "it has none"

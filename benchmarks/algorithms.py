@@ -1,5 +1,5 @@
-"""The tables of the papers whose algorithms these are, measured again, with our numbers beside
-theirs.
+"""Tables of three papers measured again with our variants of their algorithms; our numbers stand
+beside theirs.
 
     python -m benchmarks.algorithms vgg     [--variants 200] [--device D] [--table FILE] [LAYER …]
     python -m benchmarks.algorithms im2win  [--variants 100] [--device D] [--table FILE] [LAYER …]
@@ -7,11 +7,11 @@ theirs.
 
 `vgg`: the nine layers of VGG-16 (Mogers et al. 2022, Table 3), fastest and smallest, and the front
 of layer 2 as a figure. `im2win`: the twelve layers of Lu et al. 2023 by each way to store windows,
-what each stores in its plainest form and in the form that was timed, and the fastest im2win
-without each of its parts (`ablation.py`). `alexnet`: the four layers of Zhang et al. 2021 with and
-without the domain io-optimal: points that are left, how many variants a search took to its best.
-Runs are kept in --out: what is finished is not done again, what was stopped goes on. Their numbers
-are of their devices; of ours, ratios compare.
+what each stores in its plainest form and in the form that was timed, and the fastest im2win without
+each of its parts (`ablation.py`). `alexnet`: the four layers of Zhang et al. 2021 with and without
+the domain io-optimal: the number of legal points, and how many variants a search took to its best.
+Runs are kept in --out: a finished run is not done again, a stopped one goes on. The papers' times
+were taken on other devices, so compare ratios, not times.
 """
 
 import argparse
@@ -72,7 +72,8 @@ class Table:
 
 
 def explored(layer: Layer, given: argparse.Namespace, name: str, **options: Any) -> Run:
-    """The run of a layer in its own folder, resumed if it was stopped."""
+    """The run of a layer with these options, in the folder of this name; resumed if it was
+    stopped."""
     folder: Path = given.out / f"{layer.name}-{name}".replace(" × ", "-n")
     if (folder / DONE).is_file():
         return Run(folder)
@@ -93,8 +94,8 @@ def explored(layer: Layer, given: argparse.Namespace, name: str, **options: Any)
 
 
 def vgg(layer: Layer, given: argparse.Namespace) -> Row:
-    """The row of a VGG layer: our fastest and smallest variants; for layer 2 a figure of the front
-    is drawn."""
+    """The row of a VGG layer: our fastest and our smallest variant. For layer 2, a figure of the
+    front of time and memory is written too."""
     run = explored(layer, given, "vgg")
     fastest, smallest = (pick(run.records, which) for which in ("fastest", "smallest"))
     bounds = run.environment.bounds
@@ -134,8 +135,8 @@ def plainest(program: Program, family: str, given: argparse.Namespace) -> tuple[
 
 
 def im2win(layer: Layer, given: argparse.Namespace) -> Row:
-    """The row of a layer with each way to store windows, then with im2win without one of its
-    parts."""
+    """The row of a layer: time and memory of each way to store windows, then the times of im2win
+    without one of its parts."""
     runs = {m: explored(layer, given, m, families=(m,)) for m in METHODS}
     best = {method: pick(run.records) for method, run in runs.items()}
     needs = {method: plainest(program_of(layer), method, given) for method in METHODS}
@@ -152,8 +153,8 @@ def im2win(layer: Layer, given: argparse.Namespace) -> Row:
 
 
 def _stored(timed: Record, plain: int) -> str:
-    """The text of a variant's time, the bytes its way stores at the least, and those this variant
-    stores."""
+    """The text of three numbers: the time of the variant `timed`, the bytes that the plainest form
+    of its family stores (`plain`), and the bytes that it stores itself."""
     return f"{_time(timed)}, {show_bytes(plain)}, {show_bytes(timed.workspace_bytes)}"
 
 
@@ -165,8 +166,8 @@ def sorted_by_part(costs: Sequence[Cost]) -> list[Cost]:
 
 
 def alexnet(layer: Layer, given: argparse.Namespace) -> Row:
-    """The row of a layer: points, and variants until a search is near its best, with and without
-    the domain."""
+    """The row of a layer, with and without the domain io-optimal: legal points, and variants until
+    a search is near its best."""
     program, device = program_of(layer), profile_of(choose(given.device))
     whole, near = (
         sum(_count(program, family, device, domain) for family in NARROWED)
@@ -191,7 +192,8 @@ def alexnet(layer: Layer, given: argparse.Namespace) -> Row:
 
 
 def _until(run: Run) -> str:
-    """The number of variants that were tried until one was near the best of them, as text."""
+    """The number of variants that a run tried until it had one about as fast as its best, as
+    text."""
     times = [r.time_ns or inf for r in run.records if r.round == 0]
     goal = NEAR * min(times)
     return f"{next(n for n, t in enumerate(times, 1) if t <= goal)} of {len(times)}"

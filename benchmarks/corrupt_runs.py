@@ -1,11 +1,12 @@
-"""A run's folder corrupted a thousand times: which commands end in anything but messages, and what
-was touched.
+"""A run's folder is corrupted a thousand times: which commands then end without a message, and
+which files do they change?
 
 python -m benchmarks.corrupt_runs [--count 1000] [--seed 0] [--jobs 1] [--device D]
 
-Bytes, rows, types, links, names, planted kernels. Each corrupted folder is looked at with every
-command that reads, and worked with by one of those that build; each must end with status 0, or 1
-and words; nothing outside the folder may change; no stored text may be built or exported.
+A corruption changes bytes, rows, types, links or names, or plants kernels. Each corrupted folder is
+read by every command that reads runs, and given to one of the commands that build. Each command
+must end with status 0, or with status 1 and a message; no file outside the folder may change; no
+OpenCL text from the folder may be built or exported.
 """
 
 import argparse
@@ -32,7 +33,8 @@ where k = 8, m = 16, n = 24
 
 
 def small_run(folder: Path, device: str | None) -> Path:
-    """The folder of a small run, to be corrupted."""
+    """The folder of a small run on a device (None: the default one), of which copies are
+    corrupted."""
     found = choose(device)
     options = Options(variants=4, families=("naive", "registers"), jobs=1)
     start(Source(PROGRAM, "product.lift"), options, Target(profile_of(found), found), folder)
@@ -61,7 +63,8 @@ def main() -> None:
 
 
 def _attacks(todo: Sequence[Corruption], run: Path, place: Path, jobs: int) -> Iterator[Attack]:
-    """The results of attacks, in the order in which they end."""
+    """The results of corrupting copies of `run` in folders under `place`, as each ends; `jobs` of
+    them go on at once."""
     spawned = get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=spawned) as pool:
         attacks = [

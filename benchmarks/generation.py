@@ -3,10 +3,10 @@
     python -m benchmarks.generation [--variants 1000] [--sample 100] [--device D | --profile P]
                                     [--families A,B] [--calls FILE] [LAYER …]
 
-Layers are names in examples/layers.toml, or files. All forms that a run of `--variants` takes are
-derived, constrained and sampled: those that it begins with, and as many as a search may ask for
-later. Of the candidates it would begin with, `--sample` are emitted and proved, and all are taken
-to need as long. `--calls` writes a profile for pstats or snakeviz.
+Layers are names in examples/layers.toml, or files. First, all forms that a run of `--variants`
+variants takes are derived, constrained and sampled: those that it begins with, and those that a
+search may ask for later. Then `--sample` of its first candidates are emitted and proved; the speed
+assumes that the others take as long. `--calls` writes a profile for pstats or snakeviz.
 """
 
 import argparse
@@ -62,8 +62,8 @@ def measured(source: Program, target: Profile, options: Options, sample: int) ->
 
 
 def started(source: Program, target: Profile, options: Options) -> tuple[Candidates, list[float]]:
-    """The candidates of a run, made on this core alone, and a list that gets the seconds of what is
-    derived later."""
+    """The candidates of a run, derived in this process, and a list of seconds: each later
+    derivation of forms appends what it took."""
     spent: list[float] = []
 
     def deriving(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
@@ -79,12 +79,13 @@ def started(source: Program, target: Profile, options: Options) -> tuple[Candida
 
 
 def grown(found: Candidates, options: Options) -> None:
-    """Go through a guided search to its end; as all times are equal, it asks for most forms."""
+    """Go through a guided search to its end. It is told the same time for every variant, which
+    makes it ask for the most forms."""
     run(found.search(replace(options, strategy="guided")), lambda n: 1.0, options.variants)
 
 
 def first(found: Candidates, options: Options, sample: int, target: Profile) -> list[Made]:
-    """The variants of the first rounds of a search that learns nothing, emitted and proved."""
+    """The first `sample` variants of a search that is told no times, emitted and proved."""
     search, state = found.search(options), builder(None, target.group_items)
     chosen: list[int] = []
     while len(chosen) < sample and (more := search.next_round()):
@@ -93,7 +94,8 @@ def first(found: Candidates, options: Options, sample: int, target: Profile) -> 
 
 
 def as_a_worker(function: Callable[..., R], *task: object) -> R:
-    """The result of a task, with garbage collected after it now and then, as a worker does."""
+    """The result of function(*task), after which garbage is collected if the last time is long
+    enough ago, as in a worker."""
     done = function(*task)
     if time.monotonic() - _collected[0] > COLLECT_EVERY:
         collect()

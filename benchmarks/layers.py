@@ -1,13 +1,14 @@
-"""Named layers explored on a device, each beside its peers: a table of times, ratios and memory.
+"""Named layers explored on a device, each timed beside its peers: a table of times, ratios and
+memory.
 
     python -m benchmarks.layers vgg [--device D] [--variants 300] [--families registers,blocked]
         [--batch N] [--tight] [--time-limit 2m] [--jobs N] [--against torch] [--out runs/vgg]
         [--table FILE] [LAYER …]
 
 A layer is a name in examples/layers.toml, or the beginning of several: vgg, alexnet, mec. Each has
-a run of its own under --out; what is finished there is not done again. With --tight only variants
-are tried that need no memory beside input, constants and output. Our fastest
-variants, and those without workspace, take turns with every peer; ratio = the peer's time / ours.
+a run of its own under --out; a run that is finished is not done again. With --tight, only variants
+are tried that need no memory but input, constants and output. Our fastest variants, and the fastest
+without workspace, are timed in turns with every peer; ratio = the peer's time / ours.
 """
 
 # key: n batch
@@ -66,7 +67,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A layer as measured: our points, the fastest first, and the best of each peer."""
+    """A layer as measured: our points, the fastest first; the best point of each peer; and the
+    peers that do not apply, with the reason."""
 
     layer: str
     flops: int
@@ -88,7 +90,8 @@ class Row:
 
 
 def layers(names: Sequence[str], n: int | None) -> Iterator[Layer]:
-    """The layers of these names, in the file's order."""
+    """The layers that `names` name, or whose names begin with one of them and a hyphen, in the
+    file's order, on n images (None: as many as the file says)."""
     known: Mapping[str, dict[str, Any]] = tomllib.loads((EXAMPLES / "layers.toml").read_text())
     for name in names:
         if not any(layer.startswith(name) for layer in known):
@@ -100,7 +103,8 @@ def layers(names: Sequence[str], n: int | None) -> Iterator[Layer]:
 
 
 def _batched(layer: Layer, n: int | None) -> Layer:
-    """The layer on n images; programs that know batches call their size N."""
+    """The layer on n images; unchanged if n is None. A UserError if its program has no size N for
+    images."""
     if n is None:
         return layer
     if "N = " not in layer.file.read_text():
@@ -109,8 +113,8 @@ def _batched(layer: Layer, n: int | None) -> Layer:
 
 
 def measured(layer: Layer, folder: Path, given: argparse.Namespace) -> Row:
-    """The row of a layer: its run is started or resumed, or found finished, and peers are measured
-    beside it."""
+    """The row of a layer: its run is started in `folder`, resumed or found finished, and then its
+    variants are timed in turns with the peers."""
     done = folder / DONE
     if done.is_file():
         return Row.load(done.read_text())
@@ -174,15 +178,16 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
 
 
 def ours(records: Sequence[Record]) -> list[Record]:
-    """The fastest records, and the fastest without workspace; as many of each as could be the
-    first."""
+    """The fastest records of a run, and the fastest of those without workspace: of both, all that
+    another measurement might show to be the fastest."""
     found = sorted(usable(records), key=lambda r: r.time_ns or 0)
     lean = [r for r in found if r.workspace_bytes == 0]
     return list({r.variant.id: r for r in (*found[:CLOSE], *lean[:CLOSE])}.values())
 
 
 def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
-    """Our i-th point with its time taken in turns with the peers."""
+    """Our i-th variant as a point: its time is taken from the duels with peers, or from its record
+    if there was no duel."""
     levels = [d.ours[i] for d in found if d.ours]
     taken = [Reading(ns, level.yardstick_ns) for level in levels for ns in level.times_ns]
     assert record.time_ns is not None
@@ -237,7 +242,8 @@ def first_peer(row: Row) -> Point | None:
 
 
 def within_memory(row: Row, peer: Point) -> Point | None:
-    """Our fastest point that needs no more memory than the peer; None without one."""
+    """Our fastest point that needs no more memory than the peer's; None if there is no such
+    point."""
     found = [p for p in row.ours if p.memory_bytes <= peer.memory_bytes]
     return min(found, key=lambda p: p.time_ns, default=None)
 

@@ -1,5 +1,5 @@
-"""The claim of LIFT's paper: how much faster the fastest variant of the family `lift` is than naive
-direct convolution.
+"""A claim of LIFT's paper measured again: the speedup of the fastest variant of the family `lift`
+over naive direct convolution.
 
     python -m benchmarks.lift vgg-7 [--device D] [--variants 200] [--time-limit 2m] [--out DIR]
 
@@ -27,7 +27,8 @@ FAMILIES = ("naive", "lift")
 
 
 def in_turns(run: Run, layer: str) -> dict[str, Level]:
-    """Times of each family's fastest variant, pass by pass, at one pace of the machine."""
+    """The times of the fastest variant of each family, by the family's name; the variants are timed
+    in turns."""
     records, environment = run.records, run.environment
     best = [pick([r for r in records if r.variant.family == family]) for family in FAMILIES]
     options = Options.from_json(environment.options)

@@ -2,9 +2,9 @@
 
     python -m benchmarks.matmul [--device D] [--size 1024]
 
-Both have tiles of 64 × 128, chunks of 16 and 8 × 8 results a work-item, once with one local tile of
-each matrix and once with two halves that are loaded ahead; all are timed in turns in one process.
-Also printed: how long emission and proof of a generated kernel take.
+Both kernels have tiles of 64 × 128, chunks of 16, and 8 × 8 results a work-item. Each is timed with
+one local tile of each matrix, and with two, of which one is loaded while the other is used. All
+take turns in one process. Also printed: how long emission and proof of a generated kernel take.
 """
 
 import argparse

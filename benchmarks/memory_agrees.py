@@ -1,10 +1,11 @@
-"""A check that generated code takes what was inferred for it, at sampled points of all families.
+"""A check, at sampled points of all families, that generated code takes as much memory and as many
+work-items as inference says.
 
     python -m benchmarks.memory_agrees [--points 5000] [--seed 0] [--profile cpu] [LAYER …]
 
-Memory, workspace, the largest allocation, local memory, work-items and groups are compared: what
-constraints limit is what code has. Families and layers take turns, with `EACH` points a form;
-nothing is built. Layers are those of benchmarks/points.py. What differs is printed as it is found.
+Compared are memory, workspace, the largest allocation, local memory, work-items and groups: the
+amounts that constraints limit. Families and layers take turns, with `EACH` points a form; nothing
+is built. Layers are those of benchmarks/points.py. Each difference is printed when it is found.
 """
 
 import argparse
@@ -46,14 +47,16 @@ class Sample:
     point: dict[str, int]
 
     def differences(self, max_work_group: int) -> list[str]:
-        """The messages on what was inferred for the point and is not so in its code."""
+        """A message for each amount that inference and the generated code of this point disagree
+        about; groups have at most `max_work_group` items."""
         made = generate(bound(self.program, self.point), max_work_group=max_work_group)
         found = disagreements(quantities(self.program), self.point, made)
         return [*found, *local_differences(quantities(self.program), self.point, made.plan)]
 
 
 def local_differences(known: Quantities, point: dict[str, int], plan: Plan) -> Iterator[str]:
-    """Kernels whose text declares other local arrays than were inferred, in words."""
+    """A message for each kernel of the plan whose text declares more or fewer local bytes than
+    `known` says for the point."""
     for k, kernel in zip(known.kernels, plan.kernels, strict=True):
         inferred, taken = local_at(k, point), declared_bytes(kernel.text)
         if inferred != taken:
@@ -61,7 +64,8 @@ def local_differences(known: Quantities, point: dict[str, int], plan: Plan) -> I
 
 
 def declared_bytes(text: str) -> int:
-    """The local bytes of a kernel's text, each array at the next multiple of its alignment."""
+    """The bytes of the local arrays in a kernel's text, each begun at the next multiple of its
+    alignment."""
     at = 0
     for kind, width, elements, alignment in LOCAL.findall(text):
         unit, size = int(alignment), BYTES[kind] * int(width or 1) * int(elements)
@@ -71,7 +75,8 @@ def declared_bytes(text: str) -> int:
 
 
 def samples(layers: Sequence[str], limits: Profile, seed: int) -> Iterator[Sample]:
-    """The points of all families on these layers, in turn; each seed has others."""
+    """The points of all families on these layers that are legal within `limits`, family after
+    family in turn; another seed draws other points."""
     cells = [_of_family(layer, family, limits, seed) for layer in layers for family in FAMILIES]
     return (found for found in chain.from_iterable(zip_longest(*cells)) if found is not None)
 

@@ -36,11 +36,10 @@ Chosen = Callable[[Mutant, Sequence[str]], Sequence[str]]  # of the names of tes
 
 @dataclass
 class Trials:
-    """A pytest plug-in that tries mutants on those of the collected tests that `chosen` picks for
-    each.
+    """A pytest plug-in that tries each mutant on those collected tests that `chosen` picks for it.
 
-    `done` is called with each mutant, its answer, and the seconds that it took; `enough` is asked
-    before each whether to stop.
+    `done` is called with a mutant, its answer, and the seconds of its trial; before each trial
+    `enough` is called, and True ends the trials. `jobs` mutants are tried at once.
     """
 
     top: Path
@@ -112,8 +111,8 @@ def _send_times(items: Sequence[pytest.Item], end: Connection) -> None:
 
 
 def fails(items: Sequence[pytest.Item], limits: Mapping[str, float]) -> bool:
-    """True if a test fails, run in this order; one that exceeds its limit of seconds ends the
-    process."""
+    """True if one of these tests fails, run in this order. A test that runs longer than its limit,
+    in seconds by its name, ends the process."""
     for item, following in zip(items, (*items[1:], None), strict=True):
         if item.nodeid in limits:
             _limit(time.process_time() + limits[item.nodeid])
@@ -131,8 +130,8 @@ def _limit(processor_s: float) -> None:
 
 
 def tried(top: Path, m: Mutant, fails: Callable[[], bool]) -> Answer:
-    """The answer whether tests fail in a fork of this process in which a loaded function is the
-    mutant."""
+    """The answer on a mutant: a fork of this process puts the mutant's code into the loaded
+    function, calls `fails`, and ends with a status that says what it found."""
     process = FORK.Process(target=_test, args=(top, m, fails))
     process.start()
     process.join()

@@ -2,9 +2,10 @@
 
 `python -m benchmarks.mutants --sample 150 --out runs/mutants.jsonl` draws mutants of
 `rewrites/laws`, `codegen/index` and `codegen/proof` (`benchmarks/mutators.py`), and runs the tests
-that cover each (`benchmarks/mutant_trials.py`): of a law its own, of what laws use those of the
-laws of its file, of others those of their room. Outcomes are appended to the file, so a benchmark
-that was stopped goes on where it was. The table at the end counts what the file has of the sample.
+that cover each (`benchmarks/mutant_trials.py`): for a law, the tests of that law; for a function
+that laws call, those of all laws of its file; for anything else, those of its room. Outcomes are
+appended to the file, so that a benchmark that was stopped goes on where it was. The table at the
+end counts the outcomes of the sample that are in the file.
 """
 
 # key: m mutant
@@ -116,10 +117,10 @@ def keep(file: Path, found: Outcome) -> None:
 
 
 def covering(area: str, m: Mutant, names: Sequence[str]) -> list[str]:
-    """The tests that cover a mutant: those of its law, or of all laws of the file, else those of
-    its area.
+    """Those test names that cover a mutant of an area: tests of the law that it changes, of all
+    laws of its file if it changes a function that they call, else of its area.
 
-    Those of all laws are meant for a function that laws use.
+    `names` are all tests.
     """
     laws = laws_of(m, (TOP / m.file).read_bytes()) if area == "rewrites/laws" else []
     of_area = [name for name in names if name.partition("::")[0] in AREAS[area]]
@@ -127,13 +128,14 @@ def covering(area: str, m: Mutant, names: Sequence[str]) -> list[str]:
 
 
 def laws_of(m: Mutant, source: bytes) -> list[str]:
-    """The law that a mutant changes, or all laws of the file if it changes what they use."""
+    """The law that a mutant of a file with this source changes, as a list of one name; the names of
+    all laws of the file if it changes none of them, but a function that they call."""
     laws = [name.decode() for name in RULE.findall(source)]
     return [law for law in laws if law == m.function.partition(".")[0]] or laws
 
 
 def do_not_shrink() -> None:
-    """Make hypothesis stop at the first example that fails."""
+    """Make hypothesis stop at the first example that fails, as a mutant needs no smallest one."""
     settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
 

@@ -2,11 +2,11 @@
 
     python -m benchmarks.odd_shapes [--count N] [--points 1] [--device D] [--families im2col,…]
 
-Shapes are from the product of those below: a few that hold every pair of values of two sizes, or
-`--count` random ones (0: all of them). Of each family some forms are tried at sampled legal
-points. Inputs are whole numbers, so that sums are exact; families that round (their laws say how
-much) may differ by that. Where they are right, they are no more off on other numbers than `explore`
-allows by itself; a variant that is says so.
+Shapes are combinations of the sizes below: either a few that hold every pair of values of two
+sizes, or `--count` random ones (0: all). For each family some forms are tried at sampled legal
+points. Inputs are whole numbers, so that sums are exact; the result of a family whose laws round
+may differ by the known error of its derivation. On other numbers, a right variant whose error is
+larger than `explore` allows by itself is told as `inexact`.
 """
 
 import argparse
@@ -63,8 +63,8 @@ def shapes() -> list[Shape]:
 
 
 def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
-    """A few of the shapes that together hold every pair of values that any holds, the best one
-    first."""
+    """A few of the shapes that together hold every pair of values of two sizes, first the shape
+    with the most pairs."""
     left = {pair for shape in every for pair in pairs(shape)}
     while left:
         best = max(random.sample(every, len(every)), key=lambda shape: len(pairs(shape) & left))
@@ -73,7 +73,7 @@ def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
 
 
 def pairs(shape: Shape) -> set[tuple[tuple[str, int], ...]]:
-    """The pairs of sizes with their values in a shape."""
+    """The pairs of two sizes with their values that a shape has."""
     return set(combinations(shape.items(), 2))
 
 
@@ -83,7 +83,8 @@ def program(shape: Shape) -> Program:
 
 
 def check(session: Session, source: Program, lowering: Lowering, point: dict[str, int]) -> str:
-    """The outcome of a point: a word, or the stage and reason of its failure."""
+    """The outcome of a lowering at a point: `right`, `WRONG`, `inexact` with its error, or the
+    stage that failed with its reason."""
     inputs = {name: np.asarray(x) for name, x in random_inputs(source, 1).items()}
     try:
         concrete = bound(lowering.program, point)
@@ -105,7 +106,8 @@ def check(session: Session, source: Program, lowering: Lowering, point: dict[str
 def outcomes(
     session: Session, shape: Shape, family: str, wanted: int, most: int, random: Random
 ) -> Iterator[str]:
-    """The outcomes of some forms of a family on a shape: right, refused, or the failure."""
+    """The outcome of each point tried for a family on a shape: up to `most` points of each of up to
+    `wanted` forms."""
     source = program(shape)
     first, *others = forms(source, family)
     for form in (first, *random.sample(others, min(wanted - 1, len(others)))):
@@ -124,7 +126,7 @@ def outcomes(
 
 
 def impossible(lowering: Lowering, device: Profile) -> str:
-    """The reason why a form has no legal point."""
+    """The reason why no point of a lowering is legal on a device."""
     system = constraints(lowering, device)
     core = Solver(system).feasible().core
     return explain(core, system.parameters) if core else "no point on the ladder"

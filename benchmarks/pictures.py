@@ -1,4 +1,4 @@
-"""Pictures of programs, which show the elements of each input that one result is made of.
+"""Pictures of programs: for one result, the elements of each input that it is made of.
 
 `python -m benchmarks.pictures` writes docs/pictures/*.svg. Nothing is drawn by hand: a small
 instance of a program is interpreted, with each element of its inputs changed in turn, and those
@@ -96,7 +96,8 @@ def svg(picture: Picture) -> str:
 
 
 def read(p: Program, inputs: Mapping[str, Array], name: str, at: At) -> Mask:
-    """The mask of the elements of an input that change the result at an index when they change."""
+    """The elements of the input `name` that the result at index `at` of a program depends on, as a
+    mask of the input's shape: changing such an element changes the result."""
     before = _result(p, inputs, at)
     found = np.zeros(inputs[name].shape, np.bool_)
     for index in np.ndindex(found.shape):
@@ -124,8 +125,8 @@ class Drawing:
     def panels(self) -> Mask:
         """The marks as an array with the axes (panel row, panel column, row, column).
 
-        The innermost of three dimensions or more counts panels, as the channels of an image do; of
-        three dimensions of a constant the outermost, as kernels do.
+        Of an array of three dimensions or more, the innermost one counts panels, as the channels of
+        an image do; of a constant of three dimensions the outermost one does, as kernels do.
         """
         xs = self.marked.reshape(1, -1) if self.marked.ndim < 2 else self.marked
         if xs.ndim == 2:
@@ -137,25 +138,26 @@ class Drawing:
 
     @property
     def width(self) -> float:
-        """The width in pixels, in which the name has room too."""
+        """The width in pixels of the drawing, wide enough for its title."""
         _, across, _, columns = self.panels.shape
         cells: int = across * (columns * CELL + GAP) - GAP
         return max(cells + 2, 7.4 * len(self.title))
 
     @property
     def height(self) -> float:
-        """The height in pixels, with the line of the name."""
+        """The height in pixels of the drawing with the line of its title."""
         down, _, rows, _ = self.panels.shape
         cells: int = down * (rows * CELL + GAP) - GAP
         return LINE + cells + 2
 
     @property
     def title(self) -> str:
-        """The name with the sizes of the dimensions, the outermost first."""
+        """The array's name with the sizes of its dimensions, the outermost first."""
         return self.name + " " + "".join(f"[{n}]" for n in self.marked.shape)
 
     def svg(self, left: float, top: float) -> Iterator[str]:
-        """The lines of SVG for the name and the cells, from a corner on."""
+        """The lines of SVG for the title and the cells, whose left edge is at `left` and whose
+        upper edge is at `top`."""
         colour = {True: CONSTANT, False: DATA, None: RESULT}[self.const]
         yield _text(left, top + 11, self.title, 12)
         for (down, across, row, column), marked in np.ndenumerate(self.panels):
@@ -167,7 +169,7 @@ class Drawing:
 
 
 def _stacked(drawn: list[Drawing]) -> list[tuple[float, Drawing]]:
-    """The drawings under each other, each with its top."""
+    """Each drawing with the height at which its upper edge is, one below the other."""
     tops = [0.0]
     for d in drawn[:-1]:
         tops.append(tops[-1] + d.height + SPACE / 2)

@@ -1,19 +1,21 @@
-"""Sampled legal points: does every one compile, take what was inferred, get proved, and run right?
+"""Sampled legal points: does each one compile, take the memory that was inferred, get proved, and
+compute what the interpreter does?
 
     python -m benchmarks.points [--count 1000] [--families naive,lift,…] [--jobs 2] [--seed 0]
                                 [--device D | --profile h200] [--run] [--out POINTS.jsonl]
                                 [--time-limit 9m] [--point-limit 1m] [LAYER …]
 
-`--count` points a family and layer, dealt out over its forms. Without `--run` they are compiled
-and proved; with it they also run on the device, with guards around their buffers, and the output
-must be what the interpreter's is. Layers are names in examples/layers.toml, `small` (5 channels of
-13 × 13) and `product` (a matrix product).
+`--count` points a family and layer, dealt out over its forms. Without `--run` they are compiled and
+proved; with it they also run on the device, with guards around their buffers, and the output must
+be what the interpreter's is. Layers are names in examples/layers.toml, `small` (5 channels of 13 ×
+13) and `product` (a matrix product).
 
-Each of `--jobs` workers is a process that runs on one core and takes the next point when it has
-done one: a crash or `--point-limit` costs a point. Families and layers take turns, so that when
-`--time-limit` ends the run all have come as far. `--out` gets a line of JSON for every point;
-started again with the same file, those are not tried again. What is not right is printed as it is
-found; at the end a table says how far the points of each family and layer came.
+Each of `--jobs` workers is a process on one core that takes the next point when it is done with
+one: a crash, or a point that takes longer than `--point-limit`, costs that point alone. Families
+and layers take turns, so that all have come equally far when `--time-limit` ends the run. `--out`
+gets a line of JSON for every point; if the file already has lines, their points are not tried
+again. Failures are printed as they are found; at the end a table says how many points of each
+family and layer passed each stage.
 """
 
 import argparse
@@ -66,7 +68,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Row:
-    """The counts of what became of the points of a family on a layer."""
+    """The numbers of forms and points of a family on a layer, and of the points' outcomes."""
 
     forms: int = 0
     sampled: int = 0
@@ -102,7 +104,8 @@ def key(line: Mapping[str, Any]) -> str:
 def derivations(
     layers: Sequence[str], families: Sequence[str], count: int, limits: Profile, seed: int
 ) -> Iterator[Derive]:
-    """The tasks to derive all forms, or as many forms as there are to be points."""
+    """The tasks to derive forms of each family for each layer: all forms, or `count` random ones if
+    there are more."""
     for layer, family in ((a, b) for a in layers for b in families):
         every = [form.name for form in forms(program(layer), family)]
         names = Random(f"{seed} {layer} {family}").sample(every, min(count, len(every)))
@@ -111,7 +114,8 @@ def derivations(
 
 
 def dealt(found: Iterable[Form], count: int, folder: Path) -> Iterator[list[Try]]:
-    """The tasks for each family and layer: `count` points, dealt to its forms in turn."""
+    """The tasks to try `count` points for each family and layer, which its forms give in turn;
+    `folder` holds the reference results."""
     cells: dict[Cell, list[Form]] = defaultdict(list)
     for form in sorted(found, key=lambda f: (f.layer, f.family, f.form)):
         cells[form.layer, form.family].append(form)
@@ -171,7 +175,8 @@ class Report:
             print(json.dumps(line), flush=True)
 
     def read(self, line: Mapping[str, Any]) -> None:
-        """Take in a line of the file, new or old."""
+        """Count the point of a line of the file of results, whether it was just tried or in an
+        earlier run."""
         row = self.rows[line["layer"], line["family"]]
         row.said[line["said"]] += 1
         row.seconds += line["wall"]
@@ -197,8 +202,8 @@ class Report:
 
 
 def sweep(pool: Pool[Any, Any], tasks: Sequence[Any], until: float) -> Iterator[Done[Any, Any]]:
-    """The tasks as they are done, the next given out when a worker is free, until the time is
-    over."""
+    """The tasks with their results, in the order in which the pool finishes them; no task is given
+    out after the time `until`."""
     waiting = iter(tasks)
     while time.monotonic() < until:
         for task in islice(waiting, pool.free):
@@ -216,7 +221,8 @@ def earlier(file: Path | None) -> list[dict[str, Any]]:
 
 
 def run(given: argparse.Namespace, pool: Pool[Any, Any], limits: Profile, folder: Path) -> Report:
-    """The report of deriving forms, dealing points, and trying them."""
+    """The report on all stages: deriving forms within `limits`, dealing points, and trying them in
+    the pool's workers."""
     until = time.monotonic() + given.time_limit
     with (given.out or Path(os.devnull)).open("a") as out:
         report = Report(out)

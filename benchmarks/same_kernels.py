@@ -1,4 +1,5 @@
-"""A check whether a change alters what is generated, over variants of all families and examples.
+"""A check whether a change of the code alters what is generated, over variants of all families and
+examples.
 
 It prints a line for each of some hundreds of variants: the number of points of its form, its
 derivation, and its OpenCL text.
@@ -57,7 +58,8 @@ def _among(name: str, chosen: Collection[str]) -> bool:
 
 
 def lines(forms_each: int, points: int, seed: int, among: Among) -> Iterator[dict[str, object]]:
-    """A record for each variant, the same ones for the same seed."""
+    """A record for each of `points` variants of `forms_each` forms of each program and family in
+    `among`; equal seeds draw equal variants."""
     for path in sorted(EXAMPLES.glob("*.lift")):
         program = parse_file(path)
         for family in (f for f in FAMILIES if among.has(path.stem, f)):

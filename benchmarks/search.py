@@ -1,15 +1,15 @@
-"""A comparison of search strategies and budgets, on real runs and on stored ones: is the search
-good?
+"""A comparison of search strategies and of budgets, on new runs or on stored ones.
 
     python -m benchmarks.search strategies FILE|LAYER [--variants 200] [--seeds 5] [--device D]
     python -m benchmarks.search budgets FILE|LAYER [--variants 1000] [--all 5000] [--device D]
     python -m benchmarks.search replay RUN [--variants 200] [--seeds 5]
 
-`strategies`: guided beside random, once a seed. `budgets`: the best of few variants beside the best
-of many. The fastest variants of the runs are then timed in turns, since times of different minutes
-do not compare. `replay` needs no device: strategies look for the best among the variants of a
-stored run, and the model ranks those that it has not learned from; make the run with `--strategy
-random`, or what it liked is all that there is to find.
+`strategies`: a guided and a random search, once for each seed. `budgets`: the best of few variants
+and the best of many. Afterwards the fastest variants of these runs are timed in turns, since times
+from different minutes cannot be compared. `replay` needs no device: strategies look for the best
+among the variants of a stored run, and the cost model ranks variants that it has not learned from.
+Make the stored run with `--strategy random`: a guided run holds little but what its model
+preferred.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def budgets(given: argparse.Namespace) -> Iterator[str]:
 
 
 def replayed(given: argparse.Namespace) -> Iterator[str]:
-    """The lines that compare strategies on what a run has stored."""
+    """The lines that compare strategies on the variants and times that a run has stored."""
     first = [r for r in Run(Path(given.what)).records if r.round == 0]
     stored, seeds = Replay.of(first), range(given.seeds)
     ran = sum(r.time_ns is not None for r in stored.records)
@@ -87,7 +87,7 @@ def replayed(given: argparse.Namespace) -> Iterator[str]:
 
 
 def explored(given: argparse.Namespace, name: str, **options: object) -> Run:
-    """The run in its own folder, resumed if it is there."""
+    """The run with these options in the folder `name`, resumed if it is there."""
     folder: Path = given.out / f"{Path(given.what).stem}-{name}"
     if (folder / "run.sqlite").is_file():
         return resume(folder)[0]

@@ -1,11 +1,11 @@
-"""The share of unsafe texts that the proof of the text refuses.
+"""The share of unsafe kernel texts that the proof of texts refuses.
 
 Faults are planted in the printed kernels of all families; a simulator of all work-items tells which
 texts are unsafe, and which only wrong.
 
     python -m benchmarks.text_mutants [--mutants 1000] [--seed 0]
 
-It fails if one unsafe text is proved, and says which.
+It fails if an unsafe text is proved, and says which.
 """
 
 import argparse
@@ -45,7 +45,8 @@ def plans(seed: int) -> Iterator[tuple[str, Plan]]:
 
 
 def drawn(random: Random, name: str, family: str) -> Plan | None:
-    """The plan at a point of some form of the family; None where that form has no point."""
+    """The plan of a family's form at a point, both random, for the program `name`; None if there is
+    no such form or point."""
     program = example(name, PROGRAMS[name])
     every = forms(program, family)
     if not every:
@@ -62,7 +63,7 @@ def drawn(random: Random, name: str, family: str) -> Plan | None:
 
 
 def sample(plan: Plan, random: Random) -> Iterator[Mutant]:
-    """A few mutants of each kind."""
+    """A few mutants of each kind of the plan."""
     kinds: dict[str, list[Mutant]] = defaultdict(list)
     for mutant in mutants(plan):
         kinds[mutant.kind].append(mutant)
@@ -71,7 +72,7 @@ def sample(plan: Plan, random: Random) -> Iterator[Mutant]:
 
 
 def tried(most: int, seed: int) -> Scores:
-    """The outcomes by kind of at least so many mutants."""
+    """How many mutants of each kind had which outcome: at least `most` mutants are tried."""
     scores: Scores = defaultdict(Counter)
     random = Random(seed)
     for name, plan in plans(seed):

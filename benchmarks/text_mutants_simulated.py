@@ -3,8 +3,9 @@ beside our own simulator: it runs the mutants' kernels on whole numbers.
 
     python -m benchmarks.text_mutants_simulated [--mutants 300] [--seed 0]
 
-It fails if one mutant that is reported is proved, and says which. A mutant that is refused is run
-too; one that does not end within `LIMIT` seconds, or kills its process, counts as reported.
+It fails if the proof accepts a mutant that Oclgrind reports, and says which. Mutants that the proof
+refuses are run too; one that does not end within `LIMIT` seconds, or kills its process, counts as
+reported.
 """
 
 import argparse
@@ -36,7 +37,8 @@ def small(plan: Plan) -> bool:
 
 
 def drawn(seed: int, most: int) -> Iterator[tuple[str, Mutant]]:
-    """Mutants of each kind of small plans."""
+    """Mutants of small plans, each with the name of its program: of every plan a few of each kind,
+    at least `most` in all."""
     random, left = Random(seed), most
     for name, plan in plans(seed):
         if small(plan):

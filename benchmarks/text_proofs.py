@@ -1,4 +1,4 @@
-"""The time that it takes to read a kernel's text and to prove it, and whether each is proved.
+"""The time to read a kernel's text and to prove it, and whether it is proved.
 
 The kernels are those of variants of all examples and families.
 

@@ -1,10 +1,10 @@
-"""The tasks of the workers of benchmarks/points.py: references, forms with their points, and
-points.
+"""The tasks of the workers of benchmarks/points.py: compute a reference result, derive a form and
+draw its points, or try a point.
 
-Every stage of a point is kept apart: its code is made, its amounts compared with what was
-inferred, its kernels proved, built for the device, run with guards around its buffers, and its
-output compared with the interpreter's. Inputs are whole numbers, so sums are exact; where laws
-round, the derivation says how much.
+The stages of a point are judged one by one: its code is made, the memory that it takes compared
+with inference, its kernels proved, built for the device, run with guards around their buffers, and
+the output compared with the interpreter's. Inputs are whole numbers, so sums are exact; where laws
+round, the derivation's known error is allowed.
 """
 
 import pickle
@@ -46,7 +46,7 @@ RIGHT = "right"
 
 @cache
 def program(layer: str) -> Program:
-    """The program of a layer in examples/layers.toml, or of one that is made here."""
+    """The program of a layer named in examples/layers.toml, or in `MADE_HERE`."""
     table = tomllib.loads((EXAMPLES / "layers.toml").read_text()) | MADE_HERE
     if layer not in table:
         raise UserError(f"no layer {layer}: expected one of {', '.join(table)}")
@@ -79,7 +79,8 @@ class Derive:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A derived form: what trials of its points share."""
+    """A derived form with the points to try: its program with what was inferred of it, pickled
+    (`known`), and the known error of its derivation (`rounding`)."""
 
     layer: str
     family: str
@@ -120,14 +121,16 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The state of a worker; without a session nothing is built or run."""
+    """The state of a worker: its session, and the largest work-group; if the session is None,
+    nothing is built or run."""
 
     session: Session | None
     max_work_group: int
 
 
 def bench(device: Device | None, max_work_group: int) -> Bench:
-    """The state of a worker, made once in each; nothing is built twice, so no build is cached."""
+    """The state of a worker on a device; if the device is None, nothing is built or run. Builds are
+    not cached, as no kernel is built twice."""
     session = None if device is None else open_device(device, cached=False)
     return Bench(session, max_work_group)
 
@@ -138,7 +141,8 @@ def setup_for(device: Device | None, max_work_group: int) -> "partial[Bench]":
 
 
 def work(state: Bench, task: Refer | Derive | Try) -> Path | Form | Without | Tried:
-    """The result of a worker's task."""
+    """The result of a worker's task: a file with a reference result, a form (or why there is none),
+    or the outcome of a point."""
     match task:
         case Refer(layer, file):
             found = expected(program(layer), _inputs(layer))
@@ -151,7 +155,7 @@ def work(state: Bench, task: Refer | Derive | Try) -> Path | Form | Without | Tr
 
 
 def derive(task: Derive) -> Form | Without:
-    """The form's program with its sampled points, or why there are none."""
+    """The form of a task with its sampled points, or the reason why there are none."""
     where = (task.layer, task.family, task.form)
     try:
         found = lowering(program(task.layer), task.family, task.form)
@@ -179,7 +183,7 @@ def _inputs(layer: str) -> dict[str, Array]:
 
 
 def attempt(state: Bench, task: Try) -> Tried:
-    """The outcome of a point: its stages in turn, until one fails."""
+    """The outcome of a point: `right`, or the first stage that failed with its reason."""
     tried = Tried()
     for stage, reason in _stages(state, task, tried.seconds):
         if reason:
@@ -189,7 +193,8 @@ def attempt(state: Bench, task: Try) -> Tried:
 
 
 def _stages(state: Bench, task: Try, seconds: dict[str, float]) -> Iterator[tuple[str, str]]:
-    """Each stage of a point with the reason why it failed, empty if it did not."""
+    """Each stage of a point with the reason why it failed, or an empty text; `seconds` gets the
+    time of each stage."""
     source, known = _known(task.form.known)
     with _timed("emit", seconds):
         try:

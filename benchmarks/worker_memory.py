@@ -2,8 +2,8 @@
 
 python -m benchmarks.worker_memory [FILE] [--variants 600] [--every 50] [--set C=64]… [--device D]
 
-Explores a program in a folder of its own and notes, each time that so many outcomes more are
-stored, the resident bytes of the process that builds and of the one that owns the device.
+Explores a program in a folder of its own. Each time that `--every` more outcomes are stored, it
+prints the resident bytes of the process that builds kernels and of the one that owns the device.
 """
 
 import argparse
@@ -43,8 +43,8 @@ def _command(given: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def curve(command: list[str], folder: Path, every: int) -> Iterator[tuple[int, int, int, int]]:
-    """The outcomes, seconds and MiB of both workers, at the start and after every `every`
-    outcomes."""
+    """The numbers of outcomes, seconds, MiB of the building worker and MiB of the device's worker,
+    at the start and after every `every` outcomes of a run that `command` starts in `folder`."""
     begun, due = time.monotonic(), 1
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
         while run.poll() is None:
@@ -65,7 +65,8 @@ def outcomes(folder: Path) -> int:
 
 
 def resident(process: int) -> list[int]:
-    """The resident bytes of the children of a process, the oldest, which builds, first."""
+    """The resident bytes of each child of a process, the oldest child first: in a run, the one that
+    builds."""
     children = Path(f"/proc/{process}/task/{process}/children")
     try:
         return [_resident(int(child)) for child in children.read_text().split()]
