@@ -170,8 +170,8 @@ def _show(values: Values) -> str:
 
 
 def _small(file: Path, sizes: Values, p: Program, lowering: Lowering) -> _Small:
-    """The program with the smallest sizes at which it is derived by the same steps, or else by most
-    of the same laws."""
+    """The program of `file` at the smallest sizes at which its derivation has the same steps as
+    `lowering`, or else shares most of its laws; `sizes` are those the user set."""
     written = {**_written(file), **sizes}
     free = {name: n for name, n in written.items() if name not in sizes}
     tried: list[_Small] = []

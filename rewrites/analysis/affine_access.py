@@ -76,20 +76,20 @@ class Affine:
         return self.constant + sum(k * (i.size - 1) for i, k in self.terms)
 
     def divided(self, n: int) -> tuple["Affine", "Affine"]:
-        """The quotient and the remainder of this coordinate by n, where each term is a multiple of
-        n or all others are less than n."""
+        """The quotient and the remainder of this coordinate by n: its terms that are multiples of
+        n, over n, and the others; NoAccess where the others may reach n."""
         whole = tuple((i, k // n) for i, k in self.terms if k % n == 0)
         rest = tuple((i, k) for i, k in self.terms if k % n)
         low = Affine(rest, self.constant % n)
         if self.loose or any(k < 0 for _, k in self.terms) or low.last >= n:
-            raise NoAccess("elements of joined rows are not read row by row")
+            raise NoAccess("expected joined rows that are read row by row, found them read across")
         return Affine(whole, self.constant // n), low
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The cell of an array at coordinates, or the rows that begin there where there are fewer
-    coordinates than dimensions."""
+    """The cell of the array `base` at these coordinates; with fewer coordinates than dimensions,
+    the subarray there."""
 
     base: Expr
     coordinates: tuple[Affine, ...]
@@ -113,7 +113,7 @@ def index(i: Index) -> Affine:
 
 
 def array(r: Read) -> View:
-    """What was read, as a view of an array; NoAccess where its size is not a number."""
+    """The view of what was read as an array; NoAccess where its size is not a number."""
     match r:
         case View():
             return r
@@ -127,7 +127,7 @@ def array(r: Read) -> View:
         case tuple():
             views = [array(part) for part in r]
             return View(views[0].size, lambda i: tuple(v.at(i) for v in views))
-    raise NoAccess("a view of sizes that are not numbers")
+    raise NoAccess("expected a view of an array of known size, found a size that is not a number")
 
 
 def bind(env: Env, p: Pattern, r: Read) -> Env:
@@ -135,7 +135,7 @@ def bind(env: Env, p: Pattern, r: Read) -> Env:
     if isinstance(p, Var):
         return {**env, p.name: r}
     if not isinstance(r, tuple):
-        raise NoAccess("tuples that are computed")
+        raise NoAccess("expected a tuple whose parts are written, found one that is computed")
     for q, part in zip(p, r, strict=True):
         env = bind(env, q, part)
     return env
@@ -155,7 +155,7 @@ def read(e: Expr, env: Env) -> Read:
             found = read(inner, env)
             if isinstance(found, tuple):
                 return found[k]
-            raise NoAccess("tuples that are computed")
+            raise NoAccess("expected a tuple whose parts are written, found one that is computed")
         case Let(p, value, body):
             return read(body, bind(env, p, read(value, env)))
         case Map(f, xs) if is_view(f.body):
@@ -188,7 +188,7 @@ def _layout(e: Expr, env: Env) -> Read:
             return array(read(xs, env)).at(Affine((), k))
         case _ if not set(env) & free(e):
             return Access(e, ())
-    raise NoAccess("an operand that is not a view of the program's parameters")
+    raise NoAccess("expected an operand that is a view of the program's parameters, found another")
 
 
 def _chunk(xs: View, m: int, i: Affine) -> Read:
@@ -210,7 +210,7 @@ def _joined(rows: View, n: int) -> Read:
 def _windows(xs: View, n: int, step: int) -> Read:
     def window(i: Affine) -> Read:
         if i.loose:
-            raise NoAccess("padding around windows, not around what they are of")
+            raise NoAccess("expected padding around an array, found it around the array's windows")
         return View(n, lambda j: xs.at(i.times(step).plus(_inside(j))))
 
     return View((xs.size - n) // step + 1, window)
@@ -220,7 +220,7 @@ def _inside(j: Affine) -> Affine:
     """The coordinate j of an element in a chunk or window; NoAccess if padding around it may be
     read."""
     if j.loose:
-        raise NoAccess("padding around chunks or windows of an array, not around the array")
+        raise NoAccess("expected padding around an array, found it around its chunks or windows")
     return j
 
 
@@ -229,7 +229,7 @@ def _padded(xs: View, l: int, r: int) -> Read:
 
     def cell(i: Affine) -> Read:
         if i.loose and min(l, r) < 0:
-            raise NoAccess("padding around what is cropped")
+            raise NoAccess("expected a crop or a padding, found padding around a crop")
         return xs.at(replace(i.shifted(-l), loose=i.loose or l > 0 or r > 0))
 
     return View(l + xs.size + r, cell)
@@ -242,4 +242,4 @@ def _element(xs: Expr) -> Expr:
 def _int(n: Size) -> int:
     if isinstance(n, int):
         return n
-    raise NoAccess("sizes that are not numbers")
+    raise NoAccess("expected sizes that are numbers, found a parameter")

@@ -70,18 +70,20 @@ def step_patterns(f: Lam) -> tuple[Pattern, Pattern]:
 
 
 def several_of(p: Pattern, many: Sequence[bool]) -> list[str]:
-    """A name for each part of what a pattern binds, for an array of them where there are many."""
+    """A name for each part of what a pattern binds: a plural for the parts whose entry in `many` is
+    true, for arrays of them."""
     names = parts_of(p, len(many))
     return [plural(name) if more else name for name, more in zip(names, many, strict=True)]
 
 
 def joined(names: Sequence[str]) -> str:
-    """One name for what has these names, in order, each once."""
+    """One name made of these, in order and each once, without their numbers: x_w for x and w."""
     return "_".join(list(dict.fromkeys(map(_stem, names)))[:MOST])
 
 
 def element_of(xs: Expr) -> str:
-    """A name for an element of an array: one of what the array is named after, if that is many."""
+    """A name for an element of the array xs: the singular of the array's name if that is a plural,
+    or else what its views or its type say, such as window, row or element."""
     match xs:
         case Map(f, _):
             return value_of(f.body)
@@ -152,5 +154,5 @@ def _by_type(t: Type, one: str, many: str) -> str:
 
 
 def _stem(name: str) -> str:
-    """A name without the number that tells it from another."""
+    """A name without the number at its end, which tells it from another: x for x_2."""
     return name.rstrip("0123456789").rstrip("_") or name

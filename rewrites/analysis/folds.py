@@ -81,5 +81,5 @@ def unit(op: str, t: Type) -> Expr | None:
 
 
 def number(value: float, scalar: Scalar) -> Lit:
-    """A literal of a scalar type."""
+    """The literal of a scalar type that has this value."""
     return Lit(int(value) if is_whole(scalar) else float(value), scalar)

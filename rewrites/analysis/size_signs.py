@@ -67,13 +67,13 @@ def _factor(p: Poly, x: Atom) -> Size:
 
 
 def divides(k: Size, n: Size) -> bool:
-    """True if k may divide n: decided where both are numbers, and otherwise left to the types to
-    ask for."""
+    """True unless k is known not to divide n, both being numbers; of other sizes the types ask for
+    it."""
     if not isinstance(k, int):
         return True
     return k > 0 and (n % k == 0 if isinstance(n, int) else True)
 
 
 def at_most(a: Size, b: Size) -> bool:
-    """True if a <= b may hold: decided where both are numbers."""
+    """True unless a > b, both being numbers."""
     return a <= b if isinstance(a, int) and isinstance(b, int) else True

@@ -106,7 +106,8 @@ def one_line(text: str) -> str:
 
 
 def shortened(e: Expr, depth: int) -> Expr:
-    """The term with … for everything deeper than `depth` nodes; functions do not count."""
+    """The term e with … for every subterm deeper than `depth` nodes; functions are not counted as
+    nodes."""
     if isinstance(e, Var) or not children(e):
         return e
     if depth == 0 and not isinstance(e, Lam):

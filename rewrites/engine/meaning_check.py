@@ -56,8 +56,8 @@ def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
 def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: float = 0.0) -> bool:
     """True if e computes what the program's own body does, on random whole numbers.
 
-    `rounding` is the known error, in machine epsilons: without one, and where the program makes
-    whole numbers of whole numbers, not a number may differ.
+    `rounding` is the known error of e, in machine epsilons. If it is 0, and the program makes only
+    whole numbers from whole numbers, the results must be equal.
     """
     inputs = random_inputs(p, seed)
     expected, found = evaluate(p, inputs), _meaning(p, e, values, inputs)
@@ -77,7 +77,8 @@ def _meaning(p: Program, e: Expr, values: Values, inputs: Mapping[str, Data]) ->
 
 
 def inexact(p: Program, result: Data) -> float:
-    """The machine epsilons by which the order of a program's operations may change its result.
+    """The bound, in machine epsilons, on how much another order of a program's operations may
+    change its `result`; 0 where none can.
 
     Sums and products of whole numbers are exact in any order, as long as doubles hold them.
     """

@@ -44,7 +44,8 @@ def _both(before: Expr, after: Expr) -> tuple[str, str]:
 
 
 def _differing(before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
-    """Two skeletons, each cut to the levels from the first one on in which they differ."""
+    """The skeletons `before` and `after` as text, each without the outer levels that both have in
+    common."""
     pairs = enumerate(zip(before[:-1], after[:-1], strict=False))
     left = next((n for n, (a, b) in pairs if a != b), min(len(before), len(after)) - 1)
     around = ["…"] if left else []
@@ -64,8 +65,8 @@ def called(stages: Sequence[Told], name: str) -> list[Told]:
 
 
 def shown(stages: Sequence[Told], lines: int = LINES) -> list[tuple[int, Told]]:
-    """The outermost stages, and those inside them as deep as `lines` allows, each with its
-    depth."""
+    """The outermost stages, and those inside them down to the depth at which they are at most
+    `lines` in all, each with its depth."""
     spans = [(s.first, s.end) for s in stages]
     every = list(zip(depths(spans), stages, strict=True))
     rooms = range(max((depth for depth, _ in every), default=0) + 1)

@@ -159,7 +159,8 @@ def cut(n: int, k: int) -> int:
 
 
 def cuts(written: Values) -> Iterator[Values]:
-    """The variants of a program's sizes in which all are cut down alike, the smallest first."""
+    """The values of a program's sizes with all of them cut down alike, the smallest first;
+    `written` are the sizes in its file."""
     last: Values = {}
     for k in CUTS:
         used = {name: cut(n, k) for name, n in written.items()}

@@ -44,8 +44,8 @@ def seq(*strategies: Strategy) -> Strategy:
 
 
 def choice(*strategies: Strategy) -> Strategy:
-    """The strategy that applies the first of the given ones that succeeds; rules for other kinds of
-    nodes are not tried."""
+    """The strategy that applies the first of the given ones that succeeds; a rule is not tried at
+    nodes of another kind than its own."""
     known: dict[type[Expr], list[Strategy]] = {}
 
     def run(e: Expr) -> Rewritten | None:
@@ -156,7 +156,7 @@ def exhaust(s: Strategy) -> Strategy:
 
 
 def _is_barren(e: Expr, s: Strategy) -> bool:
-    """True if s is already known to succeed nowhere in e; that is kept with the term."""
+    """True if s is already known to succeed nowhere in e; the node of e keeps what is known."""
     try:
         return s in e._barren
     except AttributeError:

@@ -114,8 +114,8 @@ def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Colu
 
 
 def _folded(a: Row, g: Row, b: Row) -> Column:
-    """The row triple of one product with its taps divided by the least ±2^k among them, so that one
-    is only added.
+    """The rows (of A, G and B) of one product with its taps divided by the least ±2^k among them,
+    so that one tap becomes ±1.
 
     The divisor goes to the data, if one of these is then multiplied by no power of two, or else to
     the results.

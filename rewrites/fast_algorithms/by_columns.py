@@ -54,7 +54,7 @@ def spectral_products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] =
             found = summed_spectra(sums)
             if found is not None:
                 return _of_sums(*found[:2], env, maps)
-    raise NoAccess("expected sums of products of spectra")
+    raise NoAccess("expected sums of products of spectra, found another term")
 
 
 def _of_sums(zs: Expr, ws: Expr, env: Env, maps: tuple[Index, ...]) -> Products:
@@ -72,7 +72,7 @@ def _number(xs: Expr, indices: tuple[Index, ...], env: Env) -> Access:
     for i in indices:
         found = array(found).at(index(i))
     if not isinstance(found, Access) or index(PART) not in found.coordinates:
-        raise NoAccess("expected planes of complex numbers")
+        raise NoAccess("expected complex numbers stored in two planes, found another array")
     own = found.coordinates
     k, last = own.index(index(PART)), len(own) - 1
     ranks = [last if n == k else n - (n > k) for n in range(len(own))]
@@ -114,8 +114,8 @@ def kept(p: Products, r: Rows) -> tuple[Index, ...]:
 def _nest(
     own: list[tuple[bool, bool]], x: Expr, g: Expr, made: Callable[[Expr, Expr], Expr]
 ) -> Expr:
-    """The nest of maps over what x or g or both have, around the planes of what is made of their
-    elements."""
+    """The nest of maps around planes(made(x, g)), one map for each entry of `own`, which says
+    whether it goes over x and whether over g."""
     if not own:
         return planes(made(x, g))
     has = [part for part, mine in zip((x, g), own[0], strict=True) if mine]

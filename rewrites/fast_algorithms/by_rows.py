@@ -124,7 +124,7 @@ def _in_windows(e: Expr, sums: Expr) -> Expr:
     """The term e with the sum over its windows replaced by `sums`."""
     place = windows(e)
     if place is None:
-        raise NoAccess("expected sums that start from 0")
+        raise NoAccess("expected sums that start from 0, found another start")
     return put(e, place, sums)
 
 
@@ -136,12 +136,12 @@ def carried(
     own: tuple[set[Index], set[Index]],
     made: Callable[[Expr, Expr, Expr], Expr],
 ) -> Expr:
-    """The nest e with rows x and g zipped to the arrays of its maps, and `made` of its body and of
-    the rows inside."""
+    """The nest e with the rows x and g zipped to the arrays of those of its `maps` that x and g
+    have as their `own`, and inside made(body of e, row of x, row of g)."""
     if not maps:
         return made(e, x, g)
     if not isinstance(e, Map):
-        raise NoAccess("expected maps directly inside each other")
+        raise NoAccess("expected maps directly inside each other, found another term between them")
     f, has = e.f, [maps[0] in one for one in own]
     parts = e.xs.parts if isinstance(e.xs, Zip) else (e.xs,)
     pairs = Zip((*parts, *(part for part, mine in zip((x, g), has, strict=True) if mine)))
@@ -225,7 +225,7 @@ def zeros(t: Type) -> Expr:
             return MakeTuple(tuple(map(zeros, parts)))
         case Scalar():
             return number(0, t)
-    raise NoAccess("sums of vectors")
+    raise NoAccess("expected sums of numbers, found sums of vectors")
 
 
 def added(x: Expr, y: Expr) -> Expr:

@@ -159,7 +159,7 @@ def _source(e: Expr) -> Expr | None:
 
 
 def _again(f: Expr, x: Expr) -> Expr:
-    """The term f x with x in place of its argument."""
+    """The term f, a crop or an inverse transform, with x in place of its argument."""
     match f:
         case PadEdge(edge, l, r, _):
             return PadEdge(edge, l, r, x)

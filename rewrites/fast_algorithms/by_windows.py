@@ -93,7 +93,9 @@ def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
     core, bound = e, set[str]()
     for _ in sizes:
         if not isinstance(core, Map):
-            raise NoAccess("expected maps directly inside each other")
+            raise NoAccess(
+                "expected maps directly inside each other, found another term between them"
+            )
         bound |= {v.name for v in variables(core.f.pattern)}
         core = core.f.body
     place = place_of_reduction(core)
@@ -102,7 +104,7 @@ def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
     around = put(core, place, Var("?sum", FLOAT))
     starts = isinstance(old, Reduce) and old.init == ZERO
     if not starts or free(around) & bound or not free(around) <= {*free(e), "?sum"}:
-        raise NoAccess("expected the same of all windows, done to sums from 0")
+        raise NoAccess("expected sums from 0 with the same done to each, found others")
     return _slid(sizes, x, lambda w: substitute(around, {"?sum": _sum(ZERO, w, g)}))
 
 

@@ -71,7 +71,7 @@ def scaled(x: Expr, z: Expr) -> Expr:
 
 
 def root(n: int, k: Expr, s: int) -> Expr:
-    """The complex number exp(s 2 pi i k / n), for a k of few turns."""
+    """The complex number exp(s 2 pi i k / n); k should be at most a few times n, to be exact."""
     cos = Unary("cospi", Binary("*", k, Lit(2 / n, FLOAT)))
     return pair(cos, Unary("sinpi", Binary("*", k, Lit(s * 2 / n, FLOAT))))
 
@@ -133,8 +133,8 @@ def rdft(xs: Expr, n: int) -> Expr:
 
 
 def irdft(zs: Expr, n: int) -> Expr:
-    """The n real numbers whose `rdft` is n zs: [z](n/2 + 1) -> [x]n; numbers between the ends have
-    conjugates."""
+    """The n real numbers whose `rdft` is n zs: [z](n/2 + 1) -> [x]n; numbers other than the first
+    and the last stand for their conjugates too."""
     half = n // 2
 
     def term(z: Expr, k: Expr, j: Expr) -> Expr:

@@ -76,8 +76,8 @@ def _halved(m: Rows, scaled: bool) -> tuple[Rows, Rows]:
 
 
 def _halves(a: Row, b: Row) -> tuple[Row, Row] | None:
-    """The rows e and o with a = e + o and b = e - o, no column used by both; None if there are
-    none, or too few numbers."""
+    """The rows e and o with a = e + o and b = e - o, no column used by both; None if there are no
+    such rows, or they save no addition."""
     if any(abs(x) != abs(y) for x, y in zip(a, b, strict=True)) or sum(map(bool, a)) < 3:
         return None
     e = tuple(x if x == y else 0.0 for x, y in zip(a, b, strict=True))

@@ -21,7 +21,7 @@ from rewrites.laws.views import swapped
 
 def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]) -> Expr:
     """The array over the indices `order` of the cells of `base` at these coordinates; NoAccess if
-    it reads backwards.
+    an array is read backwards.
 
     Each index is in one coordinate; dimensions without a coordinate stay innermost.
     """
@@ -29,11 +29,13 @@ def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]
     for level in reversed(range(len(coordinates))):
         own = sorted(coordinates[level].terms, key=lambda term: -term[1])
         if any(k < 1 for _, k in own):
-            raise NoAccess("an array that is read backwards")
+            raise NoAccess("expected an array that is read forwards, found one read backwards")
         e = at_level(level, e, partial(_cells, at=coordinates[level], terms=own))
         found = [i for i, _ in own] + found
     if sorted(found, key=repr) != sorted(order, key=repr):
-        raise NoAccess("an index that is in no dimension of an operand, or in two")
+        raise NoAccess(
+            "expected each loop's index in one dimension of an operand, found it in none or in two"
+        )
     return permuted(e, [order.index(i) for i in found])
 
 
@@ -48,8 +50,8 @@ def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 
 def unjoined(a: Access, sums: Sequence[Index]) -> Access:
-    """The access with each dimension that several sums count, like the digits of a number, as one
-    dimension for each."""
+    """The access with each dimension whose coordinate has several indices of `sums` as its digits
+    split into a dimension for each of these."""
     base, coordinates = a.base, list[Affine]()
     for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
         digits = _digits(c, sums, size)

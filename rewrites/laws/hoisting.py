@@ -37,8 +37,8 @@ from rewrites.laws.maps import tidy
 
 @rule("map/reduce (x -> f (h x)) xs  =  map/reduce f (map h xs)")
 def hoist(e: Map | Reduce, term: Expr) -> Expr | None:
-    """A map or reduction that uses h x of an element x becomes one over elements made before;
-    `term` is h x."""
+    """A map or reduction that uses h x of an element x becomes one over an array in which h x is
+    made before; `term` is h x."""
     match e:
         case Map(f, xs):
             made = _before(f, xs, term)
@@ -148,7 +148,7 @@ def is_zero(a: Data) -> bool:
 
 @rule("let x = v in e (f x)  =  let y = f v in e y")
 def let_made(e: Let, term: Expr) -> Expr | None:
-    """A let whose value is used only as f x becomes one of f of the value; `term` is f x."""
+    """A let y = e of which only f y is used becomes a let of f e; `term` is f y."""
     match e:
         case Let(Var(x, t), value, body) if x in free(term) and free(term) - {x} <= free(e):
             made = apply(Lam(Var(x, t), term), value)

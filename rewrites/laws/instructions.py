@@ -1,5 +1,5 @@
-"""Laws of instructions: a term that one computes is carried out by it, and accumulators stay in
-lanes."""
+"""Laws of instructions: a term that computes what an instruction does becomes that instruction, and
+accumulators stay in the lanes of a sub-group."""
 
 # key: z initial value, f folding function, x v variables
 
@@ -42,8 +42,8 @@ def _rounding(name: str, parts: bool = False) -> float:
     rounding=_rounding,
 )
 def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
-    """A term that computes what the named instruction does is carried out by it, operands and
-    result in lanes."""
+    """A term that computes what the named instruction does becomes the instruction, its operands
+    and its result in lanes."""
     entry = TABLE[name]
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(entry.program.pattern)}
     program = substitute(entry.program.body, holes)
@@ -78,8 +78,8 @@ def _again(f: Fragment, e: AsVector) -> Expr | None:
 
 @rule("reduce z (view . f)  =  view . reduce (view⁻¹ z) (f . view),  view a bijection")
 def reduce_inside_view(e: Reduce) -> Expr | None:
-    """A reduction whose function ends in a view becomes the view of a reduction without it; the
-    view is a bijection."""
+    """A reduction whose function ends in a bijective view becomes that view of a reduction without
+    it."""
     match e:
         case Reduce(z, Lam((Var(acc, _), p), body), xs):
             view, back, made = _views(body)

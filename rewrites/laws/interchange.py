@@ -56,8 +56,8 @@ def _columns(f: Lam, columns: Expr) -> Expr:
 
 @rule("map (x -> map f (zip ys zs(x)))  =  transpose . map ((y, c) -> map f (y, c)) . zip ys zs'")
 def interchange_zip(e: Map) -> Expr | None:
-    """Exchanges two nested maps where the inner goes over a zip; parts that do not depend on x stay
-    one for all x."""
+    """Exchanges two nested maps where the inner one goes over a zip; zipped parts that do not
+    depend on the outer element x are shared by all x."""
     match e:
         case Map(Lam(p, Map(f, Zip(parts))), xs):
             mine = [bool(bound(Lam(p, parts[0])) & free(part)) for part in parts]
@@ -123,7 +123,8 @@ def _turned(p: Pattern, xs: Expr, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
-    """The map over xs zipped with c, of f_x y; tuples that were zipped already are taken apart."""
+    """The map of (x, y) -> f_x y over xs zipped with c; if xs was `zipped` already, its tuples are
+    taken apart."""
     ps, whole = (p, xs.parts) if isinstance(xs, Zip) and isinstance(p, tuple) else ((p,), (xs,))
     q = f.pattern if zipped and isinstance(f.pattern, tuple) else (f.pattern,)
     own = tuple(Get(i, c) for i in range(len(q))) if zipped else (c,)
@@ -144,7 +145,8 @@ def pair(e: Map) -> Expr | None:
 
 
 def _paired(p: Pattern, g: Lam, ys: Expr) -> Expr:
-    """The ys, each with what p binds before it, named as g names them."""
+    """The array of pairs (x, y) for the elements y of ys: x is what p binds, and y has the name
+    that g gives."""
     outer = pattern_value(p)
     return Map(lam(name_of(g.pattern), elem_of(ys), lambda y: MakeTuple((outer, y))), ys)
 

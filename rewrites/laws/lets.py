@@ -57,7 +57,8 @@ def let_out_of_map(e: Map) -> Expr | None:
 
 @rule("map (y -> let x = v in e) ys  =  let xs = map (y -> v) ys in map ((y, x) -> e) (zip ys xs)")
 def let_beside(e: Map) -> Expr | None:
-    """A let in a map becomes a let of all elements' values around it, made before any is used."""
+    """A let in the function of a map becomes a let around the map, of the array of all elements'
+    values."""
     match e:
         case Map(Lam(q, Let(Var(x, t), value, body)), ys):
             made = Map(Lam(q, value), ys)
@@ -85,8 +86,8 @@ def drop_let(e: Let) -> Expr | None:
 
 @rule("let x = view v in e  =  let y = v in e[view y / x],  v made real")
 def let_view(e: Let) -> Expr | None:
-    """A let of a view of something made real names what is made real, and uses see it through the
-    view."""
+    """A let of a view of an array that is made real becomes a let of that array; its uses look
+    through the view."""
     match e:
         case Let(Var(x, t), value, body):
             place = _made_at(value)

@@ -76,7 +76,8 @@ def store(e: Expr) -> Expr | None:
 
 @rule("store e  =  e")
 def not_stored(e: Store) -> Expr | None:
-    """What is read is computed where it is read, and no kernel makes it before."""
+    """A `store` is removed: its array is computed where it is read, not by a kernel of its own
+    before."""
     return e.e
 
 
@@ -92,7 +93,8 @@ def to_local(e: Expr, ahead: bool = False) -> Expr | None:
 
 @rule("f x  =  let y = x in f y")
 def share(e: Expr, term: Expr, name: str = "x") -> Expr | None:
-    """A let gets the name of every occurrence of a term in e that means the same outside e."""
+    """Every occurrence of a term in e that means the same outside e becomes a variable `name`,
+    which a let around e binds to the term."""
     if not free(term) <= free(e) or replaced(e, term, Var("?", type_of(term))) == e:
         return None
     return let(name, term, type_of(term), lambda y: replaced(e, term, y))

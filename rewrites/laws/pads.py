@@ -99,8 +99,8 @@ def pad_pad(e: PadEdge) -> Expr | None:
 
 @rule("map (pad_edge l r) . pad k q c  =  pad k q c . map (pad_edge l r),  c a number")
 def rows_pad_pad(e: Map) -> Expr | None:
-    """Padding of each row inside a padding by rows of c moves inside it, as rows of c stay so, at
-    any depth."""
+    """Padding of each row by its own elements, after rows of one number c were added, is done
+    before they are: padding a row of c gives a row of c."""
     match e:
         case Map(f, Pad(left, right, c, xs)) if pads(f) and isinstance(type_of(c), Scalar):
             return Pad(left, right, c, Map(f, xs)) if not free(f) else None

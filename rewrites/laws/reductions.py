@@ -204,10 +204,10 @@ def _fields(r: Expr, n: int) -> tuple[Expr, ...]:
 
 @rule("map (x -> reduce z f s) xs  =  reduce (map z xs) (map f . zip) (transpose (map s xs))")
 def interchange_map_reduce(e: Map) -> Expr | None:
-    """A map of reductions becomes a reduction of arrays, whose step is a map; so register blocks
-    are made.
+    """A map of reductions becomes a reduction of arrays whose step is a map: this makes register
+    blocks.
 
-    Zipped parts that do not depend on the map's element stay one for all elements.
+    Zipped parts that do not depend on the map's element are shared by all elements.
     """
     match e:
         case Map(Lam(p, Reduce(z, f, s)), xs):
@@ -232,7 +232,8 @@ def interchange_map_reduce(e: Map) -> Expr | None:
 
 
 def _names_of_rows(f: Lam, used: Sequence[bool]) -> tuple[str, str]:
-    """The names of an accumulator, and of an element of which the parts used are many."""
+    """The names of the accumulator and of the element that f binds, the element's with a plural for
+    each part that is `used`."""
     acc, x = step_patterns(f)
     return name_of(acc), joined(several_of(x, used))
 
@@ -318,7 +319,8 @@ def _sums_up(part: Lam, op: str) -> bool:
 
 @rule("reduce zs (map f . zip)  =  map (reduce f) . zip zs . transpose")
 def interchange_reduce_map(e: Reduce) -> Expr | None:
-    """A reduction of arrays becomes a map of reductions, one for each element: the reverse."""
+    """A reduction of arrays becomes a map of reductions, one for each element: the reverse of
+    `interchange_map_reduce`."""
     match e:
         case Reduce(zs, Lam((Var(acc, _), p), Map(f, Zip((Var(a, _), *parts)))), xss) if (
             acc == a and acc not in free(f).union(*map(free, parts))

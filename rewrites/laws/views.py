@@ -125,7 +125,7 @@ def flat_zip(e: Map) -> Expr | None:
 
 
 def _names_in(p: Pattern, widths: Sequence[int]) -> list[str]:
-    """The names of the parts of parts, so many of each, of what p binds."""
+    """A name for each component of what p binds: for `widths[i]` components of its part i."""
     parts = p if isinstance(p, tuple) else (p,) * len(widths)
     pairs = zip(parts, widths, strict=True)
     return [name for part, n in pairs for name in (parts_of(part, n) if n > 1 else [name_of(part)])]

@@ -1,4 +1,5 @@
-"""The law of zero points: what is taken away from every factor of a sum is taken away once."""
+"""The law of zero points: what is subtracted from a factor in every term of a sum is subtracted
+from the sum instead, once."""
 
 # key: z initial value, x w factors, a b zero points, n length, own names of a fold's elements
 
@@ -87,7 +88,8 @@ def _start(z: Expr, p: Factor, q: Factor, over: Fold) -> Expr:
 
 
 def _sum(x: Expr, over: Fold) -> Expr:
-    """The sum of a factor, over no more of zipped arrays than it uses."""
+    """The sum of the factor x over the elements that `over` names; zipped arrays that x does not
+    use are left out."""
     element, xs = _used(x, over)
     acc = Var(fresh("sum", free(x) | {v.name for v in variables(element)}), over.t)
     return Reduce(Lit(0, over.t), Lam((acc, element), Binary("+", acc, x)), xs)

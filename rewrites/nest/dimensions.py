@@ -71,8 +71,8 @@ def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
 
 
 def sources(maps: Sequence[Map], e: Expr) -> Iterator[Expr]:
-    """The arrays that hold what e reads: of each of its roots the array that its map goes over,
-    then what that reads."""
+    """The arrays that hold what e reads: for each root of e the array that its map goes over, then
+    the arrays which that array reads."""
     for term in roots(e):
         d = _binder(maps, term)
         if d is not None:
@@ -186,9 +186,10 @@ def _size(s: frozenset[int]) -> tuple[int, list[int]]:
 
 
 def shared_by_groups(e: Expr) -> Rewritten | None:
-    """The term e unchanged if work-items of a group make something together; else Refused."""
+    """The lowered term e unchanged if a map in it goes over the work-items of a group; else
+    Refused."""
     if not any(isinstance(s, MapPar) and s.level is Level.LOCAL for s in subterms(e)):
         raise Refused(
-            "expected a sum inside maps for a work-group to make: nothing is summed up there"
+            "expected a sum inside maps, for a work-group to make; found that nothing is summed up"
         )
     return skip(e)

@@ -102,11 +102,13 @@ class Rows:
 
 
 def rows_of(p: Products) -> Rows:
-    """The innermost rows that windows slide along, of more than one place if there are such;
-    NoAccess without any."""
+    """The innermost rows that windows slide along, those with windows of several places first
+    choice; NoAccess if windows slide along none."""
     found = [r for x, g in (p.operands, p.operands[::-1]) for r in _rows(p, x, g)]
     if not found:
-        raise NoAccess("no windows that slide along an operand, with a kernel for all of them")
+        raise NoAccess(
+            "expected windows that slide along an operand and share a kernel, found none"
+        )
     rows = max(found, key=lambda r: (r.tap.size > 1, r.data_dim))
     return reduce(_reached, rows.sums, rows)
 

@@ -79,14 +79,14 @@ def _summed(
     if isinstance(term, Binary) and term.op == "*":
         sums = (*sums, i)
         return sums, (unjoined(_cell(term.a, env), sums), unjoined(_cell(term.b, env), sums))
-    raise NoAccess("expected a sum of products")
+    raise NoAccess("expected a sum of products, found another term")
 
 
 def _cell(e: Expr, env: Env) -> Access:
     found = read(e, env)
     if isinstance(found, Access):
         return found
-    raise NoAccess("expected a product of two numbers")
+    raise NoAccess("expected a product of two numbers, found another term")
 
 
 def others(a: Access, without: int) -> tuple[Affine, ...]:
