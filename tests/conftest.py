@@ -10,7 +10,8 @@ from ir.errors import UserError
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache of the tests' own, so that nothing is read from or left in the user's."""
+    """A folder for the cache of builds that only the tests use, so that the user's is neither read
+    nor changed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -32,5 +33,5 @@ def session(device: Device) -> Session:
 
 @pytest.fixture(scope="session")
 def sessions(device: Device) -> tuple[Session, ...]:
-    """A session on every device that works here."""
+    """A session on each device that works here."""
     return tuple(open_device(entry) for entry in devices() if isinstance(entry, Device))

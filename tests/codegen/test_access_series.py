@@ -1,5 +1,5 @@
-"""Tests of series: accesses that differ by constants are taken together, and never more or fewer of
-them."""
+"""Tests of series: all accesses whose indices differ by constants, and no others, are taken
+together."""
 
 from itertools import product
 from random import Random

@@ -1,4 +1,5 @@
-"""Tests that conditions made of others agree with brute force."""
+"""Tests of conditions made of others (what several share, what is left of one where another holds):
+they agree with brute force."""
 
 import itertools
 import random

@@ -1,5 +1,5 @@
-"""Tests of the search for devices: which are found, which is chosen, and what is said of those that
-do not work."""
+"""Tests of the search for devices: which are found, which is chosen, and the messages about those
+that do not work."""
 
 import io
 import json

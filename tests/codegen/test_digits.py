@@ -1,5 +1,5 @@
-"""Tests that indices written in digits are the same numbers, and that every quotient is taken
-apart."""
+"""Tests that an index written in digits (quotients and remainders of nested divisors) has the same
+value as before, and that every quotient in it is taken apart."""
 
 import pytest
 
@@ -15,8 +15,8 @@ X = var("x", 0, 95)
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("s", [0, 1, 5])
 def test_a_quotient_becomes_digits_beside_one_of_a_multiple(a: int, d: int, s: int) -> None:
-    """The law is (x + s·a) // (a·d) = (x // a + s) // d: the finer quotient is known by its last
-    digit."""
+    """By the law (x + s·a) // (a·d) = (x // a + s) // d, x // a is written by the coarser quotient
+    and one more digit: it is no term of the sum any more, and values stay equal."""
     finer, coarse = quot(X, a), quot(X + s * a, a * d)
     whole = plus(from_atom(finer) * 3, from_atom(coarse), 40)
     apart = digits(whole)

@@ -1,5 +1,5 @@
-"""Tests that lowered programs compute what the interpreter says, and that their text is as
-meant."""
+"""Tests that the kernels of lowered programs compute what the interpreter computes, and that their
+text has the form that it should."""
 
 # key: program a lowered program's text
 
@@ -33,8 +33,8 @@ def source(text: str) -> str:
 
 
 def agrees(session: Session, text: str, max_work_group: int = 256) -> None:
-    """Assert that a program computes what the interpreter does: on integers exactly, on real
-    numbers to 1e-5."""
+    """Assert that the kernels of a program given as text compute what the interpreter does: on
+    integers exactly, on real numbers to 1e-5."""
     program = parse(text)
     case = Case(program.name, program, generate(program, max_work_group=max_work_group))
     for integers in (True, False):

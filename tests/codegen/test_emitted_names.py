@@ -1,5 +1,4 @@
-"""Tests of names: a program may give its things any name, also names that compilers keep for
-themselves."""
+"""Tests that a program may give its things any name, even one that OpenCL compilers reserve."""
 
 import re
 from collections.abc import Iterator
@@ -57,7 +56,8 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def known() -> Iterator[str]:
-    """The names in the headers that are here, and those that compilers know without headers."""
+    """The names in the OpenCL headers that this machine has, and those that compilers know without
+    headers."""
     yield from KEYWORDS.split()
     for header in HEADERS:
         if header.exists():
@@ -68,7 +68,8 @@ KNOWN = sorted(set(known()))
 
 
 def program(words: tuple[str, ...]) -> str:
-    """A program that names a thing of each kind (array, size, variable …) by one of these words."""
+    """The text of a program that names one thing of each kind (function, array, variable …) by
+    these words, in order."""
     name, xs, row, kept, x, acc, y = words
     return (
         f"{name}({xs} : [[float]5]4) = map({row} ->\n"

@@ -1,8 +1,8 @@
 """Tests that kernels have not changed: the text of five hand-written lowered programs, word for
 word.
 
-`python -m tests.codegen.test_golden_kernels` writes tests/golden/*.cl anew
-from the programs beside them.
+`python -m tests.codegen.test_golden_kernels` writes tests/golden/*.cl anew from the programs beside
+them.
 """
 
 import statistics

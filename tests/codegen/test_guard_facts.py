@@ -1,5 +1,5 @@
-"""Tests that what guards say of variables agrees with brute force, and that what is true by them
-follows."""
+"""Tests of what guards (sums that are 0 or more) imply: bounds of variables agree with brute force,
+and a sum is said to follow only where it holds at every point."""
 
 # key: k l coefficients
 
@@ -19,13 +19,13 @@ U, V = var("u", None, None), var("v", None, None)
 
 
 def drawn(g: random.Random) -> Index:
-    """Σ k·variable + c"""
+    """A random sum Σ k·variable + c."""
     terms = (x * g.choice((-3, -2, -1, 0, 1, 2, 3)) for x in BOUNDED.values())
     return sum(terms, constant(g.randint(-12, 12)))
 
 
 def true_at(guards: Sequence[Index]) -> list[dict[str, int]]:
-    """The points at which all guards are 0 or more."""
+    """The points (values of the variables) at which all guards are 0 or more."""
     every = itertools.product(*(range(lo, hi + 1) for lo, hi in RANGES.values()))
     points = (dict(zip(RANGES, point, strict=True)) for point in every)
     return [p for p in points if all(evaluate(guard, p) >= 0 for guard in guards)]

@@ -1,5 +1,5 @@
-"""Tests of half precision: right on every device, computed with where a device can, else in memory
-only."""
+"""Tests of half precision: results are right on every device; a device without half arithmetic
+stores halves and computes in float."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Tests of index arithmetic: against brute force, against Z3, and as C."""
+"""Tests of index arithmetic: simplified indices have the same values by brute force, by Z3, and as
+C text."""
 
 import itertools
 import re
@@ -145,8 +146,8 @@ def names_in(tree: Tree) -> set[str]:
 
 
 def meanings(tree: Tree, limit: int = 80) -> Iterator[tuple[dict[str, int], int]]:
-    """The pairs (point, value) of a tree wherever its guards hold; a spread of points if there are
-    many."""
+    """The pairs (point, value) of an expression tree at the points where its guards hold; of more
+    than `limit` points, a spread of them."""
     names = sorted(names_in(tree))
     points = list(itertools.product(*(POINTS[name] for name in names)))
     for point in points[:: max(1, len(points) // limit)]:
@@ -329,7 +330,8 @@ TOKEN = re.compile(r"\s*(\d+L?|\w+|<=|>=|&&|[-+*/%()<?:,])")
 
 
 def run_c(text: str, env: Mapping[str, int], bits: int | None = None) -> int:
-    """The value of a C expression; with `bits`, an error if a value on the way has more."""
+    """The value of a C expression with these values of its variables; given `bits`, it fails if an
+    intermediate value needs more bits."""
     reader = Reader(TOKEN.findall(text), env, bits)
     value = reader.conditional()
     assert not reader.tokens, f"{text}: left over {reader.tokens}"
@@ -344,7 +346,8 @@ class Reader:
         self.tokens, self.env, self.bits = tokens, env, bits
 
     def next_is(self, *texts: str) -> str:
-        """The next token, which is then read, if it is one of these; else an empty text."""
+        """The next token, if it is one of these texts, which is then consumed; else an empty text,
+        and nothing is consumed."""
         return self.tokens.pop(0) if self.tokens and self.tokens[0] in texts else ""
 
     def checked(self, value: int) -> int:
@@ -440,8 +443,8 @@ class Law:
 
 
 def laws(a: int, b: int, d: int, g: int, k: int, s: int) -> list[Law]:
-    """The laws of the index algebra for some divisors and coefficients, which are numbers in the
-    compiler too."""
+    """The laws of the index algebra with these numbers as divisors and coefficients, which are
+    constants in the compiler too."""
     m, ab, gd = 6, a * b, g * d
     in_block = z3.And(d * Q <= X, d * Q + d > X)
     in_grain = z3.And(Y >= 0, g > Y)
@@ -557,7 +560,8 @@ def test_a_remainder_stays_where_nothing_bounds_the_summand() -> None:
 
 
 def test_a_quotient_stays_where_truncation_would_change_it() -> None:
-    """The quotient (k + j + c·n) / (c + n) is not c: truncating, or with k + j < c², it is less."""
+    """The quotient (k + j + c·n) / (c + n), with n a constant, may not be simplified to c: k and j
+    may be negative, and then C's division, which truncates, gives another number."""
     for c, N in itertools.product(range(1, 4), range(1, 4)):
         x = (k + j + c * N) // (c + N)
         assert variables(x) == {"j", "k"}
@@ -694,8 +698,8 @@ def test_nothing_here_keeps_state() -> None:
     st.sampled_from([2, 5]),
 )
 def test_digits_are_what_they_were_taken_from(l: int, k: int, d: int, a: int) -> None:
-    """The index is l·x + k·(x // d) + (x // (d·a)), with x a sum of ids that is known to stay below
-    20."""
+    """The digits of l·x + k·(x // d) + x // (d·a) have its value wherever x, a sum of two ids, is
+    at most 20, as is assumed."""
     x = assume(var("i", 0, 4) * 7 + var("j", 0, 6), hi=20)
     whole = from_atom(quot(x, d)) * k + from_atom(quot(x, d * a))
     apart = digits(plus(whole, x, l))
@@ -712,7 +716,8 @@ def test_digits_leave_nothing_beside_its_own_quotient() -> None:
 
 
 def within_terms(l: int, y: Mapping[str, int], x: Mapping[str, int]) -> bool:
-    """True if every term of l·y is in x: of the same sign, and no larger."""
+    """True if each term of l·y is a part of the term of x in the same variable: of the same sign,
+    and no larger."""
     held = [(l * k, x.get(name, 0)) for name, k in y.items()]
     return all(0 <= part <= whole or whole <= part <= 0 for part, whole in held)
 

@@ -1,5 +1,5 @@
-"""Tests of injectivity: items that are said to write different cells do so by brute force, and
-digits are always told apart."""
+"""Tests of injectivity: work-items that are said to write different cells do so by brute force, and
+an index made of all digits of an id is always said to tell them apart."""
 
 # key: r radices
 
@@ -17,7 +17,7 @@ RADICES = [(4, 3), (2, 5), (8, 2), (3, 3), (2, 3, 4), (4, 2, 2)]
 
 
 def digit(x: Index, r: Sequence[int], k: int) -> Index:
-    """The k-th digit of x in mixed radices, the first being the last of the number."""
+    """The k-th digit of x in mixed radices r, counted from the last (least significant) one."""
     return x // prod(r[:k]) % r[k]
 
 
@@ -26,7 +26,8 @@ def ids(r: Sequence[int]) -> tuple[Index, Index]:
 
 
 def address(x: Index, r: Sequence[int], units: Sequence[int]) -> Index:
-    """A number that has the digits of x, each times a unit of its own."""
+    """The sum of the digits of x in mixed radices r, each multiplied by its own unit, and a
+    constant."""
     parts = (digit(x, r, k) * unit for k, unit in enumerate(units))
     return sum(parts, constant(3))
 

@@ -1,8 +1,8 @@
-"""Tests of kernels with instructions: right with emulated ones, refused where lanes do not come
-together.
+"""Tests of kernels with instructions such as mma_tf32: they are right where the instruction is
+emulated, and refused where not all lanes of a sub-group come to it.
 
-What is run here differs from what runs on a device that has the instruction in the body of one
-function; the kernel's own text is the same.
+The text of such a kernel is the same on a device with the instruction, except the body of the one
+function that emulates it here.
 """
 
 import re
@@ -120,7 +120,8 @@ def test_a_group_of_other_lanes_is_refused_in_words() -> None:
 
 
 def changed(kernel: Kernel, change: Callable[[Store], Statement]) -> Kernel:
-    """The kernel with every store of an instruction's result changed."""
+    """The kernel with every statement that stores an instruction's result replaced by
+    change(statement)."""
 
     def over(s: Statement) -> Statement:
         match s:

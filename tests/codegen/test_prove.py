@@ -1,4 +1,4 @@
-"""Tests that `prove` accepts kernels that are right, and never one that is wrong."""
+"""Tests that `prove` accepts right kernels, and never accepts a wrong one."""
 
 import random
 from collections import Counter
@@ -84,7 +84,7 @@ def about(proof: Proof, kind: About) -> list[Verdict]:
 
 
 def ways(verdicts: Sequence[Verdict]) -> set[str]:
-    """The methods by which the proved verdicts were proved."""
+    """The names of the methods that proved those of the verdicts that are proved."""
     return {v.by for v in verdicts if isinstance(v, Proved)}
 
 
@@ -117,8 +117,8 @@ def matmul(
     double: bool = False,
     spoil: str = "",
 ) -> Kernel:
-    """The kernel of a matrix product in which a work-item makes `block_of` cells; `spoil` names a
-    fault that is put in."""
+    """The kernel of a tiled product of m × k by k × n in which a work-item makes `block_of` cells;
+    `double` gives it two local tiles of each matrix, and `spoil` names a fault to plant."""
     (bm, bn), (tm, tn) = tile, block_of
     gx, gy = bn // tn, bm // tm
     a, b, c = a_global("a", m * k), a_global("b", k * n), a_global("c", m * n)
@@ -252,7 +252,8 @@ def test_proof_of_the_register_blocked_product_takes_a_few_milliseconds() -> Non
 
 
 def stencil(n: int, extent: int, slip: int = 0) -> Kernel:
-    """The kernel out[i] = in[i] + in[i + 1] + in[i + 2], over the windows of a slide."""
+    """The kernel out[i] = in[i] + in[i + 1] + in[i + 2] for `extent` results of n inputs; `slip` is
+    added to the indices that are read."""
     xs, out = a_global("xs", n), a_global("out", extent)
     i = var("gid0", 0, extent - 1)
     taps = tuple(Load(xs, i + k + slip) for k in range(3))
@@ -317,7 +318,8 @@ def test_assumed_range_is_proved_where_it_is_used() -> None:
 
 
 def test_an_assumption_does_not_rest_on_the_comparison_that_it_is_in() -> None:
-    """Nor do two comparisons vouch for each other; one that assumes nothing vouches for them."""
+    """A comparison may not be proved by what an index inside it assumes (here id ≤ 7), nor two
+    comparisons by each other's assumptions; a comparison without assumptions may prove theirs."""
     i, out = var("gid0", 0, 15), a_global("out", 16)
     known = assume(i, 0, 7)
     under_five, over_none = at_least(5, known), at_least(known, 1)
@@ -341,7 +343,8 @@ def test_the_least_value_that_is_assumed_is_proved_too() -> None:
 
 
 def test_bounds_that_follow_from_parts_of_guards_are_left_to_the_solver() -> None:
-    """i + 2·j ≤ n and 2·i + j ≤ n make 3·(i + j) ≤ 2·n."""
+    """The guards i + 2·j < n and 2·i + j < n bound i + j below 2·n / 3, which only the solver
+    finds: an array of that size is proved, one that is a cell shorter refuted."""
     i, j = (var(name, 0, 2**16 - 1) for name in ("gid0", "gid1"))
     asked = both(less(i + 2 * j, 100_000), less(2 * i + j, 100_000))
 
@@ -379,7 +382,8 @@ def test_private_memory_is_checked_for_bounds_only() -> None:
 def in_branch(
     condition: Callable[[Index], Condition], groups: Dims = (1, 1, 1), whole: bool = False
 ) -> Kernel:
-    """A kernel with a barrier in a branch, to which 8 work-items of a group come."""
+    """A kernel whose groups of 8 work-items go through four turns t, with a barrier under
+    condition(t) in each."""
     turns = loop("t", 4, lambda t: [If(condition(t), Block((MEET,)))])
     return kernel(turns, local=(8, 1, 1), groups=groups, whole=whole)
 
@@ -408,8 +412,8 @@ def test_barrier_in_a_branch_that_divides_groups_only_is_proved() -> None:
 
 
 def exchange(barrier: Barrier, space: Space) -> Kernel:
-    """A kernel in which every work-item writes a cell, passes a barrier, and reads its neighbour's
-    cell."""
+    """A kernel in which every work-item writes a cell of a memory in `space`, passes the barrier,
+    and reads its neighbour's cell."""
     n = 8
     cell = Memory("cell", space, "float", n)
     out, item = a_global("out", n), var("lid0", 0, n - 1)
@@ -469,8 +473,8 @@ def test_variable_that_is_not_what_its_loop_says_is_not_proved() -> None:
 
 
 def test_skewed_local_rows_are_told_apart() -> None:
-    """The kernel copies a tile whose rows of 16 are kept 17 apart, by 64 work-items in four
-    turns."""
+    """A tile in rows of 16 that lie 17 apart, copied by 64 work-items in four turns: ranges prove
+    that no two of them write one cell."""
     tile, item = a_local("tile", 17 * 16), var("lid0", 0, 63)
 
     def turn(r: Index) -> list[Statement]:
@@ -488,8 +492,8 @@ def test_rows_that_overlap_are_a_race() -> None:
 
 
 def panels(stride: int) -> Kernel:
-    """A kernel that scatters vectors of 8 into a tile of 7 rows: element 8 e + lane goes to row (8
-    e + lane) % 7."""
+    """A kernel that scatters vectors of 8 into a tile of 7 rows, which lie `stride` apart: element
+    n goes to row n % 7, column n // 7."""
     tile, item = a_local("tile", 7 * 8 * 64), var("lid0", 0, 31)
 
     def turn(r: Index) -> list[Statement]:
@@ -507,8 +511,8 @@ def test_what_has_no_digits_is_tried() -> None:
 
 
 def panels_filled(first: int) -> Kernel:
-    """A kernel that writes 128 columns in panels of 48, 6 planes of 128 rows; the 16 missing ones
-    from `first`."""
+    """A kernel that writes 6 planes of 128 rows of 128 columns in panels of 48; in the last panel,
+    16 columns are left over, and filled from column `first` on."""
     out = a_global("out", 3 * 36 * 128 * 48)
     row, column = var("gid0", 0, 127), var("gid1", 0, 127)
 
@@ -527,8 +531,8 @@ def test_what_fills_up_the_last_panel_is_apart_from_its_columns() -> None:
 
 
 def rows_in_threes(most: int) -> Kernel:
-    """A kernel that writes rows three at a time, the last three cut off; row q is in place q // 14
-    of panel q % 14."""
+    """A kernel in which a work-item writes rows q of 897, three of them, if q < `most`: row q goes
+    to place q // 14 of panel q % 14."""
     out, item = a_global("out", 14 * 1024 + 64), var("gid0", 0, 298)
 
     def turn(r: Index) -> list[Statement]:
@@ -550,7 +554,8 @@ def test_guard_on_a_dividend_bounds_its_quotient() -> None:
 
 
 def test_unlimited_work_is_not_done() -> None:
-    """An obligation that ranges do not settle stays open if the solver has no time."""
+    """With a limit of 0 ms, an obligation that ranges do not settle stays unproved, and the summary
+    names the time."""
     out, item = a_global("out", 1 << 20), var("gid0", 0, (1 << 20) - 1)
     tree = kernel(
         Store(out, item * 5 % (1 << 20), ZERO),
@@ -574,7 +579,7 @@ def test_summary_counts_and_names_what_failed() -> None:
 
 
 class Maker:
-    """A maker of random small kernels, which are right more often than by chance."""
+    """A maker of random small kernels, most of which are right; equal seeds make equal kernels."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -657,8 +662,8 @@ class Maker:
         return self.random.choice([*self.ids, *self.loops, constant(1)])
 
     def index(self, memory: Memory) -> Index:
-        """A random index into a memory: each variable is in a digit of its own, and then something
-        may be spoiled."""
+        """A random index into a memory that gives each variable a digit of its own; in half of the
+        cases it is then changed, so that it may be wrong."""
         parts = self.random.sample(self.ids, len(self.ids))
         parts += [v for v in self.loops if self.random.random() < 0.6]
         self.random.shuffle(parts)
@@ -716,8 +721,8 @@ def test_every_verdict_says_what_it_is_about() -> None:
 
 
 def scattered(n: int, lanes: int, apart: int) -> Kernel:
-    """A kernel in which every work-item writes `lanes` cells that lie `apart`, each by a statement
-    of its own."""
+    """A kernel of n work-items, each of which writes `lanes` cells that lie `apart` from each
+    other, by a statement for each cell."""
     out, i = a_global("out", n * lanes), var("gid0", 0, n - 1)
     base = (i // apart) * (apart * lanes) + i % apart
     stores = [Store(out, base + apart * l, ZERO) for l in range(lanes)]
@@ -735,7 +740,8 @@ def test_many_writes_that_differ_by_a_constant_are_one_series() -> None:
 
 
 def clashing() -> Kernel:
-    """A kernel with two series of accesses that meet in one cell of two work-items."""
+    """A kernel of 8 work-items with four stores each, of which those of two work-items meet in one
+    cell."""
     out, i = a_global("out", 100), var("gid0", 0, 7)
     stores = [Store(out, i * 9 + 3 * l, ZERO) for l in range(4)]
     return kernel(*stores, groups=(8, 1, 1), whole=True)

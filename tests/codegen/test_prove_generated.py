@@ -1,5 +1,5 @@
-"""Tests of the proof on generated kernels: they are proved, and not after a statement is removed or
-moved."""
+"""Tests of the proof on generated kernels: they are proved; with a statement removed or moved so
+that they are wrong, they are not."""
 
 # key: s statement
 
@@ -149,7 +149,7 @@ def test_tiles_taken_in_turns_are_proved_free_of_races_without_the_solver(
 
 
 def edited(kernel: Kernel, change: Callable[[int, Statement], Statement]) -> Kernel:
-    """The kernel with each statement s as change(n, s), n counting them."""
+    """The kernel with each statement s, the n-th of the kernel, replaced by change(n, s)."""
     clock = iter(range(10**9))
 
     def block(body: Block) -> Block:
@@ -170,12 +170,12 @@ def edited(kernel: Kernel, change: Callable[[int, Statement], Statement]) -> Ker
 
 
 def without(kernel: Kernel, which: int) -> Kernel:
-    """The kernel with an empty block for one of its statements."""
+    """The kernel with statement number `which` replaced by an empty block."""
     return edited(kernel, lambda n, s: Block(()) if n == which else s)
 
 
 def moved(kernel: Kernel, which: int, by: int) -> Kernel:
-    """The kernel with the cell of one of its stores moved."""
+    """The kernel with `by` added to the index of statement number `which`, a store."""
 
     def change(n: int, s: Statement) -> Statement:
         return replace(s, index=s.index + by) if n == which and isinstance(s, Store) else s
@@ -184,7 +184,7 @@ def moved(kernel: Kernel, which: int, by: int) -> Kernel:
 
 
 def unguarded(kernel: Kernel, which: int) -> Kernel:
-    """The kernel with the body of one of its branches in the place of that branch."""
+    """The kernel with statement number `which`, a branch, replaced by its body."""
     return edited(kernel, lambda n, s: s.body if n == which and isinstance(s, If) else s)
 
 

@@ -1,5 +1,5 @@
-"""Tests of the runtime on hand-written plans: on every device that works here, and what can go
-wrong."""
+"""Tests of the runtime on hand-written plans, on every device that works here: right results, and
+the messages on what goes wrong."""
 
 import gc
 import os
@@ -71,8 +71,8 @@ def adding(scalar: str = "float", body: str = "z[i] = x[i] + y[i];") -> Plan:
 
 
 def chain() -> Plan:
-    """A plan of three kernels, in which `a` and the smaller `b` live one after the other in the
-    same bytes."""
+    """A plan of four kernels with two temporaries, `a` and the smaller `b`, which share bytes of
+    the arena as they are never needed at once."""
     source = """
     kernel void one(global const float *x, global float *a) {
       int i = get_global_id(0); a[i] = 2 * x[i]; }
@@ -99,7 +99,8 @@ def chain() -> Plan:
 
 
 def packing() -> Plan:
-    """A plan that computes z = x + 10 w reversed, from a packed w that each run spoils by 1000."""
+    """A plan that computes z = x + 10 w reversed, in which prepack makes a packed copy of w; each
+    run changes the copy by 1000, so that a second run shows whether prepack was run again."""
     source = """
     kernel void pack(global const float *w, global float *p) {
       int i = get_global_id(0); p[i] = 10 * w[255 - i]; }
@@ -333,7 +334,8 @@ def test_a_temporary_read_before_it_is_written_gives_nan(sessions: tuple[Session
 
 
 def test_a_result_that_happens_to_be_the_poison_is_no_alarm(sessions: tuple[Session, ...]) -> None:
-    """The bits of both poisons are data that a kernel copies; this was taken for an alarm once."""
+    """A kernel copies data that hold the bits of both poisons: checking mode may not take them for
+    cells that were not written."""
     for scalar, dtype in (("int", np.int32), ("float", np.float32)):
         x = numbers(1, dtype=dtype)
         for at, poisons in zip((3, 200), arrays.POISONS, strict=True):
@@ -384,8 +386,8 @@ def test_failures_travel_between_processes() -> None:
 
 
 def real(sessions: tuple[Session, ...]) -> Iterator[Session]:
-    """Sessions on real devices: guards are not tested where a simulator watches every access
-    itself."""
+    """The sessions on devices that are no simulators: a simulator watches every access itself, so
+    guards are not tested there."""
     return (session for session in sessions if not session.device.simulator)
 
 
@@ -452,7 +454,8 @@ def test_a_program_that_was_checked_is_timed_as_it_is(session: Session) -> None:
 
 
 def test_timing_takes_turns_among_the_buffers_that_it_is_given(session: Session) -> None:
-    """The kernel runs on the buffers in turn, so the output is that of the last one."""
+    """Two runs with two sets of buffers use one set each, so the output is that of the second
+    set."""
     program = session.build(adding())
     turns = [*session.copies({"x": X, "y": Y}), *session.copies({"x": X, "y": 2 * Y})]
     program.time({"x": X, "y": Y}, runs=2, warmup=0, turns=turns)
@@ -505,8 +508,8 @@ def cached(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> D
 
 
 def adds(device: Device, options: str = "") -> bool:
-    """True if a plan that adds runs right in a session of its own, which remembers no kernels of
-    others."""
+    """True if a plan that adds two arrays gives the right sums in a new session, which has no
+    kernels compiled by others."""
     built = open_device(device).build(adding(), options)
     return bool(np.array_equal(built({"x": X, "y": Y}), X + Y))
 
@@ -564,7 +567,8 @@ def test_what_plans_share_is_compiled_once(cached: Device, tmp_path: Path) -> No
 
 
 def test_a_session_keeps_few_of_the_kernels_that_it_compiled(cached: Device) -> None:
-    """A driver holds megabytes for each kernel; once, 256 of them were held."""
+    """After more than KEPT kernels are compiled, at most KEPT are still held, as a driver may need
+    megabytes for each."""
 
     def compiled() -> int:
         return sum(isinstance(thing, cl.Program) for thing in gc.get_objects())

@@ -1,4 +1,5 @@
-"""Inferences back to back and recorded launches: by a clock that is made up, and on devices."""
+"""Tests of inferences back to back and of recorded launches: by a simulated clock, and on
+devices."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -18,7 +19,8 @@ from tests.codegen.test_runtime import X, Y, adding, chain, numbers, packing
 
 
 class Queue:
-    """A queue of a device that takes so long for each launch, and the host's clock beside it."""
+    """A simulated command queue that takes a given time for each launch, with the clock of its
+    host."""
 
     def __init__(self, launch_ns: int, kernel_ns: int) -> None:
         self.launch_ns, self.kernel_ns = launch_ns, kernel_ns

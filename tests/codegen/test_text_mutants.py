@@ -1,5 +1,5 @@
-"""Tests that no unsafe text is proved: faults are planted in printed kernels, and a simulator
-judges."""
+"""Tests that no unsafe text is proved: faults are planted in printed kernels, and a simulator says
+which of these are unsafe."""
 
 from collections.abc import Iterator
 from random import Random
@@ -42,7 +42,7 @@ def test_text_touches_the_cells_that_its_tree_does() -> None:
 
 
 def sample(plan: Plan, random: Random, most: int) -> list[Mutant]:
-    """A few mutants of a plan, of as many kinds as possible."""
+    """Up to `most` mutants of a plan, of as many kinds as possible."""
     found = list(mutants(plan))
     random.shuffle(found)
     return list({mutant.kind: mutant for mutant in found}.values())[:most]
@@ -68,8 +68,8 @@ def test_an_unsafe_text_of_a_program_written_by_hand_is_never_proved() -> None:
 
 
 def test_most_kinds_of_faults_are_unsafe_somewhere() -> None:
-    """Most kinds of planted faults are unsafe in some kernel; otherwise the tests above would show
-    nothing."""
+    """At least ten kinds of planted faults make some kernel unsafe, and are refused there;
+    otherwise the other tests of this file would show nothing."""
     random, unsafe = Random(5), set()
     for case in written("blocked"):
         for mutant in sample(case.made.plan, random, 99):

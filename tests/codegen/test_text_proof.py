@@ -1,4 +1,5 @@
-"""Tests of the proof of a text, by a reader that knows nothing of the printer."""
+"""Tests of the proof of an OpenCL text, which reads the text alone and shares nothing with the
+printer."""
 
 import re
 from dataclasses import replace
@@ -68,7 +69,8 @@ def proof(body: str, **changes: Any) -> Proof:
 
 
 def about(body: str, **changes: Any) -> set[Kind]:
-    """The kinds of obligations that are not proved for a kernel with this body."""
+    """The kinds of obligations that are left unproved for a kernel with this body; `changes` are
+    made to its launch or plan."""
     return {v.obligation.kind for v in proof(body, **changes).failures}
 
 
@@ -201,8 +203,8 @@ def test_a_larger_launch_is_out_of_bounds() -> None:
 
 
 def copies(*pairs: tuple[str, str], lying: dict[str, int], arena: int = 2048) -> Plan:
-    """A plan with a kernel for each pair (from, to) of buffers; temporaries of 64 bytes lie in an
-    arena of `arena` bytes."""
+    """A plan with a kernel for each pair (from, to), which copies one buffer to another; `lying`
+    gives the places of the temporaries, of 64 bytes each, in an arena of `arena` bytes."""
     body = FINE["copy"]
     kernels = tuple(replace(plan(body).kernels[0], arguments=pair) for pair in pairs)
     buffers = [Buffer(t, "float", (16,), 64, Role.TEMPORARY, at) for t, at in lying.items()]
@@ -238,7 +240,8 @@ def test_what_a_kernel_reads_was_written() -> None:
 
 
 def test_any_text_is_proved_or_refused_in_words() -> None:
-    """The tokens of printed kernels are left out, doubled and exchanged."""
+    """A printed kernel in which a random token is left out, doubled or replaced by other tokens is
+    proved, or refused with a message; nothing is raised."""
     random, word = Random(1), re.compile(r"\w+|[^\w\s]")
     for case in by_hand():
         launch = case.made.plan.kernels[-1]
@@ -257,7 +260,8 @@ def test_a_name_that_has_a_meaning_is_not_declared() -> None:
 
 
 def test_a_printer_that_forgets_barriers_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The statement trees are proved; their texts, without barriers, are not."""
+    """With a printer that leaves barriers out, the statement tree is proved, but its text is
+    refused as a race with a line number."""
 
     def forgetful(kernel: Tree) -> tuple[str, tuple[str, ...]]:
         text, needs = print_kernel(kernel)

@@ -1,8 +1,8 @@
-"""Tests of views without a device: random chains of layouts are read and written where the
-interpreter says.
+"""Tests of views without a device: through random chains of layouts, elements are read and written
+where the interpreter says.
 
-Each chain is read twice: at numbers, and at variables whose values are put in afterwards, that is
-before and after indices are simplified.
+Each chain is read twice: at indices that are numbers, and at variables whose values are put in
+afterwards, which also tests the simplification of indices.
 """
 
 # key: e term, t type, rng random numbers, n sizes
@@ -67,7 +67,7 @@ XS = Var("xs", Array(Array(FLOAT, 12), 8))
 
 
 def steps(e: Expr, rng: random.Random) -> Iterator[Expr]:
-    """The layouts that can be applied to e, with random sizes."""
+    """The terms that apply one layout to e, with random sizes."""
     t = type_of(e)
     assert isinstance(t, Array)
     n, inner = t.size, t.elem
@@ -96,7 +96,7 @@ def under(row: Expr, x: Expr) -> Expr:
 
 
 def permutation(n: int, rng: random.Random) -> Lam:
-    """A random index function for `reorder`: a stride, a reversal or a rotation."""
+    """A random index function for `reorder` of n elements: a stride, a reversal or a rotation."""
     divisors = [d for d in range(1, n + 1) if n % d == 0]
     s, k = rng.choice(divisors), rng.randrange(n)
 
@@ -120,7 +120,7 @@ def _has_vectors(t: Type) -> bool:
 
 
 def chain(seed: int, most: int = 5) -> Expr:
-    """A random chain of layouts that stays small."""
+    """A random chain of up to `most` layouts of an array, whose result is small."""
     rng = random.Random(seed)
     e: Expr = XS
     for _ in range(rng.randint(1, most)):
@@ -147,7 +147,8 @@ def source(scope: Scope) -> tuple[View, Memory]:
 
 
 def elements(view: View, path: tuple[int, ...], at: dict[str, int], data: np.ndarray) -> float:
-    """The element that a view shows at these indices."""
+    """The element that a view shows at `path`, variables having the values `at` and the array the
+    values `data`."""
     for i in path:
         assert isinstance(view, ArrayView)
         view = view.at(as_index(i))
@@ -189,7 +190,7 @@ def test_a_random_chain_of_layouts_reads_what_the_interpreter_reads(seed: int) -
 
 
 def invertible(seed: int) -> Expr:
-    """A random chain of layouts that a result can be written through."""
+    """A random chain of layouts through which a result can be written."""
     rng = random.Random(seed)
     e: Expr = XS
     for _ in range(rng.randint(1, 5)):
@@ -244,7 +245,7 @@ def _cell(place: Place, j: int) -> Cell:
 
 
 def vectors(e: Expr) -> Value:
-    """The value of the first vector in a row of e, at a variable row."""
+    """The value of the first vector in a row of e, where the row's number is a variable."""
     scope = Scope({})
     view = Emitter(scope).read(e, {"xs": source(scope)[0]})
     for name in ("i", "j"):

@@ -1,4 +1,5 @@
-"""Are questions to Z3 answered as brute force answers them, and is only the true trusted?"""
+"""Tests that questions to Z3 are answered as brute force answers them, and that only assumptions
+that hold are trusted."""
 
 import itertools
 import random
@@ -69,7 +70,8 @@ def test_an_answer_is_values_that_answer_or_there_are_none(seed: int) -> None:
 
 
 def test_an_assumption_is_trusted_in_what_is_given_and_not_in_what_is_denied() -> None:
-    """A guard that does not hold says nothing of what was assumed inside it."""
+    """What an index inside a given guard assumes (z ≤ 3) holds; what one inside a denied guard
+    assumes is unknown, so z > 3 is found as an answer."""
     z = VARIABLES["z"]
     known = assume(z, 0, 3)
     assert ask(Question(given=[known - 2, z - 4]), LIMIT_MS)[0] == Impossible()

@@ -1,7 +1,8 @@
-"""Tests that the families' constraints admit exactly the legal points, found out point by point.
+"""Tests that the families' constraints admit exactly the legal points, against a check of every
+point by itself.
 
-A point is legal if the program, bound to it, has whole sizes and types that hold, if its code takes
-no more than the device has, and if it is worth what its family asks.
+A point is legal if the program with its values has whole sizes and types that hold, if its code
+takes no more than the device has, and if it satisfies the requirements of its family.
 """
 
 # key: p parameter
@@ -79,7 +80,8 @@ def _fits(low: Lowering, point: Point, device: Profile) -> bool:
 
 
 def candidates(legals: list[Point], random: Random) -> Iterator[Point]:
-    """The points in a box around the legal ones, and legal ones with one value exchanged."""
+    """The points to check: all in a box around the legal ones, and legal ones with one value
+    exchanged."""
     box = {p: sorted({q[p] for q in legals} | set(range(1, 9))) for p in legals[0]}
     for _ in range(POINTS // 3):
         yield {p: random.choice(values) for p, values in box.items()}

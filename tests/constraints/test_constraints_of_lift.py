@@ -1,8 +1,8 @@
 """Tests of the LIFT paper's parameters on VGG-16 layers 2 and 7, as a set of constraints.
 
 Mogers et al., "Automatic generation of specialized direct convolutions for mobile GPUs" (GPGPU
-2020), §4: tiles of θ after extra padding ρ, κ kernels and σ windows a work-item, reduction chunks
-of ω, vectors of v.
+2020), §4: θ is the side of a tile, ρ the extra padding, κ and σ the kernels and windows of a
+work-item, ω the chunk of a reduction, v the width of vectors.
 """
 
 from dataclasses import dataclass
@@ -83,7 +83,8 @@ def test_stratified_points_cover_the_tilings_there_are() -> None:
 
 
 def test_the_papers_best_point_of_layer_7_is_valid() -> None:
-    """The point is from Table 4: 24 work-items a group, 41×41 tiles, 32 groups of kernels."""
+    """The point of the paper's Table 4 (24 work-items a group, 41×41 tiles, 32 groups of kernels)
+    satisfies all constraints."""
     system = lift(LAYERS[7])
     point = {"ρ": 11, "θ": 5, "κ": 4, "σ": 3, "ω": 144, "v": 4}
     assert all(holds(c.relation, point) for c in system.constraints)
@@ -120,7 +121,8 @@ def test_an_exhausted_time_limit_is_unknown_and_not_a_guess() -> None:
 
 
 def derived(**sizes: int) -> System:
-    """The system that inference finds by walking the lowered program of the derived family."""
+    """The system that inference finds by walking the lowered program of the family `lift`, for a
+    convolution of these sizes."""
     return constraints(lowering(parse_file(EXAMPLES / "vgg.lift", sizes), "lift"), MALI_G72)
 
 

@@ -1,5 +1,5 @@
-"""Tests of inequalities: those of a relation have no floors, and hold wherever the relation
-holds."""
+"""Tests of the inequalities that a relation implies: they contain no floors, and hold wherever the
+relation holds."""
 
 from itertools import product
 from random import Random
@@ -14,8 +14,8 @@ PARAMETERS = ("a", "b", "c")
 
 
 def floored(r: Random, depth: int) -> Size:
-    """A random sum of a parameter, a number and a floor of such a sum, perhaps multiplied with its
-    divisor."""
+    """A random sum of a parameter, a number and a floor of a sum made likewise, which may be
+    multiplied by the floor's divisor; `depth` limits how often floors are nested."""
     total = named(r.choice(PARAMETERS)) * r.randint(1, 3) + r.randint(-2, 9)
     if not depth:
         return total

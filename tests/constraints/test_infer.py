@@ -1,4 +1,4 @@
-"""Tests that inference admits exactly what is legal."""
+"""Tests that the constraints which inference finds in a program admit exactly its legal points."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,7 +63,8 @@ MOST = 30
 
 
 def bounded(program: Program) -> list[Constraint]:
-    """The constraints that bound every parameter of a program, so that trying all values ends."""
+    """Upper bounds on all parameters of a program, as constraints: with them, trying all values
+    ends."""
     return [Constraint(AtMost(named(p), MOST), "small", "test") for p in program.free]
 
 
@@ -141,7 +142,8 @@ def test_padding_may_be_nothing_and_sizes_may_not() -> None:
 
 
 def test_a_factor_of_padding_is_a_size() -> None:
-    """Rounding up to a multiple of T adds T - 1 at most, so T itself is not what is added."""
+    """A pad that rounds up to a multiple of T makes T a size (1 or more), not an amount of padding
+    (0 or more)."""
     x = Var("x", Array(FLOAT, 13))
     body = MapSeq(double(FLOAT), Pad(0, round_up(13, T) - 13, ZERO, x))
     program = Program("p", (Param(x),), body, ("T",))
@@ -151,8 +153,8 @@ def test_a_factor_of_padding_is_a_size() -> None:
 
 
 def test_no_constraint_comes_from_a_bare_variable() -> None:
-    """A constraint names the node where it arises: a bare name could be a variable's or a
-    parameter's."""
+    """The origin of a constraint is the text of a term with a node, not a bare name, which could be
+    a variable's or a parameter's."""
     for program in (tiled_blur(24), register_block(12), two_kernels(12)):
         for c in infer(program, MALI_G72).constraints:
             floor = c.why.endswith(("is a size", "is an amount, or an index"))
@@ -166,7 +168,8 @@ def test_a_strategy_may_require_more() -> None:
 
 
 def summed_ahead(n: int, ahead: bool) -> Program:
-    """A program that sums n numbers in chunks of T, each copied to local memory first."""
+    """A program that sums n numbers in chunks of T, each copied to local memory first; if `ahead`,
+    while the chunk before it is summed."""
     x = Var("x", Array(FLOAT, n))
 
     def step(acc: Expr, chunk: Expr) -> Expr:

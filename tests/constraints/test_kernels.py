@@ -1,4 +1,4 @@
-"""Tests that the kernels which inference counts are those that are launched."""
+"""Tests that the kernels which inference finds in a program are those that its plan launches."""
 
 from pathlib import Path
 
@@ -24,14 +24,15 @@ CASES = {
 
 
 def launched(program: Program) -> list[tuple[int, bool]]:
-    """The pair, for each kernel, of how many buffers it reads and whether it prepares constants."""
+    """For each kernel of the program's plan, the number of buffers that it reads, and whether it is
+    prepack."""
     return [(len(stage.reads), stage.prepack) for stage in stages(program)]
 
 
 @pytest.mark.parametrize(("name", "way"), [(n, w) for n, ways in CASES.items() for w in ways])
 def test_a_form_has_the_kernels_of_each_of_its_points(name: str, way: str) -> None:
-    """Sums of sums round up what is rounded up already; such kernels count once, whatever the
-    tile."""
+    """The kernels inferred for a form, whose parameters are open, are those of the plan at each of
+    some points."""
     family, _, form = way.partition(" ")
     low = lowering(parse_file(EXAMPLES / f"{name}.lift"), family, form)
     inferred = [(len(k.reads), k.prepack) for k in kernels(low.program)]

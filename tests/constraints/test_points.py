@@ -1,5 +1,5 @@
-"""Tests of the counting engine: it is exact in both directions, its samples are uniform, and it is
-quick."""
+"""Tests of the engine that counts and samples points: it counts all legal points and no others, its
+samples are uniform, and it is quick."""
 
 from collections import Counter
 from itertools import pairwise, product
@@ -31,7 +31,7 @@ A, B, C, D = map(named, PARAMETERS)
 
 
 def system(parameters: tuple[str, ...], *relations: Relation) -> System:
-    """A system of these relations, without reasons."""
+    """A system of these parameters and relations; its constraints have no reasons."""
     return System(parameters, tuple(Constraint(r, "", "") for r in relations))
 
 
@@ -75,7 +75,7 @@ def random_relation(r: Random) -> Relation:
 
 
 def positive_divisors(r: Relation) -> list[Relation]:
-    """The relations that inference adds beside each floor: its divisor is at least 1."""
+    """The relations that inference adds for each floor in r: its divisor is at least 1."""
     from constraints.infer.size_obligations import of_size
     from constraints.relations.relations import sizes
 
@@ -117,7 +117,7 @@ def test_divisors_by_factoring() -> None:
 
 
 def test_a_tile_with_an_overlap_divides_what_padding_leaves() -> None:
-    """The size theta - 2 divides 224 + rho, so the candidates are divisors plus 2, not a range."""
+    """Where b - 2 divides 224 + a, all such pairs (a, b) are counted: b is a divisor plus 2."""
     found = space(system(("a", "b"), AtMost(A, 224), divides(B - 2, A + 224)))
     expected = sum(len(divisors(224 + rho)) for rho in range(225))
     assert found.count == expected
@@ -134,7 +134,7 @@ def test_counts_beyond_64_bits() -> None:
 
 
 def test_sizes_beyond_64_bits() -> None:
-    """The square of 4096 × 4096 pixels times 10^5 channels does not overflow."""
+    """Relations with numbers near (4096² · 10⁵)² are counted right: nothing overflows."""
     pixels, channels = 4096 * 4096, 10**5
     relations: list[Relation] = [
         Divides(A, pixels),
@@ -171,7 +171,8 @@ def test_a_sample_is_distinct_and_reproducible() -> None:
 
 
 def test_strata_share_a_sample() -> None:
-    """One pair of values holds nearly all points, and still every pair is sampled."""
+    """Each of 16 pairs (a, b) gets 3 of 48 sampled points, though one pair holds nearly all
+    points."""
     relations = [*within(1, 4, ("a", "b")), *within(1, 10**6, ("c",))]
     crowded = AnyOf((AtMost(C, 3), AtMost(A * B, 1)))
     points = stratified(system(("a", "b", "c"), *relations, crowded), ("a", "b"), 48, seed=5)
@@ -218,8 +219,8 @@ def test_an_unknown_stratum_names_the_parameters() -> None:
 
 
 def test_a_hundred_constraints_on_twenty_parameters() -> None:
-    """The system has chains of tiles, each dividing what is left of a size, and bounds on
-    products."""
+    """A system of chained divisors and bounded products has over 10⁹ points; sampled ones satisfy
+    all relations."""
     r = Random(7)
     names = tuple(f"p{i:02}" for i in range(20))
     relations: list[Relation] = [Divides(named(p), 2**6 * 3**3) for p in names]
@@ -238,7 +239,8 @@ def test_a_hundred_constraints_on_twenty_parameters() -> None:
 
 
 def test_quotients_are_whole_where_they_are_used() -> None:
-    """A constraint contains n / a, and another one says that a divides n."""
+    """Where one relation contains 96 / a and another says that a divides 96, the count is exact and
+    sampling works."""
     relations = [Divides(A, 96), AtMost(exact(96, A) * B, 40), *within(1, 20, ("b",))]
     found = space(system(("a", "b"), *relations))
     assert found.count == sum(min(20, 40 * a // 96) for a in divisors(96))

@@ -1,4 +1,5 @@
-"""Tests that the amounts which are limited are those that generated code has."""
+"""Tests that the amounts which constraints limit (memory, work-items, groups) are those of the
+generated code."""
 
 import pickle
 from math import prod
@@ -31,8 +32,8 @@ SMALL = {"C": 8, "M": 8, "H": 10, "W": 10}
 
 
 def check(program: Program, point: dict[str, int], device: Profile) -> Generated:
-    """Assert that the symbolic amounts at a point are those of the concrete program and of its
-    code."""
+    """The code of a program at a point, after asserting that the symbolic amounts at the point are
+    those of the program with its values, and those of the code."""
     concrete = bound(program, point)
     made = generate(concrete, max_work_group=device.group_items)
     symbolic = quantities(program)

@@ -1,5 +1,5 @@
-"""Tests of the work that kernels do, counted on terms: compared with numbers by hand, and with
-counts on texts."""
+"""Tests of the work that kernels do (loads, operations, traffic), counted on terms: compared with
+counts by hand, and with counts on kernel texts."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ LAYER = parse_file(ROOT / "examples/vgg.lift", {"C": 8, "W": 14, "H": 14, "M": 1
 
 
 def done(text: str, **point: int) -> Done:
-    """The totals of the work of a program's last kernel."""
+    """The totals of the work that the last kernel of a program does, at the point given by name."""
     return done_at(quantities(parse(text)).kernels[-1], point)
 
 
@@ -54,7 +54,8 @@ def test_what_the_items_of_a_group_share_is_moved_once_a_group() -> None:
 
 
 def test_a_group_that_is_left_open_has_64_items_of_the_first_dimensions() -> None:
-    """Groups are 8 by 8 items of 8 by 32: each x is moved to four groups, each y to one."""
+    """For 8 by 32 work-items, groups are taken to be 8 by 8: there are four, so that each x is
+    moved four times, and each y once."""
     made = done("""f(xs : [float]8, ys : [float]32) =
       mapGlobal(1)(y -> mapGlobal(0)(x -> x * y, xs), ys)""")
     assert made.words == 2 * 8 * 32
@@ -89,7 +90,8 @@ def test_a_map_that_is_not_lowered_is_computed_where_it_is_read() -> None:
 
 
 def test_maps_of_maps_are_counted_in_a_moment_however_often_each_is_read() -> None:
-    """The innermost map would be read 2^40 times, if each read were counted by itself."""
+    """Forty nested maps, each of whose elements is read twice, are counted at once as 8 loads, not
+    by 2^40 reads."""
     text = "xs"
     for _ in range(40):
         text = f"map(x -> x * x, {text})"
@@ -151,7 +153,8 @@ def test_groups_are_resident_as_items_registers_and_local_memory_allow(
 
 
 def features(program: Program, family: str, form: str, device: Profile) -> list[dict[str, float]]:
-    """The features of each kernel of a form, without those that are its parameters."""
+    """The features of each kernel of a form at a legal point on a device, without those that are
+    parameters."""
     low = lowered(program, family, form)
     found = features_at(quantities(low.program), points(low, CPU, 1, 0)[1][0], device, {})
     return [{n: v for n, v in kernel if not n.startswith("parameter")} for kernel in found]

@@ -1,5 +1,5 @@
-"""Tests of the gallery: it shows every example as it is, with the picture that its program
-makes."""
+"""Tests of the gallery page: it shows every example's text, and the picture that is drawn from
+it."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Tests of the glossary: it explains every word of a form and every parameter, with the values
-tried."""
+"""Tests that the glossary explains every word of a form, and every parameter with the values that
+are tried."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def quoted(cell: str) -> list[str]:
 
 
 def numbers(cell: str) -> tuple[int, ...]:
-    """The numbers that a cell such as `1–3, 8` means; none for a cell with words."""
+    """The numbers that a table's cell such as `1–3, 8` lists; none for a cell with words."""
     if not re.fullmatch(r"[\d–, ]+", cell):
         return ()
     ends = [tuple(map(int, part.split("–"))) for part in cell.split(", ")]

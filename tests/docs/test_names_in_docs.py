@@ -1,5 +1,4 @@
-"""Tests that README, CONTRIBUTING and docs name what exists: paths, modules, names in them, and
-links."""
+"""Tests that the paths, modules, names and links in README, CONTRIBUTING and docs exist."""
 
 import ast
 import re
@@ -53,8 +52,8 @@ def test_every_name_after_a_dot_is_defined_there(text: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(TOP.glob("*.md")), ids=page)
 def test_every_link_from_the_top_leads_to_a_file(path: Path) -> None:
-    """These are the pages at the top; links between pages of the site are checked by `mkdocs build
-    --strict`."""
+    """Each link of a page in the top folder leads to a file; `mkdocs build --strict` checks the
+    links of the pages in docs."""
     links = set(LINK.findall(path.read_text(encoding="utf-8")))
     assert sorted(link for link in links if not (TOP / link).exists()) == []
 
@@ -68,14 +67,16 @@ def test_a_module_that_is_gone_is_noticed() -> None:
 
 
 def runs(module: str) -> bool:
-    """True if `python -m` finds a module; modules of others (pytest, pip) are taken to exist."""
+    """True if `python -m` finds a module; modules that are not ours (pytest, pip) are taken to
+    exist."""
     first, *_ = parts = module.split(".")
     place = TOP.joinpath(*parts)
     return first not in PACKAGES or place.with_suffix(".py").exists() or place.is_dir()
 
 
 def is_defined(owner: str, name: str) -> bool:
-    """True if a module or class of ours defines a name; names of others are taken to exist."""
+    """True if a module or class of ours, `owner`, defines a name; names in modules that are not
+    ours are taken to exist."""
     if owner.split(".")[0] in PACKAGES and owner not in defined():
         return (TOP.joinpath(*owner.split(".")) / name).with_suffix(".py").exists()
     return owner not in defined() or name in defined()[owner]

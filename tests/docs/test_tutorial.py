@@ -1,5 +1,5 @@
-"""Tests that the tutorial works: its files are written and its commands run, in order, in one
-folder."""
+"""Tests that the tutorial works: its files are written to one folder, its commands run there in
+order, and print what it says."""
 
 import os
 import re
@@ -22,14 +22,15 @@ NEEDED = ("gcc", "make")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Commands of the tutorial, and what it says that they print (… stands for anything)."""
+    """Commands of the tutorial, and the output that it shows for them (… stands for any text); None
+    if it shows none."""
 
     commands: str
     printed: str | None
 
 
 def files_and_steps(text: str) -> tuple[dict[str, str], list[Step]]:
-    """The files that a page shows, by name, and its commands."""
+    """The files that a page of Markdown shows, by name, and its commands with their outputs."""
     files, steps = dict[str, str](), list[Step]()
     for kind, content in BLOCK.findall(text):
         if kind == "sh":
@@ -44,14 +45,15 @@ def files_and_steps(text: str) -> tuple[dict[str, str], list[Step]]:
 
 
 def expected(printed: str) -> re.Pattern[str]:
-    """The pattern that a text with … means; at the ends of lines it may stand for several lines."""
+    """The pattern of the outputs that a text with … matches; at the end of a line, … may stand for
+    several lines."""
     return re.compile(".*".join(map(re.escape, printed.strip().split("…"))), re.DOTALL)
 
 
 @pytest.fixture
 def environment(device: Device, tmp_path: Path) -> dict[str, str]:
-    """The environment of the commands: this convlift, its Python, and a loader that knows the
-    device."""
+    """The environment variables of the commands: they find this convlift, its Python, and this
+    device's OpenCL."""
     if missing := [name for name in NEEDED if not shutil.which(name)]:
         pytest.skip(f"{missing[0]} is not installed")
     if not Path("/usr/include/CL").exists():
