@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from codegen.plan import Plan
+from explore.report.pace_watch import PaceWatch
 from explore.report.progress import Watch
 from explore.results.records import Measured, Outcome, Record, Variant
 from explore.results.store import Store
@@ -23,6 +24,7 @@ class Ledger:
     made_here: dict[str, Plan] = field(default_factory=dict)  # by variant: filled as they are made
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
     best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
+    pace: PaceWatch = field(default_factory=PaceWatch)
 
     def record(self, variant: Variant, outcome: Outcome) -> None:
         """Store and show the outcome of a variant that was tried here."""
@@ -31,6 +33,8 @@ class Ledger:
             self.made_here[variant.id] = variant.plan
         self.store.append([record])
         self.watch.saw(record)
+        if said := self.pace.saw(outcome):
+            self.watch.note(said)
         self.left -= 1
         self.note(record)
 

@@ -11,6 +11,7 @@ import pytest
 
 from explore.measure.back_to_back import readings
 from explore.measure.yardstick import MOST, Yardstick
+from explore.report.pace_watch import PaceWatch
 from explore.results.guarded_database import FILE
 from explore.results.pace import (
     Level,
@@ -21,7 +22,7 @@ from explore.results.pace import (
     spells,
     usual_ns,
 )
-from explore.results.records import Measured, Peer, Record, kernels_of
+from explore.results.records import Failed, Measured, Peer, Record, kernels_of
 from explore.results.store import Store
 from tests.support.sample_runs import ENVIRONMENT, variant
 
@@ -184,6 +185,17 @@ def test_a_store_gives_times_at_the_usual_pace_and_settles_them_for_sql(tmp_path
         found = [ns for (ns,) in connection.execute("SELECT time_ns FROM outcome ORDER BY seq")]
     assert found == [r.time_ns for r in level]
     assert all(abs(a / b - 1) < 0.1 for a, b in pairwise(found))
+
+
+def test_a_machine_that_becomes_slow_is_told_once_a_spell() -> None:
+    watch = PaceWatch()
+    calm = Measured(1.0, 0.0, 0.0, yardstick_ns=YARD)
+    slow = replace(calm, slowdown=1.9)
+    failed = Failed("build", "no")
+    said = [watch.saw(o) for o in (calm, slow, slow, failed, slow, slow, calm, slow, slow, slow)]
+    assert [words is not None for words in said] == [False] * 4 + [True] + [False] * 4 + [True]
+    assert said[4] is not None
+    assert said[4].startswith("the machine is 1.9 times slower than when the run began")
 
 
 class Counted:

@@ -1,0 +1,23 @@
+"""The machine's pace told as a run goes: once when it has become slow."""
+
+from explore.results.pace import FEW, SLOW
+from explore.results.records import Measured, Outcome
+
+
+class PaceWatch:
+    """Looks at outcomes as they come, in a row; those that failed say nothing of the pace."""
+
+    def __init__(self) -> None:
+        self._slow = 0  # outcomes in a row
+
+    def saw(self, outcome: Outcome) -> str | None:
+        """Words if, with this outcome, the machine has become slow; else None."""
+        if not isinstance(outcome, Measured) or outcome.yardstick_ns is None:
+            return None
+        self._slow = self._slow + 1 if outcome.slowdown >= SLOW else 0
+        if self._slow != FEW:
+            return None
+        return (
+            f"the machine is {outcome.slowdown:.2g} times slower than when the run began: "
+            "times are taken to its usual pace"
+        )
