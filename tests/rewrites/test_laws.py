@@ -35,6 +35,7 @@ from rewrites.fast_algorithms import toeplitz as matrices
 from rewrites.fast_algorithms.by_columns import by_columns
 from rewrites.fast_algorithms.by_windows import by_windows
 from rewrites.laws import (
+    accumulators,
     captures,
     instructions,
     lets,
@@ -178,6 +179,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         captures.carry, {"x": Var("b", FLOAT)}, f"{XS}, b : float",
         "reduce(b, (acc, x) -> acc + x, xs)",
     ),
+    (accumulators.sum_in_float, {}, XS, SUM.format(0.0, "xs")),
+    (accumulators.sum_in_chunks, {"k": 2}, XS, SUM.format(0.0, "xs")),
     (zero_points.zero_points_out, {}, "xs : [int]6", SUM.format(0, "xs")),
     (folds.fuse_reduce, {}, XS, SUM.format(0.0, "xs")),
     (folds.interchange_map_reduce, {}, XSS, "map(row -> at(0, row), xss)"),

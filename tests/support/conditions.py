@@ -2,14 +2,14 @@
 
 from tests.support import (
     conditions_maps,
+    conditions_number_types,
     conditions_sums,
     conditions_views,
-    conditions_whole_numbers,
 )
 
 CONDITIONS = [
     *conditions_maps.CONDITIONS,
     *conditions_views.CONDITIONS,
     *conditions_sums.CONDITIONS,
-    *conditions_whole_numbers.CONDITIONS,
+    *conditions_number_types.CONDITIONS,
 ]

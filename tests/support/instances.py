@@ -47,8 +47,10 @@ from ir.core.terms import (
 )
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import (
+    BFLOAT,
     CHAR,
     FLOAT,
+    HALF,
     INT,
     LONG,
     SHORT,
@@ -66,7 +68,19 @@ from rewrites.engine.rule import Argument, Place, Rule
 from rewrites.fast_algorithms import fourier
 from rewrites.fast_algorithms import shared_fourier as paired
 from rewrites.fast_algorithms.dft_terms import COMPLEX, dft, irdft, rdft
-from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, units, vectors, views
+from rewrites.laws import (
+    accumulators,
+    captures,
+    lets,
+    lower,
+    maps,
+    pads,
+    planes,
+    slides,
+    units,
+    vectors,
+    views,
+)
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
@@ -324,6 +338,34 @@ def zero_points(g: Terms) -> Expr:
         return Binary("+", *g.one_of((acc, Binary("*", p, q)), (Binary("*", q, p), acc)))
 
     return Reduce(g.param(t), lam2(("acc", "x"), (t, elem_of(xs)), step), xs)
+
+
+def narrow_sum(g: Terms) -> Expr:
+    """A random sum of halves or bfloats, or of their products, in their own type."""
+    t = g.one_of(HALF, BFLOAT)
+    return _sum_of_narrow(g, t, t, g.size(1, 7))
+
+
+def float_sum(g: Terms) -> Instance:
+    """A random sum of halves or bfloats in a float, of a number of terms that k divides."""
+    k, chunks = g.size(1, 4), g.size(1, 4)
+    return _sum_of_narrow(g, g.one_of(HALF, BFLOAT), FLOAT, k * chunks), {"k": k}
+
+
+def _sum_of_narrow(g: Terms, t: Scalar, sum_type: Scalar, n: int) -> Expr:
+    parts = tuple(g.param(Array(t, n)) for _ in range(g.size(1, 3)))
+    xs = Zip(parts) if len(parts) > 1 else parts[0]
+    factor = g.one_of(None, None, g.param(t), Lit(float(g.size(-2, 2)), t))
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        fields = [Get(i, x) for i in range(len(parts))] if len(parts) > 1 else [x]
+        term = reduce(lambda a, b: Binary(g.one_of("*", "+", "max"), a, b), fields)
+        term = term if factor is None else Binary("*", term, factor)
+        added = term if sum_type == t else Unary("float", term)
+        return Binary("+", *g.one_of((acc, added), (added, acc)))
+
+    init = g.one_of(g.param(sum_type), Lit(float(g.size(-2, 2)), sum_type))
+    return Reduce(init, lam2(("acc", "x"), (sum_type, elem_of(xs)), step), xs)
 
 
 def pull_view(g: Terms) -> Expr:
@@ -973,6 +1015,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.flatten_fold: plain(flatten_fold),
     folds.absorb_init: plain(absorb_init),
     zeros.zero_points_out: plain(zero_points),
+    accumulators.sum_in_float: plain(narrow_sum),
+    accumulators.sum_in_chunks: float_sum,
     folds.zip_joins: plain(zip_joins),
     folds.interchange_map_reduce: plain(map_of_reduce),
     folds.interchange_reduce_map: plain(reduce_of_maps),

@@ -1,9 +1,11 @@
-"""The side conditions of laws of whole numbers."""
+"""The side conditions of laws of whole numbers, and of narrow real ones."""
 
+from rewrites.laws.accumulators import sum_in_chunks, sum_in_float
 from rewrites.laws.zero_points import zero_points_out
 from tests.support.condition import Condition as C
 
 BYTES = "xs : [uchar]6, ws : [char]6, a : int, b : char, i : int, k : long, f : float"
+HALVES = "xs : [half]6, h : half, f : float, i : int"
 SUM = "reduce(i, (acc, (x, w)) -> {}, zip(xs, ws))"
 
 CONDITIONS = [
@@ -21,4 +23,19 @@ CONDITIONS = [
       "reduce({}, (acc, (x, w)) -> acc + (x - a) * w, zip(xs, ws))", "i", "f"),
     C(zero_points_out, "differences are of the type of the sum", BYTES,
       "reduce(k, (acc, (x, w)) -> acc + ({} - a) * w, zip(xs, ws))", "long(x)", "x"),
+    C(sum_in_float, "the sum is of halves or bfloats", HALVES,
+      "reduce({}, (acc, x) -> acc + x, xs)", "h", "f"),
+    C(sum_in_float, "the reduction is a sum", HALVES, "reduce(h, (acc, x) -> {}, xs)", "acc + x",
+      "max(acc, x)"),
+    C(sum_in_float, "it is a fold", HALVES, "reduce(h, (acc, x) -> {}, xs)", "acc + x", "x - acc"),
+    C(sum_in_float, "its terms are of its type", HALVES, "reduce(h, (acc, x) -> acc + {}, xs)", "x",
+      "2i"),
+    C(sum_in_chunks, "k divides n", HALVES, "reduce(f, (acc, x) -> acc + float(x), xs)", {"k": 3},
+      {"k": 4}),
+    C(sum_in_chunks, "the reduction is a sum", HALVES, "reduce(f, (acc, x) -> {}, xs)",
+      "acc + float(x)", "max(acc, float(x))", {"k": 2}),
+    C(sum_in_chunks, "it is a fold", HALVES, "reduce(f, (acc, x) -> {}, xs)",
+      "acc + float(x)", "float(x) - acc", {"k": 2}),
+    C(sum_in_chunks, "terms are narrow numbers, converted", HALVES,
+      "reduce(f, (acc, x) -> acc + float({}), xs)", "x", "i", {"k": 2}),
 ]  # fmt: skip
