@@ -1,11 +1,12 @@
-"""An arena for arrays that are not all needed at once: where each of them lies, and the size of the
-whole.
+"""An arena is one allocation for arrays that are not all needed at once; this module computes the
+offset of each array in it, and its size.
 
-What constraints limit and what generated code allocates are both computed here, from the same
-lives. Where it can be, which array lies below which follows from their lives alone: then the arena
-has its least size for all sizes of the arrays, the most bytes that live at once (each array but the
-topmost rounded up to `ALIGNMENT`), and that is known while sizes are still parameters. So it is for
-any six arrays. `a b c d`, each made from the one before, lie in turn at the bottom and above:
+The limits that constraints check and the memory that generated code allocates are both computed
+here, from the same lives of arrays. If possible, the lives alone decide which array lies below
+which. The arena then has the least size that any sizes of the arrays allow: the most bytes that
+live at once (each array but the topmost rounded up to `ALIGNMENT`). That size is known while sizes
+are still parameters. It is possible for any six arrays. `a b c d`, each made from the one before,
+lie in turn at the bottom and above:
 
     launch  0  1  2  3  4            b  b  d  d     above the larger of a and c
             a  a                  a  a  c  c        at 0
@@ -53,18 +54,20 @@ Below = tuple[frozenset[int], ...]
 
 
 def lives(launches: Sequence[tuple[str, Collection[str]]]) -> dict[str, Life]:
-    """The lives of what launches make, but for the last one's result.
+    """The lives of the arrays that launches make, by name; the last launch's result is left out.
 
-    A launch is the name of what it makes, and the names of what it reads.
+    A launch is a pair: the name of the array that it makes, and the names of those that it
+    reads.
     """
     last = {name: i for i, (_, reads) in enumerate(launches) for name in reads}
     return {name: Life(i, max(i, last.get(name, i))) for i, (name, _) in enumerate(launches[:-1])}
 
 
 def stacks(arrays: Sequence[Life]) -> tuple[Stack, ...]:
-    """The sets of arrays that lie on each other, one of which is as large as the arena.
+    """The stacks of arrays, given by their numbers, lowest first: the largest stack is as large as
+    the arena.
 
-    The empty set if nothing lives.
+    The only stack is empty if there are no arrays.
     """
     below = _transitive(arrays) or _by_level(arrays)
     found = tuple(islice(_maximal(below), MOST_STACKS + 1))
@@ -72,13 +75,13 @@ def stacks(arrays: Sequence[Life]) -> tuple[Stack, ...]:
 
 
 def stacked_sizes(sizes: Sequence[Size]) -> tuple[Size, ...]:
-    """The bytes that each array of a stack adds to it, the lowest first; all but the topmost are
-    rounded up."""
+    """The bytes that each array of a stack (lowest first) adds to it: its size, rounded up to
+    `ALIGNMENT` for all but the topmost."""
     return (*map(rounded, sizes[:-1]), *sizes[-1:])
 
 
 def rounded(n: Size, unit: int = ALIGNMENT) -> Size:
-    """A number of bytes, rounded up to whole units."""
+    """The number of bytes n rounded up to a multiple of `unit`."""
     return n if denominator(exact(n, unit)) == 1 else round_up(n, unit)
 
 
@@ -104,8 +107,8 @@ def _arena(offsets: Mapping[int, int], sizes: Sequence[int]) -> Arena:
 
 
 def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
-    """The offset of each array, which lies on the highest of those below it; `below` is from
-    `_transitive`."""
+    """The offset of each array, by its number: the top of the highest array below it. `below` is
+    from `_transitive`, `rooms` are the rounded bytes."""
     offsets: dict[int, int] = {}
     for i in sorted(range(len(rooms)), key=lambda i: len(below[i])):
         offsets[i] = max((offsets[j] + rooms[j] for j in below[i]), default=0)
@@ -115,8 +118,8 @@ def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
 def _first_fit(
     order: Sequence[int], arrays: Sequence[Life], rooms: Sequence[int]
 ) -> dict[int, int]:
-    """The offset of each array, taken in this order and put as low as arrays with overlapping lives
-    leave room."""
+    """The offset of each array, by its number. Arrays are placed in this order, each as low as
+    those with overlapping lives allow."""
     offsets: dict[int, int] = {}
     for i in order:
         start = 0
@@ -128,7 +131,7 @@ def _first_fit(
 
 
 def aligned(place: int, unit: int = ALIGNMENT) -> int:
-    """The first place from `place` on where an array may begin."""
+    """The least multiple of `unit` that is at least `place`."""
     return -(-place // unit) * unit
 
 
@@ -138,11 +141,12 @@ Edges = set[tuple[int, int]]
 
 
 def _transitive(arrays: Sequence[Life]) -> Below | None:
-    """The arrays below each array, in an order in which all arrays that lie on each other live
-    together; else None.
+    """The numbers of the arrays below each array, by an order in which all arrays of a stack live
+    together; None if no such order is found.
 
-    In such an order a stack is never more than what lives at once. It is found by forcing (Golumbic
-    1977): an edge forces each edge that shares an end with it and whose other ends do not meet.
+    In such an order no stack is larger than what lives at once. The order is found by forcing
+    (Golumbic 1977): an edge forces each edge that shares an end with it and whose other ends do not
+    meet.
     """
     left, found = _meeting(arrays), Edges()
     if len(arrays) > MOST_FORCED:
@@ -163,7 +167,8 @@ def _meeting(arrays: Sequence[Life]) -> Edges:
 
 
 def _forced(first: tuple[int, int], left: Edges, n: int) -> Edges:
-    """The pairs (lower, higher) that follow from one of them."""
+    """The pairs (lower, higher) that follow from the pair `first`, itself included; `left` are the
+    pairs not ordered yet, n the number of arrays."""
     found, new = {first}, [first]
     while new:
         i, j = new.pop()
@@ -193,7 +198,8 @@ def _in_levels(arrays: Sequence[Life]) -> Stack:
 
 
 def _levels(arrays: Sequence[Life]) -> list[int]:
-    """The level of each array in order of time: the lowest that no array still needed takes."""
+    """The level of each array, assigned in order of time: the lowest level that no array with an
+    overlapping life has."""
     found: list[int] = []
     for i, life in enumerate(arrays):
         taken = {found[j] for j in range(i) if life.meets(arrays[j])}
@@ -202,7 +208,7 @@ def _levels(arrays: Sequence[Life]) -> list[int]:
 
 
 def _maximal(below: Below) -> Iterator[Stack]:
-    """The stacks that nothing can be added to; the empty one if there are no arrays."""
+    """The stacks that no array can be added to; one empty stack if there are no arrays."""
     nearest = [_nearest(i, below) for i in range(len(below))]
     under = frozenset[int]().union(*below)
     left: list[Stack] = [(top,) for top in range(len(below)) if top not in under] or [()]
@@ -215,6 +221,6 @@ def _maximal(below: Below) -> Iterator[Stack]:
 
 
 def _nearest(i: int, below: Below) -> list[int]:
-    """The arrays below array i with no other between them and i."""
+    """The numbers of the arrays that lie directly below array i, with no other between."""
     between = frozenset[int]().union(*(below[j] for j in below[i]))
     return sorted(below[i] - between)

@@ -31,7 +31,8 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]:
-    """The arrays that the options give to the program's parameters, checked."""
+    """The arrays for the program's parameters, by name, that `--input` and `--random` give; a
+    UserError if they do not fit the parameters."""
     found: dict[str, Data] = {}
     for name, path in options.input:
         if name in found:
@@ -61,12 +62,13 @@ def load(path: Path) -> Data:
 
 
 def _known(data: Numbers) -> Numbers:
-    """An array that was read, with the type of bfloats, which files do not name, put back."""
+    """The array `data` from a file; two-byte elements without a type, as .npy files hold bfloats,
+    are viewed as bfloats."""
     return data.view(STORED["bfloat"]) if data.dtype == np.dtype("V2") else data
 
 
 def save(path: Path, result: Data) -> None:
-    """Write an array as .npy, a tuple as the arrays of an .npz."""
+    """Write the result to `path`: an array as .npy, a tuple as an .npz of its components."""
     try:
         with path.open("wb") as file:
             if isinstance(result, tuple):

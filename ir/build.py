@@ -117,7 +117,7 @@ class Value:
         return call("abs", self)
 
     def __call__(self, *args: "Operand") -> "Value":
-        """The value applied to more arguments, for a primitive or a definition: `mapGlobal(0)(f,
+        """The call of this primitive or definition with more arguments, as in `mapGlobal(0)(f,
         xs)`."""
         if not isinstance(self.written, Apply):
             raise UserError("found a value, expected a function", here())

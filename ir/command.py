@@ -1,5 +1,4 @@
-"""The parts that all commands share: a mistake ends in a message and exit status 1, and `--set`
-gives a size."""
+"""The parts that all commands share: the exit status after a mistake, and the option `--set`."""
 
 import argparse
 import errno
@@ -18,8 +17,8 @@ DEEPEST = 4000  # calls in calls: terms are trees, and walked as such
 
 
 def guard(main: Callable[[], int | None]) -> int:
-    """Run a command, and return its exit status: 1 after a user's mistake, 130 after an
-    interruption."""
+    """Run a command, print the message of a UserError, and return the exit status: 1 after such a
+    mistake, 130 after an interruption."""
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     _say_what_cannot_be_shown()
     try:
@@ -47,14 +46,15 @@ def guard(main: Callable[[], int | None]) -> int:
 
 
 def _say_what_cannot_be_shown() -> None:
-    """Characters that the terminal, or a file, has no code for are spelled out: \\xb5 for µ."""
+    """Let stdout and stderr spell out characters that their encoding lacks: \\xb5 for µ."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _say_nothing_more() -> None:
-    """Send output that is still held back nowhere, as its reader is gone."""
+    """Redirect stdout to nowhere after its reader has closed the pipe, so that no more errors
+    come."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -81,7 +81,7 @@ def sizes_of(options: argparse.Namespace) -> Mapping[str, int]:
 
 
 def assigned(text: str) -> tuple[str, int]:
-    """The name and the size in a text `NAME=SIZE`."""
+    """The pair (name, size) in a text `NAME=SIZE`; a UserError if the text has another form."""
     name, equals, size = text.partition("=")
     if not equals or not name.isidentifier():
         raise UserError(f"expected NAME=SIZE, found {text!r}")
@@ -92,7 +92,7 @@ def assigned(text: str) -> tuple[str, int]:
 
 
 def usage(read: Callable[[str], T]) -> Callable[[str], T]:
-    """The reader `read` with its UserErrors turned into errors of bad usage."""
+    """The function `read` as a type for argparse: its UserErrors become errors of usage."""
 
     def reading(text: str) -> T:
         try:

@@ -18,8 +18,8 @@ def demand_memory(program: Program) -> None:
     needed, free = CELL * sum(map(cells_of, types)), free_bytes()
     if free is not None and needed > free:
         raise UserError(
-            f"the inputs and the result of {program.name} take {needed:,} bytes here, "
-            f"of which {free:,} are free"
+            f"the inputs and the result of {program.name} take {needed:,} bytes; "
+            f"this machine has {free:,} bytes of free memory"
         )
 
 

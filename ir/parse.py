@@ -20,7 +20,8 @@ NONE: Mapping[str, int] = {}
 
 
 def parse(text: str, name: str = "<program>", set: Mapping[str, int] = NONE) -> Program:
-    """The program that a text defines; `set` gives sizes in place of those after `where`."""
+    """The program that a text defines; `set` gives sizes that replace those after `where`, `name`
+    stands for the text in messages."""
     try:
         return elaborated(read(text, name), set)
     except RecursionError:
@@ -30,12 +31,12 @@ def parse(text: str, name: str = "<program>", set: Mapping[str, int] = NONE) -> 
 
 
 def parse_file(path: Path | str, set: Mapping[str, int] = NONE) -> Program:
-    """The program in a file; `set` gives sizes in place of those after `where`."""
+    """The program in a file; `set` gives sizes that replace those after `where`."""
     return parse(text_of(path), str(path), set)
 
 
 def elaborated(file: File, set: Mapping[str, int]) -> Program:
-    """The program that a parsed file means, at these sizes."""
+    """The program that a parsed file means; `set` gives sizes that replace those after `where`."""
     _check_set(file, set)
     sizes = where_sizes(file.where, set)
     check_names(file, prelude().keys() | PRIMITIVES.keys(), sizes.keys())

@@ -1,8 +1,9 @@
-"""Conversions that programs write, and what each asks for: `float(x)`, `char_sat_rte(x)`.
+"""Conversions between number types that programs write: `float(x)`, `char_sat_rte(x)`.
 
-They mean what OpenCL's `convert_` functions mean, and are defined where those are not: a real
-number becomes the nearest int first (NaN becomes 0), which wraps around in narrower whole numbers,
-or saturates. Whole numbers become halves and bfloats by way of a float, rounded alike.
+They mean what OpenCL's `convert_` functions mean, and are also defined where OpenCL leaves the
+result open. A real number converted to a whole type is rounded to an int first (NaN becomes 0); in
+narrower types that int then wraps around or saturates. Whole numbers become halves and bfloats by
+way of a float, which is rounded in the same way.
 """
 
 from collections.abc import Mapping

@@ -84,7 +84,8 @@ def stages(program: Program) -> tuple[Stage, ...]:
 
 
 def _outermost(e: Expr) -> Expr:
-    """The term e without stores on the way to its result, which is made real anyway."""
+    """The term e without the stores that its result passes through: a kernel's result is stored in
+    any case."""
     match e:
         case Store(inner):
             return _outermost(inner)
@@ -98,14 +99,14 @@ def _outermost(e: Expr) -> Expr:
 
 
 def _adds(*amounts: Size) -> bool:
-    """True if one of these amounts of padding is above 0 whatever the parameters are."""
+    """True if any of these amounts of padding is positive for all values of the parameters."""
     numerators = (((((), n),) if isinstance(n, int) else n.num) for n in amounts)
     return any(all(k > 0 for _, k in numerator) for numerator in numerators)
 
 
 def _cut(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
-    """The term e with its closed stores made stages of their own; `bound` are the names bound
-    around it."""
+    """The term e with a variable in place of each `store` that is made a kernel of its own
+    (appended to `cut`); `bound` are the names bound around e, `hint` is a name for its kernel."""
     if not _is_divided(e):
         return e
     match e:
@@ -150,13 +151,14 @@ def _stored(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
 
 
 def _source(reads: Names, cut: _Cut) -> str | None:
-    """The parameter that all these names are made of, if it is one; else None."""
+    """The one parameter that all these names are computed from; None if there are several or
+    none."""
     found = {cut.sources.get(name) for name in reads}
     return found.pop() if len(found) == 1 else None
 
 
 def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
-    """The name for a stored term to which its program gives no name."""
+    """The name for a kernel's buffer to which the program gives no name, such as `image_padded`."""
     source = _source(free(e), cut)
     if source is None:
         return "partial"
@@ -179,12 +181,13 @@ def _pads(e: Expr) -> bool:
 
 
 def _named_by(let: str, cut: _Cut) -> str:
-    """The name of a let, or a fresh one if something else in the program has that name."""
+    """The name for the buffer of a let's value: the let's own name, or a fresh one if that is
+    taken."""
     return _fresh(let, cut) if cut.binders[let] > 1 else _first_free(let, cut.names, cut)
 
 
 def _fresh(hint: str, cut: _Cut) -> str:
-    """A name like `hint` that nothing inside the program binds."""
+    """A name like `hint` that is neither taken by a buffer nor bound inside the program."""
     return _first_free(hint, cut.names | cut.binders.keys(), cut)
 
 

@@ -1,10 +1,9 @@
-"""Classes of data that nobody changes, made faster than dataclasses with `frozen=True`.
+"""Decorators for immutable dataclasses that are faster than `frozen=True`.
 
-The type checker alone holds that nobody changes them. A class that guards itself when it runs takes
-several times as long to make an instance, and terms, indices and statements are made by the
-million.
+Only the type checker ensures that nobody changes an instance: a class that checks at run time takes
+several times as long to make one, and terms, indices and statements are made by the million.
 
-An instance is pickled as its fields: what else it keeps is found again.
+An instance is pickled as its fields; whatever else it caches is computed again.
 """
 
 from dataclasses import dataclass, field, fields
@@ -15,14 +14,14 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """The class as a dataclass that nobody changes: objects are equal if all their fields are."""
+    """The class as a dataclass that is never changed; instances are equal if all fields are."""
     return _pickled_by_fields(dataclass(slots=True, unsafe_hash=True)(cls))
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def distinct(cls: type[T]) -> type[T]:
-    """The class as a dataclass that nobody changes: an object equals only itself, or as the class
-    says."""
+    """The class as a dataclass that is never changed; an instance equals only itself, unless the
+    class defines `__eq__`."""
     return _pickled_by_fields(dataclass(slots=True, eq=False)(cls))
 
 

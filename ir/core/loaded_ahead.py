@@ -10,8 +10,8 @@ Tile = tuple[Pattern, ToLocal]
 
 
 def loaded_ahead(f: Lam) -> tuple[tuple[Tile, ...], Expr]:
-    """The tiles of a reduction's function that need nothing of the current iteration, and the rest
-    of its body."""
+    """The tiles of a reduction's function f that can be loaded one iteration ahead, and the body of
+    f without them."""
     if isinstance(f.pattern, Var):
         return (), f.body
     return _tiles(f.body, _names(f.pattern[0]))

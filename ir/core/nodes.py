@@ -16,11 +16,11 @@ from ir.core.types import Scalar, Type
 
 
 class Expr(Hashed):
-    """A term; its slots keep what has been derived from it: children, free variables, hash and
+    """A term. Its slots cache what has been derived from it: children, free variables, hash and
     type.
 
-    They also keep the strategies that are known to succeed nowhere inside it, and what functions
-    said of it (`ir.core.terms.once`).
+    They also cache the strategies known to succeed nowhere inside it, and the results of functions
+    that remember them (`ir.core.terms.once`).
     """
 
     __slots__ = ("_barren", "_children", "_free", "_said", "_type")
@@ -203,7 +203,7 @@ class Pad(Expr):
 
 
 class Edge(Enum):
-    """The source of the elements that a padding adds; ANY promises that nobody looks at them."""
+    """The source of the elements that a padding adds; with ANY, nobody reads them."""
 
     CLAMP = "clamp"
     MIRROR = "mirror"

@@ -1,4 +1,4 @@
-"""The types of numbers in terms: a number takes the scalar type of what it meets."""
+"""The types of numbers in terms: a literal takes the scalar type of the operand that it meets."""
 
 from ir.core.nodes import Binary, Expr, Generate, Lam, Lit, MakeArray, MakeTuple, Map, Unary
 from ir.core.type_rules import broadcasts, type_of
@@ -19,14 +19,14 @@ from ir.core.types import (
 
 
 def only_scalar(t: Type) -> Scalar | None:
-    """The one scalar type that all of a type is made of; None if there are several."""
+    """The scalar type of all scalars and vectors in t; None if there are several types."""
     found = {scalar_of(leaf) for leaf in leaves(t)}
     return found.pop() if len(found) == 1 else None
 
 
 def cast(e: Expr, target: Type) -> Expr | None:
-    """The term e as one of type `target`, by retyping the numbers written in it; None if that is
-    not enough."""
+    """The term e converted to type `target` by changing only the types of its literals; None if
+    that does not suffice."""
     if broadcasts(type_of(e), target):
         return e
     match e, target:
@@ -57,9 +57,13 @@ def cast(e: Expr, target: Type) -> Expr | None:
 
 
 def _retyped(value: float | int, found: Scalar, scalar: Scalar) -> Lit | None:
-    """The number `value` of type `found` as a literal of type `scalar`; None if it is not of it.
+    """The number `value` of type `found` as a literal of type `scalar`; None if that type does not
+    hold it.
 
-    An int becomes any type that it fits in, a float only a narrower real."""
+    An int becomes any type that it fits in, a float only a narrower real.
+
+    An int becomes any type that it fits in, a float only a narrower real.
+    """
     if scalar.name in RANGES:
         least, most = RANGES[scalar.name]
         return Lit(int(value), scalar) if found == INT and least <= value <= most else None
@@ -81,5 +85,5 @@ def narrowed(t: Type, scalar: Scalar) -> Type:
 
 
 def narrow_real(t: Type) -> Scalar | None:
-    """The type half or bfloat, whichever occurs first in the type t; None if neither does."""
+    """The type half or bfloat, whichever occurs first in t; None if neither does."""
     return next((s for leaf in leaves(t) if (s := scalar_of(leaf)) in NARROW_REALS), None)

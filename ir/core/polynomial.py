@@ -13,7 +13,7 @@ from ir.core.hash_once import Hashed
 
 
 class Atomic(Hashed):
-    """A base class of the atoms of sizes, which keeps the text that atoms are sorted by."""
+    """A base class for atoms of sizes; it keeps the text by which atoms are sorted."""
 
     __slots__ = ("_key",)
     _key: str
@@ -27,8 +27,8 @@ ONE: Poly[Never] = (((), 1),)
 
 
 def lowest(p: Poly[A], q: Poly[A]) -> tuple[Poly[A], Poly[A]]:
-    """Two polynomials without what both are multiples of, as far as monomials and exact division
-    go."""
+    """The polynomials p and q divided by their common factor, as far as monomials and exact
+    division find it."""
     p, q = _cancel_monomial(p, q)
     if len(q) > 1:
         whole = _divide(p, q)
@@ -114,7 +114,7 @@ def times(m: Monomial[A], n: Monomial[A], sign: int) -> Monomial[A]:
 
 
 def scale(p: Poly[A], k: int) -> Poly[A]:
-    """The multiple k p."""
+    """The product k * p."""
     return tuple((m, c * k) for m, c in p)
 
 

@@ -125,8 +125,8 @@ def ceil_div(a: Size, b: Size) -> Size:
 
 
 def _multiples(a: Size, b: Size) -> tuple[Size, Size]:
-    """The sizes q and r with a = q*b + r, where q takes each term of a that is a whole multiple of
-    b."""
+    """The sizes q and r with a = q*b + r, where q collects the terms of a that are whole multiples
+    of b."""
     x, y = _nat(a), _nat(b)
     if x.den != ONE or y.den != ONE or len(y.num) != 1:
         return 0, a
@@ -144,7 +144,7 @@ def round_up(a: Size, b: Size) -> Size:
 
 
 def denominator(a: Size) -> Size:
-    """The size that must divide the numerator of a: 1 if a is whole by construction."""
+    """The denominator of the size a, which must divide its numerator; 1 if a is always whole."""
     return 1 if isinstance(a, int) else quotient(a.den, ONE)
 
 
@@ -154,7 +154,8 @@ def numerator(a: Size) -> Size:
 
 
 def same(a: Size, b: Size) -> bool:
-    """True if a = b by normal form: both are multiplied out, so no quotient is left undecided."""
+    """True if a and b have one normal form; both are multiplied out, so that quotients are compared
+    exactly."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     x, y = _nat(a), _nat(b)
@@ -175,7 +176,7 @@ def _names(a: Nat) -> frozenset[str]:
 
 
 def bind(a: Size, values: Mapping[str, Size]) -> Size:
-    """The size a with sizes in place of names, normalised again."""
+    """The size a with the sizes `values` in place of names, normalised."""
     if isinstance(a, int):
         return a
     if not names(a) & values.keys():
@@ -266,8 +267,8 @@ def _show_term(m: Monomial, k: int) -> str:
 def _rounded_up(
     atom: Atom, powers: Mapping[Atom, int], k: int
 ) -> tuple[str, dict[Atom, int], int] | None:
-    """The text round_up(n, b) of a factor ceil(n, b) * b, and what is left of its term; None if
-    there is none."""
+    """The text round_up(n, b) for a factor ceil(n, b) * b, with the powers and the factor k that
+    remain of its term; None if the term has no such factor."""
     n = _ceiling_of(atom)
     if not isinstance(atom, Floor) or n is None or not powers[atom]:
         return None
@@ -282,8 +283,7 @@ def _rounded_up(
 
 
 def _ceiling_of(atom: Atom) -> Size | None:
-    """The n for which the atom floor(n + b - 1, b) is ceil(n, b), where that is simpler to read;
-    else None."""
+    """The size n if the atom floor(n + b - 1, b) is clearer written as ceil(n, b); else None."""
     if not isinstance(atom, Floor):
         return None
     n = atom.a - atom.b + 1

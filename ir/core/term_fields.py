@@ -1,5 +1,5 @@
-"""The fields of nodes that hold terms: how they are read, and how a node is made with other terms
-in them."""
+"""The fields of nodes that hold terms: reading them, and copying a node with others in their
+place."""
 
 # key: e node
 

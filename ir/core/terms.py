@@ -18,8 +18,8 @@ R = TypeVar("R")
 
 
 def once(f: Callable[[Expr], R]) -> Callable[[Expr], R]:
-    """The function f that remembers its result for each term: terms are shared between steps of a
-    derivation."""
+    """The function f with its results remembered in the terms themselves: steps of a derivation
+    share terms."""
 
     @wraps(f)
     def remembered(e: Expr) -> R:
@@ -54,8 +54,8 @@ def children(e: Expr) -> tuple[Expr, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def shared(e: Expr) -> Expr:
-    """The first of the terms equal to e, so that what was derived from it serves wherever an equal
-    term is built."""
+    """The one object that stands for all terms equal to e, so that what is cached in it is found
+    wherever an equal term is built."""
     return e
 
 
@@ -143,7 +143,8 @@ def _enter(p: Pattern, body: Expr, values: Mapping[str, Expr]) -> tuple[Pattern,
 def rename(
     p: Pattern, avoid: frozenset[str] | set[str], only: set[str] | None = None
 ) -> tuple[Pattern, dict[str, Expr]]:
-    """A copy of p whose names (those in `only`, else all) avoid a set, and the renaming."""
+    """A copy of p in which no name is in `avoid` (only names in `only` are changed; None: any), and
+    the new variable for each changed name."""
     taken, renaming = set(avoid), dict[str, Expr]()
 
     def copy(q: Pattern) -> Pattern:
@@ -177,10 +178,10 @@ _open = _Open()
 
 
 def _marked(ts: Sequence[Type], body: Callable[..., Expr]) -> tuple[list[str], Expr]:
-    """Names for variables of these types that no other variable has, and the body made of these
-    variables.
+    """New variables' names, one for each type in ts, and the term `body(*variables)`.
 
-    The names are the same each time, so that a body built again is a term already known (`shared`).
+    The names are the same each time, so that a body built again is a term already known
+    (`shared`).
     """
     outside = _open.marks
     marks = [f"?{outside + i}" for i in range(len(ts))]
@@ -236,12 +237,12 @@ def _match(p: Pattern, e: Expr) -> dict[str, Expr]:
 
 
 def component(i: int, e: Expr) -> Expr:
-    """The term e.i, or its value where e is a tuple written out."""
+    """The term e.i; if e is a MakeTuple, its part i."""
     return e.parts[i] if isinstance(e, MakeTuple) else Get(i, e)
 
 
 def pattern_value(p: Pattern) -> Expr:
-    """The value that a pattern takes apart, as a term: the pattern's variables, in tuples."""
+    """The term whose value the pattern p takes apart: its variables, in tuples."""
     return p if isinstance(p, Var) else MakeTuple(tuple(map(pattern_value, p)))
 
 

@@ -195,8 +195,8 @@ def _apply(f: Lam, argument: Type) -> Type:
 
 
 def _reduction(init: Type, f: Lam, elem: Type) -> Type:
-    """The type of a reduction's result: its accumulator starts as `init`, which is broadcast to
-    vectors if need be."""
+    """The type of a reduction's result, from the type of its initial value (scalars are broadcast
+    to vectors if needed), its function and its element type."""
     taken = pattern_type(f.pattern)
     if not isinstance(taken, Tuple) or len(taken.parts) != 2:
         raise IllTyped("a reduction's function takes (accumulator, element)")
@@ -222,8 +222,8 @@ def broadcasts(t: Type, u: Type) -> bool:
 
 
 def join_scalars(t: Type, u: Type) -> Type:
-    """The type in which t and u meet: int or long for whole numbers, float for others with float, a
-    vector for a scalar with a vector."""
+    """The common type of the operands t and u: int or long for whole numbers, float if one is
+    float, a vector if one is a vector."""
     match t, u:
         case Scalar(), Scalar():
             return _met(t, u)
@@ -247,7 +247,7 @@ def _met(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _literal(value: float, scalar: Scalar) -> Type:
-    """The type of a literal number, which must be in that type's range."""
+    """The type of a literal of scalar type `scalar`; IllTyped if its value is out of range."""
     name = scalar.name
     if scalar.name in RANGES:
         least, most = RANGES[name]

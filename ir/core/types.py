@@ -81,7 +81,7 @@ def equal(t: "Type", u: "Type") -> bool:
 
 
 def scalar_of(t: Type) -> Scalar | None:
-    """The scalar of a number or vector; None for arrays and tuples."""
+    """The scalar type of a scalar or vector type t; None for arrays and tuples."""
     return t if isinstance(t, Scalar) else t.scalar if isinstance(t, Vector) else None
 
 
@@ -153,5 +153,5 @@ def show_type(t: Type) -> str:
 
 
 def depth(t: Type) -> int:
-    """The number of array dimensions of a type."""
+    """The number of dimensions of the array type t; 0 if it is no array."""
     return 1 + depth(t.elem) if isinstance(t, Array) else 0

@@ -39,14 +39,14 @@ LAYOUT = (
 
 @once
 def is_view(e: Expr) -> bool:
-    """True if e is made of variables, numbers, stored terms and layout: reading it twice costs
-    nothing."""
+    """True if e is made of variables, numbers, stored terms and layout, so that reading it twice
+    costs no computation."""
     return isinstance(e, Store) or _is_view(e, is_view)
 
 
 @once
 def is_plain_view(e: Expr) -> bool:
-    """True if e is a view in which nothing is stored: writing it twice costs nothing."""
+    """True if e is a view without stores, so that a copy of it in the program costs nothing."""
     return _is_view(e, is_plain_view)
 
 
@@ -67,7 +67,7 @@ def _is_view(e: Expr, is_part: Callable[[Expr], bool]) -> bool:
 
 @once
 def is_layout(e: Expr) -> bool:
-    """True if e only says where arrays lie; the values that pad them may be computed where they are
+    """True if e only arranges elements of arrays; a value that pads may be computed at each
     read."""
     match e:
         case Var():

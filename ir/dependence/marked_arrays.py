@@ -1,7 +1,8 @@
-"""Arrays of a program with what is known of their elements, and what is asked of them.
+"""Arrays of a program with marks on their elements, which the analysis `ir.dependence` propagates.
 
-Forwards, which depend on an input and which are not zero; backwards, which matter. Like the
-interpreter's arrays they have axes for the maps around them (`ir.dependence` makes them).
+Forwards, the marks say which elements depend on an input and which may be other than zero;
+backwards, which elements the results need. Like the interpreter's arrays, these have axes for the
+maps around them.
 """
 
 # key: e term, f function, m mask, p pattern
@@ -28,14 +29,15 @@ from ir.meaning.named_axes import Axis
 
 
 class Unknown(Exception):
-    """Raised for a term that this analysis does not understand."""
+    """Raised by the analysis for a term that it cannot handle."""
 
 
 Pull = Callable[[Mask], Mask]
 
 
 def indices(start: int, end: int) -> Places:
-    """The numbers from `start` up to `end`; Unknown if they are too many to hold."""
+    """The indices from `start` up to, not including, `end`; raises Unknown if they are too many to
+    hold."""
     if end - start > LARGEST:
         raise Unknown
     return np.arange(start, end)
@@ -43,8 +45,8 @@ def indices(start: int, end: int) -> Places:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """An array with its marks, over its own dimensions and those of the maps around it
-    (`scope`)."""
+    """An array with its marks. The marks are masks over its own dimensions `dims` and over the axes
+    `scope` of the maps around it."""
 
     dims: tuple[Axis, ...]
     scope: frozenset[Axis]
@@ -56,8 +58,7 @@ class Node:
     asked: Mask = NONE
 
     def ask(self, m: Mask) -> None:
-        """Add m to the elements that matter, whatever the elements of maps that this node is not
-        inside."""
+        """Mark the elements in m as needed; m is projected on the axes that this node has."""
         axes = {axis for f in m.factors for axis in f.axes}
         self.asked = either(self.asked, anywhere(m, axes - {*self.dims, *self.scope}))
 
@@ -67,10 +68,11 @@ Value = Node | tuple["Value", ...]
 
 @dataclass(slots=True)
 class Tape:
-    """The nodes in the order in which they were made, and the numbers of products and of whole sums
-    met.
+    """A record of the analysis: the nodes in the order of their making, and the numbers of products
+    and of whole sums met.
 
-    A product counts if what is multiplied or compared at a step of a sum depends on inputs.
+    A product is counted if an operand of it, multiplied or compared at a step of a sum, depends on
+    inputs.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -121,7 +123,7 @@ def the_same(m: Mask) -> Mask:
 def moved(
     node: Node, old: tuple[Axis, ...], new: tuple[Axis, ...], dims: tuple[Axis, ...], env: Env
 ) -> Node:
-    """A node with the marks of `node`, the axes `old` renamed to `new`."""
+    """A copy of `node` with its axes `old` renamed to `new` and the dimensions `dims`."""
     to = dict(zip(old, new, strict=True))
     back = dict(zip(new, old, strict=True))
     live, nonzero = renamed(node.live, to), renamed(node.nonzero, to)
@@ -130,7 +132,7 @@ def moved(
 
 
 def seen(node: Node, view: View, env: Env) -> Node:
-    """The node of a view of the outermost dimensions of `node`."""
+    """The node for `view`, a view of the outermost dimensions of `node`."""
     if node.sum is not None:
         raise Unknown
     dims = (*view.new, *node.dims[len(view.old) :])

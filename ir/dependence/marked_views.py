@@ -1,4 +1,5 @@
-"""Views of marked arrays: the same elements, with what is known of them, at other places."""
+"""Views of marked arrays: the marks of the elements, moved to the places that the view gives
+them."""
 
 # key: e term, f function, l r amounts left and right, n size and s step of windows
 
@@ -60,7 +61,7 @@ def rearranged(e: Expr, node: Node, env: Env) -> Node:
 
 
 def _all_of(old: tuple[Axis, ...], *sizes: int) -> View:
-    """A view of the same elements in dimensions of these sizes."""
+    """The view of all elements of the axes `old`, in order, as dimensions of these sizes."""
     new = tuple(map(Axis, sizes))
     return View(old, new, lambda: np.arange(prod(sizes)).reshape(sizes), True, True, True)
 
@@ -75,7 +76,8 @@ def _windows(axis: Axis, n: int, s: int) -> View:
 
 
 def _placed(old: tuple[Axis, ...], new: tuple[Axis, ...], places: Places) -> View:
-    """A view of the elements at these places, none of which occurs twice."""
+    """The view of the axes `old` whose element at each place of the axes `new` is given by `places`
+    (-1: none), each element at most once."""
     return View(old, new, lambda: places, False, True, False)
 
 
@@ -114,7 +116,8 @@ def padded(l: int, r: int, value: Value, xs: Value, env: Env) -> Value:
 
 
 def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
-    """The array of these elements, or arrays, one behind the other."""
+    """The concatenation of these arrays along their first `rank` dimensions; rank 0 makes an array
+    of elements."""
     first = pieces[0]
     if isinstance(first, tuple):
         columns = ([p[i] for p in pieces if isinstance(p, tuple)] for i in range(len(first)))
@@ -132,7 +135,8 @@ def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
 
 
 def _together(parts: Sequence[Node], env: Env) -> Node:
-    """The array each of whose elements is one of these nodes', which have zeros for the others."""
+    """The array that combines nodes of one shape, at most one of which has an element at each
+    place."""
     axis, rest = parts[0].dims[0], parts[0].dims[1:]
     assert all(part.dims == (axis, *rest) for part in parts)
     live = reduce(either, (part.live for part in parts))

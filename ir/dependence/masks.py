@@ -1,8 +1,8 @@
-"""Masks: sets of the elements of arrays, as products of conditions that each hold along a few axes.
+"""Masks: sets of elements of arrays, each a product of conditions (factors) over a few axes.
 
-Which rows of which windows of a padded plane are rows of the plane is one factor, which columns
-another; no factor is over both, and none over channels. No operation finds more elements than
-there are: where a factor would get too big, all of its elements are left out.
+For a padded plane under windows, one factor says which rows of windows lie in the plane, another
+which columns; no factor is over both, and none over channels. Operations never add elements that
+are not in a set; if a factor would become too large, the result is the empty set.
 """
 
 # key: m mask, f factor
@@ -37,10 +37,11 @@ NONE = Mask((Named(np.zeros((), bool), ()),))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """The element of the `old` axes, or -1 for none, that each element over the `new` axes of a
-    view is.
+    """A view of an array, as a map from places along the axes `new` to an element along the axes
+    `old`, or to -1 for none.
 
-    `whole`: each is one; `once`: no two are the same; `onto`: all of the old ones are there.
+    `whole`: every place has an element; `once`: no two places have the same; `onto`: every element
+    of the `old` axes has a place.
     """
 
     old: tuple[Axis, ...]
@@ -52,20 +53,19 @@ class View:
 
 
 def line(holds: Bools, axis: Axis) -> Mask:
-    """The mask of the elements along an axis for which `holds` is true."""
+    """The mask of the elements along `axis` for which the array `holds` is true."""
     return _mask([Named(holds, (axis,))])
 
 
 def both(*masks: Mask) -> Mask:
-    """The mask of the elements that all these masks have."""
+    """The intersection of these masks."""
     if any(m is NONE for m in masks):
         return NONE
     return _mask({id(f): f for m in masks for f in m.factors}.values())
 
 
 def either(a: Mask, b: Mask) -> Mask:
-    """The mask of the elements of a or b; where that would be too large, those of the larger
-    one."""
+    """The union of a and b; if that would be too large, the larger of the two."""
     if a is NONE or b is NONE:
         return b if a is NONE else a
     shared = [f for f in a.factors if any(_same(f, g) for g in b.factors)]
@@ -81,7 +81,7 @@ def either(a: Mask, b: Mask) -> Mask:
 
 
 def anywhere(m: Mask, axes: Iterable[Axis]) -> Mask:
-    """The mask, without these axes, of the places where m holds somewhere along them."""
+    """The mask over the other axes of the places at which m holds for some element along `axes`."""
     factors = list(m.factors)
     for axis in axes:
         touching = [f for f in factors if axis in f.axes]
@@ -95,7 +95,7 @@ def anywhere(m: Mask, axes: Iterable[Axis]) -> Mask:
 
 
 def everywhere(m: Mask, axes: Collection[Axis]) -> Mask:
-    """The mask, without these axes, of the places where m holds everywhere along them."""
+    """The mask over the other axes of the places at which m holds for all elements along `axes`."""
     own = ([x for x in f.axes if x in axes] for f in m.factors)
     return _mask(map(partial(reduce_axes, np.logical_and), m.factors, own))
 
@@ -108,7 +108,7 @@ def renamed(m: Mask, names: Mapping[Axis, Axis]) -> Mask:
 
 
 def through(m: Mask, view: View) -> Mask:
-    """The mask of a view that corresponds to the mask m of its array."""
+    """The mask of a view's places that show an element in m, a mask of the array under the view."""
     touching = [f for f in m.factors if set(f.axes) & set(view.old)]
     if view.whole and not touching:
         return m
@@ -129,8 +129,7 @@ def _gathered(f: Named, view: View, places: Places) -> Named:
 
 
 def behind(m: Mask, view: View) -> Mask:
-    """The mask of an array that corresponds to the mask m of a view: the elements that are in it
-    anywhere."""
+    """The mask of the array's elements that some place in m, a mask of its view, shows."""
     touching = [f for f in m.factors if set(f.axes) & set(view.new)]
     factors = [f for f in m.factors if f not in touching]
     if view.onto and not touching:
@@ -156,7 +155,7 @@ def _scattered(holds: Bools, view: View, places: Places, rest: tuple[Axis, ...])
 
 
 def count(m: Mask, axes: Collection[Axis]) -> int:
-    """The number of elements of m over these axes, which include those of its factors."""
+    """The number of elements of m over `axes`, which must include those of its factors."""
     free = [axis for axis in axes if axis not in union(m.factors)]
     return extent(free) * round(float(_contracted(m.factors, (), np.float64)))
 

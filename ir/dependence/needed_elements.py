@@ -1,11 +1,12 @@
-"""The dependence of a program's results: which elements of inputs matter, and which products are
+"""The dependence of a program's results: the input elements that matter, and the products that are
 not with zeros.
 
-A product with a zero that the program pads with is no work, and what only such products use need
-not be read. Forwards, each array of the program gets the elements that depend on an input, and
-those that are not zero; backwards, from the results, those that are asked for. A map is carried as
-axes, as the interpreter does it. What is found is never more than there is: a reduction that is no
-fold of `+ - max min`, and what only lowered programs hold, ask for nothing.
+A product with a zero from padding is no work, and an element that only such products use need
+not be read. The analysis goes twice through the program: forwards, it finds for each array the
+elements that depend on an input and those that may be other than zero; backwards, from the
+results, the elements that are needed. Maps are axes, as in the interpreter. The counts are lower
+bounds: a reduction that is no fold of `+ - max min`, and nodes that only lowered programs have,
+need nothing.
 """
 
 # key: e term, f function, n size, m mask
@@ -75,10 +76,10 @@ ADD = frozenset({"+", "-", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """The numbers of input elements that results depend on, of products without zeros, and of whole
-    sums.
+    """The numbers of input elements (`read`, by parameter) that results depend on, of products
+    without zeros, and of whole sums.
 
-    Products are those of innermost sums; a whole sum has none with zeros.
+    Products are those of innermost sums; in a whole sum no product is with a zero.
     """
 
     read: Mapping[str, int]
@@ -87,7 +88,7 @@ class Dependence:
 
 
 def dependence(program: Program) -> Dependence:
-    """The dependence of a program whose sizes are numbers."""
+    """The dependence of a program's results on its inputs; all sizes must be numbers."""
     tape = Tape()
     env = Env({}, frozenset(), frozenset(), tape)
     given = {p.var.name: _input(p.var.type, p.const, env) for p in program.params}
@@ -109,7 +110,7 @@ def _input(t: Type, const: bool, env: Env) -> Value:
 
 
 def _nothing(t: Type, env: Env) -> Value:
-    """A value of type t of which nothing is known."""
+    """A value of type t that neither depends on inputs nor is known to be other than zero."""
     return _fresh(t, (), lambda dims: Node(dims, env.scope, NONE, NONE, False), env)
 
 
@@ -213,8 +214,8 @@ def _binary(op: str, a: Node, b: Node, env: Env) -> Node:
 
 
 def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:
-    """The mask of elements of `a op b` that are not zero: two constants may cancel, one beside
-    zeros does not."""
+    """The mask of the elements of `a op b` that may be other than zero; `live` are those that
+    depend on inputs. Constants may cancel each other, but not where one operand is all zeros."""
     if op in ("+", "-") and (a.nonzero is NONE or b.nonzero is NONE):
         return either(a.nonzero, b.nonzero)
     return live
@@ -224,7 +225,7 @@ def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:
 
 
 def _entered(value: Value, axis: Axis, env: Env) -> Value:
-    """The value of an array's element at any place along `axis`, for a body that maps over it."""
+    """The elements of an array along `axis`, all at once, as one value for the body of a map."""
 
     def element(node: Node) -> Node:
         return moved(node, node.dims[:1], (axis,), node.dims[1:], env)
@@ -259,7 +260,8 @@ def _empty(env: Env, dims: tuple[Axis, ...]) -> Node:
 
 
 def _total(init: Value, out: Value, axis: Axis, env: Env) -> Value:
-    """The value of a sum: what it starts with, and all that was added."""
+    """The value of a sum: the initial value `init`, and `out`, what is added at the steps along
+    `axis`."""
     if isinstance(out, tuple):
         starts = init if isinstance(init, tuple) else (init,) * len(out)
         return tuple(_total(i, o, axis, env) for i, o in zip(starts, out, strict=True))
@@ -275,9 +277,9 @@ def _total(init: Value, out: Value, axis: Axis, env: Env) -> Value:
 
 
 def _count_products(f: Lam, out: Value, env: Env) -> None:
-    """Count the steps of an innermost sum of numbers in which all that is used depends on inputs.
+    """Count the products of a sum, unless its function f has a reduction inside or works on arrays.
 
-    And is not constant.
+    A step counts if all values that it uses depend on inputs and not all of them are constants.
     """
     assert isinstance(f.pattern, tuple)
     accumulators = {v.name for v in variables(f.pattern[0])}

@@ -70,8 +70,8 @@ SUFFIXES |= {"L": LONG, "s": SHORT, "us": USHORT, "c": CHAR, "uc": UCHAR}
 
 
 class Elaborator:
-    """The maker of terms from surface trees; it counts its steps, so that no program takes for
-    ever."""
+    """The elaborator: it makes terms from surface trees, and counts its steps, so that it always
+    ends."""
 
     def __init__(self, sizes: Mapping[str, Size]) -> None:
         self.sizes = sizes
@@ -81,7 +81,8 @@ class Elaborator:
     def program(
         self, d: Definition, known: Mapping[str, Helper], unknown: tuple[str, ...]
     ) -> Program:
-        """The program that the last definition of a file means."""
+        """The program that the definition d means, the last of a file; `known` are the definitions
+        before it, `unknown` the names of tuning parameters."""
         env = Env({}, frozenset(), known)
         params = tuple(self.parameter(p) for p in d.params)
         for p, param in zip(d.params, params, strict=True):
@@ -99,10 +100,12 @@ class Elaborator:
         return Param(Var(p.pattern.text, t), p.const)
 
     def step(self, span: Span, count: int = 1) -> None:
-        """Count steps; a UserError where there are too many."""
+        """Add `count` to the steps; a UserError at `span` if they are too many."""
         self.steps += count
         if self.steps > STEPS:
-            raise UserError(f"the program expands to more than {STEPS:,} nodes", span)
+            raise UserError(
+                f"expected a program of at most {STEPS:,} nodes when expanded, found more", span
+            )
 
     # ---- expressions
 
@@ -112,7 +115,8 @@ class Elaborator:
         return self.checked(self._expr(e, env), e.span)
 
     def checked(self, made: Expr, span: Span) -> Expr:
-        """The term itself, if it has a type that is not too large; else a UserError."""
+        """The term `made` itself, after a check that it is well typed and its type not too large;
+        else a UserError at `span`."""
         try:
             check_type(type_of(made), span)
         except IllTyped as error:
@@ -147,7 +151,8 @@ class Elaborator:
         raise UserError("found a function, expected a value", e.span)
 
     def listed(self, parts: tuple[Expr, ...], span: Span) -> Expr:
-        """The array of parts of one type; numbers take the type of what they stand beside."""
+        """The array of these parts, which must have one type; number literals are converted to the
+        type of the other parts."""
         for target in dict.fromkeys(map(type_of, parts)):
             made = [cast(part, target) for part in parts]
             whole = tuple(part for part in made if part is not None)
@@ -180,7 +185,7 @@ class Elaborator:
         return keep(kept, self.expr(e.body, inner))
 
     def binary(self, op: str, a: Argument, b: Argument, env: Env) -> Expr:
-        """The term a op b; a float written here is narrower where it meets such a number."""
+        """The term a op b; a float literal becomes half or bfloat if the other operand is one."""
         word = op if op in ("max", "min") else f"`{op}`"
         x, y = self.number(word, a, env), self.number(word, b, env)
         t, u = type_of(x), type_of(y)
@@ -191,15 +196,16 @@ class Elaborator:
         return Binary(op, x, y)
 
     def number(self, word: str, a: Argument, env: Env) -> Expr:
-        """The value of an argument, which must be a scalar or a vector."""
+        """The argument a as a term, which must be a scalar or a vector; `word` names the operation
+        in messages."""
         x = self.value(a, env)
         if scalar_of(type_of(x)) is None:
             raise UserError(f"{word} needs numbers, found {show_type(type_of(x))}", place(a))
         return x
 
     def is_weak(self, a: Argument) -> bool:
-        """True for a number without a suffix, or arithmetic on such: its type adapts to what it
-        meets."""
+        """True if a is a number without a suffix, or arithmetic on such numbers: its type adapts to
+        the other operand."""
         if not isinstance(a, Written):
             return False
         self.step(a.text.span)
@@ -263,7 +269,7 @@ class Elaborator:
         return evaluate(e, lookup)
 
     def weight(self, e: Expr) -> int:
-        """The number of nodes of the term e, shared ones counted each time they occur."""
+        """The number of nodes of the term e, with a shared node counted at each occurrence."""
         if id(e) not in self.weights:
             self.weights[id(e)] = (e, 1 + sum(map(self.weight, children(e))))
         return self.weights[id(e)][1]

@@ -14,8 +14,8 @@ PRELUDE = "<prelude>"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written:
-    """An argument that is not looked at yet: a size, a function or a number, whichever its use
-    needs."""
+    """An argument that is not elaborated yet: its use decides whether it is a size, a function or a
+    number."""
 
     text: Surface
     env: "Env"
@@ -31,7 +31,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sized:
-    """An argument that is a size, inferred at a call."""
+    """An argument that is a size: one that was inferred from the types at a call."""
 
     size: Size
     span: Span
@@ -42,7 +42,7 @@ Argument = Written | Made | Sized
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Helper:
-    """A definition, with those before it, which it may call."""
+    """A definition with the earlier definitions, which it may call."""
 
     definition: Definition
     known: "Mapping[str, Helper]"
@@ -68,14 +68,15 @@ class Env:
         return Env(bindings, scope, self.known, _reach_all(bindings.values()))
 
     def within(self, scope: frozenset[str]) -> "Env":
-        """The environment inside more variables: its names are bound as before."""
+        """This environment with the variables `scope` in scope besides; its names are bound as
+        before."""
         if scope <= self.scope:
             return self
         return Env(self.bindings, self.scope | scope, self.known, self.reach)
 
     def fresh(self, name: str) -> str:
-        """The name of a variable for `name`: itself, unless that would hide a variable still within
-        reach."""
+        """A variable's name for `name`: the name itself, or with a number if it would hide a
+        variable that bindings still use."""
         own = self.bindings.get(name)
         others = _reach_all(b for n, b in self.bindings.items() if n != name)
         hides_itself = isinstance(own, Made) and isinstance(own.term, Var) and own.term.name == name
@@ -98,7 +99,8 @@ def _reach(argument: Argument) -> frozenset[str]:
 
 
 def place(argument: Argument) -> Span:
-    """The span where the user wrote an argument, seen through the prelude's own names."""
+    """The span where the user wrote an argument; a name of the prelude leads to what it is bound
+    to."""
     if not isinstance(argument, Written):
         return argument.span
     text = argument.text

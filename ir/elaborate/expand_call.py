@@ -35,8 +35,8 @@ def expand(c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env:
 def enter(
     c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env: Env
 ) -> tuple[Env, Kept]:
-    """The environment that a definition's body sees at a call, and the values to be computed before
-    it."""
+    """The environment for the body of h at this call, and the computed arguments that go into lets
+    before it."""
     params, kept = h.definition.params, Kept()
     given = [typed(c, p, a, env) for p, a in zip(params, args, strict=True)]
     inner = inferred(c, params, given, Env({}, env.scope, h.known), span)
@@ -50,8 +50,8 @@ def enter(
 
 
 def typed(c: Recursion, p: Parameter, a: Argument, env: Env) -> Argument:
-    """The argument for a parameter; if that has a type, the argument as a value, its numbers of
-    that type."""
+    """The argument a for the parameter p: if p has a type, as a value of that type, with literals
+    converted; else unchanged."""
     if p.type is None or isinstance(p.pattern, Group):
         return a
     scalar = p.type.text if isinstance(p.type, TypeName) else ""
@@ -66,7 +66,8 @@ def typed(c: Recursion, p: Parameter, a: Argument, env: Env) -> Argument:
 def inferred(
     c: Recursion, params: tuple[Parameter, ...], args: list[Argument], env: Env, span: Span
 ) -> Env:
-    """The environment with the sizes in a definition's types that are bound nowhere else."""
+    """The environment env with the sizes that the declared types of params name and env does not
+    bind, inferred from the arguments' types."""
     own = {name.text for p in params for name in pattern_names(p.pattern)}
     typed = [
         (p.type, type_of(a.term))
@@ -84,7 +85,8 @@ def inferred(
 
 
 def bound(env: Env, found: Mapping[str, Size], span: Span) -> Env:
-    """The environment with the names found bound to their sizes."""
+    """The environment env with each name in `found` bound to its size; `span` is that of the
+    call."""
     for name, size in found.items():
         env = env.bind(name, Sized(size, span))
     return env

@@ -1,4 +1,4 @@
-"""The functions of the language as they are given to a map or applied: lambdas, definitions,
+"""Functions of the language, as a map is given them or a call applies them: lambdas, definitions,
 primitives, Python functions."""
 
 # key: c the elaborator, f g functions, a argument, t type
@@ -45,7 +45,8 @@ class Closure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Global:
-    """A definition or primitive, with its first arguments if they are given."""
+    """A definition (`helper`) or, if that is None, a primitive, with the arguments already given;
+    `takes` are the least and the most arguments in all."""
 
     name: Name
     helper: Helper | None
@@ -59,7 +60,7 @@ class Global:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnVectors:
-    """The function vectorized f."""
+    """The function `vectorized f`: f on each lane."""
 
     f: "Function"
     span: Span
@@ -134,8 +135,8 @@ def as_lam(c: Recursion, f: Function, t: Type, env: Env, span: Span) -> Lam:
 def spread(
     c: Recursion, f: Global, t: Type, env: Env, span: Span
 ) -> tuple[tuple[Var, ...], Pattern]:
-    """The variables for the parameters of f, and a pattern of them: one for the element, or one for
-    each component."""
+    """New variables for the parameters of f, and a pattern of them for an element of type t: one
+    variable for the whole element, or one for each component."""
     low, high = f.arity()
     if low <= 1 <= high:
         x = Var(fresh(_hint(f, 0), env.scope), t)
@@ -174,7 +175,8 @@ def apply(c: Recursion, f: Function, args: tuple[Argument, ...], span: Span, env
 
 
 def _apply_native(c: Recursion, f: Native, args: tuple[Argument, ...], env: Env) -> Expr:
-    """The body of a Python function applied to arguments, which are computed before it."""
+    """The body of a Python function with its parameters standing for args; computed arguments go
+    into lets before it."""
     each = (f.names,) if len(args) == 1 else tuple((name,) for name in f.names)
     if len(each) != len(args):
         raise UserError(
@@ -203,7 +205,8 @@ def check_count(c: Recursion, f: Global, args: tuple[Argument, ...], span: Span)
 
 
 def _parts(p: SurfacePattern, count: int, span: Span) -> tuple[SurfacePattern, ...]:
-    """The patterns of a lambda's parameters for so many arguments."""
+    """The pattern p as `count` patterns, one for each argument of a call; a UserError if it has
+    another number of parts."""
     if count == 1:
         return (p,)
     if isinstance(p, Group) and len(p.parts) == count:

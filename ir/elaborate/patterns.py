@@ -1,4 +1,4 @@
-"""The arguments of calls, and the patterns that take them apart."""
+"""The arguments of calls, and the patterns that take values apart."""
 
 # key: c the elaborator, p pattern, a argument
 
@@ -46,7 +46,8 @@ def arity(name: str, env: Env) -> tuple[int, int]:
 
 
 def settle(c: Recursion, a: Argument, env: Env) -> Argument:
-    """The argument, looked at once: still as written if its use decides what it is, else a term."""
+    """The argument a, elaborated to a term now, unless it may be a size, a function or a number:
+    then it stays as written."""
     if not isinstance(a, Written):
         return a
     if isinstance(a.text, Name) and (bound := a.env.bindings.get(a.text.text)) is not None:
@@ -59,7 +60,8 @@ def settle(c: Recursion, a: Argument, env: Env) -> Argument:
 
 
 def is_open(c: Recursion, e: Surface, env: Env) -> bool:
-    """True if e is a size, a number, a function, or a tuple of these: its use decides which."""
+    """True if e may be a size, a number, a function, or a tuple of these, so that its use must
+    decide which."""
     match e:
         case Number() | Lambda() | Vectorized() | Native() | Done(Lit() | SizeOf()):
             return True
@@ -76,8 +78,8 @@ def is_open(c: Recursion, e: Surface, env: Env) -> bool:
 
 
 def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, Env]:
-    """A pattern of new variables that takes apart a value of type t, and the environment with their
-    names."""
+    """A pattern of new variables of the shape p for a value of type t, and env with the names of p
+    bound to them."""
     if isinstance(p, Name):
         x = Var(env.fresh(p.text), t)
         return x, env.bind(p.text, Made(x, p.span))
@@ -93,8 +95,8 @@ def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, E
 def bind(
     c: Recursion, p: SurfacePattern, a: Argument, env: Env, kept: Kept, keep: bool = False
 ) -> Env:
-    """The environment in which p stands for an argument; a computed argument is appended to
-    `kept`."""
+    """The environment env with the names in p bound to the argument a; an argument that must be
+    computed is appended to `kept`, as a pattern with its value."""
     if isinstance(a, Made) and (keep or not is_plain_view(a.term)):
         q, env = take(c, p, type_of(a.term), env)
         kept.append((q, a.term))
@@ -107,7 +109,8 @@ def bind(
 
 
 def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
-    """The components of an argument for a pattern's parts; one size stands for each part."""
+    """The components of the argument a, one for each part of the pattern p; a single size serves
+    for all parts."""
     n = len(p.parts)
     match a:
         case Sized():
@@ -129,8 +132,8 @@ def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
 
 
 def finish(c: Recursion, kept: Kept, body: Expr) -> Expr:
-    """The body with each `kept` value put where it is used, if it is used once; others in lets
-    before it."""
+    """The term `body` with each value in `kept` substituted if it is used once, and in a let before
+    the body otherwise."""
     for p, value in reversed(kept):
         if not free(body) & {x.name for x in variables(p)}:
             continue

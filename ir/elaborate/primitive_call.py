@@ -1,4 +1,4 @@
-"""Calls of primitives, whose arguments are each asked for as what they must be."""
+"""Calls of primitives, and methods that read each argument as a size, a value or a function."""
 
 # key: i which argument, t type
 
@@ -60,7 +60,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A primitive: how it is written, the least and most arguments, and how its node is made."""
+    """A primitive: its usage for messages, its least and most arguments, and the function that
+    makes its node from a call."""
 
     usage: str
     low: int

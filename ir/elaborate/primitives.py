@@ -1,5 +1,4 @@
-"""The table of primitives: what each takes, what it asks of its arguments, and which node it
-makes."""
+"""The table of primitives: their arguments, the checks of these, and the nodes that they make."""
 
 # key: c call, f function, xs arrays, n m sizes
 
@@ -169,8 +168,8 @@ def _pad_edge(edge: Edge) -> Callable[[Call], Expr]:
 
 
 def _amounts(c: Call, t: Array) -> tuple[Size, Size]:
-    """The amounts by which a call pads on the left and right; a crop must leave at least one
-    element."""
+    """The amounts (left, right) by which a call pads an array of type t; a UserError if a crop
+    leaves no element."""
     left, right = c.size(0), c.size(1)
     for i, amount in enumerate((left, right)):
         if _both(amount, t.size, lambda a, n: -a >= n):

@@ -11,11 +11,12 @@ from ir.errors import Span, UserError
 def native_pattern(
     names: tuple[str, ...], t: Type, scope: frozenset[str], span: Span
 ) -> tuple[Pattern, tuple[Var, ...]]:
-    """The pattern for a value of type t, and its variables: one for each of a Python function's
-    parameters.
+    """The pattern for a value of type t, and its variables, one for each of `names`, the parameters
+    of a Python function.
 
-    One parameter takes the whole; as many as t has parts take one each; as many as t has when all
-    tuples are taken apart take one of those each: `lambda acc, x, w` is `(acc, (x, w)) -> …`.
+    One parameter takes the whole value. If there are as many as t has components, each takes one.
+    If there are as many as t has after all nested tuples are taken apart, each takes one of those:
+    `lambda acc, x, w` is `(acc, (x, w)) -> …`.
     """
     for depth in range(3):
         shape = _opened(t, depth)

@@ -1,7 +1,6 @@
-"""The interface of the elaborator to its parts, which ask it for terms, sizes and functions of what
-is written.
+"""The interface of the elaborator that its parts use to elaborate what is inside a call or pattern.
 
-An argument is looked at when its use tells what it must be, so every part needs all of these.
+Only the use of an argument tells what it must be, so every part needs all of these methods.
 """
 
 # key: e what is written, a argument, env the names around it, t type
@@ -23,28 +22,31 @@ class Recursion(Protocol):
     sizes: Mapping[str, Size]
 
     def step(self, span: Span, count: int = 1) -> None:
-        """Count steps; a UserError where there are too many."""
+        """Add `count` to the steps; a UserError at `span` if they are too many."""
 
     def expr(self, e: Surface, env: Env) -> Expr:
         """The term that the surface tree e means, checked to be well typed."""
 
     def checked(self, made: Expr, span: Span) -> Expr:
-        """The term itself, if it has a type that is not too large; else a UserError."""
+        """The term `made` itself, after a check that it is well typed and its type not too large;
+        else a UserError at `span`."""
 
     def unknown(self, e: Name, env: Env) -> UserError:
-        """The UserError for a name that stands for nothing."""
+        """The UserError for a name that is not bound in env."""
 
     def value(self, a: Argument, env: Env) -> Expr:
         """The argument a as a term."""
 
     def number(self, word: str, a: Argument, env: Env) -> Expr:
-        """The argument a as a term that is a scalar or a vector."""
+        """The argument a as a term that is a scalar or a vector; `word` names the operation in
+        messages."""
 
     def binary(self, op: str, a: Argument, b: Argument, env: Env) -> Expr:
         """The term a op b."""
 
     def is_weak(self, a: Argument) -> bool:
-        """True if an argument is a number whose type adapts to what it meets."""
+        """True if a is a number literal (or arithmetic on literals) whose type adapts to the other
+        operand."""
 
     def lam(self, a: Argument, t: Type, env: Env) -> Lam:
         """The argument a as a function on elements of type t."""

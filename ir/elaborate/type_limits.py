@@ -1,5 +1,5 @@
-"""The limits on types: arrays have at least one element, and no type is larger than anyone could
-mean."""
+"""The limits on types: every array has at least one element, and sizes, dimensions and components
+are bounded."""
 
 from ir.core.types import Array, Tuple, Type, Vector, show_type
 from ir.errors import Span, UserError
@@ -10,7 +10,7 @@ DEEPEST = 64  # dimensions of an array, as of NumPy's
 
 
 def check_type(t: Type, span: Span) -> None:
-    """Raise a UserError if values of this type cannot exist or would be too large."""
+    """Raise a UserError at `span` if the type t has an array without elements or is too large."""
     if dimensions(t) > DEEPEST:
         raise UserError(f"an array of {dimensions(t)} dimensions; expected at most {DEEPEST}", span)
     count, leaves = _measure(t, span)
@@ -21,7 +21,7 @@ def check_type(t: Type, span: Span) -> None:
 
 
 def dimensions(t: Type) -> int:
-    """The number of dimensions of the deepest array of a type; the lanes of vectors are one."""
+    """The most dimensions of any array in t; a vector's lanes count as one dimension."""
     match t:
         case Array(elem, _):
             return 1 + dimensions(elem)
@@ -33,8 +33,8 @@ def dimensions(t: Type) -> int:
 
 
 def _measure(t: Type, span: Span) -> tuple[int, int]:
-    """The number of scalars (or vectors) in a value of type t, and of leaves that t is written
-    with."""
+    """The number of scalars or vectors in a value of type t, and the number of scalar and vector
+    types that t is written with."""
     match t:
         case Array(elem, n):
             count, leaves = _measure(elem, span)

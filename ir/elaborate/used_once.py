@@ -5,7 +5,8 @@ from ir.core.terms import children, free, variables
 
 
 def used_once(e: Expr, name: str) -> bool:
-    """True if e uses the name at one place, not inside a function, which may run many times."""
+    """True if e uses the variable `name` at exactly one place, and that is not inside a function,
+    which may run many times."""
     return _uses(e, name) == 1
 
 

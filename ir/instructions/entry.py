@@ -1,5 +1,5 @@
-"""The entry of an instruction in the table: a small program, and how its matrices lie over
-lanes."""
+"""The entry of an instruction in the table: the program that it computes, and the layouts of its
+matrices over lanes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +12,11 @@ from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 
 @dataclass(frozen=True)
 class Entry:
-    """An instruction: `program` says what it computes on matrices, `fragments` how operands and
-    result lie over lanes.
+    """An instruction: `program` is what it computes on matrices, `fragments` are the layouts of its
+    operands and result over lanes.
 
-    `text` holds the OpenCL functions that carry it out, one of this name. `brought` says how
-    operands are brought to it: the steps of a sum may be taken in another order, the same in all
+    `text` holds the OpenCL functions that carry it out, one of which has its name. `brought` are
+    the layouts in which operands are loaded: the steps of a sum may be reordered, alike in all
     operands, so that what a lane holds lies together in memory.
     """
 
@@ -30,7 +30,7 @@ class Entry:
 
     @cached_property
     def instruction(self) -> Instruction:
-        """The instruction as programs hold it, on operands as lanes hold them."""
+        """The instruction as nodes hold it: on operands in the layout of lanes."""
         operands = variables(self.program.pattern)
         held = tuple(
             Var(v.name, type_of(as_lanes(f, v)))
@@ -41,6 +41,7 @@ class Entry:
         return Instruction(self.name, Lam(held, meaning), self.lanes, self.rounding, self.text)
 
     def carried_out(self, *matrices: Expr) -> Expr:
-        """The term that computes the entry's program on these matrices by the instruction."""
+        """The term that computes the entry's `program` on these matrices by using the
+        instruction."""
         held = tuple(map(as_lanes, self.brought, matrices))
         return as_matrix(self.brought[-1], Instruct(self.instruction, held))

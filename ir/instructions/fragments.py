@@ -22,8 +22,8 @@ from ir.core.type_rules import elem_of
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A layout of a matrix: the digits of lanes and of registers, most significant first, and what
-    they count."""
+    """A layout of a matrix: `sizes` gives the values of each digit; `lanes`, `registers`, `rows`
+    and `columns` name their digits, most significant first."""
 
     sizes: Mapping[str, int]
     lanes: tuple[str, ...]
@@ -37,12 +37,13 @@ class Fragment:
         return self.count(self.rows), self.count(self.columns)
 
     def count(self, digits: Sequence[str]) -> int:
-        """The number of values that these digits have together."""
+        """The number of combinations of values that these digits have."""
         return prod(self.sizes[d] for d in digits)
 
 
 def as_matrix(f: Fragment, xs: Expr) -> Expr:
-    """The matrix that lanes hold: [T<registers>]lanes -> [[T]columns]rows."""
+    """The matrix as rows, from the form that lanes hold: [T<registers>]lanes ->
+    [[T]columns]rows."""
     digits = (*f.lanes, *f.registers)
     placed = _permuted(_divided(AsScalar(xs), f, digits), digits, (*f.rows, *f.columns))
     return Split(f.count(f.columns), _flat(placed, len(digits)))
@@ -77,7 +78,8 @@ def _flat(xs: Expr, dimensions: int) -> Expr:
 
 
 def _permuted(xs: Expr, now: Sequence[str], wanted: Sequence[str]) -> Expr:
-    """The array xs with its dimensions `now` in the order `wanted`, by exchanges of neighbours."""
+    """The array xs with its dimensions permuted from the order `now` to the order `wanted`, by
+    exchanges of neighbours."""
     order = list(now)
     for place, digit in enumerate(wanted):
         for at in range(order.index(digit), place, -1):

@@ -20,7 +20,8 @@ TF32 = 2.0**13  # machine epsilons of a float that an operand may lose: 10 bits 
 
 
 def fragments(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
-    """The fragments of A and B, with one step of the sum in each row, and of C."""
+    """The fragments of A and B, each with a row for every step of the sum, and of C, for k = 4 e *
+    halves."""
     return _fragments(e, halves, ("h", "t", "i"))
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic on values of the interpreter: numbers at the same place are brought together."""
+"""Arithmetic on values of the interpreter, element by element, after their axes are aligned."""
 
 # key: f function on arrays
 
@@ -29,12 +29,12 @@ FOLDS: dict[str, np.ufunc] = {
 
 
 def _divide(a: Numbers, b: Numbers) -> object:
-    """The quotient a / b; ints round down, and division by 0 gives 0, as NumPy has it."""
+    """The quotient a / b, as NumPy has it: ints round down, and an int divided by 0 gives 0."""
     return (np.floor_divide if a.dtype.kind in "iu" else np.true_divide)(a, b)
 
 
 def _shift(f: np.ufunc) -> Callable[[Numbers, Numbers], object]:
-    """A shift by an amount modulo the bits that are shifted."""
+    """The shift f with its amount reduced modulo the number of bits of the shifted operand."""
     return lambda a, b: f(a, b & np.asarray(8 * a.dtype.itemsize - 1, b.dtype))
 
 
@@ -75,7 +75,7 @@ UNARY: dict[str, Callable[..., object]] = {
 
 
 def unify(found: Sequence[Leaf]) -> list[Leaf]:
-    """The leaves with the same axes in the same dimensions; those without dimensions are
+    """The leaves with equal dimensions, in the same axes; a leaf with fewer dimensions is
     repeated."""
     depth = max(len(leaf.dims) for leaf in found)
     value: Value = tuple(leaf for leaf in found if leaf.dims)
@@ -93,13 +93,14 @@ def shape(leaf: Leaf) -> tuple[int, ...]:
 
 
 def repeated(leaf: Leaf, sizes: Sequence[int]) -> Leaf:
-    """The leaf repeated along the inner dimensions that it lacks."""
+    """The leaf with dimensions of these sizes added inside, along which it is repeated."""
     lacking = tuple((Axis(n),) for n in sizes[len(leaf.dims) :])
     return replace(leaf, dims=leaf.dims + lacking)
 
 
 def widened(leaf: Leaf, whole: "np.dtype[np.generic]") -> Leaf:
-    """The leaf with whole numbers narrower than `whole` as such; others stay what they are."""
+    """The leaf with whole numbers narrower than `whole` converted to it; other numbers are
+    unchanged."""
 
     def wide(a: Named) -> Named:
         narrow = a.data.dtype.kind in "iu" and a.data.dtype.itemsize < whole.itemsize
@@ -121,7 +122,7 @@ def cast(found: Sequence[Leaf]) -> list[Leaf]:
 
 
 def pointwise(f: Callable[..., object], found: Sequence[Leaf]) -> Leaf:
-    """The leaf of f applied to the numbers of these leaves that have the same place."""
+    """The leaf of f applied to elements at the same place in each of these leaves."""
     forced = [force(leaf) for leaf in unify(cast(found))]
     arrays = [leaf.factors[0] for leaf in forced]
     check_room(union(arrays), forced[0].dims, arrays[0].data.itemsize)
@@ -129,7 +130,7 @@ def pointwise(f: Callable[..., object], found: Sequence[Leaf]) -> Leaf:
 
 
 def product(a: Leaf, b: Leaf) -> Leaf:
-    """The leaf a * b, not multiplied out yet."""
+    """The leaf a * b, as factors that are not multiplied out."""
     x, y = unify(cast((force(a) if a.summed else a, force(b) if b.summed else b)))
     both = Leaf((*x.factors, *y.factors), x.dims)
     return force(both) if len(both.factors) > FACTORS else both

@@ -23,8 +23,8 @@ WHOLE: "dict[str, np.dtype[np.generic]]" = {
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of real numbers: so many digits, and the least exponent of its normal numbers, which
-    are 0.5 to 1 times a power of two."""
+    """A format of real numbers: its binary `digits`, the least exponent of its normal numbers
+    (which are 0.5 to 1 times a power of two), and its largest number."""
 
     digits: int
     least: int
@@ -39,9 +39,9 @@ FORMATS = {
 
 
 def converted(x: Numbers, to: Conversion, real: "np.dtype[np.generic]") -> Numbers:
-    """The numbers x converted, in a run whose floats are of type `real`.
+    """The numbers x converted as `to` says, for an evaluation whose floats have type `real`.
 
-    Other real numbers are held in that type too, rounded to what they are.
+    Narrower real numbers are rounded to their format, but held in type `real` too.
     """
     name = to.target.name
     if name in WHOLE:
@@ -55,7 +55,8 @@ def converted(x: Numbers, to: Conversion, real: "np.dtype[np.generic]") -> Numbe
 
 
 def _as_float(x: Numbers, way: str) -> NDArray[np.float64]:
-    """Whole numbers rounded to floats; a double does not hold the lowest bits of a long."""
+    """The whole numbers x rounded to floats by the rounding `way`, as doubles; the lowest bits of a
+    long, which a double lacks, are accounted for."""
     if way == "rte":
         return x.astype(np.float32).astype(np.float64)
     high = np.asarray(x, np.int64)
@@ -64,7 +65,8 @@ def _as_float(x: Numbers, way: str) -> NDArray[np.float64]:
 
 
 def _to_whole(x: Numbers, to: Conversion) -> Numbers:
-    """Through the nearest int or long; a number beyond the target wraps around or saturates."""
+    """The numbers x as whole numbers: rounded to int or long, then wrapped around or saturated to
+    the target."""
     if x.dtype.kind == "f":
         y = np.asarray(x, np.float64)
         y = np.where(np.isnan(y), 0.0, np.rint(y) if to.rounding == "rte" else np.trunc(y))

@@ -37,14 +37,14 @@ STORED: "dict[str, np.dtype[np.generic]]" = {
 
 
 def known(n: Size) -> int:
-    """The size n as a number; a UserError if it has no value yet."""
+    """The size n as an int; a UserError if tuning parameters in it have no value yet."""
     if isinstance(n, int):
         return n
     raise UserError(f"the size {show_size(n)} has no value yet: give one with --set")
 
 
 def shape_of(t: Type) -> tuple[int, ...]:
-    """The shape of the array for a value of type t, which has no tuples."""
+    """The shape of the NumPy array for a value of type t, which must hold no tuples."""
     match t:
         case Array(elem, n):
             return (known(n), *shape_of(elem))
@@ -54,7 +54,8 @@ def shape_of(t: Type) -> tuple[int, ...]:
 
 
 def components(t: Type) -> tuple[Type, ...] | None:
-    """The types of the arrays that a type with tuples falls into; None where it holds no tuple."""
+    """The types of the components into which an array of tuples, or a tuple, of type t falls; None
+    if t holds no tuple."""
     match t:
         case Tuple(parts):
             return parts
@@ -65,7 +66,8 @@ def components(t: Type) -> tuple[Type, ...] | None:
 
 
 def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Type]]:
-    """The types of the arrays without tuples that a type falls into, each with the path to it."""
+    """The types of the tuple-free arrays into which a value of type t falls, each with its path of
+    component numbers."""
     parts = components(t)
     if parts is None:
         yield where, t
@@ -75,7 +77,7 @@ def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
 
 
 def scalar_of(t: Type) -> Scalar:
-    """The scalar that an array without tuples is made of."""
+    """The scalar type of the elements of t, which must hold no tuples."""
     match t:
         case Array(elem, _):
             return scalar_of(elem)
@@ -147,10 +149,11 @@ def _check_range(name: str, t: Type, found: Numbers) -> None:
 
 
 def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[str, Data]:
-    """Inputs for a program, drawn with a seed and as a device would store them.
+    """Random inputs for a program, by parameter, the same for the same seed, rounded as a device
+    would store them.
 
-    Whole numbers from -3 to 3 (from 0 where they have no sign), so that sums are exact in any
-    order, or real numbers spread evenly over -1 to 1.
+    If `integers`, whole numbers from -3 to 3 (from 0 for types without a sign), so that sums are
+    exact in any order; else reals spread evenly over -1 to 1.
     """
     demand_few(program)
     rng = np.random.default_rng(seed)
@@ -158,10 +161,12 @@ def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[st
 
 
 def demand_few(program: Program) -> None:
-    """Raise a UserError for a program that takes more numbers than are drawn at random."""
+    """Raise a UserError for a program whose inputs have more numbers than `random_inputs` draws."""
     cells = sum(cells_of(p.var.type) for p in program.params)
     if cells > DRAWN:
-        raise UserError(f"{program.name} takes {cells:,} numbers; at most {DRAWN:,} are drawn")
+        raise UserError(
+            f"{program.name} takes {cells:,} numbers; expected at most {DRAWN:,} to draw"
+        )
 
 
 def _draw(t: Type, rng: np.random.Generator, integers: bool) -> Data:

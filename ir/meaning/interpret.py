@@ -130,7 +130,8 @@ def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np
 
 
 def _given(t: Type, data: Data, real: "np.dtype[np.generic]") -> Value:
-    """The value of a parameter, in the type of numbers that it is computed in."""
+    """The value of a parameter of type t from the array `data`, converted to the type in which it
+    is computed."""
     if isinstance(data, tuple):
         parts = components(t)
         assert parts is not None
@@ -183,7 +184,7 @@ def _eval(e: Expr, env: Env) -> Value:
 
 
 def _array(parts: tuple[Expr, ...], env: Env) -> Value:
-    """The array of these parts, one behind the other."""
+    """The value of the array whose elements are these parts."""
     ones = [leave(_eval(part, env), (Axis(1),)) for part in parts]
     return reduce(layout.concat, ones)
 
@@ -241,7 +242,8 @@ def _unary(op: str, a: Value, env: Env) -> Value:
 
 
 def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
-    """The value a op b; narrower whole numbers are widened first if the result is int or long."""
+    """The value of the operation e, a op b; narrower whole numbers are widened first if the result
+    is int or long."""
     scalar = only_scalar(type_of(e))
     if scalar in (INT, LONG):
         whole = env.whole if scalar == INT else INT64
@@ -254,7 +256,8 @@ def _call(f: Lam, argument: Value, env: Env) -> Value:
 
 
 def _map(f: Lam, xs: Value, env: Env) -> Value:
-    """The value of `map f xs`: all elements at once, or half by half if that is too big."""
+    """The value of `map f xs`: all elements at once, or one half after the other if that is too
+    big."""
     try:
         elements, group = enter(xs)
         return leave(_call(f, elements, env), group)

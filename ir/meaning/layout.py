@@ -1,5 +1,4 @@
-"""The layout primitives on values of the interpreter: views where strides allow, copies where
-not."""
+"""The layout primitives on values of the interpreter: NumPy views if strides allow, else copies."""
 
 # key: n m sizes, l r amounts left and right
 
@@ -93,7 +92,7 @@ def at(leaf: Leaf, k: int) -> Leaf:
 
 
 def gather(leaf: Leaf, index: NDArray[np.int64]) -> Leaf:
-    """The leaf out with out[i] = leaf[index[i]]."""
+    """The leaf r with r[i] = leaf[index[i]], along the outermost dimension."""
     leaf = merge(leaf)
     (axis,) = leaf.dims[0]
     new = Axis(len(index))
@@ -106,7 +105,8 @@ def gather(leaf: Leaf, index: NDArray[np.int64]) -> Leaf:
 
 
 def gather_each(leaf: Leaf, index: Leaf) -> Leaf:
-    """The leaf that `gather` gives where the index itself depends on enclosing maps."""
+    """The leaf r with r[i] = leaf[index[i]], where the index differs between elements of enclosing
+    maps."""
     leaf, index = force(merge(leaf)), force(merge(index))
     (old,), (new,) = leaf.dims[0], index.dims[0]
     (a,), (b,) = leaf.factors, index.factors
@@ -120,7 +120,7 @@ def gather_each(leaf: Leaf, index: Leaf) -> Leaf:
 
 
 def beside(pieces: Sequence[Leaf]) -> Leaf:
-    """The array of these pieces, one after another."""
+    """The leaf of the array whose elements are these pieces, in order."""
     merged = [merge(piece) for piece in pieces]
     outer = tuple(piece.dims[0][0] for piece in merged)
     inner = unify([replace(piece, dims=piece.dims[1:]) for piece in merged])
@@ -137,7 +137,8 @@ def beside(pieces: Sequence[Leaf]) -> Leaf:
 
 
 def crop(leaf: Leaf, start: int, stop: int) -> Leaf:
-    """The elements of a leaf from `start` up to `stop`."""
+    """The leaf of the elements from `start` up to, not including, `stop` of the outermost
+    dimension."""
     leaf = merge(leaf)
     (axis,) = leaf.dims[0]
     new = Axis(stop - start)
@@ -182,7 +183,7 @@ def _pad(l: int, r: int, value: Leaf, xs: Leaf) -> Leaf:
 
 
 def pad_edge(edge: Edge, l: int, r: int, xs: Leaf) -> Leaf:
-    """The array padded with its own elements: l, r, [T]n -> [T](l+n+r); with edge ANY, with
+    """The array padded as `edge` says: l, r, [T]n -> [T](l+n+r); with ANY, the added elements are
     poison."""
     n = extent(xs.dims[0])
     if edge is Edge.ANY or (l <= 0 and r <= 0):
@@ -191,7 +192,8 @@ def pad_edge(edge: Edge, l: int, r: int, xs: Leaf) -> Leaf:
 
 
 def edge_places(edge: Edge, wanted: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """The element, of n, that stands at each place wanted, some of them outside; -1 for none."""
+    """The index, in an array of n elements, of the element that padding by `edge` puts at each
+    wanted index, which may be outside; -1 for none."""
     match edge:
         case Edge.ANY:
             return np.where((wanted >= 0) & (wanted < n), wanted, -1)
@@ -205,20 +207,20 @@ def edge_places(edge: Edge, wanted: NDArray[np.int64], n: int) -> NDArray[np.int
 
 
 def _poison(xs: Leaf) -> Leaf:
-    """The value of an element that nobody may look at: NaN, or a whole number that few mean."""
+    """The poison for the elements of xs: NaN for reals, else a whole number from `poison_of`."""
     dtype = xs.factors[0].data.dtype
     real = any(a.data.dtype.kind == "f" for a in xs.factors)
     return constant(np.asarray(np.nan if real else poison_of(dtype), dtype))
 
 
 def poison_of(dtype: "np.dtype[np.generic]") -> int:
-    """The least whole number of a type with a sign, the largest of one without."""
+    """The poison of a whole type: its least number if it has a sign, else its largest."""
     least, largest = next(RANGES[name] for name, whole in WHOLE.items() if dtype == whole)
     return least or largest
 
 
 def reorder(xs: Leaf, index: Leaf) -> Leaf:
-    """The array out with out[i] = xs[index[i]]."""
+    """The array r with r[i] = xs[index[i]]; a UserError if the index is no permutation."""
     index = merge(force(index))
     (found,), (axis,) = index.factors, index.dims[0]
     others = tuple(x for x in found.axes if x is not axis)

@@ -23,7 +23,8 @@ SCRATCH = 128 << 20  # bytes of an operand copied for a matrix product; beyond, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """An axis, by identity: two arrays that hold the same axis run along it together."""
+    """An axis, identified by its object: arrays that share an axis are indexed together along
+    it."""
 
     size: int
 
@@ -47,7 +48,7 @@ def union(arrays: Iterable[Named]) -> tuple[Axis, ...]:
 
 
 def few(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """The axes themselves; a UserError if they are more than NumPy's arrays have."""
+    """The axes themselves; a UserError if they are more than a NumPy array may have."""
     if len(axes) > MOST:
         raise UserError(
             f"an array of {len(axes)} dimensions would be needed; "
@@ -57,14 +58,15 @@ def few(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 
 def aligned(a: Named, axes: Sequence[Axis]) -> Numbers:
-    """The array a with these axes in this order, of extent 1 along those that a is constant
-    along."""
+    """The data of a with its dimensions in the order of `axes`, of length 1 for axes that a does
+    not have."""
     data = a.data.transpose([a.axes.index(axis) for axis in axes if axis in a.axes])
     return data[tuple(slice(None) if axis in a.axes else None for axis in axes)]
 
 
 def elementwise(f: Callable[..., object], arrays: Sequence[Named]) -> Named:
-    """The array of f on the elements of arrays, which are repeated along axes they do not have."""
+    """The array of f applied element by element; each array is repeated along the axes that it
+    lacks."""
     axes = union(arrays)
     return Named(np.asarray(f(*(aligned(a, axes) for a in arrays))), axes)
 
@@ -72,8 +74,8 @@ def elementwise(f: Callable[..., object], arrays: Sequence[Named]) -> Named:
 def over_axis(
     a: Named, axis: Axis, new: tuple[Axis, ...], f: Callable[[Numbers, int], Numbers]
 ) -> Named:
-    """The array a with one of its axes rewritten by f into new ones; a itself if it has no such
-    axis."""
+    """The array a with `axis` replaced by the axes `new`, its data changed by f(data, dimension); a
+    itself if it lacks the axis."""
     if axis not in a.axes:
         return a
     at = a.axes.index(axis)
@@ -82,7 +84,8 @@ def over_axis(
 
 
 def part(a: Named, axis: Axis, new: Axis, start: int) -> Named:
-    """The array a with the elements from `start` along an axis, as many as the new axis has."""
+    """The part of a from index `start` along `axis`, which becomes the axis `new` and gives the
+    length."""
     return over_axis(a, axis, (new,), lambda data, at: _slice(data, at, start, start + new.size))
 
 
@@ -91,7 +94,7 @@ def _slice(data: Numbers, at: int, start: int, stop: int) -> Numbers:
 
 
 def contract(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
-    """The sum over some axes of the product of all factors."""
+    """The product of all factors, summed over the axes `summed`."""
     absent = [axis for axis in summed if axis not in union(factors)]
     parts = [_sum_own(a, factors, summed) for a in factors]
     inside = [a for a in parts if any(axis in summed for axis in a.axes)]
@@ -109,7 +112,7 @@ def _volume(a: Named) -> int:
 
 
 def _sum_own(a: Named, factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
-    """The array a summed over the axes that no other factor has."""
+    """The array a summed over those axes of `summed` that no other factor has."""
     others = union(b for b in factors if b is not a)
     repeated = sum(b is a for b in factors) > 1
     own = [axis for axis in a.axes if axis in summed and axis not in others and not repeated]
@@ -117,7 +120,7 @@ def _sum_own(a: Named, factors: Sequence[Named], summed: Sequence[Axis]) -> Name
 
 
 def reduce_axes(f: np.ufunc, a: Named, axes: Sequence[Axis]) -> Named:
-    """The array a with f applied between all elements along some axes."""
+    """The array a reduced by f over those of its axes that are in `axes`."""
     if not axes:
         return a
     places = tuple(a.axes.index(axis) for axis in axes)
@@ -126,8 +129,8 @@ def reduce_axes(f: np.ufunc, a: Named, axes: Sequence[Axis]) -> Named:
 
 
 def _inside(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
-    """The contraction of factors in which every summed axis is shared; the smallest pair is
-    multiplied first."""
+    """The sum over `summed` of the product of factors that share every summed axis; the pair with
+    the smallest product is multiplied first."""
     if len(factors) == 1:
         return reduce_axes(np.add, factors[0], [x for x in factors[0].axes if x in summed])
     if len(factors) == 2:
@@ -145,8 +148,8 @@ def _inside(factors: Sequence[Named], summed: Sequence[Axis]) -> Named:
 
 
 def _pair(a: Named, b: Named, summed: Sequence[Axis]) -> Named:
-    """The contraction of two factors: a matrix product, batched over the axes they share and
-    keep."""
+    """The product of a and b summed over `summed`: a matrix product, batched over shared axes that
+    are kept."""
     over = [axis for axis in a.axes if axis in summed]
     batch = [axis for axis in a.axes if axis in b.axes and axis not in over]
     rows = [axis for axis in a.axes if axis not in b.axes]
@@ -175,14 +178,15 @@ def _pieces(elements: int, like: Named) -> int:
 
 
 def _widest(axes: Sequence[Axis], summed: Sequence[Axis]) -> Axis:
-    """The longest axis to cut along, one that is not summed where there is one."""
+    """The longest axis along which to cut a contraction: one that is not summed, if there is
+    any."""
     kept = [axis for axis in axes if axis not in summed and axis.size > 1]
     return max(kept or axes, key=lambda axis: axis.size)
 
 
 def _by_pieces(factors: Sequence[Named], summed: Sequence[Axis], axis: Axis, k: int) -> Named:
-    """The contraction cut into k pieces along an axis, each placed, or added if that axis is
-    summed."""
+    """The contraction computed in k pieces along `axis`; the pieces are added if it is summed, else
+    put side by side."""
     bounds = sorted({axis.size * i // k for i in range(k + 1)})
     total: Named | None = None
     for start, stop in pairwise(bounds):

@@ -1,7 +1,8 @@
-"""Reductions as folds: those with a body `acc + g(x)` combine all elements at once.
+"""Reductions as folds: a reduction whose body is `acc + g(x)` combines all elements at once.
 
-The body is evaluated once for all elements, on an accumulator that only remembers what is added to
-it (`Acc`). If every cell comes back in its place, the reduction is `init + sum of g(x)`.
+The body is evaluated once for all elements, on an accumulator that only records what is added to it
+(`Acc`). If every cell of the accumulator comes back at its own place, the reduction is `init + sum
+of g(x)`.
 """
 
 # key: op one of + * max min, t type
@@ -51,8 +52,8 @@ def fold(step: Step, acc: Type, init: Value, xs: Value) -> Value:
 
 
 def _at_once(step: Step, acc: Type, init: Value, xs: Value) -> Value:
-    """The fold of all elements at once, or half by half; NotAFold where the body is not `acc +
-    g(x)`."""
+    """The fold of all elements at once, or one half after the other; raises NotAFold if the body is
+    not `acc + g(x)`."""
     try:
         elements, group = enter(xs)
         start = accumulator(acc)
@@ -80,8 +81,8 @@ def _loop(step: Step, init: Value, xs: Value) -> Value:
 
 
 def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
-    """The initial value of a reduction, its scalars repeated over the vectors of the
-    accumulator."""
+    """The initial value of a reduction with accumulator type t, its scalars repeated over
+    vectors."""
     match t:
         case Array(elem, n):
             return _widen(init, elem, (*dims, known(n)))
@@ -94,7 +95,7 @@ def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
 
 
 def binary(op: str, a: Value, b: Value) -> Value:
-    """The value a op b, where one of them may be a reduction's accumulator."""
+    """The value of a op b, where a or b may be the accumulator of a reduction."""
     match a, b:
         case Leaf(), Leaf():
             return product(a, b) if op == "*" else pointwise(ARITHMETIC[op], (a, b))
@@ -106,7 +107,8 @@ def binary(op: str, a: Value, b: Value) -> Value:
 
 
 def accumulate(op: str, acc: Acc, delta: Leaf) -> Acc:
-    """The accumulator acc op delta; a difference is a sum with the negative."""
+    """The accumulator acc with `delta` recorded as added (or combined by op); a difference adds the
+    negative."""
     if op == "-":
         op, delta = "+", product(delta, _minus_one(delta))
     if op not in FOLDS or acc.op not in (None, op):
@@ -132,7 +134,11 @@ def accumulator(t: Type, dims: tuple[int, ...] = ()) -> Value:
 
 
 def finish(start: Value, end: Value, group: Group) -> Value:
-    """The accumulator after all elements: each delta combined over the axes of the elements."""
+    """The accumulator after all elements, from its states before and after a step: each recorded
+    delta combined over the axes `group`.
+
+    Raises NotAFold if it did not come back in place.
+    """
     match start, end:
         case Acc(), Acc() if start.owner is end.owner and _in_place(start.index, end.index):
             op = end.op or "+"
@@ -164,7 +170,7 @@ def _combine(op: str, delta: Leaf, group: Group) -> Leaf:
 
 
 def begin(init: Value, total: Value) -> Value:
-    """The value of `init` combined with what was accumulated."""
+    """The value of `init` combined with all deltas of the accumulator `total`."""
     match init, total:
         case ((Leaf() | Acc()), Acc(_, _, op, deltas)):
             for delta in deltas:

@@ -34,13 +34,13 @@ Group = tuple[Axis, ...]
 
 
 class TooBig(Exception):
-    """Raised where an intermediate array would pass LIMIT, so that an enclosing map or reduction is
-    halved."""
+    """Raised if an intermediate array would be larger than LIMIT; an enclosing map or reduction
+    then goes in halves."""
 
 
 class NotAFold(Exception):
-    """Raised where an accumulator is used other than as `acc + g(x)`, so that the reduction needs
-    its loop."""
+    """Raised if an accumulator is used other than in `acc + g(x)`; the reduction then loops over
+    its elements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ def constant(data: Numbers) -> Leaf:
 
 
 def from_array(data: Numbers) -> Leaf:
-    """The leaf of an array, with one axis for each dimension."""
+    """The leaf of a NumPy array, with one axis for each dimension."""
     axes = tuple(map(Axis, data.shape))
     return Leaf((Named(data, axes),), tuple((axis,) for axis in axes))
 
@@ -133,14 +133,15 @@ def force(leaf: Leaf) -> Leaf:
 
 
 def force_small(leaf: Leaf) -> Leaf:
-    """The leaf as `force` gives it, unless that takes much room."""
+    """The leaf as `force` gives it if that is small; else the leaf itself."""
     axes = tuple(axis for axis in union(leaf.factors) if axis not in leaf.summed)
     small = extent(axes) * leaf.factors[0].data.itemsize * 4 <= LIMIT
     return force(leaf) if small else leaf
 
 
 def check_room(axes: Sequence[Axis], dims: Sequence[Group], itemsize: int) -> None:
-    """Raise TooBig for an array past LIMIT that an enclosing map or reduction can make smaller."""
+    """Raise TooBig if an array over these axes passes LIMIT and an enclosing map or reduction can
+    make it smaller."""
     own = {axis for group in dims for axis in group}
     room = extent(axes) * itemsize
     if room > LIMIT and any(x not in own and x.size > 1 for x in axes):
@@ -149,7 +150,7 @@ def check_room(axes: Sequence[Axis], dims: Sequence[Group], itemsize: int) -> No
 
 
 def check_ceiling(room: int) -> None:
-    """Raise a UserError for an array larger than the interpreter makes."""
+    """Raise a UserError if an array of `room` bytes is larger than the interpreter makes."""
     if room > CEILING:
         raise UserError(
             f"an array of {room / 2**30:,.1f} GiB would be needed; the interpreter makes none "
@@ -166,7 +167,7 @@ def count(value: Value) -> int:
 
 
 def enter(value: Value) -> tuple[Value, Group]:
-    """The elements of an array, all at once, and the new axes that distinguish them."""
+    """The elements of an array, all as one value, and the group of axes that tell them apart."""
     sizes = _common([leaf.dims[0] for leaf in leaves(value)])
     group = tuple(map(Axis, sizes))
 
@@ -178,12 +179,13 @@ def enter(value: Value) -> tuple[Value, Group]:
 
 
 def leave(value: Value, group: Group) -> Value:
-    """The array of all elements: the inverse of `enter`."""
+    """The array of the elements that `value` holds along the axes `group`: the inverse of
+    `enter`."""
     return each(lambda leaf: replace(leaf, dims=(group, *leaf.dims)), value)
 
 
 def halves(value: Value) -> tuple[Value, Value]:
-    """The array cut in two along its outermost axis."""
+    """The two halves of an array, cut along its outermost axis."""
     elements, group = enter(value)
     first, *rest = group
     cut = first.size // 2
@@ -198,7 +200,8 @@ def halves(value: Value) -> tuple[Value, Value]:
 
 
 def _common(groups: Sequence[Group]) -> tuple[int, ...]:
-    """The sizes of axes that refine all groups, where there are some; else the total size alone."""
+    """The sizes of axes into which every group can be cut; if there are none, the one size of them
+    all."""
     total = extent(groups[0])
     cuts = {1, total}
     for group in groups:
@@ -211,7 +214,7 @@ def _common(groups: Sequence[Group]) -> tuple[int, ...]:
 
 
 def _conform(leaf: Leaf, sizes: tuple[int, ...]) -> Leaf:
-    """The leaf with exactly axes of these sizes in its outermost dimension."""
+    """The leaf with its outermost dimension made of one axis for each of these sizes."""
     if tuple(axis.size for axis in leaf.dims[0]) == sizes:
         return leaf
     rest = leaf.dims[1:]
@@ -247,7 +250,7 @@ def _drop_ones(leaf: Leaf) -> Leaf:
 
 
 def merge(leaf: Leaf, at: int = 0) -> Leaf:
-    """The leaf with a single axis in one dimension: a copy, where the strides do not allow a
+    """The leaf with the group of axes of dimension `at` made one axis: a copy if strides allow no
     view."""
     group = leaf.dims[at]
     if len(group) == 1:

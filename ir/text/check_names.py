@@ -1,5 +1,5 @@
-"""The check of names before anything is expanded: each is bound once, before its use, and nothing
-recurs."""
+"""The check of names before anything is expanded: each is bound once and before its use, and no
+definition calls itself."""
 
 from collections.abc import Iterator, Set
 
@@ -26,11 +26,11 @@ MOST = 500  # definitions of a file
 
 
 def check_names(file: File, builtin: Set[str], sizes: Set[str]) -> None:
-    """Raise a UserError under the first name that is bound twice, unknown, or used before it is
-    made."""
+    """Raise a UserError at the first name that is bound twice, unknown, or used before its
+    definition."""
     _unique([d.name for d in file.definitions], "defined")
     if len(file.definitions) > MOST:
-        raise UserError(f"more than {MOST} definitions", file.definitions[MOST].name.span)
+        raise UserError(f"expected at most {MOST} definitions", file.definitions[MOST].name.span)
     known = {*builtin, *sizes, *FUNCTIONS}
     for i, d in enumerate(file.definitions):
         _unique([n for p in d.params for n in pattern_names(p.pattern)], "a parameter")

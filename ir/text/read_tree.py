@@ -143,7 +143,9 @@ class Reader:
         left = self.expr(parts[0], depth + 1)
         for i in range(1, len(parts), 2):
             if i // 2 + depth > DEEPEST:
-                raise UserError(f"more than {DEEPEST} operators in a row", self.span(parts[i]))
+                raise UserError(
+                    f"expected at most {DEEPEST} operators in a row", self.span(parts[i])
+                )
             right = self.expr(parts[i + 1], depth + 1)
             span = Span(self.text, left.span.start, right.span.end, self.name)
             left = Operator(str(parts[i]), (left, right), span)

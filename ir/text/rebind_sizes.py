@@ -1,4 +1,4 @@
-"""A program's text with other sizes, as it was run where `--set` gave some."""
+"""A program's text with sizes replaced, to record a run with `--set` as a text of its own."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from ir.text.read_tree import read
 
 
 def rebound(text: str, sizes: Mapping[str, int]) -> str:
-    """The text that binds these sizes itself, after `where`; all else is as it was written."""
+    """The text with these sizes bound after `where`; all else is as it was written."""
     spans = {binding.name.text: binding.span for binding in read(text).where}
     added = ", ".join(_binding(name, n) for name, n in sizes.items() if name not in spans)
     if added and not spans:

@@ -55,8 +55,8 @@ def _param(p: Param) -> str:
 
 
 def _block(e: Expr, indent: int, after: str) -> str:
-    """The text of e from column `indent` on, with `after` behind it, broken where a line would be
-    too long."""
+    """The text of e, which begins in column `indent` and is followed by `after`; broken into lines
+    if it is too long for one."""
     line = _line(e)
     if line is not None and indent + len(line) + len(after) <= WIDTH:
         return line + after
@@ -82,20 +82,21 @@ def _block(e: Expr, indent: int, after: str) -> str:
 
 
 def _value(value: Expr, indent: int) -> str:
-    """The text of the value that a let names: in brackets if it is a let itself."""
+    """The text of the value that a let binds, in brackets if it is a let itself."""
     if isinstance(value, Let):
         return f"({_block(value, indent + 4, ')')}"
     return _block(value, indent + 4, "")
 
 
 def _body(body: Expr, indent: int, after: str) -> str:
-    """The text of a let's body: in brackets if it starts with a minus, else that would subtract."""
+    """The text of a let's body, in brackets if it starts with a minus, which would else be read as
+    a subtraction."""
     text = _block(body, indent, after)
     return f"({_block(body, indent + 1, ')' + after)}" if text.startswith("-") else text
 
 
 def _operators(e: Binary, indent: int, after: str) -> str:
-    """The text of a + b - c with a line for each operand."""
+    """The text of a sum or difference a + b - c, with a line for each operand."""
     spine = [e]
     while isinstance(left := spine[-1].a, Binary) and LEVELS.get(left.op) == LEVELS[e.op]:
         spine.append(left)
@@ -114,8 +115,8 @@ def _open(e: Expr, indent: int, after: str) -> str:
 
 
 def _call(e: Expr, indent: int, after: str) -> str:
-    """The text of a call: the first arguments behind the head, each of the others on lines of its
-    own."""
+    """The text of a call: its first arguments on the line of its head, each other argument on lines
+    of its own."""
     head, args = parts_of(e)
     text, new = f"{head}(", "\n" + " " * (indent + 2)
     lead = _lead(args, WIDTH - indent - len(text))
@@ -151,7 +152,7 @@ def _list(parts: tuple[Expr, ...], indent: int, after: str) -> str:
 
 
 def _lead(args: tuple[str | Expr, ...], room: int) -> list[str]:
-    """The texts of the first arguments that fit on one line; the last argument is never among
+    """The texts of the first arguments, as many as fit in `room`; the last argument is never among
     them."""
     lead: list[str] = []
     for arg in args[:-1]:
@@ -167,7 +168,7 @@ def _lead(args: tuple[str | Expr, ...], room: int) -> list[str]:
 
 
 def _line(e: Expr) -> str | None:
-    """The text of e on one line; None if it has a let, which needs lines of its own."""
+    """The text of e on one line; None if e contains a let, which needs several lines."""
     match e:
         case Var(name, _):
             return name

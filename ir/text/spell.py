@@ -1,4 +1,4 @@
-"""The spelling of each node: its head and arguments, its numbers, its patterns."""
+"""The spelling of nodes, numbers and patterns; `parts_of` gives a node's head and arguments."""
 
 from ir.core.nodes import (
     AsScalar,
@@ -52,7 +52,7 @@ def show_pattern(p: Pattern) -> str:
 
 
 def arrow(f: Lam) -> str:
-    """The text of a lambda's head, with `vectorized` where its elements are vectors."""
+    """The text `x ->` of the lambda f, with `vectorized` if its elements are vectors."""
     word = "vectorized " if any(_is_vector(v.type) for v in variables(f.pattern)) else ""
     return f"{word}{show_pattern(f.pattern)} ->"
 
@@ -65,18 +65,19 @@ def _is_vector(t: Type) -> bool:
 
 
 def number(e: Lit, strict: bool = False) -> str:
-    """The text of a number: with `strict` its suffix too, and always if neither float nor int."""
+    """The text of a literal; with its suffix if `strict`, or if it is neither float nor int."""
     suffix = "" if e.scalar in (FLOAT, INT) and not strict else SUFFIXES[e.scalar.name]
     return f"{int(e.value) if is_whole(e.scalar) else float(e.value)!r}{suffix}"
 
 
 def strict(e: Expr, other: Expr) -> bool:
-    """True if the number e beside `other` would be read as a half or bfloat: it needs a suffix."""
+    """True if the float literals e would be read as half or bfloat beside `other`, so that e needs
+    a suffix."""
     return is_number(e) and type_of(e) == FLOAT and scalar_of(type_of(other)) in NARROW_REALS
 
 
 def is_number(e: Expr) -> bool:
-    """True if e is made of numbers only, whose type would adapt to what they meet."""
+    """True if e is made only of literals, whose type would adapt to the other operand."""
     match e:
         case Lit():
             return True
@@ -90,7 +91,7 @@ def is_number(e: Expr) -> bool:
 
 
 def strict_line(e: Expr) -> str:
-    """The text of numbers with their suffixes, so that their type adapts to nothing."""
+    """The text of literals e with their suffixes, so that their type does not adapt."""
     match e:
         case Lit():
             return number(e, True)
@@ -111,7 +112,8 @@ def strict_line(e: Expr) -> str:
 
 
 def parts_of(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
-    """The head and arguments with which a node is written."""
+    """The head and the arguments with which the node e is written: texts, and terms yet to be
+    printed."""
     match e:
         case Map(f, xs):
             return "map", (f, xs)
@@ -172,7 +174,8 @@ def _view(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
 
 
 def _init(init: Expr, xs: Expr) -> str | Expr:
-    """The initial value as it is written: over narrower numbers, a float needs its suffix."""
+    """The initial value of a reduction over xs: as text with suffixes if it is a float literal over
+    narrower numbers, else the term itself."""
     return strict_line(init) if is_number(init) and narrow_real(elem_of(xs)) else init
 
 

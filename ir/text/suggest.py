@@ -1,4 +1,5 @@
-"""Messages about names that nobody knows: what was written, and what could have been meant."""
+"""Messages about unknown names: the name that was written, and a known one that may have been
+meant."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -9,16 +10,18 @@ LISTED = 16  # names that a message tells when none of them is near
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The text `; did you mean …?` with the nearest known word, or nothing."""
+    """The text `; did you mean …?` with the known word nearest to `word`; empty if none is near."""
     lower = {k.lower(): k for k in sorted(known, reverse=True)}
     near = get_close_matches(word.lower()[:40], sorted(lower), n=1, cutoff=0.65)
     return f"; did you mean `{lower[near[0]]}`?" if near else ""
 
 
 def no_such(what: str, name: object, known: Iterable[str], of: str = "") -> UserError:
-    """The UserError for an unknown name, which says the nearest name that there is, else all.
+    """The UserError for an unknown name: it tells the nearest known name, or all of them if none is
+    near.
 
-    `what` is named ("family"), and `of` is where it was looked for, if that is not everywhere.
+    `what` is the kind of thing named ("family"); `of` is where it was looked for, if not
+    everywhere.
     """
     listed = tuple(known)
     where = f"{of} has no" if of else "no"

@@ -1,4 +1,5 @@
-"""Surface trees: what is written, before it means anything, with the place of each part."""
+"""Surface trees: the program as it was written, before names are resolved, with the span of each
+part."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ class LetIn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Done:
-    """A core term in a surface tree, made before."""
+    """A core term made before, in the place of a surface tree."""
 
     term: Expr
     span: Span

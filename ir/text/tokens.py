@@ -1,5 +1,5 @@
-"""The tokeniser and the syntax tree: brackets balance, nesting is bounded, and mistakes have a
-place."""
+"""The tokeniser and the parser to a syntax tree: brackets must balance, nesting is bounded, and
+each mistake is reported with its place."""
 
 from functools import cache
 from pathlib import Path
@@ -43,7 +43,8 @@ def grammar() -> Lark:
 
 
 def syntax_tree(text: str, name: str) -> Tree[Token]:
-    """The syntax tree of a text; a UserError at the place that does not fit."""
+    """The syntax tree of a text; a UserError at the first token that does not fit the grammar.
+    `name` stands for the text in messages."""
     if len(text) > LONGEST:
         raise UserError(
             f"{name}: a program of {len(text):,} characters; expected at most {LONGEST:,}"
@@ -78,10 +79,12 @@ def tokenize(text: str, name: str) -> list[Token]:
             tokens.append(Token.new_borrow_pos("_CALL", token, token) if calls else token)
             if len(tokens) > MOST:
                 at = span_of(token, text, name)
-                raise UserError(f"this program is too long: over {MOST:,} symbols", at)
+                raise UserError(f"expected a program of at most {MOST:,} symbols, found more", at)
     except UnexpectedCharacters as error:
         at = Span(text, error.pos_in_stream, error.pos_in_stream + 1, name)
-        raise UserError(f"found {text[at.start]!r}, which starts nothing", at) from None
+        raise UserError(
+            f"expected a name, a number or a symbol, found {text[at.start]!r}", at
+        ) from None
     return tokens
 
 
@@ -92,7 +95,8 @@ def _calls(before: Token, token: Token, text: str) -> bool:
 
 
 def check_brackets(tokens: list[Token], text: str, name: str) -> None:
-    """Raise a UserError unless every bracket is closed by its like, and none is nested too deep."""
+    """Raise a UserError unless every bracket is closed by one of its kind, and nesting is not too
+    deep."""
     opened: list[Token] = []
     for token in tokens:
         if token in ("(", "["):
@@ -135,7 +139,8 @@ def _unexpected(error: UnexpectedToken, before: list[Token], text: str, name: st
 
 
 def _apart(tokens: list[Token], text: str) -> bool:
-    """True if the tokens end with a call whose bracket follows a space, as in f(x) (a, b)."""
+    """True if the tokens end with a call whose opening bracket follows a space: (a, b) in f(x) (a,
+    b)."""
     depth = 0
     for token in reversed(tokens):
         depth += {"_CLOSE": 1, "_CALL": -1, "_GROUP": -1}.get(token.type, 0)
@@ -145,8 +150,8 @@ def _apart(tokens: list[Token], text: str) -> bool:
 
 
 def _two_in_a_row(first: Token, second: Token, text: str, name: str) -> UserError:
-    """The UserError for `a b`, which was read as the start of a definition b(…) although none was
-    meant."""
+    """The UserError for two names in a row, `a b`: the parser took b for the start of the next
+    definition."""
     hint = did_you_mean(str(first), WORDS) if first.type == "NAME" else ""
     at = span_of(first if hint else second, text, name)
     found = f"found `{first}`" if hint else f"found `{second}` after an expression"

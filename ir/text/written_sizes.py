@@ -1,4 +1,4 @@
-"""Sizes as they are written: arithmetic over numbers and names, and what `where` binds."""
+"""Sizes as they are written: their evaluation, and the names that `where` binds."""
 
 # key: a b sizes
 
@@ -73,12 +73,12 @@ def _bounded(a: Size, span: Span) -> Size:
         if abs(a) > LARGEST:
             raise UserError("this size is too large: expected at most 2^62", span)
     elif _weight(a) > TERMS:
-        raise UserError(f"this size has over {TERMS} terms", span)
+        raise UserError(f"expected a size of at most {TERMS} terms, found more", span)
     return a
 
 
 def _weight(a: Size) -> int:
-    """The number of numbers and names that a size is written with."""
+    """The number of numbers and names in a size."""
     if isinstance(a, int):
         return 1
     factors = [(atom, power) for p in (a.num, a.den) for m, _ in p for atom, power in m]
@@ -98,7 +98,8 @@ def size_names(e: Surface) -> Iterable[Name]:
 
 
 def where_sizes(where: tuple[Binding, ...], given: Mapping[str, int]) -> dict[str, Size]:
-    """The value of each name after `where`, those given on the command line first."""
+    """The value of each name after `where`; `given` holds sizes of the command line, which replace
+    those written."""
     written = _unique(where)
     sizes: dict[str, Size] = dict(given)
     opened: list[str] = []
@@ -136,7 +137,8 @@ def _unique(where: tuple[Binding, ...]) -> dict[str, Binding]:
 
 
 def at_least_one(a: Size, span: Span, what: str = "an array's size") -> Size:
-    """The size a itself, if it is not a number below 1; else a UserError."""
+    """The size a itself; a UserError at `span` if it is a number below 1. `what` names it in the
+    message."""
     if isinstance(a, int) and a < 1:
         raise UserError(f"{what} is {show_size(a)}; expected at least 1", span)
     return a

@@ -1,4 +1,4 @@
-"""Types as they are written: what they mean, and the sizes that they infer at a call."""
+"""Types as they are written: their meaning, and the sizes inferred from them at a call."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,8 @@ def scalar_named(declared: TypeName) -> Scalar:
 
 
 def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) -> dict[str, Size]:
-    """The sizes that open names must have for the type `found` to be as declared."""
+    """The sizes that the open names in `declared` must have, by name, so that it equals the type
+    `found`."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             own = {n.text: m} if isinstance(n, Name) and is_open(n.text) else {}
@@ -54,7 +55,8 @@ def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) ->
 def infer_rest(
     declared: SurfaceType, found: Type, is_open: Callable[[str], bool], size: SizeOf
 ) -> dict[str, Size]:
-    """The sizes that `infer` leaves: of an open name that occurs alone, and once, in arithmetic."""
+    """The sizes, by name, that `infer` cannot find: those of an open name that occurs once, and
+    alone, in arithmetic."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             names = [name.text for name in size_names(n) if is_open(name.text)]
@@ -69,7 +71,7 @@ def infer_rest(
 
 
 def solved(e: Surface, whole: Size, name: str, size: SizeOf) -> Size:
-    """The size of `name`, which occurs once in e, for e to equal `whole`."""
+    """The size of `name`, which occurs once in e, such that e equals `whole`."""
     match e:
         case Name():
             return whole
@@ -91,7 +93,7 @@ def solved(e: Surface, whole: Size, name: str, size: SizeOf) -> Size:
                     return solved(part, whole * other, name, size)
                 case "/", False:
                     return solved(part, _quotient(other, whole, span), name, size)
-    raise UserError(f"the size `{name}` cannot be found from this", e.span)
+    raise UserError(f"the size `{name}` cannot be found from this: expected + - * /", e.span)
 
 
 def _quotient(whole: Size, part: Size, span: Span) -> Size:
@@ -103,7 +105,8 @@ def _quotient(whole: Size, part: Size, span: Span) -> Size:
 
 
 def agree(declared: SurfaceType, found: Type, size: SizeOf, span: Span, whole: Type) -> None:
-    """Raise a UserError under an argument whose type is not as declared."""
+    """Raise a UserError at `span` if the type `found` of an argument is not as declared; `whole` is
+    its full type, for the message."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             if not same(size(n), m):
