@@ -1,5 +1,5 @@
 """The legal values of tuning parameters: constraints inferred from a program and a device, and two
-engines that solve them.
+engines that solve them, one by counting and one by Z3.
 
 `constraints.solver` (Z3) is imported by whoever asks it: it takes a moment to load.
 """

@@ -25,7 +25,7 @@ UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1, "": 1}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with its arguments, `argv` or those of the process; returns the exit
+    """Run the command with the arguments `argv` (None: those of the process); returns the exit
     status."""
     options = _options(argv)
     return guard(lambda: run(options))
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _device(options: argparse.Namespace) -> Profile:
-    """The profile that the options name, or that of a device which is here."""
+    """The profile that the options name, or else that of a device on this machine."""
     if options.device is None:
         return profile(options.profile)
     return limits_named(options.device)
@@ -118,8 +118,8 @@ def _device(options: argparse.Namespace) -> Profile:
 def _lowered(
     program: Program, options: argparse.Namespace, device: Profile
 ) -> tuple[Program, list[Constraint]]:
-    """The program with parameters that a family makes of it, and the constraints that its strategy
-    requires."""
+    """The program lowered by the family that the options name, its parameters still open, and the
+    constraints that its strategy requires."""
     if options.family is None:
         return program, []
     return demanded(program, options.family, options.form, options.domain, device)
@@ -151,7 +151,7 @@ def _json(options: argparse.Namespace, system: System, known: Report) -> dict[st
 
 
 def _print(console: Console, known: Report, everything: bool) -> None:
-    """Print a report; where there is no point only the reason, unless `everything` is asked for."""
+    """Print a report; if no point is legal, print only the reason, unless `everything` is true."""
     if known.explanation is None or everything:
         _print_tables(console, known)
     console.print(_total(known), markup=False, highlight=False)

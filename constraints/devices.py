@@ -1,4 +1,5 @@
-"""Devices as plain data, so that one can explore for a device that is not here."""
+"""Profiles of devices as plain data, so that one can explore for a device that is not on this
+machine."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -80,8 +81,8 @@ H200 = Profile(
 
 
 def results_of_cpu(vector: int) -> tuple[int, int]:
-    """The least and the most results that a CPU's work-item should keep in vector registers of
-    `vector` floats.
+    """The least and the most results that a CPU's work-item should keep in registers, for vectors
+    of `vector` floats.
 
     AVX-512 has 32 registers, others 16; four or so hold operands. Two multiply-adds begin in each
     cycle and take four cycles.
@@ -114,14 +115,15 @@ PROFILES = {p.name: p for p in (MALI_G72, MALI_G76, H200, CPU)}
 
 
 def profile(name: str) -> Profile:
-    """The profile of this name; a user's error lists the names if there is none."""
+    """The profile with this name; if there is none, a UserError that lists the names."""
     if name not in PROFILES:
         raise no_such("profile", name, PROFILES)
     return PROFILES[name]
 
 
 def limit(text: str) -> Limit:
-    """The limit that a text such as `local_bytes=65536` or `group_dims=256,256,64` means."""
+    """The pair (name, values) that a text such as `local_bytes=65536` or `group_dims=256,256,64`
+    means."""
     name, equals, values = text.partition("=")
     numbers = [part.strip() for part in values.split(",")]
     if not equals or not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers):
@@ -140,8 +142,8 @@ def with_overrides(base: Profile, overrides: Iterable[Limit]) -> Profile:
 
 
 def _like(old: Any, name: str, values: tuple[int, ...]) -> Any:
-    """The values of a limit in the form of the old value: one number, several, or a yes or no (1 or
-    0)."""
+    """The new `values` of a limit in the form of its old value: one number, several, or a bool (1
+    or 0); a UserError if they do not fit it."""
     if isinstance(old, bool):
         if values not in ((0,), (1,)):
             raise UserError(f"{name} of a profile is 0 or 1, found {_spelled(values)}")

@@ -14,8 +14,8 @@ from ir.errors import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report on a system; `count` is exact, or None with the reason in `uncounted` and perhaps a
-    bound."""
+    """A report on a system; `count` is exact, or None with the reason in `uncounted` and perhaps
+    the bound `at_most`."""
 
     domains: dict[str, tuple[int, ...] | None]
     constraints: tuple[Constraint, ...]
@@ -27,7 +27,8 @@ class Report:
 
 
 def report(system: System, seconds: float, everything: bool = False) -> Report:
-    """The report of both engines on a system, each within a limit of seconds."""
+    """The report on a system by both engines, each limited to `seconds`; constraints that others
+    imply are left out, unless `everything` is true."""
     counted = _counted(system, seconds)
     solver = Solver(system, seconds)
     shown = system.constraints if everything or _empty(counted) else solver.necessary()

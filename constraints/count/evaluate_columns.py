@@ -1,5 +1,5 @@
-"""Relations evaluated on columns of parameter values, a row for each point: exactly, in int64 or
-Python's integers."""
+"""Relations evaluated exactly on columns: one NumPy array for each parameter, with a row for each
+point, in int64 or Python's integers."""
 
 # key: a b sizes, p polynomial, c columns by parameter, k integer coefficient
 
@@ -29,7 +29,8 @@ def column(values: list[int]) -> Column:
 
 
 def predicate(r: Relation, ceilings: Mapping[str, int]) -> Callable[[Columns], Mask]:
-    """The function that tests a relation on columns of values that are at most `ceilings`."""
+    """The function that gives, for columns of values that are at most `ceilings`, a mask of the
+    rows at which the relation r holds."""
     test = _relation(r)
     if _magnitude(r, ceilings) < SAFE:
         return lambda c: np.broadcast_to(test(c), (_rows(c),))
@@ -39,7 +40,7 @@ def predicate(r: Relation, ceilings: Mapping[str, int]) -> Callable[[Columns], M
 
 
 def evaluate(a: Size, c: Columns, rows: int) -> tuple[Column, Column]:
-    """The numerators and denominators of a size at each row of columns of parameter values."""
+    """The numerators and the denominators of the size a in each of `rows` rows of the columns c."""
     num, den = _ratio(a, c)
     return _in_rows(num, rows), _in_rows(den, rows)
 
@@ -198,7 +199,8 @@ def _mod(a: Column, b: Column) -> Column:
 
 
 def _magnitude(r: Relation, ceilings: Mapping[str, int]) -> int:
-    """An upper bound of every number that is met while a relation is tested."""
+    """An upper bound of all numbers that arise while the relation r is tested on values up to
+    `ceilings`."""
     match r:
         case Divides(a, b) | AtMost(a, b) | Equal(a, b):
             (x, y), (z, w) = _largest(a, ceilings), _largest(b, ceilings)
@@ -211,7 +213,8 @@ def _magnitude(r: Relation, ceilings: Mapping[str, int]) -> int:
 
 
 def magnitude(a: Size, ceilings: Mapping[str, int]) -> int:
-    """An upper bound of a size, and of every number that is met while it is evaluated."""
+    """An upper bound of the size a, and of all numbers that arise in its evaluation, for values up
+    to `ceilings`."""
     return max(_largest(a, ceilings))
 
 
@@ -222,7 +225,8 @@ def _largest(a: Size, ceilings: Mapping[str, int]) -> tuple[int, int]:
 
 
 def largest(p: Poly, ceilings: Mapping[str, int]) -> int:
-    """An upper bound of a polynomial, and of every number that is met while it is evaluated."""
+    """An upper bound of the polynomial p, and of all numbers that arise in its evaluation, for
+    values up to `ceilings`."""
     total = 0
     for monomial, k in p:
         term = abs(k)

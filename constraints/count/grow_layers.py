@@ -1,5 +1,5 @@
-"""The layers of the graph of legal points: at each node, the candidates of one parameter, tested,
-and the nodes they lead to."""
+"""The layers of the graph of legal points: a layer has nodes, and edges for the values of one
+parameter that pass its tests."""
 
 # key: p parameter, c columns by parameter, n size
 
@@ -49,8 +49,8 @@ class Edges:
 def grow(
     steps: Sequence[Choice], ceilings: Mapping[str, int], most: int, until: float
 ) -> Iterator[Edges]:
-    """The edges of each parameter that earlier choices allow, some of them dead ends; Unsupported
-    if too many or after `until`."""
+    """The edges of each parameter in turn, some of them dead ends; Unsupported if there are more
+    than `most`, or after the clock time `until`."""
     nodes, known, total = 1, dict[str, Column](), 0
     for step in steps:
         tests = [predicate(r, ceilings) for r in step.tests]
@@ -90,8 +90,8 @@ def _edges(
 def _portions(
     step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]
 ) -> Iterator[tuple[Index, Column]]:
-    """The nodes in portions of about `CHUNK` candidates, with the highest value that each node may
-    choose."""
+    """The numbers of the nodes, in portions of about `CHUNK` candidates, each with the highest
+    value that its node may choose."""
     high = _highest(step, nodes, known, ceilings)
     reach = np.cumsum(_widths(step, high))
     if len(reach) and reach[-1] > MOST_CANDIDATES:
@@ -105,7 +105,7 @@ def _portions(
 
 
 def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
-    """The approximate number of candidates that each node has."""
+    """The approximate number of candidate values at each node, whose highest are given."""
     if step.values is not None:
         return np.full(len(high), max(1, len(step.values)), dtype=np.float64)
     spans = np.maximum(1.0, (high - step.low + 1).astype(np.float64))
@@ -113,7 +113,8 @@ def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
 
 
 def _highest(step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]) -> Column:
-    """An upper bound of the parameter at each node, by the constraints that this choice decides."""
+    """An upper bound of the step's parameter at each node, from the inequalities that this choice
+    decides."""
     high = column([_most(step)] * nodes)
     exact = {q: c.astype(object) for q, c in known.items()}
     for cap in step.caps:
@@ -123,8 +124,8 @@ def _highest(step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, in
 
 
 def _capped(cap: Inequality, p: str, known: Columns, nodes: int) -> Column:
-    """The bound that an inequality sets on the parameter p in each row: what is left on its right,
-    over p's factor.
+    """The upper bound that the inequality `cap` sets on the parameter p at each node: its right
+    side less the terms without p, over the factor of p.
 
     Powers of p are bounded by p² >= p.
     """
@@ -178,8 +179,8 @@ def _ranges(low: int, rows: Index, high: Column) -> tuple[Index, Column]:
 def _divisors(
     step: Choice, form: Form, rows: Index, high: Column, known: Columns
 ) -> tuple[Index, Column]:
-    """The pairs (node, value) in which the value divides a size n at the node, or is in range where
-    n = 0."""
+    """The pairs (node, value) where the value divides the size n of `form` at the node; where n =
+    0, all values in range."""
     n, shift = (_whole(a, known, len(rows)) for a in form)
     zero = np.asarray(n == 0, dtype=np.bool_)
     at, found = _each_divisor(np.where(zero, 1, np.abs(n)))
@@ -198,7 +199,7 @@ def _divisors(
 
 
 def _each_divisor(n: Column) -> tuple[Index, Column]:
-    """The pairs (place, divisor) for the divisors of each number in a column."""
+    """The pairs (row, divisor) for all divisors of each number in the column n."""
     distinct, which = np.unique(n, return_inverse=True)
     lists = [divisors(int(a)) for a in distinct]
     sizes = np.array([len(values) for values in lists], dtype=np.intp)
@@ -213,8 +214,8 @@ def _whole(a: Size, known: Columns, rows: int) -> Column:
 
 
 def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[Column]:
-    """The columns of what later choices depend on, for the points so far: equal rows may share a
-    node."""
+    """The columns of all that later choices depend on, at the points so far; points whose rows are
+    equal may share a node."""
     rows = len(reached[step.parameter])
     exact = {p: c.astype(object) for p, c in reached.items()}
     return [
@@ -223,8 +224,8 @@ def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[C
 
 
 def _merge(live: Sequence[Column], rows: int) -> tuple[Index, Index]:
-    """The group number of each row, where rows equal in all columns are one group, and a row of
-    each group."""
+    """The group of each row, where rows equal in all columns form a group, and one row of each
+    group."""
     if not live:
         return np.zeros(rows, dtype=np.intp), np.arange(min(rows, 1))
     key, radix = live[0], 0

@@ -1,5 +1,5 @@
-"""The choice of one parameter: its candidates and its tests, once it is known which parameters come
-before."""
+"""The choice of one parameter: its candidate values, and the tests on them, given the parameters
+chosen before it."""
 
 # key: p parameter, a size
 
@@ -66,7 +66,8 @@ def _choice(i: int, order: Sequence[str], relations: Sequence[Relation], found: 
 
 
 def _caps(p: str, known: frozenset[str], found: Sequence[Inequality]) -> tuple[Inequality, ...]:
-    """The inequalities that bound p by sizes of known parameters: p is on their left side only."""
+    """The inequalities that bound p from above by sizes of `known` parameters; p occurs only on the
+    left side."""
     return tuple(i for i in found if p in i.under - i.over and (i.under | i.over) & known)
 
 
@@ -76,7 +77,8 @@ def _cost_of_test(r: Relation) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _seen(a: Size, known: frozenset[str]) -> tuple[Size, ...]:
-    """The sizes of known parameters that a depends on: its coefficients of the unknown ones."""
+    """The sizes, in `known` parameters, that decide the value of a for all others: the coefficients
+    of the unknown parameters."""
     return tuple(_parts_seen(a, known))
 
 

@@ -1,8 +1,8 @@
 """The order in which parameters are chosen, so that the graph of legal points has few nodes and
 edges.
 
-A search over sets of chosen parameters: a set costs the nodes that stand for it (the values of what
-later constraints still look at) times the candidates of the parameter chosen next.
+It is found by a search over sets of chosen parameters. A set costs its number of nodes (the values
+on which later constraints still depend) times the candidates of the parameter chosen next.
 """
 
 # key: p parameter, bits sets of parameters
@@ -25,7 +25,8 @@ ENOUGH = 10**18
 def ordered(
     parameters: Sequence[str], relations: Sequence[Relation], found: Bounds, first: Sequence[str]
 ) -> tuple[str, ...]:
-    """An order of the parameters that makes a small graph, `first` before the others."""
+    """An order of the parameters that makes a small graph; those in `first` come before the
+    others."""
     search = _Search(list(parameters), relations, found)
     head = search.bits(first)
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
@@ -46,8 +47,8 @@ def ordered(
 
 
 class _Search:
-    """Estimates for sets of parameters, written as bits, by which the search for an order compares
-    them."""
+    """Estimates by which the search for an order compares sets of parameters; a set is an int with
+    a bit for each."""
 
     def __init__(self, parameters: list[str], relations: Sequence[Relation], found: Bounds) -> None:
         self.parameters = parameters
@@ -60,8 +61,8 @@ class _Search:
         self.shares = sorted(self._share(m, most) for m, most in _products(relations))
 
     def _share(self, members: frozenset[str], most: float) -> tuple[float, int]:
-        """The share of the members' combinations whose product is at most `most`, and the members
-        as bits.
+        """The share of combinations of the members' values whose product is at most `most`, and the
+        members as bits.
 
         About most · Σ ln(most)ʲ / j! combinations have such a product.
         """
@@ -73,7 +74,8 @@ class _Search:
         return reduce(or_, (1 << self.parameters.index(p) for p in members), 0)
 
     def open(self, chosen: int, head: int) -> list[int]:
-        """The parameters, as numbers, that may be chosen next: those of `head` first."""
+        """The numbers of the parameters that may be chosen next; while some of `head` are not
+        chosen, only those."""
         left = (head & ~chosen) or ~chosen
         return [i for i in range(len(self.parameters)) if left >> i & 1]
 
@@ -114,7 +116,7 @@ def _products(relations: Sequence[Relation]) -> list[tuple[frozenset[str], float
 
 
 def _largest(links: set[int]) -> list[int]:
-    """The sets, as bits, that no other of them contains."""
+    """The sets, as bits, that no other set in `links` contains."""
     return sorted(s for s in links if not any(s != t and s & ~t == 0 for t in links))
 
 

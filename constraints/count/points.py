@@ -31,8 +31,8 @@ SAFE = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The edges that choose one parameter: node s has the edges from `starts[s]` up to `starts[s +
-    1]`."""
+    """The edges that choose one parameter. Node s has the edges from `starts[s]` up to, not
+    including, `starts[s + 1]`; `below` counts the points under each edge."""
 
     parameter: str
     starts: Index
@@ -43,7 +43,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All legal points of a system, numbered by rank."""
+    """All legal points of a system, each with a rank, its number from 0."""
 
     parameters: tuple[str, ...]
     layers: tuple[Layer, ...]
@@ -54,7 +54,7 @@ class Space:
         return _finish(self, [({}, 0, 0, r) for r in ranks])
 
     def all(self, chunk: int = 1 << 16) -> Iterator[Point]:
-        """All points in order of rank, made in chunks."""
+        """All points in order of rank; they are made `chunk` at a time."""
         for start in range(0, self.count, chunk):
             yield from self.points(range(start, min(start + chunk, self.count)))
 
@@ -63,7 +63,7 @@ class Space:
         return self.points(_distinct(self.count, n, _generator(seed)))
 
     def domain(self, parameter: str) -> tuple[int, ...]:
-        """The values that a parameter takes in some point."""
+        """The values that a parameter takes in at least one point."""
         layer = next((x for x in self.layers if x.parameter == parameter), None)
         return () if layer is None else tuple(sorted({int(v) for v in np.unique(layer.values)}))
 
@@ -108,8 +108,8 @@ def space(
 
 
 def count_bound(system: System) -> int | None:
-    """An upper bound of the number of legal points, for systems too large to count; None if none is
-    known."""
+    """An upper bound of the number of legal points, for systems too large to count; None if no
+    bound is known."""
     total = 1
     for low, high in bounds(system.parameters, [c.relation for c in system.constraints]).values():
         if high is None:
@@ -119,8 +119,8 @@ def count_bound(system: System) -> int | None:
 
 
 def stratified(system: System, by: Sequence[str], n: int, seed: int | Random = 0) -> list[Point]:
-    """A sample of n different points, spread over the values of the parameters `by` as evenly as
-    these allow."""
+    """A sample of n different points, with the values of the parameters `by` represented as evenly
+    as possible."""
     generator, points = _generator(seed), space(system, by)
     strata = points.strata(len(by))
     generator.shuffle(strata)
@@ -134,7 +134,7 @@ def stratified(system: System, by: Sequence[str], n: int, seed: int | Random = 0
 
 
 def _counted(edges: list[Edges]) -> tuple[tuple[Layer, ...], int]:
-    """The layers with the number of points below each edge, dead ends removed; and the number of
+    """The layers without dead ends, with the number of points below each edge; and the number of
     all points."""
     layers: list[Layer] = []
     beyond: Column = np.ones(1, dtype=np.int64)
@@ -168,8 +168,8 @@ def _split(layer: Layer, s: Stratum) -> list[Stratum]:
 
 
 def _finish(points: Space, begun: Sequence[tuple[Point, int, int, int]]) -> list[Point]:
-    """The points that begin with these prefixes (values, depth, node, rank), completed by the rank
-    among their rest."""
+    """The points completed from their beginnings (values, depth, node, rank): the rank counts the
+    points below the node."""
     if not begun:
         return []
     depth = begun[0][1]
@@ -187,15 +187,16 @@ def _finish(points: Space, begun: Sequence[tuple[Point, int, int, int]]) -> list
 
 
 def _descend(layer: Layer, nodes: Index, ranks: Column) -> tuple[Index, Column, Column]:
-    """The nodes, remaining ranks and values after one more step along the path of each rank."""
+    """The next node of each path, its remaining rank there, and the value chosen, one step below
+    `nodes`."""
     place = layer.below[layer.starts[nodes]] + ranks
     edge = np.searchsorted(layer.below, place, side="right") - 1
     return layer.targets[edge], place - layer.below[edge], layer.values[edge]
 
 
 def _shares(room: list[int], n: int) -> list[int]:
-    """The number of points that each stratum gives when n are dealt out one by one to strata that
-    have any left."""
+    """The number of points drawn from each stratum, if n are dealt out one by one to strata that
+    have any left; `room` holds their sizes."""
     shares, left = [0] * len(room), min(n, sum(room))
     while left:
         open_ = [i for i, size in enumerate(room) if shares[i] < size]

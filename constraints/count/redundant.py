@@ -23,7 +23,7 @@ Divided = dict[Size, list[Size]]
 
 
 def _divided(relations: Sequence[Relation]) -> Divided:
-    """The sizes that each divisor must divide, by divisor."""
+    """The sizes that must be multiples of each divisor, by divisor."""
     found: Divided = {}
     for r in relations:
         match r:
@@ -46,12 +46,13 @@ def _guaranteed(r: Relation, found: Bounds, positive: Positive, divided: Divided
 
 
 def _stronger(n: Size, than: Size) -> bool:
-    """True if every divisor of n divides `than` too, but not the other way round."""
+    """True if every divisor of n divides `than` too, but not vice versa: `m | n` then implies `m |
+    than`."""
     return denominator(exact(than, n)) == 1 and denominator(exact(n, than)) != 1
 
 
 def _by_bounds(a: Size, b: Size, found: Bounds, positive: Positive) -> bool:
-    """True if a <= b holds even where a is largest and b least within the parameters' bounds."""
+    """True if a <= b follows from the bounds alone: the largest a is no more than the least b."""
     difference = gap(a, b)
     if difference is None:
         return False

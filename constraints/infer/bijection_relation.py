@@ -10,10 +10,10 @@ from ir.errors import IllTyped
 
 
 def bijection(f: Lam, n: Size) -> tuple[Relation, ...]:
-    """The relations under which f is a bijection on 0 … n - 1: none if it always is, one that never
-    holds if never.
+    """The relations under which f is a bijection on 0 … n - 1: none if it always is; if it never
+    is, one that never holds.
 
-    What `stride(s)` asks for stands in its own sizes.
+    The conditions of `stride(s)` are not repeated: the sizes in it set them.
     """
     try:
         check_bijection(f, n)

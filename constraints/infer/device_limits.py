@@ -12,8 +12,8 @@ from ir.core.size import Size
 
 
 def limits(q: Quantities, device: Profile, max_memory: int | None) -> Iterator[Constraint]:
-    """The constraints that each quantity of a program is within the limits of a device and of its
-    user."""
+    """The constraints that keep each quantity of a program within the limits of the device;
+    `max_memory` is the user's own, in bytes."""
     for k in q.kernels:
         yield from _of_kernel(k, device)
     yield from _peak(q.buffers, device.buffer_bytes, "a global buffer of {} B")
@@ -36,7 +36,8 @@ def _of_kernel(k: KernelQuantities, device: Profile) -> Iterator[Constraint]:
 
 
 def _products(dims: Dims) -> Peak:
-    """The numbers of work-items that a group may have in all its dimensions together."""
+    """The number of work-items of a group, as products of the amounts of its dimensions; none for a
+    single dimension."""
     present = [peak for peak in dims if peak]
     return tuple(_times(choice) for choice in product(*present)) if len(present) > 1 else ()
 

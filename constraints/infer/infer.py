@@ -33,8 +33,8 @@ def infer(
     extra: Iterable[Constraint] = (),
     max_memory: int | None = None,
 ) -> System:
-    """The system of constraints of a lowered program on a device; `extra` are those that a strategy
-    requires."""
+    """The system of constraints of a lowered program on a device; `extra` are a strategy's own,
+    `max_memory` is the user's limit in bytes."""
     found = [*extra, *nesting(program.body), *parameters(program)]
     found += obligations(program.body, device.vector_widths)
     found += [c for k in kernels(program) for c in mixed(k.term)]
@@ -55,8 +55,8 @@ def _limits(
 
 
 def _floors(program: Program, found: frozenset[Relation]) -> dict[str, int]:
-    """The least value of each parameter: 1 for a size, 0 for what is only padded, cropped or an
-    index."""
+    """The least value of each parameter: 1 for one used as a size, 0 for one used only to pad, crop
+    or index."""
     none = {p for e in subterms(program.body) for a in _amounts(e) for p in _alone(a)}
     counted = {p for p in program.free if AtMost(1, named(p)) in found}
     return {p: 0 if p in none - counted else 1 for p in program.free}
@@ -72,7 +72,7 @@ def _amounts(e: Expr) -> tuple[Size, ...]:
 
 
 def _alone(amount: Size) -> frozenset[str]:
-    """The names that stand as terms of their own in a sum."""
+    """The names that are terms by themselves in the sum `amount`."""
     terms = () if isinstance(amount, int) else amount.num
     alone = [m[0] for m, _ in terms if len(m) == 1]
     return frozenset(a.name for a, power in alone if power == 1 and isinstance(a, Name))
@@ -84,7 +84,7 @@ def _floor(p: str, low: int) -> Constraint:
 
 
 def _trivial(c: Constraint, floors: Mapping[str, int]) -> bool:
-    """True if a constraint holds for all values of the parameters from their least values on."""
+    """True if a constraint holds for all values of the parameters that are at least `floors`."""
     if not scope(c.relation):
         return holds(c.relation, {})
     bare = c.origin in floors

@@ -47,10 +47,10 @@ def parameters(program: Program) -> Iterator[Constraint]:
 
 
 def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
-    """The constraints from e and all terms inside it, innermost first, so that each names the node
-    where it arises.
+    """The constraints from e and all terms inside it; `widths` are those that vectors may have.
 
-    A variable owes nothing by itself: it is a parameter, or what binds it has its type.
+    Innermost terms come first, so that each constraint names the node where it arises. A variable
+    has no constraints: it is a parameter, or the term that binds it has its type.
     """
     terms = [t for t in _inside_out(e) if not isinstance(t, Lam | Var)]
     own = [[Constraint(r, why, brief(t)) for r, why in _own(t, widths)] for t in terms]
@@ -64,8 +64,8 @@ def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
 
 
 def _inside_out(e: Expr) -> Iterable[Expr]:
-    """The terms inside e, each once, innermost first, and arguments before the function they go
-    to."""
+    """The terms inside e, each once, innermost first; arguments come before the function that is
+    applied to them."""
     found, left = [], [e]
     while left:
         inner = left.pop()

@@ -31,7 +31,8 @@ Positive = frozenset[Size]
 
 
 def of_size(a: Size, origin: str, positive: Positive = frozenset()) -> Iterator[Constraint]:
-    """The constraints that each exact division in a size is whole, and each divisor at least 1."""
+    """The constraints that each exact division in the size a is whole and each divisor at least 1;
+    `origin` names the node, `positive` are sizes known to be at least 1."""
     if isinstance(a, int):
         return
     for atom in _atoms(a):
@@ -45,8 +46,8 @@ def of_size(a: Size, origin: str, positive: Positive = frozenset()) -> Iterator[
 
 
 def _whole(num: Size, den: Size, positive: bool) -> Relation:
-    """The relation that den divides num; where den is not known to be positive, -den may divide
-    -num instead."""
+    """The relation that den divides num; unless den is known to be `positive`, -den may divide -num
+    instead."""
     if positive or surely_positive(den):
         return divides(den, num)
     return AnyOf((divides(den, num), divides(-den, -num)))
@@ -67,8 +68,8 @@ def _atoms(a: Nat) -> list[Atom]:
 
 
 def of_type(t: Type, origin: str, positive: Positive, seen: set[Type]) -> Iterator[Constraint]:
-    """The constraints that arrays in t are not empty and vectors have lanes; none if t was
-    `seen`."""
+    """The constraints that arrays in t are not empty and vectors have lanes; no constraints for a
+    type already in `seen`."""
     if t in seen:
         return
     seen.add(t)
@@ -87,7 +88,8 @@ def of_type(t: Type, origin: str, positive: Positive, seen: set[Type]) -> Iterat
 
 
 def plainly_positive(r: Relation, floors: Mapping[str, int]) -> bool:
-    """True if r is `1 <= a` and holds at sight: no term of a is negative, and one is at least 1."""
+    """True if r is `1 <= a` and obviously holds for parameters from `floors` on: no term of a is
+    negative, and one is at least 1."""
     match r:
         case AtMost(1, Nat(num, _)):
             return all(k > 0 for _, k in num) and any(_at_least_one(m, floors) for m, _ in num)

@@ -1,2 +1,2 @@
-"""The quantities of a program: work-items, groups, bytes of each memory, size of code,
-operations."""
+"""The quantities of a program: work-items, groups, bytes of each memory, operations, and operations
+in its text."""

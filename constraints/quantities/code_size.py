@@ -11,8 +11,8 @@ from ir.core.types import Scalar, Vector
 
 @once
 def code(e: Expr) -> Size:
-    """The number of operations and accesses in e's text with unrolled loops spelled out; one on a
-    vector counts once."""
+    """The number of operations and accesses in the text of e with unrolled loops spelled out; an
+    operation on a vector counts once."""
     match e:
         case Var() | Get():
             return 1 if isinstance(type_of(e), Scalar | Vector) else 0

@@ -1,4 +1,4 @@
-"""The buffers of a kernel, and which of them a term and its variables hold where it stands."""
+"""The local and private buffers of a kernel, and the sets of them that are live at each term."""
 
 # key: e term, b buffer, p pattern
 
@@ -33,7 +33,7 @@ class Space(Enum):
 
 
 class Place(Enum):
-    """The memory that a result already has to go to, if any."""
+    """The memory in which a result already has a buffer to go to, if it has one."""
 
     NONE = "none"
     MEMORY = "memory"
@@ -42,8 +42,8 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A buffer that a kernel holds for a while: its memory, its bytes, and the term that it is made
-    for."""
+    """A buffer of a kernel: its memory, its bytes, and the text of the term that it holds
+    (`origin`)."""
 
     number: int
     space: Space
@@ -59,8 +59,8 @@ NOTHING: Live = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The surroundings of a term: buffers that variables hold, where its result goes, how many
-    items compute it apart."""
+    """The surroundings of a term: the buffers that its variables hold, the place where its result
+    goes, and the number of work-items that each compute it."""
 
     env: Mapping[str, Live]
     to: Place
@@ -73,7 +73,7 @@ class Scope:
         return replace(self, env={**self.env, **{v.name: hold for v in variables(p)}})
 
     def reads(self, *later: Expr) -> Live:
-        """The local buffers that these later terms read."""
+        """The local buffers that the terms `later`, which run afterwards, still read."""
         names = frozenset().union(*map(free, later))
         held = NOTHING.union(*(self.env.get(name, NOTHING) for name in names))
         return frozenset(b for b in held if b.space is Space.LOCAL)
@@ -81,8 +81,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The buffers that a value holds while it is used, and the largest sets of buffers live while
-    it is made."""
+    """The buffers that hold a value while it is used, and the largest sets of buffers that are live
+    while it is made."""
 
     hold: Live
     peaks: frozenset[Live]
@@ -94,8 +94,8 @@ def maximal(sets: Iterable[Live]) -> frozenset[Live]:
 
 
 def after(*steps: tuple[Use, Live]) -> Use:
-    """The use of steps done in order, each held, with what later steps read, while those are
-    made."""
+    """The use of steps done in order; each is a pair: its use, and the buffers that later steps
+    read, which stay live meanwhile."""
     held, peaks = NOTHING, [NOTHING]
     for step, later in steps:
         peaks += [held | later | peak for peak in step.peaks]
@@ -124,8 +124,8 @@ def without_unread(e: Expr) -> Expr:
 
 
 def _read(p: Pattern, f: Lam, xs: Expr) -> Expr:
-    """The array xs without the parts that f does not use through the pattern p; parts made real in
-    a memory stay."""
+    """The array xs without the components that f does not use through the pattern p; components
+    stored in a memory stay."""
     read = any(v.name in free(f.body) for v in variables(p))
     if not read and not any(isinstance(e, ToLocal | ToPrivate) for e in subterms(xs)):
         return Var("unread", type_of(xs))

@@ -1,4 +1,4 @@
-"""The kernels that a program becomes, as `ir` cuts it, and the parallel maps of each."""
+"""The kernels into which `ir` cuts a program, and the parallel maps of each."""
 
 # key: e term
 

@@ -1,8 +1,9 @@
 """The local and private buffers of a kernel that are live at the same time.
 
-A value made real in local memory lives from where it is made to where it is read last, and through
-each loop that reads it; in private memory, to the end of the `let` (or the function) that reads it.
-A result with a place to go (an output, an accumulator, another buffer) needs none of its own.
+A value stored in local memory is live from where it is made to where it is last read, and through
+each loop that reads it. One in private memory is live to the end of the `let` (or function) that
+reads it. A result that goes to an output, an accumulator or another buffer needs no buffer of its
+own.
 """
 
 # key: e term, b buffer, p pattern
@@ -67,7 +68,7 @@ Counts = Mapping[int, Size]
 def live_sets(kernel: Expr, counts: Counts) -> frozenset[Live]:
     """The largest sets of buffers that are live together while a kernel runs.
 
-    `counts` has the number of work-items of a group along each dimension, where that is a single
+    `counts` has the number of work-items of a group along each dimension, if that is a single
     size.
     """
     return _Walk(counts).use(without_unread(kernel), Scope({}, Place.MEMORY, 1)).peaks
@@ -83,8 +84,8 @@ class _Walk:
         return frozenset({self.added(Buffer(len(self.made), Space.PRIVATE, size, brief(e)))})
 
     def local(self, e: ToLocal, items: Size, ahead: bool) -> Live:
-        """A buffer for each array of a tuple, with what is lost before the next can begin; those
-        of one scalar share storage in time."""
+        """The buffers of a local tile: one for each array of a tuple, doubled if loaded `ahead`;
+        arrays of one scalar type share storage."""
         copies = items * (2 if ahead else 1)
         return frozenset(
             self.added(
@@ -134,7 +135,7 @@ class _Walk:
         return self.each(children(e), inner)
 
     def each(self, terms: Sequence[Expr], here: Scope) -> Use:
-        """The use of terms that are made one after the other."""
+        """The use of buffers by terms that are made one after the other."""
         steps = ((self.use(a, here), here.reads(*terms[n:])) for n, a in enumerate(terms, 1))
         return after(*steps)
 
@@ -146,8 +147,8 @@ class _Walk:
         return Use(inner.hold, maximal([*during(later, first), *during(kept, inner)]))
 
     def given(self, value: Expr, here: Scope) -> Use:
-        """The use of a let's value: a map or a list is computed into private memory, where
-        elsewhere it would be delayed."""
+        """The use of buffers by a let's value; a map or a list in it is computed into private
+        memory."""
         if isinstance(value, Map | MakeArray) and not is_layout(value):
             return self.real(self.private(share(value), value), value, here.toward(Place.PRIVATE))
         return self.use(value, here.toward(Place.NONE))
@@ -192,8 +193,8 @@ class _Walk:
         return self.private(share(tile.e), tile)
 
     def delayed(self, f: Lam, xs: Expr, here: Scope) -> Use:
-        """The use of a map that is computed where it is read, or written to its place; rows are
-        rearranged in place."""
+        """The use of buffers by a map that is computed where it is read, or where its result goes;
+        rows may be rearranged in place."""
         over = self.use(xs, here if is_chain(f.body) else here.toward(Place.NONE))
         body = self.use(f.body, here.bound(f.pattern, over.hold))
         return after((over, here.reads(f)), (body, NOTHING))

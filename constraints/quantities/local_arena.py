@@ -1,8 +1,9 @@
-"""The local memory of a kernel: its buffers by when they live, in the pools that share storage.
+"""The bytes of local memory of a kernel: buffers in one pool share storage if their lives do not
+overlap.
 
 Code generation packs each pool by the same function from the same lives (`ir.arena.packed`), so
-that the bytes at a point are those that the text declares. While sizes are parameters, the stacks
-of a pool bound them: up to six buffers at once exactly, more of them never from below.
+that the bytes at a point are those that the text declares. While sizes are parameters, the bytes of
+a pool are bounded by its stacks: exactly for up to six buffers, and from above for more.
 """
 
 # key: b buffer
@@ -18,8 +19,8 @@ Pool = tuple[tuple[Life, Buffer], ...]
 
 
 def pools(sets: Iterable[Live]) -> tuple[Pool, ...]:
-    """The pools of the local buffers in these sets of buffers that live together; one that is
-    alone is a pool."""
+    """The pools of the local buffers in `sets`, sets of buffers that live together; a buffer marked
+    `alone` is a pool by itself."""
     found = [frozenset(b for b in live if b.space is Space.LOCAL) for live in sets]
     every = sorted(frozenset[Buffer]().union(*found), key=_number)
     alone = [((Life(0, 0), b),) for b in every if b.alone]
@@ -32,8 +33,8 @@ def _number(b: Buffer) -> int:
 
 
 def _pool(sets: Iterable[Live], name: str) -> Pool:
-    """The buffers of a pool; a life counts the sets, each of which was complete as its newest
-    buffer was made."""
+    """The pool `name` with its buffers' lives; a life counts in sets, each of which was complete
+    when its newest buffer was made."""
     own = {frozenset(b for b in live if b.pool == name and not b.alone) for live in sets}
     newest_first = (sorted(live, key=_number, reverse=True) for live in own)
     in_time = sorted(filter(None, newest_first), key=_numbers)
@@ -49,7 +50,8 @@ def _numbers(live: Sequence[Buffer]) -> list[int]:
 
 
 def largest_sets(found: Sequence[Pool]) -> Iterator[Live]:
-    """Sets of buffers, the largest of which is what all pools together take, or no less."""
+    """Sets of buffers, one from each pool together, the largest of which takes at least the bytes
+    of all pools."""
     chosen = [
         [frozenset(pool[i][1] for i in stack) for stack in stacks([life for life, _ in pool])]
         for pool in found

@@ -1,4 +1,4 @@
-"""Values by where they lie in memory, and the loops that choose their cells, as `loop_trace`
+"""The locations of values in memory and the loops that choose among their cells; `loop_trace`
 follows them."""
 
 # key: e term, p pattern
@@ -19,7 +19,7 @@ from ir.core.types import Array, Tuple, Type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A map or a reduction that stands around a term."""
+    """A map or a reduction around a term, as a loop of `trips` turns."""
 
     trips: Size
     unrolled: bool = False
@@ -28,7 +28,8 @@ class Loop:
 
     @property
     def together(self) -> bool:
-        """True if a work-group goes through the loop's turns, or some of them, at the same time."""
+        """True if the work-items of a group run the loop's turns, or some of them, at the same
+        time."""
         return self.unrolled or self.level in (Level.LOCAL, Level.GLOBAL)
 
 
@@ -56,7 +57,8 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delayed:
-    """A map that is computed anew each time it is read, or one part of the tuples that it makes."""
+    """A map that is computed anew at each read, or (by `path`) a component of the tuples that it
+    makes."""
 
     f: Lam
     xs: "Value"
@@ -102,7 +104,7 @@ def component(value: Value, k: int) -> Value:
 
 
 def parts_of_tuples(t: Type) -> tuple[Type, ...]:
-    """The types of the arrays, or scalars, that a type of tuples falls into."""
+    """The types of the arrays or scalars that the components of a type have."""
     match t:
         case Tuple(parts):
             return parts
@@ -112,7 +114,7 @@ def parts_of_tuples(t: Type) -> tuple[Type, ...]:
 
 
 def each(value: Value, change: Callable[[Cells | Delayed], Value]) -> Value:
-    """The value with `change` applied to each of its parts that is not a tuple."""
+    """The value with `change` applied to each of its parts, tuples being taken apart."""
     if isinstance(value, tuple):
         return tuple(each(part, change) for part in value)
     return change(value)

@@ -59,7 +59,8 @@ class Trace:
     computed_in: set[tuple[Delayed, Loops]] = field(default_factory=set)
 
     def value(self, e: Expr, here: Scope) -> Value:
-        """The location of e's value; the work of computing it is recorded."""
+        """The location of e's value, where `here` are its surroundings; the work of computing it is
+        recorded."""
         match e:
             case Var(name):
                 return here.env.get(name, Cells("global", name))
@@ -124,25 +125,24 @@ class Trace:
         return self.made(f.body, here.bound(f.pattern, (OWN, given)).inside(loop))
 
     def delayed(self, f: Lam, xs: Value, trips: Size, here: Scope) -> Value:
-        """The location of a map's value: a view lies where what it rearranges lies, other maps are
-        computed when read."""
+        """The location of a map's value: that of its argument for a view; another map is delayed
+        until it is read."""
         if is_view(f.body):
             return self.value(f.body, here.bound(f.pattern, xs))
         return Delayed(f, xs, trips, here.env)
 
     def let(self, value: Expr, here: Scope) -> Value:
-        """The location of a let's value, which is computed even where it would be delayed
-        elsewhere."""
+        """The location of a let's value; a map in it is computed now, not delayed."""
         found = self.value(value, here)
         return self.made(value, here) if isinstance(found, Delayed) else found
 
     def made(self, e: Expr, here: Scope) -> Value:
-        """The location of e's value after it is computed where e stands: in private memory."""
+        """The location of e's value in private memory, after it is computed where e stands."""
         self.read(self.value(e, here), type_of(e), here.loops)
         return OWN
 
     def read(self, value: Value, type_: Type, loops: Loops) -> None:
-        """Record that a value is read in these loops: what is in memory is loaded once in each
+        """Record that a value is read in these loops; from memory it is loaded once in each
         turn."""
         match value:
             case tuple(parts):
@@ -155,7 +155,8 @@ class Trace:
                 self.loaded[value, type_, loops] = None
 
     def compute(self, value: Delayed, type_: Type, loops: Loops) -> None:
-        """Record the work of a delayed map: of one element where one is read, else of all."""
+        """Record the work of a delayed map: that of one element if a single one is read, else of
+        all."""
         xs = value.xs
         if isinstance(type_, Array):
             loop = Loop(value.trips)

@@ -1,5 +1,5 @@
-"""The text of a constraint's origin: the head of a node, its sizes, and a glimpse of what is
-inside."""
+"""The text that tells from which node a constraint comes: the node's head, its sizes, and its inner
+terms in short."""
 
 # key: e term
 
@@ -42,7 +42,7 @@ EDGES = {Edge.CLAMP: "pad_clamp", Edge.MIRROR: "pad_mirror", Edge.WRAP: "pad_wra
 
 
 def brief(e: Expr, depth: int = 2) -> str:
-    """The text of a node on one line, cut off below `depth`."""
+    """The text of the node e on one line; terms deeper inside than `depth` are left out."""
     if depth == 2:
         return _whole(e)
     return "…" if depth < 0 else _brief(e, depth - 1)

@@ -124,8 +124,8 @@ def _of_kernel(k: Kernel) -> KernelQuantities:
 
 @once
 def _of_term(term: Expr) -> KernelQuantities:
-    """The quantities of a kernel's term, without its name: kernels of other forms with this term
-    share them."""
+    """The quantities of a kernel's term, without the kernel's name, so that kernels with equal
+    terms share them."""
     items = _lengths(term, Level.LOCAL)
     counts = {dim: peak[0].size for dim, peak in enumerate(items) if len(peak) == 1}
     sets = live_sets(term, counts)
@@ -180,7 +180,7 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
 
 
 def _peak(amounts: Iterable[Amount]) -> Peak:
-    """The peak of these amounts: those that differ, and of plain numbers only the largest."""
+    """The peak of these amounts, without repetitions; of plain numbers only the largest is kept."""
     found: dict[Size, Amount] = {}
     for a in amounts:
         found.setdefault(a.size, a)
@@ -189,7 +189,7 @@ def _peak(amounts: Iterable[Amount]) -> Peak:
 
 
 def _arrays(program: Program, launches: tuple[Kernel, ...]) -> dict[str, list[Amount]]:
-    """The arrays that each parameter and each kernel's result falls into, by name."""
+    """The amounts of the arrays that make up each parameter and each kernel's result, by name."""
     given = {p.var.name: _parts(p.var.type, p.var.name) for p in program.params}
     return given | {k.output: _parts(type_of(k.term), brief(k.term)) for k in launches}
 
@@ -199,8 +199,8 @@ def _parts(t: Type, origin: str) -> list[Amount]:
 
 
 def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
-    """The names of the arrays that live through a whole inference: inputs, the output, constants as
-    they are read."""
+    """The names of the arrays that live throughout an inference: inputs, the output, and constants
+    in the layout in which kernels read them."""
     read = frozenset().union(*(k.reads for k in launches if not k.prepack))
     constant = {p.var.name for p in program.params if p.const}
     packed = {k.output for k in launches if k.prepack}
@@ -209,8 +209,8 @@ def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
 
 
 def _stacks(temporaries: Sequence[tuple[Life, Amount]]) -> list[list[Amount]]:
-    """The sets of temporaries that live together, as amounts: each stack must fit into the
-    arena."""
+    """The sets of temporaries that live together, each as the amounts of a stack; the arena holds
+    each of them."""
     found = stacks([life for life, _ in temporaries])
     return [_stacked([temporaries[i][1] for i in stack]) for stack in found]
 

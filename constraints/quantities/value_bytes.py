@@ -1,4 +1,4 @@
-"""The bytes that a value takes, all of it or one work-item's share."""
+"""The bytes of a value, in all or in one work-item's share."""
 
 # key: e term, t type
 
@@ -28,7 +28,7 @@ from ir.core.types import BYTES, Array, Scalar, Tuple, Type, Vector
 
 
 def bytes_of(t: Type) -> Size:
-    """The bytes of a value of type t laid out without gaps; a vector is as many scalars."""
+    """The bytes of a value of type t without gaps; a vector takes those of its scalars."""
     match t:
         case Scalar(name):
             return BYTES[name]
@@ -44,7 +44,8 @@ def bytes_of(t: Type) -> Size:
 
 
 def share(e: Expr) -> Size:
-    """The bytes of e that one work-item keeps: dimensions spread over work-items count once."""
+    """The bytes of the private array e that one work-item holds: a dimension spread over work-items
+    counts as one element."""
     if not _spread(e):
         return bytes_of(type_of(e))
     match e:
@@ -74,5 +75,5 @@ def share(e: Expr) -> Size:
 
 @once
 def _spread(e: Expr) -> bool:
-    """True if several work-items make e together."""
+    """True if the elements of e are spread over several work-items."""
     return isinstance(e, MapPar | Instruct) or any(map(_spread, children(e)))

@@ -24,10 +24,10 @@ GLOBAL_ITEMS = 64  # about so many are a group, where a kernel leaves its groups
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The number of work-groups along the last of these dimensions, where the kernel leaves their
-    size open.
+    """The number of work-groups along the last of the dimensions `lengths`, for a kernel that
+    leaves the groups' size open.
 
-    Groups then take items from the first dimensions first.
+    Such groups take work-items along the first dimensions first.
     """
 
     lengths: tuple[Size, ...]
@@ -104,8 +104,8 @@ def _trips(loops: Iterable[Loop]) -> Count:
 
 
 def _apart(loop: Loop, loops: Loops, chosen: bool) -> Size | Groups:
-    """The number of a loop's turns for which a group loads separately, rather than together with
-    other turns."""
+    """The number of turns of `loop` for which a group loads separately; other turns share a
+    load."""
     if chosen or not loop.together:
         return loop.trips
     if loop.level is not Level.GLOBAL:

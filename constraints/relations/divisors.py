@@ -1,5 +1,5 @@
-"""The parameters that must divide something or are listed, so that few candidates are tried instead
-of a range."""
+"""The parameters that must divide a size, or have a list of values, so that few candidates are
+tried instead of a range."""
 
 # key: n size, p parameter, m divisor
 
@@ -37,8 +37,7 @@ Form = tuple[Size, Size]
 
 
 def divisor_forms(p: str, relations: Iterable[Relation]) -> list[Form]:
-    """The pairs (n, shift) for which relations demand that the parameter p plus the shift divides
-    n."""
+    """The pairs (n, shift) such that a relation demands that p + shift divides n."""
     return [form for r in relations if p in scope(r) and (form := _form(p, r)) is not None]
 
 
@@ -56,7 +55,7 @@ def _form(p: str, r: Relation) -> Form | None:
 
 
 def listed(p: str, relations: Iterable[Relation]) -> tuple[int, ...] | None:
-    """The values that a relation lists for the parameter p; None if none does."""
+    """The values that a relation lists for the parameter p; None if no relation lists them."""
     for r in relations:
         match r:
             case OneOf(a, values) if same(a, named(p)):

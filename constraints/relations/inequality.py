@@ -1,8 +1,8 @@
-"""The inequalities between sums of products that relations imply, with floors replaced by bounds of
-them.
+"""The inequalities between sums of products that relations imply, with floors replaced by their
+bounds.
 
-The relations of one form are asked about often, and most are those of other forms too: what was
-found is kept.
+Results are cached: relations are asked about often, and those of one form are mostly those of
+others too.
 """
 
 # key: a b sizes, p q polynomials, k coefficient, least what is at least 1
@@ -51,7 +51,8 @@ def _names(p: Poly) -> frozenset[str]:
 
 
 def inequalities(relations: Iterable[Relation], least: Positive) -> list[Inequality]:
-    """The inequalities that relations imply at sight, without those that say nothing."""
+    """The inequalities that relations imply directly, without those that always hold; the
+    parameters in `least` are at least 1."""
     found = [i for r in relations for a, b in _orders(r) if (i := _relaxed(a, b, least))]
     return list(dict.fromkeys(i for i in found if i.left))
 
@@ -69,7 +70,8 @@ def at_least_one(relations: Iterable[Relation]) -> Positive:
 
 
 def _bare(a: Size) -> Positive:
-    """The parameters that are at least 1 if the size a is: its factors, where it is one product."""
+    """The parameters that are at least 1 if the size a is: its factors if it is one product, else
+    none."""
     return names(a) if not isinstance(a, int) and len(a.num) == 1 else frozenset()
 
 
@@ -92,7 +94,7 @@ def _orders(r: Relation) -> Iterator[tuple[Size, Size]]:
 
 
 def _starts_positive(n: Size) -> bool:
-    """True if n >= 1 whatever values of 0 or more its parameters have."""
+    """True if n >= 1 for all values of 0 or more of its parameters."""
     if isinstance(n, int):
         return n > 0
     return n.den == ONE and all(k > 0 for _, k in n.num) and n.num[0][0] == ()
@@ -144,9 +146,9 @@ def _terms(a: Size) -> Poly:
 
 
 def _lower(term: Term, least: Positive) -> Size:
-    """A lower bound of a positive term without floors, by floor(a, b) * b > a - b for a number b.
+    """A lower bound without floors of a positive term, by floor(a, b) * b > a - b if b is a number.
 
-    Otherwise floor(a, b) >= 1 where a >= b, else 0.
+    Otherwise floor(a, b) >= 1 if a >= b is known, and >= 0 if not.
     """
     monomial, k = term
     kept: list[tuple[Name, int]] = []
@@ -165,8 +167,7 @@ def _lower(term: Term, least: Positive) -> Size:
 
 
 def _sum_of_lowers(a: Size, least: Positive) -> Size:
-    """A lower bound, without floors, of a sum of positive terms, whose floors may contain
-    floors."""
+    """A lower bound without floors of a sum of positive terms; floors may be nested."""
     total: Size = 0
     for term in _terms(a):
         total = total + _lower(term, least)
@@ -179,7 +180,8 @@ def _sums_up(a: Size) -> bool:
 
 
 def _reaches(a: Size, b: Size, least: Positive) -> bool:
-    """True if a >= b at sight: a - b subtracts only a number, no more than its other terms are."""
+    """True if a >= b is obvious: a - b subtracts only a number, which is at most the sum of its
+    other terms."""
     total = 0
     for monomial, k in _terms(a - b):
         if k < 0 and monomial:
@@ -190,7 +192,7 @@ def _reaches(a: Size, b: Size, least: Positive) -> bool:
 
 
 def _upper(term: Term) -> Size | None:
-    """An upper bound of a positive term without floors, by floor(a, b) * b <= a and a mod b <= b;
+    """An upper bound without floors of a positive term, by floor(a, b) * b <= a and a mod b <= b;
     None if there is none."""
     monomial, k = term
     floor = next(((x, n) for x, n in monomial if not isinstance(x, Name)), None)
@@ -213,7 +215,7 @@ def _upper(term: Term) -> Size | None:
 
 
 def _without(b: Size, rest: Monomial) -> Monomial:
-    """The product `rest` without one factor b, where it has it."""
+    """The product `rest` without one factor b; all of it if b is no factor of it."""
     if isinstance(b, int) or b.den != ONE or len(b.num) != 1:
         return rest
     powers = dict(rest)

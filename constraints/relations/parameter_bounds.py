@@ -15,8 +15,8 @@ ENDLESS = 1 << 64
 
 
 def bounds(parameters: Iterable[str], relations: Iterable[Relation]) -> Bounds:
-    """The least and the most that each parameter, 0 or more, can be by the relations; None for no
-    upper bound."""
+    """The least and the most value of each parameter (at least 0) that the relations allow; the
+    most is None if unbounded."""
     found: Bounds = dict.fromkeys(parameters, (0, None))
     every = list(relations)
     known = [(i, sorted(i.under | i.over)) for i in inequalities(every, at_least_one(every))]
@@ -38,8 +38,8 @@ def nonempty(found: Bounds) -> bool:
 
 
 def least(a: Size, low: Mapping[str, int]) -> int | None:
-    """A lower bound of a size without differences, given those of its parameters; of its divisions
-    only floors by numbers."""
+    """A lower bound of a size from those of its parameters (`low`); None if it subtracts, or
+    divides otherwise than by floors by numbers."""
     if isinstance(a, int):
         return a
     if not _grows(a):
@@ -53,8 +53,8 @@ def least(a: Size, low: Mapping[str, int]) -> int | None:
 
 
 def _grows(a: Size) -> bool:
-    """True if a size is no smaller for larger parameters: nothing is subtracted or divided in it,
-    but for floors by numbers."""
+    """True if a size does not fall as its parameters grow: it neither subtracts nor divides, except
+    for floors by numbers."""
     if isinstance(a, int):
         return a >= 0
     if a.den != (((), 1),) or any(k < 0 for _, k in a.num):
@@ -68,8 +68,8 @@ def _grows(a: Size) -> bool:
 
 
 def _tighten(i: Inequality, found: Bounds) -> None:
-    """Narrow, by one inequality, the bounds of each parameter that stands on one of its sides
-    only."""
+    """Narrow, by one inequality, the bounds of each parameter that occurs on only one of its
+    sides."""
     for p in sorted((i.under - i.over) & found.keys()):
         _lower_ceiling(p, i, found)
     for p in sorted((i.over - i.under) & found.keys()):

@@ -77,8 +77,7 @@ NEVER = AnyOf(())
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A relation, the reason for it in the user's words, and the text of the node that it comes
-    from."""
+    """A relation, its reason in the user's words, and the text of the node that it comes from."""
 
     relation: Relation
     why: str
@@ -159,7 +158,7 @@ def _holds(r: Relation, values: Mapping[str, int]) -> bool:
 
 
 def ratio(a: Size, values: Mapping[str, int]) -> tuple[int, int]:
-    """The numerator and the non-zero denominator of a size at a point."""
+    """The numerator and the denominator (not 0) of a size at a point."""
     if isinstance(a, int):
         return a, 1
     num, den = _poly_at(a.num, values), _poly_at(a.den, values)
@@ -215,13 +214,13 @@ def spell(a: Size) -> str:
 
 
 def surely_positive(a: Size) -> bool:
-    """True if a size that is not 0 must be positive: it subtracts nothing."""
+    """True if a size is positive whenever it is not 0: it has no negative terms."""
     return a > 0 if isinstance(a, int) else all(k > 0 for _, k in a.num) and a.den == ONE
 
 
 def divides(m: Size, n: Size) -> Relation:
-    """The relation that m divides n, with multiples of m removed from n, so that equal obligations
-    look equal."""
+    """The relation that m divides n, with multiples of m removed from n, so that equivalent
+    obligations are equal."""
     if any(not isinstance(a, int) and a.den != ONE for a in (m, n)):
         return Divides(m, n)
     rest = _reduced(n, m)
@@ -241,7 +240,7 @@ def _reduced(n: Size, m: Size) -> Size:
 
 
 def _over(term: tuple[Monomial, int], lead: tuple[Monomial, int]) -> Size | None:
-    """The quotient of two terms, where it is whole; else None."""
+    """The quotient of two terms if it is whole; else None."""
     (monomial, c), (under, k) = term, lead
     powers = dict(monomial)
     for atom, power in under:

@@ -46,14 +46,14 @@ def _valued(a: Size, fixed: Mapping[Size, Size]) -> str:
 
 
 def _amount(a: Size, fixed: Mapping[Size, Size]) -> str:
-    """The text of a size, after its number where the `fixed` parameters give it one."""
+    """The text of a size; if `fixed` gives its value, the value comes first."""
     known = {p: n for p in names(a) if isinstance(n := fixed.get(named(p)), int)}
     number = bind(a, known)
     return f"{number} = {spell(a)}" if isinstance(number, int) and number != a else spell(a)
 
 
 def _needed(a: Size, low: Mapping[str, int]) -> str:
-    """The text of an amount: its least value where that is known, else the size itself."""
+    """The text of an amount: its least value if that is known from `low`, else the size itself."""
     if not isinstance(a, Nat):
         return str(a)
     smallest = least(a, low)

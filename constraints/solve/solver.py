@@ -82,8 +82,8 @@ class Solver:
     # ---- questions
 
     def feasible(self, extra: Iterable[Relation] = ()) -> Verdict:
-        """The verdict whether some point satisfies the system and `extra`: a point, or a small set
-        of constraints that clash."""
+        """The verdict whether some point satisfies the system and `extra`: such a point, or a small
+        set of clashing constraints."""
         with self._asking(extra):
             answer = self._check(self._guards, self.seconds)
             if answer is Answer.YES:
@@ -93,13 +93,13 @@ class Solver:
             return Verdict(answer, None, self._small_core())
 
     def certify(self, point: Mapping[str, int]) -> Answer:
-        """The answer whether every constraint holds at a point."""
+        """The answer to the question whether a point satisfies every constraint."""
         with self._asking(Equal(named(p), point[p]) for p in self.system.parameters):
             return self._check(self._guards, self.seconds)
 
     def domain(self, parameter: str, candidates: Iterable[int]) -> Domain:
-        """The candidates that the parameter takes in some point, and whether all of them were
-        decided."""
+        """Those of the candidates that the parameter takes in some point, and whether all were
+        decided in time."""
         deadline, found, exact = monotonic() + self.seconds, set[int](), True
         for v in candidates:
             if v in found:
@@ -121,8 +121,8 @@ class Solver:
         return tuple(kept.values())
 
     def minimise(self, objective: Sequence[Size]) -> Best | None:
-        """The least possible maximum of some sizes, by halving the interval that is left; None if
-        no point is known."""
+        """The least possible maximum of these sizes, found by halving an interval; None if no point
+        is known."""
         deadline = monotonic() + self.seconds
         first = self.feasible()
         if first.point is None:
@@ -180,7 +180,7 @@ class Solver:
         return {p: model.eval(t, model_completion=True).as_long() for p, t in terms.items()}
 
     def _small_core(self) -> tuple[Constraint, ...]:
-        """The unsatisfiable core of Z3, without constraints that it can spare."""
+        """The clashing constraints that Z3 names, without those that can be left out."""
         core = [str(literal) for literal in self._z3.unsat_core()]
         deadline = monotonic() + self.seconds
         for name in sorted(core, key=lambda g: -int(g[1:])):

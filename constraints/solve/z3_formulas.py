@@ -87,13 +87,14 @@ class Encoder:
         return self.term(num), self.term(den)
 
     def _crossed(self, a: Size, b: Size) -> tuple[Term, Term]:
-        """The terms a and b, both times both denominators, which divide or are equal just as a and
-        b are."""
+        """Z3 terms for a and b, both multiplied by both denominators, so that divisibility and
+        equality are kept."""
         (x, d), (y, e) = self._pair(a), self._pair(b)
         return x * e, y * d
 
     def _scaled(self, a: Size, b: Size) -> tuple[Term, Term]:
-        """The terms a and b, both times something positive that makes them whole."""
+        """Z3 terms for a and b, both multiplied by one positive number that makes them whole, so
+        that order is kept."""
         if surely_positive(fraction(a)[1]) and surely_positive(fraction(b)[1]):
             return self._crossed(a, b)
         (x, d), (y, e) = self._pair(a), self._pair(b)
@@ -120,14 +121,15 @@ class Encoder:
         return self.atoms[atom]
 
     def _defined(self, atom: Floor | Mod) -> Term:
-        """The variable for a floor or a remainder, defined by b*q <= a < b*q + b for b >= 1."""
+        """The Z3 variable for a floor or remainder; added facts define it by b*q <= a < b*q + b for
+        b >= 1."""
         a, b = self._crossed(atom.a, atom.b)
         q = self.variable("f")
         self.facts.append(z3.Implies(b >= 1, z3.And(b * q <= a, a < b * q + b)))
         return q if isinstance(atom, Floor) else self.term_of_rest(atom, q)
 
     def term_of_rest(self, atom: Mod, q: Term) -> Term:
-        """The variable for the remainder a - b*q of whole a and b."""
+        """The Z3 variable for the remainder a - b*q, for whole a and b."""
         rest = self.variable("r")
         (x, d), (y, e) = self._pair(atom.a), self._pair(atom.b)
         self.facts.append(rest * d * e == x * e - y * d * q)
