@@ -1,4 +1,5 @@
-"""Bank conflicts: are as many turns counted as a plain simulation of banks takes?"""
+"""Tests of bank conflicts: as many turns of lanes are counted as a plain simulation of banks
+finds."""
 
 from collections import defaultdict
 
@@ -21,7 +22,8 @@ where N = {n}
 
 
 def simulated(words: np.ndarray) -> int:
-    """Turns beyond the first, one bank and one round of lanes after the other."""
+    """The turns beyond the first that lanes wait for at 32 banks of local memory: `words` has, for
+    each access and each lane, the words that it touches."""
     waited = 0
     for access in words.tolist():
         together = 32 // len(access[0])

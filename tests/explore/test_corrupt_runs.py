@@ -1,7 +1,7 @@
-"""Tests of runs whose folder is corrupted at random: messages, nothing touched outside, no stored
-text built.
+"""Tests of commands on runs whose folder is corrupted at random: they end with messages, touch
+nothing outside the folder, and build no text from it.
 
-`python -m benchmarks.corrupt_runs` does a thousand.
+`python -m benchmarks.corrupt_runs` does the same a thousand times.
 """
 
 from pathlib import Path
@@ -34,7 +34,8 @@ def test_a_corrupted_run_ends_in_words(corruption: Corruption, sound: Path, tmp_
 def test_a_planted_kernel_that_is_built_is_seen(
     sound: Path, tmp_path: Path, device: Device
 ) -> None:
-    """A planted kernel that is built is noticed; otherwise the tests above would show nothing."""
+    """If a planted kernel is built, its mark is found in the cache of builds; otherwise the other
+    tests of this file would show nothing."""
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / FILE).write_bytes((sound / FILE).read_bytes())

@@ -1,4 +1,5 @@
-"""Tests that a stored derivation is told in stages: as lines, over a kernel, and in the report."""
+"""Tests that a stored derivation is shown in stages: as lines, as a comment above a kernel, and in
+the report."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Tests of what leaves a run: T4, CSV, a replay, and messages while it goes."""
+"""Tests of what is exported or printed of a run: T4 files, CSV, a replay of its search, tables, and
+messages on progress."""
 
 import copy
 import csv

@@ -1,5 +1,5 @@
-"""Tests of whole runs in which something goes wrong: builds that hang, kernels without end, full
-disks."""
+"""Tests of whole runs in which something goes wrong (builds that hang, kernels without end, full
+disks): each goes on, or ends with a message."""
 
 import pickle
 import re
@@ -43,7 +43,7 @@ from tests.support.sample_runs import ENVIRONMENT
 
 
 def work_or_hang(state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
-    """The build worker's function, in which every third build never ends."""
+    """The function of a worker that builds, changed so that every third build never ends."""
     if isinstance(task, Task) and task.number % 3 == 0:
         time.sleep(1000)
     return work(state, task)
@@ -67,7 +67,7 @@ def test_builds_that_hang_cost_their_variants_alone(
 
 
 def endless(plan: Plan) -> Plan:
-    """The plan with its last kernel waiting for a number that nobody writes."""
+    """The plan with its last kernel changed to wait for a number that nobody writes."""
     kernel = plan.kernels[-1]
     out = kernel.arguments[-1]
     wait = f"while (*(volatile __global float *){out}_ != 3e33f) {{}}"
@@ -219,7 +219,8 @@ where n = 3000
 def test_a_reference_that_takes_too_long_ends_with_the_time_limit_in_words(
     device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The program takes the interpreter minutes in few operations; once, nothing ended them."""
+    """A program that the interpreter would evaluate for minutes is stopped at the time limit of 1
+    s, with a message."""
     file = tmp_path / "long.lift"
     file.write_text(LONG)
     given = ["--families", "naive", "--variants", "1", "--device", str(device.index)]

@@ -1,4 +1,4 @@
-"""Tests of a run's file that somebody else made: it is read with care, or refused with a
+"""Tests that a run's file which somebody else may have made is read without harm, or refused with a
 message."""
 
 import json
@@ -80,7 +80,8 @@ def test_a_link_in_place_of_a_file_of_the_run_is_refused(
 def test_a_hard_link_in_place_of_a_file_of_the_run_is_refused(
     run: Path, tmp_path: Path, name: str
 ) -> None:
-    """A resumed run would append to the file outside, and undoing a journal would write to it."""
+    """A run whose file or journal is a hard link to a file outside is neither read nor resumed, and
+    the file outside stays as it is."""
     outside = tmp_path / "outside"
     outside.write_bytes((run / FILE).read_bytes())
     (run / name).unlink(missing_ok=True)
@@ -93,7 +94,8 @@ def test_a_hard_link_in_place_of_a_file_of_the_run_is_refused(
 
 
 def test_a_journal_that_names_another_file_deletes_nothing(run: Path, tmp_path: Path) -> None:
-    """SQLite undoes what a journal holds, and would then delete the super-journal that it names."""
+    """A journal that names a file outside as its super-journal, which SQLite would delete after
+    undoing a transaction, is refused, and the file is still there."""
     precious = tmp_path / "precious"
     precious.write_bytes(b"precious")
     with closing(sqlite3.connect(run / FILE)) as connection:
@@ -126,7 +128,8 @@ def test_a_file_in_another_mode_is_refused_and_leaves_no_log(run: Path) -> None:
 
 
 def test_a_schema_that_is_no_text_is_told(run: Path) -> None:
-    """SQLite's own message quotes the schema, and cannot be decoded."""
+    """A file whose schema has bytes that are no text is refused as damaged, though SQLite's own
+    message cannot be decoded."""
     whole = (run / FILE).read_bytes()
     (run / FILE).write_bytes(whole.replace(b"CREATE TABLE peer", b"CREATE TABLE \xbe\xbe\xbe\xbe"))
     with pytest.raises(UserError, match=r"run.sqlite is damaged"):
@@ -134,7 +137,7 @@ def test_a_schema_that_is_no_text_is_told(run: Path) -> None:
 
 
 def changed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
-    """A function that applies a change to a variant's compressed details."""
+    """A function of a variant's compressed details that returns them with `change` applied."""
 
     def edit(blob: bytes) -> bytes:
         values = json.loads(zlib.decompress(blob))

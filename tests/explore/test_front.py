@@ -1,4 +1,5 @@
-"""Tests of the Pareto front against brute force, and of picking from it."""
+"""Tests of the Pareto front against brute force, of picking a variant from it, and of measuring it
+again."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -162,7 +163,8 @@ def plans_of(records: Sequence[Record]) -> list[Plan]:
 
 
 class Device:
-    """Its times are what they are said to be: passes of each plan, turn by turn; and its pace."""
+    """A simulated device: `passes` gives the times of a plan in a turn, and `pace` is what its
+    yardstick takes."""
 
     def __init__(self, passes: Callable[[Plan, int], list[float]], pace: float = 3e6) -> None:
         self.passes, self.turns, self.pace = passes, 0, pace
@@ -181,7 +183,8 @@ class Device:
 def again(
     folder: Path, records: list[Record], device: Any, late: bool = False
 ) -> tuple[list[Record], list[str]]:
-    """The front after measuring it again, and the messages."""
+    """The front after `records` are stored and measured again on `device`, and the messages; `late`
+    says that the time is over."""
     said: list[str] = []
     with Store.create(folder, ENVIRONMENT) as store:
         store.append(records)
@@ -263,13 +266,14 @@ def test_a_machine_that_stays_slow_is_said_to_make_estimates(tmp_path: Path) -> 
 
 
 def stays_slow() -> tuple[list[Record], Device]:
-    """A front of one, a quicker yardstick of a variant that is not on it, and a slow device."""
+    """The records of a variant on the front and of one that is not, whose yardsticks took 3 ms, and
+    a device at half that pace."""
     records = [at_pace(1, 100.0, 3e6), at_pace(2, 900.0, 3e6)]
     return records, Device(lambda plan, _: [200.0] * 5, pace=6e6)
 
 
 def at_pace(tile: int, time: float, yardstick: float) -> Record:
-    """A point whose yardstick was read, as the clock read it."""
+    """A point of the front with this time, measured when the yardstick took this long."""
     record = point(tile, time, 8)
     return replace(record, outcome=Measured(time, 0.01, 1e-7, yardstick_ns=yardstick))
 

@@ -1,4 +1,5 @@
-"""Tests that no variant of a program of random layers moves less than its bound."""
+"""Tests that no variant of a program of random layers moves fewer bytes than the bound of its
+algorithm."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,7 +30,7 @@ FORMS = 2
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The bytes that a variant moves, and those that it must move."""
+    """The bytes of global traffic of a variant (`moved`), and the bound on them (`least`)."""
 
     what: str
     least: int
@@ -37,7 +38,8 @@ class Moved:
 
 
 def variants(seed: int, family: str) -> Iterator[Moved]:
-    """Some forms of a family at a point each, with what each moves and must move."""
+    """Random forms of a family for the network of a seed, at a point each, with their traffic and
+    its bound."""
     p, r = network(seed), Random(f"{seed} {family}")
     known = Bounds(operations(p), moved_bytes(p), products=products(p))
     every = forms(p, family)
@@ -54,8 +56,8 @@ def variants(seed: int, family: str) -> Iterator[Moved]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_of_a_family(family: str) -> None:
-    """The layers have padding, steps, windows larger than images, images of one pixel, pooling,
-    biases, skips."""
+    """No variant of the family moves fewer bytes than its bound, for random networks with padding,
+    steps, windows larger than images, pooling, biases and skip connections."""
     seeds = Random(family).sample(NETWORKS, 3)
     found = [moved for seed in seeds for moved in variants(seed, family)]
     assert not [moved for moved in found if moved.moved < moved.least]

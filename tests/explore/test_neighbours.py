@@ -1,5 +1,5 @@
-"""Tests of candidates near a good one: new, legal, and no further than a step or two, or a
-trait."""
+"""Tests of the candidates near a good one: they are new and legal, and differ by a step or two of a
+parameter, or by a trait."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -87,7 +87,8 @@ def test_what_breaks_a_constraint_is_not_certified(several: Candidates) -> None:
 
 
 def test_a_search_goes_on_into_what_is_near(several: Candidates) -> None:
-    """Times fall with the size of the block, and the best block is further than the sample goes."""
+    """Where larger blocks are faster, a search tries variants beyond those sampled at first, and
+    none twice."""
     search = several.search(Options(variants=100))
     sampled, tried = len(several.variants), list[int]()
     while len(tried) < 200 and (chosen := search.next_round()):
@@ -102,8 +103,8 @@ def test_a_search_goes_on_into_what_is_near(several: Candidates) -> None:
 
 
 def growing(todo: Sequence[Derive] = ()) -> Candidates:
-    """Candidates of a few forms, of two families; other forms are derived when they are asked
-    for."""
+    """The candidates of a few forms of two families (or of the tasks `todo`); other forms are
+    derived when a search asks for them."""
     todo = todo or tasks(PROGRAM, CPU, families=("registers", "blocked"), budget=100, seed=0)
     return gathered([d for d in map(derive, todo) if isinstance(d, Derived)], others(todo))
 
@@ -163,7 +164,8 @@ def test_forms_a_trait_apart_from_the_best_of_each_family_are_derived() -> None:
 
 
 def test_the_best_point_is_tried_in_a_form_that_was_derived_for_it() -> None:
-    """The point satisfies the form's constraints, though it was not drawn there."""
+    """A form that is derived because a variant was good gets that variant's point too, if the point
+    satisfies its constraints."""
     several = growing()
     moved = 0
     for number in range(0, len(several.variants), 12):
@@ -192,7 +194,8 @@ def plain(family: str) -> list[Derive]:
 
 
 def test_a_search_reaches_the_best_form_though_it_was_not_derived() -> None:
-    """Times fall with each word of a form, so that one form leads to the next."""
+    """Where each word of a form makes variants faster, a search goes from form to form until it has
+    the best, which was not derived at first."""
     several = growing()
     best, start = {"relaid", "items", "tall", "taps"}, forms_of(several)
     assert ("registers", "relaid items tall taps") not in start

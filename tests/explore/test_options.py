@@ -1,5 +1,5 @@
-"""Tests that a run's options are the same on the command line, in Python, and where a run is
-stored."""
+"""Tests that a run's options have the same names, meanings and defaults on the command line, in
+Python, and in a stored run."""
 
 import argparse
 import json

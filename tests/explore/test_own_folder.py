@@ -1,4 +1,5 @@
-"""Tests that links in a folder lead nowhere, and names stay inside it."""
+"""Tests that a run's files stay in its folder: links out of it are refused, and so are names that
+lead out of it."""
 
 import os
 from contextlib import suppress
@@ -13,7 +14,7 @@ from ir.errors import UserError
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A file that is not in the folder."""
+    """A file with the text `precious` that is not in the run's folder."""
     file = tmp_path / "outside" / "precious.cl"
     file.parent.mkdir()
     file.write_text("precious")
@@ -80,7 +81,8 @@ def test_a_lock_that_is_a_link_is_refused_and_its_file_left_alone(
 def test_a_lock_that_is_a_hard_link_is_refused_and_its_file_left_alone(
     folder: Path, outside: Path
 ) -> None:
-    """A lock that is a hard link is refused: the process number once went into the file outside."""
+    """A lock that is a hard link to a file outside is refused, and no process number is written to
+    that file."""
     (folder / "lock").hardlink_to(outside)
     with pytest.raises(UserError, match=r"lock is a hard link: a file elsewhere is the same one"):
         Lock(folder)

@@ -1,4 +1,5 @@
-"""The machine's pace: on machines whose speed is made up, times come out at one pace."""
+"""Tests of the machine's pace: on simulated machines whose speed changes, times come out at the
+usual pace."""
 
 import random
 import sqlite3
@@ -30,14 +31,16 @@ YARD = 3e6  # nanoseconds of the yardstick on a quiet machine
 
 
 class Machine:
-    """A clock that runs as work is done, and a speed that depends on the time."""
+    """A simulated machine: its clock runs as work is done, slower(seconds) times as long as at full
+    speed."""
 
     def __init__(self, slower: Callable[[float], float], seed: int = 0) -> None:
         self.now, self.slower, self.dice = 0.0, slower, random.Random(seed)
         self.batches: list[int] = []
 
     def work(self, ns: float) -> float:
-        """The nanoseconds that work takes now."""
+        """The nanoseconds that work takes now which takes `ns` at full speed; the clock goes on by
+        as much."""
         took = ns * self.slower(self.now / 1e9) * (1 + 0.01 * self.dice.random())
         self.now += took
         return took
@@ -50,7 +53,7 @@ class Machine:
 
 
 class Inferences:
-    """Inferences of so many nanoseconds on a machine."""
+    """Simulated inferences that take `ns` nanoseconds each on a machine at full speed."""
 
     def __init__(self, machine: Machine, ns: float) -> None:
         self.machine, self.ns = machine, ns
@@ -78,7 +81,8 @@ def measured(machine: Machine, ns: float) -> Measured:
 
 
 def minutes(machine: Machine, works: Sequence[float], idle_s: float = 3.0) -> list[Record]:
-    """Outcomes of variants measured one after the other, as a store would have them."""
+    """The records of variants that take `works` nanoseconds, measured one after the other with
+    `idle_s` seconds between them."""
     found = []
     for n, ns in enumerate(works):
         outcome = measured(machine, ns)
@@ -199,7 +203,8 @@ def test_a_machine_that_becomes_slow_is_told_once_a_spell() -> None:
 
 
 class Counted:
-    """A series that notes how many of a launch's time are in each batch."""
+    """A series whose launches take `ns` nanoseconds, and which notes the number of launches in each
+    batch."""
 
     def __init__(self, ns: float) -> None:
         self.ns, self.counts = ns, list[int]()

@@ -1,4 +1,4 @@
-"""Tests of peers: which programs have one, and that it is measured and kept."""
+"""Tests of peers: which programs have one, how it is measured, and that its times are stored."""
 
 import json
 import os

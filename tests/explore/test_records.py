@@ -1,4 +1,4 @@
-"""Tests of records, their JSON lines, and units."""
+"""Tests of records and their JSON lines, and of units of time and bytes."""
 
 import json
 from dataclasses import replace

@@ -1,5 +1,5 @@
-"""Tests of the report in a real browser, and of figures: they show the run, and none of it is read
-as markup."""
+"""Tests of the report in a real browser, and of its figures: they show the run's data, and no text
+of the run is read as markup."""
 
 import base64
 import json
@@ -109,7 +109,7 @@ def test_the_report_shows_the_program_with_the_sizes_of_the_run() -> None:
 
 
 def unpacked(what: str, text: str) -> Any:
-    """The data of this name that travels compressed inside the report."""
+    """The data that the report holds, compressed, under the name `what`."""
     packed = re.search(rf'id="{what}">([^<]*)<', text)
     assert packed
     return json.loads(zlib.decompress(base64.b64decode(packed[1])))

@@ -1,5 +1,5 @@
-"""Tests of reports of every kind in a real browser: every tab of a few variants is opened and
-read."""
+"""Tests of reports on runs of every kind in a real browser: every tab is opened and read, for a few
+variants each."""
 
 import html
 import json
@@ -74,7 +74,8 @@ document.body.append(shown);
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The data that a report is made of: records, environment and peers."""
+    """The data that a report is made of: records, environment, peers, and forms that could not be
+    derived."""
 
     records: list[Record]
     environment: Environment
@@ -93,7 +94,7 @@ def measured(device: Device, folder: Path, _: pytest.MonkeyPatch) -> Ran:
 
 
 def interrupted(device: Device, folder: Path, patch: pytest.MonkeyPatch) -> Ran:
-    """A run that was interrupted by Ctrl-C when its third outcome was stored."""
+    """A run in `folder` that Ctrl-C interrupted when its third outcome was stored."""
     note = Ledger.note
 
     def stopped(self: Ledger, record: Record) -> None:
@@ -115,7 +116,7 @@ def predicted(_: Device, folder: Path, __: pytest.MonkeyPatch) -> Ran:
 
 
 def compared(*_: object) -> Ran:
-    """A run with every kind of outcome, and with peers, one of which has no memory stated."""
+    """A made-up run with every kind of outcome, and with peers, one of which states no memory."""
     return Ran(sample_run(60), ENVIRONMENT, (*PEERS, Peer("clblast", 9e6)))
 
 
@@ -125,7 +126,7 @@ def failed(*_: object) -> Ran:
 
 
 def lost(*_: object) -> Ran:
-    """A run with two forms that were not derived beside variants; they are no variants."""
+    """A made-up run with two forms that could not be derived, which are not among its variants."""
     forms = (LostForm("lift", "padded", "worker died"), LostForm("naive", "", "took too long"))
     return Ran(sample_run(20), ENVIRONMENT, lost=forms)
 
@@ -154,8 +155,8 @@ def test_every_tab_of_a_report_says_something_and_no_nonsense(
 
 
 def read(made: Ran, folder: Path) -> Any:
-    """The texts of a report's page: before and after, of the plots' points, and of each tab (id,
-    tab, text)."""
+    """The texts on a report's page: before and after the tabs are opened, of the points of plots,
+    and of each tab (id, tab, text)."""
     text = report(made.records, made.environment, made.peers, made.lost)
     shown = page(chromium(), text, folder, READ)
     said = re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)

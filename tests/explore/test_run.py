@@ -1,4 +1,5 @@
-"""Tests of whole runs on a small program: they end well, also if they are stopped in the middle."""
+"""Tests of whole runs on a small program: they finish, can be stopped and resumed, and export right
+results."""
 
 import json
 import os
@@ -255,7 +256,8 @@ def test_building_while_measuring_gives_the_same_variants(
 
 
 def test_a_guided_run_goes_through_the_same_variants_though_it_was_stopped(tmp_path: Path) -> None:
-    """The run is for a device that is not here, whose predicted times are the same each time."""
+    """A run whose outcomes are cut off after the 21st, and which is resumed, tries the same
+    variants in the same order; times are predicted, so that they are equal."""
     options = Options(variants=30, families=("naive", "registers"), jobs=1)
     start(Source(TEXT, "tiny"), options, Target(CPU, None), tmp_path / "whole")
     order = ids(tmp_path / "whole")
@@ -357,7 +359,8 @@ def test_a_wrong_result_is_a_failure(device: Device, tmp_path: Path) -> None:
 def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
     device: Device, tmp_path: Path
 ) -> None:
-    """Winograd's F(4, 3) has thirds in its matrices, so whole numbers do not come out exactly."""
+    """Winograd's F(4, 3), which has thirds in its matrices, fails the check on whole numbers with
+    no rounding allowed, and passes with the known error of its derivation."""
     program = parse(TEXT)
     state = meter(device, program, 0, stored_reference(program, 0, tmp_path), 1e-4)
     form = "F4 registers"
@@ -377,7 +380,8 @@ def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
 
 
 def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path) -> None:
-    """A single result is near zero: its terms cancel each other, their rounding does not."""
+    """The error that is allowed of a sum is in proportion to the sum of its terms' sizes, even if
+    the terms cancel each other to nearly zero."""
     program = parse("lone(xs : [float]64, ys : [float]64) = map(x -> dot(x, ys), split(64, xs))")
     drawn = (expected(program, inputs_of(program, seed, integers=True)) for seed in range(30))
     found = max(drawn, key=lambda e: e.scale / sum_of(e))
@@ -389,8 +393,8 @@ def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path)
 
 
 def test_whole_numbers_lose_their_signs_only_where_others_meet_them() -> None:
-    """Whole numbers may be places in arrays, and sums in place of differences would be other
-    places."""
+    """The scale of errors is computed with data and literals made positive, but not the whole
+    numbers that are indices: differences of those stay, as sums would be other places in arrays."""
     program = parse(
         """flipped(xs : [float]11) =
           let last = 12 - 2
@@ -495,8 +499,8 @@ def test_a_program_and_its_parameters_are_of_the_right_kind(device: Device) -> N
 def test_what_is_no_file_is_not_replaced_by_a_file(
     finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command `--csv /dev/null` once put a table in place of the device, for users who may do
-    that."""
+    """A CSV for a pipe, or for a link to one, is refused with a message, and the pipe and the link
+    stay what they are."""
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
@@ -510,7 +514,8 @@ def test_what_is_no_file_is_not_replaced_by_a_file(
 def test_options_that_no_run_can_store_are_refused_before_anything_is_written(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The run was once begun, and its file then said to be damaged."""
+    """A hundred million jobs are refused with a message that says what is expected, and no folder
+    of a run is made."""
     run = tmp_path / "many"
     given = ["--profile", "mali-g72", "--jobs", "100000000", "--out", str(run)]
     assert main([str(file), *given]) == 1
@@ -553,7 +558,7 @@ def exported(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def vendors(device: Device, folder: Path) -> dict[str, str]:
-    """The environment in which a program finds this device's runtime."""
+    """The environment variables with which a program finds the OpenCL runtime of this device."""
     (folder / "only.icd").write_text(device.library)
     library = Path(device.library).parent
     paths = f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}".strip(":")
@@ -604,7 +609,8 @@ def test_an_export_says_where_it_was_measured_if_that_is_not_here(
 
 
 def hosts(folder: Path) -> list[list[str]]:
-    """The commands that run an export's host programs; the C one where it can be built."""
+    """The commands that run the host programs of an export: the one in Python, and the one in C if
+    it can be built here."""
     if not shutil.which("make") or not shutil.which("cc") or not Path("/usr/include/CL").exists():
         return [[sys.executable, "host.py"]]
     subprocess.run(["make", "-B"], cwd=folder, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Tests of whole runs of programs whose variants are made of many kernels."""
+"""Tests of whole runs of those examples whose variants are made of many kernels."""
 
 import sqlite3
 from contextlib import closing
@@ -29,7 +29,8 @@ def run_of(name: str, device: Device, folder: Path) -> Run:
 
 
 def kernels_known_and_run(record: Record) -> tuple[int, int]:
-    """The number of kernels that a variant has by inference, and the number in its plan."""
+    """The number of kernels that inference finds for a variant, and the number that its plan
+    launches at each run."""
     assert record.variant.plan is not None
     return len(record.variant.features), sum(not k.prepack for k in record.variant.plan.kernels)
 

@@ -1,4 +1,5 @@
-"""Tests of the search's order, on simulated times with tiles, spills and variants that fail."""
+"""Tests of the order in which a search tries variants, on simulated times with tiles, spills and
+variants that fail."""
 
 import itertools
 import time
@@ -51,8 +52,8 @@ def variant(family: str, names: tuple[tuple[str, int], ...], views: tuple[str, .
 
 
 def landscape(seed: int, most: int = 5000) -> Landscape:
-    """Simulated times of blocked and unblocked products, with reuse, occupancy, spills and stored
-    views."""
+    """Simulated times of up to `most` variants of blocked and unblocked products, with reuse,
+    occupancy, spills and stored views."""
     random = np.random.default_rng(seed)
     peak, spill, local = random.choice([20, 60]), random.choice([32, 64, 128]), 48 * 1024
     chosen = []
@@ -83,8 +84,8 @@ def landscape(seed: int, most: int = 5000) -> Landscape:
 
 
 def pooled(here: Landscape, seed: int, near: bool) -> float:
-    """The best time that 200 evaluations find in a pool of 400, which may grow around good
-    candidates."""
+    """The best time that 200 evaluations find in a pool of 400 random variants; if `near`, the
+    neighbours of good variants are added to the pool."""
     listed = [
         int(i) for i in np.random.default_rng(seed).choice(len(here.times), 400, replace=False)
     ]
@@ -167,8 +168,8 @@ def test_the_strata_that_look_quick_come_first() -> None:
 
 
 def test_an_estimate_helps_much_if_it_is_rough_and_hurts_little_if_it_is_wrong() -> None:
-    """After 40 evaluations it is compared with a search without estimates, after 200 with a random
-    one."""
+    """With rough estimates, 40 evaluations find times at least 1.1 times as fast as without; with
+    wrong ones, 200 evaluations find faster ones than a random search."""
     early, late = [], []
     for seed in range(3):
         here = landscape(seed, 2000)
@@ -182,7 +183,7 @@ def test_an_estimate_helps_much_if_it_is_rough_and_hurts_little_if_it_is_wrong()
 
 
 def sums(seed: int) -> tuple[list[Variant], list[tuple[float, ...]]]:
-    """The variants of three kernels each, with parameters of their own, and the times of their
+    """1,500 variants of three kernels each, with two parameters a kernel, and the times of their
     kernels."""
     random = np.random.default_rng(seed)
     choices = [list(itertools.product((1, 2, 4, 8), repeat=2)) for _ in range(3)]
@@ -237,7 +238,8 @@ def test_times_of_other_kernels_than_are_known_tell_of_the_whole_alone(told: int
 
 
 def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
-    """One form is estimated to be ten times as quick as the others, and is ten times as slow."""
+    """Of a form that is estimated to be quick, but is slow, at most 4 of the first 16 variants are
+    tried, and less than half of all."""
     here = landscape(4, 2000)
     variants = [
         replace(v, form="new", traits=("new",)) if n % 2 else v for n, v in enumerate(here.variants)
@@ -252,7 +254,8 @@ def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
 
 
 def test_a_sum_is_searched_by_its_kernels() -> None:
-    """After 80 of 1,500 the best of all is found, and seldom where only sums are told."""
+    """If a search is told the time of each kernel, 80 of 1,500 evaluations find a variant within 3
+    % of the best; told only the sums, it stays behind."""
     apart, whole = list[float](), list[float]()
     for seed in range(5):
         variants, each = sums(seed)
@@ -377,7 +380,7 @@ def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
 
 
 class Decided:
-    """A search whose rounds are given."""
+    """A search that gives these rounds of variants, in this order."""
 
     def __init__(self, *rounds: list[int]) -> None:
         self.rounds = list(rounds)
@@ -396,7 +399,7 @@ def test_what_the_budget_cut_off_a_round_comes_next_if_equal_kernels_cost_none_o
 
 @dataclass
 class Slowly:
-    """A device that takes one task at a time, and is done when it is told so."""
+    """A device that takes one task at a time, and finishes it when the test says so."""
 
     tasks: list[Measure] = field(default_factory=list)
     free: int = 1

@@ -1,4 +1,5 @@
-"""Tests that a search domain keeps just the points that it is named for."""
+"""Tests that narrowing a search to a domain keeps exactly the points that the domain is defined
+by."""
 
 from typing import Any
 
@@ -65,7 +66,8 @@ def test_flipped_blocks_have_their_pixels_where_others_have_channels() -> None:
 
 
 def test_products_of_transforms_have_no_windows() -> None:
-    """Each product of Winograd's reads one transformed input: pixels and channels alike."""
+    """The domain io-optimal keeps blocks of Winograd's products that have about as many pixels as
+    channels, since these products have no windows."""
     p = parse(CONV)
     near = narrowed(lowering(p, "winograd"), p, "io-optimal")
     pixels, channels = near.block or (1, 1)

@@ -1,4 +1,4 @@
-"""Tests of which legal points are worth trying."""
+"""Tests of the choice which legal points are worth trying."""
 
 from dataclasses import replace
 from math import prod
@@ -19,8 +19,8 @@ COUNT = 60
 
 
 def blocks(profile: Profile, form: str, **sizes: int) -> list[tuple[int, int]]:
-    """The pairs (results that a work-item keeps, width of a vector) at sampled points of
-    `registers`."""
+    """The pairs (results that a work-item keeps, width of a vector) at sampled points of a form of
+    `registers`, for a VGG layer of these sizes."""
     low = lowering(parse_file(EXAMPLES / "vgg.lift", sizes), "registers", form)
     _, found = points(low, profile, COUNT, seed=0)
     kept = [prod(v for p, v in point.items() if p in ("tr", "tx", "ty", "v")) for point in found]

@@ -1,4 +1,5 @@
-"""Tests of the store, and of what can happen to it: kills, two runs at once, full disks, rot."""
+"""Tests of the store of a run: it survives kills, two runs at once, full disks and damaged bytes,
+or says what is wrong."""
 
 import json
 import os
@@ -39,7 +40,8 @@ def run(tmp_path: Path) -> Path:
 
 @contextmanager
 def mounted(folder: Path, options: str) -> Iterator[Path]:
-    """A small file system of its own, mounted at a folder."""
+    """The folder with a file system of its own mounted there with these options; the test is
+    skipped if that takes more rights."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
@@ -51,7 +53,7 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
 
 
 def script(body: str, folder: Path) -> "subprocess.Popen[bytes]":
-    """A process that runs these lines with the names of this module."""
+    """A process that runs these lines of Python with this module's names and with `folder`."""
     text = f"from tests.explore.test_store import *\nfolder = Path(sys.argv[1])\n{body}"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", text, str(folder)]
@@ -159,7 +161,8 @@ def test_kill_9_loses_at_most_the_variant_in_flight(tmp_path: Path, attempt: int
 
 
 def test_a_run_killed_while_it_wrote_can_be_read(run: Path, tmp_path: Path) -> None:
-    """Whoever opens the run next undoes what was half written, also one who only reads."""
+    """A run that was killed within a transaction has the records from before it, whether it is then
+    opened to be read or to be resumed."""
     with closing(sqlite3.connect(run / FILE)) as connection:
         connection.execute("PRAGMA cache_size = 1")  # pages are written before the end
         connection.execute("DELETE FROM outcome")

@@ -1,5 +1,5 @@
-"""Tests that the traffic counted is what the work-items of each group ask for, looked at one after
-the other."""
+"""Tests that the traffic counted for a kernel is what the work-items of each group ask for, found
+by simulating them one by one."""
 
 from contextlib import suppress
 from math import prod
@@ -40,7 +40,8 @@ MOST = 1500  # work-items that are followed
 
 
 def counted(made: Generated) -> list[tuple[int, int]]:
-    """The pair, for each kernel, of the traffic that is counted and what its work-items ask for."""
+    """For each small kernel, the traffic that is counted and the traffic that a simulation of its
+    work-items finds."""
     small = [k for k in made.kernels if prod(k.groups) * prod(k.local_size) <= MOST]
     return [(kernel_traffic(kernel), traffic(kernel)) for kernel in small]
 
@@ -55,7 +56,8 @@ def test_of_random_programs() -> None:
 
 
 def test_where_what_is_asked_for_lies_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The elements lie so far apart that they are counted by sorting, not by marking."""
+    """Traffic is right too if elements are counted by sorting, as is done where they lie far apart,
+    and not by marking them."""
     monkeypatch.setattr(alike, "DENSE", 0)
     monkeypatch.setattr(explore.building.traffic, "DENSE", 0)
     found = []
@@ -82,7 +84,8 @@ def test_of_every_family(family: str) -> None:
 
 
 def test_groups_that_share_a_quotient_with_their_items_are_not_alike() -> None:
-    """Groups of 4 read rows of 6: the first reads row 0 alone, the second rows 0 and 1."""
+    """Groups of 4 that read rows of 6 are counted one by one: the first reads row 0 alone, the
+    second rows 0 and 1."""
     rows = """
     p(ys : [[float]6]4, xs : [float]4) = join(mapWorkgroup(0)(part ->
         mapLocal(0)((y, x) -> y + x, part), split(4, join(map((row, x) ->
@@ -93,7 +96,8 @@ def test_groups_that_share_a_quotient_with_their_items_are_not_alike() -> None:
 
 
 def test_work_items_of_a_group_are_together_whatever_their_ids_are_called() -> None:
-    """Work-items with global ids are in groups too: here all items read one number."""
+    """In a kernel with global ids alone, one number that all work-items read is counted once for
+    each group."""
     one = "p(xs : [float]1, ys : [float]64) = mapGlobal(0)(y -> y + at(0, xs), ys)"
     (kernel,) = generate(parse(one)).kernels
     assert kernel.local_size[0] > 1

@@ -1,4 +1,4 @@
-"""Tests that global traffic is counted as it happens, and is never below the bound."""
+"""Tests that the global traffic of kernels is counted right, and is never below its bound."""
 
 from dataclasses import replace
 from math import ceil, isclose, sqrt
@@ -57,7 +57,8 @@ def traffic(text: str) -> int:
 
 
 def test_windows_may_leave_gaps_and_an_end_that_is_not_read() -> None:
-    """Traffic counts the distinct elements in the windows, for rows that need no padding."""
+    """The least traffic counts each element of the image that is in some window once, and those in
+    gaps between windows or beyond the last one not at all."""
     for h, w, r, s in ((13, 12, 1, 4), (13, 13, 2, 4), (12, 12, 3, 3), (9, 9, 3, 1)):
         p = parse(CONV.format(h=h, w=w, p=0, r=r, s=s, c=2, m=3))
         rows, columns = (
@@ -116,7 +117,7 @@ def test_blocks_of_a_matrix_product_move_each_operand_once_a_block() -> None:
 
 
 def at(p: Program, family: str, form: str, point: dict[str, int]) -> Generated:
-    """The code of a family's form at a point."""
+    """The code of a form of a family at a point."""
     chosen = next(f for f in forms(p, family) if f.name == form)
     return generate(bound(lower(p, chosen).program, point))
 
@@ -168,8 +169,8 @@ def test_the_amounts_of_a_convolution() -> None:
 def test_products_with_padding_are_not_counted_by_the_bound(
     h: int, w: int, p: int, r: int, s: int
 ) -> None:
-    """The bound counts as many products as there are, of images and kernels of ones without
-    biases."""
+    """The products that the bound counts are as many as the sum of all results for an image and
+    kernels of ones: products with padding are left out."""
     program = parse(CONV.format(h=h, w=w, p=p, r=r, s=s, c=2, m=3))
     ones = {"weights": np.ones((3, r, r, 2)), "image": np.ones((h, w, 2))}
     known = products(program)
@@ -179,7 +180,8 @@ def test_products_with_padding_are_not_counted_by_the_bound(
 
 @pytest.mark.parametrize("form", ["registers items", "blocked"])
 def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
-    """The Toeplitz matrices here hold the middle row of kernels alone."""
+    """For an image of one row, only the middle rows of kernels are counted as read, and the traffic
+    of `toeplitz`, which stores these alone, is not below the bound."""
     p = parse(CONV.format(**SHAPES[-1]))
     assert moved_bytes(p) == 4 * (5 + 5 * 8 + 8)
     chosen = next(f for f in forms(p, "toeplitz") if f.name == form)
@@ -192,7 +194,8 @@ def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
 
 
 def test_what_is_not_understood_leaves_nothing_to_claim() -> None:
-    """A running product is no fold of sums, so nothing is said of what must be read for it."""
+    """Where an input only reaches results by a reduction that is no sum, nothing of it is said to
+    be read, and products are counted right or not at all."""
     text = CONV.replace("pad2d(P, 0.0, image)", "pad2d(P, reduce(2.0, (a, x) -> a * x, xs), image)")
     text = text.replace("image : ", "xs : [float]4, image : ")
     p = parse(text.format(h=6, w=6, p=1, r=3, s=1, c=2, m=3))
@@ -220,8 +223,8 @@ def test_a_program_without_shared_operands_has_only_its_data_to_move() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_algorithm_is_held_to_a_bound_of_its_own(family: str) -> None:
-    """An algorithm may multiply more often: transforms of short rows have more products than the
-    program."""
+    """The bound of a variant is Winograd's for `winograd`, that of its data alone for `strassen`,
+    `fgfft` and `fft`, and that of direct convolution for other families."""
     known = Products(10**9, 10, 9.0, SQUARE)
     bounds = Bounds(2 * 10**9, 100, products=known)
     tile = 2 if family == "winograd" else None
@@ -246,7 +249,8 @@ def test_winograds_bound_is_of_square_windows_of_step_1() -> None:
 
 
 def test_winograds_bound_is_of_tiles_without_padding() -> None:
-    """Where an input is alone in its tile, it alone makes a number of each frequency."""
+    """Winograd's bound counts the tiles that hold no padding, and is below zero for an image of one
+    pixel, which has none."""
     p = parse(CONV.format(h=28, w=28, p=1, r=3, s=1, c=32, m=64))
     known, free = products(p), Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, SQUARE)
     assert known is not None

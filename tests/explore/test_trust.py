@@ -1,4 +1,4 @@
-"""Tests of a run's folder that another hand changed: its kernels are neither run nor exported."""
+"""Tests of a run's folder that another hand changed: no kernel from it is run or exported."""
 
 import shutil
 from collections.abc import Callable

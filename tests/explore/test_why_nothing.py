@@ -1,4 +1,4 @@
-"""Tests of the messages where nothing comes of a run, or of a request on one."""
+"""Tests of the messages when a run has no variants, or when what is asked of a run is not there."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def test_without_candidates_what_clashes_is_said(
 
 
 def test_families_that_do_not_apply_say_why_in_turn() -> None:
-    """The message has the reason of each family's plainest form, which comes first."""
+    """The message gives one reason for each family, that of its first form."""
     refused = [("lift", "no nest"), ("lift", "no padding"), ("fft", "no sum")]
     results = [Inapplicable(family, reason, reason) for family, reason in refused]
     said = "no variant satisfies the constraints: "
@@ -158,7 +158,8 @@ def test_a_run_of_which_nothing_came_ends_with_the_reason(
 
 
 def work_unless(killing: str, state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
-    """The build worker's function, in which one family kills the worker that derives it."""
+    """The function of a worker that builds, changed so that deriving a form of the family `killing`
+    kills the worker."""
     if isinstance(task, Derive) and task.form.family == killing:
         os.kill(os.getpid(), signal.SIGKILL)
     return work(state, task)

@@ -1,4 +1,4 @@
-"""Tests of workers: they may crash, hang and use too much memory, and the run goes on."""
+"""Tests of workers that crash, hang or use too much memory: the run goes on."""
 
 import gc
 import os
@@ -79,14 +79,15 @@ def one(pool: Pool[str, object], task: str, timeout: float | None = None) -> obj
 
 
 class Loop:
-    """Garbage that only a collection finds, since it refers to itself."""
+    """An object that refers to itself, so that only a garbage collection frees it."""
 
     def __init__(self) -> None:
         self.me = self
 
 
 def test_what_was_frozen_and_given_up_since_is_found_in_the_end() -> None:
-    """Once, what a cache dropped was never freed again if it referred to itself."""
+    """An object that refers to itself, and was alive at an earlier collection, is not freed by
+    later ones until one is told to look at frozen objects too."""
     looped = Loop()
     gone = weakref.ref(looped)
     try:

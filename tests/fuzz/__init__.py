@@ -1,2 +1,2 @@
-"""The fuzzer: random programs, lowered in random ways, run on every device: `python -m
-tests.fuzz`."""
+"""The fuzzer, `python -m tests.fuzz`: random programs are lowered in random ways, run on every
+device, and compared with the interpreter."""

@@ -1,5 +1,5 @@
-"""The command `python -m tests.fuzz --minutes 30`, which tries random programs, and tells and keeps
-what it finds."""
+"""The command `python -m tests.fuzz --minutes 30`, which tries random programs, and prints and
+keeps its findings."""
 
 import argparse
 import secrets

@@ -24,8 +24,8 @@ Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The right results of a program: its arrays, the scale of numbers on the way, and the error of
-    single precision.
+    """The right results of a program for its inputs: the arrays, the largest number on the way to
+    them (`scale`), and how far single precision is off (`shaken`).
 
     It also says whether the numbers are whole and exact.
     """
@@ -43,7 +43,8 @@ class Wanted:
         return whole and not any(self.shaken) and self.scale < self.most
 
     def allowed(self, k: int, rounding: float) -> float:
-        """The largest error that the numbers of the k-th array may have."""
+        """The largest error that numbers of the k-th array may have, if the way to make them loses
+        up to `rounding` machine epsilons."""
         known = 0.0 if self.ints[k] else rounding * EPSILON * self.scale
         if self.exact or self.ints[k]:
             return known
@@ -56,8 +57,8 @@ class Wanted:
 
 @lru_cache(maxsize=1)
 def wanted(program: Program, seed: int) -> Wanted | None:
-    """The right results of a program by the interpreter; None where a result is no number, or
-    beyond an int."""
+    """The right results of a program, by the interpreter, for random inputs of a seed; None if a
+    result is no number, or too large for an int."""
     inputs = random_inputs(program, seed)
     sizes = replace(program, body=signless(program.body))
     with np.errstate(all="ignore"):
@@ -88,9 +89,10 @@ def holds(program: Program, scalar: Scalar) -> bool:
 
 
 def disagreement(found: Data, meant: Wanted, rounding: float) -> str | None:
-    """The message on how far numbers are off, if that is more than rounding may lose; else None.
+    """The message on how far numbers are off, if that is more than is allowed; else None.
+    `rounding` is the known error, in machine epsilons, of how they were made.
 
-    Whole numbers that are exact may only be off by what the way to make them is known to lose.
+    Whole numbers that are exact may be off by the known error alone.
     """
     for k, (out, right) in enumerate(zip(arrays(found), meant.arrays, strict=True)):
         if out.shape != right.shape:

@@ -24,7 +24,7 @@ KINDS = ("structure", "structure", "term", "term", "term", "helper", "lowered")
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A program and how it was drawn; one that is lowered already is generated as it stands."""
+    """A program, and by which of these ways it was drawn."""
 
     program: Program
     kind: str
@@ -49,8 +49,8 @@ def draw(seed: str) -> Drawn:
 
 
 def lowered(r: Random) -> Program:
-    """A random program that is lowered already; drawn programs beyond the language are passed
-    over."""
+    """A random program that is lowered already; programs that the language does not allow are drawn
+    again."""
     while True:
         program = random_programs.program(r.randrange(1 << 30))
         with suppress(UserError):
@@ -58,7 +58,7 @@ def lowered(r: Random) -> Program:
 
 
 def with_helpers(r: Random) -> Program:
-    """A random program as a helper, called by another helper, which the last maps over its
+    """A random program f, called by a function g, which the last function, h, maps over arrays of
     arguments."""
     while True:
         inner = terms.program(r, stored=0)

@@ -1,5 +1,5 @@
-"""The programs with which something went wrong, kept in `tests/found` under a line that says
-what."""
+"""The findings: programs with which something went wrong, kept as files in `tests/found`, whose
+first line says what."""
 
 import hashlib
 import re
@@ -29,7 +29,8 @@ class Found:
 
 
 def keep(program: Program, verdict: Verdict, seed: str, folder: Path = FOLDER) -> Path:
-    """Write a program to a file, whose name follows from its text; returns the path."""
+    """Write a program with the verdict on it to a file in `folder`, whose name is made from its
+    text; returns the path."""
     text = show(program)
     name = f"{verdict.kind.name.lower()}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.lift"
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
-"""The fuzzer's loop: seeds go to worker processes, and their verdicts are counted and told."""
+"""The fuzzer's loop: worker processes try the programs of seeds, and their verdicts are counted and
+printed."""
 
 import time
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ TOLD_EVERY = 20.0  # seconds
 
 @dataclass(slots=True)
 class Fuzzer:
-    """A fuzzer of a series of programs: those of the seeds `seed/0`, `seed/1` and so on."""
+    """A fuzzer of a series of programs: those of the seeds `seed/0`, `seed/1` and so on, each by
+    `ways` ways besides the plain one."""
 
     seed: str
     ways: int
@@ -31,7 +33,8 @@ class Fuzzer:
     reports: Reports = field(default_factory=Reports)
 
     def run(self, jobs: int, minutes: float, programs: int | None, first: int) -> None:
-        """Try programs until the time is over, or so many are tried."""
+        """Try programs from number `first` on, `jobs` at once, until the time is over or `programs`
+        of them are tried (None: no limit)."""
         print(f"seed {self.seed}", flush=True)
         seeds = self._seeds(time.monotonic() + 60 * minutes, programs, first)
         told = time.monotonic()
@@ -80,6 +83,6 @@ class Fuzzer:
 
 
 def lost(task: Seed, failed: Failed) -> Tried:
-    """The verdict on a program with which a worker died or took too long."""
+    """The verdict on a seed's program if the worker died or took too long."""
     detail = f"{failed.reason}\n{failed.detail}"
     return Tried(task.seed, "", (Verdict(Kind.HANG, Way("any"), detail),))

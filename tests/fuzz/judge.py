@@ -1,5 +1,5 @@
-"""The trial of one program: its text, its meaning, and its kernels by several ways on all
-devices."""
+"""The trial of one program: its text is parsed again, its meaning computed, and its kernels run on
+all devices by several ways of lowering."""
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -39,8 +39,8 @@ DRAWS = 8  # of ways, for each that is to apply
 
 
 def try_seed(sessions: Sequence[Session], seed: str, more: int = 1) -> Tried:
-    """The verdicts on the program of a seed, by the plain way and by some others that apply to
-    it."""
+    """The program of a seed with the verdicts on it, by the plain way and by `more` others that
+    apply to it."""
     found = draw(seed)
     program = found.program
     verdicts: list[Verdict] = []
@@ -55,7 +55,8 @@ def try_seed(sessions: Sequence[Session], seed: str, more: int = 1) -> Tried:
 def try_others(
     sessions: Sequence[Session], program: Program, r: Random, more: int, seed: str
 ) -> Iterator[Verdict]:
-    """The verdicts on a program by random ways, until so many apply or enough are drawn."""
+    """The verdicts on a program by random ways, until `more` of them apply, or DRAWS times as many
+    have been drawn."""
     for way in islice(others(program, r), DRAWS * more):
         found = list(guarded(way, partial(by_way, sessions, program, way, seed)))
         yield from found
@@ -74,7 +75,7 @@ def try_program(
 
 
 def guarded(way: Way, trial: Callable[[], Iterator[Verdict]]) -> Iterator[Verdict]:
-    """The verdicts of a trial; an exception becomes a verdict too."""
+    """The verdicts of a trial of a way; an exception becomes a verdict too."""
     try:
         yield from trial()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The shrinking of a program as long as the same goes wrong with it."""
+"""The shrinking of a program: smaller ones are tried as long as the same goes wrong with them."""
 
 # key: e term, t its type
 
@@ -21,7 +21,7 @@ Fails = Callable[[Program], bool]
 
 
 def shrunk(program: Program, fails: Fails, tries: int = TRIES) -> Program:
-    """The smallest program found with which the same goes wrong."""
+    """The smallest program found for which `fails` is true; at most `tries` are tried."""
     left = tries
     while left > 0:
         for smaller in islice(smaller_programs(program), left):
@@ -60,7 +60,7 @@ def smaller_terms(e: Expr) -> Iterator[Expr]:
 
 
 def places(e: Expr, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Expr]]:
-    """Every value inside a term, with the path to it."""
+    """Every value inside a term, with its path."""
     if not isinstance(e, Lam):
         yield path, e
     for k, child in enumerate(children(e)):

@@ -18,7 +18,8 @@ CHECKS = {
 
 
 def run_simulated(check: str, arguments: list[str]) -> int:
-    """Run the same command with the simulator as its device; returns the exit status."""
+    """Run the fuzzer with these arguments and Oclgrind as its device, checking what `check` says;
+    returns the exit status."""
     oclgrind = shutil.which("oclgrind")
     if oclgrind is None:
         print("oclgrind is not installed", file=sys.stderr)
@@ -33,7 +34,8 @@ def run_simulated(check: str, arguments: list[str]) -> int:
 
 
 def without(arguments: list[str], option: str) -> list[str]:
-    """The arguments without an option and its value, or both in one."""
+    """The arguments without an option and its value, be it the next argument or joined to it by
+    `=`."""
     rest, skip = [], False
     for argument in arguments:
         if not skip and not argument.startswith(f"{option}="):
@@ -44,8 +46,8 @@ def without(arguments: list[str], option: str) -> list[str]:
 
 @dataclass(slots=True)
 class Reports:
-    """The reader of what the simulator wrote since it was last looked at; nothing where there is
-    none."""
+    """A reader of Oclgrind's log, which gives what was written since it was last read; an empty
+    text if there is no log."""
 
     seen: int = 0
 
@@ -57,5 +59,5 @@ class Reports:
 
 
 def single() -> bool:
-    """True if only programs of one kernel are run."""
+    """True if only programs of one kernel are to be run."""
     return SINGLE in os.environ

@@ -1,4 +1,5 @@
-"""Random typed terms of every primitive of the language, and stores between them."""
+"""Random typed terms of every primitive of the language, and programs of several kernels made of
+them."""
 
 # key: t u types, n sizes, e term, scope the variables that may be used
 
@@ -72,7 +73,7 @@ class EveryTerm(Terms):
         return super().type(self.one_of(1, 1, 2, 3) if depth is None else depth)
 
     def param(self, t: Type, scope: Scope | None = None) -> Expr:
-        """A parameter of the program, or a stored array, made as long as it has to be."""
+        """A parameter of the program, or a stored array, made as long as type t says."""
         stored = [
             Var(name, u)
             for name, u in (scope or {}).items()
@@ -83,7 +84,7 @@ class EveryTerm(Terms):
         return super().param(t, scope)
 
     def fitted(self, xs: Expr, n: int) -> Expr:
-        """The array xs made n long: by elements of its own, or by a crop."""
+        """The array xs made n long: by repeating its own elements, or by a crop."""
         more = n - size_known(type_of(xs))
         return PadEdge(self.edge(), 0, more, xs) if more else xs
 
@@ -136,8 +137,8 @@ class EveryTerm(Terms):
         return self.literal(t)
 
     def unary(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random function of a number; those not defined everywhere are applied to |x| or |x| +
-        1."""
+        """A random unary function applied to a number x; one that is not defined everywhere is
+        applied to |x| or |x| + 1."""
         x = self.value(t, scope, depth - 1)
         op = self.one_of(*WHOLE, *(REAL if t == FLOAT else ()))
         match op:
@@ -150,8 +151,8 @@ class EveryTerm(Terms):
         return Unary(op, x)
 
     def divided(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A quotient, remainder or shift of ints or longs, whose divisor may be 0 or -1, or
-        operands the least or largest numbers."""
+        """A quotient or remainder of ints, also with divisors 0 and -1, and with the least and the
+        largest int."""
         a, b = (self.value(t, scope, depth - 1) for _ in range(2))
         if self.rng.random() < 0.3:
             b = Lit(self.one_of(0, -1, 7, *RANGES[t.name]), t)
@@ -159,8 +160,7 @@ class EveryTerm(Terms):
         return Binary(op, *self.one_of((a, b), (b, a)))
 
     def reduction(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random reduction from any initial value, with any of the operations that folds may
-        have."""
+        """A random fold to a number of type t, from a random initial value."""
         u = self.type(1)
         sums = () if t in NARROW else ("+", "+") if t in NARROW_REALS else ("+", "+", "*")
         op = self.one_of("max", "min", *sums)
@@ -221,8 +221,7 @@ class EveryTerm(Terms):
     # ---- names
 
     def let(self, t: Type, scope: Scope, depth: int) -> Expr:
-        """A random let of a value, with a name or names for its parts, and a term that may use
-        them."""
+        """A term `let p = e` of type t, whose pattern p is a name, or names for the parts of e."""
         u = self.type(1)
         value, p = self.value(u, scope, depth - 1), self.pattern(u)
         return Let(p, value, self.value(t, inside(scope, p), depth - 1))
@@ -243,8 +242,8 @@ class EveryTerm(Terms):
         return e
 
     def result(self, stored: list[tuple[Var, Expr]]) -> Type:
-        """The type of a program's result: most often an array, sometimes one that the last kernel
-        stored."""
+        """A random type for a program's result: most often an array, sometimes that of an array
+        which the last kernel stored."""
         if stored and self.rng.random() < 0.6:
             return Array(elem_type(stored[-1][0].type), self.size(1, 6))
         t = self.type(2)

@@ -1,4 +1,4 @@
-"""The verdicts that trying a program by one way can come to."""
+"""The verdicts on a program that was lowered in one way."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -42,7 +42,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The program of a seed, all verdicts on it, and how it was drawn."""
+    """The program of a seed as text, how it was drawn, and all verdicts on it."""
 
     seed: str
     text: str

@@ -1,4 +1,5 @@
-"""Random arrays whose elements are those of others in another order: every view of the language."""
+"""Random arrays made by each view of the language: their elements are those of other arrays, in
+another order."""
 
 # key: g source of terms, t u types, n k m sizes, l r amounts left and right
 
@@ -66,14 +67,14 @@ def view(g: Terms, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Exp
 
 
 def around(g: Terms, n: int, most: int) -> tuple[int, int]:
-    """The amounts of a random padding, so that there are n elements, of which at least one was
-    there."""
+    """The random amounts (left, right) of padding in an array of n elements, at most `most` each;
+    at least one element is no padding."""
     l = g.rng.randint(0, min(most, n - 1))
     return l, g.rng.randint(0, min(most, n - 1 - l))
 
 
 def filler(g: Terms, t: Type) -> Expr:
-    """A value to pad arrays of t with."""
+    """A random value of type t to pad arrays with."""
     match t:
         case Scalar():
             return g.literal(t)

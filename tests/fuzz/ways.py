@@ -21,8 +21,8 @@ UNUSUAL = tuple(name for name in FAMILIES if name not in USUAL)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to lower programs for a device: a family in a form, and a point of its parameters, or
-    any."""
+    """A way to lower programs for a device: a family, a form, and a point of its parameters (None:
+    any legal point)."""
 
     family: str
     form: str = ""
@@ -36,8 +36,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A program whose sizes are numbers, the way it was made, and the machine epsilons that it may
-    lose."""
+    """A lowered program whose sizes are numbers, the way by which it was lowered, and the machine
+    epsilons that this may lose."""
 
     program: Program
     way: Way
@@ -45,12 +45,14 @@ class Lowered:
 
 
 def plain(program: Program) -> Way:
-    """The plainest way to lower a program, with a work-item for each result."""
+    """The way of lowering without tiles, with a work-item for each result; a program that is
+    lowered already stays as written."""
     return Way("naive", forms(program, "naive")[0].name)
 
 
 def others(program: Program, r: Random) -> Iterator[Way]:
-    """Random ways among all, without end; few of them apply to most programs."""
+    """Random ways out of all families, forms and devices, without end; most programs are refused by
+    most ways."""
     while True:
         family = r.choice(USUAL if r.random() < 0.85 else UNUSUAL)
         form = r.choice(forms(program, family))
@@ -58,7 +60,8 @@ def others(program: Program, r: Random) -> Iterator[Way]:
 
 
 def lowered(program: Program, way: Way, count: int, seed: int) -> Iterator[Lowered]:
-    """The program at some points of a way, or at its own; Refused where the form does not apply."""
+    """The program lowered by a way at its point, or, if it has none, at `count` random legal ones;
+    Refused if the form does not apply."""
     if way.family == AS_WRITTEN:
         yield Lowered(program, way)
         return

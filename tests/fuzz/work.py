@@ -1,5 +1,5 @@
-"""The work of the fuzzer's worker processes: they try programs of seeds, and make findings
-smaller."""
+"""The work of the fuzzer's worker processes: they try the programs of seeds, and shrink those with
+which something goes wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from tests.fuzz.ways import Way
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A task to try the program of a seed by the plain way and `more` others; what is wrong is
-    kept."""
+    """A task to try the program of a seed by the plain way and `more` others; findings are kept in
+    `folder`."""
 
     seed: str
     more: int
@@ -30,13 +30,15 @@ class Seed:
 
 
 def sessions(device: str | None) -> tuple[Session, ...]:
-    """A session on the device that is meant, or on each one that works."""
+    """A session on the device of this name or number; if it is None, one on each device that
+    works."""
     found = (d for d in devices() if isinstance(d, Device))
     return tuple(map(open_device, found if device is None else [choose(device)]))
 
 
 def work(opened: Sequence[Session], task: Seed) -> Tried:
-    """The verdicts on a seed's program; the first finding is made smaller and kept."""
+    """The verdicts on the program of a task's seed; the program is shrunk and kept if one of them
+    is a finding."""
     tried = try_seed(opened, task.seed, task.more)
     if tried.findings:
         keep_smaller(opened, task, tried.findings[0])
@@ -44,7 +46,8 @@ def work(opened: Sequence[Session], task: Seed) -> Tried:
 
 
 def keep_smaller(opened: Sequence[Session], task: Seed, finding: Verdict) -> None:
-    """Keep a smaller program with which the same goes wrong, or the program as it was."""
+    """Keep the smallest program found with which the same goes wrong as in `finding`, or the seed's
+    program itself."""
 
     def same(program: Program) -> Verdict | None:
         return again(opened, program, finding, task.seed)
@@ -56,7 +59,8 @@ def keep_smaller(opened: Sequence[Session], task: Seed, finding: Verdict) -> Non
 def again(
     opened: Sequence[Session], program: Program, finding: Verdict, seed: str
 ) -> Verdict | None:
-    """The verdict of the same kind on another program by the same form; None if there is none."""
+    """The verdict on another program by the family and form of `finding`, if it is of the same
+    kind; else None."""
     way = Way(finding.way.family, finding.way.form, finding.way.target)
     try:
         parse(show(program))  # what is kept is text

@@ -1,5 +1,5 @@
-"""Tests of the arena: it holds what is needed at once, without overlaps, in no more bytes than it
-must."""
+"""Tests of the arena: buffers that are needed at once do not overlap, and no more bytes are taken
+than must be."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,8 @@ Arrays = list[tuple[Life, int]]
 
 @st.composite
 def arrays(draw: st.DrawFn, most: int, unit: int = 1) -> Arrays:
-    """A strategy for the arrays of a random program of kernels: their lives, and bytes in units."""
+    """A strategy for the arrays of a random program of up to `most` kernels: when each is needed,
+    and its bytes, multiples of `unit`."""
     n = draw(st.integers(0, most))
     reads = [draw(st.sets(st.integers(0, k - 1), max_size=3)) if k else set() for k in range(n + 1)]
     found = lives([(f"t{k}", {f"t{i}" for i in each}) for k, each in enumerate(reads)])

@@ -1,5 +1,5 @@
-"""Tests of dependence: results depend on the elements whose change changes one, and products are
-real."""
+"""Tests of dependence analysis: the elements that are said to be read are those whose change
+changes a result, and products are counted right."""
 
 from random import Random
 
@@ -20,10 +20,10 @@ MOST = 200  # elements of inputs that are changed, one after the other
 
 
 def changing(p: Program) -> dict[str, int]:
-    """The number of elements of each input that change the results where they are much more than
-    others.
+    """The number of elements of each input that change a result of p when they become 1000 times as
+    large as others.
 
-    Nothing is negative, so that nothing is cut off by a maximum with 0.
+    No input is negative, so that no change is hidden by a maximum with 0.
     """
     rng = np.random.default_rng(1)
     shapes = {x.var.name: shape_of(x.var.type) for x in p.params}
@@ -52,7 +52,8 @@ def test_what_changes_a_result_is_read(structure: str) -> None:
 
 
 def test_what_changes_a_result_of_layers_is_read() -> None:
-    """Products of constants may be prepared, so nothing is said of what must be read of them."""
+    """For random networks, as many elements of each input are said to be read as change a result;
+    of a constant, none may be said to be."""
     exact = 0
     for seed in range(60):
         p = network(seed)
@@ -117,7 +118,8 @@ def test_what_may_be_prepared_from_constants_is_not_said_to_be_read() -> None:
 
 
 def test_masks_are_as_many_as_their_elements() -> None:
-    """The masks are compared with arrays over all their axes."""
+    """Counts and operations of masks, which are stored as factors over some axes, agree with those
+    of arrays over all axes."""
     rng = np.random.default_rng(2)
     axes = tuple(map(Axis, (2, 3, 4)))
     for _ in range(100):

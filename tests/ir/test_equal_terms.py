@@ -1,4 +1,4 @@
-"""Tests that equal terms are one object, and that terms which differ never are."""
+"""Tests that equal terms are one object, and that different terms never are."""
 
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ def doubled(xs: Expr) -> Map:
 
 
 def written_inside(e: Expr) -> list[Expr]:
-    """The terms among the fields of a node, found by looking at all of them."""
+    """The terms among the fields of a node, found by going through its fields."""
     names: tuple[str, ...] = vars(type(e))["__match_args__"]
     values = [getattr(e, name) for name in names if name != "pattern"]
     every = [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
@@ -56,7 +56,7 @@ def test_a_node_with_other_terms_inside_has_these(file: Path) -> None:
 
 
 def after(s: Strategy) -> Expr:
-    """The term that a strategy makes of a term that is written anew."""
+    """The term that a strategy makes of a term that was built anew, and is equal to others."""
     done = s(doubled(XS))
     assert done is not None
     return done[0]

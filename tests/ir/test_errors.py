@@ -1,5 +1,5 @@
-"""Tests of the messages on mistakes: a caret, what was found, what was expected; all are in the
-golden file.
+"""Tests of the messages on mistakes in programs (a caret, what was found, what was expected): all
+are in the golden file.
 
 `python -m tests.ir.test_errors` writes tests/golden/errors.txt anew from the programs in it.
 """
@@ -38,7 +38,8 @@ def test_the_message_of_a_mistake(program: str, expected: str) -> None:
 
 
 def calls(n: int, body: str, first: str) -> str:
-    """The text of functions f0 … f(n-1), each calling the one before it as F."""
+    """The text of functions f0 … f(n-1) with this body, in which F is the function before; `first`
+    is the body of f0."""
     lines = [
         f"f0(x) = {first}",
         *(f"f{i}(x) = {body.replace('F', f'f{i - 1}')}" for i in range(1, n)),

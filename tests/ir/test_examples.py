@@ -1,4 +1,5 @@
-"""Tests that the examples compute what they say, against NumPy and SciPy, to 1e-12 in float64."""
+"""Tests that the examples compute what they say: their results equal those of NumPy and SciPy to
+1e-12 in double precision."""
 
 # key: w weights, b biases, x the image; taps: which rows and columns of a window
 
@@ -36,8 +37,8 @@ def load(file: str, sizes: Sizes) -> Program:
 def convolution(
     x: Array, w: Array, b: Array | float = 0.0, *, step: int = 1, pad: int = 0, apart: int = 1
 ) -> Array:
-    """The convolution as a sum over taps of shifted images times matrices: no window is ever
-    formed."""
+    """The convolution of an image x with kernels w, as a sum over taps of shifted images times
+    matrices: no window is ever formed. `apart` is the dilation."""
     x = np.pad(x, ((pad, pad), (pad, pad), (0, 0)))
     rows, columns = w.shape[1:3]
     high = (x.shape[0] - apart * (rows - 1) - 1) // step + 1
@@ -208,7 +209,7 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
 
 
 def sizes_of(file: str, given: Sizes) -> Sizes:
-    """The sizes of a file that are plain numbers, as set or as the file has them."""
+    """The sizes of an example's file that are plain numbers, with those in `given` set."""
     text = (EXAMPLES / file).read_text().rsplit("where", 1)[1]
     return {name: int(n) for name, n in re.findall(r"(\w+) = (\d+)", text)} | given
 

@@ -1,4 +1,5 @@
-"""Tests that frozen data is left alone, and pickled without what was found out about it."""
+"""Tests that frozen data cannot be changed, and is pickled without what was computed of it and
+kept."""
 
 import os
 import pickle
@@ -46,7 +47,8 @@ def test_what_is_distinct_equals_itself_only() -> None:
 
 
 def test_a_hash_is_not_pickled() -> None:
-    """The hash of equal data is another number in another process."""
+    """A term that is unpickled in a process with another hash seed has the hash of an equal term
+    built there."""
     program = parse("p(xs : [float]4) = mapSeq(x -> x + 1.0, xs)")
     known = {program.body: "body"}
     code = (

@@ -1,5 +1,5 @@
-"""Tests of instructions: their layouts place every element once, and they mean what they
-compute."""
+"""Tests of instructions: fragments place every element of a matrix once, and their programs mean
+what the instruction computes."""
 
 from itertools import product
 
@@ -21,7 +21,8 @@ def sides(f: Fragment) -> tuple[int, int]:
 
 
 def matrices(entry: Entry) -> tuple[tuple[Var, ...], dict[str, np.ndarray]]:
-    """A variable for each operand of an instruction, and whole numbers as its value."""
+    """A variable for each operand of an instruction, and random whole numbers as its value, by
+    name."""
     random = np.random.default_rng(7)
     shapes = [sides(f) for f in entry.fragments]
     operands = tuple(
@@ -56,8 +57,8 @@ def test_a_matrix_over_lanes_and_back_is_the_same_matrix(entry: Entry) -> None:
 
 
 def test_mma_holds_its_operands_as_the_manual_says() -> None:
-    """The layout is compared with the formulas of the PTX ISA for `mma.m16n8k8` of .tf32, register
-    by register."""
+    """For each lane and register, the fragments of mma_tf32 hold the element that the formulas of
+    the PTX ISA for `mma.m16n8k8` give."""
     a, b, c = TABLE["mma_tf32"].fragments
     for lane, (f, formula) in product(
         range(32),

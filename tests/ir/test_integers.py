@@ -1,4 +1,5 @@
-"""Tests of ints: 32 bits that wrap around, quotients that round down, 0 where 0 divides."""
+"""Tests of arithmetic on ints: 32 bits that wrap around, quotients that round down, and 0 where the
+divisor is 0."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Tests of the interpreter against the definition of every node, in plain loops over lists."""
+"""Tests of the interpreter against definitions of every node, written as plain loops over lists."""
 
 # key: e term, xs array, t type, n m sizes
 
@@ -67,11 +67,12 @@ from tests.support.narrowed import number, one
 
 
 class Lanes(list[float]):
-    """The lanes of a vector, as a list."""
+    """The lanes of a vector in the definitions' results, as a list."""
 
 
 def meaning(e: Expr, env: Mapping[str, Any]) -> Any:
-    """The value of e by definition, one element after another."""
+    """The value of e by definition, one element after another; `env` has the values of
+    variables."""
     match e:
         case Var(name, _):
             return env[name]
@@ -233,7 +234,7 @@ def unpacked(x: Any) -> list[Any]:
 
 
 def as_lists(data: Any, t: Type) -> Any:
-    """The inputs (tuples of arrays) in the form of the definition (lists of tuples)."""
+    """The inputs of type t, tuples of arrays, as the definitions have them: lists of tuples."""
     match t:
         case Array(elem, n):
             return [as_lists(element(data, i), elem) for i in range(number(n))]
@@ -249,7 +250,8 @@ def element(data: Any, i: int) -> Any:
 
 
 def agree(e: Expr, *params: Var, seed: int = 0) -> Any:
-    """The value of e by the interpreter, after asserting that the definition gives the same."""
+    """The value of e by the interpreter for random inputs, after asserting that the definition
+    gives the same."""
     program = Program("test", tuple(map(Param, params)), e)
     inputs = random_inputs(program, seed)
     out = evaluate(program, inputs)
@@ -530,7 +532,7 @@ def reduce_scalars(e: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
 
 
 def shrink_memory(patch: pytest.MonkeyPatch) -> None:
-    """Make every array too big for the interpreter, so that all work goes in halves."""
+    """Make the interpreter believe that every array is too big, so that it halves all its work."""
     patch.setattr(ir.meaning.values, "LIMIT", 24)
     patch.setattr(ir.meaning.named_axes, "SCRATCH", 24)
 
@@ -697,7 +699,8 @@ def reversed_(xs: Expr) -> Expr:
 
 
 def sum_through(xs: Expr) -> Expr:
-    """A sum of products of three factors, the inner sum going on from the outer one."""
+    """A sum of products of three factors in two nested reductions, the inner of which starts from
+    the outer one's accumulator."""
     pairs = Zip((xs, reversed_(xs)))
 
     def inner(acc: Expr, p: Expr) -> Expr:
@@ -710,7 +713,8 @@ def sum_through(xs: Expr) -> Expr:
 
 
 def sums_of_windows(xs: Expr) -> Expr:
-    """A reduction with an array accumulator: the sum of all windows, each times the middle one."""
+    """A reduction with an array for an accumulator: it adds up all windows, each times the middle
+    one."""
     windows = Slide(size_of(xs), 1, Pad(1, 1, num(2), xs))
     three = lambda p: add(Get(0, p), times(Get(1, p), Get(2, p)))  # noqa: E731
     return fold(each(xs, lambda x: num(1)), windows, lambda acc, w: each(Zip((acc, w, xs)), three))
@@ -925,7 +929,8 @@ def test_random_inputs_depend_on_the_seed_alone() -> None:
 
 
 def test_more_axes_than_numpy_has_are_refused() -> None:
-    """Each number of an array of 40 dimensions meets each of another: 80 dimensions."""
+    """An operation on arrays of 40 dimensions each, which would need 80, more than NumPy has, is
+    refused with a message."""
     a, b = (
         named_axes.Named(np.ones([1] * 40), tuple(named_axes.Axis(1) for _ in range(40)))
         for _ in range(2)

@@ -1,4 +1,5 @@
-"""Tests of the commands of `ir`: they do what they say, and end well when they cannot."""
+"""Tests of the commands of `ir`: what they print, and that they end with a message when they
+fail."""
 
 import os
 import subprocess
@@ -111,7 +112,8 @@ def test_bad_usage_is_status_2(words: list[str], program: Path) -> None:
 
 
 def test_a_full_disk_under_the_output_is_told(program: Path) -> None:
-    """A full disk once ended in a traceback."""
+    """If the output cannot be written, as the disk is full, the command ends with status 1 and one
+    line on it."""
     with open("/dev/full", "w") as full:
         line = [sys.executable, "-m", "ir", str(program)]
         done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -120,7 +122,8 @@ def test_a_full_disk_under_the_output_is_told(program: Path) -> None:
 
 
 def test_what_a_terminal_has_no_code_for_is_spelled_out(program: Path) -> None:
-    """A name or a sign beyond ASCII once ended in a traceback."""
+    """On a terminal that knows ASCII alone, other characters of a program are printed as
+    escapes."""
     program.write_text(f"-- 3\u00d73\n{DOT.replace('xs', 'ж')}".replace("ж", "x\u00e9"))
     line = [sys.executable, "-m", "ir", str(program)]
     ascii = {**os.environ, "PYTHONIOENCODING": "ascii"}
@@ -140,7 +143,7 @@ def test_deep_programs_end_in_a_message(tmp_path: Path) -> None:
 
 
 def nested(dimensions: int) -> str:
-    """A program on an array of so many dimensions, each of whose numbers is doubled."""
+    """The text of a program that doubles each number of an array of so many dimensions."""
     t, e = "float", "x * 2.0"
     for k in range(dimensions, 0, -1):
         t = f"[{t}]1"

@@ -1,4 +1,5 @@
-"""Number types: how they meet, how they are written and shown, what is computed with them."""
+"""Tests of number types: what two of them make together, how they are written and shown, and what
+is computed with them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests that a text means the program that it should."""
+"""Tests that the parser makes the terms that a text means."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tests that what is shown parses back to the same term."""
+"""Tests that the text which is shown for a term parses back to the same term."""
 
 from pathlib import Path
 from random import Random

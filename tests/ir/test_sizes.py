@@ -1,5 +1,5 @@
-"""Tests that sizes are the numbers that they stand for: every law, on random sizes with random
-values."""
+"""Tests of symbolic sizes: with random values of their parameters, every law keeps the number that
+a random size stands for."""
 
 from fractions import Fraction
 

@@ -1,4 +1,5 @@
-"""Tests that the message on an unknown name says what was meant, or which names there are."""
+"""Tests that the message on an unknown name suggests the name that was meant, or lists the names
+that there are."""
 
 import pytest
 

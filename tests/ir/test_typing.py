@@ -1,4 +1,5 @@
-"""Tests that every node has the type that its signature says, and that no other term has one."""
+"""Tests that every node has the type that its signature says, and that terms which break a
+signature have none."""
 
 import pytest
 
