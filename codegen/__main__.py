@@ -28,9 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             options = _run_options(rest)
             return guard(lambda: run_file(options))
         case ["devices", *rest]:
+            from codegen.instruction_trial import instructions_of
             from codegen.runtime.doctor import main as doctor
 
-            return guard(lambda: doctor(rest))
+            return guard(lambda: doctor(rest, instructions_of))
     options = _options(given)
     return guard(lambda: print_file(options))
 

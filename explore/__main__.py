@@ -213,9 +213,10 @@ def _export(argv: list[str]) -> int:
 
 
 def _devices(argv: list[str]) -> int:
+    from codegen.instruction_trial import instructions_of
     from codegen.runtime.doctor import main as doctor
 
-    return doctor(argv)
+    return doctor(argv, instructions_of)
 
 
 if __name__ == "__main__":

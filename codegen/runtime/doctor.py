@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from rich.console import Console
@@ -11,34 +11,48 @@ from rich.text import Text
 
 from codegen.runtime import platforms
 from codegen.runtime.devices import Broken, Device, devices, working
+from codegen.runtime.results import Tried
 
 
-def main(argv: Sequence[str]) -> int:
-    """List the devices; the exit status is 0 if one of them works, else 1."""
+def main(argv: Sequence[str], instructions_of: Callable[[Device], Sequence[Tried]]) -> int:
+    """List the devices, and the instructions that a trial finds on each; the exit status is 0 if
+    one of them works, else 1."""
     parser = argparse.ArgumentParser(prog="devices", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     as_json = parser.parse_args(argv).json
     found = devices(fresh=True)
-    print(as_lines(found) if as_json else report(found), end="" if as_json else "\n")
+    have = {device.index: instructions_of(device) for device in working(found)}
+    print(as_lines(found, have) if as_json else report(found, have), end="" if as_json else "\n")
     return 0 if working(found) else 1
 
 
-def as_lines(found: Sequence[Device | Broken]) -> str:
-    """The devices as JSON, one object a line; a broken one has "works": false, a reason and
-    advice."""
-    return "".join(
-        json.dumps({"works": isinstance(entry, Device), **asdict(entry)}) + "\n" for entry in found
-    )
+Instructions = Mapping[int, Sequence[Tried]]  # what devices carry out, by their numbers
 
 
-def report(found: Sequence[Device | Broken], width: int | None = None) -> str:
-    """The text of a table of working devices, then of broken ones and why."""
+def as_lines(found: Sequence[Device | Broken], have: Instructions) -> str:
+    """The devices as JSON, one object a line, with the instructions that each was found to carry
+    out; a broken one has "works": false, a reason and advice."""
+    return "".join(json.dumps(_fields(entry, have)) + "\n" for entry in found)
+
+
+def _fields(entry: Device | Broken, have: Instructions) -> dict[str, object]:
+    if isinstance(entry, Broken):
+        return {"works": False, **asdict(entry)}
+    tried = [asdict(each) for each in have.get(entry.index, ())]
+    return {"works": True, **asdict(entry), "instructions": tried}
+
+
+def report(found: Sequence[Device | Broken], have: Instructions, width: int | None = None) -> str:
+    """The text of a table of working devices, of the instructions that these carry out, then of
+    broken ones and why."""
     console = Console(width=width, highlight=False)
     with console.capture() as captured:
         if working(found):
             console.print(_table(working(found)))
         if not all(device.local_is_dedicated for device in working(found)):
             console.print("* ordinary memory: staging in it gains nothing by itself")
+        for device in working(found):
+            console.print(Text(f"{device.index}: {_carried_out(have.get(device.index, ()))}"))
         for entry in found:
             if isinstance(entry, Broken):
                 console.print(_complaint(entry))
@@ -69,6 +83,12 @@ def _row(device: Device) -> tuple[str, ...]:
         _bytes(device.global_bytes),
         "yes" if device.half else "no",
     )
+
+
+def _carried_out(tried: Sequence[Tried]) -> str:
+    """The words on the instructions that were tried on a device and came out right."""
+    words = [f"{t.name} (emulated by shuffles)" if t.emulated else t.name for t in tried]
+    return f"instructions, by trial: {', '.join(words) or 'none of the table'}"
 
 
 def _complaint(broken: Broken) -> Text:

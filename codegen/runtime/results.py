@@ -28,6 +28,14 @@ class Timing:
     gave_up: bool  # slower than was asked for: few runs, so a rough number
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An instruction that came out right on a device: by itself, or by shuffles of a sub-group."""
+
+    name: str
+    emulated: bool
+
+
 class BuildFailed(Exception):
     """Raised where the device's compiler refuses the program; `log` is what it said."""
 

@@ -27,6 +27,7 @@ class Entry:
     lanes: int
     rounding: float
     text: str
+    native: str  # what the compilers define that have the instruction itself, and no emulation
 
     @cached_property
     def instruction(self) -> Instruction:

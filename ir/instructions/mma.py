@@ -95,5 +95,6 @@ ENTRIES = (
         LANES,
         rounding=TF32,
         text=MMA_TF32.strip(),
+        native="__NV_CL_C_VERSION",
     ),
 )

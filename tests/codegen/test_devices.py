@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from codegen.instruction_trial import instructions_of
 from codegen.runtime import devices as finding
 from codegen.runtime import doctor, platforms
 from codegen.runtime.devices import Broken, Device, choose
+from codegen.runtime.results import Tried
 from codegen.runtime.session import Session
 from ir.errors import UserError
 
@@ -192,24 +194,30 @@ def test_a_driver_that_hangs_is_a_line_in_the_list(
 
 
 def test_the_listing_is_a_table_or_json() -> None:
-    table = doctor.report([CPU, GPU, BAD], width=100)
+    table = doctor.report(
+        [CPU, GPU, BAD], {GPU.index: [Tried("mma_tf32", emulated=False)]}, width=100
+    )
     assert "H200" in table
     assert "reason: libimf.so: not found" in table
-    lines = [json.loads(line) for line in doctor.as_lines([CPU, BAD]).splitlines()]
+    assert f"{GPU.index}: instructions, by trial: mma_tf32\n" in table
+    assert f"{CPU.index}: instructions, by trial: none of the table" in table
+    emulated = {CPU.index: [Tried("mma_tf32", emulated=True)]}
+    lines = [json.loads(line) for line in doctor.as_lines([CPU, BAD], emulated).splitlines()]
     assert [line["works"] for line in lines] == [True, False]
-    assert "pip install" in doctor.report([])
-    assert doctor.as_lines([]) == ""
+    assert lines[0]["instructions"] == [{"name": "mma_tf32", "emulated": True}]
+    assert "pip install" in doctor.report([], {})
+    assert doctor.as_lines([], {}) == ""
 
 
 def test_without_a_device_there_is_no_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "devices", lambda fresh: [])
-    assert doctor.main(["--json"]) == 1
+    assert doctor.main(["--json"], instructions_of) == 1
     assert capsys.readouterr().out == ""
 
 
 def test_devices_says_whether_one_works(device: Device) -> None:
     with redirect_stdout(io.StringIO()) as out:
-        assert doctor.main(["--json"]) == 0
+        assert doctor.main(["--json"], instructions_of) == 0
     assert any(json.loads(line)["name"] == device.name for line in out.getvalue().splitlines())

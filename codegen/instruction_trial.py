@@ -1,0 +1,68 @@
+"""Which instructions of the table a device carries out: each is tried by a small kernel."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from codegen.compile import generate
+from codegen.plan import Plan
+from codegen.runtime.devices import Device
+from codegen.runtime.results import BuildFailed, RunFailed, Tried
+from codegen.runtime.session import Session, open_device
+from ir.core.nodes import Expr, Instruct, Level, MapPar, Param, Program, Var
+from ir.core.terms import identity, lam, variables
+from ir.core.type_rules import elem_of, type_of
+from ir.core.types import Array
+from ir.errors import Unsupported
+from ir.instructions.entry import Entry
+from ir.instructions.fragments import as_lanes, as_matrix
+from ir.instructions.table import TABLE
+from ir.meaning.inputs import random_inputs
+from ir.meaning.interpret import evaluate
+
+
+def instructions_of(device: Device) -> tuple[Tried, ...]:
+    """The instructions of the table that a device carries out, found by trial."""
+    session = open_device(device)
+    return tuple(tried for entry in TABLE.values() for tried in _tried(session, entry))
+
+
+def trial(entry: Entry) -> Program:
+    """The program that carries out one instruction, once: of its operands, all from memory."""
+    *factors, sums = variables(entry.program.pattern)
+    several = Var(sums.name, Array(sums.type, 1))
+
+    def by_it(matrix: Expr) -> Expr:
+        held = as_lanes(entry.fragments[-1], matrix)
+        start = MapPar(Level.LOCAL, 0, identity(elem_of(held)), held)
+        operands = map(as_lanes, entry.fragments, factors)
+        return as_matrix(entry.fragments[-1], Instruct(entry.instruction, (*operands, start)))
+
+    body = MapPar(Level.GROUP, 0, lam("sums", sums.type, by_it), several)
+    assert type_of(body) == several.type
+    return Program("trial", tuple(map(Param, (*factors, several))), body)
+
+
+def _tried(session: Session, entry: Entry) -> Iterator[Tried]:
+    """What a device makes of an instruction; nothing where it builds none, or gets it wrong."""
+    p = trial(entry)
+    inputs = random_inputs(p, 1, integers=True)
+    try:
+        plan = generate(p).plan
+        out = np.asarray(session.build(plan)(inputs))
+    except (BuildFailed, RunFailed, Unsupported):
+        return
+    if np.array_equal(out, np.asarray(evaluate(p, inputs))):
+        yield Tried(entry.name, emulated=not _by_itself(session, entry, plan))
+
+
+def _by_itself(session: Session, entry: Entry, plan: Plan) -> bool:
+    """True if the kernels of a plan still build where the instruction may not be emulated."""
+    only = f"#ifndef {entry.native}\n#error {entry.name} is emulated here\n#endif"
+    kernels = tuple(replace(k, needs=(only, *k.needs)) for k in plan.kernels)
+    try:
+        session.build(replace(plan, kernels=kernels))
+    except BuildFailed:
+        return False
+    return True

@@ -1,0 +1,42 @@
+"""Does a trial find the instructions that a device carries out, and those alone?"""
+
+from dataclasses import replace
+
+import pytest
+
+from codegen import instruction_trial
+from codegen.compile import generate
+from codegen.instruction_trial import instructions_of, trial
+from codegen.proof.prove import prove
+from codegen.runtime.results import Tried
+from codegen.runtime.session import Session
+from codegen.text_proof.prove_text import prove_texts
+from ir.instructions.entry import Entry
+from ir.instructions.table import TABLE
+
+
+@pytest.mark.parametrize("entry", TABLE.values(), ids=list(TABLE))
+def test_the_kernel_of_a_trial_is_proved(entry: Entry) -> None:
+    made = generate(trial(entry))
+    assert all(prove(kernel).ok for kernel in made.kernels)
+    assert all(proof.ok for proof in prove_texts(made.plan))
+
+
+def test_a_device_with_shuffles_carries_out_what_is_emulated(session: Session) -> None:
+    shuffles = "cl_khr_subgroup_shuffle" in session.handle.extensions
+    nvidia = "NVIDIA" in session.device.platform
+    expected = [Tried(name, emulated=not nvidia) for name in TABLE if shuffles or nvidia]
+    assert list(instructions_of(session.device)) == expected
+
+
+def test_an_instruction_that_comes_out_wrong_is_not_listed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = TABLE["mma_tf32"]
+    text = entry.text.replace("of_row = 4 * g + s", "of_row = 4 * s + g")
+    assert text != entry.text
+    wrong = replace(entry, name="mma_wrong", text=text.replace("mma_tf32", "mma_wrong"))
+    monkeypatch.setattr(instruction_trial, "TABLE", {"mma_wrong": wrong})
+    if "NVIDIA" in session.device.platform:
+        pytest.skip("NVIDIA has the instruction itself: nothing is emulated")
+    assert instructions_of(session.device) == ()
