@@ -97,11 +97,12 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
 
 
 def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
-    """The strategy that lowers a kernel with these rows and columns; a missing side gets one
-    element."""
+    """The strategy that lowers a kernel with the rows and columns of `dims`; where either are
+    missing, a side of one element is added."""
     if not dims.rows and not dims.columns:
         raise Refused(
-            "expected an operand that several results share, found each with operands of its own"
+            "expected an operand that several results share, found each result with "
+            "operands of its own"
         )
     if dims.rows and dims.columns:
         return partial(_in_tiles, params, form, dims)
@@ -132,7 +133,8 @@ def _in_tiles(params: frozenset[str], form: Blocked, dims: Dims, e: Expr) -> Rew
     columns = COLUMNS if any(lengths[d] != 1 for d in dims.columns) else ONE
     if form.along and columns is ONE:
         raise Refused(
-            "expected several columns, found one: it is loaded along the sum without `along`"
+            "expected several columns for `along`, found one: forms without `along` load "
+            "it along the sum"
         )
     return _nest(params, form, dims, rows, columns)(e)
 
@@ -209,7 +211,7 @@ OWN: dict[Windows, tuple[tuple[tuple[Trait, ...], int], ...]] = {
 
 
 def blocked_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
-    """The forms of the family `blocked` for a program that store one of these views."""
+    """The forms of the family `blocked` for a program, those that store one of `views`."""
     panel, block = named("lx") * named("tr") * named("v"), named("ly") * named("tc")
     for (traits, choices), parts, ahead, along in product(
         stored_choices(p, views, panel, block), PARTS, (False, True), (False, True)

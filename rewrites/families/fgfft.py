@@ -76,8 +76,8 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
 
 
 def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) -> Strategy:
-    """The strategy that transforms rows, stores their spectra, and stores the sums of products of
-    spectra where asked.
+    """The strategy that transforms rows and stores their spectra, and also stores the sums of
+    products of spectra if the form has `products`.
 
     Where the sums slide along one more dimension, they are transformed along it too.
     """
@@ -119,8 +119,9 @@ def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
 
 
 def _sums_laid(three: bool, dims: int) -> Strategy:
-    """The strategy that stores sums of spectra with frequencies outermost and the last dimension of
-    rows innermost."""
+    """The strategy that stores sums of spectra of rows in `dims` dimensions, with frequencies
+    outermost and the last of these dimensions innermost; `three` for sums by Gauss's three
+    products."""
     sums = _rows_of_spectra(dims, parts=1)
     if three:
         return laid_as(sums, "frequencies", "parts", "others", "last")
@@ -163,8 +164,8 @@ Layouts = tuple[Callable[[Order], Strategy], Callable[[Order], Strategy]]
 
 
 def _layouts(form: Fine, again: bool) -> Layouts:
-    """The strategies that store the spectra of data rows, and those of kernels' rows, in a
-    layout."""
+    """The strategies that store, in an order of dimensions, the spectra of data rows and those of
+    kernels' rows; `again` if these are transformed along another dimension later."""
     if form.products is None or again:
         return _spectra_stored, _spectra_stored
     if form.three:
@@ -189,7 +190,7 @@ def _spectra_stored(order: Order) -> Strategy:
 
 def _products_stored(parts: int, order: Order) -> Strategy:
     """The strategy that stores spectra with frequencies outermost, as matrix products of complex
-    numbers read them."""
+    numbers read them; `parts` is 2 where each number has two rows of parts, else 1."""
     dims = _rows_of_spectra(len(order), outer_parts=parts - 1, parts=1)
     laid = laid_as(dims, "frequencies", "others", "parts", "outer_parts", "last")
     return _rows_laid(order, laid)

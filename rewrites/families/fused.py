@@ -80,7 +80,8 @@ class Fused:
 
 
 def fused(params: frozenset[str], form: Fused) -> Strategy:
-    """Lower each kernel together with those that make its operands; the others by registers."""
+    """The strategy that lowers each kernel of a program together with those that make its operands,
+    and kernels without such operands as the family `registers` does."""
     return seq(
         one_each(params, normalise),
         in_place,
@@ -90,15 +91,20 @@ def fused(params: frozenset[str], form: Fused) -> Strategy:
 
 
 def kernel(form: Fused, e: Expr) -> Rewritten | None:
-    """A kernel and those that make its operands as one."""
+    """The kernel e lowered together with the kernels that make its operands; Refused if no kernel
+    makes one."""
     if not reads_made(e):
-        raise Refused("no other kernel makes an operand of this one")
+        raise Refused(
+            "expected a kernel whose operand another one makes, found that no other kernel "
+            "makes an operand"
+        )
     lower = _joined if form.joined else _apart
     return seq(lower(_arranged(sided(e))), stage("computed where it is read", computed_here))(e)
 
 
 def _arranged(dims: Dims) -> Nest:
-    """Tiles of rows outermost, then the dimensions along which windows may slide."""
+    """The nest of maps with tiles of rows outside, then the dimensions `down` and `across`, along
+    which windows may slide."""
     columns, windows = dims.columns[:-2], dims.columns[-2:]
     return (
         arranged(
@@ -111,14 +117,18 @@ def _arranged(dims: Dims) -> Nest:
 
 
 def _apart(pixels: Nest) -> Strategy:
-    """Of what another kernel makes, a tile in local memory: the windows of results go over that."""
+    """The strategy that copies, for each tile of `pixels`, the tile of another kernel's results
+    that it reads to local memory, and makes the windows go over that copy."""
     blocks = _in_blocks(_in_tiles(pixels))
     return _over_groups(blocks, copied_tiles(blocks.count(*TILES), copied_by_group))
 
 
 def _joined(pixels: Nest) -> Strategy:
-    """The kernel that makes the operands and this one are one nest over windows: for each tile the
-    operands are made in local memory, of a tile of what a third kernel makes, if there is one."""
+    """The strategy that makes the kernel of the operands and this one a nest over windows; for each
+    tile the operands are made in local memory.
+
+    If the operands' kernel reads what a third one makes, that is copied to local memory first.
+    """
     results = pixels.count("batch", "row tiles", "down", "across")
     one = pixels.then(stage("two kernels as one nest", joined(results)))
     tiles = _in_tiles(one).at("pixels", stage("operands before results", operands_first))
@@ -129,14 +139,15 @@ def _joined(pixels: Nest) -> Strategy:
 
 
 def _in_tiles(pixels: Nest) -> Nest:
-    """Windows in tiles, each with its own pixels inside."""
+    """The nest with its windows taken in tiles, outermost, and the pixels of a tile as one map
+    inside."""
     sides = {"down": _chunks(TY), "across": _chunks(TX)}
     tiled = patches(pixels, {name: sides[name] for name in sides if pixels.count(name)})
     return tiled.merge("pixels", "across", "down").order(*TILES, "pixels", "rows")
 
 
 def _in_blocks(tiles: Nest) -> Nest:
-    """A block of results for each work-item, inside its sum."""
+    """The nest of tiles with a block of results for each work-item, inside the work-item's sum."""
     return (
         tiles.on("rows", vectorize_map(v=V), "in vectors of v")
         .split("rows", LX, "row block", "row items")
@@ -157,7 +168,7 @@ def _over_groups(blocks: Nest, made: Strategy) -> Nest:
 
 
 def _made_by_group(e: Expr) -> Rewritten | None:
-    """An array of sums in local memory, made in vectors, one by each work-item in a round."""
+    """The array of sums e made in local memory, in vectors, one by each work-item in a round."""
     inner = len(nest(e)) - 1
     vectors = seq(rounded(V), inside(vectorize_map(v=V)))
     elements = (
@@ -170,7 +181,8 @@ def _made_by_group(e: Expr) -> Rewritten | None:
 
 
 def copied_by_group(t: Expr) -> Strategy:
-    """An array copied to local memory, an element by each work-item, in rounds."""
+    """The strategy that copies the array t to local memory, an element by each work-item, in
+    rounds."""
     return copied((LX, LY), depth(type_of(t)), ahead=False, unrolled=False)
 
 
@@ -202,7 +214,8 @@ VIEWS: Views = ((Windows.NONE, False),)
 
 
 def fused_forms(p: Program) -> Iterator[Form]:
-    """The forms with constants as they are, and relaid."""
+    """The forms of the family `fused` for a program: with operands apart or joined, and constants
+    as they are or relaid."""
     stored = stored_choices(p, VIEWS, LX * TR * V)
     for (traits, choices), one in product(stored, (False, True)):
         way = Way(fused, parameter_names(p), Fused(choices, one))

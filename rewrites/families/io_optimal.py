@@ -134,8 +134,8 @@ def _by_planes(e: Expr) -> Rewritten | None:
 
 
 def _stage(ahead: bool, t: Expr) -> Strategy:
-    """The strategy that copies the operand t to local memory: a patch as it lies, weights with an
-    item's own innermost."""
+    """The strategy that copies the operand t to local memory: a patch of the input in its own
+    order, weights with those of one work-item innermost."""
     if has_vectors(t):
         return staging((LX, LY), ahead)
     return copied((LX, LY), depth(type_of(t)), ahead)

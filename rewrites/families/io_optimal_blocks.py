@@ -41,7 +41,7 @@ def balanced(block: Block, known: Amounts) -> Iterator[Requirement]:
 
 def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts) -> Requirement:
     """The requirement that the lowered term e moves little more data than the dataflow; both sides
-    are squared."""
+    of the inequality are squared."""
     (xy, z), r = block, known.reuse
     moved = staged(e) + stored(e, constants) + beside(blocks(e) * xy * z, known)
     most = 2 * MOST * known.products
@@ -50,8 +50,8 @@ def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts
 
 
 def beside(made: Size, known: Amounts) -> Size:
-    """The elements that results need besides their sums, such as biases: those beyond what the
-    dataflow's volume allows."""
+    """The number of elements that results need besides their sums, such as biases, beyond what the
+    dataflow's volume allows; `made` is the number of results with those that rounding adds."""
     spare = (MOST - 1) * known.results + MOST * known.others
     over = max(0, known.beside * known.results - spare)
     return known.beside * (made - known.results) + over

@@ -92,7 +92,7 @@ def kernel(form: Matrix, e: Expr) -> Rewritten | None:
         return staged_nest(entry, form.ahead, form.parts, dims, e)(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
         raise Refused(
-            "expected padding that is stored, found it as a view: lanes would guard each element"
+            "expected padding that is stored, found a view: lanes would guard each element of it"
         )
     return _nest(entry, dims)(e)
 

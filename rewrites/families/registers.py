@@ -155,7 +155,7 @@ OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("t
 
 
 def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
-    """The forms of the family `registers` for a program that store one of these views."""
+    """The forms of the family `registers` for a program, those that store one of `views`."""
     stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
     for (traits, choices), level, tall, taps in product(
         stored, (Level.GROUP, Level.GLOBAL), (False, True), (False, True)

@@ -48,9 +48,10 @@ ALL_VIEWS: Views = (
 def stored_choices(
     p: Program, views: Views, panel: Size, block: Size = 1
 ) -> Iterator[tuple[tuple[Trait, ...], Choices]]:
-    """The choices of views to store and of constants to relay, each with its traits.
+    """The choices of a view in `views` to store and of constants to relay, each with its traits;
+    `panel` is the rows of a panel, `block` those of a block.
 
-    Each is given twice where rows and columns of a block may exchange roles.
+    Each is given twice, the second time with rows and columns exchanged, unless `block` is 1.
     """
     relaid = [frozenset[str](), constant_names(p)] if constant_names(p) else [frozenset[str]()]
     flips = (False,) if block == 1 else (False, True)

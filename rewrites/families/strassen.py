@@ -120,7 +120,8 @@ def _operands_apart(e: Expr) -> Rewritten | None:
 
 
 def on_part(i: int) -> Strategy:
-    """The strategy that makes the i-th operand of a sum before the maps around the sum."""
+    """The strategy that makes the i-th operand of a sum as an array, before the maps around the
+    sum."""
     operand = OF_SUMMED + part(i)
 
     def run(e: Expr) -> Rewritten | None:

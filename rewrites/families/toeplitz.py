@@ -131,7 +131,8 @@ def _of_matrices(e: Expr) -> bool:
 
 
 def _stored(params: frozenset[str], panel: Size, e: Expr) -> Rewritten | None:
-    """The term e with its matrices stored in panels of rows, or by kind where there are several."""
+    """The term e with its matrices stored: in panels of `panel` rows, or, if the batch has several
+    matrices, one after the other."""
     dims, first = oriented(e), _first(e)
     reached = (depends(nest(e), part) for part in operands(reduction(e)))
     over = next((sorted(dims_of) for dims_of in reached if first in dims_of), [])

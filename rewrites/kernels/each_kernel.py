@@ -42,8 +42,8 @@ def remaining(s: Strategy) -> Strategy:
 
 
 def or_plain(s: Strategy) -> Strategy:
-    """The strategy that applies s to a kernel with a reduction, and `plain` where s refuses or
-    there is none."""
+    """The strategy that applies s to a kernel with a reduction, and `plain` where s refuses or the
+    kernel has no reduction."""
 
     def run(k: Expr) -> Rewritten | None:
         if not has_reduction(k):
@@ -59,8 +59,8 @@ def or_plain(s: Strategy) -> Strategy:
 def _each(
     s: Strategy, other: Strategy, over: Callable[[Strategy], Strategy], reason: int
 ) -> Strategy:
-    """The strategy that applies s or `other` to each kernel; `reason` picks whose refusal is
-    raised, 0 first or -1 last."""
+    """The strategy that applies s to each kernel with a reduction and `other` to the rest, by
+    `over`; if s refuses all, it raises the first refusal (`reason` 0) or the last (-1)."""
 
     def run(e: Expr) -> Rewritten | None:
         refused: list[Refused] = []

@@ -62,8 +62,8 @@ _windows_of_tiles = seq(
 
 
 def _is_tiles(e: Expr) -> bool:
-    """True if e makes tiles of rows that hold windows, and so should go inside the windows of
-    tiles."""
+    """True if e makes tiles of rows that themselves hold windows: then this is done inside the
+    windows of tiles."""
     return isinstance(e, Slide) and isinstance(e.xs, Map) and bool(names(e.size))
 
 

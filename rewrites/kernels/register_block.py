@@ -79,14 +79,14 @@ def trips(e: Expr) -> list[Size]:
 
 
 def weight(n: Size) -> int:
-    """The number by which loops of n steps are compared: n, or the largest integer where n is not
+    """The length of a loop of n steps for comparisons: n, or the largest integer where n is not
     known."""
     return n if isinstance(n, int) else sys.maxsize
 
 
 def as_one(exchanges: Iterable[int]) -> Strategy:
-    """The strategy that makes a nest of reductions one, after exchanging neighbours at these levels
-    where there are any."""
+    """The strategy that makes a nest of reductions one reduction, after exchanging neighbouring
+    reductions at the levels `exchanges`, if there are any."""
     exchanged = (attempt(seq(_deep(n, interchange_reduce()), simplify)) for n in exchanges)
     return seq(*exchanged, repeat(seq(join_reduce(), simplify)))
 
@@ -168,7 +168,8 @@ def unrolled_spine(e: Expr) -> Rewritten | None:
 
 
 def _epilogue_source(e: Expr) -> Rewritten | None:
-    """The map e with the reductions lowered that it reads: e applies an epilogue to their sums."""
+    """The map e, which applies an epilogue to sums, with the reductions lowered that make these
+    sums."""
     return of_array(attempt(on_reduction(loop_nest)))(e)
 
 

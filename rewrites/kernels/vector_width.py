@@ -19,13 +19,14 @@ ROUND = 4  # what is rounded up is a multiple of this
 
 
 def has_width(n: Size) -> bool:
-    """True if n may be split into vectors of some width: a multiple of 2 or 3, or no number yet."""
+    """True if n may be split into vectors: it is a multiple of 2 or 3, or its value is not known
+    yet."""
     return not isinstance(n, int) or gcd(n, 2 * 3) > 1
 
 
 def common(e: Expr) -> int:
-    """The number that the width of vectors must divide for all sums in e, some rounded up; 0 where
-    there is no limit."""
+    """The number that the width of vectors must divide, for all sums in e, some of which are
+    rounded up; 0 where any width will do."""
     steps = [n for n in _longest(e) if isinstance(n, int)]
     exact = gcd(*steps)
     return exact if has_width(exact) else gcd(*(n + n % 2 * (-n % ROUND) for n in steps))

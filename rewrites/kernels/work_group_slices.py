@@ -73,8 +73,8 @@ PARTS = (SLICES, BLOCK, COLUMNS, ROWS)  # parts, row block, column items, row it
 
 
 def _together(e: Expr) -> Rewritten | None:
-    """The partial sums of a column copied to local memory, where each work-item finds those of its
-    results."""
+    """The partial sums e of a column copied to local memory, where each work-item finds the parts
+    of its own results."""
     rows = nest(e)[0].xs
     parts = rows.parts[-1] if isinstance(rows, Zip) else rows
     column = labels("column items", "row items", "row block", "parts")

@@ -48,7 +48,7 @@ def _turns(e: Expr) -> bool:
 
 
 def _joins(e: Expr) -> bool:
-    """True if e is a map that computes; windows of an array of sums are left as they are."""
+    """True if e is a map that computes, other than over windows of an array of sums."""
     return isinstance(e, Map) and not is_view(e) and not (is_view(e.f.body) and has_reduction(e.xs))
 
 

@@ -168,8 +168,8 @@ def kernels(s: Strategy) -> Strategy:
 
 
 def kernels_inside_out(s: Strategy) -> Strategy:
-    """The strategy that applies s to all that is stored for the result, then to the result; not to
-    what s stores."""
+    """The strategy that applies s to all terms that are stored for the result, then to the result;
+    terms that s itself stores are left out."""
     return _kernels(lambda stored: seq(stored, s))
 
 

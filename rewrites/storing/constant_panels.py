@@ -29,8 +29,8 @@ Side = tuple[int, ...]  # the position of a map, or none
 def relay(
     constants: frozenset[str], flipped: bool, vectors: Size, others: Size, lanes: Size
 ) -> Strategy:
-    """The strategy that lays out, in each kernel, the constants that vectors go over in panels, and
-    the others in theirs."""
+    """The strategy that stores, in each kernel, the `constants` that vectors go over in panels of
+    `vectors` rows, and its other constants in panels of `others` rows."""
 
     def run(e: Expr) -> Rewritten | None:
         done = kernels(partial(each, common(e)))(e)

@@ -47,7 +47,7 @@ def reads_made(e: Expr) -> bool:
 
 
 def made_operands(maps: Sequence[Map]) -> list[Expr]:
-    """What the body of the innermost of these maps reads of arrays that other kernels make."""
+    """The arrays, made by other kernels, that the body of the innermost of these maps reads."""
     read = dict.fromkeys(roots(maps[-1].f.body)) if maps else ()
     return [t for t in read if isinstance(type_of(t), Array) and _is_of_made(maps, t)]
 
@@ -57,15 +57,22 @@ def _is_of_made(maps: Sequence[Map], t: Expr) -> bool:
 
 
 def _named(maps: int, held: Callable[[Expr], Strategy]) -> Strategy:
-    """Inside so many maps each operand that another kernel makes gets a name; `held`: how."""
+    """The strategy that, inside `maps` maps, names each operand which another kernel makes by a
+    let, and applies held(operand) to the let's value."""
 
     def run(e: Expr) -> Rewritten | None:
         around = nest(e)[:maps]
         if any(map(is_made, subterms(around[-1].f.body))):
-            raise Refused("each tile of results reads all that another kernel makes")
+            raise Refused(
+                "expected tiles of results that read a part of what another kernel makes; "
+                "found that each tile of results reads all that another kernel makes"
+            )
         made = made_operands(around)
         if not made:
-            raise Refused("a tile of results reads no tile of what another kernel makes")
+            raise Refused(
+                "expected tiles of results that read what another kernel makes, found that "
+                "they read nothing of it"
+            )
         names = (seq(share(term=t, name="made"), of_value(held(t))) for t in made)
         named = seq(*(seq(name, attempt(let_view())) for name in names))
         return nested(maps - 1, body(named))(e)
@@ -74,18 +81,21 @@ def _named(maps: int, held: Callable[[Expr], Strategy]) -> Strategy:
 
 
 def copied_tiles(groups: int, copied: Callable[[Expr], Strategy]) -> Strategy:
-    """Inside so many maps, over tiles, each operand that another kernel makes is copied to local
-    memory."""
+    """The strategy that, inside `groups` maps over tiles, copies each operand which another kernel
+    makes to local memory by copied(operand)."""
     return _named(groups, copied)
 
 
 def joined(pixels: int) -> Strategy:
-    """Inside so many maps, over results, each operand that another kernel makes is computed for
-    that result: two kernels become one nest."""
+    """The strategy that, inside `pixels` maps over results, computes each operand which another
+    kernel makes for that result: two kernels become one nest."""
 
     def run(e: Expr) -> Rewritten | None:
         if any(map(_overlaps, _arrays_of_made(nest(e)[:pixels]))):
-            raise Refused("windows of what another kernel makes overlap: each part is made again")
+            raise Refused(
+                "expected windows without common elements, found that windows of what "
+                "another kernel makes overlap: each part is made again"
+            )
         return seq(_named(pixels, lambda _: skip), _not_stored, normalise)(e)
 
     return run
@@ -102,12 +112,13 @@ def _overlaps(array: Expr) -> bool:
 
 
 def operands_first(e: Expr) -> Rewritten | None:
-    """The operands of all elements of a map before its results: its lets leave it."""
+    """The map e with its function's lets moved out: the operands of all elements are made before
+    any result."""
     return repeat(inside(seq(let_beside(), inside(attempt(unused_part())))))(e)
 
 
 def made_by(maps: int, s: Strategy) -> Strategy:
-    """Inside so many maps, over tiles, s makes what lets give names to."""
+    """The strategy that, inside `maps` maps over tiles, applies s to the values of lets."""
 
     def lets(e: Expr) -> Rewritten | None:
         if not isinstance(e, Let):
@@ -118,14 +129,15 @@ def made_by(maps: int, s: Strategy) -> Strategy:
 
 
 def _not_stored(e: Expr) -> Rewritten | None:
-    """What another kernel makes is computed by this one."""
+    """The term e without the `store` around what another kernel would make: this kernel computes
+    it."""
     if is_made(e):
         return not_stored()(e)
     return skip(e) if isinstance(e, Store) else each(_not_stored)(e)
 
 
 def computed_here(e: Expr) -> Rewritten | None:
-    """What another kernel makes is computed where this one reads it, by loops."""
+    """The term e with what another kernel would make computed by loops, where e reads it."""
     if is_made(e):
         return seq(not_stored(), loops)(e)
     return skip(e) if isinstance(e, Store) else each(computed_here)(e)

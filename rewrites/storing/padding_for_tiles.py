@@ -38,8 +38,8 @@ from rewrites.laws.views import SIMPLER, pad_zip
 
 
 def room(params: frozenset[str]) -> Strategy:
-    """The strategy that moves room for tiles inside, to stored arrays; parameters without a copy
-    are copied with it."""
+    """The strategy that moves room for tiles to the stored arrays below views and maps; parameters
+    without a stored copy get one, with the room in it."""
     return seq(sunk, _copies(params))
 
 

@@ -27,7 +27,8 @@ def gathered(e: Expr) -> Rewritten | None:
 
 
 def _gathered(e: Expr) -> Rewritten | None:
-    """The map e whose body maps over a view of its element, as a map over views made before."""
+    """The map e whose body maps over a view of e's element, as a map over views that are made
+    before it."""
     return seq(body(gathered), attempt(_apart))(e)
 
 
@@ -67,8 +68,8 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
 
 
 def _made(m: Expr, view: Expr) -> Place | None:
-    """The place in the map m of the array that makes `view` for each element: its array, or the
-    last such part of a zip."""
+    """The place in the map m of the array that makes `view` for each element: the array of m, or
+    its last such part if it is a zip."""
     assert isinstance(m, Map)
     if not isinstance(m.xs, Zip):
         return OF_ARRAY

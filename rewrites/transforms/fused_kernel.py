@@ -119,7 +119,8 @@ def _of_sums(e: Expr, points: int) -> bool:
 
 
 def _sum_alone(points: int) -> Strategy:
-    """The strategy that makes map (f . sum) a map f of map sum, each a nest of maps over points."""
+    """The strategy that makes map (f . sum) a map f of map sum, where each of f and sum is a nest
+    of maps over `points` dimensions."""
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)

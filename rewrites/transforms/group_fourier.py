@@ -74,8 +74,8 @@ def _complex_length(e: Expr) -> int:
 
 
 def in_stages(items: int) -> Strategy:
-    """The strategy for a map over the rows of a group: each stage is made for all rows by all
-    work-items, then the next."""
+    """The strategy for a map over the rows of a group: all its work-items (`items` a row) make each
+    stage for all rows before the next one."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Map) and isinstance(e.f.body, Let):
@@ -87,14 +87,14 @@ def in_stages(items: int) -> Strategy:
 
 
 def _copied(e: Expr) -> Rewritten | None:
-    """The term e as copies, one loop for each dimension, if it is a view or several parts side by
-    side."""
+    """The term e made by copying, in a loop for each dimension, if it is a view or a list of parts;
+    else unchanged."""
     return skip(e) if isinstance(strip(e), Map) and not is_view(strip(e)) else copy_deep()(e)
 
 
 def _in_local(e: Expr) -> Rewritten | None:
-    """The term e in local memory, neighbouring rows next to each other, since neighbouring
-    work-items take them."""
+    """The term e in local memory, with neighbouring rows next to each other, as neighbouring
+    work-items take neighbouring rows."""
     dims = labels("rows", others=depth(type_of(strip(e))) - 1)
     return inside(local_as(order=dims.positions("others", "rows")))(e)
 
@@ -105,8 +105,8 @@ def inside_local(s: Strategy) -> Strategy:
 
 
 def _dealt(items: int) -> Strategy:
-    """The strategy that deals rows to work-items along dimension 0, and what is made of each row
-    along dimension 1."""
+    """The strategy that gives rows to work-items along dimension 0, and the parts of each row to
+    `items` work-items along dimension 1."""
 
     def of_row(e: Expr) -> Rewritten | None:
         first, *more = nest(e)

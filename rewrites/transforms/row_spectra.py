@@ -47,7 +47,7 @@ def _refuse(_: Expr) -> Rewritten | None:
 
 
 def _apart(e: Expr) -> Rewritten | None:
-    """The map e of f . reduce as a map of f of a map of sums from 0; None for other terms."""
+    """The map e of f . reduce as a map of f over a map of sums from 0; None for other terms."""
     if not isinstance(e, Map):
         return None
     released = attempt(body(on_reduction(attempt(release_init()))))
@@ -90,8 +90,8 @@ def levels(e: Expr) -> int:
 
 
 def transformed(e: Expr) -> Rewritten | None:
-    """The let e of rows, of which only spectra are used, as a let of their spectra, and so those
-    inside it."""
+    """The let e of rows of which only spectra are used, as a let of their spectra; lets inside it
+    likewise."""
     match e:
         case Let(Var(x, _), _, _):
             inner = of_rest(seq(attempt(transformed), attempt(_before(x))))
@@ -125,7 +125,8 @@ def _before(x: str) -> Strategy:
 
 
 def _where_seen(x: str, s: Strategy) -> Strategy:
-    """s at the first place where it succeeds, but not where x is another variable's name."""
+    """The strategy that applies s at the first place where it succeeds, but not where x is bound
+    again."""
 
     def run(e: Expr) -> Rewritten | None:
         done = s(e)

@@ -120,7 +120,10 @@ def summed(dims: int) -> Strategy:
             return seq(deeper, attempt(_sums_apart))(e)
         place = place_of_reduction(e.f.body)
         if place is None:
-            raise Refused("expected a sum for each window and kernel, found another term")
+            raise Refused(
+                "expected maps over windows and kernels around a sum for each, found no "
+                "sum in the innermost map"
+            )
         return seq(attempt(at(OF_FUNCTION + place, release_init())), attempt(_sums_apart))(e)
 
     return run
@@ -171,7 +174,10 @@ def products(e: Expr) -> Place:
     are none."""
     found = place_where(e, _is_products)
     if found is None:
-        raise Refused("expected products of transformed data and transformed kernels, found none")
+        raise Refused(
+            "expected a map of products of transformed data and transformed kernels, found "
+            "none in the nest"
+        )
     return found
 
 
@@ -210,8 +216,8 @@ def kernels_apart(e: Expr) -> Rewritten | None:
 
 
 def before(place: Place) -> Strategy:
-    """The strategy that makes the term at `place` in a map's body by a map of its own, before this
-    one."""
+    """The strategy that divides a map in two at `place` in its body: the term there is made by a
+    map of its own, before."""
     return choice(fission_zip(place=place), fission(place=place))
 
 
@@ -266,7 +272,7 @@ def on_made(s: Strategy) -> Strategy:
 
 
 def divided(e: Expr) -> Place:
-    """The place in the map e of what was divided from it: its array, or the last part of its
-    zip."""
+    """The place in the map e of the array that a division of e left for the map before it: e's
+    array, or the last part of its zip."""
     assert isinstance(e, Map)
     return OF_ARRAY + (part(len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else HERE)

@@ -55,8 +55,8 @@ def _tried(e: Expr, steps: Sequence[Step], tuning: Tuning) -> Iterator[Choice]:
 
 
 def _turns(steps: Sequence[Step]) -> Choice:
-    """The values that are tried for the number of groups that share rows, no two with equal
-    shares."""
+    """The values that are tried for the number of groups that share rows: of those that give a
+    group as many rows, one."""
     rows = set(rounded_dimensions(steps, "num_blocks")) or {1}
     counts = sorted({*rows, *(n for n in TURNS if n < max(rows))}, reverse=True)
     shares = {tuple(-(-each // n) for each in rows): n for n in counts}

@@ -19,7 +19,8 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The values that a parameter may take: none between them is better."""
+    """The values that a parameter is tried at, with the reason; no value between two of them is
+    better."""
 
     parameter: str
     values: tuple[int, ...]
@@ -28,8 +29,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The number of results that a work-item keeps in registers, and the vectors that they are
-    in."""
+    """The number of results that a work-item keeps in registers, and the numbers in each of their
+    vectors."""
 
     results: Size
     vector: Size
