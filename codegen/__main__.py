@@ -90,7 +90,8 @@ def run_file(options: argparse.Namespace) -> None:
 
 
 def _compiled(options: argparse.Namespace, device: Device | None) -> tuple[Chosen, Generated]:
-    """The program that the options name, and its kernels for a device, or for any CPU."""
+    """The program that the options name, and its kernels for a device; without a device (None), for
+    any CPU."""
     limits = limits_of(device)
     found = chosen(options.file, sizes_of(options), options.family, options.form, limits)
     made = generate(

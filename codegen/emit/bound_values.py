@@ -45,7 +45,7 @@ def _bind(env: dict[str, View], p: Pattern, view: View) -> None:
 
 
 def hint_of(p: Pattern) -> str:
-    """The name for what a pattern binds: that of its first variable."""
+    """The name suggested for what a pattern binds: that of its first variable."""
     names = variables(p)
     return names[0].name if names else "x"
 

@@ -117,8 +117,8 @@ class Emitter:
                 self.copy(self.read(e, env), to)
 
     def pad_out(self, left: int, right: int, given: Expr, xs: Expr, env: Env, to: Place) -> None:
-        """Add statements for a padding whose result goes to a place: inside, guards for a crop, and
-        margins."""
+        """Add statements for a padding of xs whose result goes to `to`: xs inside, under guards
+        where it is cropped, and `given` in the margins."""
         n = number(size_of(xs))
         total = left + n + right
         self.emit(xs, env, places.shift_out(left, lambda j: within(j, 0, total), n, to))
@@ -136,7 +136,8 @@ class Emitter:
             )
         if level is Level.GROUP and worker.count > 1 and _is_local(place):
             raise Unsupported(
-                f"toLocal: expected mapLocal, found {level.value}({dim}): groups share nothing"
+                f"toLocal: expected mapLocal, found {level.value}({dim}): groups have no "
+                "local memory in common"
             )
         if _is_private(place) and worker.count > 1 and not _owns(place.axis, worker.id):
             raise Unsupported(
@@ -159,10 +160,11 @@ class Emitter:
         )
 
     def whose(self, read: Axis, place: ArrayPlace) -> Axis:
-        """The axis of the elements that a work-item writes at `place`, from what it reads.
+        """The axis of the elements that a work-item writes at `place` when it copies from an array
+        with the axis `read`.
 
-        It is the axis of `place`, or, if all see the place, the axis `read`, each owner writing its
-        own, unless the owner's id is in use in the loops around.
+        It is the axis of `place`; but where all work-items see the place, it is `read`, so that
+        each writes the elements that it owns, unless its id is in use in the loops around.
         """
         if not isinstance(place.axis, Plain) or isinstance(read, Plain):
             return place.axis

@@ -61,8 +61,8 @@ def _apart(r: Access, w: Access) -> bool:
 
 
 def tells_apart(index: Index, loops: list[tuple[str, int]]) -> bool:
-    """True if different iterations of these loops surely have different indices, all else being
-    equal."""
+    """True if the index surely differs between any two iterations of these loops (name, count),
+    everything else being equal."""
     counts = dict(loops)
     weights: list[tuple[int, int]] = []
     for atom, k in bare(index).terms:

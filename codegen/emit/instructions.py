@@ -19,7 +19,7 @@ from ir.core.types import Vector
 
 def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
     """Add statements by which each lane passes its elements of the operands to an instruction, and
-    stores its result.
+    puts its share of the result at the place `to`.
 
     The result is copied on if its place is guarded, or others see it.
     """

@@ -103,8 +103,8 @@ def compact(emitter: Recursion, hint: str, x: View) -> View:
 
 
 def _is_too_big(emitter: Recursion, e: Value) -> bool:
-    """True if e is too big for its text to be repeated; inside an expression a variable costs
-    more."""
+    """True if the text of e is too long to be repeated; while an expression is made, where a
+    variable costs more, it may be longer."""
     return is_big(e, 1000 if emitter.scope.by_name else 60)
 
 
@@ -163,11 +163,13 @@ def private(emitter: Recursion, e: Expr, hint: str) -> Place:
 
 
 def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
-    """A place in local memory for e, one for each turn of the parallel maps around it that share a
-    group."""
+    """A place in local memory for e, with room for each turn of the parallel maps around e that the
+    work-items of one group take."""
     around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
     if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):
-        raise Unsupported("toLocal beside mapGlobal: expected mapWorkgroup and mapLocal")
+        raise Unsupported(
+            "toLocal: expected mapWorkgroup and mapLocal in the kernel, found mapGlobal"
+        )
     at = reduce(lambda at, w: at.along(Plain(w.count), w.id), around, places.NOWHERE)
     allocate = _allocator(emitter.scope, hint, Space.LOCAL, halves)
     place = places.laid(type_of(e), at, allocate)
@@ -176,8 +178,8 @@ def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
 
 
 def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places.Allocate:
-    """A function that allocates one memory for each component of tuples, declared when first asked
-    for."""
+    """The function that allocates a memory for the component of a tuple that it is asked for,
+    declared at the first time."""
     made: dict[tuple[int, ...], places.Cells] = {}
 
     def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:

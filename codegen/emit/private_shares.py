@@ -52,7 +52,8 @@ def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """The places for terms inside the axes walked so far (`at`), for part `where` of a tuple.
+    """The makers of places in private memory for terms inside the axes walked so far (`at`), for
+    component `where` of a tuple.
 
     `known` holds the places of variables.
     """
@@ -73,8 +74,8 @@ class _Shares:
         return laid(type_of(e), self.at, self.allocate, self.where)
 
     def made(self, e: Expr) -> Place | None:
-        """The place of e if it is computed: each element lies where the loop runs that computes it;
-        else None."""
+        """The place of e if e is computed, in which each element lies where the loop runs that
+        computes it; None if e is not computed."""
         match e:
             case MapPar(level, dim, f, xs):
                 worker = self.scope.workers[level, dim]
@@ -97,8 +98,8 @@ class _Shares:
         return None
 
     def arranged(self, e: Expr) -> Place | None:
-        """The place of e if it is a view of what is computed: the places of that, arranged; else
-        None."""
+        """The place of e if e is a view of a computed term: that term's place, seen through the
+        view; else None."""
         match e:
             case Zip(parts):
                 columns = tuple(map(array_place, self.parts(parts)))
@@ -119,11 +120,12 @@ class _Shares:
         return array_place(self.of(e))
 
     def held(self, t: Type, at: Walked) -> Place:
-        """The place of the element of type t that a lane holds of an instruction's result."""
+        """The place of an element of type t of an instruction's result, which one lane holds."""
         return laid(t, at, self.allocate, self.where)
 
     def along(self, axis: Axis, body: Expr) -> Place:
-        """The place of an array that has an element for each index of an axis."""
+        """The place of an array with an element for each index of an axis; `body` is what computes
+        the element."""
         return ArrayPlace(axis, lambda i: replace(self, at=self.at.along(axis, i)).of(body))
 
     def rearranged(self, f: Lam, xs: Expr) -> Place:

@@ -125,8 +125,8 @@ def layout(emitter: Recursion, e: Expr, env: Env) -> View:
 
 
 def delayed(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> View:
-    """The view of map f xs, computed where it is read; once where one place reads an element
-    several times."""
+    """The view of map f xs, computed where it is read; computed once, before, where one place reads
+    an element several times."""
     axes = (xs.axis, *plain(type_of(f.body)))
     seen: dict[str, tuple[View, Mark]] = {}
 

@@ -143,7 +143,8 @@ def pad_edge(edge: Edge, left: int, right: int, xs: ArrayView) -> View:
 
 
 def edge_index(edge: Edge, i: Index, n: int) -> Index:
-    """The index of the element, in an array of n, that an array padded at its edge reads at i."""
+    """The index of the element of an array of n elements that stands at i once the array is padded
+    at its edge."""
     match edge:
         case Edge.CLAMP | Edge.ANY:
             return minimum(maximum(i, 0), n - 1)
@@ -172,8 +173,10 @@ Guard = tuple[Condition, Condition | None]  # where one holds, and its negation 
 def choose(
     scope: Scope, t: Type, guard: Guard, a: Callable[[], View], b: Callable[[], View]
 ) -> View:
-    """The view a where the guard holds, else b, which is safe to read anywhere unless the guard has
-    a negation."""
+    """The view that is a where the guard holds and b elsewhere, of type t.
+
+    b may be read anywhere, and so is read without a guard, unless the guard has a negation.
+    """
     if guard[0] == ALWAYS:
         return a()
     if guard[0] == NEVER:
@@ -262,7 +265,7 @@ def as_vector(scope: Scope, lane_type: Type, w: int, xs: ArrayView) -> View:
 
 
 def lifted(scope: Scope, t: Type, w: int, f: Callable[[Index], View]) -> View:
-    """The view of vectors, in the form of type t, whose lane l is f(l)."""
+    """The view of vectors of w lanes, in the form of type t, whose lane l is f(l)."""
     match t:
         case Array(elem):
             return ArrayView(
@@ -275,7 +278,7 @@ def lifted(scope: Scope, t: Type, w: int, f: Callable[[Index], View]) -> View:
         case Scalar(name):
             return _gathered(scope, name, w, f)
         case Vector():
-            raise Unsupported("expected vectors of scalars, found a vector of vectors")
+            raise Unsupported("asVector: expected vectors of scalars, found a vector of vectors")
 
 
 def _component_of(f: Callable[[Index], View], k: int) -> Callable[[Index], View]:

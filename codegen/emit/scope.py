@@ -52,7 +52,7 @@ Workers = dict[tuple[Level, int], Worker]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """A position in an open block, or, without a block, anywhere."""
+    """A position in an open block; without a block it stands for any position."""
 
     block: list[Statement] | None
     length: int
@@ -126,8 +126,8 @@ class Scope:
         return Mark(self.blocks[-1], len(self.blocks[-1]))
 
     def since(self, start: Mark) -> Mark:
-        """The mark of where results computed since `start` can be read: anywhere, if they took no
-        statements."""
+        """The mark from which on results computed since `start` can be read: any position, if they
+        took no statements."""
         assert start.block is self.blocks[-1]
         return Mark(None, 0) if len(self.blocks[-1]) == start.length else start
 
@@ -135,8 +135,8 @@ class Scope:
         return mark.block is None or any(block is mark.block for block in self.blocks)
 
     def expression(self, body: Callable[[], T]) -> tuple[T, Block]:
-        """The result of `body` and its statements, as `capture` gives them, where statements are to
-        be avoided."""
+        """The result of `body` and its statements, as `capture` gives them, while `body` knows to
+        avoid statements."""
         self.by_name += 1
         try:
             return self.capture(body)
@@ -179,8 +179,8 @@ class Scope:
         body: Callable[[Index], None],
         unroll: Unroll = Unroll.FREE,
     ) -> None:
-        """Add the statements of `body` for the elements of an axis: all of a plain one, a
-        work-item's own of a shared one."""
+        """Add the statements of `body` for the elements of an axis: all elements of a plain axis,
+        those that the work-item owns of a shared one."""
         match axis:
             case Plain(n):
                 self.loop(hint, n, body, unroll)
@@ -216,8 +216,8 @@ class Scope:
     # ---- writing
 
     def store(self, memory: Memory, index: Index, value: Value, half: Index | None = None) -> None:
-        """Add the store memory[index] = value, done by the first work-item where all of them
-        pass."""
+        """Add the store memory[index] = value, made only by the first of the work-items that see
+        the same memory and the same loops."""
         match value:
             case Load(source, i, _, h) if i == index and h == half:
                 if self.storage(source) is self.storage(memory):

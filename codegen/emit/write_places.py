@@ -74,8 +74,8 @@ def put(scope: Scope, place: Place, value: Value) -> None:
 
 
 def loaded_once(scope: Scope, value: Value) -> Value:
-    """The value, in a register if it is a vector read from global memory, before its lanes go
-    different ways."""
+    """The value itself, or, for a vector read from global memory, a register that holds it, so that
+    its lanes are stored after one load."""
     match value:
         case Load(memory, _, width, _) if width > 1 and memory.space is Space.GLOBAL:
             register = scope.memory("x", Space.PRIVATE, memory.scalar, width)
@@ -95,12 +95,13 @@ def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
             return ArrayView(axes_of(place), lambda i: view_of(at(i), instead))
         case Scatter():
             raise Unsupported(
-                "expected single lanes of a vector that is kept as scalars, found the vector"
+                "expected reads of single lanes of a vector that is kept as scalars, found "
+                "a read of the vector"
             )
 
 
 def cells(place: Place) -> list[Cell]:
-    """The cells of one element of a place: of one that the work-item which asks owns."""
+    """The cells of one element of a place, which the work-item owns that runs the text."""
     match place:
         case Cell() as cell:
             return [cell]
@@ -131,7 +132,7 @@ def is_scattered(place: Place) -> bool:
 
 
 def some(place: Place) -> Place:
-    """The place of one element of an array, of one that the work-item which asks owns."""
+    """The place of one element of an array's place, which the work-item owns that runs the text."""
     outer = array_place(place)
     if not outer._some:
         outer._some.append(outer.at(someones(outer.axis)))
@@ -291,8 +292,8 @@ Allocate = Callable[[tuple[int, ...], str, Shape], Cells]
 
 @frozen
 class Walked:
-    """The axes walked so far: the position in row-major memory, and the number of elements of
-    each."""
+    """The axes walked so far: the position that they lead to in row-major memory, and the number of
+    elements of each axis."""
 
     index: Index
     shape: Shape

@@ -149,7 +149,8 @@ def larger(x: Index, y: Index) -> Max:
 
 
 def assumed(x: Index, lo: Bound, hi: Bound) -> Assume:
-    """The index x with the assumption that lo ≤ x ≤ hi wherever this is evaluated."""
+    """The index x with the assumption lo ≤ x ≤ hi, which must hold wherever the result is
+    evaluated."""
     return Assume(f"[{x.key}:{lo}:{hi}]", lo, hi, x.names, x)
 
 

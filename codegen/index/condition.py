@@ -45,15 +45,16 @@ def both(*conditions: Condition) -> Condition:
 
 
 def shared(conditions: Sequence[Condition]) -> Condition:
-    """The condition of the parts that occur in each of these conditions, each as strict as its
-    strictest."""
+    """The condition made of the comparisons that occur in each of these conditions, each as strict
+    as at its strictest."""
     asked = [{_linear(part) for part in condition.parts} for condition in conditions]
     every = frozenset.intersection(*map(frozenset, asked)) if asked else frozenset()
     return Condition(tuple(part for part in both(*conditions).parts if _linear(part) in every))
 
 
 def beyond(condition: Condition, known: Condition) -> Condition:
-    """The parts of a condition that do not follow from another one, which is known to hold."""
+    """The condition made of the parts of `condition` that do not follow from `known`, which
+    holds."""
     least = {_linear(part): part.constant for part in known.parts}
 
     def follows(part: Index) -> bool:

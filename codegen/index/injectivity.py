@@ -63,8 +63,8 @@ def solve(state: Equations) -> None:
 
 
 def known(state: Equations, x: Index) -> Index:
-    """The index x rewritten by the values and equal atoms that the state knows, so that equal ones
-    look equal."""
+    """The index x rewritten by the values and equal atoms that the state knows, so that indices
+    known to be equal get one normal form."""
     if state.values:
         x = _placed(x, state.values)
     while any(atom.key in state.equal_atoms for atom, _ in x.terms):
@@ -207,7 +207,8 @@ def _not_congruent(a: Atom, b: Atom) -> None:
 
 
 def _joined(state: Equations) -> bool:
-    """True if two equal remainders x % d = y % d led to a new equation between x and y."""
+    """True if, for two remainders known to be equal, x % d = y % d, a new equation between x and y
+    was found."""
     return any(_joins(state, pair) for pair in state.equal_pairs)
 
 
@@ -235,7 +236,8 @@ def _joins(state: Equations, pair: tuple[Atom, Atom]) -> bool:
 
 
 def _times_apart(x: Index, y: Index, equation: Index) -> int:
-    """The k for which the equation contains k·x − k·y, both being atoms; 0 if there is none."""
+    """The k for which the equation contains k·x − k·y, where x and y are atoms; 0 if there is
+    none."""
     match x.terms, y.terms:
         case ((a, 1),), ((b, 1),) if x.constant == y.constant:
             held = {atom.key: k for atom, k in equation.terms}

@@ -37,8 +37,8 @@ def _related(x: Quot, y: Quot) -> bool:
 
 
 def _dividends(atom: Quot, quotients: list[Quot]) -> Iterator[tuple[Index, int]]:
-    """The pairs (y, d) with atom = y // d that can be seen, those by way of finer quotients
-    first."""
+    """The pairs (y, d) with atom = y // d that can be found; pairs found through finer ones of
+    `quotients` come first."""
     for finer in quotients:
         for g in range(1, MOST_SCALE):
             d, rest = divmod(g * atom.divisor, finer.divisor)

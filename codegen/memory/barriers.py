@@ -293,7 +293,8 @@ def _without_twins(pending: Pending) -> Pending:
 
 
 def _earlier(p: Access, name: str, distance: int) -> Access:
-    """The access p as made in an earlier iteration of a loop; the loops inside may be anywhere."""
+    """The access p as made `distance` iterations earlier of the loop `name`; the loops inside that
+    one may be at any iteration."""
     at = [loop for loop, _ in p.loops].index(name)
     before = {loop: var(f"{loop}_before", 0, n - 1) for loop, n in p.loops[at:]}
     renamed = tuple((f"{loop}_before", n) for loop, n in p.loops[at:])
@@ -304,7 +305,8 @@ def _earlier(p: Access, name: str, distance: int) -> Access:
 
 
 def _beside(p: Access, a: Access) -> bool:
-    """True if one access ends below where the other begins, as in buffers that share a memory."""
+    """True if one access ends before the other begins, as accesses to buffers that share a memory
+    do."""
     if p.half is not None or a.half is not None:
         return False
     return _ends_before(p, a) or _ends_before(a, p)

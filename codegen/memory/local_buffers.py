@@ -44,8 +44,8 @@ def with_shared_locals(kernel: Kernel) -> Kernel:
 
 
 def local_bytes(kernel: Kernel) -> int:
-    """Bytes of local memory that a group takes: those of the arrays that its text declares, and
-    those that are lost between them since each begins at a multiple of `LOCAL_ALIGNMENT`."""
+    """The bytes of local memory that a group takes: those of the arrays that its text declares, and
+    those between them, as each begins at a multiple of `LOCAL_ALIGNMENT`."""
     found = [s.memory for s in kernel.body.statements if isinstance(s, Declare)]
     return sum(_room(m) for m in found if m.space is Space.LOCAL)
 

@@ -64,7 +64,8 @@ class _Widening:
         return s
 
     def memory(self, m: Memory) -> Memory:
-        """The memory that holds what m holds."""
+        """The memory in place of m: one of floats, or m itself if it is of another type or its
+        space keeps numbers narrow."""
         if m.scalar not in self.narrow or m.space in KEPT:
             return m
         if m not in self.memories:

@@ -85,7 +85,8 @@ class Expressions:
     open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
 
     def guarded(self, known: Condition, denied: Condition, steady: bool) -> None:
-        """Set the conditions that hold, and that do not, for what is spelled from here on."""
+        """Set the conditions that hold (`known`) and that do not (`denied`) for what is spelled
+        from here on."""
         self.known, self.denied, self.steady = known, denied, steady
         self.copies.clear()
 
@@ -114,12 +115,14 @@ class Expressions:
         return Pattern(self.assigned(s, value), tuple(self.open))
 
     def tested(self, condition: Condition, values: Mapping[str, int]) -> Condition:
-        """The part of a condition that has to be tested here; NEVER if it is known to be false."""
+        """The part of a condition that has to be tested here, with these values of loops; NEVER if
+        the condition is known to be false."""
         here = beyond(substitute_in(condition, values), self.known)
         return NEVER if {*self.denied.parts} <= {*here.parts} else here
 
     def hole(self, what: object, names: frozenset[str], spell: Callable[[], str]) -> str:
-        """The text of `what`, or a hole for it if it changes with the spelled-out loops around."""
+        """The text of `what`, by `spell`, or a hole for that text if it changes with the
+        spelled-out loops named in `names`."""
         names &= self.values.keys()
         if not names:
             return spell()
@@ -252,7 +255,8 @@ class Expressions:
         return f"({to}){text if holds >= UNARY else f'({text})'}", UNARY
 
     def repack(self, inner: Value, kind: Kind) -> str:
-        """A load of narrow numbers as floats, or floats as bfloats: halves are stored otherwise."""
+        """The text of a load of narrow numbers as floats, or of floats as the bits of bfloats;
+        halves are stored by functions."""
         if kind.scalar == "bfloat":
             return self.function("to_bfloat", inner)
         assert isinstance(inner, Load)
@@ -262,7 +266,8 @@ class Expressions:
         return f"vload_half{suffix(kind.width)}(0, {place})"
 
     def function(self, name: str, e: Value) -> str:
-        """A call of a function on numbers, whose text is wanted before the kernel."""
+        """The text of a call of a function on numbers; the function's own text is put before the
+        kernel."""
         w = kind_of(e).width
         self.functions.add((name, w))
         return f"{named(name, w)}({self.text(e)})"

@@ -106,14 +106,14 @@ def _sum(x: Index, spelling: _Spelling) -> str:
 
 
 def _negated(term: str) -> str:
-    """The text of a sum that begins with a term taken away: the term is in parentheses if it
+    """The text of a sum that begins by subtracting the term; the term is in parentheses if it
     divides."""
     return f"-({term})" if "/" in term or "%" in term else f"-{term}"
 
 
 def _spelled(x: Index, names: Names) -> tuple[list[Term], int]:
-    """The terms of an index in the order of the text, positive and large first, and its constant
-    less all shifts."""
+    """The terms of an index in the order of the text, positive and large ones first, and the
+    index's constant less all shifts of divisions."""
     constant = x.constant
     for atom, k in x.terms:
         if isinstance(atom, Quot) and atom.key not in names:

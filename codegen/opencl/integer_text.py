@@ -17,7 +17,8 @@ Division = tuple[str, Kind, bool]
 
 
 def in_memory(memory: Memory) -> str:
-    """The scalar type that a memory's text says: OpenCL has no bfloats, but room for their bits."""
+    """The scalar type that the text declares a memory with: bfloats, which OpenCL lacks, are kept
+    as their bits."""
     return "ushort" if memory.scalar == "bfloat" else memory.scalar
 
 
@@ -51,7 +52,8 @@ def may_trap(divisor: Value) -> bool:
 
 
 def is_amount(e: Value, kind: Kind) -> bool:
-    """True if a value is known to be an amount that C shifts numbers of a kind by."""
+    """True if C is known to shift numbers of this kind by e and nothing else: 0 <= e < their
+    bits."""
     bits = 8 * BYTES[kind.scalar]
     match e:
         case Broadcast(inner, _) | Convert(inner, _, "", False):
@@ -95,7 +97,8 @@ def _rounded(op: str, kind: Kind) -> str:
 
 
 def _guarded(op: str, kind: Kind) -> str:
-    """Body of a division by any b: if b is 0 or -1, a / b is a * b, which wraps, and a % b is 0."""
+    """The body of a division or remainder by any b: if b is 0 or -1, a / b is a * b, which wraps,
+    and a % b is 0."""
     text, name = type_text(kind), division_name((op, kind, False))
     product = as_signed(f"{as_unsigned('a', kind)} * {as_unsigned('b', kind)}", kind)
     instead, odd = product if op == "/" else f"({text})(0)", "(b == 0) | (b == -1)"

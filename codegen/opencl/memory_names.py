@@ -1,4 +1,4 @@
-"""The names of a kernel's memories in its text: copies of a buffer's numbers are called after that
+"""The names of a kernel's memories in its text: a copy of a buffer's numbers is named after that
 buffer.
 
 Others are called after the program's variable that they stand for.
@@ -165,7 +165,7 @@ class _Contents:
                     yield inner.memory
 
     def stem(self, m: Memory) -> str:
-        """The beginning of the names of a memory, which says whose copy it holds."""
+        """The beginning of the names of a memory, taken from the memory whose copy it holds."""
         origin = self.origin(m)
         if origin is m:
             return self.own_stem(m)
@@ -175,6 +175,6 @@ class _Contents:
         return f"{AHEAD}{copied}" if m.name.startswith(AHEAD) else copied
 
     def own_stem(self, m: Memory) -> str:
-        """The beginning of the names of a memory, without regard to what it holds."""
+        """The beginning of the names of a memory, taken from its own name, whatever it holds."""
         own = m.name.removesuffix("_")
         return own if m.space is Space.GLOBAL else _COUNTED.sub("", own)

@@ -127,7 +127,8 @@ def naming(
     names: Spellings,
     taken: set[str],
 ) -> Naming:
-    """The names for parts of indices in a kernel; `registers` have no addresses to name."""
+    """The names for parts of the indices in a kernel's body; memories in `registers` have no
+    addresses, so theirs get none."""
     found = Naming(taken, {*taken}, spelled=spelled)
     uses = [use for use in _uses(body, found, 0, 1) if use.memory not in registers]
     _name_bases(found, [use for use in uses if use.memory is not None], names)

@@ -23,7 +23,8 @@ _THROUGH_MEMORY = (
 
 @dataclass(frozen=True, slots=True)
 class NumberFunction:
-    """A function by what it takes and gives, its body with @ for the width, and what it calls."""
+    """A function on numbers: the scalar types that it takes and gives, its body with @ in the place
+    of the vector width, and the functions that it calls."""
 
     takes: str
     gives: str

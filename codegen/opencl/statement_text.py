@@ -39,8 +39,8 @@ FENCES = {Space.LOCAL: "CLK_LOCAL_MEM_FENCE", Space.GLOBAL: "CLK_GLOBAL_MEM_FENC
 
 @dataclass(slots=True)
 class _Undeclared:
-    """Registers whose type is still to be written: with their first value, or else in a line of its
-    own."""
+    """Registers whose type is not written yet: it is written before their first value, or else in a
+    line of its own."""
 
     line: int
     depth: int
@@ -134,8 +134,8 @@ class Writer:
         return common_guards(s, self.spelled, self.spell.values, self.apart)
 
     def apart_by(self, guards: tuple[Condition, ...], s: For, depth: int) -> None:
-        """Write a loop without its guards for where all of them hold, and else with what is left of
-        them."""
+        """Write a loop several times: without guards for where all `guards` hold, and with the
+        guards that are left for elsewhere."""
         self.settled = True
         start, failed = "if", NEVER
         for guard in guards:

@@ -24,8 +24,8 @@ class Where:
 
 @distinct
 class Access:
-    """A read or write of memory[half][index … index + width − 1]; `text` says in which words of the
-    kernel."""
+    """A read or write of memory[half][index … index + width − 1]; `text` is the kernel's wording of
+    it, for messages."""
 
     memory: Memory
     index: Index

@@ -69,7 +69,7 @@ def always_true(goals: Sequence[Index], where: Where, ranges: Mapping[str, Range
 
 
 def _apart(left: "_Side", right: "_Side") -> bool:
-    """True if no cell is touched by both sides, at whatever time."""
+    """True if no cell is touched by both sides, at any values of their variables."""
     first, second = (side.touched([])[0][-1] for side in (left, right))
     low = min(first.min(initial=0), second.min(initial=0))
     marked = np.zeros(max(first.max(initial=0), second.max(initial=0)) - low + 1, bool)

@@ -23,7 +23,7 @@ def prove(kernel: Kernel, limit_ms: int = LIMIT_MS, each_ms: int = EACH_MS) -> P
 
 
 def _launch(kernel: Kernel, found: Footprint) -> Iterator[Verdict]:
-    """The verdicts that ids take as many values as the launch gives them."""
+    """The verdicts that each id of the kernel takes as many values as the launch gives it."""
     for i in kernel.ids:
         size, count = kernel.local_size[i.dimension], kernel.groups[i.dimension]
         real = {"local": size, "group": count, "global": size * count}[i.kind]

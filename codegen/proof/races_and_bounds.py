@@ -123,8 +123,8 @@ class _Prover:
                     yield from self.barriers(part, around)
 
     def together(self, o: Obligation, around: tuple[Branch, ...], ids: Ids) -> Verdict:
-        """The verdict that no branch parts work-items that differ in these ids; loops cannot, as
-        trip counts are numbers."""
+        """The verdict that no branch of `around` separates work-items that differ in these ids;
+        loops cannot, as their trip counts are numbers."""
         by = RANGES
         for branch in around:
             if not branch.condition.names.isdisjoint(ids):
@@ -135,8 +135,8 @@ class _Prover:
         return Proved(o, by)
 
     def uniform(self, o: Obligation, branch: Branch, here: Where, ids: Ids) -> Verdict:
-        """The verdict that no work-item gets here by a branch that another one comes to and does
-        not take."""
+        """The verdict that, of two work-items which come to a branch and differ in these ids, not
+        only one takes it; `here` is inside the branch."""
         first, second = self.sides.ranges(here), self.sides.ranges(branch.where)
         if first is None or second is None:
             return Proved(o, GUARDS)

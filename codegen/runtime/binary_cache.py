@@ -20,7 +20,7 @@ def folder() -> Path:
 
 
 def key(*parts: str) -> str:
-    """The name for these parts, a digest; no two different lists of parts share one."""
+    """The file name for these parts: a digest that no other list of parts has."""
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -59,7 +59,8 @@ def names(plan: Plan, role: Role) -> tuple[str, ...]:
 
 
 def accept(plan: Plan, given: Mapping[str, Data], *roles: Role) -> dict[str, Array]:
-    """The arrays as they are uploaded, contiguous; a UserError names what does not fit."""
+    """The arrays given for the buffers of these roles, contiguous, as they are uploaded; a
+    UserError names one that is missing, unknown, or of another type or shape."""
     expected = {buffer.name: buffer for buffer in plan.buffers if buffer.role in roles}
     apart = dict(part for name, data in given.items() for part in _apart(name, data))
     for name in apart:
@@ -103,14 +104,15 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def poisoned(buffer: Buffer, array: Array, which: int) -> Array:
-    """A mask of the elements with one poison's very bits: they were not written, or hold just that.
-    A NaN of the data's own is none."""
+    """The mask of the elements whose bits are those of poison `which`: they were not written, or
+    happen to hold it; other NaNs do not count."""
     poison = POISONS[which][buffer.scalar]
     return np.asarray(array.view(poison.dtype) == poison)
 
 
 def refuse_poison(buffer: Buffer, left: Array) -> None:
-    """Raises `PoisonFound` for elements that showed both poisons, each in its run."""
+    """Raises `PoisonFound` if `left` marks elements: those that showed each of the two poisons, in
+    the run with it."""
     if left.any():
         first = tuple(int(i) for i in np.argwhere(left)[0])
         raise PoisonFound(buffer.name, int(left.sum()), first)

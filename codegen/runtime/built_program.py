@@ -82,9 +82,12 @@ class Program:
         return out
 
     def _refuse_poison(self, given: Mapping[str, Array], results: Sequence[Array]) -> None:
-        """Raises `PoisonFound` for outputs that were not written, or made of what was not. A result
-        may happen to be the poison: then a run with another poison, of packed constants too, has
-        it again; elsewhere it has the other."""
+        """Raises `PoisonFound` for results with elements that were not written, or were made of
+        such.
+
+        A result may happen to be the poison. So the run is repeated with another poison, of packed
+        constants too: then such a result is the same, and an unwritten element is the other poison.
+        """
         left = [arrays.poisoned(b, r, 0) for b, r in zip(self._outputs, results, strict=True)]
         if not any(mask.any() for mask in left):
             return
@@ -274,7 +277,7 @@ def _key(buffers: Mapping[str, Any]) -> Key:
 
 
 def hopeless(runs: Sequence[float], ceiling: float) -> bool:
-    """True if `runs` show that others would be slower than `ceiling` too.
+    """True if `runs` show that further runs would be slower than `ceiling` too.
 
     Three show it if all of them are slower, fewer if they are so slow that the next will not be
     quick.

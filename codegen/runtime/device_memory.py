@@ -66,7 +66,7 @@ class DeviceMemory:
         return self.cells[name]
 
     def free(self, name: str) -> None:
-        """Drop a buffer, and release its memory if that is not in the arena."""
+        """Drop a buffer; its memory is released, unless it lies in the arena."""
         del self.cells[name]
 
     def poison(self, name: str, which: int) -> None:

@@ -12,7 +12,7 @@ FOR_MEMORY = "as happens when memory runs out"
 def ending(status: int, last_words: str = "") -> str:
     """The words for an exit status as subprocess gives it, such as `with signal 11 (SIGSEGV)`.
 
-    They say that memory ran out, where the kernel ended the process or it said so.
+    They say that memory ran out if the kernel ended the process for that, or `last_words` say so.
     """
     how = f"with exit status {status}" if status >= 0 else f"with {signal_named(-status)}"
     return f"{how}, {FOR_MEMORY}" if for_memory(status, last_words) else how

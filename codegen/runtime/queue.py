@@ -46,7 +46,8 @@ class Queue(Protocol):
         """Copy from a buffer, from `start` on, to an array."""
 
     def enqueue(self, kernel: Any, launch: Kernel, buffers: Sequence[Any]) -> Any:
-        """The event of a kernel that will run on these buffers, on the queue that is profiled."""
+        """The event of a kernel, enqueued to run on these buffers in the queue that is profiled;
+        `launch` says its sizes."""
 
     def record(self, launches: Sequence[tuple[Any, Kernel, Sequence[Any]]]) -> Recorded:
         """Launches of kernels on these buffers, recorded for the queue that is not profiled."""

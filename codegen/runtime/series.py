@@ -21,8 +21,8 @@ class Series:
         self._next = 0
 
     def batch(self, count: int) -> float:
-        """Nanoseconds of an inference in a batch of `count`, by the host's clock: from before the
-        first is enqueued to after the last has ended."""
+        """The nanoseconds that an inference takes in a batch of `count`, by the host's clock from
+        before the first is enqueued to after the last has ended."""
         turns = [self._turns[(self._next + i) % len(self._turns)] for i in range(count)]
         self._next += count
         calls = list(chain.from_iterable(turn.calls for turn in turns))
@@ -34,11 +34,12 @@ class Series:
         return took / count
 
     def warm(self) -> None:
-        """An inference that is not timed."""
+        """Run an inference that is not timed."""
         self.batch(1)
 
     def enough(self, inference_ns: float) -> int:
-        """Inferences, two at least, that make a batch long enough if each takes so long."""
+        """The number of inferences, two at least, that make a batch long enough if each takes
+        `inference_ns`."""
         return int(min(MOST, max(2, -(-BATCH_NS // max(inference_ns, 1.0)))))
 
 
@@ -48,7 +49,7 @@ def launched(recorded: Recorded) -> None:
 
 
 def _demand_taken(statuses: Sequence[int]) -> None:
-    """A RunFailed unless the driver took every launch."""
+    """Raise RunFailed unless the driver took every launch, that is, all `statuses` are 0."""
     for status in statuses:
         if status:
             raise RunFailed(f"enqueuing a kernel: OpenCL error {status}")

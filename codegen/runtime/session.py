@@ -359,7 +359,8 @@ class Session:
     def _with_arguments(
         self, kernel: cl.Kernel, launch: Kernel, buffers: Sequence[cl.Buffer]
     ) -> cl.Kernel:
-        """Another kernel of the same program that keeps these arguments."""
+        """A kernel of the same program with these buffers set as its arguments, for the caller to
+        keep."""
         with _driver(f"kernel '{launch.name}'"):
             again = cl.Kernel(kernel.get_info(cl.kernel_info.PROGRAM), launch.name)
             again.set_args(*buffers)

@@ -21,12 +21,12 @@ END = ""
 
 
 class NotRead(Exception):
-    """Raised for a text that is not in the language kernels are printed in: found, expected, and
-    where."""
+    """Raised for a text outside the language that kernels are printed in; its message says what was
+    found, what was expected, and where."""
 
 
 class Tokens:
-    """The tokens of a text, and how far they are read; the last ones are empty."""
+    """The tokens of a text, and how many of them are read; after the last, tokens are empty."""
 
     __slots__ = ("at", "ends", "leaves", "starts", "words")
 

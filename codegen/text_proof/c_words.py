@@ -37,7 +37,8 @@ def result_of(function: str, first: Kind) -> Kind | None:
 
 
 def is_guarded_divisor(e: Call) -> bool:
-    """True if e is select(b, (int)(1), (b == 0) | (b == -1)): b, or 1 in place of 0 and -1."""
+    """True if e is select(b, (int)(1), (b == 0) | (b == -1)): the divisor b, with 1 in place of 0
+    and of -1."""
     match e:
         case Call(
             "select",

@@ -10,8 +10,8 @@ from ir.instructions.table import TABLE
 
 
 def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
-    """The text of a kernel with the functions of instructions blanked, and the instructions that
-    these carry out."""
+    """The text of a kernel with its functions of instructions blanked, and the instructions that
+    these functions carry out."""
     found = tuple(e.instruction for e in TABLE.values() if f"{e.text}\n" in source)
     numbers = tuple(_functions_on_numbers(source))
     for text in (SUB_GROUP, *numbers, *(instruction.text for instruction in found)):
@@ -20,7 +20,7 @@ def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
 
 
 def _functions_on_numbers(source: str) -> Iterator[str]:
-    """The lines before a kernel that are a function on numbers to the letter."""
+    """The lines before a kernel that agree, letter by letter, with a function on numbers."""
     for line in source.split("\n"):
         words = line.split("(", 1)[0].split()
         ours = number_function(words[-1]) if len(words) == 2 else None

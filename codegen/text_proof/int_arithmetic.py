@@ -90,7 +90,7 @@ class Arithmetic:
 
 
 def data_of(value: Value) -> Data:
-    """The value as data, its number forgotten."""
+    """The value as data: its kind is kept, its number forgotten."""
     match value:
         case Data():
             return value
@@ -102,7 +102,8 @@ def data_of(value: Value) -> Data:
 
 
 def divides_as(kind: Kind, value: Data) -> bool:
-    """True if a value is neither 0 nor -1 once it is converted to `kind`: no bits are cut off."""
+    """True if a value, once converted to `kind`, is known to be neither 0 nor -1: no bits of it are
+    cut off."""
     wide = SIZES[kind.scalar] >= SIZES[value.kind.scalar]
     return value.divides and is_whole(kind) and wide
 

@@ -14,8 +14,8 @@ Buffers = Mapping[str, Buffer]
 
 
 def agreement(text: KernelText, launch: Kernel, buffers: Buffers) -> list[Verdict]:
-    """The verdicts on a text's agreement with its launch; on arguments only if there are as
-    many."""
+    """The verdicts on a text's agreement with its launch; arguments are judged only if text and
+    launch have as many."""
     found = [*_geometry(text, launch)]
     count = len(text.parameters) == len(launch.arguments)
     found.append(_holds(count, "arguments", len(text.parameters), len(launch.arguments)))
@@ -59,7 +59,8 @@ def _argument(p: Parameter, buffer: Buffer, prepack: bool) -> Iterator[Verdict]:
 
 
 def _apart(text: KernelText, launch: Kernel, buffers: Buffers) -> Iterator[Verdict]:
-    """The verdicts that what is written is reached by no other argument, as `restrict` promises."""
+    """The verdicts that no other argument reaches the bytes of one that is written, as `restrict`
+    promises."""
     arguments = [buffers[name] for name in launch.arguments]
     for p, own in zip(text.parameters, arguments, strict=True):
         sharers = [b.name for b in arguments if b is not own and share(b, own)]

@@ -19,7 +19,8 @@ from ir.arena import ALIGNMENT
 
 @dataclass(slots=True)
 class Use:
-    """The use of a buffer in a run: the kernels that write it, and those that take it at all."""
+    """The use of a buffer in a run: the positions of kernels that write it (`writes`), and of all
+    that take it as an argument (`uses`)."""
 
     writes: list[int] = field(default_factory=list)
     uses: list[int] = field(default_factory=list)

@@ -42,8 +42,8 @@ def _prove_launch(launch: Kernel, buffers: Buffers) -> Proof:
 
 @lru_cache(maxsize=4)
 def _read(source: str) -> KernelText | NotRead:
-    """The syntax tree of a text, or why it cannot be read; trees are large, so few are
-    remembered."""
+    """The syntax tree of a text, or why it cannot be read; only the last few trees are kept, as
+    they are large."""
     try:
         return read_kernel(source)
     except NotRead as reason:
@@ -52,7 +52,7 @@ def _read(source: str) -> KernelText | NotRead:
 
 @lru_cache(maxsize=1024)
 def _head(source: str) -> KernelText | NotRead:
-    """The syntax tree of a text without its body, or why it cannot be read."""
+    """The syntax tree of a text with its body left empty, or why the text cannot be read."""
     text = _read(source)
     return text if isinstance(text, NotRead) else replace(text, body=Braces(()), lines=())
 

@@ -66,7 +66,8 @@ def unary(tokens: Tokens) -> CExpr:
 
 
 def cast(tokens: Tokens) -> CExpr:
-    """The next expression, (kind)e, or (kind)(e, …) of vectors."""
+    """The next expression at the precedence of a cast: a cast (kind)e, a vector (kind)(e, …), or
+    what binds more tightly."""
     tokens.expect("(")
     kind = KINDS[tokens.take()]
     tokens.expect(")")

@@ -183,7 +183,7 @@ def array(tokens: Tokens, space: Space, kind: Kind, line: int) -> ArrayOf:
 
 
 def table(tokens: Tokens, size: int) -> None:
-    """Read the values of a table, = {value, …}, which must be so many."""
+    """Read the values of a constant table, = {value, …}; NotRead unless they are `size` values."""
     tokens.expect("=", "{")
     found = 0
     while not found or tokens.accept(","):

@@ -221,7 +221,8 @@ class _Walker:
     # ---- control flow
 
     def gathers(self, s: CStatement) -> bool:
-        """True if work-items come together at s: a fence, or a call of an instruction."""
+        """True if work-items wait for each other at s: a barrier, or a call of an instruction of a
+        sub-group, such as mma_tf32."""
         match s:
             case Assign((Name(),), Call(name)) | Registers(_, ((_, Call(name)),)):
                 return self.is_instruction(name)

@@ -9,9 +9,9 @@ from ir.errors import Unsupported
 
 
 def number(n: object) -> int:
-    """The size n, which must be a number by now."""
+    """The size n as an int; Unsupported if n still has parameters."""
     if not isinstance(n, int):
-        raise Unsupported(f"the size {n} is not a number yet")
+        raise Unsupported(f"expected sizes that are numbers, found {n}")
     return n
 
 
@@ -77,7 +77,8 @@ def share(axis: Axis) -> int:
 
 
 def slot(axis: Axis, i: Index) -> Index:
-    """The position of element i with its owner; whoever asks must be proved to be the owner."""
+    """The position of element i among the elements of its owner; the work-item that asks must be
+    proved to be this owner."""
     match axis:
         case Plain():
             return i
@@ -93,7 +94,7 @@ def slot(axis: Axis, i: Index) -> Index:
 
 
 def someones(axis: Axis) -> Index:
-    """The index of an element that the work-item which asks owns."""
+    """The index of some element that the work-item which runs the text owns."""
     match axis:
         case Plain():
             return constant(0)
@@ -111,7 +112,7 @@ def plain(t: Type) -> tuple[Axis, ...]:
 
 
 def bare(i: Index) -> Index:
-    """The index i without what guards let it assume."""
+    """The index i without the assumptions that guards allow."""
     if not any(isinstance(atom, Assume) for atom, _ in i.terms):
         return i
     total = summed((), i.constant)

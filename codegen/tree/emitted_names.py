@@ -24,7 +24,8 @@ def variable(name: str) -> str:
 
 
 def loop(name: str) -> str:
-    """The name of the counter of a loop over what a program's name stands for."""
+    """The name of the counter of a loop over the elements of what `name` stands for in the
+    program."""
     return f"i_{stem(name)}"
 
 

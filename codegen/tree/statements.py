@@ -118,8 +118,8 @@ class Convert:
 
 @frozen
 class Repack:
-    """A load of halves or bfloats as floats, or floats as what memory holds of them: so they are
-    stored."""
+    """The value e, halves or bfloats in memory, as floats; or the floats e as halves or bfloats for
+    a store."""
 
     e: "Value"
     kind: Kind

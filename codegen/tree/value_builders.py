@@ -44,7 +44,8 @@ def binary(op: str, a: Value, b: Value) -> Value:
 
 
 def _joined(op: str, x: Kind, y: Kind) -> str:
-    """The scalar that is computed with: of whole numbers int, unless nothing is made of them."""
+    """The scalar type that a op b is computed in; whole numbers are computed as ints, except by
+    operators that only choose."""
     if op in ("max", "min") and x.scalar == y.scalar:
         return x.scalar
     return max(computed(x), computed(y), key=RANK.index)
@@ -69,14 +70,15 @@ def _sum(a: Value, b: Value, kind: Kind) -> Value:
 
 
 def unary(op: str, e: Value) -> Value:
-    """The value op e, of the kind of e; narrow whole numbers are ints."""
+    """The value op e, of the kind of e, or int if e is of narrow whole numbers."""
     kind = kind_of(e)
     wide = Kind(computed(kind), kind.width)
     return Apply(op, (fitted(e, wide),), wide)
 
 
 def conversion(e: Value, to: Conversion) -> Value:
-    """The value e converted as a program says: by way of a float between whole and narrow reals."""
+    """The value e converted as a program says, through a float between whole numbers and narrow
+    reals."""
     have = kind_of(e)
     kind, wide = Kind(to.target.name, have.width), Kind("float", have.width)
     if have == kind:
@@ -159,7 +161,8 @@ def substituted(e: Value, values: dict[str, Index | int]) -> Value:
 
 
 def lane_variable(name: str, w: int) -> Index:
-    """The symbolic lane of a vector that is being formed, as an index."""
+    """The variable that stands for the lane of a vector of w lanes while it is formed, as an
+    index."""
     return var(name, 0, w - 1)
 
 
@@ -193,14 +196,16 @@ def contiguous(i: Index, lane: str, w: int) -> Index | None:
 
 
 def uniform(condition: Condition, lane: str, w: int) -> Condition | None:
-    """The condition without the lane, if it says the same for every lane; else None."""
+    """The condition rewritten without the variable `lane`, if it says the same for each of the w
+    lanes; else None."""
     first = substitute_in(condition, {lane: 0})
     same = all(substitute_in(condition, {lane: l}) == first for l in range(1, w))
     return first if same else None
 
 
 def lane_of(e: Value, lane: Index) -> Value | None:
-    """The scalar in lane `lane` of e; None if the lane is not known and e is not in memory."""
+    """The scalar in lane `lane` of the vector e; None if the lane is not a number and e is not in
+    memory."""
     kind = Kind(kind_of(e).scalar)
     match e:
         case Load(memory, i, _, half):
