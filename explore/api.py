@@ -71,8 +71,8 @@ def explore(
 
 
 def source_of(program: Written) -> Source:
-    """The source text of a program, as it was written, or as it is shown if it was not made from
-    text."""
+    """The source text of a program: its own text, or, if it was not made from text, the text that
+    prints it."""
     match program:
         case Program():
             return Source(show(program), program.name)
@@ -86,7 +86,7 @@ def source_of(program: Written) -> Source:
 
 
 def _core(program: Written) -> Program:
-    """The program that was given, as a `Program` with the sizes that it has."""
+    """The `Program` that the user gave as a program, as text or as the path of a file."""
     return program if isinstance(program, Program) else source_of(program).program(Options())
 
 

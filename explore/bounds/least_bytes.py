@@ -1,5 +1,5 @@
-"""The bytes that a program must move however much fits on chip: the inputs that it depends on, and
-its results."""
+"""The bytes that a program must move even if everything fits on chip: the inputs that it depends
+on, and its results."""
 
 from explore.bounds.program_work import bytes_of
 from ir.core.nodes import Program
@@ -8,8 +8,8 @@ from ir.meaning.inputs import cells_of
 
 
 def moved_bytes(program: Program) -> int:
-    """The bytes to read each input element that the results depend on once, and to write the output
-    once."""
+    """The bytes of the input elements that the results depend on, each read once, and of the
+    output, written once."""
     read = dependence(program).read
     inputs = (p.var for p in program.params)
     moved = sum(read[x.name] * bytes_of(x) // cells_of(x.type) for x in inputs)

@@ -1,8 +1,10 @@
-"""The least global traffic of any schedule of a program, given how much it can hold on chip.
+"""The least global traffic of any schedule of a program, for a given number of elements held on
+chip.
 
-The bounds are those of Zhang et al. (PPoPP 2021), from the structure of a program: a nest of maps
-around one reduction of products of two operands, of which some maps reach only one, some only the
-other. Where windows overlap an input is used for `reuse` of them. docs/explore.md has the proofs.
+The bounds are those of Zhang et al. (PPoPP 2021). They hold for a nest of maps around one reduction
+of products of two operands, where some maps reach only one operand and some only the other. `reuse`
+is the number of overlapping windows that use an element of the input. docs/explore.md has the
+proofs.
 """
 
 # key: r side of a window, m side of a tile of results
@@ -13,8 +15,8 @@ from math import prod, sqrt
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows along one dimension: size, step, number, and how many neighbouring ones hold no
-    padding at least."""
+    """The windows along one dimension: size, step, number, and at least how many neighbouring ones
+    (`whole`) hold no padding."""
 
     size: int
     step: int
@@ -22,7 +24,7 @@ class Windows:
     whole: int
 
     def tiles(self, m: int) -> int:
-        """The least number of tiles of m results along the dimension in which no window holds
+        """The least number of tiles of m results that cover the `whole` windows, those without
         padding."""
         return (self.whole if self.whole == self.count else max(0, self.whole - m + 1)) // m
 
@@ -40,30 +42,31 @@ class Products:
     word: int = 4  # bytes of an element, of the smallest where they differ
 
     def direct(self, chip: float) -> float:
-        """The least elements that a schedule of these products moves: real count / (4 √(2 reuse
-        chip))."""
+        """The least number of elements that a schedule moves with `chip` elements on chip: real
+        count / (4 √(2 reuse chip))."""
         return self.real * self.count / (4 * sqrt(2 * self.reuse * chip))
 
     def volume(self, chip: float) -> float:
-        """The elements that the io-optimal dataflow moves with blocks of `chip` results."""
+        """The number of elements that the io-optimal dataflow moves with blocks of `chip`
+        results."""
         return 2 * self.count / sqrt(self.reuse * chip) + self.results + self.others
 
     def winograd(self, m: int, chip: float) -> float | None:
-        """The least elements that F(m × m, r × r) moves; None where windows are not r × r with step
-        1."""
+        """The least number of elements that F(m × m, r × r) moves; None if windows are not r × r
+        with step 1."""
         spread = self._spread(m)
         tiled = prod(m * w.tiles(m) / w.count for w in self.windows)
         return None if spread is None else tiled * spread / (2 * sqrt(2 * chip)) - chip
 
     def winograd_volume(self, m: int, chip: float) -> float | None:
-        """The elements that Winograd's dataflow moves with `chip` transformed sums on chip; None as
-        in `winograd`."""
+        """The number of elements that Winograd's dataflow moves with `chip` transformed sums on
+        chip; None if windows are not r × r with step 1."""
         spread = self._spread(m)
         return None if spread is None else 2 * spread / sqrt(chip) + self.results + self.others
 
     def _spread(self, m: int) -> float | None:
         """The product Ho Wo Co Ci (m + r - 1) r / m for windows of r × r with step 1; None for
-        others."""
+        other windows."""
         sizes = {w.size for w in self.windows}
         if len(self.windows) != 2 or len(sizes) != 1 or any(w.step != 1 for w in self.windows):
             return None

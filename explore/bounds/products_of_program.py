@@ -1,6 +1,6 @@
-"""The sums of products that a program is, counted, for the bounds on what must be moved for them.
+"""The sums of products of a program, counted, for the bounds on the traffic that they need.
 
-Workers that measure read stored bounds, and load nothing that makes them: not this.
+Workers that measure read stored bounds, and do not import this module.
 """
 
 from explore.bounds.least_traffic import Products, Windows
@@ -14,8 +14,8 @@ from rewrites.tuning.family import parameter_names
 
 
 def products(program: Program) -> Products | None:
-    """The products of a program that is one nest around one reduction, of two shared operands; None
-    for others."""
+    """The products of a program that is one nest around one reduction of two shared operands; None
+    for other programs."""
     known = amounts(program.body, parameter_names(program))
     if known is None:
         return None

@@ -1,4 +1,4 @@
-"""The work that a program asks for, whatever carries it out: operations, and the bytes that it must
+"""The least work of a program under any schedule: its operations, and the bytes that it must
 move."""
 
 # key: e term, n trips
@@ -27,19 +27,19 @@ FREE = frozenset({"neg", *CONVERSIONS})  # operations that nobody counts
 
 
 def operations(program: Program) -> int:
-    """The number of operations on floats in a program, each as often as it is written to be
-    done."""
+    """The number of operations on floats that a program asks for, repetitions by maps and
+    reductions included."""
     return _cost(program.body)
 
 
 def least_bytes(program: Program) -> int:
-    """The bytes to read each input once and to write the output once: every schedule moves as
-    many."""
+    """The bytes of all inputs, each read once, and of the output, written once: no schedule moves
+    less."""
     return sum(map(bytes_of, (*(p.var for p in program.params), program.body)))
 
 
 def bytes_of(e: Expr) -> int:
-    """The bytes of all elements of a term whose sizes are numbers."""
+    """The bytes of the value of a term, whose sizes must be numbers."""
     return known(bytes_of_type(type_of(e)))
 
 

@@ -1,1 +1,1 @@
-"""The building of variants from points, and what is counted on their kernels."""
+"""The building of variants from points, and the counts (operations, traffic) of their kernels."""

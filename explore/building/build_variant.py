@@ -1,4 +1,5 @@
-"""The building of one variant, done by a worker: its program bound, emitted, proved and built."""
+"""The building of one variant by a worker: its program's parameters bound, its code emitted and
+proved, its kernels built."""
 
 import pickle
 import time
@@ -34,8 +35,8 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The result of building a variant: a plan as far as it got, and the stage at which it failed,
-    if it did."""
+    """The result of building a variant: its plan (None if there is none yet), its counts, and its
+    failure, if it failed."""
 
     plan: Plan | None
     flops: int | None
@@ -53,7 +54,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """The device that a worker builds for; without a session, plans are only made and proved."""
+    """The device that a worker builds for; if `session` is None, plans are only made and proved."""
 
     session: Session | None
     max_work_group: int
@@ -61,7 +62,7 @@ class Builder:
 
 
 def builder(device: Device | None, max_work_group: int, half_arithmetic: bool = False) -> Builder:
-    """A device made ready to build for; runs once in each build worker."""
+    """The builder for a device (None: for one that is not here); made once in each build worker."""
     session = None if device is None else open_device(device)
     return Builder(session, max_work_group, half_arithmetic)
 
@@ -69,13 +70,13 @@ def builder(device: Device | None, max_work_group: int, half_arithmetic: bool = 
 def setup_for(
     device: Device | None, max_work_group: int, half_arithmetic: bool = False
 ) -> "partial[Builder]":
-    """The function `builder` with its arguments, as a worker takes it."""
+    """The function that makes a `Builder` without arguments, for a worker to run when it starts."""
     return partial(builder, device, max_work_group, half_arithmetic)
 
 
 def make(state: Builder, task: Task) -> Made:
-    """The result of taking a variant through all stages before its run: its code is generated,
-    proved and built."""
+    """The result of a variant's stages before its run: its code generated, proved and built; a
+    failure is in the result."""
     try:
         program = bound(form_program(task.program), dict(task.parameters))
         generated = generate(
@@ -102,7 +103,7 @@ def make(state: Builder, task: Task) -> Made:
 
 @lru_cache(maxsize=512)
 def form_program(pickled: bytes) -> Program:
-    """The program with parameters of a form, from its pickle."""
+    """The program of a form, parameters still open, from its pickle."""
     program = pickle.loads(pickled)
     assert isinstance(program, Program)
     return program

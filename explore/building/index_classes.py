@@ -41,14 +41,14 @@ DENSE = 4  # numbers in a range of so many times as many are counted without sor
 
 @dataclass(slots=True)
 class Parts:
-    """The means to take indices apart into inner + outer, with the parameters made for it, by the
-    index each stands for."""
+    """The state of taking indices apart into inner + outer: the ids of work-items, and the
+    parameter made for each outer index."""
 
     items: frozenset[str]  # the variables of work-items
     parameters: dict[Index, Index] = field(default_factory=dict)
 
     def apart(self, x: Index) -> Apart:
-        """The inner and the outer part of the index x, whose sum it is."""
+        """The inner and the outer part of the index x; their sum is x."""
         inner, outer = constant(0), constant(x.constant)
         for atom, k in x.terms:
             i, o = self._atom(atom)
@@ -56,14 +56,14 @@ class Parts:
         return inner, outer
 
     def undecided(self, guard: Index) -> Index:
-        """An inner index that is at least 0 just where the guard is."""
+        """An inner index that is at least 0 exactly where `guard` is."""
         i, o = self.apart(guard)
         never = None if i.hi is None else -i.hi - 1
         always = None if i.lo is None else -i.lo
         return i + self.parameter(clipped(o, never, always))
 
     def parameter(self, u: Index) -> Index:
-        """The outer index u as a variable of inner ones."""
+        """The parameter, a variable of inner indices, that stands for the outer index u."""
         if u.lo is not None and u.lo == u.hi:
             return constant(u.lo)
         if u not in self.parameters:
@@ -92,8 +92,10 @@ class Parts:
         raise AssertionError(f"expected an atom of several variables, found {atom.key}")
 
     def _nearer(self, less: bool, x: Apart, y: Apart) -> Apart:
-        """The minimum (or maximum) of two indices as inner + outer: min(i, j + u) = j + u if u ≤ i
-        − j.
+        """The minimum (or, unless `less`, the maximum) of two indices, as inner + outer: min(i, j +
+        u) = j + u if u ≤ i − j.
+
+        u only matters between the ends of i − j, so it is clipped to them.
 
         u only matters between the ends of i − j, so it is clipped to them.
         """
@@ -110,14 +112,14 @@ class Parts:
 
 
 def clipped(u: Index, low: Bound, high: Bound) -> Index:
-    """The index u, but no less than low and no more than high."""
+    """The index u limited to the range low … high."""
     u = u if low is None else maximum(u, low)
     return u if high is None else minimum(u, high)
 
 
 def classes(parameters: Mapping[Index, Index], counts: Mapping[str, int]) -> tuple[Values, Numbers]:
-    """The different values that parameters take together, a column each, and how many choices have
-    each."""
+    """The distinct combinations of the parameters' values, a column for each parameter, and the
+    number of choices in each class."""
     values: dict[str, Numbers] = {}
     named = frozenset[str]().union(*(u.names for u in parameters))
     times = np.full(1, prod(n for name, n in counts.items() if name not in named), np.int64)
@@ -145,7 +147,8 @@ def _tied(found: Iterable[T], names: Callable[[T], frozenset[str]]) -> Iterator[
 
 
 def _together(us: Sequence[Index], counts: Mapping[str, int]) -> tuple[list[Numbers], Numbers]:
-    """Each combination of values that the indices `us` take together, and how often it occurs."""
+    """Each distinct combination of values of the indices `us`, a column for each, and the number of
+    its occurrences."""
     atoms = {atom.key: atom for u in us for atom in _outermost(u)}
     axes = [_axis(tied, counts) for tied in _tied(atoms.values(), lambda atom: atom.names)]
     values: dict[str, Numbers] = {}
@@ -158,7 +161,8 @@ def _together(us: Sequence[Index], counts: Mapping[str, int]) -> tuple[list[Numb
 
 
 def _axis(atoms: Sequence[Atom], counts: Mapping[str, int]) -> tuple[Values, Numbers]:
-    """Each combination of values that `atoms` take together, and how often it occurs."""
+    """Each distinct combination of values of `atoms`, by name, and the number of its
+    occurrences."""
     names = sorted(frozenset[str]().union(*(atom.names for atom in atoms)))
     taken = every(names, counts)
     shape = tuple(counts[name] for name in names)
@@ -168,7 +172,8 @@ def _axis(atoms: Sequence[Atom], counts: Mapping[str, int]) -> tuple[Values, Num
 
 
 def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], Numbers]:
-    """The different combinations of numbers in these arrays, and how often each occurs."""
+    """The distinct combinations of numbers in these arrays, and the number of occurrences of each,
+    where one counts `often`."""
     code, span = np.zeros(often.shape, np.int64), 1
     for x in found:
         low, more = int(x.min()), int(x.max() - x.min()) + 1
@@ -180,8 +185,8 @@ def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], 
 
 
 def _counted(code: Numbers, span: int, often: Numbers) -> tuple[NDArray[np.intp], Numbers]:
-    """The place of one occurrence of each number under `span`, in order, and how often it
-    occurs."""
+    """The place of one occurrence of each number below `span`, in ascending order, and the number
+    of its occurrences."""
     if span > DENSE * code.size:
         _, places, which = np.unique(code, return_index=True, return_inverse=True)
         return places, np.bincount(which.reshape(-1), often).astype(np.int64)
@@ -203,7 +208,7 @@ def _outermost(u: Index) -> Iterator[Atom]:
 
 
 def in_a_row(names: Sequence[str], counts: Mapping[str, int]) -> Values:
-    """Every choice of values of the variables, one after the other, as a column for each
+    """All combinations of values of the variables, one after the other, as a column for each
     variable."""
     axes = every(names, counts)
     shape = tuple(counts[name] for name in names)
@@ -211,7 +216,7 @@ def in_a_row(names: Sequence[str], counts: Mapping[str, int]) -> Values:
 
 
 def every(names: Sequence[str], counts: Mapping[str, int]) -> Values:
-    """The values of each variable, as an array along an axis of its own."""
+    """The values of each variable from 0 to its count, as an array along an axis of its own."""
     shapes = [[-1 if a == b else 1 for b in names] for a in names]
     return {
         name: np.arange(counts[name], dtype=np.int64).reshape(shape)
@@ -220,7 +225,7 @@ def every(names: Sequence[str], counts: Mapping[str, int]) -> Values:
 
 
 def values_of(x: Index, values: Values) -> Numbers:
-    """The values of an index where its variables have these values."""
+    """The values of the index x for these values of its variables."""
     total = np.full((), x.constant, np.int64)
     for atom, k in x.terms:
         total = total + k * _value(atom, values)

@@ -1,8 +1,9 @@
 """A stored variant made again from its family, form and parameters: lowered, bound, generated and
 proved.
 
-Where another version made it, other kernels may come of that. Then the stored ones can be vouched
-for: their text is read and proved, though nobody knows that it computes the program.
+If another version of convlift made the variant, the kernels may differ. The user may then vouch for
+the stored ones: their text is read and proved safe, but nobody knows whether it computes the
+program.
 """
 
 import pickle
@@ -23,7 +24,8 @@ from ir.errors import Unsupported, UserError
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A task to make a variant again, with the numbers of the device that it is for."""
+    """A task to make a variant again; `profile` is that of its device, `vouched_for` the stored
+    plan, if the user trusts it."""
 
     number: int
     program: Program
@@ -35,7 +37,8 @@ class Again:
 
 
 def make_again(task: Again) -> Plan | Failed:
-    """The proved plan of a variant, or the first stage at which it fails; done by a worker."""
+    """The proved plan of a variant, or the failure of its first stage that fails; done by a
+    worker."""
     made = _made(task)
     if task.vouched_for is None or made == task.vouched_for:
         return made
@@ -43,7 +46,7 @@ def make_again(task: Again) -> Plan | Failed:
 
 
 def _proved(plan: Plan) -> Plan | Failed:
-    """The plan, if its texts are proved safe to run, which is all that is known of it; else the
+    """The plan, if its texts are proved safe to run (not that they compute the program); else the
     failure."""
     failures = [v for proof in prove_texts(plan) for v in proof.failures]
     return Failed("prove", sentence(failures[0]).strip()) if failures else plan

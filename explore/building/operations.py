@@ -1,5 +1,5 @@
-"""The number of operations in a compiled program, counted on its statement trees; guards count as
-taken."""
+"""The operations of compiled kernels, counted on their statement trees; guarded statements count as
+executed."""
 
 # key: s statement, n trip count
 
@@ -43,22 +43,21 @@ def multiplications(kernels: Sequence[Kernel]) -> int:
 
 
 def scalings(kernels: Sequence[Kernel]) -> int:
-    """The number of products of floats by ±2^k that no fused multiply-add makes, as they are added
-    to nothing."""
+    """The number of products of floats by ±2^k that are not part of a fused multiply-add."""
     return sum(n * _scalings(e) for k in kernels for n, e in _stored(k))
 
 
 def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
-    """Every value that a kernel stores, with constants folded as they are spelled, and how often it
-    does."""
+    """Every value that a kernel stores, with constants folded as its text has them, and how often
+    it is stored."""
     launches = prod(k.local_size) * prod(k.groups)
     return _values(k.body, _Around(folding(k), launches, spelled_loops(k)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """The surroundings of a statement: how often loops repeat it, which loops are spelled out, and
-    conditions."""
+    """The surroundings of a statement: how often loops repeat it, the loops that are spelled out,
+    and its guards."""
 
     folding: Folding
     times: int

@@ -1,6 +1,7 @@
-"""A check that generated code takes the bytes, work-items and groups that constraints inferred.
+"""A check that generated code takes the bytes, work-items and groups that constraints inferred for
+it.
 
-A limit holds for code only if the amount that was limited is the amount that the code has.
+Constraints limit inferred amounts; a limit holds for the code only if its amounts are the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ Point = Mapping[str, int]
 
 
 def disagreements(known: Quantities, point: Point, made: Generated) -> Iterator[str]:
-    """The messages on numbers inferred for a point that its generated code does not have, one for
+    """Messages on amounts inferred for a point that differ in its generated code, one message for
     each."""
     plan = made.plan
     yield from _unless_same("memory bytes", memory_at(known, point), plan.memory_bytes)

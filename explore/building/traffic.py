@@ -1,9 +1,10 @@
 """The global traffic of a kernel, counted on its accesses: what a work-group loads, stores and
 holds.
 
-What all work-items of a group ask for together, in one place of the program and one iteration of
-its loops, is moved once an element; what is asked for again later is moved again, since only local
-memory and registers are known to hold it. Where a guard does not hold nothing is moved.
+An element that several work-items of a group ask for in one access of the program, in one iteration
+of its loops, is moved once. If a later access or iteration asks for it again, it is moved again,
+since only local memory and registers are known to hold it. An access whose guard fails moves
+nothing.
 """
 
 # key: n how many values a variable takes
@@ -67,8 +68,8 @@ def kernel_traffic(kernel: Kernel) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The ids of groups and of items in a group, with how many there are, and global ids spelled by
-    them."""
+    """The ids of groups and of items in a group, with their numbers, and the index that spells each
+    global id by them."""
 
     groups: dict[str, int]
     items: dict[str, int]
@@ -76,8 +77,7 @@ class Ids:
 
 
 def _ids(kernel: Kernel, found: Footprint) -> Ids:
-    """The ids of a kernel, with every global one spelled as that of a group and of an item in
-    it."""
+    """The ids of a kernel; every global id is spelled as a group's and an item's."""
     ids = Ids(dict(found.groups), dict(found.locals), {})
     for i in kernel.ids:
         if i.kind == "global" and i.name not in found.respelled:
@@ -90,8 +90,8 @@ def _ids(kernel: Kernel, found: Footprint) -> Ids:
 
 
 def _moved(ids: Ids, a: Access) -> int:
-    """The number of elements that an access moves; those that items of a group ask for together
-    count once."""
+    """The number of elements that an access moves; an element that several items of a group ask for
+    counts once."""
     apart = all(k % a.width == 0 for _, k in a.index.terms)  # vectors share all elements or none
     lanes = 1 if apart else a.width
     items = {**ids.items, LANE: lanes}
@@ -114,7 +114,8 @@ def guards(where: Where) -> list[Index]:
 def _different(
     inner: Index, guards: Sequence[Index], values: Values, shape: tuple[int, int]
 ) -> Numbers:
-    """The number of different elements that are asked for in each row, where the guards hold."""
+    """The number of different elements asked for in each row, counted only where the guards
+    hold."""
     asked, holds = np.broadcast_to(values_of(inner, values), shape), np.ones(shape, dtype=bool)
     for guard in guards:
         holds &= values_of(guard, values) >= 0
@@ -124,8 +125,8 @@ def _different(
 
 
 def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
-    """The number of different values in each row where `holds`, all of them under `span`: by
-    marking."""
+    """The number of different values in each row of `asked` where `holds`, all of them below
+    `span`, found by marking."""
     seen = np.zeros((len(asked), span), dtype=bool)
     row, _ = np.nonzero(holds)
     seen[row, asked[holds]] = True
@@ -134,8 +135,8 @@ def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
 
 
 def _sorted(asked: Numbers, holds: NDArray[np.bool_]) -> Numbers:
-    """The number of different values in each row where `holds`, whatever their range: by
-    sorting."""
+    """The number of different values in each row of `asked` where `holds`, whatever their range,
+    found by sorting."""
     elements = np.sort(np.where(holds, asked, NONE), axis=1)
     fresh = elements != NONE
     fresh[:, 1:] &= elements[:, 1:] != elements[:, :-1]

@@ -1,5 +1,5 @@
-"""The options and arguments on the command line of `explore`; one that cannot be read is bad
-usage."""
+"""The options and arguments of the command line of `explore`; an unreadable one ends in exit status
+2."""
 
 import argparse
 from pathlib import Path
@@ -33,7 +33,8 @@ def options_of(given: argparse.Namespace) -> Options:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add to `parser` the limits on what a variant of a run may cost to be taken."""
+    """Add to `parser` the options that limit the memory, time and error of a variant to be
+    picked."""
     parser.add_argument("--max-memory", type=usage(parse_bytes), metavar="M")
     parser.add_argument("--max-time", type=usage(parse_seconds), metavar="T")
     parser.add_argument("--max-error", type=usage(number), metavar="E")

@@ -1,4 +1,4 @@
-"""The commands on existing runs, front, show, report, pick, export and compare, and the command
+"""The commands on stored runs (front, show, report, pick, export, compare), and the command
 devices."""
 
 import argparse
@@ -81,7 +81,7 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
 
 
 def _beside(peer: Peer, found: Sequence[Record]) -> str:
-    """The line that shows a peer, and its time over our best time."""
+    """The line that shows a peer, and the ratio of its time to that of our best variant."""
     note = f" ({peer.note})" if peer.note else ""
     ratio = f", {peer.time_ns / (found[0].time_ns or 1):.2f}× our best time" if found else ""
     ratio += "" if peer.exact else " (not exact: beside the others)"
@@ -117,7 +117,7 @@ def show(given: argparse.Namespace) -> int:
 
 
 def _show_lost_forms(run: Run, given: argparse.Namespace) -> int:
-    """The forms that were not derived, as one JSON object a line: no variants, so apart."""
+    """Print the forms that were not derived, one JSON object a line; returns the exit status."""
     if given.id is not None:
         raise UserError("--lost-forms is about the whole run: name no variant")
     for form in run.lost_forms:
@@ -126,14 +126,14 @@ def _show_lost_forms(run: Run, given: argparse.Namespace) -> int:
 
 
 def _derivation(steps: Sequence[Step], given: argparse.Namespace) -> Iterator[str]:
-    """The lines of a derivation: its outline, or the laws of the stages that are asked for."""
+    """The lines of a derivation: its outline, or, if options ask for stages, the laws of these."""
     if given.stage is not None:
         return stage_of(steps, given.stage)
     return laws_of(steps) if given.laws else outline_of(steps)
 
 
 def _trusted(run: Run, record: Record, given: argparse.Namespace) -> Plan:
-    """The plan of a variant, made again here, or as stored where the user vouches for it."""
+    """The plan of a variant, made again here; with `--trust`, the stored plan if it cannot be."""
     return TrustedPlans(run.environment, given.trust).of(record)
 
 

@@ -1,8 +1,8 @@
 """The lowered programs, points and devices that `python -m codegen` and `python -m constraints`
 take from `explore`.
 
-Those packages do not know each other. Their `__main__` is a door, and takes from here what needs
-more than its own: a program lowered by a family, a legal point, a device as numbers.
+Those two packages do not import each other. Only their `__main__` imports this module, for what
+neither package has: a program lowered by a family, a legal point, a device's profile.
 """
 
 from collections.abc import Mapping
@@ -38,20 +38,19 @@ class Chosen:
 
 
 def limits_of(device: Device | None) -> Profile:
-    """The profile of a device, or that of CPUs where no device is meant."""
+    """The profile of a device; if there is none, that of a CPU."""
     return profile("cpu") if device is None else profile_of(device)
 
 
 def limits_named(device: str) -> Profile:
-    """The profile of a device that is here, given by its number or part of its name."""
+    """The profile of a device on this machine, named by its number or part of its name."""
     return profile_of(choose(device))
 
 
 def chosen(file: Path, sizes: Sizes, family: str | None, form: str | None, on: Profile) -> Chosen:
-    """The program of a file, made ready to run: as it stands if it is lowered, else lowered by a
-    family.
+    """The program in a file, ready to run: as it is if it is lowered, else lowered by a family.
 
-    Open sizes get values that are legal on the device `on`.
+    Its open parameters, but those in `sizes`, get values that are legal on the device `on`.
     """
     written = read(text_of(file), str(file))
     if family is None and form is None:
@@ -68,7 +67,7 @@ def chosen(file: Path, sizes: Sizes, family: str | None, form: str | None, on: P
 
 
 def _words(name: str, values: Sizes, given: Sizes) -> str:
-    """The line that shows the values that were given, and those that were chosen."""
+    """The line that shows the values of the parameters, those given and those chosen apart."""
     free = {p: n for p, n in values.items() if p not in given}
     parts = [" ".join(f"{p}={n}" for p, n in given.items())] if given else []
     if free:
@@ -78,14 +77,14 @@ def _words(name: str, values: Sizes, given: Sizes) -> str:
 
 
 def is_lowered(program: Program) -> bool:
-    """True if some part of a program says how it is to be computed."""
+    """True if a node of the program says which work-item runs it or which memory holds it."""
     return any(isinstance(e, LOWERED) for e in subterms(program.body))
 
 
 def demanded(
     program: Program, family: str, form: str | None, domain: Domain | None, on: Profile
 ) -> tuple[Program, list[Constraint]]:
-    """The program lowered by a family with its parameters, and the constraints of the family and of
-    a domain."""
+    """The program lowered by a family with its parameters open, and the constraints of the family
+    and of the domain."""
     found = narrowed(lowering(program, family, form), program, domain)
     return found.program, asked(found, on)

@@ -1,4 +1,4 @@
-"""The export of a variant with everything that it needs elsewhere: it runs and checks itself."""
+"""The export of a variant as a folder that runs and checks itself without convlift."""
 
 import json
 import re
@@ -38,10 +38,10 @@ host: host.c plan.h
 
 
 def export(record: Record, plan: Plan, environment: Environment, folder: Path) -> None:
-    """Write a variant to a folder: kernels, launch plan, inputs, the right result, and hosts in
-    Python and C.
+    """Write a variant to a folder: kernels, launch plan, inputs, the right result, and host
+    programs in Python and C.
 
-    The plan is a trusted one of the record's variant.
+    `plan` must be a trusted one of the record's variant.
     """
     _refuse_names(plan)
     options = Options.from_json(environment.options)
@@ -75,7 +75,7 @@ def _file_of(buffer: str) -> str:
 
 
 def kernel_text(variant: Variant, plan: Plan) -> str:
-    """The OpenCL text of a plan, under the outline of its variant's derivation."""
+    """The OpenCL text of a plan, below a comment with the outline of its variant's derivation."""
     given = ", ".join(f"{name} = {value}" for name, value in variant.parameters)
     lines = [f"{variant.id}: {variant.family} {variant.form}".rstrip(), f"with {given or 'none'}"]
     lines += headings(stages_of(variant.derivation))
@@ -83,12 +83,13 @@ def kernel_text(variant: Variant, plan: Plan) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The text made safe for a comment of one line: without line ends and backslashes."""
+    """The text made safe for a one-line comment: without line ends and backslashes."""
     return re.sub(r"\s", " ", text).rstrip().replace("\\", "/")
 
 
 def _refuse_names(plan: Plan) -> None:
-    """Refuse a plan with names that are not plain: they become file names and C text."""
+    """Raise a UserError for a plan with names that are not plain: they become file names and C
+    text."""
     for name in [b.name for b in plan.buffers] + [k.name for k in plan.kernels]:
         if not NAME.fullmatch(name):
             raise UserError(
@@ -128,7 +129,8 @@ def _plan(
 
 
 def _times(record: Record, environment: Environment) -> Mapping[str, Any]:
-    """The time of an inference and its clock, that of its kernels, and of an empty launch."""
+    """The times that the export tells, as JSON: of an inference, with its clock, of its kernels,
+    and of an empty launch."""
     measured = record.outcome if isinstance(record.outcome, Measured) else None
     return {
         "time_ns": record.time_ns,
@@ -139,7 +141,8 @@ def _times(record: Record, environment: Environment) -> Mapping[str, Any]:
 
 
 def _turns(plan: Plan) -> int:
-    """Copies of the inputs that a host uses in turns, as the time was taken."""
+    """The number of copies of the inputs that a host uses in turns, as it was when the time was
+    taken."""
     return turns_of(sum(buffer.bytes for buffer in plan.buffers if buffer.role is Role.INPUT))
 
 
@@ -178,7 +181,7 @@ static const struct {{
 
 
 def _c_text(text: str) -> str:
-    """The C string literal of a text's bytes; those that C could misread are spelled in octal."""
+    """The C string literal for a text's bytes; bytes that C could misread are written in octal."""
     plain = string.ascii_letters + string.digits + " .,:;_+-()@#"
     return '"' + "".join(c if c in plain else _octal(c) for c in text) + '"'
 

@@ -1,5 +1,5 @@
-"""A checker for the part of JSON Schema that our schema uses; other words of a schema are
-errors."""
+"""A checker for the part of JSON Schema that our schema uses; a schema with other keywords is an
+error."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ _IS: dict[str, Callable[[Any], bool]] = {
 
 
 def problems(value: Any, schema: dict[str, Any], path: str = "$") -> Iterator[str]:
-    """The messages on what in `value` breaks `schema`, each with the path to it."""
+    """Messages on the parts of `value` that violate `schema`, each with the path to its part."""
     for word, rule in schema.items():
         match word:
             case "$schema" | "title" | "description":

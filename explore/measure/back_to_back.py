@@ -10,16 +10,17 @@ BATCHES, LIMIT = 5, 0.6  # batches, seconds
 
 
 class Batches(Protocol):
-    """The part of a series of inferences that readings are taken of."""
+    """The series of inferences that is timed in batches; a caller implements its methods."""
 
     def batch(self, count: int) -> float:
-        """Nanoseconds of an inference in a batch of `count`."""
+        """Run a batch of `count` inferences, and return the nanoseconds that one takes."""
 
     def warm(self) -> None:
-        """An inference that is not timed."""
+        """Run an inference that is not timed."""
 
     def enough(self, inference_ns: float) -> int:
-        """Inferences that make a batch long enough."""
+        """The number of inferences that make a batch long enough to time, if one takes
+        `inference_ns`."""
 
 
 def readings(
@@ -30,8 +31,8 @@ def readings(
     limit_s: float = LIMIT,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Reading]:
-    """Readings of batches, at most so many, none begun after the limit but the first. A reading's
-    yardstick is the mean of that before it and that after it."""
+    """Readings of at most `batches` batches; after `limit_s` seconds no further batch is begun. A
+    reading's yardstick is the mean of those before and after its batch."""
     series.warm()
     count, until = series.enough(inference_ns), clock() + limit_s
     found: list[Reading] = []

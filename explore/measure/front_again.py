@@ -1,8 +1,9 @@
-"""The measuring of the front again, its variants in turns, until no other variant may belong there.
+"""The measuring of the front again, its variants in turns, until no other variant may belong to it.
 
-Times of different minutes hardly compare, though each is taken to the usual pace: what looks better
-than the front is measured beside it, twice as many variants each time. A time that was taken in the
-worst of a slow spell is trusted less than others: it is measured again if it may be on the front.
+Times from different minutes are hard to compare, even at the usual pace. So candidates that look
+better than the front are measured in turns with it, twice as many variants each time. A time from
+the worst part of a slow spell is trusted less: if its variant may be on the front, it is measured
+again.
 """
 
 import time
@@ -29,7 +30,8 @@ BESIDE = 8  # variants beside the front the first time, at most
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The means of measuring variants of a run again: the run's store, a device, their plans."""
+    """What measuring again needs: the run's store, the worker on the device, the plans of variants,
+    and the clock."""
 
     store: Store
     device: "Pool[Any, Any]"
@@ -39,7 +41,8 @@ class _Bench:
     late: Callable[[], bool]
 
     def measure(self, chosen: Sequence[Record], round: int) -> None:
-        """Measure the variants of `chosen` in turns, and store their records as of this round."""
+        """Measure the `chosen` variants in turns, and store their records with this number of
+        round."""
         plans = tuple(self.plans(chosen))
         self.device.submit(Again(plans), timeout=60.0 + 10.0 * len(plans))
         (done,) = self.device.results()
@@ -69,7 +72,8 @@ def measure_again(
     """Measure the variants of the front again, and all others that might belong there.
 
     Times of later rounds replace earlier ones, so that a variant which was on the front by luck
-    falls off it. Once `late()` is true, nothing is measured that was measured again before."""
+    falls off it. Once `late()` is true, nothing is measured that was measured again before.
+    """
     before = front(store.records())
     bench = _Bench(store, device, plans, elapsed, note, late)
     _until_nothing_is_left(bench)
@@ -79,8 +83,8 @@ def measure_again(
 
 
 def _until_calm(bench: _Bench) -> None:
-    """Measure again, a few times each, the variants of the front whose times are noisy, or were
-    taken while the machine was slow. What an earlier start of the run tried as often stays."""
+    """Measure again, a few times each, those variants of the front whose times are noisy or come
+    from a slow spell; measurements of an earlier start of the run count."""
     while True:
         records = bench.store.records()
         doubtful = [r for r in front(records) if _noisy(r) or _slow(r)]
@@ -94,7 +98,7 @@ def _until_calm(bench: _Bench) -> None:
 
 
 def _doubts(doubtful: Sequence[Record]) -> Iterator[str]:
-    """Words about times that stay doubtful however often they are taken."""
+    """Lines about times that stay noisy or slow however often they are measured."""
     noisy, slow = filter(_noisy, doubtful), filter(_slow, doubtful)
     if names := ", ".join(r.variant.id for r in noisy):
         yield f"noisy, with a spread over {NOISY:.0%} however often it was measured: {names}"
@@ -107,13 +111,13 @@ def _noisy(record: Record) -> bool:
 
 
 def _slow(record: Record) -> bool:
-    """True if a time was taken in the worst of a slow spell."""
+    """True if a record's time was measured in the worst part of a slow spell."""
     return isinstance(record.outcome, Measured) and record.outcome.slowdown >= SLOW
 
 
 def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
-    """The message why the best variant is not the one it was before measuring again; None if it
-    is."""
+    """The message why the best variant is another than `before` measuring again; None if it is the
+    same."""
     now, again = front(records), {r.variant.id: r for r in latest(records)}
     if not before or not now or now[0].variant.id == before[0].variant.id:
         return None
@@ -124,7 +128,8 @@ def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
 
 
 def _until_nothing_is_left(bench: _Bench) -> None:
-    """Measure the front and its contenders, more each time, until all were measured again."""
+    """Measure the front and its contenders, more of them each time, until each was measured
+    again."""
     for turn in count():
         records = bench.store.records()
         chosen = contenders(records, BESIDE << turn)
@@ -136,10 +141,11 @@ def _until_nothing_is_left(bench: _Bench) -> None:
 
 
 def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
-    """The variants of the front, and the nearest others, up to `beside`, that luck alone may have
-    kept off it.
+    """The variants of the front, and up to `beside` others near it that only bad luck may have kept
+    off.
 
-    These include variants that were given up beside a time that proved too short.
+    Among them are variants that were given up because of a time on the front that proved too
+    short.
     """
     found = usable(records, early=True)
     best = front([r for r in found if r.round > 0]) or front(found)
@@ -150,13 +156,13 @@ def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
 
 
 def _luck(record: Record) -> float:
-    """The part of its time that a record may turn out to take."""
+    """The fraction of a record's time to which a new measurement may lower it."""
     return DOUBTFUL if _slow(record) else NEAR
 
 
 def _behind(record: Record, best: Sequence[Record]) -> float:
-    """A record's time over the least time in `best` with no more memory; 0 if none has so
-    little."""
+    """The ratio of a record's time to the least time in `best` with no more memory; 0 if none has
+    so little."""
     memory, time_ns = record.memory_bytes or 0, record.time_ns or 0.0
     there = [r.time_ns or 0.0 for r in best if (r.memory_bytes or 0) <= memory]
     return time_ns / min(there) if there else 0.0

@@ -1,8 +1,8 @@
-"""Checks and times a variant on the device. What the one worker that owns the device does.
+"""The checking and timing of variants, done by the one worker that owns the device.
 
-A variant is timed by two clocks. Device times of its kernels come first: a few runs tell whether it
-is hopeless, and how its time is shared among its kernels. Then the time that counts is taken, of
-inferences back to back, with the yardstick between batches.
+A variant is timed by two clocks. First come device times of its kernels, in a few runs: they tell
+whether the variant is hopeless, and how its time is shared among its kernels. Then comes the time
+that counts: inferences back to back, with the yardstick between batches.
 """
 
 import statistics
@@ -44,7 +44,8 @@ PASSES, PASS_BATCHES, PASS_LIMIT = 5, 3, 0.8  # of measuring the front again
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Check a plan and time it; slower than `ceiling_ns` at the pace `usual_ns` is hopeless."""
+    """A task to check a plan and time it; a plan slower than `ceiling_ns` (at the pace `usual_ns`)
+    is hopeless."""
 
     number: int
     plan: Plan
@@ -56,7 +57,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Time plans that were found right again, in turns, pass by pass."""
+    """A task to time plans that were found right before, in turns, `passes` times."""
 
     plans: tuple[Plan, ...]
     passes: int = PASSES
@@ -64,8 +65,8 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """A reading of each plan in each pass, and its kernels' device times; and the yardstick's time
-    in the middle of it all."""
+    """The result of `Again`: for each plan, its readings, one a pass, and its kernels' device
+    times; and the yardstick's middle time."""
 
     readings: tuple[tuple[Reading, ...], ...]  # of each plan
     kernels_ns: tuple[tuple[float, ...], ...]
@@ -73,13 +74,13 @@ class Passes:
 
     @property
     def medians_ns(self) -> list[float]:
-        """The time of each plan at one pace."""
+        """The median time of each plan, all at the same pace."""
         return [Level.of(taken).median_ns for taken in self.readings]
 
 
 @dataclass(slots=True)
 class Meter:
-    """The state of the worker that measures: the device open, with inputs and references."""
+    """The state of the worker that measures: the open device, the inputs and the right results."""
 
     device: Device
     session: Session
@@ -92,7 +93,8 @@ class Meter:
 
 
 def meter(device: Device, program: Program, seed: int, reference: Path, max_error: float) -> Meter:
-    """A device opened for measuring, with inputs and references; runs once in the worker."""
+    """The meter for a device, with inputs for `seed` and the results in the file `reference`; made
+    once in the worker."""
     inputs, session = inputs_of(program, seed), open_device(device)
     varying = {p.var.name: inputs[p.var.name] for p in program.params if not p.const}
     size = sum(array.nbytes for array in varying.values())
@@ -109,14 +111,15 @@ def meter(device: Device, program: Program, seed: int, reference: Path, max_erro
 
 
 def turns_of(size: int) -> int:
-    """Copies of inputs of so many bytes, used in turns so that none is found in a cache."""
+    """The number of copies of inputs of `size` bytes that are used in turns, so that no cache holds
+    an input."""
     return min(COPIES, max(1, ROTATED // max(1, size)))
 
 
 def setup_for(
     device: Device, program: Program, seed: int, reference: Path, max_error: float
 ) -> "partial[Meter]":
-    """The function `meter` with its arguments, as a worker takes it."""
+    """The function that makes a `Meter` from no arguments, for a worker to run when it starts."""
     return partial(meter, device, program, seed, reference, max_error)
 
 
@@ -182,8 +185,8 @@ def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
 
 
 def _timed(state: Meter, checked: Built, task: Measure, seen: Sequence[float]) -> Measured:
-    """The times of a plan that was checked: by the device's clock alone if that shows, with what
-    the checked runs took, that it is hopeless."""
+    """The times of a checked plan: device times only, if these and the checked runs (`seen`) show
+    that it is hopeless."""
     pace = state.yardstick.reading()
     ceiling = _ceiling_now(task, pace)
     if ceiling is not None and hopeless(seen, ceiling):
@@ -202,14 +205,15 @@ def _timed(state: Meter, checked: Built, task: Measure, seen: Sequence[float]) -
 
 
 def _ceiling_now(task: Measure, pace_ns: float) -> float | None:
-    """The ceiling at the pace of now: on a machine that is slow, all is."""
+    """The ceiling of a task at the present pace: a slow machine makes all variants slower. None if
+    there is no ceiling."""
     if task.ceiling_ns is None:
         return None
     return task.ceiling_ns * max(1.0, slowdown(pace_ns, task.usual_ns))
 
 
 def _by_device(timing: Timing, pace_ns: float) -> Measured:
-    """The outcome of a variant that is hopeless."""
+    """The outcome of a hopeless variant, by its device times only."""
     return Measured(
         time_ns=timing.median_ns,
         spread=(timing.high_ns - timing.low_ns) / timing.median_ns if timing.median_ns else 0.0,
@@ -241,7 +245,8 @@ def _kernels(timing: Timing) -> tuple[float, ...]:
 
 
 def _again(state: Meter, task: Again) -> Passes:
-    """Readings of plans, pass by pass over all, so that a slow minute falls on all alike."""
+    """The readings of plans, each pass over all plans, so that a slow minute affects all of
+    them."""
     found: list[list[Reading]] = [[] for _ in task.plans]
     kernels: list[tuple[float, ...]] = []
     paces = [state.yardstick.reading()]

@@ -25,27 +25,26 @@ EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The right output of a program for some inputs, and the scale of the numbers added up on the
-    way.
+    """The right output of a program for some inputs, and the scale of its rounding errors.
 
-    The scale is the largest number the program would make if all numbers of each input were as
-    large as its largest, and nothing were subtracted. What rounding may lose is in proportion to
-    that: no signs cancel there, as the terms of a sum near zero do, nor do numbers differ in size,
-    as those that a transform spreads over all its results.
+    The scale is the largest number that the program would make if every number of an input were as
+    large as that input's largest, and nothing were subtracted. Rounding errors are proportional to
+    it: it is not small where terms of a sum cancel, nor does it differ between the results over
+    which a transform spreads its numbers.
     """
 
     output: Array
     scale: float
 
     def lost(self, out: Array) -> float:
-        """The largest error of `out` relative to the scale, or to the largest output where that is
-        more."""
+        """The largest error of `out`, relative to the scale or, if that is larger, to the largest
+        output."""
         return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
 
     def agrees(self, out: Array, rounding: float) -> bool:
-        """True if `out` loses no more than `rounding` machine epsilons, for inputs drawn at random.
+        """True if `out` has lost at most `rounding` machine epsilons, for inputs drawn at random.
 
-        The roundings of such inputs cancel each other as they do.
+        For such inputs roundings partly cancel each other.
         """
         return self.lost(out) <= rounding * EPSILON
 
@@ -60,7 +59,7 @@ class Reference:
 
 
 def demand_arrays(program: Program) -> Program:
-    """The program itself, if its parameters and its result are arrays; tuples are refused."""
+    """The program itself; a UserError if a parameter or the result is no array, but a tuple."""
     for p in program.params:
         if components(p.var.type) is not None:
             name = p.var.name
@@ -73,7 +72,8 @@ def demand_arrays(program: Program) -> Program:
 
 
 def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, Array]:
-    """The inputs of a program for a seed, spread evenly over -1 to 1, or whole numbers."""
+    """The inputs of a program for a seed: reals spread evenly over -1 to 1, or whole numbers if
+    `integers`."""
     drawn = random_inputs(program, seed, integers)
     return {name: np.asarray(data) for name, data in drawn.items()}
 
@@ -98,10 +98,10 @@ def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
 
 
 def signless(e: Expr) -> Expr:
-    """The term e on numbers without their signs, so that nothing in it cancels.
+    """The term e with all signs dropped, so that nothing in it cancels.
 
-    Whole numbers are exact, and may say which element is meant: they lose their signs where they
-    meet others.
+    Whole numbers may be used as indices: they keep their signs until they are combined with other
+    numbers.
     """
     match e:
         case Binary() | Unary() | Lit() if is_whole(type_of(e)):
@@ -124,7 +124,8 @@ def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array
 
 
 def whole_numbers_stay_whole(e: Expr) -> bool:
-    """True if e is made of sums, products, maxima and whole literals only."""
+    """True if e has only sums, products, maxima and whole literals, so that whole inputs give whole
+    results."""
     return all(map(_stays_whole, subterms(e)))
 
 
@@ -158,6 +159,6 @@ def _largest(xs: Array) -> float:
 
 
 def _norm(xs: Array) -> float:
-    """The Euclidean norm of an array, not by BLAS, whose threads stay awake and disturb later
-    timings."""
+    """The Euclidean norm of an array, computed without BLAS, whose threads stay awake and disturb
+    later timings."""
     return float(np.sqrt(np.square(xs).sum()))

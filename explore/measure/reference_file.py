@@ -1,4 +1,5 @@
-"""The file of the right results: written whole, tied to a run by its hash, and read with care."""
+"""The file of the right results of a run: its hash is stored with the run and checked when it is
+read."""
 
 import hashlib
 import io
@@ -20,7 +21,8 @@ ROOM = 1 << 16  # bytes of a file beside its arrays
 
 
 def stored_reference(program: Program, seed: int, folder: Path, sha256: str | None = None) -> Path:
-    """The file with a program's reference; it is computed, unless the file there has this hash."""
+    """The file with a program's reference in `folder`; it is computed and written, unless a file
+    with the hash `sha256` is there."""
     shape = shape_of(type_of(program.body))
     with OwnFolder.opened(folder) as own:
         if sha256 is None or not _holds(own, shape, sha256):
@@ -34,8 +36,8 @@ def hash_of(file: Path) -> str:
 
 
 def load_reference(file: Path) -> Reference:
-    """The reference that `stored_reference` wrote; a ValueError where the file is something
-    else."""
+    """The reference that `stored_reference` wrote to a file; a ValueError if the file holds
+    anything else."""
     with ZipFile(file) as archive:
         if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
             raise ValueError("expected arrays that are not compressed")
@@ -50,7 +52,8 @@ def load_reference(file: Path) -> Reference:
 
 
 def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
-    """True if the file is there, not too long, has this hash, and can be read."""
+    """True if the folder's file is there, not too long, has this hash, and holds results of this
+    shape."""
     most = ROOM + 2 * 8 * int(np.prod(shape, dtype=object))
     if not own.is_file(FILE) or os.lstat(FILE, dir_fd=own.fd).st_size > most:
         return False
@@ -65,8 +68,7 @@ def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
 
 
 def _array(data: bytes) -> Array:
-    """The array of doubles in the bytes of an .npy file, no longer than these; a ValueError for
-    others."""
+    """The array of doubles in the bytes of an .npy file; a ValueError if they are anything else."""
     file = io.BytesIO(data)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("expected an array in the first .npy form")

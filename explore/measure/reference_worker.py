@@ -1,7 +1,7 @@
 """The right result of a program, computed in a process of its own, so that it can be ended at any
 moment.
 
-It can be ended within one long operation on arrays, and something is said while it goes on.
+Even one long operation on arrays can be ended, and messages go on while it is computed.
 """
 
 import time
@@ -21,7 +21,7 @@ LEAST = 5.0  # seconds that it gets of a time that is up: without it nothing can
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A reference asked for: of a program, for a seed, in a folder that may hold it already."""
+    """A task to compute the reference of a program for a seed; `folder` may hold it already."""
 
     program: Program
     seed: int
@@ -37,8 +37,8 @@ def reference_in_time(
     note: Callable[[str], None],
     left_s: float | None = None,
 ) -> tuple[Path, str]:
-    """The file with the reference of a program, and its hash; an error if it takes longer than
-    `left_s`."""
+    """The file with the reference of a program, and its hash; a UserError if it takes longer than
+    `left_s` seconds. `note` is told of progress."""
     note("computing what is right, by the interpreter")
     limit = float("inf") if left_s is None else max(LEAST, left_s)
     begun = time.monotonic()
@@ -53,7 +53,7 @@ def reference_in_time(
 
 
 def _stored(asked: Asked) -> tuple[Path, str] | Failed:
-    """The file and its hash, or a mistake or known limit as a failure. What the worker does."""
+    """The file and its hash; a UserError or Unsupported becomes a failure. The worker runs this."""
     try:
         file = stored_reference(asked.program, asked.seed, asked.folder, asked.sha256)
     except UserError as error:

@@ -1,4 +1,5 @@
-"""Limits of a device, measured: multiply-adds and bytes a second, and what launches take."""
+"""Limits of a device, measured: multiply-adds a second, bytes a second, and the times of
+launches."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -21,7 +22,8 @@ READINGS = 9
 
 
 def copy(width: int) -> str:
-    """The source of a kernel that copies vectors of this width, neighbours by neighbours."""
+    """The source of a kernel that copies vectors of this width; neighbouring work-items copy
+    neighbours."""
     return f"""
 kernel void copy(global const float{width} *x, global float{width} *y) {{
   y[get_global_id(0)] = x[get_global_id(0)];
@@ -62,7 +64,8 @@ def _copy(session: Session) -> float:
 
 
 def _launch(session: Session) -> float:
-    """The floor: what an empty launch takes, of many back to back, without profiling."""
+    """The floor in nanoseconds: the time of an empty launch among many back to back, without
+    profiling."""
     plan = _empty(session.device)
     series = session.build(plan).series(yardstick.inputs_of(plan))
     series.warm()
@@ -70,14 +73,14 @@ def _launch(session: Session) -> float:
 
 
 def _event(session: Session) -> float:
-    """The time on the device of an empty kernel, by its event."""
+    """The device time of an empty kernel in nanoseconds, by its event."""
     plan = _empty(session.device)
     timing = session.build(plan).time(yardstick.inputs_of(plan), runs=LAUNCHES, limit_s=1.0)
     return timing.median_ns
 
 
 def _pace(session: Session) -> float:
-    """The yardstick's reading at this time."""
+    """A reading of the yardstick, taken now, in nanoseconds."""
     here = Yardstick.on(session)
     return statistics.median(here.reading() for _ in range(READINGS))
 
@@ -97,7 +100,8 @@ def _empty(device: Device) -> Plan:
 
 
 def _on_cells(device: Device, name: str, source: str, items: int, cells: int) -> Plan:
-    """A plan of one kernel that makes so many cells of as many."""
+    """The plan of one kernel, run by `items` work-items, from one array of `cells` floats to
+    another."""
     x = Buffer("x", "float", (cells,), 4 * cells, Role.INPUT)
     y = Buffer("y", "float", (cells,), 4 * cells, Role.OUTPUT)
     group = yardstick.group_of(device)

@@ -14,7 +14,7 @@ MOST = 64  # launches of a reading
 
 
 def fmas(width: int) -> str:
-    """The source of a kernel: independent chains of multiply-adds, on vectors."""
+    """The source of the yardstick's kernel: independent chains of multiply-adds on vectors."""
     names = [f"a{j}" for j in range(CHAINS)]
     start = "".join(f"  T {a} = b + {j}.0f;\n" for j, a in enumerate(names))
     step = "".join(f"    {a} = fma({a}, b, c);\n" for a in names)
@@ -31,12 +31,12 @@ kernel void fmas(global const float *x, global float *y) {{
 
 
 def width_of(device: Device) -> int:
-    """The width of the vectors that suit the device's kind."""
+    """The width of vectors that suits the device's kind."""
     return 4 if device.kind == "gpu" else 16
 
 
 def items_of(device: Device) -> int:
-    """Work-items that keep a device busy for about as long as a small layer."""
+    """The number of work-items that keep a device busy for about as long as a small layer does."""
     return group_of(device) * max(64, device.compute_units * 64)
 
 
@@ -45,12 +45,12 @@ def group_of(device: Device) -> int:
 
 
 def operations(device: Device) -> float:
-    """Multiply-adds of one launch, each counted as two."""
+    """The number of operations of one launch; a multiply-add counts as two."""
     return 2.0 * items_of(device) * TRIPS * CHAINS * width_of(device)
 
 
 def plan_of(device: Device) -> Plan:
-    """The plan of multiply-adds for a device: one launch, all of whose work is arithmetic."""
+    """The plan of the yardstick for a device: one launch of nothing but arithmetic."""
     items = items_of(device)
     x = Buffer("x", "float", (items + 1,), 4 * (items + 1), Role.INPUT)
     y = Buffer("y", "float", (items,), 4 * items, Role.OUTPUT)
@@ -60,12 +60,13 @@ def plan_of(device: Device) -> Plan:
 
 
 def inputs_of(plan: Plan) -> dict[str, np.ndarray]:
-    """Inputs of a plan all of whose elements are a half: what multiply-adds of it stay finite."""
+    """The inputs of a yardstick's plan: every element is a half, so that its multiply-adds stay
+    finite."""
     return {b.name: np.full(b.shape, 0.5, np.float32) for b in plan.buffers if b.role is Role.INPUT}
 
 
 class Yardstick:
-    """The multiply-adds made ready on a device; each reading is what a launch of them takes."""
+    """The yardstick made ready on a device."""
 
     def __init__(self, series: Batches) -> None:
         series.warm()
@@ -74,10 +75,10 @@ class Yardstick:
 
     @staticmethod
     def on(session: Session) -> "Yardstick":
-        """The yardstick of a device."""
+        """The yardstick on the device of a session."""
         plan = plan_of(session.device)
         return Yardstick(session.build(plan).series(inputs_of(plan)))
 
     def reading(self) -> float:
-        """Nanoseconds of a launch now."""
+        """The nanoseconds that a launch of the yardstick takes now."""
         return self._series.batch(self._count)

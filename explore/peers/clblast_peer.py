@@ -25,7 +25,8 @@ LAYOUT = "channels first"
 
 
 def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival:
-    """The program by CLBlast, if it is one convolution with nothing but bias and ReLU beside it."""
+    """CLBlast's way to compute the program; a rival without ways if it is not one convolution, with
+    at most bias and ReLU."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError:

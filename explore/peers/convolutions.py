@@ -1,4 +1,5 @@
-"""Readings of a program's shapes as a convolution, with one to three sides, or as its transpose."""
+"""The convolutions, and transposed convolutions, over one to three dimensions that a program may
+be, judged by its shapes."""
 
 # key: x input, w weights, b biases, m output channels, s stride, p padding, d dilation, k taps
 
@@ -17,18 +18,20 @@ Orders = Mapping[str, tuple[int, ...]]
 
 
 def images(sides: int) -> Orders:
-    """How [N][C][…] is made of an image with its channels last, or first."""
+    """The orders of an image's axes, channels last or first, each as a permutation to [N][C][…]."""
     last = (0, sides + 1, *range(1, sides + 1))
     return {"channels last": last, "channels first": tuple(range(sides + 2))}
 
 
 def outputs(sides: int) -> tuple[tuple[int, ...], ...]:
-    """How an output [N][M][…] is laid out in a program: channels last, or first."""
+    """The orders of an output's axes, channels last or first, each as a permutation of
+    [N][M][…]."""
     return (0, *range(2, sides + 2), 1), tuple(range(sides + 2))
 
 
 def as_batch(x: Array, sides: int) -> tuple[Array, bool] | None:
-    """An image with the axis N, and whether the program has it; None if it has other sides."""
+    """The image x with the axis N, which is added if it is missing, and True if it was there; None
+    if x has not `sides` spatial dimensions."""
     if x.ndim == sides + 2:
         return x, True
     return (x[None], False) if x.ndim == sides + 1 else None
@@ -37,8 +40,9 @@ def as_batch(x: Array, sides: int) -> tuple[Array, bool] | None:
 def readings(
     x: Array, out: tuple[int, ...], sides: int
 ) -> Iterator[tuple[str, Array, bool, tuple[int, ...], tuple[int, ...]]]:
-    """Readings of an image and an output: its order in words, [N][C][…], whether it has the axis
-    N, the output as [N][M][…], and the output's axes as the program has them."""
+    """The ways to read an image and an output: the order of axes in words, the image as [N][C][…],
+    True if it has the axis N, the output's shape as [N][M][…], and the permutation to the program's
+    order."""
     batch = as_batch(x, sides)
     if batch is None or len(out) != x.ndim:
         return
@@ -60,7 +64,8 @@ def convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[
 
 
 def _weights(w: Array, sides: int) -> Iterator[Array]:
-    """Weights as [M][C/groups][…]: of one group, of groups with an axis of their own, depthwise."""
+    """The ways to read weights as [M][C/groups][…]: of one group, of groups with an axis of their
+    own, depthwise."""
     taps = range(1, sides + 1)
     if w.ndim == sides + 2:
         yield np.transpose(w, (0, sides + 1, *taps))
@@ -84,7 +89,8 @@ def _of(
     back: tuple[int, ...],
     batched: bool,
 ) -> Iterator[Layer]:
-    """The convolutions of an image by weights that make an output, of every geometry."""
+    """The convolutions of an image by weights that make an output of the shape `made`, one for each
+    geometry."""
     (m, per_group, *taps), channels, sides = weights.shape, image.shape[1], image.ndim - 2
     groups = channels // per_group
     if channels % per_group or m % groups or made[1] != m or not fits(b, m):
@@ -99,7 +105,8 @@ def _of(
 def _geometries(
     image: Sequence[int], taps: Sequence[int], out: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Strides, paddings and dilations that give an output of that size."""
+    """The strides, paddings and dilations of windows of size `taps` that give an output of size
+    `out`."""
     for d, s in itertools.product(DILATIONS, STRIDES):
         if d > 1 and max(taps) == 1:
             continue
@@ -110,9 +117,9 @@ def _geometries(
 
 
 def transposed_convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The transposed convolutions, by strides over one, that fit. A program may slide its kernel
-    over an image with zeros between the pixels, or add the kernel at each pixel: then it is that
-    kernel backwards."""
+    """The transposed convolutions that fit, with strides over one. A program may slide its kernel
+    over an image with zeros between pixels, or add its kernel at each pixel; then the kernel is
+    reversed."""
     for (x, w, b), sides in itertools.product(operands(inputs), SIDES):
         for given, image, batched, made, back in readings(x, out, sides):
             for weights in _weights(w, sides) if w.ndim == sides + 2 else ():
@@ -134,7 +141,8 @@ def transposed_convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -
 def _growing(
     image: Sequence[int], taps: Sequence[int], out: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Strides, paddings and elements behind with which a transposed convolution fits."""
+    """The strides, paddings and numbers of elements behind the image with which a transposed
+    convolution gives `out`."""
     for s in STRIDES[1:]:
         for p, behind in itertools.product(range(max(taps)), range(s)):
             made = [(n - 1) * s - 2 * p + k + behind for n, k in zip(image, taps, strict=True)]

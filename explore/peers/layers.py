@@ -1,6 +1,7 @@
-"""A program seen as a layer that libraries have, by its shapes: the operands in a library's order.
+"""A program seen as a layer of other libraries, by its shapes: its operands in a library's order of
+axes.
 
-Several readings may fit the shapes of one program; which of them it computes is found by computing.
+Several layers may fit the shapes of a program; `recognise` finds the right one by computing.
 """
 
 # key: x input, w weights, b biases, m output channels
@@ -50,22 +51,22 @@ class Layer:
 
     @property
     def words(self) -> str:
-        """`conv2d stride 1 padding 1 + relu, given channels last`"""
+        """The layer in words: `conv2d stride 1 padding 1 + relu, given channels last`."""
         given = f", given {self.given}" if self.given else ""
         return f"{self.operation}{' + relu' * self.relu}{given}"
 
     @property
     def sides(self) -> int:
-        """The number of dimensions of an image."""
+        """The number of spatial dimensions of the image."""
         return self.x.ndim - 2
 
     def as_written(self, out: Array) -> Array:
-        """A library's output in the program's shape."""
+        """A library's output `out` in the shape and order of axes of the program's output."""
         return np.transpose(out if self.batched else out[0], self.back)
 
     def meant(self, out: Array, wanted: Array, same: float) -> "Layer | None":
-        """This layer, with a ReLU or without, if its output `out` before a ReLU is then what is
-        wanted; None if it is not."""
+        """This layer, with or without a ReLU, if `out`, its output before a ReLU, then has a
+        relative error below `same` against `wanted`; else None."""
         made = self.as_written(out)
         if made.shape != wanted.shape:
             return None
@@ -86,7 +87,7 @@ def linear_layers(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator
 
 
 def operands(inputs: Mapping[str, Array]) -> Iterator[tuple[Array, Array, Array | None]]:
-    """Readings of inputs as an image, weights and, if there is a third, biases."""
+    """The ways to take inputs as an image, weights and, if there is a third input, biases."""
     for x, w in itertools.permutations(inputs.values(), 2):
         rest = [a for a in inputs.values() if a is not x and a is not w]
         if len(rest) <= 1 and all(a.ndim == 1 for a in rest):
@@ -94,5 +95,5 @@ def operands(inputs: Mapping[str, Array]) -> Iterator[tuple[Array, Array, Array 
 
 
 def fits(b: Array | None, m: int) -> bool:
-    """True if there are no biases, or one for each of m channels."""
+    """True if b is None, or has one bias for each of m channels."""
     return b is None or len(b) == m

@@ -32,8 +32,8 @@ KNOWN: dict[PeerName, Callable[[Program, int, Path, Device], Rival]] = {
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """A peer's points, and our plans' times measured in turns with it, all at one pace; or why
-    none."""
+    """The times of a peer's points and of our plans, measured in turns, all at one pace; or the
+    reason why there are none."""
 
     name: str
     peers: tuple[Peer, ...]
@@ -46,7 +46,7 @@ class Duel:
 
     @property
     def exact(self) -> list[Peer]:
-        """The points in the precision of the program."""
+        """The points that compute in the program's precision."""
         return [peer for peer in self.peers if peer.exact]
 
 
@@ -82,7 +82,8 @@ def duel(
     ours: Sequence[Plan],
     limit: float = LIMIT,
 ) -> Duel:
-    """The times of a peer and of each of our plans, measured pass by pass in turns."""
+    """The times of a peer and of our plans, measured in turns, pass by pass, for at most `limit`
+    seconds."""
     setup = partial(KNOWN[name], program, seed, reference, target)
     passes: list[Timed] = []
     paces: list[float] = []
@@ -105,13 +106,13 @@ def duel(
 
 
 def one_pass(rival: Rival, _: int) -> Timed | Failed:
-    """The result of one pass over all ways of a peer, or why it has none; done by the peer's
-    worker."""
+    """The times of one pass over all ways of a peer, or the failure why it has none; done by the
+    peer's worker."""
     return timed(rival) if rival.ways else Failed("run", rival.reason)
 
 
 def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> Passes | Failed:
-    """One pass over our plans, with the yardstick beside it: the pace for the peer's pass too."""
+    """One pass over our plans, with the yardstick, whose pace also stands for the peer's pass."""
     device.submit(Again(tuple(plans), passes=1), timeout=LIMIT)
     (done,) = device.results()
     found: Passes | Failed = done.result
@@ -119,7 +120,8 @@ def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> Passes | Failed:
 
 
 def _points(name: str, passes: Sequence[Timed], paces: Sequence[float]) -> tuple[Peer, ...]:
-    """Points of a peer from its passes, one for each way of doing the layer."""
+    """The points of a peer, one for each way of computing the layer, from its passes and their
+    paces."""
     first = passes[0]
     points = []
     for way in first.ns:

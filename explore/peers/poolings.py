@@ -1,4 +1,4 @@
-"""Readings of a program's shapes as a pooling, with one to three sides."""
+"""The poolings over one to three dimensions that a program may be, judged by its shapes."""
 
 # key: x input, s stride, p padding, k side of a window
 
@@ -34,7 +34,7 @@ def poolings(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Laye
 def _windows(
     image: tuple[int, ...], out: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], int, int]]:
-    """Windows, strides and paddings that give an output of that size."""
+    """The windows, strides and paddings that give an output of size `out`."""
     if set(out) == {1}:
         yield image, 1, 0
     for k, s in itertools.product(range(1, LARGEST + 1), STRIDES):

@@ -1,4 +1,5 @@
-"""The layer that a program is, found by computing: its result must be the interpreter's."""
+"""The layer that a program is, found by computing each layer that fits its shapes: the result must
+be the interpreter's."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -33,8 +34,8 @@ def recognised(
     precision: type[np.floating] = np.float64,
     kinds: tuple[Kind, ...] | None = None,
 ) -> Layer | None:
-    """The layer that a program is, of some kinds, by a library that computes layers in a
-    precision; None if it is none."""
+    """The layer, of these `kinds` (None: any), whose result by a library's `compute` in this
+    precision is the program's; None if no layer's is."""
     wanted = load_reference(reference).output
     given = {n: np.asarray(a, precision) for n, a in inputs_of(program, seed).items()}
     same = DOUBLE if precision is np.float64 else SINGLE

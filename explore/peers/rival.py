@@ -1,4 +1,4 @@
-"""The form of every peer: a layer made ready in one or more ways, each timed pass by pass."""
+"""The interface of every peer: one or more ways to compute a layer, each timed pass by pass."""
 
 import statistics
 import time
@@ -11,8 +11,8 @@ COPIES = 8  # of the input, used in turns
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way in which a library computes a layer: `run(i)` on the i-th copy of its input gives
-    nanoseconds."""
+    """A way in which a library computes a layer: `run(i)` computes it on the i-th copy of the
+    input, and returns nanoseconds."""
 
     run: Callable[[int], float]
     bytes: int  # global memory it needs
@@ -46,7 +46,7 @@ def absent(reason: str) -> Rival:
 
 
 def timed(rival: Rival) -> Timed:
-    """The result of timing one pass over all ways of a rival."""
+    """The median time of each way of a rival in one pass."""
     ns = {name: median_ns(way.run) for name, way in rival.ways.items()}
     held = {name: way.bytes for name, way in rival.ways.items()}
     precision = {name: way.precision for name, way in rival.ways.items()}
@@ -67,7 +67,7 @@ def median_ns(run: Callable[[int], float]) -> float:
 
 
 def on_host_clock(work: Callable[[], object]) -> float:
-    """The nanoseconds of a call that returns when its work is done."""
+    """The nanoseconds, by the host's clock, of a call that returns when its work is done."""
     begun = time.perf_counter_ns()
     work()
     return float(time.perf_counter_ns() - begun)

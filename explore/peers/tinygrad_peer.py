@@ -1,4 +1,5 @@
-"""The peer tinygrad: its OpenCL backend, with kernels as they come or found by beam search."""
+"""The peer tinygrad with its OpenCL backend; kernels are its default ones, or found by beam
+search."""
 
 # key: x input, w weights, b biases, y output
 
@@ -23,7 +24,7 @@ BEAM = 2  # candidates kept at each step of the search
 def rival(
     program: Program, seed: int, reference: Path, target: Device, beam: bool = False
 ) -> Rival:
-    """The program by tinygrad, as the layer that it is; its kernels are made at the first run."""
+    """tinygrad's way to compute the program; its kernels are compiled at the first run."""
     try:
         import tinygrad
     except ImportError:
@@ -70,8 +71,8 @@ def _applied(layer: Layer, x: Any, w: Any, b: Any) -> Any:
 
 
 def _way(layer: Layer, device: Any, beam: bool) -> Way:
-    """The layer replayed by tinygrad's JIT, timed by the host's clock, since its queue has no
-    other."""
+    """The way to compute the layer by tinygrad's JIT, timed by the host's clock, since its queue
+    has no other."""
     from tinygrad import TinyJit
     from tinygrad.helpers import Context
 

@@ -24,7 +24,7 @@ class Manner:
 
     @property
     def name(self) -> str:
-        """`channels last, fused, tf32`"""
+        """The manner in words: `channels last, fused, tf32`."""
         rest = (self.precision,) if self.precision != "float" else ()
         return ", ".join((self.order, *(("fused",) if self.fused else ()), *rest))
 
@@ -47,8 +47,8 @@ def _orders(layer: Layer) -> tuple[str, ...]:
 
 
 def _can_fuse(layer: Layer, gpu: bool) -> bool:
-    """True if torch has a call for the layer with its bias and ReLU: on a CPU oneDNN's, whose
-    weights are in its own blocks; on a GPU cuDNN's and cuBLAS's, for layers with a ReLU."""
+    """True if torch has one call for the layer with its bias and ReLU: on a CPU that of oneDNN,
+    with weights in its own blocks; on a GPU those of cuDNN and cuBLAS, for layers with a ReLU."""
     if layer.kind == "convolution":
         return layer.sides > 1 and (layer.relu or not gpu)
     if layer.kind == "linear":
@@ -57,7 +57,7 @@ def _can_fuse(layer: Layer, gpu: bool) -> bool:
 
 
 def before_relu(layer: Layer, x: Any, w: Any, b: Any) -> Any:
-    """A layer's output before its ReLU, from tensors."""
+    """The layer's output before its ReLU, computed by torch from tensors."""
     import torch
     import torch.nn.functional as F
 
@@ -78,7 +78,8 @@ def before_relu(layer: Layer, x: Any, w: Any, b: Any) -> Any:
 
 
 def prepared(layer: Layer, manner: Manner, device: str) -> tuple[Any, Run]:
-    """The input of a layer on a device, and the call that computes the layer in a manner."""
+    """The layer's input as a tensor on a device, and the function that computes the layer in this
+    manner."""
     import torch
 
     dtype = torch.float16 if manner.precision == "half" else torch.float32
@@ -106,7 +107,7 @@ def _memory_format(layer: Layer, manner: Manner) -> Any:
 
 
 def _fused_on_gpu(layer: Layer, x: Any, w: Any, b: Any) -> Run:
-    """cuDNN's convolution with bias and ReLU, or cuBLAS's product with them."""
+    """The function that calls cuDNN's convolution, or cuBLAS's product, with bias and ReLU."""
     import torch
 
     g = layer.geometry
@@ -119,8 +120,8 @@ def _fused_on_gpu(layer: Layer, x: Any, w: Any, b: Any) -> Run:
 
 
 def _fused_on_cpu(layer: Layer, x: Any, w: Any, b: Any) -> Run:
-    """oneDNN's operators with an epilogue, on weights laid out in its own blocks beforehand: what
-    `torch.compile` makes of a frozen layer."""
+    """The function that calls oneDNN's operators with bias and ReLU, on weights laid out in its
+    blocks beforehand, as `torch.compile` does for a frozen layer."""
     import torch
 
     attribute, g = "relu" if layer.relu else "none", layer.geometry

@@ -28,8 +28,8 @@ STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def scratch_bytes(layer: Layer, ways: Iterable[Manner], threads: int) -> dict[str, int]:
-    """The bytes that each way allocates beside operands and output; empty where that cannot be
-    seen."""
+    """The bytes that each way allocates beside operands and output, by its name; empty if this
+    system does not tell."""
     if not os.access(PEAK_RESET, os.W_OK):
         return {}
     root = str(Path(__file__).resolve().parent.parent.parent)
@@ -50,8 +50,7 @@ def scratch_bytes(layer: Layer, ways: Iterable[Manner], threads: int) -> dict[st
 
 
 def tell() -> None:
-    """The main function of a process that reads a layer on its input, and writes the bytes of each
-    way."""
+    """Read a layer on the standard input of this process, and write the bytes of each way."""
     import torch
 
     layer, ways, threads = pickle.load(sys.stdin.buffer)
@@ -70,7 +69,8 @@ def tell() -> None:
 
 
 def beside(grown: int, made: int) -> int:
-    """The bytes that a run takes beside its result; 0 if no more than measurements differ by."""
+    """The bytes that a run takes beside its result of `made` bytes; 0 if they are within the error
+    of measurement."""
     return grown - made if grown - made > PAGES else 0
 
 

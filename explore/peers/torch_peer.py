@@ -29,7 +29,8 @@ NEAR = {"float": 1e-4, "tf32": 1e-2, "half": 1e-2}  # relative errors of right r
 
 
 def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival:
-    """The program by PyTorch, as the layer that it is, made ready in each manner."""
+    """PyTorch's ways to compute the program, one for each manner; without ways if it is no layer of
+    torch."""
     gpu = target.kind == "gpu"
     try:
         import torch
@@ -71,7 +72,7 @@ def _double(layer: Layer) -> Array:
 
 @contextmanager
 def exactly(precision: str) -> Iterator[None]:
-    """While this is open, float products are exact, or by TF32 if that is the precision."""
+    """A context in which float products are exact, or made in TF32 if that is the precision."""
     import torch
 
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
@@ -84,7 +85,7 @@ def exactly(precision: str) -> Iterator[None]:
 
 
 def _way(layer: Layer, manner: Manner, wanted: Array, gpu: bool, scratch: int) -> Way:
-    """A manner made ready; a ValueError if its result is wrong."""
+    """The way to compute a layer in a manner; a ValueError if its result is not `wanted`."""
     import torch
 
     with torch.inference_mode(), exactly(manner.precision):
@@ -99,7 +100,8 @@ def _way(layer: Layer, manner: Manner, wanted: Array, gpu: bool, scratch: int) -
 
 
 def _hosted(run: Run, xs: list[Any]) -> Callable[[int], float]:
-    """A run on all copies of the input, back to back; the time of one."""
+    """The function that gives the time of a run on a CPU: the mean over all copies of the input,
+    back to back."""
     import torch
 
     def once(_: int) -> float:
@@ -110,7 +112,8 @@ def _hosted(run: Run, xs: list[Any]) -> Callable[[int], float]:
 
 
 def _replayed(run: Run, xs: list[Any]) -> Callable[[int], float]:
-    """The time of a run, each on one copy of the input, in a graph that is replayed."""
+    """The function that gives the time of a run on a GPU: the mean over a replayed graph of runs,
+    one on each copy of the input."""
     import torch
 
     aside = torch.cuda.Stream()
@@ -138,7 +141,8 @@ def _replayed(run: Run, xs: list[Any]) -> Callable[[int], float]:
 
 
 def _bytes(layer: Layer, run: Run, x: Any, gpu: bool) -> int:
-    """Bytes of a run: on a GPU the most that was allocated, workspace too; else the tensors."""
+    """The bytes of a run: on a GPU the most allocated, workspace included; on a CPU those of the
+    tensors."""
     import torch
 
     size = int(x.element_size())

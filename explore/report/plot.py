@@ -120,8 +120,8 @@ def _plane(records: Sequence[Record]) -> tuple[list[float], list[float]]:
 
 
 def _plain(text: str) -> str:
-    """The text as Matplotlib shows it as written: no dollar starts a formula, no underscore hides a
-    legend's entry."""
+    """The text escaped for Matplotlib: no dollar starts a formula, no underscore hides a legend's
+    entry."""
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 

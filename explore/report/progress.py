@@ -41,7 +41,7 @@ class Watch:
             self._count(record)
 
     def saw(self, record: Record) -> None:
-        """Count an outcome, and show it."""
+        """Count a record's outcome, and show the progress."""
         self._here += 1
         self._count(record)
         if self._bar:
@@ -51,7 +51,7 @@ class Watch:
             self._console.print(Text(f"{self._done}/{self._total}  {self.says()}"), soft_wrap=True)
 
     def lost(self, form: LostForm) -> None:
-        """Counts a form that was not derived beside the variants, and says why at once."""
+        """Count a form that was not derived, apart from variants, and print the reason at once."""
         self._lost += 1
         for line in lost_lines([form]):
             self.note(line)

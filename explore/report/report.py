@@ -61,7 +61,7 @@ def write_report(
     peers: Sequence[Peer] = (),
     lost: Sequence[LostForm] = (),
 ) -> None:
-    """Write the report of a run; it appears whole or not at all."""
+    """Write the report of a run to a file, which appears complete or not at all."""
     write_whole(file, report(records, environment, peers, lost))
 
 
@@ -71,7 +71,7 @@ def report(
     peers: Sequence[Peer] = (),
     lost: Sequence[LostForm] = (),
 ) -> str:
-    """The text of the report of a run."""
+    """The HTML text of the report of a run."""
     from plotly.offline import get_plotlyjs  # here: slow to import
 
     found = latest(records)
@@ -87,7 +87,7 @@ def report(
 
 
 def best_so_far(records: Sequence[Record]) -> list[Record]:
-    """The records of the first round that were the fastest when they came."""
+    """The records of the first round that were faster than all before them."""
     curve: list[Record] = []
     for record in sorted((r for r in records if r.round == 0), key=lambda r: r.elapsed_s):
         time = record.time_ns
@@ -97,7 +97,8 @@ def best_so_far(records: Sequence[Record]) -> list[Record]:
 
 
 def failures(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """The failures as data for each stage: how many, and examples of the commonest reasons."""
+    """The failures of each stage as JSON data: their number, and examples of the commonest
+    reasons."""
     found = []
     for stage in STAGES:
         alike: dict[str, list[tuple[str, str]]] = {}
@@ -202,8 +203,8 @@ def _failed_at(records: Sequence[Record], stage: Stage) -> Iterator[tuple[str, s
 
 
 def _sort_of(reason: str) -> str:
-    """The reason of a failure with its numbers left out: reasons that differ only in numbers are of
-    one sort."""
+    """The reason of a failure without its numbers, so that reasons that differ only in numbers
+    count as one."""
     return re.sub(r"\d+(\.\d+)?", "…", reason)
 
 

@@ -1,4 +1,5 @@
-"""A variant in words: how it was made, what it takes, and how far that is from the bounds."""
+"""A variant in words: its derivation, its time and memory, and how far these are from the
+bounds."""
 
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ from explore.results.units import show_bytes, show_time
 
 
 def summary(record: Record, bounds: Bounds) -> list[str]:
-    """The lines that sum up a record beside the bounds, one fact a line."""
+    """The lines that compare a record's outcome with the bounds, one fact a line."""
     variant = record.variant
     parameters = " ".join(f"{name}={value}" for name, value in variant.parameters)
     facts = [("family", f"{variant.family} {variant.form}".rstrip())]
@@ -45,14 +46,14 @@ def clock_words(clock: Clock) -> str:
 
 
 def _pace(outcome: Measured) -> Iterator[tuple[str, str]]:
-    """The pace that a time was taken at, if it was not the usual one."""
+    """The fact (name, text) at which pace a time was measured, if that was not the usual pace."""
     if outcome.slowdown != 1:
         read = show_time(outcome.time_ns * outcome.slowdown)
         yield "pace", f"{outcome.slowdown:.2g} times slower than usual: the clock read {read}"
 
 
 def _device_times(record: Record) -> Iterator[tuple[str, str]]:
-    """The device times of the kernels, and their sum."""
+    """The fact (name, text) of the kernels' device times and their sum."""
     outcome, plan = record.outcome, record.variant.plan
     if not isinstance(outcome, Measured) or plan is None or not outcome.kernels_ns:
         return
@@ -62,7 +63,7 @@ def _device_times(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def floor_words(bounds: Bounds) -> str | None:
-    """The floor of a device in words: what launches of an empty kernel take."""
+    """The floor of a device in words: the time of an empty launch; None if it is not known."""
     if bounds.launch_ns is None:
         return None
     event = f", its event says {show_time(bounds.event_ns)}" if bounds.event_ns else ""

@@ -1,5 +1,4 @@
-"""The front as text: a line for each point where the console is wide enough, two where it is
-not."""
+"""The front as text: one line for each point if the console is wide enough, else two."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,8 @@ Row = Sequence[str]
 def front_lines(
     points: Sequence[Record], bounds: Bounds | None = None, width: int | None = None
 ) -> list[str]:
-    """The lines of a table: a heading, then each point; `width` is the console's, None where lines
-    have no end."""
+    """The lines of a table of points: a heading, then each point; `width` is the console's, None
+    for no limit."""
     flops = bounds.flops if bounds else None
     names = ["id", "time", "±", *(["GFLOP/s"] if flops else [])]
     rows = [[*names, "memory", "workspace", "error"]]
@@ -31,7 +30,8 @@ def front_lines(
 
 
 def _folded(numbers: Sequence[str], made: Sequence[Row], width: int) -> Iterator[str]:
-    """The kernels' device time, form and parameters under the numbers."""
+    """The lines of a table too wide for the console: numbers on a line, and device time, form and
+    parameters below."""
     for line, words in zip(numbers, made, strict=True):
         yield line.rstrip()
         yield from textwrap.wrap(
@@ -40,7 +40,8 @@ def _folded(numbers: Sequence[str], made: Sequence[Row], width: int) -> Iterator
 
 
 def _aligned(rows: Sequence[Row], sides: str) -> list[str]:
-    """The rows with columns as wide as their widest cell; `sides` has l or r for each column."""
+    """The rows as text, with columns as wide as their widest cell; `sides` has l or r for each
+    column."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         (" " * _GAP).join(

@@ -8,7 +8,7 @@ from explore.results.records import Bounds, Measured, Record, latest
 
 
 def told_of_times(records: Sequence[Record], bounds: Bounds) -> list[str]:
-    """What one has to know to read the times of a run: nothing, if nothing is measured."""
+    """Lines about how the times of a run were measured; none if nothing was measured."""
     measured = [r.outcome for r in latest(records) if isinstance(r.outcome, Measured)]
     if not measured:
         return []

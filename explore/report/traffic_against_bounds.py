@@ -1,5 +1,5 @@
-"""The traffic of a variant beside the least that it must move, and beside what the best known
-dataflow moves."""
+"""The traffic of a variant compared with the least that it must move, and with that of the best
+known dataflow."""
 
 # key: m side of a tile of results
 
@@ -12,11 +12,11 @@ from rewrites.tuning.family import Products as Made
 
 
 def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
-    """The least global bytes that a variant must move with the on-chip memory it has; None if not
-    known.
+    """The least global bytes that a variant must move with the on-chip memory that it has; None if
+    not known.
 
-    Its inputs and output once, and what its products ask for: those of the program, or of
-    Winograd's algorithm. Of other algorithms no more is known.
+    These are its inputs and output, each once, and the traffic that its products need: those of the
+    program, or of Winograd's algorithm. For other algorithms no bound is known.
     """
     known = bounds.products
     if known is None or bounds.io_bytes is None or not variant.chip_bytes:
@@ -64,6 +64,6 @@ def sums_on_chip(variant: Variant, word: int = WORD) -> int:
 
 
 def _is_direct(variant: Variant) -> bool:
-    """True if the variant's family makes the products that the program asks for."""
+    """True if the variant's family computes the program's own products, by no other algorithm."""
     family = FAMILIES.get(variant.family)
     return family is not None and family.products is Made.ASKED
