@@ -151,8 +151,8 @@ class EveryTerm(Terms):
         return Unary(op, x)
 
     def divided(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A quotient or remainder of ints, also with divisors 0 and -1, and with the least and the
-        largest int."""
+        """A random operation on two integers of type t: a quotient, remainder, shift or another
+        one. Divisors may be 0 or -1, and operands the least or largest numbers."""
         a, b = (self.value(t, scope, depth - 1) for _ in range(2))
         if self.rng.random() < 0.3:
             b = Lit(self.one_of(0, -1, 7, *RANGES[t.name]), t)

@@ -1,4 +1,5 @@
-"""Tests that derivations replay, keep meaning at every step, and read as proofs.
+"""Tests of derivations: they can be replayed, every step keeps the meaning, and their texts are
+those of the golden files.
 
 `python -m tests.rewrites.test_derivations` writes tests/golden/*_derivation.txt anew.
 """
@@ -94,15 +95,16 @@ TOLD = [(MATMUL, "blocked"), (CONV, "lift"), (CONV, "winograd")]
 
 
 def told(text: str, family: str) -> str:
-    """The text of a derivation: its outline, then its laws."""
+    """The text of the derivation of a program by a family: its outline in stages, then its laws."""
     d = lowered(text, family).derivation
     return "\n".join([*outline_text(stages_told(d)), "", *proof(d)]) + "\n"
 
 
 @pytest.mark.parametrize(("text", "family"), TOLD, ids=[family for _, family in TOLD])
 def test_a_family_is_derived_law_by_law(text: str, family: str) -> None:
-    """Blocks come from a plain matrix product, the LIFT paper's Listing 4 from its Listing 3,
-    Winograd from a convolution."""
+    """The text of the derivation by each family is that of its golden file: `blocked` from a plain
+    matrix product, `lift` from Listing 3 of LIFT's paper to its Listing 4, `winograd` from a
+    convolution."""
     golden = GOLDEN / f"{family}_derivation.txt"
     assert told(text, family) == golden.read_text(encoding="utf-8")
 
@@ -125,8 +127,8 @@ def test_the_golden_derivation_uses_the_laws_that_make_blocks() -> None:
 
 
 def test_a_tile_of_the_lift_paper_is_a_window_of_the_padded_image() -> None:
-    """The lowered program has overlapped tiles by the law of tiling, two nested lets, and partial
-    sums in local memory."""
+    """The derivation of `lift` tiles slides by their law, adds two nested lets and makes partial
+    sums in local memory, in this order; tiles are windows of the padded image."""
     made = lowered(CONV, "lift")
     laws = [step.rule.rewrite.__name__ for step in made.derivation.steps]
     expected = ["split_slide", "slide_slide", "partial_reduce_vector", "interchange_map_reduce"]
@@ -358,7 +360,8 @@ def test_products_beyond_what_doubles_hold_are_not_whole() -> None:
 
 
 def test_values_are_found_where_one_point_in_many_serves() -> None:
-    """The values are divisors of 49 and of 143, one of which divides what the other leaves."""
+    """Small values of parameters are found where a · b must divide 49, and a + b - 7 must divide
+    143."""
     e = parse("p(xs : [float]49, ys : [float]143) = (xs, ys)").body
     assert isinstance(e, MakeTuple)
     a, b = named("a"), named("b")

@@ -1,5 +1,5 @@
-"""Tests of `fgfft`: a convolution by Fourier transforms of rows is right, and transforms each row
-once."""
+"""Tests of `fgfft` and `fft`: convolutions by Fourier transforms of rows are right, each row is
+transformed once, and no more numbers are multiplied than must be."""
 
 # key: n batch, c channels, m output channels, h image side, k kernel side, s step, p padding
 
@@ -78,8 +78,8 @@ def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, i
     [("fgfft", "registers", 2), ("fgfft", "registers items gauss", 2), ("fft", "registers", 4)],
 )
 def test_stored_sums_are_right_too(session: Session, family: str, form: str, stored: int) -> None:
-    """Spectra and the sums of their products are stored; `fft` has both for rows and then for
-    columns."""
+    """Forms that store the spectra and the sums of their products are right, and store this many
+    arrays: for `fft`, two for rows and two for columns."""
     p = parse(CONV.format(n=1, c=4, m=4, h=13, k=3, s=2, p=1))
     found = next(lower(p, f) for f in forms(p, family) if f.name == form)
     values = small_values([found.program.body], Random(1))
@@ -105,8 +105,8 @@ where C = 4, W = 5, H = 7, K = 3, M = 6, G = 2
 
 @pytest.mark.parametrize("family", ["fgfft", "fft"])
 def test_groups_of_channels_have_kernels_of_their_own(session: Session, family: str) -> None:
-    """The kernels' spectra are made once for each row of each channel: 7 rows of 4, in halves of
-    8."""
+    """A grouped convolution is right, and stores the spectrum of each row of each channel once: 7
+    rows of 4 channels."""
     p = parse(GROUPED)
     found = next(lower(p, f) for f in forms(p, family) if f.name == "registers")
     made = generated(found, block_size=2, num_blocks=3, k=1, tr=1, tx=2, v=2)
@@ -138,7 +138,8 @@ pooled(const weights : [[[[float]3]3]3]4, image : [[[float]3]12]10) =
 def test_each_convolution_of_a_program_is_transformed(
     session: Session, family: str, form: str, name: str, spectra: int
 ) -> None:
-    """What another kernel makes is read as any input is; a maximum is made as it is written."""
+    """In a program of two convolutions both are transformed, and of one with a pooling the one; the
+    results are right."""
     p = parse(SEVERAL[name])
     found = next(lower(p, f) for f in forms(p, family) if f.name == form)
     assert sum(step.rule == by_rows for step in found.derivation.steps) == spectra
@@ -152,8 +153,8 @@ def test_each_convolution_of_a_program_is_transformed(
 
 
 def test_each_row_is_transformed_once() -> None:
-    """There are transforms of N C H rows of images, not of each window's, and of M C K rows of
-    kernels."""
+    """Stored are the spectra of N C H rows of images, not of the rows of each window, and packed
+    are those of M C K rows of kernels."""
     n, c, m, h, k = 2, 3, 4, 13, 5
     _, found = lowered({"n": n, "c": c, "m": m, "h": h, "k": k, "s": 1, "p": 2})
     made = generated(found, block_size=1, num_blocks=1)
@@ -169,9 +170,11 @@ def test_each_row_is_transformed_once() -> None:
 def test_products_with_rows_that_are_zeros_for_all_results_are_not_made(
     h: int, k: int, p: int, s: int, steps: int
 ) -> None:
-    """There is a step for each row of the kernel that some window has on a row of the image.
+    """Products are made in `steps` steps: one for each row of the kernel that meets a row of the
+    image in some window.
 
-    Each is a product of complex numbers for every row of results, kernel, channel and frequency.
+    In a step there is a product of complex numbers for every row of results, kernel, channel and
+    frequency.
     """
     sizes = {"n": 1, "c": 4, "m": 4, "h": h, "k": k, "s": s, "p": p}
     _, found = lowered(sizes)
@@ -188,7 +191,8 @@ def next_power(n: int) -> int:
 
 
 def test_each_row_of_results_is_transformed_back_once() -> None:
-    """There are N M Q sums of products, Q rows of results, and one kernel that transforms them."""
+    """Stored are N M Q sums of products, where Q is the number of rows of results, and a single
+    kernel transforms them back."""
     n, m, h, k = 2, 4, 13, 5
     p = parse(CONV.format(n=n, c=3, m=m, h=h, k=k, s=1, p=2))
     found = next(lower(p, f) for f in forms(p, "fgfft") if f.name == "registers")
@@ -212,16 +216,16 @@ def test_there_are_no_more_groups_than_rows_and_no_kernel_twice(name: str) -> No
 
 
 def made_in_blocks_of_one(p: Program, family: str, form: str) -> Generated:
-    """The code of a form with blocks of one result, so that no tile is rounded up and nothing is
-    computed twice."""
+    """The code of a form at a point with blocks of one result, so that no tile is rounded up and
+    nothing is computed twice."""
     found = lower(p, {f.name: f for f in forms(p, family)}[form])
     return generated(found, block_size=1, num_blocks=1, k=1, tr=1, tx=1, v=2)
 
 
 @pytest.mark.parametrize(("form", "real"), [("registers", 4), ("registers gauss", 3)])
 def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real: int) -> None:
-    """There is one for each of 9 frequencies of 16 numbers, row of results, channel and row of the
-    kernel."""
+    """The sums take four multiplications (three with `gauss`) for each frequency (9 for rows of
+    16), row of results, output channel, channel and row of the kernel."""
     m, c, h, k = 4, 3, 13, 3
     p = parse(CONV.format(n=1, c=c, m=m, h=h, k=k, s=1, p=1))
     data, _, sums, back = made_in_blocks_of_one(p, "fgfft", form).kernels
@@ -233,9 +237,10 @@ def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real
 def test_products_with_rows_of_padding_are_left_out(
     session: Session, c: int, k: int, blocks: int
 ) -> None:
-    """One kernel makes products and the inverse transform: nothing is multiplied by a zero or one.
+    """The kernel that makes products and transforms them back multiplies by no 0 or 1, and has no
+    `else` for rows of padding; its results are right.
 
-    Rows around the image add nothing to any sum.
+    Rows of padding add nothing to any sum.
     """
     p = parse(CONV.format(n=1, c=c, m=6, h=13, k=k, s=1, p=k // 2))
     found = lower(p, {f.name: f for f in forms(p, "fgfft")}[""])
@@ -249,11 +254,13 @@ def test_products_with_rows_of_padding_are_left_out(
 
 
 def test_the_second_transform_of_fft_is_a_complex_one() -> None:
-    """Half spectra of rows, 9 of 16 numbers, are transformed to whole ones of their columns.
+    """The kernels of `fft` make as many multiplications as an FFT in two dimensions of real
+    numbers: half spectra of rows (9 of 16 numbers) are transformed along columns as complex
+    numbers.
 
-    These are the products of an FFT in two dimensions of real numbers, four for each root that is
-    no power of i. A real transform of 16 has 5 such roots: 3, and 1 in each of the two transforms
-    of 8. A complex one has 8 between its 4 phases.
+    A root of unity takes four multiplications unless it is a power of i. A real transform of 16 has
+    5 other roots: 3, and 1 in each of its two transforms of 8. A complex one has 8 between its 4
+    phases.
     """
     m, c, h = 4, 3, 13
     real, turned, half, l = 5 * 4, 8 * 4, 9, 16
@@ -272,7 +279,7 @@ def test_the_second_transform_of_fft_is_a_complex_one() -> None:
 
 
 def test_a_kernel_takes_only_what_it_reads_or_writes() -> None:
-    """The kernel that transforms back reads biases and spectra: the weights are not kept for it."""
+    """Each parameter of each generated kernel is used in its text."""
     p = parse(CONV.format(n=1, c=3, m=4, h=13, k=3, s=1, p=1))
     for family, form in (("fgfft", ""), ("fgfft", "registers")):
         found = next(lower(p, f) for f in forms(p, family) if f.name == form)
@@ -289,8 +296,9 @@ def test_a_kernel_takes_only_what_it_reads_or_writes() -> None:
     [(13, 3, 1, 16), (13, 5, 2, 16), (15, 3, 1, 16), (27, 7, 3, 32), (28, 9, 4, 32), (1, 7, 3, 8)],
 )
 def test_a_row_is_as_long_as_it_must_be(h: int, k: int, p: int, length: int) -> None:
-    """The length is the next power of two from H + P, K and the output on: both sides of a row
-    share zeros."""
+    """The length of transforms is the least power of two that holds a row with the padding of one
+    side (H + P), a row of the kernel and a row of results: the zeros after a row serve as padding
+    of its other side too."""
     _, found = lowered({"n": 1, "c": 1, "m": 1, "h": h, "k": k, "s": 1, "p": p})
     laws = [step.rule.law for step in found.derivation.steps]
     assert 2 ** (sum(law.startswith("irdft n") for law in laws) + 2) == length
@@ -392,7 +400,8 @@ def test_one_dimension_of_windows_is_left_to_fgfft(text: str) -> None:
 
 @pytest.mark.parametrize("family", ["fgfft", "fft"])
 def test_every_transform_is_a_fast_one(family: str) -> None:
-    """No root of unity is computed on a device, in prepared kernels' rows neither."""
+    """No kernel computes a root of unity (cospi), and neither does prepack: roots are literals or
+    tables."""
     p = parse(CONV.format(n=2, c=4, m=4, h=13, k=3, s=1, p=1))
     kept = "", "registers"
     for form in (f for f in forms(p, family) if f.name in kept):
@@ -404,8 +413,8 @@ def test_every_transform_is_a_fast_one(family: str) -> None:
 
 
 def test_the_sums_of_fft_are_loaded_in_vectors() -> None:
-    """The kernels' dimension is innermost in what is stored, whichever dimension was transformed
-    last."""
+    """The kernel that transforms the sums of `fft` back loads vectors of 8 channels, as channels
+    are innermost in what is stored."""
     p = parse(CONV.format(n=1, c=4, m=8, h=6, k=3, s=1, p=1))
     found = next(lower(p, f) for f in forms(p, "fft") if f.name == "registers")
     values = small_values([found.program.body], Random(1))
@@ -415,8 +424,8 @@ def test_the_sums_of_fft_are_loaded_in_vectors() -> None:
 
 
 def test_there_are_points_for_a_device_that_wants_little_code() -> None:
-    """No parameter makes a transform of 32 shorter, so the limit on code must not leave no
-    point."""
+    """On a device that limits code to 256, forms with transforms of 32, which no parameter
+    shortens, still have a legal point."""
     p = parse(CONV.format(n=1, c=4, m=8, h=26, k=3, s=1, p=1))
     profile = replace(PROFILES["cpu"], quick_code=256)
     for form in forms(p, "fgfft")[:2]:
@@ -436,8 +445,8 @@ LONG = [
 def test_work_items_share_the_transform_of_a_long_row(
     session: Session, family: str, form: str, sizes: dict[str, int]
 ) -> None:
-    """The transform is in local memory, its roots of unity are tables, and it takes few
-    registers."""
+    """With `shared`, transforms of long rows are right, their roots of unity come from tables, and
+    the private arrays of a work-item are small."""
     p = parse(CONV.format(**sizes))
     found = lower(p, {f.name: f for f in forms(p, family)}[f"{form} shared"])
     made = generated(found, block_size=4, k=1, tr=1, tx=2, v=2)
@@ -452,8 +461,8 @@ def test_work_items_share_the_transform_of_a_long_row(
 
 
 def test_the_root_that_is_one_is_in_no_product_of_a_shared_row() -> None:
-    """A row is 64 complex numbers as 8 rows of 8: the first of each column is not turned, and a
-    zero is exact."""
+    """The tables of a transform of 64 as 8 rows of 8 have 56 roots: those of each column but the
+    first, which is 1. Roots that are 0 in a part are 0 exactly."""
     p = parse(CONV.format(n=2, c=3, m=5, h=125, k=4, s=1, p=1))
     found = next(lower(p, f) for f in forms(p, "fgfft") if "items shared" in f.name)
     source = generated(found, block_size=4, k=1, tr=1, tx=2, v=2).plan.source
@@ -477,7 +486,8 @@ def test_numbers_other_than_floats_are_refused() -> None:
 
 
 def test_every_form_of_a_lone_row_is_lowered_or_refused() -> None:
-    """The program has one kernel and one row: each product of spectra has numbers of its own."""
+    """For one kernel on one row, where no operand is shared between products, each form is lowered
+    or raises Refused; four forms are lowered."""
     p = parse("row(const w : [float]3, xs : [float]98) = map(v -> dot(v, w), slide(3, 1, xs))")
     made = {}
     for form in forms(p, "fgfft"):

@@ -1,5 +1,5 @@
-"""Tests of Fourier transforms: they follow from their definition law by law, and are right on a
-device."""
+"""Tests of fast Fourier transforms: laws derive them from the definition, and their kernels are
+right on a device."""
 
 # key: n length, e term, x real numbers, z complex ones
 
@@ -31,7 +31,7 @@ ROWS = 6
 
 
 def rows_of(t: Array, transform: Callable[[Expr], Expr]) -> Program:
-    """A program that transforms each row of an array."""
+    """A program that applies `transform` to each row, of type t, of an array."""
     xs = Var("xs", Array(t, ROWS))
     return Program("rows", (Param(xs),), Map(lam("row", t, transform), xs))
 
@@ -108,7 +108,7 @@ def test_a_transform_is_divided_until_four_are_left() -> None:
 
 
 def test_a_transform_of_four_adds_no_zeros() -> None:
-    """It takes six additions; two transforms of two and a root are eight of complex numbers."""
+    """A real transform of four takes six additions a row, and no more."""
     assert flops(compiled("rdft", 4).kernels) == ROWS * 6
 
 
@@ -124,13 +124,13 @@ def test_a_fast_transform_is_right_on_a_device(session: Session, name: str, n: i
 
 
 def multiplications(source: str) -> int:
-    """The number of products of floats in a kernel's text; indices have no float literal beside
-    them."""
+    """The number of products of floats in a kernel's text: those with a literal of a float."""
     return len(re.findall(r"\df \*|fma\(", source))
 
 
 def test_roots_that_are_0_or_1_cost_no_multiplication() -> None:
-    """A real transform of 8 needs one root that is neither 0 nor ±1, and multiplies by it."""
+    """Transforms of 4 multiply nothing, and a real transform of 8, with one root that is neither 0
+    nor ±1, at most four times."""
     assert multiplications(compiled("rdft", 4).plan.source) == 0
     assert multiplications(compiled("dft", 4).plan.source) == 0
     assert multiplications(compiled("rdft", 8).plan.source) <= 4

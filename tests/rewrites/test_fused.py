@@ -1,4 +1,5 @@
-"""The family `fused`: is a chain of kernels right as one, and is nothing stored between them?"""
+"""Tests of the family `fused`: a chain of kernels that becomes one kernel is right, and stores
+nothing between its parts."""
 
 from random import Random
 
@@ -40,7 +41,8 @@ LAYERS = {  # what each does to `x`, an image of C channels; its constant's type
 
 
 def chained(kinds: tuple[str, ...], seed: int) -> Program:
-    """A program of such layers, one after the other, of random sizes, steps and padding."""
+    """A program of layers of these kinds, one after the other, of random sizes, steps and
+    padding."""
     g = Random(f"{kinds} {seed}")
     c = g.randint(1, 5)
     h, w = g.randint(9, 13), g.randint(9, 13)
@@ -79,7 +81,8 @@ WORDS = ("", "relaid", "joined", "relaid joined")
 
 
 def runs(session: Session, p: Program, words: str, seed: int) -> Generated:
-    """A point of a form, proved and right on whole numbers, which sums of floats hold exactly."""
+    """The code of a form of `fused` at a point, after asserting that it is proved and gives the
+    interpreter's results on whole numbers."""
     low = lower(p, form_named(p, "fused", words))
     _, (point,) = points(low, CPU, 1, seed)
     made = generate(bound(low.program, point), max_work_group=1024)
@@ -106,7 +109,8 @@ def test_chains_are_right(session: Session, kinds: tuple[str, ...], words: str) 
     [(CHAINS[0], ""), (CHAINS[0], "joined"), (CHAINS[2], ""), (CHAINS[6], "joined")],
 )
 def test_nothing_is_stored(session: Session, kinds: tuple[str, ...], words: str) -> None:
-    """One kernel, no temporaries, and no bytes but those of inputs, constants and the result."""
+    """The plan has one kernel and no temporaries, and needs no bytes but those of inputs, constants
+    and the result."""
     made = runs(session, chained(kinds, 7), words, 7)
     assert len(made.plan.kernels) == 1
     assert made.plan.workspace_bytes == 0

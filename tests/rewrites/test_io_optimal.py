@@ -1,5 +1,5 @@
-"""Tests that the family `io-optimal` moves as little as its dataflow says, and computes the
-program."""
+"""Tests that kernels of the family `io-optimal` move at most twice the bytes that its dataflow
+does, and are right."""
 
 from dataclasses import replace
 from math import isclose, prod, sqrt
@@ -63,7 +63,8 @@ def made(p: Program, form: str = "", **point: int) -> Generated:
 def test_a_variant_moves_at_most_twice_what_the_dataflow_does(
     text: str, form: str, point: dict[str, int]
 ) -> None:
-    """Blocks have x y pixels and z channels, with x y within a factor of two of R z."""
+    """At points whose blocks have about R times as many pixels (x y) as channels (z), the bytes
+    moved are between the bound and twice the volume of the dataflow."""
     p = parse(text)
     known = products(p)
     assert known is not None
@@ -96,8 +97,8 @@ SHAPES = (  # images, their side, padding, kernel's side, step, channels in and 
 @pytest.mark.parametrize("form", ["", "padded relaid"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_what_it_offers_moves_at_most_twice_the_volume(shape: tuple[int, ...], form: str) -> None:
-    """Copies, tiles that reach beyond the image, and windows with gaps between them are counted
-    too."""
+    """Legal points move at most twice the volume of the dataflow, also counting stored copies,
+    tiles that reach beyond the image, and gaps between windows."""
     p = parse(CONV.format(**dict(zip("nwprscm", shape, strict=True))))
     known, chosen = products(p), next(f for f in forms(p, "io-optimal") if f.name == form)
     assert known is not None
@@ -139,8 +140,8 @@ LAYERS = ((13, 1, 16, 6), (14, 1, 4, 16), (13, 3, 5, 6), (16, 3, 1, 32))
 def test_what_results_need_besides_their_sums_is_in_the_volume(
     result: str, shape: tuple[int, ...]
 ) -> None:
-    """Biases, scales and skip connections count, each element once, though a group may read them
-    again."""
+    """The volume counts each element of biases, scales and skip connections once; variants move at
+    most twice the volume, though a group may read an element again."""
     text, skips, vectors = BESIDE[result]
     w, r, c, m = shape
     p = parse(LAYER.format(result=result.format(sum=text), w=w, r=r, c=c, m=m))
@@ -178,8 +179,8 @@ STAGED = "local memory {} B: 2 groups share the local memory of a core"
 def test_a_block_is_balanced_and_two_fit_on_a_core(
     text: str, local_bytes: int, point: tuple[int, ...], broken: list[str]
 ) -> None:
-    """A block has x y near R z with R = Kh Kw / μ², x y z ≤ S_b and S_b ≤ S_sm / 2 (Zhang et al.
-    2021)."""
+    """The constraints with these reasons, and no others, are broken at a point. They say that x y
+    is near R z with R = Kh Kw / μ², x y z ≤ S_b and S_b ≤ S_sm / 2 (Zhang et al. 2021)."""
     p = parse(text)
     low = lower(p, forms(p, "io-optimal")[0])
     system = constraints(low, replace(H200, local_bytes=local_bytes))
@@ -188,7 +189,8 @@ def test_a_block_is_balanced_and_two_fit_on_a_core(
 
 
 def test_no_work_group_reads_what_lies_between_windows() -> None:
-    """In a plane of 13 × 13, four of each sixteen elements are in a window of 2 × 2, step 4."""
+    """With windows of 2 × 2 at a step of 4 in planes of 13 × 13, the traffic counts 6 × 6 elements
+    of each plane: those that are in a window."""
     p = parse(CONV.format(n=1, w=13, p=0, r=2, s=4, c=5, m=4))
     whole = made(p, tx=3, ty=3, lx=1, ly=3, tr=1, v=4)
     assert traffic_bytes(whole) == 4 * (5 * 6 * 6 + 4 * 5 * 4 + 3 * 3 * 4)

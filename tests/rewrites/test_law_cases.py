@@ -1,5 +1,5 @@
-"""Tests of laws on written cases that random terms do not cover: they apply to all they should, and
-give what they say."""
+"""Tests of laws on written cases that random terms do not cover: which terms they apply to, and
+what they make of them."""
 
 # key: n size, s step, u tile size
 
@@ -23,7 +23,8 @@ def made(rule: Rule, e: Expr, **arguments: Argument) -> Expr | None:
 
 
 def test_tile_slide_applies_to_all_windows_that_tiles_cover_and_to_no_others() -> None:
-    """Tiles of u step by u - n + s: they cover the array if they end where it ends."""
+    """tile_slide applies to slide(n, s) and tiles of u exactly if tiles, which step by u - n + s,
+    hold whole windows and end where the array ends."""
     for n, s, u, room in itertools.product(range(1, 6), range(1, 5), range(1, 9), range(1, 15)):
         if n > room:
             continue

@@ -1,5 +1,5 @@
-"""Tests that rules keep meaning: each is tried on random typed terms, interpreted before and
-after."""
+"""Tests that rules keep type and meaning: each is applied to random terms, which are interpreted
+before and after."""
 
 # key: e term
 
@@ -83,7 +83,7 @@ RULES = all_rules()
 
 
 def known(a: Data, b: Data) -> tuple[Data, Data]:
-    """Both data with only those numbers kept where a is not the poison of pad_any."""
+    """The numbers of two data at the places where a is neither the poison of pad_any nor NaN."""
     if isinstance(a, tuple):
         assert isinstance(b, tuple)
         both = [known(x, y) for x, y in zip(a, b, strict=True)]
@@ -95,7 +95,8 @@ def known(a: Data, b: Data) -> tuple[Data, Data]:
 
 
 def check(before: Expr, after: Expr, program: Program, seed: int, rounding: float = 0.0) -> None:
-    """Assert that two terms have the same type, the same parameters and the same meaning."""
+    """Assert that a term has the same type and value after a rule as before it, and no new free
+    variables; values may differ by `rounding` machine epsilons."""
     assert equal(type_of(before), type_of(after))
     assert free(after) <= free(before), f"{show(before)}\nbecame\n{show(after)}"
     assert well_formed(after), f"{show(before)}\nbecame\n{show(after)}"
@@ -115,7 +116,8 @@ def test_no_rule_is_missing() -> None:
 
 @pytest.mark.parametrize("rule", [r for _, r in RULES], ids=[name for name, _ in RULES])
 def test_a_rule_keeps_type_and_meaning(rule: Rule) -> None:
-    """No two of the terms differ in names alone."""
+    """The rule applies to ENOUGH random terms, no two of which are equal but for names, and each
+    keeps its type and meaning."""
     seen = set[Expr]()
     for seed in range(DRAWS * ENOUGH):
         g = Terms(Random(seed))
@@ -359,8 +361,8 @@ def test_what_is_not_of_its_pattern_is_refused(
     ],
 )
 def test_nested_maps_collapse_to_one_over_elements_or_over_pairs(nested: str, one: str) -> None:
-    """The terms are written out, since random ones do not tell whether the law has stopped applying
-    to some."""
+    """The law `collapse` makes `one` of `nested`. These terms are written out, since random ones do
+    not show that a law no longer applies to some."""
     made = apply_rule(nests.collapse, {}, term(XSS, nested))
     assert made is not None
     assert show(made[0]) == one
@@ -385,8 +387,8 @@ def test_tiles_of_windows_are_typed_for_any_tile_size() -> None:
 
 
 def test_pads_by_an_amount_that_may_crop_are_not_added_up() -> None:
-    """An open amount is of either sign, and what the inner pad crops the outer one does not bring
-    back."""
+    """Two pads become one if the inner amount cannot be negative (t), but not if it may be (4 - t):
+    the outer pad does not bring back what a crop took away."""
     zero, t = Lit(0.0, FLOAT), named("t")
     inside = [Pad(0, amount, zero, term(XS, "xs")) for amount in (t, 4 - t)]
     added = [slides.pad_twice.rewrite(Pad(0, 2, zero, e)) for e in inside]
@@ -404,14 +406,15 @@ def test_pads_by_an_amount_that_may_crop_are_not_added_up() -> None:
     ids=str,
 )
 def test_an_amount_crops_where_no_values_of_its_names_let_it_pad(amount: Size, crops: bool) -> None:
-    """The law pad r c . map f = map f . pad_any r holds only where r <= 0; else a constant would be
-    mapped."""
+    """The law pad r c . map f = map f . pad_any r is applied only if r <= 0 for all values of the
+    names in r; else f would be applied to the constant c."""
     mapped = Pad(0, amount, Lit(1.0, FLOAT), term(XS, "map(x -> x + 1.0, xs)"))
     assert (slides.pad_map.rewrite(mapped) is not None) == crops
 
 
 def test_what_leaves_one_element_crops_at_one_side() -> None:
-    """An array of n has one or more, so n - 1 are taken away; at two sides some may be added."""
+    """An array of n has an element or more, so padding by 1 - n at one side is a crop; padding by 1
+    and -n, or by 2 - n, may not be one."""
     n = named("n")
     xs = Var("xs", Array(FLOAT, n))
     assert is_crop(PadEdge(Edge.ANY, 0, 1 - n, xs))
@@ -420,7 +423,8 @@ def test_what_leaves_one_element_crops_at_one_side() -> None:
 
 
 def test_vectors_form_before_a_stride_and_lanes_stay_together() -> None:
-    """A stride over vectors moves whole vectors: lane j keeps the elements j modulo v."""
+    """A sum in parts with a stride, made of a sum in vectors of v, moves whole vectors: lane j
+    keeps the elements j modulo v."""
     e = term("xs : [float]12", SUM.format(0.0, "xs"))
     done = seq(vectors.partial_reduce_vector(k=4, v=2), folds.stride_parts())(e)
     assert done is not None

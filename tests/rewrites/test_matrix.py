@@ -1,5 +1,5 @@
-"""Tests of the family `matrix`: one table entry and one strategy serve products and
-convolutions."""
+"""Tests of the family `matrix`, in which one strategy serves matrix products and convolutions, for
+each instruction of the table."""
 
 from pathlib import Path
 
@@ -48,8 +48,8 @@ def program(file: str, sizes: dict[str, int]) -> Program:
 
 
 def agrees(session: Session, p: Program, low: Lowering, seed: int) -> None:
-    """Assert that a point of a lowering is proved, and right on whole numbers that ten bits
-    hold."""
+    """Assert that a point of a lowering is proved, and gives the interpreter's results on whole
+    numbers that ten bits hold."""
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
     made = _smallest(low, seed)
@@ -61,8 +61,8 @@ def agrees(session: Session, p: Program, low: Lowering, seed: int) -> None:
 
 
 def _smallest(low: Lowering, seed: int) -> Generated:
-    """The kernels of the point, of some, whose text is shortest: compilers take long to spell out
-    emulated instructions."""
+    """The code at that of four legal points which has the fewest operations, as compilers take long
+    for emulated instructions."""
     found = points(low, H200, 4, seed)[1]
     made = [generate(bound(low.program, point), max_work_group=1024) for point in found]
     return min(made, key=lambda each: sum(f.operations for f in each.facts))
@@ -89,7 +89,7 @@ def test_the_derivation_uses_the_law_of_instructions_once_and_replays() -> None:
 
 
 def test_accumulators_stay_in_lanes_through_all_sums() -> None:
-    """A lane keeps four sums of each tile, and nothing of a matrix beside them."""
+    """The only private array of the kernel holds four sums a lane for each tile of the block."""
     p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
     low = lower(p, form_named(p, "matrix", "mma-tf32 padded"))
     _, (point,) = points(low, H200, 1, 0)

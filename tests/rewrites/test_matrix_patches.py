@@ -1,4 +1,5 @@
-"""The family `matrix` where groups stage patches: right, in bounds, and free of bank conflicts."""
+"""Tests of the family `matrix` with patches staged in local memory: kernels are right, in bounds,
+and free of bank conflicts."""
 
 from dataclasses import replace
 
@@ -83,7 +84,8 @@ def test_lanes_read_no_different_words_of_one_bank() -> None:
 
 
 def test_lines_without_room_would_make_lanes_wait() -> None:
-    """What the choice of room avoids: lines of 14 pixels and their halo, in 16 places."""
+    """With lines of 14 pixels and their halo, only 2 elements of room after each line avoid bank
+    conflicts, and the form chooses them."""
     p = program("vgg.lift", {"C": 16, "W": 14, "M": 16})
     low = lower(p, form_named(p, "matrix", "mma-tf32 patch"))
     point = {"tx": 4, "ty": 14, "tr": 1, "sr": 1, "sc": 1, "k": 1}
@@ -94,7 +96,8 @@ def test_lines_without_room_would_make_lanes_wait() -> None:
 
 
 def test_constants_go_straight_to_lanes() -> None:
-    """Only the operand of the columns is staged, in products too."""
+    """A matrix product has one array staged in local memory, the columns' operand; the other goes
+    to registers."""
     p = program("matmul.lift", {"M": 64, "N": 64, "K": 64})
     low = lower(p, form_named(p, "matrix", "mma-tf32 patch"))
     assert sum(isinstance(e, ToLocal) for e in subterms(low.program.body)) == 1
@@ -156,7 +159,8 @@ def test_the_count_of_conflicts_is_none_where_nothing_is_local() -> None:
 
 
 def test_a_patch_that_is_read_beyond_its_halo_would_be_found(session: Session) -> None:
-    """Outputs at the image's rim depend on what is staged from beyond it: zeros."""
+    """With an image and kernels of ones, outputs at the rim of the image count the taps that are on
+    the image: what is staged from beyond it is zero."""
     p = program("vgg.lift", {"C": 8, "W": 5, "M": 16})
     generated = made(p, "patch")
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:

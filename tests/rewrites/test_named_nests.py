@@ -1,4 +1,5 @@
-"""Tests of nests by name: labels, moves on maps, and moves on the dimensions of arrays."""
+"""Tests of nests whose maps and dimensions have labels: moves on maps, and on the dimensions of
+arrays, by label."""
 
 from itertools import permutations
 
@@ -21,7 +22,7 @@ CUBE = parse("p(a : [[[float]4]3]2) = a").body
 
 
 def lengths(done: Nest) -> list[object]:
-    """The lengths of the maps of the product's nest after some moves."""
+    """The lengths of the maps of a matrix product's nest after some moves, outermost first."""
     made = done(PRODUCT)
     assert made is not None
     assert Derivation(PRODUCT, made[1]).replay() == made[0]

@@ -1,5 +1,5 @@
-"""Tests of `registers` with vectors over pixels: neighbours are loaded at once, weights one by
-one."""
+"""Tests of `registers` with vectors over pixels: neighbouring pixels are loaded as vectors, weights
+one by one."""
 
 # key: h w image sides, c channels, m output channels, k window side
 
@@ -47,7 +47,7 @@ POINT = {"k": 2, "tr": 1, "tx": 3, "v": 4}
 
 
 def made(text: str, form: str, point: dict[str, int]) -> tuple[Program, Plan]:
-    """A form of `registers` at a point, as its program and its proved plan."""
+    """A program, and the plan of a form of `registers` for it at a point, which is proved."""
     program = parse(text)
     generated = generate(bound(lowering(program, "registers", form).program, point))
     assert all(prove(kernel).ok for kernel in generated.kernels)
@@ -61,7 +61,7 @@ def runs_right(session: Session, program: Program, plan: Plan) -> bool:
 
 
 def gathers(source: str) -> list[str]:
-    """The vectors in a text that are put together from scalars loaded one by one."""
+    """The vectors in a kernel's text that are put together from scalars, loaded one by one."""
     return re.findall(r"\(float4\)\(\w+\[[^)]*,", source)
 
 
@@ -128,7 +128,8 @@ def test_one_dimension_of_results_has_no_sides_to_exchange() -> None:
 
 
 def test_the_ends_of_rows_take_no_branch(session: Session) -> None:
-    """Where a row of the image is inside, what is loaded beyond its ends is not used."""
+    """Inside the image, nothing is chosen; at the ends of its rows `select` replaces what was
+    loaded by 0; where the row is padding, nothing is loaded."""
     program, plan = made(CHANNELS_LAST, "relaid", POINT | {"tx": 7})
     inside, row, outside = re.split(r"\} else[^\n]*\{\n", plan.source)
     assert "?" not in inside.split("for (int i_rows3", 1)[1]

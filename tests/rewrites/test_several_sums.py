@@ -1,4 +1,5 @@
-"""Tests of programs with several sums, or written in unusual ways: lowered by blocks, and right."""
+"""Tests that programs with several sums, or written in unusual ways, are lowered by `blocked` and
+other families, and are right."""
 
 # key: r c rows, w weights, xs ys inputs
 
@@ -91,8 +92,8 @@ f(xs : [[float]8]6, ys : [float]5) = map(r -> map(y -> sum(r) + y, ys), xs)""",
 
 
 def runs(session: Session, p: Program, family: str, form: Form) -> bool:
-    """True if a form, at one of its legal points, is proved and gives on the device what the
-    interpreter gives."""
+    """True if a form, at a legal point, gives on the device what the interpreter gives; asserts
+    that its kernels are proved."""
     lowering = lower(p, form)
     _, (point, *_) = points(lowering, profile("cpu"), 1, 0)
     made = generate(bound(lowering.program, point))

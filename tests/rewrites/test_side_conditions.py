@@ -1,5 +1,5 @@
-"""Tests of side conditions: a rule applies where its condition holds, and is refused where only
-that is violated."""
+"""Tests of side conditions: a rule applies to a term where its condition holds, and is refused for
+one that differs only in violating it."""
 
 import pytest
 

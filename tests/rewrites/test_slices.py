@@ -1,5 +1,5 @@
-"""Tests of slices of a work-group in `blocked`: parts of a sum meet in local memory, in one
-kernel."""
+"""Tests of `blocked` with `sliced`, where slices of a work-group make parts of a sum, and add them
+in local memory in one kernel."""
 
 # key: c channels, m output channels, p slices
 
@@ -43,7 +43,7 @@ POINT = {"k": 2, "lx": 2, "ly": 4, "tc": 2, "tr": 2, "v": 2, "p": 2}
 
 
 def made(program: Program, form: str, point: dict[str, int]) -> Generated:
-    """The code of a form of `blocked` at a point, its kernels proved."""
+    """The code of a form of `blocked` at a point, after asserting that its kernels are proved."""
     generated = generate(bound(lowering(program, "blocked", form).program, point))
     assert all(prove(kernel).ok for kernel in generated.kernels)
     return generated
@@ -78,7 +78,8 @@ def test_parts_of_a_sum_are_completed_by_the_group(
 
 @pytest.mark.parametrize("p", [2, 4, 8])
 def test_parts_lie_where_the_chunks_were(p: int) -> None:
-    """A group takes the larger of its chunks and of the parts of one column of its block."""
+    """Parts of sums use the local memory of the chunks: a group takes the larger of the two, here
+    the parts of one column of its block."""
     point = POINT | {"p": p, "k": 1}
     kernel = made(parse(CONV), "relaid sliced", point).kernels[-1]
     rows, columns = point["lx"] * point["tr"] * point["v"], point["ly"] * point["tc"]

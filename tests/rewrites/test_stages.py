@@ -1,4 +1,4 @@
-"""Tests that derivations are told in stages, to any depth, and that stages leave the steps as they
+"""Tests of the stages of derivations: they may be nested to any depth, and leave the steps as they
 are."""
 
 # key: d derivation
@@ -28,7 +28,8 @@ SPLIT = split_map(k=named("k"))
 
 
 def done(strategy: Strategy, e: Expr = PLUS) -> tuple[Step, ...]:
-    """The steps that a strategy makes of a term, replayed."""
+    """The steps by which a strategy makes a term of e, after asserting that their replay gives that
+    term."""
     made = strategy(e)
     assert made is not None
     assert Derivation(e, made[1]).replay() == made[0]
@@ -36,7 +37,8 @@ def done(strategy: Strategy, e: Expr = PLUS) -> tuple[Step, ...]:
 
 
 def outline(steps: Sequence[Step]) -> list[tuple[int, str, int, int]]:
-    """The depth, name, first step and end of each stage of these steps."""
+    """For each stage of these steps its depth, its name, the number of its first step, and that of
+    the step after its last."""
     stages = [(n, s) for n, step in enumerate(steps) for s in step.stages]
     spans = [(n, n + s.steps) for n, s in stages]
     return [

@@ -1,5 +1,5 @@
-"""Tests of the families named by what they store: they store just that, and keep the program's
-meaning."""
+"""Tests of the families named after a view that they store (im2col, mec and others): they store as
+many elements as their papers say, and are right."""
 
 # key: n batch, h w image sides, p padding, r kernel side, s step, c channels, m output channels
 
@@ -59,13 +59,14 @@ SHAPES = (
 
 
 def program(shape: dict[str, int]) -> Program:
-    """The convolution of an image, or of a batch of images, of this shape."""
+    """The convolution of an image, or of a batch of images, with sizes by name."""
     sizes = ", ".join(f"{name} = {n}" for name, n in shape.items())
     return parse(f"{ONE if shape['N'] == 1 else MANY}where {sizes}")
 
 
 def elements(family: str, n: int, h: int, w: int, p: int, r: int, s: int, c: int) -> int:
-    """The number of elements that each algorithm stores by its paper, for square windows."""
+    """The number of elements that a family stores, by the formula of its paper: n images of h × w ×
+    c, padded by p, with windows of r × r at steps of s."""
     high, wide = h + 2 * p, w + 2 * p
     ho, wo = (high - r) // s + 1, (wide - r) // s + 1
     return {
@@ -78,7 +79,8 @@ def elements(family: str, n: int, h: int, w: int, p: int, r: int, s: int, c: int
 
 
 def plan(p: Program, family: str, form: Form) -> Plan:
-    """The plan of a form at one of its legal points, its kernels proved."""
+    """The plan of a form at one of its legal points, after asserting that its kernels are
+    proved."""
     return plan_at_point(p, family, form)[0]
 
 
@@ -91,8 +93,8 @@ def plan_at_point(p: Program, family: str, form: Form) -> tuple[Plan, dict[str, 
 
 
 def some_forms(p: Program, family: str) -> list[Form]:
-    """The plainest form of a family, and another one that has points, both without room for
-    tiles."""
+    """The plainest form of a family, and a random one that has legal points, both without
+    `room`."""
     first, *others = (f for f in forms(p, family) if "room" not in f.name.split())
     Random(f"{family} {p.params}").shuffle(others)
     return [first, next(f for f in others if has_points(p, family, f))]
@@ -147,7 +149,8 @@ MAPPED_SHAPE = {"N": 1, "H": 5, "W": 6, "R": 3, "S": 1, "C": 3, "M": 4}
 
 
 def mapped(how: str, padding: int) -> Program:
-    """A convolution of an image (or batch) that is made of the inputs element by element."""
+    """The convolution of an image (or of a batch) that is computed from the inputs element by
+    element, in the way `how`."""
     n = {"N": 2 if how == "batch" else 1}
     sizes = ", ".join(f"{k} = {v}" for k, v in (MAPPED_SHAPE | n | {"P": padding}).items())
     if how == "batch":
@@ -222,8 +225,9 @@ def test_a_view_of_what_is_computed_has_a_work_item_for_each_result(
 
 
 def replicated(shape: dict[str, int], panel: int) -> int:
-    """The number of elements of Toeplitz matrices: those of every kernel's row, for each window of
-    a row."""
+    """The number of elements that `toeplitz` stores: for each row of each kernel that meets the
+    image, matrices with the kernel's row once for each window; matrix rows are rounded up to whole
+    panels."""
     n, step = shape["R"], shape["S"]
     windows = (shape["W"] + 2 * shape["P"] - n) // step + 1
     dense = windows - 1 + -(-n // step)  # of each `step`-th element, those that are in a window
@@ -267,7 +271,8 @@ def test_im2col_multiplies_the_windows_of_all_images_at_once_or_of_each(session:
 
 @pytest.mark.parametrize("u", [1, 32, 64])
 def test_work_items_that_share_a_row_have_neighbours_of_it(u: int, session: Session) -> None:
-    """All work-items have some of each row: windows are stored by as many as are asked for."""
+    """The kernel that stores windows is launched with u work-items for each row of them, and the
+    results are right."""
     p = program({"N": 1, "H": 6, "W": 5, "P": 0, "R": 3, "S": 1, "C": 64, "M": 2})
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}
     form = next(f for f in forms(p, "im2col") if f.name == "registers")

@@ -1,5 +1,5 @@
-"""Tests that every family keeps the meaning of every program that it lowers, and says why it
-refuses others."""
+"""Tests that every family, for each program, either lowers it and keeps its meaning, or refuses it
+with a reason."""
 
 # key: h w spatial sizes, c channels, m output channels, k kernel size
 
@@ -338,7 +338,8 @@ def program(name: str) -> Program:
 
 
 def lowered(name: str, family: str, seed: int) -> tuple[list[Lowering], list[Refused]]:
-    """Some of a family's forms of a program lowered, the plainest first, and the refusals."""
+    """The lowerings of a program by some random forms of a family, the plainest form first, and the
+    refusals of the others."""
     p, made, refused = program(name), list[Lowering](), list[Refused]()
     first, *others = forms(p, family)
     Random(seed).shuffle(others)
@@ -401,8 +402,8 @@ def test_every_layer_has_points_whatever_its_sizes(family: str, h: int, c: int, 
      "pooled after"],
 )  # fmt: skip
 def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
-    """However a sum is nested, its longest loop is rounded up; the sums of a program have one
-    width.
+    """Forms of `lift` with vectors have legal points for sums that no width of vectors divides, as
+    the longest loop of a sum is rounded up; all sums of a program have one width.
 
     45 and 63 have 3 as a divisor, and the 4 of a pooling have 2.
     """
@@ -418,8 +419,8 @@ def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
 
 
 def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> None:
-    """A kernel makes rho + 6 elements for tiles of the next kernel to fit; they are tiled as any
-    others."""
+    """Where a kernel makes more elements (rho + 6) than there are results, so that tiles of the
+    next kernel fit, forms with `stored-sums` keep the meaning."""
     p, tried = program("depthwise, then 1 x 1"), 0
     for form in [f for f in forms(p, "lift") if "stored-sums" in f.name.split()][::9]:
         made = lower(p, form).program.body
@@ -431,8 +432,8 @@ def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> Non
 
 
 def roomless(e: Expr) -> list[Expr]:
-    """The terms that add elements for tiles to fit without being stored, so that reads of them are
-    clamped."""
+    """The terms in e that add elements so that tiles fit, and are not stored: reads of them have to
+    be clamped."""
     if isinstance(e, Store | ToLocal | Generate):
         return []
     return [e] * adds(e) + [x for c in children(e) for x in roomless(c)]
@@ -487,7 +488,8 @@ conv(const weights : [[[[float]3]11]11]96, image : [[[float]3]227]227) =
 
 
 def test_every_form_that_stores_windows_lowers_or_is_refused() -> None:
-    """Where windows are summed outside of products, the views to store lie in unusual places."""
+    """Each form of im2col lowers a program that sums windows outside of its products, or raises
+    Refused."""
     p = program("a sum of shifted 1 x 1 convolutions")
     for form in forms(p, "im2col"):
         with suppress(Refused):

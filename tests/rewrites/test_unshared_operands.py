@@ -1,5 +1,5 @@
-"""Tests of programs in which no operand is shared between results: `blocked` and `lift` make them
-too."""
+"""Tests of programs in which results share no operand: `blocked` and `lift` lower them too, and are
+right."""
 
 from random import Random
 
@@ -63,14 +63,16 @@ def session() -> Session:
 
 
 def tried(p: Program, family: str, word: str = "") -> list[Form]:
-    """The plainest of a family's forms (with a word), and another that any program has."""
+    """Two of the forms of a family whose names have `word`, without stored views: the plainest, and
+    a random one."""
     apart = {"padded", "planes", "im2win", "mec", "im2col", "sliced", "along", "relaid"} - {word}
     every = [f for f in forms(p, family) if not apart & set(f.name.split()) and word in f.name]
     return [every[0], Random(f"{family} {p.name}").choice(every[1:])]
 
 
 def right(session: Session, p: Program, made: Lowering) -> bool:
-    """True if a legal point, proved, gives on the device just what the interpreter gives."""
+    """True if at a legal point the device gives just what the interpreter gives; asserts that the
+    kernels are proved."""
     _, (point, *_) = points(made, profile("cpu"), 1, 0)
     code = generate(bound(made.program, point))
     assert all(prove(kernel).ok for kernel in code.kernels), (made.form, point)

@@ -1,5 +1,5 @@
-"""Tests of `winograd`: it computes convolutions of all shapes that it covers, with as many products
-as it should."""
+"""Tests of `winograd`: convolutions of all shapes that it lowers are right, with as many
+multiplications as F(m, r) has."""
 
 # key: n batch, s image side, r kernel side, p padding, t step, c channels, m output channels
 
@@ -59,12 +59,13 @@ def conv(**sizes: int) -> Program:
 
 
 def of_matrices(p: Program) -> list[Form]:
-    """The forms with matrix products, of programs that sum up more than windows."""
+    """The forms of `winograd` with matrix products, for programs that sum over more than
+    windows."""
     return [f for f in forms(p, "winograd") if "elementwise" not in f.name]
 
 
 def shapes(count: int) -> list[dict[str, int]]:
-    """Odd shapes of convolutions, which together take each value of each size."""
+    """`count` random odd shapes of convolutions: sizes by name."""
     rng = Random(5)
     axes = {
         "n": (1, 5), "s": (1, 13, 27), "r": (1, 2, 3, 5, 7, 9, 11), "p": (0, 1, 2, 3),
@@ -97,7 +98,7 @@ def test_shapes_are_right_or_refused_with_a_reason(shape: dict[str, int]) -> Non
 
 
 def drawn(lowering: Lowering, count: int) -> list[Generated]:
-    """The code at some of a form's legal points, proved."""
+    """The code at up to `count` legal points of a form, after asserting that it is proved."""
     _, found = points(lowering, profile("cpu"), count, 1)
     made = [generate(bound(lowering.program, point)) for point in found]
     assert made
@@ -162,7 +163,8 @@ def test_kernels_of_one_row_or_column_are_transformed_along_the_other(
 
 @pytest.mark.parametrize(("a", "b"), [(1, 3), (3, 1)])
 def test_they_make_half_as_many_products(a: int, b: int) -> None:
-    """F(4, 3) makes 4 results of 3 taps by 6 products, in each tile of a row or column."""
+    """Windows of 3 along one dimension: F(4, 3) makes 4 results by 6 multiplications, in each tile
+    of a row or a column."""
     p = parse(NARROW.format(a=a, b=b, p=a // 2, q=b // 2))
     lowering = lower(p, next(f for f in forms(p, "winograd") if "F4 r" in f.name))
     one = {"k": 1, "tr": 1, "tx": 1, "v": 4, "vi": 4, "vo": 4}
@@ -187,7 +189,8 @@ def test_matrices_are_proved_in_exact_arithmetic() -> None:
 @pytest.mark.parametrize("r", range(2, 12))
 @pytest.mark.parametrize("m", [2, 4, 6])
 def test_products_by_powers_of_two_are_added_to_others(m: int, r: int) -> None:
-    """No sum of the spelled-out transforms has every term multiplied by ±2^k."""
+    """In each row of the matrices (or of their factors) some number is ±1 or no power of two: no
+    sum of a transform has every term multiplied by a power of two."""
     found = cook_toom(m, r)
     assert found.computes(correlation)
     for matrix in (found.a, found.b, found.g):
@@ -201,8 +204,8 @@ def test_products_by_powers_of_two_are_added_to_others(m: int, r: int) -> None:
     ("m", "r", "before", "after"), [(2, 3, 8, 8), (4, 3, 30, 22), (6, 3, 68, 44), (2, 5, 24, 20)]
 )
 def test_what_rows_or_columns_share_is_added_once(m: int, r: int, before: int, after: int) -> None:
-    """The matrices are those of transforms of data and of results; each is the exact product of its
-    factors."""
+    """The matrices of data and of results take `before` additions; as products of two factors,
+    which equal them exactly, they take `after`."""
     made = 0
     for matrix in (cook_toom(m, r).a, cook_toom(m, r).b):
         rows = tuple(tuple(map(float, row)) for row in matrix)
@@ -220,11 +223,11 @@ def test_what_rows_or_columns_share_is_added_once(m: int, r: int, before: int, a
     [(2, 3, 2.25, 0), (4, 3, 4.0, 2), (6, 3, 324 / 64, 10), (2, 5, 100 / 36, 2)],
 )
 def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float, others: int) -> None:
-    """F(2 × 2, 3 × 3) and others are tried on a layer whose sides they divide, so that no block is
-    rounded up.
+    """Sums of F(m × m, r × r) take `fewer` times less multiplications than direct convolution, on a
+    layer whose sides m divides.
 
-    `others` counts numbers in the matrix of data that are no powers of two, in the halves that two
-    rows share once.
+    `others` is the number of multiplications in the transform of data: numbers of its matrix that
+    are no powers of two, counted once where two rows share them.
     """
     side = 2 * m
     p = conv(s=side, r=r, p=r // 2, c=16, m=32)
@@ -263,7 +266,8 @@ def test_what_a_transform_would_lose_its_digits_in_is_refused() -> None:
 
 
 def test_more_points_always_lose_more() -> None:
-    """Therefore the growth of rounding errors for hundreds of taps is never computed."""
+    """With MOST_POINTS + 1 points, rounding errors grow beyond MOST_GROWTH however these are split
+    into m and r; so F(2, 257) is refused, and its growth is never computed."""
     for m in range(2, MOST_POINTS + 1):
         assert growth((m,), (MOST_POINTS + 2 - m,)) > MOST_GROWTH
     taps = parse_file(ROOT / "examples/conv1d.lift", {"K": 257, "P": 128})
@@ -359,8 +363,8 @@ grouped(weights : [[[[float]3]3]4]2, biases : [[float]4]2, signal : [[float]6]20
 def test_images_and_groups_may_have_kernels_of_their_own(
     of: str, name: str, session: Session
 ) -> None:
-    """Kernels are transformed once for each image or group: F(2, 3) makes 4 products for 6, in each
-    dimension."""
+    """Convolutions in which each image or group has its own kernels are right, and F(2, 3) makes 4
+    multiplications where direct convolution makes 6, in each dimension."""
     p = parse(OWN[of])
     lowering = lower(p, next(f for f in forms(p, "winograd") if f.name == name))
     (made,) = drawn(lowering, 1)
@@ -446,7 +450,9 @@ def agrees(p: Program, name: str, session: Session) -> None:
 def test_fused_stages_store_less_and_multiply_no_more(
     m: int, fewer: float, whole: bool, session: Session
 ) -> None:
-    """One kernel makes products and results; if `whole`, it transforms the data too."""
+    """With `fused`, only the transformed data are stored (with `whole`, nothing), and the last
+    kernel makes the multiplications of F(m, 3); with `whole`, also those of transforming the
+    data."""
     p = conv(s=8, r=3, p=1, c=16, m=8)
     name = f"F{m} fused" + " whole" * whole
     lowering = lower(p, next(f for f in forms(p, "winograd") if f.name == name))

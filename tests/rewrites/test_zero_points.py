@@ -1,4 +1,5 @@
-"""Tests that zero points leave the sums of quantised convolutions, which stay what they are."""
+"""Tests that laws take zero points out of the sums of quantised convolutions, and that the sums
+keep their values."""
 
 import numpy as np
 
