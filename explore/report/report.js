@@ -342,4 +342,6 @@ frontTable();
 failures();
 if (run.front.length) { drawPlane(); drawProgress(); drawRoofline(); } else { at("plane").textContent = "No variant ran to the end."; at("roofcard").remove(); }
 const asked = decodeURIComponent(location.hash.slice(1));
-if (byId.has(asked)) select(asked); else if (run.front.length) select(run.front[0]);
+if (byId.has(asked)) await select(asked); else if (run.front.length) await select(run.front[0]);
+await details; // a click is answered at once from here on
+document.querySelector("main").ariaBusy = "false";

@@ -18,7 +18,7 @@ from ir.errors import UserError
 from ir.parse import parse
 from rewrites.engine.outline_text import told
 from rewrites.families.all_families import first
-from tests.support.browser import chromium, page
+from tests.support.browser import TURN, chromium, page
 from tests.support.sample_runs import ENVIRONMENT, variant
 
 DERIVATION = first(
@@ -89,7 +89,7 @@ def test_the_report_opens_a_stage_to_its_laws(tmp_path: Path) -> None:
     look = (
         "const tab = [...document.querySelectorAll('#detail [role=tab]')]"
         ".find(t => t.textContent === 'derivation'); tab.click();"
-        "await new Promise(go => setTimeout(go, 50));"
+        f"{TURN}"
         "const body = document.querySelector('#detail .body');"
         "const stage = body.querySelector('details');"
         "const tops = [...body.firstChild.children].map(c => c.className).join(' ');"

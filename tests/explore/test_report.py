@@ -21,7 +21,7 @@ from explore.results.records import Begun, Failed, Measured, Peer, Record, Step
 from explore.results.run_environment import Environment
 from ir.errors import UserError
 from rewrites.families.all_families import BY_DEFAULT, FAMILIES
-from tests.support.browser import chromium, page
+from tests.support.browser import TURN, chromium, page
 from tests.support.sample_runs import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, variant
 
 EVIL = "</script><img src=x onerror=\"document.title='OWNED'\"><b>bold</b>&amp;{{plotly}}"
@@ -122,8 +122,9 @@ def test_clicking_a_point_opens_how_it_was_made(browser: str, tmp_path: Path) ->
         "plane.data.forEach((t, c) => (t.customdata || []).forEach((id, p) => {"
         f"  if (id === '{chosen.variant.id}') hit = {{ points: [{{ customdata: id }}] }}; }}));"
         "plane.emit('plotly_click', hit);"
-        "setTimeout(() => [...document.querySelectorAll('.tabs button')]"
-        ".find(b => b.textContent === 'source').click(), 500);"
+        f"{TURN}"
+        "[...document.querySelectorAll('.tabs button')]"
+        ".find(b => b.textContent === 'source').click();"
     )
     shown = page(browser, report(RECORDS, ENVIRONMENT), tmp_path, click)
     detail = shown[shown.index('id="detail"') :]

@@ -22,7 +22,7 @@ from explore.run.ledger import Ledger
 from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
-from tests.support.browser import chromium, page
+from tests.support.browser import TURN, chromium, page
 from tests.support.sample_runs import ENVIRONMENT, PEERS, sample_run
 
 TEXT = """tiny(const weights : [[float]3]M, const biases : [float]M, image : [float]W) =
@@ -40,7 +40,6 @@ OPENED = 3  # variants of the front, of the plane and of the failures
 READ = f"""
 const detail = document.getElementById('detail'), plane = document.getElementById('plane');
 const said = {{ page: [document.body.innerText], hovers: [], tabs: [] }};
-const pause = () => new Promise(go => setTimeout(go, 20));
 const tabs = () => [...detail.querySelectorAll('.tabs [role=tab]')];
 for (const plot of document.querySelectorAll('.js-plotly-plot'))
   for (const trace of plot.data) said.hovers.push(String(trace.name ?? ''), ...(trace.text ?? []));
@@ -55,10 +54,10 @@ const openers = [
 ];
 for (const open of openers) {{
   open();
-  await pause();
+  {TURN}
   for (const name of tabs().map(tab => tab.textContent)) {{
     tabs().find(tab => tab.textContent === name).click();
-    await pause();
+    {TURN}
     const id = detail.querySelector('h2').childNodes[1].textContent;
     said.tabs.push([id, name, detail.innerText]);
   }}

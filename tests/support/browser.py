@@ -1,18 +1,38 @@
-"""A report opened in a real browser without a window: the document after its scripts ran."""
+"""A report opened in a real browser without a window: the document after its scripts ran.
 
+The browser is spoken to in its DevTools protocol, over two pipes: a page is read when it says that
+it is drawn, however long a busy machine takes for it.
+"""
+
+import json
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    *("--virtual-time-budget=5000", "--dump-dom"),
+    *("--disable-dev-shm-usage", "--remote-debugging-pipe"),
 )
+ON_PIPES = 'exec "$0" "$@" 3<&0 4>&1 </dev/null >&2'  # the protocol's pipes have these numbers
+LONGEST = 120  # seconds that a browser may take in all
+
+DRAWN = """new Promise(go => {
+  const main = document.querySelector('main');
+  const look = () => { if (main.ariaBusy === 'false') go(); };
+  new MutationObserver(look).observe(main, { attributes: true });
+  look();
+})"""
+TURN = "await new Promise(go => setTimeout(go));"  # in which the page shows what was clicked
 
 
 def chromium() -> str:
@@ -24,12 +44,87 @@ def chromium() -> str:
 
 
 def page(browser: str, text: str, folder: Path, then: str = "", place: str = "") -> str:
-    """The document without its scripts, after they ran, and after `then` ran."""
-    later = f"<script>setTimeout(async () => {{ {then} }}, 1500)</script></body>"
-    head, _, tail = text.rpartition("</body>")
+    """The document without its scripts, after it was drawn, and after `then` ran."""
     file = folder / "report.html"
-    file.write_text(head + later + tail, encoding="utf-8")
-    with tempfile.TemporaryDirectory() as profile:
-        command = [browser, *FLAGS, f"--user-data-dir={profile}", f"{file.as_uri()}{place}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL)
+    file.write_text(text, encoding="utf-8")
+    with opened(browser) as tab:
+        tab.visit(f"{file.as_uri()}{place}")
+        tab.evaluate(DRAWN)
+        tab.evaluate(f"(async () => {{ {then} }})()")
+        document = tab.evaluate("document.documentElement.outerHTML")
+    return re.sub(r"<script.*?</script>", "", document, flags=re.DOTALL)
+
+
+@dataclass(slots=True)
+class Tab:
+    """A tab of a browser, by the two pipes that lead there: it visits pages and evaluates
+    JavaScript."""
+
+    to: IO[bytes]
+    back: IO[bytes]
+    session: str = ""
+    asked: int = 0
+    events: list[str] = field(default_factory=list)
+
+    def ask(self, method: str, **parameters: object) -> Any:
+        """The browser's answer to a command of the protocol; events before it are kept."""
+        self.asked += 1
+        session = {"sessionId": self.session} if self.session else {}
+        message = {"id": self.asked, "method": method, "params": parameters, **session}
+        self.to.write(json.dumps(message).encode() + b"\0")
+        self.to.flush()
+        while (heard := self.heard()).get("id") != self.asked:
+            self.events.append(heard.get("method", ""))
+        assert "error" not in heard, f"{method}: {heard['error']}"
+        return heard["result"]
+
+    def heard(self) -> Any:
+        """The next message of the browser."""
+        message = bytearray()
+        while (byte := self.back.read(1)) != b"\0":
+            assert byte, f"the browser ended, or took more than {LONGEST} s"
+            message += byte
+        return json.loads(message)
+
+    def visit(self, url: str) -> None:
+        """Goes to a page, and waits until its document is read and its scripts have begun."""
+        self.ask("Page.enable")
+        self.events.clear()
+        self.ask("Page.navigate", url=url)
+        while "Page.domContentEventFired" not in self.events:
+            self.events.append(self.heard().get("method", ""))
+
+    def evaluate(self, script: str) -> Any:
+        """The value of a script; of a promise, what it comes to."""
+        found = self.ask(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+
+@contextmanager
+def opened(browser: str) -> Iterator[Tab]:
+    """A tab of a browser that is started for it, with a new profile, and ended with it."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        command = ["sh", "-c", ON_PIPES, browser, *FLAGS, f"--user-data-dir={profile}"]
+        started = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        late = threading.Timer(LONGEST, started.kill)
+        late.start()
+        with started:
+            assert started.stdin is not None
+            assert started.stdout is not None
+            try:
+                yield fresh_tab(Tab(started.stdin, started.stdout))
+            finally:
+                started.kill()
+                late.cancel()
+
+
+def fresh_tab(browser: Tab) -> Tab:
+    """A new and empty tab, of the browser at these pipes."""
+    target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
+    found = browser.ask("Target.attachToTarget", targetId=target, flatten=True)
+    return Tab(browser.to, browser.back, found["sessionId"], browser.asked)
