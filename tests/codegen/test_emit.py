@@ -175,7 +175,7 @@ def test_groups_fill_their_own_local_memory(session: Session) -> None:
 
 
 def test_what_groups_make_cannot_lie_in_local_memory() -> None:
-    with pytest.raises(Unsupported, match="do not share"):
+    with pytest.raises(Unsupported, match="no local memory in common"):
         compiled("f(xs : [float]8) = mapSeq(x -> x, toLocal(mapWorkgroup(0)(x -> x + 1, xs)))")
 
 
