@@ -34,7 +34,7 @@ def steps_of(d: Derivation) -> tuple[Step, ...]:
 
 @once
 def _brief(term: Expr) -> str:
-    """The text of a term on one line, or … where it is too large."""
+    """The text of a term on one line; … if it is too large."""
     if next(islice(subterms(term), _NODES, None), None) is not None:
         return "…"
     line = " ".join(show(term).split())
@@ -51,7 +51,7 @@ def stages_of(steps: Sequence[Step]) -> tuple[Told, ...]:
 
 
 def outline_of(steps: Sequence[Step]) -> Iterator[str]:
-    """The lines of a stored derivation's outline, or its laws where it has no stages."""
+    """The lines of a stored derivation's outline; its laws if it has no stages."""
     stages = stages_of(steps)
     return outline_text(stages) if stages else laws_of(steps)
 

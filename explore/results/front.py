@@ -49,7 +49,8 @@ class Limits:
 def pareto(points: Sequence[T], cost: Callable[[T], tuple[float, ...]]) -> list[T]:
     """The points that no other point dominates, in order of cost; equal points are all kept.
 
-    Sorted by cost, a point can be dominated only by one before it, and then also by one kept.
+    In order of cost, a point can be dominated only by an earlier one, and then also by one that was
+    kept.
     """
     costs = [cost(point) for point in points]
     order = [i for i in range(len(points)) if not any(map(math.isnan, costs[i]))]
@@ -66,7 +67,7 @@ def front(
     objectives: Sequence[Objective] = DEFAULT,
     limits: Limits | None = None,
 ) -> list[Record]:
-    """The records on the front of each variant's latest round, fastest first."""
+    """The records on the front, of each variant's latest round, fastest first."""
     found = usable(records, limits, early="error" in objectives)
     return pareto(found, lambda r: tuple(_cost(r, o) for o in objectives))
 
@@ -74,7 +75,8 @@ def front(
 def usable(
     records: Sequence[Record], limits: Limits | None = None, early: bool = False
 ) -> list[Record]:
-    """The records that can be picked: right, within the limits, and finished (or only predicted).
+    """The records that can be picked: their results are right and within the limits, and they ran
+    to the end or are predictions.
 
     Variants that were given up as too slow count where `early` or a limit on errors asks for them:
     they may be more exact.
@@ -99,7 +101,8 @@ def pick(
 
 
 def by_id(records: Sequence[Record], id: str) -> Record:
-    """The record of the variant of this id, or of the only one whose id begins so."""
+    """The record of the variant with this id, or of the only variant whose id begins with it; a
+    UserError if there is none."""
     found = latest(records)
     exact = [r for r in found if r.variant.id == id]
     begins = [r for r in found if r.variant.id.startswith(id)]

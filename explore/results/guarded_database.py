@@ -63,7 +63,8 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def demand_our_tables(connection: sqlite3.Connection, file: Path) -> int:
-    """The format of a file; a file of an unknown one, with other tables, or damaged is refused."""
+    """The number of the file's format; a UserError if the file has an unknown format or other
+    tables, or is damaged."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if not version and not file.stat().st_size:
         raise UserError(f"{file} is empty: it holds no run")
@@ -81,7 +82,7 @@ def demand_our_tables(connection: sqlite3.Connection, file: Path) -> int:
 
 
 def demand_run(folder: Path) -> None:
-    """Refuse a folder that has no file of a run."""
+    """Raise a UserError if the folder has no file of a run."""
     if not os.path.lexists(folder / FILE):
         raise UserError(f"{folder} holds no run: there is no {FILE} in it")
 

@@ -1,4 +1,5 @@
-"""Forms that were not derived because their worker died or took too long: no variants of theirs."""
+"""Forms that were not derived, because their worker died or took too long; they have no
+variants."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from explore.results.stored_fields import LONG, TEXT, Fields
 
 @dataclass(frozen=True, slots=True)
 class LostForm:
-    """A form of a family, and why nothing is known of its variants."""
+    """A form of a family that was not derived, and the reason."""
 
     family: str
     form: str  # its words
@@ -19,12 +20,12 @@ class LostForm:
 
     @property
     def name(self) -> str:
-        """The family and the words of the form."""
+        """The name of the family and the words of the form."""
         return f"{self.family} {self.form}".rstrip()
 
 
 def lost_form_from(fields: Fields) -> LostForm:
-    """A form that another process stored as lost."""
+    """The lost form in stored fields, which another process wrote."""
     return LostForm(
         family=fields.matching("family", FAMILY, "the name of a family"),
         form=fields.matching("form", FORM, "the words of a form"),
@@ -35,6 +36,6 @@ def lost_form_from(fields: Fields) -> LostForm:
 
 
 def lost_lines(lost: Iterable[LostForm]) -> Iterator[str]:
-    """Lines that say which forms were not derived, and why."""
+    """Lines that tell which forms were not derived, and why."""
     for form in lost:
         yield f"{form.name} was not derived, so none of its variants was tried: {form.reason}"

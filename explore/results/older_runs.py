@@ -29,7 +29,7 @@ ABSENT: Mapping[int, frozenset[str]] = {3: frozenset({"lost_form"})}  # tables, 
 
 
 def brought_up(fields: Fields, version: int) -> dict[str, Any]:
-    """The fields of a stored outcome of a format, in the newest one."""
+    """The fields of an outcome stored in format `version`, converted to the newest format."""
     for step in range(version, NEWEST):
         fields = _STEPS[step](fields)
     return dict(fields)

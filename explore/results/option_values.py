@@ -14,9 +14,9 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way people give an option: its flag, the meaning of its text, and words for help.
+    """The way in which users give an option: its flag, the reader of its text, and words for help.
 
-    An option that may be given several times reads a tuple of entries from each text.
+    An option with `several` may be repeated; its reader gives a tuple of entries for each text.
     """
 
     flag: str
@@ -37,7 +37,7 @@ def way(
 
 
 def whole_from(least: int) -> Callable[[str], int]:
-    """The reader of whole numbers that are at least `least`."""
+    """The reader of whole numbers of at least `least`."""
 
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < least:
@@ -64,7 +64,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def one_of(what: str, known: Collection[str]) -> Callable[[str], str]:
-    """The reader of one of a few names."""
+    """The reader of one of the `known` names; `what` is the kind of thing named, for messages."""
 
     def read(text: str) -> str:
         demand_one(what, text, known)
@@ -77,8 +77,7 @@ def one_of(what: str, known: Collection[str]) -> Callable[[str], str]:
 
 
 def several(value: object, read: Callable[[str], tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The entries of an option that may be given several times, from a list of them or from
-    text."""
+    """The entries of an option with `several`, from a list of them or from text."""
     if isinstance(value, str):
         return read(value)
     if isinstance(value, Mapping):
@@ -108,13 +107,14 @@ def _within(value: int, least: int | None, most: int | None) -> bool:
 
 
 def demand_positive(name: str, value: object, what: str) -> None:
-    """Raise a UserError if the value is not a number over 0."""
+    """Raise a UserError if the value is not a number above 0; `what` says in the message what was
+    expected."""
     if isinstance(value, int | float) and isfinite(value) and value > 0:
         return
     raise UserError(f"{name}: expected {what} over 0, found {value!r}")
 
 
 def demand_one(what: str, value: object, known: Collection[str]) -> None:
-    """Raise a UserError if the value is none of the known names."""
+    """Raise a UserError if the value is not one of the known names."""
     if value not in known:
         raise no_such(what, value, known)

@@ -140,7 +140,8 @@ class Options:
 
     @staticmethod
     def of(**asked: "Unpack[Asked]") -> "Options":
-        """The options from plain values, or from text as on the command line."""
+        """The options from plain values or from text as on the command line; those left out have
+        their defaults."""
         known = ways()
         if unknown := [name for name in asked if name not in known]:
             raise no_such("option", unknown[0], known)
@@ -207,7 +208,7 @@ def peer_named(name: str) -> PeerName:
 
 
 def _value(name: str, way: Way, value: object) -> Any:
-    """The value of an option, read from text if it is text."""
+    """The value of the option `name`: `value` itself, or, if that is text, what it means."""
     try:
         if way.several:
             return _together(name, several(value, way.read))
@@ -217,8 +218,8 @@ def _value(name: str, way: Way, value: object) -> Any:
 
 
 def _together(name: str, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The entries of an option, each name once: in the order given, or, of sizes and limits, the
-    last of a name."""
+    """The entries of an option without repeated names: in the order given; of sizes and limits, the
+    last entry of a name counts."""
     if name in ("families", "against"):
         return tuple(dict.fromkeys(map(str, entries)))
     pairs = sorted(dict(map(_pair, entries)).items())

@@ -1,9 +1,8 @@
-"""A folder whose files are reached through the open folder itself, so that links in it lead
-nowhere.
+"""A folder whose files are reached through its descriptor, so that no link in it leads outside.
 
-A run's folder may come from anybody. What is written or removed in it is named by one plain name,
-relative to the open folder, and a link of that name is replaced or refused, never followed. A file
-that has another name too, perhaps outside, is not written to either.
+A run's folder may come from anybody. A file to write or remove is given by a plain name, relative
+to the open folder; a link of that name is replaced or refused, never followed. A file with a second
+name (a hard link), perhaps outside, is not written to either.
 """
 
 import errno
@@ -68,7 +67,7 @@ class OwnFolder:
             return False
 
     def demand_own(self, name: str) -> None:
-        """Refuses what goes by that name unless it is a file, and nobody else's too."""
+        """Raise a UserError if the thing of this name is not a file, or is a hard link."""
         with _told(self._named(name)), suppress(FileNotFoundError):
             _demand_own(self.path / name, os.lstat(name, dir_fd=self.fd))
 
@@ -89,7 +88,7 @@ class OwnFolder:
 
     @contextmanager
     def making(self, name: str) -> Iterator[int]:
-        """The descriptor of an empty file, which gets its name once the context is left without an
+        """The descriptor of a new empty file; it gets its name when the context is left without an
         error."""
         part, path = f".part-{name}", self._named(name)
         self.remove(part)
@@ -107,7 +106,8 @@ class OwnFolder:
             os.close(fd)
 
     def open(self, name: str, flags: int) -> int:
-        """A descriptor of its file of that name; a link is refused, a hard one too."""
+        """The descriptor of the folder's file of this name; a UserError for links, hard links
+        included."""
         with _told(self._named(name)):
             mode = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
             fd = os.open(name, flags | mode, 0o644, dir_fd=self.fd)

@@ -1,7 +1,8 @@
-"""The machine's pace: what a yardstick kernel took beside each time, and times taken to one pace.
+"""The machine's pace, as the yardstick kernel took it beside each time, and times converted to one
+pace.
 
-A shared machine's speed drifts by a factor of two within minutes. What is compared is therefore not
-what the clock read, but what it would have read at the pace that the machine usually has.
+A shared machine's speed drifts by a factor of two within minutes. So times are not compared as the
+clock read them, but as it would have read them at the machine's usual pace.
 """
 
 import statistics
@@ -19,7 +20,7 @@ FEW = 3  # readings in a row, at least, that make a spell
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A time by the host's clock, and the yardstick's before and after it, in nanoseconds."""
+    """A time by the host's clock, with the yardstick's time around it, both in nanoseconds."""
 
     ns: float
     yardstick_ns: float
@@ -27,14 +28,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Times of several readings at the middle one of their paces."""
+    """The times of several readings, converted to one pace: the middle one of theirs."""
 
     times_ns: tuple[float, ...]
     yardstick_ns: float
 
     @staticmethod
     def of(readings: Sequence[Reading]) -> "Level":
-        """Readings taken to one pace."""
+        """The readings converted to one pace, the middle one of theirs."""
         pace = statistics.median(r.yardstick_ns for r in readings)
         return Level(tuple(r.ns / slowdown(r.yardstick_ns, pace) for r in readings), pace)
 
@@ -44,7 +45,7 @@ class Level:
 
     @property
     def spread(self) -> float:
-        """Interquartile range / median."""
+        """The interquartile range of the times over their median."""
         if len(self.times_ns) < 2 or not self.median_ns:
             return 0.0
         low, _, high = statistics.quantiles(self.times_ns, n=4, method="inclusive")
@@ -61,20 +62,23 @@ class Spell:
 
     @property
     def words(self) -> str:
-        """`the machine slowed by 1.9 for 3 minutes, 12 minutes into the run`"""
+        """The spell in words: `the machine slowed by 1.9 for 3 minutes, 12 minutes into the
+        run`."""
         lasted, after = _duration(self.seconds), _duration(self.begun_s)
         return f"the machine slowed by {self.factor:.2g} for {lasted}, {after} into the run"
 
 
 def slowdown(yardstick_ns: float | None, usual_ns: float | None) -> float:
-    """Times slower than usual that a machine is, by its yardstick; 1 if that is not known."""
+    """The factor by which a machine is slower than usual, by its yardstick; 1 if a time is not
+    known."""
     if not yardstick_ns or not usual_ns or abs(yardstick_ns / usual_ns - 1) < ALIKE:
         return 1.0
     return yardstick_ns / usual_ns
 
 
 def usual_ns(yardsticks: Sequence[float]) -> float | None:
-    """The pace of a machine left alone: the middle one of those that are near the quickest."""
+    """The usual pace of a machine: the middle one of the yardstick's times that are near the least;
+    None if there are none."""
     if not yardsticks:
         return None
     least = min(yardsticks)
@@ -82,8 +86,8 @@ def usual_ns(yardsticks: Sequence[float]) -> float | None:
 
 
 def leveled(outcome: Measured, usual: float | None) -> Measured:
-    """An outcome with the times it would have at a pace; again with another pace is the same as
-    with that one alone."""
+    """The outcome with its times converted to the pace `usual`. Converting it once more, to another
+    pace, is as if it were converted to that pace alone."""
     now = slowdown(outcome.yardstick_ns, usual)
     by = outcome.slowdown / now
     return replace(
@@ -96,18 +100,18 @@ def leveled(outcome: Measured, usual: float | None) -> Measured:
 
 
 def at_pace(outcome: Outcome, usual: float | None) -> Outcome:
-    """`leveled`, of an outcome of any kind."""
+    """An outcome of any kind, with its times converted to a pace if it has measured ones."""
     return leveled(outcome, usual) if isinstance(outcome, Measured) else outcome
 
 
 def at_usual_pace(records: Sequence[Record]) -> list[Record]:
-    """Records with their times at the pace that is usual among them."""
+    """The records with their times converted to the pace that is usual among them."""
     usual = usual_of(records)
     return [replace(r, outcome=at_pace(r.outcome, usual)) for r in records]
 
 
 def peers_at_pace(peers: Sequence[Peer], usual: float | None) -> list[Peer]:
-    """Peers with the times that they would have at a pace."""
+    """The peers with their times converted to a pace."""
     return [replace(p, time_ns=p.time_ns / slowdown(p.yardstick_ns, usual)) for p in peers]
 
 
@@ -139,7 +143,7 @@ def _slowdown(record: Record) -> float:
 
 
 def _duration(seconds: float) -> str:
-    """`40 seconds`, `3 minutes`"""
+    """A duration in words: `40 seconds`, `3 minutes`."""
     count, unit = (seconds, "second") if seconds < 90 else (seconds / 60, "minute")
     whole = max(1, round(count))
     return f"{whole} {unit}{'s' * (whole != 1)}"

@@ -18,7 +18,8 @@ SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def environment_from(text: object) -> Environment:
-    """The environment that `Environment.dump` wrote; Damaged where the text is not one."""
+    """The environment in a text that `Environment.dump` wrote; raises Damaged for any other
+    text."""
     fields = loaded(text, "environment", most=4 * LONGEST)
     return Environment(
         program=fields.exact_text("program", LONGEST),
@@ -49,7 +50,8 @@ def _options(fields: Fields) -> Mapping[str, Any]:
 
 
 def _plain(value: object, depth: int = 3) -> bool:
-    """True if a value is made of numbers and words, and of lists and objects of them."""
+    """True if a value consists of numbers, texts, and lists and objects of these, nested at most
+    `depth` deep."""
     match value:
         case None | bool() | int() | float() | str():
             return True

@@ -36,12 +36,13 @@ FEW, SOME = 64, 4096  # kernels of a plan; steps of a derivation
 
 
 def from_line(line: str) -> Record:
-    """The record in a line that `to_line` wrote."""
+    """The record in a line of JSON that `to_line` wrote."""
     return from_json(json.loads(line))
 
 
 def from_json(values: Mapping[str, Any]) -> Record:
-    """The record that `to_json` gave; Damaged where the values are no outcome of a variant."""
+    """The record in values that `to_json` gave; raises Damaged if they are no outcome of a
+    variant."""
     fields = Fields.of(dict(values), "outcome")
     fields = Fields(fields.values, f"outcome {fields.matching('id', ID, 'the name of a variant')}")
     return Record(
@@ -54,7 +55,7 @@ def from_json(values: Mapping[str, Any]) -> Record:
 
 
 def plan_from(fields: Fields) -> Plan:
-    """The plan that `plan_json` gave; Damaged where the fields are not one."""
+    """The plan in fields that `plan_json` gave; raises Damaged if they are no plan."""
     buffers = tuple(map(_buffer, fields.objects("buffers", most=SOME)))
     names = frozenset(buffer.name for buffer in buffers)
     return Plan(
@@ -100,7 +101,7 @@ def _variant(fields: Fields) -> Variant:
 
 
 def _list(fields: Fields, name: str) -> list[Fields]:
-    """The entries of a list that runs of older versions do not have."""
+    """The entries of the list `name`; none if it is missing, as in runs of older versions."""
     return [] if fields.values.get(name) is None else list(fields.each(name, most=FEW))
 
 
@@ -124,8 +125,8 @@ def _begun(fields: Fields) -> Begun:
 
 
 def _features(fields: Fields) -> Features:
-    """The features of a kernel, a number for each name; numbers that were not finite are stored as
-    null."""
+    """The features of a kernel, a number for each name; null stands for a number that is not
+    finite."""
     if len(fields.values) > FEW or not all(map(FEATURE.fullmatch, fields.values)):
         raise Damaged(f"{fields.what}: expected at most {FEW} features")
     return tuple((name, _any_number(fields, name)) for name in fields.values)

@@ -28,8 +28,8 @@ def to_line(record: Record) -> str:
 
 
 def to_json(record: Record) -> Json:
-    """The record as an object with every field that DESIGN §7 names, null where there is
-    nothing."""
+    """The record as a JSON object with every field that DESIGN §7 names; null for a field without a
+    value."""
     plan = record.variant.plan
     return {
         **_variant_json(record.variant),
@@ -45,7 +45,7 @@ def to_json(record: Record) -> Json:
 
 
 def plan_json(plan: Plan) -> Json:
-    """The launch plan as data, with all that a host program outside needs."""
+    """The launch plan as JSON, with all that a host program needs to run it."""
     return {
         "kernels": [asdict(kernel) for kernel in plan.kernels],
         "buffers": [_buffer_json(buffer) for buffer in plan.buffers],

@@ -42,7 +42,7 @@ Features: TypeAlias = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A lowered program with a number for every parameter; `plan` is there once it is emitted."""
+    """A lowered program with a number for every parameter; `plan` is None until it is emitted."""
 
     id: str
     family: str
@@ -64,7 +64,7 @@ class Variant:
 
     @property
     def key(self) -> str:
-        """The key of what a variant compiles to: variants with one key launch the same kernels in
+        """The key of a variant's compiled form: variants with one key launch the same kernels in
         the same way."""
         return self.id if self.plan is None else plan_key(self.plan)
 
@@ -94,7 +94,8 @@ class Measured:
 
     @property
     def noisy(self) -> bool:
-        """True if its times spread by more than the difference by which variants are compared."""
+        """True if its times spread by more than the difference from which variants count as
+        unequal."""
         return self.spread > NOISY
 
     @property
@@ -127,8 +128,8 @@ Outcome: TypeAlias = Measured | Failed | Predicted
 
 
 def kernels_of(outcome: Outcome) -> tuple[float, ...]:
-    """The time of an inference shared among its kernels as their device times are, in nanoseconds;
-    empty where these are not known."""
+    """The time of an inference divided among its kernels in proportion to their device times, in
+    nanoseconds; empty if these are not known."""
     if not isinstance(outcome, Measured) or not outcome.device_ns:
         return ()
     share = outcome.time_ns / outcome.device_ns
@@ -180,7 +181,8 @@ class Peer:
 
     @property
     def exact(self) -> bool:
-        """True if it may stand for the library; others are listed beside it."""
+        """True if the peer computes in float, so that it may stand for its library; others are only
+        listed beside it."""
         return self.precision == "float"
 
 
@@ -200,7 +202,8 @@ class Bounds:
 
     @property
     def roofline_ns(self) -> float | None:
-        """The roofline: the time the busier of arithmetic and memory needs at its peak."""
+        """The roofline in nanoseconds: the longer of the times that arithmetic and memory need at
+        their peaks."""
         compute = _ratio(self.flops, self.peak_flops)
         memory = _ratio(self.io_bytes, self.bandwidth)
         known = [t * 1e9 for t in (compute, memory) if t is not None]

@@ -1,7 +1,7 @@
-"""The store of a run's outcomes: one SQLite file, written as they come.
+"""The store of a run's outcomes: one SQLite file, to which outcomes are written as they come.
 
-Every append is a committed transaction under a rollback journal, so a process killed at any moment
-loses only what it had not handed over, and a read-only copy of the folder can still be read.
+Every append is a committed transaction under a rollback journal. So a process killed at any moment
+loses only outcomes not yet appended, and a read-only copy of the folder can still be read.
 """
 
 import errno
@@ -115,13 +115,13 @@ class Store:
             self._connection.executemany(sql, rows)
 
     def records(self) -> list[Record]:
-        """All records, in the order they came, earlier rounds too; their times are at the pace that
-        the machine usually had."""
+        """All records in the order in which they came, those of earlier rounds included; times are
+        at the machine's usual pace."""
         return at_usual_pace(self._as_stored())
 
     def settle(self) -> None:
-        """Store times anew where the usual pace is another than was known when they came, for
-        whoever asks in SQL."""
+        """Rewrite stored times if the usual pace has changed since they were stored, for users who
+        read the file by SQL."""
         before = self._as_stored()
         changed = [
             now for was, now in zip(before, at_usual_pace(before), strict=True) if was != now
@@ -159,7 +159,7 @@ class Store:
             self._connection.execute("INSERT INTO lost_form VALUES (?)", [json.dumps(asdict(lost))])
 
     def forget_lost_forms(self) -> None:
-        """A run that goes on derives its forms again: those lost before may not be lost now."""
+        """Forget the lost forms, because a run that goes on derives its forms again."""
         with _told(self.folder), self._connection:
             self._connection.execute("DELETE FROM lost_form")
 
@@ -189,7 +189,8 @@ class Store:
 
 
 def _demand_readable(environment: Environment) -> None:
-    """Refuses a run that nobody could read again, before anything of it is written."""
+    """Raise a UserError for an environment that could not be read again, before anything of it is
+    written."""
     try:
         environment_from(environment.dump())
     except (Damaged, ValueError) as error:
@@ -222,7 +223,7 @@ def _record(row: tuple[Any, ...], folder: Path, version: int) -> Record:
 
 
 def _details(blob: object) -> str:
-    """The text that the compressed bytes hold, of a bounded length."""
+    """The text in compressed bytes, of a bounded length."""
     if not isinstance(blob, bytes):
         raise Damaged("details: expected bytes")
     out = zlib.decompressobj()

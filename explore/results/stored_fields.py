@@ -1,6 +1,7 @@
-"""The fields of JSON that somebody else may have written, each read as what it must be.
+"""The fields of JSON that somebody else may have written, each read as a value of a given kind.
 
-What is not so raises `Damaged` with the field's name, what was found and what was expected.
+A field that is not of its kind raises `Damaged`, with its name, what was found and what was
+expected.
 """
 
 import json
@@ -26,7 +27,7 @@ class Damaged(UserError):
 
 
 def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
-    """The object that a JSON text holds; Damaged where it holds none."""
+    """The object in a JSON text of at most `most` characters; raises Damaged if it has none."""
     if not isinstance(text, str) or len(text) > most:
         raise Damaged(f"{what}: expected JSON of at most {most} characters, found {_short(text)}")
     try:
@@ -74,7 +75,8 @@ class Fields:
         return value
 
     def one_of(self, name: str, known: "tuple[T, ...]") -> T:
-        """The value of field `name`, refused unless it is one of a few, of their type."""
+        """The value of field `name`; raises Damaged unless it is one of `known`, of the same
+        type."""
         value = self._at(name)
         for one in known:
             if type(value) is type(one) and value == one:
@@ -85,14 +87,14 @@ class Fields:
         return self.one_of(name, (False, True))
 
     def whole(self, name: str, least: int = 0, most: int = LARGEST) -> int:
-        """The whole number of field `name`, within a range."""
+        """The whole number in field `name`; raises Damaged unless it is from `least` to `most`."""
         value = self._at(name)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise self._refused(name, f"a whole number from {least} to {most}", value)
         return value
 
     def number(self, name: str, least: float = 0.0, most: float = 1e18) -> float:
-        """The finite number of field `name`, within a range."""
+        """The finite number in field `name`; raises Damaged unless it is from `least` to `most`."""
         value = self._at(name)
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         if not fits or not isfinite(value) or not least <= value <= most:
@@ -100,11 +102,11 @@ class Fields:
         return float(value)
 
     def maybe(self, name: str, read: Callable[[str], T]) -> T | None:
-        """The field `name` as `read` gives it, or None where there is nothing."""
+        """The field `name` as `read` gives it; None if it is missing or null."""
         return None if self.values.get(name) is None else read(name)
 
     def given(self, name: str, read: Callable[[str], T], otherwise: T) -> T:
-        """The field `name` as `read` gives it, or `otherwise` where there is nothing."""
+        """The field `name` as `read` gives it; `otherwise` if it is missing or null."""
         return otherwise if self.values.get(name) is None else read(name)
 
     def fields(self, name: str) -> "Fields":

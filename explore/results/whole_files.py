@@ -1,4 +1,4 @@
-"""The writing of files and folders that appear whole or not at all."""
+"""The writing of files and folders that appear complete or not at all."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,8 +10,8 @@ from ir.errors import UserError
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """Write a file whole; a link of its name is replaced, not followed. What is no file, such as a
-    device, is refused, also where a link leads to it: it would be replaced by a file."""
+    """Write a file, which appears complete or not at all. A link of its name is replaced, not
+    followed; a UserError if the name is, or leads to, no plain file, such as a device."""
     part = file.with_name(f".part-{file.name}")
     try:
         if file.exists() and not file.is_file():
@@ -28,7 +28,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 
 def write_folder(folder: Path, contents: Mapping[str, str | bytes]) -> None:
-    """Write all files of a folder, or none: they are written beside, then take their places
+    """Write all files of a folder, or none: they are written beside it, then moved to their places
     together.
 
     In a folder that exists, they replace the files of their names.

@@ -15,7 +15,7 @@ from explore.workers.pool import Pool
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A built variant that waits for the device; `rounding`: the known error of its laws."""
+    """A built variant that waits for the device; `rounding` is the known error of its laws."""
 
     number: int
     variant: Variant
@@ -25,8 +25,8 @@ class Waiting:
 
 @dataclass(slots=True)
 class Bench:
-    """The one device, if it is here, and its queue; equal kernels are measured once. `ceiling` says
-    above which time, in nanoseconds, a variant is hopeless."""
+    """The one device (None if it is not here) and the queue of variants for it; equal kernels are
+    measured once. A variant slower than `ceiling` gives, in nanoseconds, is hopeless."""
 
     device: "Pool[Any, Any] | None"
     ceiling: Callable[[Variant], float | None]
@@ -36,22 +36,23 @@ class Bench:
     queue: deque[Waiting] = field(default_factory=deque)
 
     def join(self, n: int, variant: Variant) -> bool:
-        """Let a variant share the outcome of equal kernels; False if none are here."""
+        """Let variant number n share the outcome of a waiting or running variant with equal
+        kernels; False if there is none."""
         if variant.key not in self.equal:
             return False
         self.equal[variant.key].append(n)
         return True
 
     def put(self, waiting: Waiting) -> None:
-        """Queue a variant."""
+        """Add a variant to the queue."""
         self.running[waiting.number] = waiting.variant
         self.equal[waiting.variant.key] = []
         self.queue.append(waiting)
         self.feed()
 
     def feed(self) -> None:
-        """Give the device the next variant once it is free: what is hopeless is told by all that
-        was measured before, of the same round too."""
+        """Give the device the next variant if it is free; its ceiling comes from all that was
+        measured before, in this round too."""
         while self.queue and self.device is not None and self.device.free:
             task = self._task(self.queue.popleft())
             self.device.submit(task, _patience(task.ceiling_ns))
@@ -62,12 +63,13 @@ class Bench:
         return Measure(w.number, made.plan, ceiling, self.usual_ns, made.build_ns, w.rounding)
 
     def take(self, n: int) -> tuple[Variant, list[int]]:
-        """A variant that is measured, and the numbers of those with equal kernels."""
+        """The variant number n, now measured, and the numbers of variants with equal kernels; they
+        leave the bench."""
         variant = self.running.pop(n)
         return variant, self.equal.pop(variant.key, [])
 
     def clear_queue(self) -> bool:
-        """Forget what waits; True if there was something."""
+        """Empty the queue; True if it held a variant."""
         left = [w.number for w in self.queue]
         self.queue.clear()
         for n in left:
@@ -76,5 +78,5 @@ class Bench:
 
 
 def _patience(ceiling_ns: float | None) -> float:
-    """The seconds after which a variant that may not be slower than `ceiling_ns` is ended."""
+    """The seconds after which a variant is ended that must not be slower than `ceiling_ns`."""
     return RUN_LIMIT if ceiling_ns is None else min(RUN_LIMIT, 5.0 + 100 * ceiling_ns / 1e9)

@@ -34,7 +34,7 @@ AT_ONCE = 4  # forms that are derived for a round
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A lowered form that candidates come from: its program pickled, and features of kernels at
+    """A lowered form with candidates: its program pickled, and the features of its kernels at
     points seen so far."""
 
     lowered: LoweredForm
@@ -43,7 +43,7 @@ class Taken:
 
     @staticmethod
     def of(lowered: LoweredForm) -> "Taken":
-        """The lowered form as taken, with no features of kernels seen yet."""
+        """The lowered form, pickled, with no features of kernels yet."""
         program = pickle.dumps(lowered.program)
         return Taken(lowered, program)
 
@@ -145,7 +145,8 @@ class Candidates:
         return [self.others.pop(name) for name in dict.fromkeys(first)]
 
     def _kin(self, best: Sequence[Form]) -> Iterator[Named]:
-        """The forms of a family, not derived yet, that differ by one trait from its best ones."""
+        """The forms of one family, not derived yet, that differ by one trait from the best
+        forms."""
         mine = [name for name in self.others if name[0] == best[0].family]
         for form in best:
             yield from (name for name in mine if one_trait_apart(form, self.others[name].form))
@@ -194,7 +195,7 @@ def candidates(
 
 
 def _derived(workers: Workers, lost: Lost, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
-    """The results of deriving, in the order of the tasks, whatever order they were done in."""
+    """The results of the tasks, in their order, in whatever order the workers finish."""
     done: dict[Named, Derived | Inapplicable] = {}
     for result in workers.map(todo, DERIVE_LIMIT):
         form = result.task.form

@@ -37,7 +37,7 @@ AnyPool = Pool[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """All that one start of a run works with; it was `begun` at a time by the clock."""
+    """The state of one start of a run; `begun` is its time by the clock."""
 
     store: Store
     program: Program
@@ -48,8 +48,8 @@ class Exploration:
     begun: float
 
     def run(self, before: Mapping[str, Record]) -> bool:
-        """Derive, build and measure variants, but those with a record `before`; returns True if
-        nothing was left when the time was up."""
+        """Derive, build and measure variants, except those with a record in `before`; returns True
+        if nothing was left to do."""
         with ExitStack() as stack:
             builders: AnyPool = stack.enter_context(builder_pool(self.options, self.target))
             found = self._derived(builders)
@@ -77,7 +77,8 @@ class Exploration:
         return found
 
     def _device(self) -> AnyPool | None:
-        """The worker on the device, once it is known what is right; None if no device is here."""
+        """The worker on the device, started after the right results are known; None if no device is
+        here."""
         if self.target.device is None:
             return None
         options, store = self.options, self.store
@@ -96,7 +97,8 @@ class Exploration:
         device: AnyPool | None,
         before: Mapping[str, Record],
     ) -> Loop:
-        """The loop over rounds of candidates, with what an earlier start has left of the budget."""
+        """The loop over rounds of candidates, with the part of the budget that earlier starts have
+        left."""
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
         clock = RunClock(self.options.time_limit, self.begun, earlier_s)
         left = max(0, self.options.variants - len(before))
@@ -126,7 +128,7 @@ class Exploration:
 
 
 def _lost(store: Store, watch: Watch, form: Form, failed: Failed) -> None:
-    """Tell and store that a form could not be derived: as a form, no variant."""
+    """Show and store that a form could not be derived; it is stored apart from variants."""
     words = " ".join(form.words)
     lost = LostForm(form.family, words, failed.reason, failed.detail, failed.timed_out)
     store.add_lost_form(lost)

@@ -15,7 +15,8 @@ HOPELESS = 2.0  # times slower than the best known for its memory: not worth mor
 
 @dataclass(slots=True)
 class Ledger:
-    """What is known of the variants of a run; `left` may still be tried."""
+    """The outcomes of a run's variants, stored and in memory; `left` is the number of variants that
+    may still be tried."""
 
     store: Store
     watch: Watch
@@ -39,7 +40,7 @@ class Ledger:
         self.note(record)
 
     def note(self, record: Record) -> None:
-        """Remember the outcome of a variant, from now or from an earlier start of the run."""
+        """Take a record, of this or an earlier start of the run, into memory."""
         if record.variant.plan is not None:
             self.outcomes[record.variant.key] = record.outcome
         if isinstance(record.outcome, Measured) and record.memory_bytes is not None:

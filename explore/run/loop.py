@@ -53,8 +53,8 @@ class Loop:
         return self._settled() and chosen is not None
 
     def _next(self) -> list[int] | None:
-        """The next round's candidates, within the budget, once what they depend on is known; None
-        if the time is up before."""
+        """The next round's candidates, within the budget; waits for the outcomes that they depend
+        on; None if the time is up before."""
         if self.ledger.left <= len(self.bench.running):
             return []
         while not self.rounds.ask():
@@ -64,7 +64,7 @@ class Loop:
         return self.rounds.take(self.ledger.left - len(self.bench.running))
 
     def _build(self) -> None:
-        """Build all variants of the round, and hand them on in order."""
+        """Build all variants of the round, and hand them on in their order."""
         while not self.builds.complete():
             if self.overlap or not self.builds.workers.pending:
                 for n, found in self.builds.ready():
@@ -110,8 +110,8 @@ class Loop:
     # ---- outcomes
 
     def _settled(self) -> bool:
-        """Take in outcomes of what is built, all or, when the time is up, of what is being
-        measured.
+        """Take in the outcomes of all built variants or, if the time is up, only of those that are
+        being measured.
 
         Returns True if nothing was left to a resumed run.
         """
@@ -123,7 +123,7 @@ class Loop:
         return not left
 
     def _pump(self) -> None:
-        """Take in what the workers have done, waiting for one of them."""
+        """Wait for a worker, and take in the workers' results."""
         device = self.bench.device
         pools: list[Pool[Any, Any]] = [self.builds.workers, *([device] if device else [])]
         if not any(pool.pending for pool in pools):

@@ -13,8 +13,8 @@ from explore.workers.pool import Done, Pool
 
 @dataclass(slots=True)
 class RoundBuilds:
-    """A round in the hands of the builders; those whose outcome an earlier start of the run has
-    stored are not built."""
+    """A round's candidates at the build workers; a candidate with a stored outcome of an earlier
+    start is not built."""
 
     candidates: Candidates
     workers: Pool[Task, Made]
@@ -36,14 +36,14 @@ class RoundBuilds:
                 self.made[n] = Made.without_plan(failed)
 
     def took(self, done: Done[Task, Made]) -> None:
-        """Take in what a worker has done."""
+        """Take in the result of a worker's task."""
         result = done.result
         if isinstance(result, Failed):
             result = Made.without_plan(result, done.seconds * 1e9)
         self.made[done.task.number] = result
 
     def complete(self) -> bool:
-        """True if all of the round is given out."""
+        """True if all candidates of the round were yielded by `ready`."""
         return self.given == len(self.round)
 
     def ready(self) -> Iterator[tuple[int, Made | Record]]:

@@ -1,4 +1,4 @@
-"""Rounds: which candidates are next, as far as the budget goes."""
+"""Rounds of candidates, cut to the budget of the run."""
 
 from dataclasses import dataclass, field
 
@@ -7,14 +7,15 @@ from explore.search.search import Search
 
 @dataclass(slots=True)
 class Rounds:
-    """The rounds that a search asks for; what the budget cuts off one comes next."""
+    """The rounds of a search; candidates that the budget cuts off one round come first in the
+    next."""
 
     search: Search
     asked: list[int] = field(default_factory=list)
 
     def ask(self) -> bool:
-        """Ask for a round, if nothing is left of the last. False if the search has to be told more
-        outcomes first."""
+        """Ask the search for a round, unless some of the last is left; False if the search needs
+        more outcomes first."""
         if self.asked:
             return True
         chosen = self.search.next_round()
@@ -22,6 +23,6 @@ class Rounds:
         return chosen is not None
 
     def take(self, room: int) -> list[int]:
-        """The next candidates, at most so many."""
+        """The next candidates, at most `room` of them."""
         now, self.asked = self.asked[:room], self.asked[room:]
         return now

@@ -178,8 +178,8 @@ def resume(folder: Path) -> tuple[Run, bool]:
 def _explore(
     store: Store, program: Program, options: Options, target: Target, begun: float
 ) -> tuple[Run, bool]:
-    """The run, `begun` at a time by the clock: the device's peaks, what is derived, and what is
-    right, take of the time limit too."""
+    """The run after exploring; `begun` is the start by the clock, so that measuring the device,
+    deriving forms and computing the right results count in the time limit."""
     before = store.records()
     plans = TrustedPlans(store.environment, jobs=options.workers)
     if target.device is not None:
@@ -215,7 +215,7 @@ def _finish(store: Store, plans: TrustedPlans) -> None:
 
 
 def new_folder(name: str, under: Path = Path("runs")) -> Path:
-    """The folder `runs/NAME`, or with the first number behind the name that is free."""
+    """The first of the folders `NAME`, `NAME-2`, … in `under` that is empty or does not exist."""
     folder = under / name
     number = 2
     while folder.exists() and any(folder.iterdir()):

@@ -40,7 +40,8 @@ class Target:
 
 
 def profile_of(device: Device) -> Profile:
-    """The profile of a device: what the driver says, over what is true of its kind."""
+    """The profile of a device: numbers that the driver tells, and for the rest those of its
+    kind."""
     base = H200 if device.kind == "gpu" else CPU
     vector = device.vector if device.kind == "cpu" else base.vector
     x, y, z = (*device.max_work_item_sizes, 1, 1, 1)[:3]
@@ -75,15 +76,15 @@ def target_of(
 
 
 def device_meant(device: str | int | Device | None) -> Device:
-    """The device that a user means, by number or part of its name; or the best one."""
+    """The device that a user names by number or part of its name; None means the best one."""
     if isinstance(device, Device):
         return device
     return choose(None if device is None else str(device))
 
 
 def target_again(stored: Environment, options: Options) -> Target:
-    """The target of a stored run, or the most similar device here, which cannot go on with the
-    run."""
+    """The target of a stored run; if its device is not here, the most similar one, on which the run
+    cannot go on."""
     if name := stored.options.get("profile"):
         return Target(with_overrides(profile(name), options.limits), None)
     device = _likest(stored) or choose(None)
@@ -123,7 +124,8 @@ def device_of(stored: Environment) -> Device:
 
 
 def _likest(stored: Environment) -> Device | None:
-    """The device of a stored run, if it is here, by its driver if there are several; else None."""
+    """The device here that has the name of the stored run's (of several, the one with its driver);
+    None if there is none."""
     name = (stored.device, stored.platform)
     here = [d for d in working(devices()) if (d.name, d.platform) == name]
     return max(here, key=lambda d: d.driver == stored.driver, default=None)

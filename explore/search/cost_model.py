@@ -39,8 +39,8 @@ class Model:
         return Model(forest(good, errors, 2), None if ran.all() else forest(known, ran, 3))
 
     def predict(self, features: Floats) -> tuple[Floats, Floats, Floats]:
-        """The predictions for each row: the mean and deviation of the log of the error, and the
-        chance to run."""
+        """For each row of features: the mean and the deviation of the log of the estimate's error,
+        and the chance that the kernel runs."""
         rows = np.ascontiguousarray(features, dtype=np.float32)
         trees = np.stack([tree.predict(rows) for tree in self.times.estimators_])
         chance = np.ones(len(rows)) if self.success is None else self.success.predict(rows)
@@ -48,7 +48,8 @@ class Model:
 
 
 def expected_improvement(best: Floats, mean: Floats, spread: Floats) -> Floats:
-    """The fall of the log time below `best` that is expected, for normal predictions."""
+    """The expected fall of the log time below `best`, for predictions that are normally
+    distributed."""
     z = (best - mean) / spread
     density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
     below = np.array([0.5 * math.erfc(-x / math.sqrt(2)) for x in z])

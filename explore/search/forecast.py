@@ -1,8 +1,8 @@
-"""The forecast of each candidate's time from its kernels, of which many are shared with candidates
+"""The forecast of each candidate's time from its kernels, many of which it shares with candidates
 that ran.
 
-Kernels that were timed take what they took. Of the others a model tells by how much a rough
-estimate of their time errs, so that few measurements say a lot already.
+A kernel that was timed is taken at its time. For the others, a model tells the error of a rough
+estimate of their time, so that few measurements suffice to begin with.
 """
 
 # key: i candidate, k kernel
@@ -57,7 +57,8 @@ def outlook(
 
 
 def trust(estimate: Floats, logs: Floats) -> float:
-    """The share, 0 to 1, of the estimates' differences that the measured times confirm."""
+    """The fraction, 0 to 1, of the differences between estimates that the logs of measured times
+    confirm."""
     apart = estimate - estimate.mean()
     size = float(apart @ apart)
     return min(1.0, max(0.0, float(apart @ logs) / size)) if size else 0.0

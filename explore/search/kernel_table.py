@@ -72,13 +72,15 @@ class KernelTable:
         )
 
     def _with(self, columns: tuple[str, ...]) -> Floats:
-        """The rows of this table under these columns, which contain its own."""
+        """The rows of this table under `columns`, which include its own; new ones are filled by
+        `absent`."""
         rows = np.tile([absent(name) for name in columns], (len(self.rows), 1))
         rows[:, [columns.index(name) for name in self.columns]] = self.rows
         return rows
 
     def kinds(self) -> list[bytes]:
-        """The key of each candidate's family and form: the words in the row of its last kernel."""
+        """The key of each candidate's family and form, made of the columns for words in the row of
+        its last kernel."""
         words = self.rows[:, ["=" in name for name in self.columns]].astype(np.bool_)
         ends = np.append(self.start_of[1:], len(self.row_of)) - 1
         return [row.tobytes() for row in words[self.row_of[ends]]]
@@ -99,7 +101,7 @@ class KernelTable:
 
 
 def absent(name: str) -> float:
-    """The number in a column for what a kernel does not have: 0 for a word, -1 for a number."""
+    """The number that stands in a column for a missing feature: 0 for a word, -1 for a number."""
     return 0.0 if "=" in name else -1.0
 
 

@@ -85,8 +85,8 @@ class Search:
         return len(self._table) - len(self._taken)
 
     def tell(self, candidate: int, time: float | None, each: Sequence[float] = ()) -> None:
-        """Take in a candidate's time, in any unit, and those of its kernels where known; None for a
-        failure.
+        """Take in a candidate's time, in any unit (None: it failed), and `each`, the times of its
+        kernels, if known.
 
         Times of other kernels than the table has say only what the whole took.
         """
@@ -158,7 +158,7 @@ class Search:
         return [i for i in self._spread if i not in self._taken][:count]
 
     def _look_around(self, good: list[int]) -> None:
-        """Add candidates near the fastest, and near those on the front."""
+        """Ask for candidates near the fastest and near those on the front, and add them."""
         if self._grow is None:
             return
         ranked = sorted(good, key=lambda i: (self._times[i], i))
@@ -177,7 +177,8 @@ class Search:
 def stratified(
     strata: Sequence[tuple[Hashable, ...]], estimate: Floats, random: np.random.Generator
 ) -> list[int]:
-    """An order of candidates that takes the strata in turn, and inside each the finer ones.
+    """An order of candidates that takes one from each stratum in turn, and likewise from finer
+    strata inside each.
 
     In the finest, those come first that are likely to be quick by their estimates.
     """
@@ -244,6 +245,7 @@ def _top(
     count: int,
     admit: Callable[[int], bool],
 ) -> list[int]:
-    """The `count` best candidates by a score that are not chosen yet and are admitted."""
+    """The `count` best candidates by `score` among `fresh` that are not in `chosen` and that
+    `admit` accepts."""
     ranked = map(int, fresh[np.argsort(-score, kind="stable")])
     return list(islice((i for i in ranked if i not in chosen and admit(i)), count))

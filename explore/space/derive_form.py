@@ -98,13 +98,14 @@ def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profil
 
 @lru_cache(maxsize=4)
 def _kept(program: Program) -> Program:
-    """The first of equal programs, so that what is remembered of its terms serves every form."""
+    """The first of the programs equal to this one, so that results cached in its terms serve every
+    form."""
     return program
 
 
 def _within(task: Derive, lowering: Lowering) -> tuple[Lowering, int | None]:
-    """The lowering narrowed to the domain that is asked for, and its number of points without the
-    domain."""
+    """The lowering narrowed to the task's domain, and its number of points without the domain; None
+    if there is no domain."""
     if not narrows(lowering, task.domain):
         return lowering, None
     near = narrowed(lowering, task.program, task.domain)
@@ -158,8 +159,8 @@ def _where_busy(
 
 
 def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
-    """The space of points on these rungs, or on the whole ladder where there are none, or what can
-    be counted."""
+    """The space of points on these rungs; if it is empty, on the whole ladder; if there are too
+    many to count, on coarse rungs."""
     try:
         space = enumerated(on_ladder(system, rungs), most_edges=_EDGES)
         if not space.count:
@@ -170,14 +171,14 @@ def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
 
 
 def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[Point]:
-    """The sample of points, or a part of it where points take seconds to compile."""
+    """The sample of points, shortened if its points take seconds to compile."""
     long = [p for p in sample if code_at(known, p) > profile.quick_code]
     return sample[: max(LEAST, len(sample) // SELDOM)] if long else sample
 
 
 def busy(lowering: Lowering, profile: Profile) -> Iterator[tuple[Constraint, ...]]:
-    """The constraints, in order of preference, that a work-item keeps enough results to keep the
-    device busy.
+    """The alternatives, best first, of constraints by which a work-item keeps enough results for a
+    busy device, and no more than its registers hold.
 
     And no more than its registers hold. Where nothing else hides a latency, in vectors that fill a
     register, or else half of one.
@@ -205,7 +206,7 @@ def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = N
 
 
 def asked(lowering: Lowering, profile: Profile) -> list[Constraint]:
-    """The constraints of a family beyond legality: those that make a variant worth having."""
+    """The constraints beyond legality by which a family asks for variants worth having."""
     origin = f"family {lowering.family}"
     needed = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
     tried = [
@@ -244,7 +245,7 @@ def on_ladder(system: System, rungs: Mapping[str, tuple[int, ...]]) -> System:
 
 
 def _off_divisors(system: System) -> list[str]:
-    """The parameters that have no list of values, and nothing to divide."""
+    """The parameters that neither have a list of values nor must divide a size."""
     bare: dict[Size, str] = {named(p): p for p in system.parameters}
     relations = [c.relation for c in system.constraints]
     listed = {bare.get(r.a) for r in relations if isinstance(r, OneOf)}

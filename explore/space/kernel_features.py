@@ -32,7 +32,8 @@ Seen = dict[tuple[int, ...], Features]  # by a kernel's number and the parameter
 def features_at(
     known: Quantities, point: Mapping[str, int], device: Profile, seen: Seen
 ) -> tuple[Features, ...]:
-    """The features at a point of each kernel that runs; `seen` keeps those of other points."""
+    """The features at a point of each kernel that an inference runs; `seen` caches those of kernels
+    at other points."""
     found = []
     for number, k in enumerate(known.kernels):
         if not k.prepack:

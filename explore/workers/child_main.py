@@ -55,8 +55,8 @@ def collect_between_tasks() -> None:
 
 
 def collect(thaw: bool = False) -> None:
-    """Collect garbage, then freeze what survives: a cache keeps it, so it is not scanned again.
-    With `thaw`, what was frozen is scanned too: caches have dropped some of it since."""
+    """Collect garbage, then exempt what survives (caches) from later scans. With `thaw`, what was
+    exempt is scanned too."""
     if thaw:
         gc.unfreeze()
     gc.collect()
@@ -64,7 +64,8 @@ def collect(thaw: bool = False) -> None:
 
 
 def _made(recipe: bytes) -> Callable[[Any], Any]:
-    """The function that a child calls with each task; with a `setup`, its result goes in first."""
+    """The function that a child calls with each task, from its pickle; if there is a `setup`, its
+    result is the first argument."""
     function, setup = pickle.loads(recipe)
     if setup is None:
         return function  # type: ignore[no-any-return]

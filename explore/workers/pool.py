@@ -1,9 +1,9 @@
-"""A pool of processes that do tasks and may die: crashes, hangs and greed become `Failed`, never
-end the run.
+"""A pool of processes that do tasks and may die: a crash, a hang or too much memory becomes
+`Failed`, and the run goes on.
 
 A `Pool` keeps its workers alive between tasks (starting one costs more than most builds), replaces
-those that died, and hands results back as they come. One class serves both ends: many processes
-that build, and a single one that owns the device.
+those that died, and hands results back as they come. It serves many processes that build, and the
+single one that owns the device.
 """
 
 import contextlib
@@ -108,8 +108,8 @@ class Pool(Generic[T, R]):
         return [w.connection for w in self._workers if w in self._running or not w.ready]
 
     def _step(self) -> None:
-        """Take in what the workers sent, end those that may not go on, and give out tasks that
-        wait."""
+        """Take in the workers' results, end workers past their limits, and give waiting tasks to
+        free ones."""
         for i, worker in enumerate(self._workers):
             if worker.connection.poll():
                 self._hear(i, worker)
@@ -138,7 +138,7 @@ class Pool(Generic[T, R]):
 
     def _why_end(self, worker: Worker) -> tuple[str, str, bool] | None:
         """The reason why a worker must end, its detail, and True if it took too long; None if it
-        need not end."""
+        may go on."""
         now = time.monotonic()
         if not worker.ready and now - worker.started > _START_LIMIT:
             return f"the worker took longer than {_START_LIMIT:g} s to start", "", True
