@@ -36,7 +36,7 @@ class Arrays:
     def storage(self, name: str) -> Storage:
         found = self.indices.scope.get(name)
         if not isinstance(found, Storage):
-            raise self.reading.refused(f"{name} is no array")
+            raise self.reading.refused(f"expected the name of an array, found {name}")
         return found
 
     def element(self, e: Element, where: Where, writes: bool = False) -> Data:
@@ -51,7 +51,9 @@ class Arrays:
                 for place, one in cases:
                     self.access(storage, one.index * w, w, place, writes)
             case _:
-                raise self.reading.refused("expected an index of ids, loops and numbers")
+                raise self.reading.refused(
+                    "expected an index of ids, loops and numbers, found one that depends on data"
+                )
         return Data(storage.kind)
 
     def pointed(self, e: Pointed, where: Where, writes: bool = False) -> Data:
@@ -61,7 +63,9 @@ class Arrays:
         index = self.indices.int_value(e.element.index, where).index
         kind, memory = e.kind, storage.memory
         if (e.space, kind.scalar, 1) != (memory.space, memory.scalar, storage.kind.width):
-            raise self.reading.refused(f"a pointer to other things than {memory.name} holds")
+            raise self.reading.refused(
+                f"expected a pointer to what {memory.name} holds, found another type"
+            )
         unit = 4 if kind.width == 3 else kind.width
         beyond = index % unit
         if not (beyond.is_constant and beyond.constant == 0):
@@ -75,7 +79,10 @@ class Arrays:
     def vector_load(self, e: Call, width: int, where: Where) -> Data:
         """The value of vloadN(offset, pointer), or of vload_halfN; the access is recorded."""
         if len(e.arguments) != 2:
-            raise self.reading.refused(f"{e.function} takes an offset and a pointer")
+            raise self.reading.refused(
+                f"{e.function}: expected an offset and a pointer, found {len(e.arguments)} "
+                "arguments"
+            )
         offset, pointer = e.arguments
         storage = self.at_pointer(offset, pointer, width, where, writes=False)
         if not loads_halves(e.function):
@@ -86,7 +93,9 @@ class Arrays:
     def demand_halves(self, storage: Storage, function: str) -> None:
         if storage.memory.scalar != "half":
             held = f"{storage.memory.name} holds {storage.memory.scalar}s"
-            raise self.reading.refused(f"{function} takes a pointer to halves, {held}")
+            raise self.reading.refused(
+                f"{function}: expected a pointer to halves, found that {held}"
+            )
 
     def at_pointer(
         self, offset: CExpr, pointer: CExpr, width: int, where: Where, writes: bool
@@ -95,7 +104,9 @@ class Arrays:
         recorded."""
         storage, index = self.place(pointer, where)
         if storage.kind.width != 1:
-            raise self.reading.refused(f"{storage.memory.name} holds vectors")
+            raise self.reading.refused(
+                f"expected an array of scalars, found that {storage.memory.name} holds vectors"
+            )
         index = index + self.indices.int_value(offset, where).index * width
         self.access(storage, index, width, where, writes)
         return storage
@@ -112,10 +123,14 @@ class Arrays:
             case Infix("-", left, right):
                 storage, index = self.place(left, where)
                 return storage, index - self.indices.int_value(right, where).index
-        raise self.reading.refused("expected array + index")
+        raise self.reading.refused(
+            "expected a pointer such as array + index, found another expression"
+        )
 
     def access(self, s: Storage, index: Index, width: int, where: Where, writes: bool) -> None:
         if writes and s.const:
-            raise self.reading.refused(f"{s.memory.name} is const, and written")
+            raise self.reading.refused(
+                f"expected a write to an array that is not const, found {s.memory.name}"
+            )
         text = self.reading.text
         self.accesses.append(Access(s.memory, index, width, None, writes, where, text))

@@ -82,14 +82,14 @@ class Expressions:
             case Register(kind):
                 return Data(kind)
             case None:
-                raise self.reading.refused(f"{name} is not declared here")
-        raise self.reading.refused(f"{name} is no value")
+                raise self.reading.refused(f"expected a name that is declared before, found {name}")
+        raise self.reading.refused(f"expected the name of a value, found {name}")
 
     def int_value(self, e: CExpr, where: Where) -> Int:
         """The value of an expression that must be known as an index."""
         value = self.value(e, where)
         if not isinstance(value, Int):
-            raise self.reading.refused("expected arithmetic of ids, loops and numbers")
+            raise self.reading.refused("expected arithmetic of ids, loops and numbers, found data")
         return value
 
     def cast(self, e: Cast, where: Where) -> Value:
@@ -116,7 +116,9 @@ class Expressions:
     def lanes(self, vector: Data, lanes: tuple[int, ...]) -> Data:
         kind = vector.kind
         if max(lanes) >= kind.width or kind.width == 1:
-            raise self.reading.refused(f"lane {max(lanes)} of {kind.width}")
+            raise self.reading.refused(
+                f"expected lanes of a vector of {kind.width}, found lane {max(lanes)}"
+            )
         return Data(Kind(kind.scalar, len(lanes)))
 
     # ---- conditions
@@ -178,7 +180,7 @@ class Expressions:
         if isinstance(function, Function):
             return self.applied(function, values, where)
         if isinstance(function, Instruction):
-            words = "to which all lanes come, is a statement of its own"
+            words = "expected as a statement of its own, found inside an expression"
             raise self.reading.refused(f"{e.function}, {words}")
         match e.function, values:
             case "min", [Int(x, v), Int(y, w)]:
@@ -187,7 +189,7 @@ class Expressions:
                 return Int(maximum(x, y), v or w)
         kind = result_of(e.function, data_of(values[0]).kind)
         if kind is None:
-            raise self.reading.refused(f"{e.function} is no function that kernels call")
+            raise self.reading.refused(f"expected a function that kernels call, found {e.function}")
         return Data(kind, is_guarded_divisor(e))
 
     def carried_out(self, e: CExpr, where: Where) -> None:
@@ -198,14 +200,16 @@ class Expressions:
         expected = [kind_of(v.type) for v in variables(instruction.meaning.pattern)]
         found = [data_of(self.value(argument, where)).kind for argument in e.arguments]
         if found != expected:
-            raise self.reading.refused(f"{e.function} takes {expected}, found {found}")
+            raise self.reading.refused(
+                f"{e.function}: expected arguments {expected}, found {found}"
+            )
 
     def applied(self, function: Function, values: list[Value], where: Where) -> Data:
         """The value of a call of a function in the text, which may call those before it; it is
         data."""
         if len(values) != len(function.parameters):
             expected = f"{len(function.parameters)} arguments"
-            raise self.reading.refused(f"{function.name} takes {expected}, found {len(values)}")
+            raise self.reading.refused(f"{function.name}: expected {expected}, found {len(values)}")
         outer = self.scope
         functions = [f for f in outer.values() if isinstance(f, Function)]
         self.scope = {f.name: f for f in functions[: functions.index(function)]}

@@ -55,7 +55,9 @@ class Arithmetic:
         """The index x / y or x % y; C rounds to zero, an index down: they agree for dividends that
         are not negative."""
         if not y.is_constant:
-            raise self.reading.refused("expected a number as the divisor of an index")
+            raise self.reading.refused(
+                "expected a number as the divisor of an index, found a variable"
+            )
         d = y.constant
         if d < 1:
             self.reading.demand(About.DIVISION, f"a divisor {d}", [constant(d - 1)], where)

@@ -258,7 +258,9 @@ def assignment(tokens: Tokens) -> Assign:
     targets: list[Target] = []
     for target in found[:-1]:
         if not isinstance(target, Name | Element | Pointed | Lanes):
-            raise NotRead(f"line {line}: expected something that can be assigned")
+            raise NotRead(
+                f"line {line}: expected a target of an assignment, found another expression"
+            )
         targets.append(target)
     if not targets:
         raise NotRead(f"line {line}: expected an assignment, found an expression")

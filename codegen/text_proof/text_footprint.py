@@ -88,7 +88,9 @@ class _Walker:
 
     def declare(self, name: str, meaning: Meaning) -> None:
         if name in self.scope or has_meaning(name):
-            raise self.reading.refused(f"{name} is declared, and has a meaning already")
+            raise self.reading.refused(
+                f"expected a new name in a declaration, found {name}, which has a meaning already"
+            )
         self.scope[name] = meaning
         self.declared.append(name)
 
@@ -140,7 +142,7 @@ class _Walker:
         if asked is not None:
             kind, d = asked
             if d > 2:
-                raise self.reading.refused("there are dimensions 0, 1 and 2")
+                raise self.reading.refused(f"expected dimension 0, 1 or 2 of an id, found {d}")
             index = self.ids[kind][d]
         else:
             index = self.expressions.int_value(s.value, where).index
@@ -153,9 +155,13 @@ class _Walker:
             or s.size < 1
             or (s.space is Space.LOCAL and where is not self.top)
         ):
-            raise self.reading.refused("no array of this kind is declared here")
+            raise self.reading.refused(
+                f"expected a private array, or a local one at the kernel's top, found {s.name}"
+            )
         if s.kind.width == 3:
-            raise self.reading.refused("vectors of 3 have room for 4")
+            raise self.reading.refused(
+                f"expected vectors of 1, 2, 4, 8 or 16 in an array, found 3 in {s.name}"
+            )
         memory = Memory(s.name, s.space, s.kind.scalar, s.size * s.kind.width)
         aligned = s.aligned or s.kind.width * SIZES[s.kind.scalar]
         self.declare(s.name, Storage(memory, s.kind, aligned, s.space is Space.CONSTANT))
@@ -204,7 +210,9 @@ class _Walker:
             case Name(name) if isinstance(self.scope.get(name), Register):
                 pass
             case _:
-                raise self.reading.refused("this cannot be assigned")
+                raise self.reading.refused(
+                    "expected an assignment to a register or an array, found another target"
+                )
 
     def touched(self) -> Node | None:
         """The node of a statement's accesses, each once; None if there are none."""
@@ -252,9 +260,13 @@ class _Walker:
         condition = self.expressions.test(s.test, where)
         tested = self.touched()
         if condition is None:
-            raise self.reading.refused("expected a test of ids, loops and numbers")
+            raise self.reading.refused(
+                "expected a test of ids, loops and numbers, found one of data"
+            )
         if any(map(self.gathers, statements_in(s.otherwise))):
-            raise self.reading.refused("a barrier or an instruction under its else")
+            raise self.reading.refused(
+                "expected no barrier and no instruction under an else, found one"
+            )
         then = self.braces(s.then, self.expressions.holding(where, condition))
         parts: list[Node | None] = [tested, Branch(condition, where, then)]
         if condition.parts:
