@@ -68,8 +68,8 @@ def _reordered(f: Lam, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
 
 
 def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
-    """The array xs and the place where it goes if its crop goes to `to`: element j at j + left,
-    unless dropped."""
+    """The array xs and the place where it goes if its crop, by `left` and `right` elements, goes to
+    `to`: element j at j + left, unless it is cropped."""
     if left > 0 or right > 0:
         return None
     n = number(size_of(xs))
@@ -79,8 +79,8 @@ def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] |
 def _each(
     emitter: Recursion, name: str, body: Expr, xs: Expr, env: Env, to: Place
 ) -> tuple[Expr, Place] | None:
-    """The array xs and the place where it goes if the view `body` of each of its elements goes to
-    `to`."""
+    """The array xs and the place where it goes if map (name -> body) xs goes to `to`, where `body`
+    is a view; None if that has no inverse."""
     if not _shows(name, body):
         return None
     place = array_place(to)
@@ -88,7 +88,7 @@ def _each(
 
 
 def _through(emitter: Recursion, name: str, e: Expr, env: Env, to: Place) -> Place:
-    """The place of the variable below the views e, if e goes to `to`."""
+    """The place of the variable `name` at the end of the chain of views e, if e goes to `to`."""
     while not isinstance(e, Var):
         step = outward(emitter, e, env, to)
         assert step is not None

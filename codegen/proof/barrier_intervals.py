@@ -29,7 +29,7 @@ class Item:
 
 @frozen
 class Meeting:
-    """Two accesses that no barrier keeps apart.
+    """Two accesses, by different work-items, that no barrier keeps apart.
 
     The variables `shared` have one value in both; that of `step` is one more in b. `exact`: they
     surely meet, and not only for all that is known of the branches around barriers.

@@ -223,7 +223,7 @@ def _assumptions(part: Index) -> frozenset[Assume]:
 
 
 def _is_less(a: frozenset[Assume], b: frozenset[Assume]) -> bool:
-    """True if b assumes all that a assumes, and more: 0 ≤ i < 4 is less than 1 ≤ i < 3."""
+    """True if b assumes all that a assumes, and more. Example: 0 ≤ i < 4 is less than 1 ≤ i < 3."""
     return _follows(a, b) and not _follows(b, a)
 
 

@@ -99,7 +99,8 @@ def plain(x: Index) -> Index:
 
 
 def facts(given: Iterable[Index]) -> list[Index]:
-    """The given indices, each ≥ 0, and the same ones without assumptions."""
+    """The given indices, each known to be ≥ 0, and besides each one the same index without
+    assumptions."""
     found = []
     for part in given:
         found.append(part)

@@ -140,7 +140,10 @@ def _stored(params: frozenset[str], panel: Size, e: Expr) -> Rewritten | None:
     laid = _together(batch, len(over)) if batch else _in_panels(len(over), panel)
     places = (place for place in views(e, params) if _is_matrices(get(e, place)))
     done = next((stored_at(params, place, lambda _: laid)(e) for place in places), None)
-    return done or _refuse("the matrices depend on more than the maps around them")
+    return done or _refuse(
+        "expected matrices that depend on the maps around them alone, found ones that depend "
+        "on more"
+    )
 
 
 def _is_matrices(e: Expr) -> bool:

@@ -66,7 +66,8 @@ def windowed(e: Expr) -> Windowed:
     sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
     if len(sizes) < d:
         raise Refused(
-            "expected windows of known size along each dimension, found other maps or sizes"
+            "expected windows of known size along each dimension, found a map over no "
+            "windows or a size that is a parameter"
         )
     sums = reduction(e)
     of_floats([sums, *operands(sums)])
@@ -126,6 +127,7 @@ def _own(dims: Dims, e: Expr) -> int:
     own = set(dims.batch) & frozenset.intersection(*reached)
     if own and len(dims.batch) > 1:
         raise Refused(
-            "expected one dimension at most whose elements have kernels of their own, found more"
+            "expected at most one dimension (images or groups) whose elements have kernels "
+            "of their own, found several"
         )
     return len(own)

@@ -35,8 +35,8 @@ def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
 
 
 def _rows_before(params: frozenset[str], e: Expr) -> Rewritten | None:
-    """The term e with each view of one row that is summed up made for all rows before, so that they
-    can be laid out anew."""
+    """The term e with each operand that is a view of one row (`rows` of the nest) made a view of
+    all rows, outside of the maps, so that it can be laid out anew."""
     try:
         r, dims = reduction(e), classify(e)
     except Refused:

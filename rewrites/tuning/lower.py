@@ -55,8 +55,8 @@ def _tried(e: Expr, steps: Sequence[Step], tuning: Tuning) -> Iterator[Choice]:
 
 
 def _turns(steps: Sequence[Step]) -> Choice:
-    """The values that are tried for the number of groups that share rows: of those that give a
-    group as many rows, one."""
+    """The values that are tried for the number of groups that share rows; of several that make the
+    longest share of a group equal, one."""
     rows = set(rounded_dimensions(steps, "num_blocks")) or {1}
     counts = sorted({*rows, *(n for n in TURNS if n < max(rows))}, reverse=True)
     shares = {tuple(-(-each // n) for each in rows): n for n in counts}
