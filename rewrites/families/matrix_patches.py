@@ -68,16 +68,20 @@ def _tiles(entry: Entry, dims: Dims) -> Nest:
     chunks = {"down": _chunks(TY), "across": _chunks(TX)} if down else {"across": _chunks(TX)}
     batch = (*dims.batch, *dims.columns[:-2])
     windows = arranged(batch=batch, down=down, across=across, rows=dims.rows).merge("rows")
-    return (
-        patches(windows, chunks)
-        .merge("pixels", "across", "down")
-        .tile("rows", rows * TR * SR, "row tiles", "rows")
+    tiled = patches(windows, chunks).merge("pixels", "across", "down")
+    by_rows = (
+        tiled.tile("rows", rows * TR * SR, "row tiles", "rows")
         .split("rows", rows * TR, "row items", "rows")
         .split("rows", rows, "row block", "rows of a tile")
-        .split("pixels", columns * SC, "column block", "pixels")
-        .split("pixels", columns, "column items", "columns of a tile")
-        .order(*GROUPS, "column items", "row items", "column block", "row block", *TILE)
+        .told("rows in tiles, for groups, sub-groups and lanes", since=tiled)
     )
+    by_pixels = (
+        by_rows.split("pixels", columns * SC, "column block", "pixels")
+        .split("pixels", columns, "column items", "columns of a tile")
+        .told("pixels in tiles, for sub-groups and lanes", since=by_rows)
+    )
+    blocks = ("column items", "row items", "column block", "row block")
+    return by_pixels.order(*GROUPS, *blocks, *TILE)
 
 
 def _chunks(k: Size) -> Strategy:
