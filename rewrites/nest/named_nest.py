@@ -26,7 +26,7 @@ from rewrites.nest.blocks_of_results import block
 from rewrites.nest.labels import Label, Labels, labels
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.reshape import merge, on_map, sort, swap, tile
-from rewrites.nest.spine import nested
+from rewrites.nest.spine import inside, nested, within
 
 COUNTED = {1: "one", 2: "two", 3: "three"}  # in names of stages, which have no numbers
 
@@ -140,8 +140,8 @@ class Nest:
         return self.then(*(nested(n, s) for n in reversed(self.labels.positions(name))))
 
     def inside(self, s: Strategy) -> "Nest":
-        """The nest after s has been applied to the term inside all its maps."""
-        return self.then(nested(self.depth, s))
+        """The nest after s has been applied to the whole term inside all its maps, lets too."""
+        return self.then(inside(within(self.depth, s)))
 
     def told(self, name: str, since: "Nest") -> "Nest":
         """The nest with all steps made `since` another nest as one stage of this name."""

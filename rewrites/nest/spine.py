@@ -55,12 +55,17 @@ def body(s: Strategy) -> Strategy:
     return run
 
 
-def nested(n: int, s: Strategy) -> Strategy:
-    """The strategy that applies s inside n maps of the spine."""
-    s = inside(s)
+def within(n: int, s: Strategy) -> Strategy:
+    """The strategy that applies s to the whole term inside n maps of the spine, its views and lets
+    too."""
     for _ in range(n):
         s = inside(body(s))
     return s
+
+
+def nested(n: int, s: Strategy) -> Strategy:
+    """The strategy that applies s inside n maps of the spine, below the views and lets there."""
+    return within(n, inside(s))
 
 
 def strip(e: Expr) -> Expr:

@@ -327,7 +327,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (lets.drop_let, {}, "x : float", "let y = -x y + y"),
 ]  # fmt: skip
 
-NEVER_REFUSED = {lower.to_private, lower.to_local}
+NEVER_REFUSED = {lower.to_private, lower.to_local, lower.not_stored}
 
 
 def term(params: str, body: str) -> Expr:
