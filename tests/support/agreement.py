@@ -1,8 +1,7 @@
-"""Programs to run on devices, and the check that their results are what the interpreter says.
+"""Programs to run on devices, and the check that their results are those of the interpreter.
 
-`oclgrind --data-races python -m tests.support.agreement` runs them on the simulator, prints
-what does not agree, and leaves what the simulator reports to it. A first argument chooses other
-programs:
+`oclgrind --data-races python -m tests.support.agreement` runs them on the simulator and prints what
+does not agree; the simulator reports its own findings. A first argument chooses other programs:
 `single` those of one kernel, `faulty` three kernels with a fault each.
 """
 
@@ -76,7 +75,8 @@ OTHERWISE = {  # of families that are not for one convolution
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program, and the kernels that some way of lowering makes of it."""
+    """A program, the kernels that a way of lowering makes of it, and the machine epsilons that this
+    may lose."""
 
     name: str
     program: Program
@@ -89,8 +89,8 @@ def example(name: str, sizes: dict[str, int]) -> Program:
 
 
 def written(name: str) -> Iterator[Case]:
-    """The cases of an example, or of a convolution (or what a family is for) lowered by a
-    family."""
+    """The case of an example by the plainest lowering; if `name` is a family, its cases for a small
+    program that it is meant for."""
     if name in FAMILIES:
         yield from lowered(name)
     else:
@@ -99,8 +99,8 @@ def written(name: str) -> Iterator[Case]:
 
 
 def lowered(family: str) -> Iterator[Case]:
-    """The cases of a small point of a family's first form, and of its last form that applies, which
-    has the most words."""
+    """The cases of a family at a small point: by its first form, and by the last that applies,
+    whose name has the most words."""
     program = example(*OTHERWISE.get(family, CONVOLUTION))
     every = forms(program, family)
     first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))
@@ -119,7 +119,7 @@ def _lowered(
 
 
 def by_hand() -> Iterator[Case]:
-    """The cases of the hand-written lowered programs."""
+    """The cases of the hand-written lowered programs of lowered_programs.py."""
     for name, text in PROGRAMS.items():
         program = parse(text)
         made = generate(program, max_work_group=64)
@@ -131,10 +131,9 @@ def every() -> tuple[Case, ...]:
 
 
 def disagreement(session: Session, case: Case, integers: bool) -> str | None:
-    """The message on how far a device is from the interpreter, or None.
-
-    Whole numbers may be off by what the way may lose, others by 1e-5.
-    """
+    """The message on how far a device's result is from the interpreter's, or None if they agree;
+    `integers` chooses whole numbers as inputs, which may differ by the case's rounding, others by
+    1e-5."""
     inputs = random_inputs(case.program, 1, integers)
     found = arrays(session.build(case.made.plan, checking=True)(inputs))
     expected = arrays(evaluate(case.program, inputs))
@@ -149,12 +148,12 @@ def disagreement(session: Session, case: Case, integers: bool) -> str | None:
 
 
 def alike(x: Data) -> Data:
-    """The data with every number as large as the largest."""
+    """The data with every number replaced by the largest absolute value in its array."""
     return tuple(map(alike, x)) if isinstance(x, tuple) else np.full_like(x, np.abs(x).max())
 
 
 def arrays(result: Data) -> list[np.ndarray]:
-    """The arrays that a result consists of, in double precision."""
+    """The arrays of a result, which may be nested tuples, in double precision."""
     if isinstance(result, tuple):
         return [array for part in result for array in arrays(part)]
     return [np.asarray(result).astype(np.float64)]
@@ -168,7 +167,8 @@ FAULTS = {
 
 
 def faulty(name: str) -> Plan:
-    """A plan of one group of 16 work-items with a local buffer t, and the fault of this name."""
+    """A plan of one kernel with a fault: its group of 16 work-items has a local array t, and makes
+    a race, an access outside of a buffer, or a read of memory that was not written."""
     source = f"""kernel void {name}(global const float *x, global float *z) {{
       local float t[16]; int i = get_local_id(0); {FAULTS[name]} }}"""
     x, z = (Buffer(n, "float", (16,), 64, r) for n, r in (("x", Role.INPUT), ("z", Role.OUTPUT)))

@@ -1,5 +1,5 @@
-"""Attacks on runs: commands are given a corrupted folder, and must end with messages and touch
-nothing outside."""
+"""Attacks on runs: commands are given a corrupted folder; they must end with messages, and change
+nothing outside of it."""
 
 import io
 import os
@@ -28,7 +28,8 @@ WORKING = (("pick", "--export", "OUT/export"), ("show", "ID", "--source"), ("res
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A corruption, and what was wrong with how the commands treated it."""
+    """The result of an attack: the corruption, the faults of commands that were given it, and how
+    many commands there were and how many of them refused it."""
 
     corruption: Corruption
     faults: tuple[str, ...]
@@ -37,8 +38,8 @@ class Attack:
 
 
 def attack(corruption: Corruption, run: Path, place: Path) -> Attack:
-    """The result of corrupting a copy of a run, looking at it with every command, and working with
-    it by one."""
+    """The result of corrupting a copy of a run in the folder `place`, and giving the copy to every
+    command that reads, and to one that builds."""
     folder, outside, out, begun = place / "run", place / "outside", place / "out", time.time()
     out.mkdir(parents=True)
     shutil.copytree(run, folder)
@@ -62,7 +63,8 @@ def attack(corruption: Corruption, run: Path, place: Path) -> Attack:
 
 
 def _precious(outside: Path, run: Path) -> None:
-    """Make what is outside of the run: a file, a folder, and a run that a link may lead to."""
+    """Make the folder `outside` with what no command may change: a file, and a copy of a run's
+    file, to which links may lead."""
     outside.mkdir()
     (outside / "precious.cl").write_text("precious")
     shutil.copy(run / FILE, outside / "copy.sqlite")
@@ -86,7 +88,8 @@ def _commands(
 
 
 def _ended(command: list[str]) -> tuple[int | None, str]:
-    """The exit status of a command, None where it ended with an exception, and what it printed."""
+    """The exit status of a command (None if it ended with an exception), and the text that it
+    printed."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
@@ -108,7 +111,8 @@ def _faults(status: int | None, said: str) -> Iterator[str]:
 
 
 def _called(folder: Path) -> list[str]:
-    """The command by which Python calls a variant; it needs a device, which the tests have."""
+    """The faults of picking a variant in Python, as Run(folder).pick() does: the exception if there
+    was one that is no message. It needs a device."""
     try:
         Run(folder).pick()
     except (UserError, Unsupported):
@@ -133,13 +137,13 @@ def _differences(
 
 
 def _marked(*folders: Path) -> list[Path]:
-    """The files in these folders in which planted text arrived."""
+    """The files in these folders which contain the mark of planted text."""
     files = [f for folder in folders if not folder.is_symlink() for f in folder.rglob("*")]
     return [f for f in files if f.is_file() and not f.is_symlink() and _has_mark(f.read_bytes())]
 
 
 def _newly_built(since: float) -> list[Path]:
-    """The cached binaries with planted text that were stored since a time, or a little before."""
+    """The cached binaries with planted text that were stored after a time, or shortly before it."""
     built = (binary_cache.folder() / "programs").rglob("*")
     recent = [f for f in built if f.is_file() and f.stat().st_mtime > since - 5]
     return [f for f in recent if _has_mark(f.read_bytes())]

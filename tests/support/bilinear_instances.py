@@ -100,7 +100,8 @@ def _window(g: Terms) -> tuple[int, int]:
 
 
 def fewer_products(g: Terms) -> Instance:
-    """A random correlation of numbers or of vectors, in one dimension or two, either way round."""
+    """A random correlation of numbers or vectors in one dimension or two, with the sizes of the
+    tiles (m) and taps (r) as arguments of the rule."""
     channels = g.one_of(0, 0, 3)
     elem: Type = Array(FLOAT, channels) if channels else FLOAT
     m, r = g.one_of(*EXACT)
@@ -130,8 +131,8 @@ def _two(g: Terms, elem: Type, down: tuple[int, int], across: tuple[int, int]) -
 
 
 def replicate_taps(g: Terms) -> Expr:
-    """Random sums over windows of any step, of numbers or of rows, linear in the taps or in
-    both."""
+    """A random map over windows of any step, of numbers or of rows, to sums of products with taps;
+    the window's factor may be a function of its numbers."""
     elem: Type = Array(FLOAT, g.size()) if g.rng.random() < 0.3 else FLOAT
     n, s = _window(g)
     windows = Slide(n, s, g.xs(elem, n + g.size(0, 5)))
@@ -161,7 +162,7 @@ def constant_part(g: Terms) -> Expr:
 
 
 def unused_part(g: Terms) -> Expr:
-    """A random map over a zip of two or three parts, of which one is read, or none."""
+    """A random map over a zip of two or three arrays, whose function reads one of them, or none."""
     n = g.size()
     parts = [g.xs(n=n) for _ in range(g.size(2, 3))]
     read = g.rng.randrange(len(parts) + 1)
@@ -172,7 +173,8 @@ def unused_part(g: Terms) -> Expr:
 
 
 def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
-    """The term z + Σ of all products of a window with taps."""
+    """The sum of z and all products of a window's numbers with taps; `flip` exchanges the
+    factors."""
     pairs = Zip((taps, w) if flip else (w, taps))
 
     def step(acc: Expr, p: Expr) -> Expr:
@@ -185,7 +187,7 @@ def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
 
 
 def _taken(p: Expr, x: Var, h: Var, e: Expr) -> Expr:
-    """The term e with the components of p in place of x and h."""
+    """The term e with the two components of the pair p in place of x and h."""
     return substitute(e, {x.name: Get(0, p), h.name: Get(1, p)})
 
 
@@ -198,8 +200,8 @@ def spell_rows(g: Terms) -> Expr:
 
 
 def divide_matrix(g: Terms) -> Expr:
-    """A random product with a constant matrix some of whose rows, or columns, are halves added and
-    subtracted."""
+    """A random product of a constant matrix with an array, where two rows, or two columns, of the
+    matrix differ in signs alone: they share half of their sums."""
     n, halves = g.size(3, 5), [1.0, -1.0, 2.0, -4.0, 0.75]
     row = [g.one_of(*halves) for _ in range(n)]
     signs = [1, -1, *(g.one_of(1, -1) for _ in range(n - 2))]
@@ -219,8 +221,8 @@ def fewer_blocks(g: Terms) -> Expr:
 
 
 def three_products(g: Terms) -> Expr:
-    """A random product of complex matrices: numbers as tuples or arrays, either factor conjugated
-    or first."""
+    """A random product of complex matrices: the numbers are tuples or arrays of two, one of the
+    factors may be conjugated, and they stand in either order."""
     m, n, k = (g.size(1, 3) for _ in range(3))
     number = g.some_type(COMPLEX, Array(FLOAT, 2))
     xs, ys = g.xs(Array(number, k), m), g.xs(Array(number, k), n)

@@ -44,7 +44,8 @@ def chromium() -> str:
 
 
 def page(browser: str, text: str, folder: Path, then: str = "", place: str = "") -> str:
-    """The document without its scripts, after it was drawn, and after `then` ran."""
+    """The document of a report (`text`) after its scripts ran, and then the script `then`; scripts
+    are left out of it. The report is opened from `folder`, with `place` added to its address."""
     file = folder / "report.html"
     file.write_text(text, encoding="utf-8")
     with opened(browser) as tab:

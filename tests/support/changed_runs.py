@@ -1,4 +1,4 @@
-"""Changes to a run's file as another hand might make them, for the tests of trust."""
+"""Changes to a run's file as another hand might make them: tests of trust call these functions."""
 
 import json
 import sqlite3
@@ -14,7 +14,8 @@ PLANTED = "printed by a planted kernel"
 
 
 def change_details(folder: Path, change: Callable[[dict[str, Any]], None], where: str = "1") -> int:
-    """Apply a change to the details of a run's variants; returns how many rows were changed."""
+    """Apply a change to the details of those variants of a run that satisfy the SQL condition
+    `where`; returns how many there were."""
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         rows = connection.execute(f"SELECT seq, details FROM outcome WHERE {where}").fetchall()
         for seq, blob in rows:
@@ -35,7 +36,7 @@ def change_environment(folder: Path, change: Callable[[dict[str, Any]], None]) -
 
 
 def plant_printf(values: dict[str, Any]) -> None:
-    """Change a kernel so that it prints when it runs."""
+    """Change the details of a variant so that its kernel prints when it runs."""
     for kernel in values["kernels"]:
         head, _, body = kernel["text"].partition("{\n")
         kernel["text"] = f'{head}{{\n  printf("{PLANTED}\\n");\n{body}'

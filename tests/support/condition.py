@@ -1,5 +1,5 @@
-"""A side condition of a rule: a term where it holds, and one that differs in nothing else and
-violates it."""
+"""A side condition of a rule, with two terms that differ in nothing else: one where it holds, and
+one that violates it."""
 
 # key: rule law, text of a term
 
@@ -16,8 +16,8 @@ Case = str | Arguments | tuple[str, Arguments]
 class Condition:
     """A side condition of a rule, beyond its pattern.
 
-    `text` has a place, {}, and `holds` and `violated` are what stands there; or they are arguments
-    of the rule, for the same term; or both.
+    `text` is a term with a place, {}, and `holds` and `violated` are the texts that stand there; or
+    they are arguments of the rule, for the same term; or both.
     """
 
     rule: Rule
@@ -29,7 +29,7 @@ class Condition:
     arguments: Arguments = field(default_factory=dict)
 
     def case(self, which: Case) -> tuple[str, Arguments]:
-        """The term and the rule's arguments of one case of the condition."""
+        """The term as text, and the rule's arguments, of `holds` or of `violated`."""
         match which:
             case str():
                 return self.text.replace("{}", which), self.arguments

@@ -1,4 +1,4 @@
-"""The side conditions of all rules, with a term where each holds and one where it is violated."""
+"""The side conditions of all rules, each with a term where it holds and one that violates it."""
 
 from tests.support import (
     conditions_maps,

@@ -1,4 +1,5 @@
-"""The side conditions of laws that lower, of maps, reductions, vectors and lets."""
+"""The side conditions of laws that lower terms, and of laws of maps, reductions, vectors and
+lets."""
 
 # key: x y z b variables, k v sizes, f function
 

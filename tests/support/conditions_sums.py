@@ -1,4 +1,4 @@
-"""The side conditions of laws of transforms, of bilinear maps, and of sums over windows."""
+"""The side conditions of laws of Fourier transforms, of bilinear maps, and of sums over windows."""
 
 # key: w window, x what it is of, g h taps, z initial value, m results, r taps, n length
 
@@ -76,12 +76,12 @@ SPECTRA = show(
 
 
 def opened(text: str, plain: dict[str, str], *places: str) -> str:
-    """The text with all places filled in as in `plain` but these."""
+    """The text with each place filled in as `plain` says, except these places, which become {}."""
     return text.format(**plain | dict.fromkeys(places, "{}"))
 
 
 def transform(make: Callable[[Expr, int], Expr], n: int, name: str = "xs") -> str:
-    """The text of a transform of length n."""
+    """The text of a transform of length n, as `make` builds it, of the array called `name`."""
     size = n // 2 + 1 if make is irdft else n
     elem = FLOAT if make is rdft else COMPLEX
     return show(make(Var(name, Array(elem, size)), n))
@@ -92,7 +92,7 @@ def pairs(n: int) -> str:
 
 
 def in_phases(rule: Rule) -> list[C]:
-    """The side conditions of a rule that makes a transform by its phases."""
+    """The side conditions of a rule that splits a transform of length n into phases of r."""
     xs, text = f"xs : {pairs(4)}", transform(dft, 4)
     return [
         C(rule, "r divides n", xs, text, {"r": 2}, {"r": 3}),
@@ -106,7 +106,8 @@ def in_phases(rule: Rule) -> list[C]:
 
 
 def two(first: int, second: int, make: Callable[[Expr, int], Expr]) -> tuple[str, str, str, str]:
-    """Transforms of two lengths as text: their parameters, a place for one of them, and both."""
+    """The texts for transforms of two lengths: the parameters, the place {} for one of the two
+    transforms, and each of them."""
     sizes = [n // 2 + 1 if make is irdft else n for n in (first, second)]
     types = [f"[float]{n}" if make is rdft else pairs(n) for n in sizes]
     names = f"xs : {types[0]}, ys : {types[1]}"

@@ -1,4 +1,4 @@
-"""The side conditions of laws of views: what cancels, windows, edges and room."""
+"""The side conditions of laws of views: which views cancel, and laws of windows, edges and room."""
 
 # key: x y z b variables, k u sizes, f g functions
 

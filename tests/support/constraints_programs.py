@@ -1,5 +1,5 @@
-"""Small lowered programs with parameters, and what makes a point of them legal, stated
-independently."""
+"""Small lowered programs with parameters, and a check whether a point of them is legal that shares
+nothing with inference."""
 
 # key: e term, n size
 
@@ -68,7 +68,7 @@ def copied(xs: Expr) -> Expr:
 
 
 def tiled_map(n: int) -> Program:
-    """A map in tiles of T for groups and of S for work-items."""
+    """A map of n elements in tiles of T for work-groups, and of S for work-items."""
     x = Var("x", Array(FLOAT, n))
 
     def row(r: Expr) -> Expr:
@@ -79,8 +79,8 @@ def tiled_map(n: int) -> Program:
 
 
 def tiled_blur(n: int) -> Program:
-    """A blur in overlapping tiles of T in local memory, after R more elements of padding, and a
-    crop."""
+    """A blur of n elements in overlapping tiles of T in local memory, after padding by R more
+    elements, which are cropped at the end."""
     x = Var("x", Array(FLOAT, n))
     tiles = Slide(T, T - 2, Pad(1, 1 + R, ZERO, x), strict=True)
 
@@ -152,15 +152,16 @@ def cropped(n: int) -> Program:
 
 
 def legal(program: Program, values: Mapping[str, int], device: Profile, memory: int) -> bool:
-    """True if a program with these values has whole sizes, satisfies its nodes' demands, and fits
-    the device."""
+    """True if a program with these values of its parameters has whole sizes, satisfies the demands
+    of its nodes, and fits the device and `memory` bytes."""
     return types_and_nodes_hold(program, values) and _fits(
         program, bind_sizes(program.body, values), device, memory
     )
 
 
 def types_and_nodes_hold(program: Program, values: Mapping[str, int]) -> bool:
-    """True if a program with these values has whole sizes, and its nodes' demands are satisfied."""
+    """True if a program with these values of its parameters has whole sizes, and satisfies the
+    demands of its nodes."""
     try:
         e = bind_sizes(program.body, values)
         return all(map(_whole, _types(e))) and all(map(_node, subterms(e)))

@@ -1,7 +1,8 @@
-"""Corruptions that another hand may make to a run's folder: seeded, of many kinds, each with a
-name.
+"""Corruptions of a run's folder as another hand may make them: of many kinds, each with a name, and
+random by a seed.
 
-Each takes the folder and a folder outside it, which nothing that is done with the run may touch.
+Each is a function of the run's folder and of a folder outside of it, which no command that is given
+the run may change.
 """
 
 import random
@@ -26,7 +27,7 @@ Corrupt = Callable[[random.Random, Path, Path], None]
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """One change of a folder, the same for the same seed."""
+    """A change of a run's folder: `name` says its kind, and equal seeds make equal changes."""
 
     name: str
     seed: int
@@ -36,7 +37,8 @@ class Corruption:
 
 
 def corruptions(count: int, seed: int) -> Iterator[Corruption]:
-    """The corruptions of a seed, as many of each kind, one kind after the other."""
+    """`count` corruptions, as many of each kind, one kind after the other; other seeds make other
+    ones."""
     names = list(KINDS)
     for n in range(count):
         yield Corruption(names[n % len(names)], seed + n)
@@ -73,13 +75,13 @@ def exchanged_pages(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_files(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Add files that SQLite or a run may find beside the run's file."""
+    """Add files beside the run's file that SQLite or a run might read."""
     names = [f"{FILE}-journal", f"{FILE}-wal", f"{FILE}-shm", "reference.npz", "lock", ".part-x"]
     (folder / dice.choice(names)).write_bytes(dice.randbytes(dice.choice([0, 28, 512, 5000])))
 
 
 def super_journal(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Add a half-written transaction whose journal names a file outside, which SQLite would
+    """Add the journal of a half-written transaction which names a file outside, which SQLite would
     delete."""
     with closing(sqlite3.connect(folder / FILE)) as connection:
         connection.execute("PRAGMA cache_size = 1")
@@ -158,7 +160,7 @@ LEAVES: tuple[Any, ...] = (
 
 
 def other_details(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Change a value at a random place in what is stored of a variant."""
+    """Change a value at a random place in the stored details of a variant."""
 
     def change(values: dict[str, Any]) -> None:
         for _ in range(dice.choice([1, 1, 1, 4])):
@@ -172,7 +174,7 @@ def other_environment(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_program(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Change a few characters of the program's text, or replace it altogether."""
+    """Change a few characters of the program's stored text, or replace all of it."""
 
     def change(values: dict[str, Any]) -> None:
         text = list(values["program"])
@@ -198,7 +200,7 @@ def other_blob(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def linked(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Replace something of the run by a link that leads outside."""
+    """Replace a file or folder of the run by a link that leads outside."""
     files = [FILE, f"{FILE}-journal", f"{FILE}-wal", "lock", "report.html", "reference.npz"]
     name = dice.choice([*files, ".part-report.html", ".part-reference.npz", "front"])
     place = folder / name
@@ -210,7 +212,7 @@ def linked(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def hard_linked(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Replace something of the run by a hard link to a file outside."""
+    """Replace a file of the run by a hard link to a file outside."""
     files = [FILE, f"{FILE}-journal", "lock", "report.html", "reference.npz"]
     name = dice.choice([*files, ".part-report.html", ".part-reference.npz"])
     (folder / name).unlink(missing_ok=True)
@@ -235,7 +237,8 @@ def other_id(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_names(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Change names of kernels and buffers, which become names of files, and C text."""
+    """Change names of kernels and buffers in stored details: they become names of files, and parts
+    of C text."""
     evil = dice.choice(["../../evil", "x; printf(1)", "a b", "", "x" * 1000, "caf\u00e9", "x\0"])
 
     def change(values: dict[str, Any]) -> None:
@@ -249,7 +252,8 @@ def other_names(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def planted(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Add a printf to every kernel, and by chance another version of the generator."""
+    """Add a printf to every stored kernel; by chance, also make the stored version of the generator
+    another one."""
 
     def change(values: dict[str, Any]) -> None:
         for kernel in values["kernels"]:
@@ -262,7 +266,8 @@ def planted(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def planted_comment(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Add text that compiles whatever is proved: a comment, a helper, an include."""
+    """Add text to stored kernels that compiles wherever it stands: a comment, a helper function or
+    an include."""
     line = dice.choice([f"// {MARK}\n", f'#include "{MARK}"\n', f"int evil() {{ /* {MARK} */ }}\n"])
 
     def change(values: dict[str, Any]) -> None:
@@ -274,7 +279,8 @@ def planted_comment(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_launch(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Change sizes so that kernels would write outside their buffers."""
+    """Change stored sizes of launches or buffers so that kernels would write outside of their
+    buffers."""
 
     def change(values: dict[str, Any]) -> None:
         for kernel in values["kernels"]:
@@ -286,14 +292,16 @@ def other_launch(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_choice(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Change a variant's family, form or parameters, so that its name is wrong."""
+    """Change the stored family, form or parameters of a variant, so that its name does not fit
+    them."""
     wrong = dice.choice(['{"k": 0}', '{"k": 4611686018427387904}', "{}", '{"zz": 1}'])
     statement = dice.choice(["family = 'naive'", "family = 'occult'", f"parameters = '{wrong}'"])
     _execute(folder, f"UPDATE outcome SET {statement}", [])
 
 
 def other_reference(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Replace the right results by another array, or by an object that runs code when unpickled."""
+    """Replace the stored right results by another array, or by a pickled object, which may not be
+    unpickled."""
     arrays = dice.choice([np.zeros(3), np.zeros((16, 24)), np.array([{"a": 1}], dtype=object)])
     save = dice.choice([np.savez, np.savez_compressed])
     save(folder / "reference.npz", output=arrays)
@@ -315,7 +323,7 @@ KINDS: dict[str, Corrupt] = {
 
 
 def _execute(folder: Path, statement: str, values: list[Any]) -> None:
-    """Run a statement on the run's file, which may refuse it: then the file stays as it was."""
+    """Run a statement on the run's file; if SQLite refuses it, the file stays as it is."""
     with closing(sqlite3.connect(folder / FILE)) as connection:
         try:
             with connection:
@@ -329,7 +337,7 @@ def _some(dice: random.Random) -> str:
 
 
 def _put_somewhere(dice: random.Random, values: Any, leaf: Any) -> None:
-    """Put the leaf at a random place in nested values."""
+    """Put a leaf at a random place in nested lists and dictionaries."""
     while True:
         keys = list(values) if isinstance(values, dict) else list(range(len(values)))
         if not keys:

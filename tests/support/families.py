@@ -1,4 +1,4 @@
-"""The families by kind, as tests ask for them."""
+"""The names of families by kind: the lists over which tests are parametrized."""
 
 from rewrites.families.all_families import FAMILIES
 from rewrites.families.by_storage import FAMILIES as BY_STORAGE

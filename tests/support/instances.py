@@ -1,4 +1,5 @@
-"""Random terms to which each rule applies, by the rule's name."""
+"""For each rule, a function that draws random terms to which the rule applies, by the rule's
+name."""
 
 # key: g source of terms, n m k sizes, t u types
 
@@ -96,7 +97,7 @@ Instance = tuple[Expr, dict[str, Argument]]
 
 
 def a_map(g: Terms, xs: Expr | None = None, u: Type | None = None) -> Map:
-    """A random term map f xs."""
+    """A random term map f xs; xs and the type u of its elements are random where they are None."""
     xs = xs or g.xs()
     return Map(g.function(elem_of(xs), u or g.type()), xs)
 
@@ -113,7 +114,7 @@ def length(xs: Expr) -> int:
 
 
 def some_array(g: Terms, n: int) -> Expr:
-    """A random array of n elements, of one array or of several zipped."""
+    """A random term for an array of n elements: an array, or a zip of several."""
     return g.made_by(lambda: g.xs(n=n), lambda: g.zipped(n))
 
 
@@ -122,13 +123,15 @@ def divisor(g: Terms, n: int) -> int:
 
 
 def a_fold(g: Terms, xs: Expr, op: str | None = None, acc: Scalar | None = None) -> Reduce:
-    """A random fold reduce z (acc ⊕ g(x)) xs."""
+    """A random fold reduce z (acc ⊕ g(x)) xs; ⊕ (`op`) and the type of acc are random where they
+    are None."""
     acc = acc or g.scalar()
     return Reduce(g.value(acc, depth=1), g.fold(acc, elem_of(xs), op or g.one_of(*OPERATORS)), xs)
 
 
 def a_nest(g: Terms, xss: Expr, op: str | None = None, acc: Scalar | None = None) -> Reduce:
-    """A random nest of folds reduce z (reduce (acc ⊕ g(x))) xss."""
+    """A random nest of folds reduce z (reduce (acc ⊕ g(x))) xss; ⊕ and the type of acc are random
+    where they are None."""
     f = a_fold(g, Var("_", elem_of(xss)), op, acc).f  # the elements of a row of xss
     t = type_of(f.body)
     a, row = Var("acc", t), Var("row", elem_of(xss))
@@ -238,14 +241,14 @@ def nested_maps(g: Terms, ys: Callable[[Terms, Lam], Expr]) -> Map:
 
 
 def outer_rows(g: Terms, f: Lam) -> Expr:
-    """A random array that does not depend on the argument of f."""
+    """A random array in which no variable of f's pattern occurs."""
     mine = {v.name: v.type for v in variables(f.pattern)}
     e = g.xs()
     return g.param(type_of(e), mine) if free(e) & set(mine) else e
 
 
 def own_rows(g: Terms, f: Lam) -> Expr:
-    """A random array that may depend on the argument of f."""
+    """A random array in which variables of f's pattern may occur."""
     return g.value(Array(g.type(), g.size()), inside(None, f.pattern))
 
 
@@ -286,7 +289,8 @@ def map_of_concat(g: Terms) -> Expr:
 
 
 def captured(g: Terms) -> Instance:
-    """A random reduction whose function uses a variable x of the program."""
+    """A random reduction in whose function a parameter x of the program may occur, and the argument
+    x of the rule."""
     e = a_reduce(g, some_array(g, g.size()))
     x = g.param(FLOAT)
     assert isinstance(e.f.pattern, tuple)
@@ -295,7 +299,8 @@ def captured(g: Terms) -> Instance:
 
 
 def sum_of_products(g: Terms) -> Instance:
-    """A random fold of products, or of rows of these, whose length k does not divide."""
+    """A random fold of products, of numbers or of rows, with the argument k of the rule, which does
+    not divide the fold's length."""
     op, inner = g.one_of(("+", "*"), ("max", "+"), ("min", "+"), ("*", "*"))
     n, count, rows = g.size(1, 7), g.size(1, 3), g.one_of(None, g.size(1, 3))
     t = FLOAT if rows is None else Array(FLOAT, rows)
@@ -472,7 +477,7 @@ def reorder_fold(g: Terms) -> Instance:
 
 
 def stride_parts(g: Terms) -> Expr:
-    """A random sum taken in parts, of single elements or of vectors."""
+    """A random fold that was split in parts, of single elements or of vectors."""
     v, m, parts = g.size(1, 3), g.size(), g.size(2, 4)
     e = any_fold(g, some_array(g, v * m * parts))
     if v == 1:
@@ -498,7 +503,7 @@ def partial_reduce_vector(g: Terms) -> Instance:
 
 
 def unzip(g: Terms) -> Expr:
-    """A random map over a zip, some parts of which its function does not use."""
+    """A random map over a zip whose function does not use all parts."""
     parts, used = _some_parts(g)
     f = g.function(Tuple(tuple(elem_of(parts[i]) for i in used)), g.type())
     t = Tuple(tuple(map(elem_of, parts)))
@@ -630,7 +635,8 @@ def map_slide(g: Terms) -> Expr:
 
 
 def amounts(g: Terms, n: int) -> tuple[int, int]:
-    """The amounts of a random padding (or crop) of an array of n, if only a small one."""
+    """The random amounts of a padding or crop of an array of n that leaves it small, and not
+    empty."""
     left, right = g.rng.randint(-1, n), g.rng.randint(-1, n)
     return (left, right) if left + right + n > 0 and n > 1 else (max(left, 0), max(right, 0))
 
@@ -700,8 +706,8 @@ def slide_slide(g: Terms) -> Expr:
 
 
 def columns_of_windows(g: Terms) -> Expr:
-    """A random view of windows with channels outermost, their sides in some order, padded or split
-    or not."""
+    """A random view of windows, with channels outermost and the other dimensions in some order,
+    perhaps padded or split."""
     windows = a_slide(g, lambda n: g.xs(Array(g.scalar(), g.size()), n))
     padded = PadEdge(g.edge(), 1, 0, windows)
     chunks = Join(Split(1, windows))
@@ -710,7 +716,8 @@ def columns_of_windows(g: Terms) -> Expr:
 
 
 def chunks_of_channels(g: Terms) -> Expr:
-    """The channels of windows in chunks, outermost; windows in some order, padded or not."""
+    """A random view of windows with the channels in chunks, which are outermost; windows are in
+    some order, perhaps padded."""
     channels, k = g.size(1, 3), g.size(1, 3)
     windows = a_slide(g, lambda n: g.xs(Array(g.scalar(), k * channels), n))
     seen = g.one_of(windows, PadEdge(g.edge(), 1, 0, windows), Join(Split(1, windows)))
@@ -722,12 +729,12 @@ def chunks_of_channels(g: Terms) -> Expr:
 
 
 def elem_variable(xs: Expr) -> Var:
-    """A stand-in for an element of xs."""
+    """A variable with the type of the elements of xs."""
     return Var("_", elem_of(xs))
 
 
 def rows_of_windows(g: Terms) -> Expr:
-    """A random array of windows of every column of a table."""
+    """A random array with the windows of every column of a table, in rows."""
     windows = a_slide(g)
     t = type_of(windows.xs)
     assert isinstance(t, Array)
@@ -744,12 +751,12 @@ def fuse_reduce_zip(g: Terms) -> Expr:
 
 
 def roomy(xs: Expr, r: int = 2) -> PadEdge:
-    """The term pad_any (0, r) xs."""
+    """The term pad_any (0, r) xs, which adds r elements of room at the end."""
     return PadEdge(Edge.ANY, 0, r, xs)
 
 
 def room_in_rows(g: Terms, xs: Expr) -> Map:
-    """A random term map (pad_edge l r) xs, at any depth."""
+    """A random term map (pad_edge l r) xs, or the same around the rows of its rows, and so on."""
     row = elem_of(xs)
     assert isinstance(row, Array)
     inner = Var("row", row)
@@ -803,8 +810,8 @@ def pad_zeros(g: Terms) -> Expr:
 
 
 def fission_zip(g: Terms) -> Instance:
-    """A random map over a zip in which a part, or two, is changed by a function of it alone, and
-    its place."""
+    """A random map to pairs over a zip, one component of which is a function of one or two parts
+    alone, with the place of that component."""
     n = g.size()
     parts = [g.xs(n=n) for _ in range(g.size(2, 3))]
     x, y, *others = (Var(f"p{i}", elem_of(part)) for i, part in enumerate(parts))
@@ -843,8 +850,8 @@ def hoist(g: Terms) -> Instance:
 
 
 def before_view(g: Terms) -> Instance:
-    """A random map of a function over rows, or tables, of a view of an array of two to four
-    dimensions."""
+    """A random map of a function that keeps zero over rows, tables or numbers of an array of two to
+    four dimensions, seen through views; `levels` counts the maps."""
     whole = g.one_of(2, 3, 3, 4)  # dimensions
     inner = g.rng.randrange(min(whole, 3))  # of what is looked at whole
     t: Type = FLOAT
@@ -858,7 +865,8 @@ def before_view(g: Terms) -> Instance:
 
 
 def whole_rows(g: Terms, e: Expr, inner: int) -> Expr:
-    """A random view that takes the inner dimensions of e as they are, on some level above them."""
+    """The term e under a random view of one of its outer dimensions, which leaves the `inner`
+    innermost dimensions as they are."""
     levels = depth(type_of(e)) - inner
     if levels == 0 or levels + inner > 4:
         return e
@@ -883,7 +891,7 @@ def whole_rows(g: Terms, e: Expr, inner: int) -> Expr:
 
 
 def keeping_zero(g: Terms) -> Callable[[Expr], Expr]:
-    """A random function that makes 0 of 0."""
+    """A random function of numbers or arrays of numbers that gives 0 for 0."""
     c, kind = Lit(float(g.rng.randint(-3, 3)), FLOAT), g.rng.randrange(4)
 
     def number(x: Expr) -> Expr:

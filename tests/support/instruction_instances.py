@@ -32,7 +32,8 @@ from tests.support.random_terms import Terms
 
 
 def a_program(g: Terms) -> Instance:
-    """A random term that computes what an instruction does, and the instruction's name."""
+    """A random term that is the program of an instruction, and the instruction's name as an
+    argument of the rule."""
     name = g.one_of(*TABLE)
     sides = [(f.count(f.rows), f.count(f.columns)) for f in TABLE[name].fragments]
     left, right, sums = (g.xs(Array(FLOAT, columns), rows) for rows, columns in sides)
@@ -56,7 +57,8 @@ def sums_of_sums(g: Terms) -> Expr:
 
 
 def in_lanes_again(g: Terms) -> Expr:
-    """A matrix that lanes hold, brought into the form in which lanes hold it."""
+    """A random term that makes a matrix of what lanes hold of a fragment, and brings it into the
+    same lanes."""
     entry = TABLE[g.one_of(*TABLE)]
     f = g.one_of(*entry.brought)
     width = f.count(f.registers)
@@ -65,7 +67,8 @@ def in_lanes_again(g: Terms) -> Expr:
 
 
 def seen_through_a_view(g: Terms) -> Expr:
-    """A random reduction to a square array, whose function shows what it makes through a view."""
+    """A random reduction with a square array as its accumulator, the result of whose function is
+    seen through a view."""
     n, xs = g.size(2, 3), g.xs()
     square = Array(Array(g.scalar(), n), n)
     f = g.step(square, elem_of(xs))
@@ -78,7 +81,8 @@ def _rows_again(e: Expr) -> Expr:
 
 
 def one_by_one(g: Terms) -> Expr:
-    """A random function of each element of one or two arrays, the first seen through a view."""
+    """A random map over the elements of one array or of two, the first of which is seen through a
+    view."""
     n, m = g.size(2, 3), g.size(2, 3)
     xs = g.one_of(Transpose(g.xs(Array(FLOAT, n), m)), Split(m, Join(g.xs(Array(FLOAT, m), n))))
     ys = g.xs(Array(FLOAT, m), n)

@@ -1,8 +1,8 @@
 """A simulator of statement trees: it runs the work-items of a small kernel one by one, and finds
-what `prove` must.
+the faults that `prove` must find.
 
-For each work-item: which cells it reads and writes after how many barriers, which barriers it
-passes, and what breaks on the way. Values are not computed.
+Of each work-item it notes which cells it reads and writes after how many barriers, which barriers
+it passes, and its faults. Values of data are not computed.
 """
 
 import itertools
@@ -66,7 +66,8 @@ def items(kernel: Kernel, found: set[str]) -> Iterator[Item]:
 
 
 def traffic(kernel: Kernel) -> int:
-    """The bytes of global memory that groups ask for, each once in a place and an iteration."""
+    """The bytes of global memory that work-groups ask for; what work-items of a group ask for at
+    one place of the text, in one iteration, counts once."""
     asked = set()
     for item in items(kernel, set()):
         asked |= {(item.group, *one) for one in item.asked}

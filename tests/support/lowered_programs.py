@@ -1,5 +1,5 @@
-"""Lowered programs as text, for every kind of nest, copy, view and guard, by what each of them
-tries."""
+"""The texts of lowered programs for every kind of nest, copy, view and guard; the name of each says
+what it is for."""
 
 PROGRAMS: dict[str, str] = {
     "stencil": """

@@ -1,4 +1,5 @@
-"""Values as the types that a test knows them to have; a failure where they have not."""
+"""Functions that narrow the type of a value to the one that a test knows it to have, and fail if it
+has another."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ from ir.parse import parse
 
 @dataclass(slots=True)
 class Network:
-    """A program in the making: its parameters, and lines that name layers."""
+    """A program in the making: its parameters, and the lines that name its layers."""
 
     params: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -37,8 +37,8 @@ class Plane:
 
 
 def network(seed: int) -> Program:
-    """A random program of a few layers, some with windows larger than the image, or of padding
-    alone."""
+    """A random program of one to three layers; a window may be larger than the image, or lie in
+    padding alone."""
     r, n = Random(seed), Network()
     h, w, c = r.choice((1, 1, 2, 3, 5)), r.choice((1, 2, 4, 5)), r.randint(1, 3)
     xs = first = Plane(n.param("image", f"[[[float]{c}]{w}]{h}", False), h, w, c)
@@ -53,7 +53,8 @@ def network(seed: int) -> Program:
 
 
 def windows(r: Random, n: Network, xs: Plane) -> tuple[str, int, Plane]:
-    """The text of windows over a padded plane, their size, and the plane of how many there are."""
+    """The text of windows over a plane padded at random, their side, and a plane of as many pixels
+    as there are windows."""
     k, p, s = r.choice((1, 2, 3, 3, 5)), r.randrange(4), r.choice((1, 1, 2, 3))
     p = max(p, -(-(k - min(xs.h, xs.w)) // 2))
     h, w = (n + 2 * p - k for n in (xs.h, xs.w))
@@ -84,7 +85,8 @@ def pooling(r: Random, n: Network, xs: Plane) -> Plane:
 
 
 def scaled(r: Random, n: Network, xs: Plane) -> Plane:
-    """The plane multiplied by two factors, whose product is constant, and shifted."""
+    """A new layer: the plane xs multiplied by two factors, or multiplied by one and shifted by the
+    other."""
     a, b = (n.param("by", f"[float]{xs.c}", r.random() < 0.7) for _ in range(2))
     f = r.choice(("x * a * b", "x * (a * b)", "x * a + b"))
     e = f"map2d(pixel -> map((x, a, b) -> {f}, zip(pixel, {a}, {b})), {xs.name})"

@@ -1,4 +1,5 @@
-"""Quantised convolutions as programs, and what ONNX and TFLite say that they are."""
+"""Quantised convolutions as programs of ours, and their results by ONNX's reference and by TFLite's
+arithmetic."""
 
 from dataclasses import dataclass
 from random import Random
@@ -48,14 +49,16 @@ class Quantised:
     y: "np.dtype[np.generic]"
 
     def program(self, result: str) -> Program:
-        """The program, with this term of acc, q and shift for a result."""
+        """The program whose result is this text, a term of acc (the sum), q and shift (the
+        multiplier)."""
         xz, yz = self.zeros
         result = result.format(y=_scalar(self.y), yz=yz)
         kinds = {"x": _scalar(self.x.dtype), "w": _scalar(self.w.dtype)}
         return parse(TEXT.format(**kinds, **self.sizes, xz=xz, yz=yz, result=result))
 
     def inputs(self) -> dict[str, Numbers]:
-        """The program's inputs: channels last, kernels by group, scales as whole numbers."""
+        """The program's inputs by name: images with channels last, kernels by group, scales as
+        multipliers."""
         groups = self.sizes["G"]
         qs, shifts = self.multipliers()
         kernels = self.w.transpose(0, 2, 3, 1)
@@ -74,7 +77,8 @@ class Quantised:
         }
 
     def multipliers(self) -> tuple[Numbers, Numbers]:
-        """The scale of each output channel as q * 2^(shift - 31), which is that float exactly."""
+        """The scale of each output channel as whole numbers (q, shift): q * 2^(shift - 31) is
+        exactly the scale in single precision."""
         x, w, y = self.scales
         scale = np.float32(x) * w.astype(np.float32) / np.float32(y)
         fraction, exponent = np.frexp(scale)
@@ -118,7 +122,8 @@ class Quantised:
         return np.asarray(out[0].transpose(1, 2, 0))
 
     def sums(self) -> Numbers:
-        """The sums before they are scaled, channels last, in Python's own integers."""
+        """The sums of products with zero points taken off, and biases, channels last; computed in
+        NumPy with 64 bits."""
         s = self.sizes
         padded = np.pad(
             self.x.astype(np.int64) - self.zeros[0],
@@ -138,7 +143,8 @@ class Quantised:
 
 
 def of_onnx(name: str) -> tuple[Quantised, Numbers]:
-    """A QLinearConv or ConvInteger case that comes with the onnx package, and its right result."""
+    """A QLinearConv or ConvInteger test case of the onnx package, and the result that the package
+    has for it."""
     (case,) = [t for t in ONNX_CASES if t.name == name]
     (node,) = case.model.graph.node
     ((read, (right,)),) = case.data_sets
@@ -167,7 +173,8 @@ def of_onnx(name: str) -> tuple[Quantised, Numbers]:
 
 
 def drawn(r: Random, *, tflite: bool = False) -> Quantised:
-    """A random convolution: strides, dilations, groups, sides padded unlike, a scale a channel."""
+    """A random quantised convolution: strides, dilations, groups, different padding at each side, a
+    scale for each channel; with `tflite`, one that TFLite allows."""
     rng = np.random.default_rng(r.randrange(1 << 30))
     s = {"C": r.randint(1, 4), "M": r.randint(1, 4), "G": r.choice((1, 1, 2, 3))}
     for side, edges in (("H", "TB"), ("W", "LR")):
@@ -198,7 +205,8 @@ def drawn(r: Random, *, tflite: bool = False) -> Quantised:
 
 
 def _scales(rng: np.random.Generator, n: int, powers: bool) -> Numbers:
-    """Scales for each channel; powers of two, so that ties occur."""
+    """Random scales for n channels; powers of two if `powers`, so that results lie halfway between
+    two numbers."""
     return (2.0 ** rng.integers(-7, 2, n) if powers else rng.uniform(0.001, 2, n)).astype(
         np.float32
     )
@@ -226,12 +234,14 @@ def _model(node: object, names: list[str]) -> ModelProto:
 
 
 def tflite_once(acc: int, q: int, shift: int) -> int:
-    """MultiplyByQuantizedMultiplier, single rounding."""
+    """The sum acc times q * 2^(shift - 31), as TFLite's MultiplyByQuantizedMultiplier with single
+    rounding computes it."""
     return (acc * q + (1 << (30 - shift))) >> (31 - shift)
 
 
 def tflite_twice(acc: int, q: int, shift: int) -> int:
-    """MultiplyByQuantizedMultiplier, double rounding."""
+    """The sum acc times q * 2^(shift - 31), as TFLite's MultiplyByQuantizedMultiplier with double
+    rounding computes it."""
     product = (acc << max(shift, 0)) * q
     nudged = product + (1 << 30 if product >= 0 else 1 - (1 << 30))
     high = abs(nudged) // (1 << 31) * (1 if nudged >= 0 else -1)

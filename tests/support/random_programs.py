@@ -1,4 +1,5 @@
-"""Random lowered programs: layouts, a nest of lowered maps with copies, layouts again."""
+"""Random lowered programs: random layouts around a nest of lowered maps with copies, which is over
+random layouts of the input."""
 
 # key: e term, t type, rng random numbers, n size
 
@@ -48,7 +49,8 @@ def program(seed: int) -> Program:
 
 
 def globally(e: Expr, rng: random.Random) -> Expr:
-    """The array e under mapGlobal over one or two dimensions, the rest one after another."""
+    """The array e with elements computed by mapGlobal over one dimension or two, and sequentially
+    over the others."""
     t = elem(e)
     if isinstance(t, Array) and rng.random() < 0.6:
         inner = lam("row", t, lambda row: over(Level.GLOBAL, 0, row, rng))
@@ -61,8 +63,8 @@ def over(level: Level, dim: int, e: Expr, rng: random.Random) -> Expr:
 
 
 def grouped(e: Expr, rng: random.Random) -> Expr:
-    """The array e under mapWorkgroup, with copies to local memory and maps over work-items
-    inside."""
+    """The array e with elements computed by mapWorkgroup, with copies to local memory and maps over
+    work-items inside."""
     if not isinstance(elem(e), Array):
         e = Split(rng.choice(divisors(e)), e)
     return MapPar(Level.GROUP, 0, lam("tile", elem(e), lambda tile: shared(tile, rng)), e)
@@ -133,7 +135,7 @@ def backwards(e: Expr) -> Expr:
 
 
 def item(x: Expr, rng: random.Random) -> Expr:
-    """A random term of x: what one work-item does."""
+    """A random term of x, which a single work-item computes."""
     t = type_of(x)
     if not isinstance(t, Array):
         return Binary("+", Binary("*", x, Lit(2.0, FLOAT)), x)

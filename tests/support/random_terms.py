@@ -1,4 +1,5 @@
-"""Random typed terms, small enough to interpret, with names that invite capture."""
+"""Random typed terms, small enough to interpret. Their variables have few names, so that a rule
+that confuses two variables is found."""
 
 # key: g generator, t u types, n k sizes, scope the variables that may be used, f function
 
@@ -49,7 +50,8 @@ Scope = Mapping[str, Type]
 
 @dataclass
 class Terms:
-    """A source of random terms: all terms that it draws may stand in one program together."""
+    """A source of random terms, all of which may stand in one program: they share its
+    parameters."""
 
     rng: Random
     params: dict[str, Type] = field(default_factory=dict)
@@ -84,7 +86,7 @@ class Terms:
     # ---- values
 
     def param(self, t: Type, scope: Scope | None = None) -> Expr:
-        """A parameter of the program, perhaps one that is there already."""
+        """A parameter of type t, which the program may have already."""
         scope = scope or {}
         found = [n for n, u in self.params.items() if equal(t, u) and n not in scope]
         if found and self.rng.random() < 0.5:
@@ -170,7 +172,7 @@ class Terms:
         return self.value(t, scope, 0)
 
     def xs(self, elem: Type | None = None, n: int | None = None) -> Expr:
-        """A random array, of any elements and size unless these are given."""
+        """A random array of n elements of type `elem`; what is None is random."""
         return self.value(Array(elem or self.type(), n or self.size()), depth=1)
 
     def edge(self) -> Edge:
@@ -189,13 +191,13 @@ class Terms:
         return Var(self.rng.choice([n for n in NAMES if n not in taken]), t)
 
     def function(self, t: Type, u: Type, scope: Scope | None = None, depth: int = 2) -> Lam:
-        """A random function t -> u, which usually uses its argument, and sometimes variables from
-        outside."""
+        """A random function t -> u; it usually uses its argument, and sometimes variables in
+        scope."""
         p = self.pattern(t)
         return Lam(p, self.value(u, inside(scope, p), depth))
 
     def fold(self, acc: Scalar, t: Type, op: str, scope: Scope | None = None) -> Lam:
-        """A random function (acc, x) -> acc op g(x), either way round."""
+        """A random function (acc, x) -> acc op g(x), or with the operands exchanged."""
         a = Var(self.rng.choice(NAMES), acc)
         p = self.pattern(t, frozenset({a.name}))
         mine = {n: u for n, u in (scope or {}).items() if n != a.name}
@@ -212,7 +214,7 @@ class Terms:
         raise AssertionError(f"everything drawn uses {name}")
 
     def step(self, acc: Type, t: Type) -> Lam:
-        """A random function (acc, x) -> e of the accumulator's type."""
+        """A random function (acc, x) -> e, where e has the accumulator's type."""
         p = self.pattern(Tuple((acc, t)))
         while not isinstance(p, tuple):
             p = self.pattern(Tuple((acc, t)))
@@ -228,12 +230,14 @@ class Terms:
 
 
 def inside(scope: Scope | None, p: Pattern) -> Scope:
-    """The variables that may be used in the body of a function: the outer ones, and its own."""
+    """The variables in scope inside a function: those of the scope around it, and those of its
+    pattern p."""
     return {**(scope or {}), **{v.name: v.type for v in variables(p)}}
 
 
 def free_variables(e: Expr) -> list[Var]:
-    """The free variables of a term, each once; fails where a variable differs from its binder."""
+    """The free variables of a term, each once; fails if a bound variable has another type than its
+    binder."""
     found: dict[str, Type] = {}
 
     def go(x: Expr, bound: Scope) -> None:

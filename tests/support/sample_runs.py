@@ -1,4 +1,4 @@
-"""Made-up records as a run would leave them, which other tests of `explore` look at."""
+"""Made-up records of runs, on which the tests of `explore` work."""
 
 import math
 import random
@@ -97,8 +97,8 @@ def variant(family: str = "blocked", stored: tuple[str, ...] = (), **parameters:
 
 
 def sample_run(count: int = 1000, seed: int = 0, predicted: bool = False) -> list[Record]:
-    """Made-up records with every family, every stored view, every stage of failure, and a front
-    measured again."""
+    """`count` made-up records with every family, every stored view, every stage of failure, and a
+    front measured again; `predicted` makes their times predictions."""
     dice = random.Random(seed)
     records: dict[str, Record] = {}
     while len(records) < count:

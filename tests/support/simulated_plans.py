@@ -1,4 +1,4 @@
-"""Plans run under Oclgrind, in a process of their own: what does it report?"""
+"""Plans run under Oclgrind, in a process of their own, and the reports of Oclgrind on them."""
 
 import os
 import subprocess
@@ -14,12 +14,13 @@ from ir.errors import UserError
 
 
 def session() -> Session:
-    """The simulator, opened."""
+    """A session on Oclgrind's device."""
     return open_device(choose(None))
 
 
 def simulated(log: Path) -> dict[str, str]:
-    """The environment in which Oclgrind is the only device, and writes to a log."""
+    """The environment variables with which Oclgrind is the only device, and writes its reports to a
+    log."""
     command = ["oclgrind", "--data-races", "--log", str(log), "env", "-0"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     pairs = (line.partition("=") for line in told.split("\0"))
@@ -27,7 +28,7 @@ def simulated(log: Path) -> dict[str, str]:
 
 
 def ran(opened: Session, plan: Plan) -> str:
-    """Runs a plan on whole numbers; the complaint of the runtime, if there is one."""
+    """The error message of running a plan on whole numbers; an empty text if there is none."""
     random = np.random.default_rng(0)
     given = [b for b in plan.buffers if b.role in (Role.INPUT, Role.CONST)]
     inputs = {b.name: random.integers(-3, 4, b.shape).astype(np.float32) for b in given}

@@ -1,4 +1,4 @@
-"""Random terms to which the laws of rows and their spectra apply."""
+"""Random terms to which the laws of sums over rows and of their Fourier transforms apply."""
 
 # key: g source of terms, n m v sizes, z w complex numbers
 
@@ -62,7 +62,7 @@ def windows_of_rows(g: Terms) -> Expr:
 def windows_of_planes(g: Terms) -> Expr:
     """A random sum of products over windows of planes, of numbers or of channels.
 
-    With a bias or without, in each order of the maps; or of groups of channels.
+    There may be a bias, or groups of channels; maps are in any order.
     """
     k, l, p = g.size(1, 3), g.size(1, 3), g.size(0, 2)
     w, n = max(k, l) + g.size(1, 4), g.size(1, 2)
@@ -89,8 +89,8 @@ def windows_of_planes(g: Terms) -> Expr:
 
 
 def slid_row(g: Terms) -> Expr:
-    """A random row slid along another, of real numbers or of complex ones in two arrays, padded or
-    not."""
+    """A random sum of products of a row with windows of another, of real numbers or of complex ones
+    in two arrays, perhaps padded."""
     v, n = g.size(1, 5), g.size(0, 4)
     left, right = g.size(0, 3), g.size(0, 3)
     size = max(1, v + n - left - right)
@@ -121,8 +121,8 @@ def sum_of_linear(g: Terms) -> Expr:
 
 
 def spectra_sum(g: Terms) -> Expr:
-    """A random term reduce 0 (acc + z conj w), over one dimension or two, of arrays or of views of
-    them."""
+    """A random term reduce 0 (acc + z conj w), over one dimension or two; z and w are arrays or
+    views of arrays."""
     n, sums = g.size(), g.size(1, 2)
     t = Array(Array(FLOAT, n), 2)
     for _ in range(sums):
@@ -136,13 +136,13 @@ def plainly(g: Terms, t: Array) -> Expr:
 
 
 def turned_over(g: Terms, t: Array) -> Expr:
-    """A term of type t that is a transposed parameter."""
+    """A random term of type t that is a transposed parameter."""
     assert isinstance(t.elem, Array)
     return Transpose(g.param(Array(Array(t.elem.elem, t.size), t.elem.size)))
 
 
 def cut_out(g: Terms, t: Array) -> Expr:
-    """A term of type t that is a part of a parameter."""
+    """A random term of type t that is a part of a larger parameter."""
     l, r = g.rng.randrange(3), g.rng.randrange(3)
     return PadEdge(Edge.ANY, -l, -r, g.param(Array(t.elem, t.size + l + r)))
 

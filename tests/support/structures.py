@@ -1,5 +1,5 @@
-"""Random small programs, as text, of every structure that families lower, written in one way or
-another."""
+"""The texts of random small programs of every structure that families lower, each written in one of
+many ways."""
 
 # key: r random numbers, d dimensions, c channels, m kernels, e text of a term
 
@@ -13,12 +13,13 @@ MAPS = {1: "map", 2: "map2d", 3: "map3d"}
 
 
 def drawn(structure: str, r: Random) -> Program:
-    """A random program of a structure."""
+    """A random program of the structure with this name."""
     return parse(STRUCTURES[structure](r), structure)
 
 
 def sizes(r: Random, **chosen: int) -> str:
-    """The text of a program's sizes: images of 3 to 8, and those that are chosen."""
+    """The text of the sizes of a program: random image sizes from 3 to 8, and those that are
+    given."""
     found = {"C": r.randint(1, 5), "M": r.randint(1, 7), "N": 2, "L": 2, **chosen}
     sides = {name: r.randint(3, 8) for name in "DHW"}
     return "where " + ", ".join(f"{name} = {n}" for name, n in (sides | found).items())
@@ -38,12 +39,13 @@ def image(d: int, first: bool) -> str:
 
 
 def nested(f: str, d: int, e: str) -> str:
-    """The text of map^d f e."""
+    """The text of d nested maps, the innermost of which applies f, over e."""
     return f"{MAPS[d]}({f}, {e})"
 
 
 def windows(r: Random, d: int, e: str, k: int, gap: int = 1) -> str:
-    """The text of the windows of k^d elements of e, padded or not, of every step."""
+    """The text of windows over e, of k elements a side that lie `gap` apart, at random steps,
+    perhaps padded."""
     name, span = {1: "", 2: "2d", 3: "3d"}[d], gap * (k - 1) + 1
     pad, step = max(r.randrange(3), span - 3), r.choice((1, 1, 2))
     edge = r.choice(("pad", "pad", "pad_clamp", "pad_wrap"))
@@ -58,15 +60,15 @@ def windows(r: Random, d: int, e: str, k: int, gap: int = 1) -> str:
 
 
 def inward(d: int, e: str) -> str:
-    """The text of e with its outermost dimension moved below the next d."""
+    """The text of e with its outermost dimension moved inward by d dimensions."""
     if d == 1:
         return f"transpose({e})"
     return f"map(r -> {inward(d - 1, 'r')}, transpose({e}))"
 
 
 def total(r: Random, depth: int, start: str, a: str, b: str) -> str:
-    """The text of start + Σ of the products of two arrays' numbers, flat or dimension by
-    dimension."""
+    """The text of `start` plus the sum of the products of numbers of a and b, arrays of `depth`
+    dimensions: in one reduction, or in one for each dimension."""
     flat = r.random() < 0.6
     if flat:
         xs, ys = (f"flatten({e})" if depth > 1 else e for e in (a, b))
@@ -85,8 +87,8 @@ def constant(r: Random) -> str:
 
 
 def with_bias(r: Random, product: Callable[[str], str]) -> str:
-    """The text of product(init) started from the bias, or with the bias after it, and perhaps a
-    ReLU."""
+    """The text of product(init) with a bias: as init, or added before or after it; a ReLU may
+    follow."""
     e = r.choice((product("bias"), f"{product('0.0')} + bias", f"bias + {product('0.0')}"))
     return f"relu({e})" if r.random() < 0.5 else e
 
@@ -144,7 +146,7 @@ def dilate(d: int, gap: int, e: str) -> str:
 
 
 def one_by_one(r: Random) -> str:
-    """A random program that makes each pixel by itself."""
+    """A random program that makes each pixel from the same pixel of its inputs."""
     product = with_bias(r, lambda start: total(r, 1, start, "pixel", "kernel"))
     biased = f"map((kernel, bias) -> {product}, zip(weights, biases))"
     if maybe(r):
@@ -227,8 +229,8 @@ def pooling(r: Random) -> str:
 
 
 def stencil(r: Random) -> str:
-    """A random stencil: neighbours with weights that are given or written, in one dimension or
-    two."""
+    """A random stencil in one dimension or two: sums of neighbours, with weights that are
+    parameters or literals."""
     k, d = r.randint(2, 3), r.choice((1, 2))
     given = maybe(r)
     if given:

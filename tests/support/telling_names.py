@@ -1,8 +1,8 @@
-"""Which bound variables of a derived term tell a reader what they hold.
+"""The count of bound variables in a derived term whose names tell a reader what they hold.
 
-A name tells if the program gave it, to numbers if this is one and to arrays if this is one, if it
-is the plural of such a name, or if it is a word for what is bound. Names may be joined (`x_w`) and
-numbered (`rows2`).
+A name is telling if the program gives it to a variable of the same kind (number or array), if it is
+the plural of such a name, or if it is a common word for what the variable holds. Names may be
+joined (`x_w`) and numbered (`rows2`).
 """
 
 # key: e term, p program
@@ -33,7 +33,8 @@ def bound_variables(e: Expr) -> Iterator[Var]:
 
 
 def telling(p: Program, e: Expr) -> tuple[int, int]:
-    """How many of the variables that a term bound tell what they hold, and how many there are."""
+    """How many variables bound in e, which is derived from the program p, have telling names, and
+    how many are bound."""
     own = {(_stem(v.name), isinstance(v.type, Array)) for v in bound_variables(p.body)}
     given = {v.var.name for v in p.params}
     every = list(bound_variables(e))

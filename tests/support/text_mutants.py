@@ -1,7 +1,7 @@
-"""Mutants of plans: faults planted in their text, as a bug of any step of code generation might, by
-kind.
+"""Mutants of plans: faults of many kinds planted in their texts, such as a bug in some step of code
+generation might make.
 
-Some leave the kernel safe, and only wrong: the simulator tells.
+A mutant may still be safe, and only compute wrong numbers; a simulator tells.
 """
 
 import re
@@ -29,7 +29,8 @@ class Mutant:
 
 
 class Outcome(Enum):
-    """The outcome of a mutant: whether it is safe, and whether the proof says so."""
+    """The outcome of a mutant: whether it is safe by the simulator, and whether the proof accepts
+    it."""
 
     REFUSED = "unsafe, refused"
     MISSED = "unsafe, proved"
@@ -40,7 +41,7 @@ class Outcome(Enum):
 
 
 def outcome(mutant: Mutant) -> Outcome:
-    """The outcome of a mutant: what the proof says of it, compared with what the simulator says."""
+    """The outcome of a mutant, from its proof and its simulation."""
     proved = all(proof.ok for proof in prove_texts(mutant.plan))
     try:
         unsafe = bool(faults(mutant.plan))
@@ -54,7 +55,7 @@ def outcome(mutant: Mutant) -> Outcome:
 
 
 def mutants(plan: Plan) -> Iterator[Mutant]:
-    """Every mutant of every kind, kernel by kernel, and then those of the plan."""
+    """Every mutant of a plan: those of each kernel's text, by kind, and then those of the plan."""
     for n, launch in enumerate(plan.kernels):
         for kind, mutate in KINDS.items():
             for text in mutate(launch.text):
@@ -82,8 +83,7 @@ def dropped(text: str) -> Texts:
 
 
 def moved(text: str) -> Texts:
-    """The texts with a barrier moved over the line before or after it, into and out of blocks
-    too."""
+    """The texts with one barrier moved by up to three lines, also into blocks and out of them."""
     lines = text.split("\n")
     for n in _barriers(lines):
         for m in (n - 3, n - 2, n - 1, n + 1, n + 2, n + 3):
@@ -93,7 +93,7 @@ def moved(text: str) -> Texts:
 
 
 def branched(text: str) -> Texts:
-    """The texts with a barrier passed by some work-items only."""
+    """The texts with one barrier in a branch that only some work-items take."""
     lines = text.split("\n")
     for name in re.findall(r"const int (\w+) = get_(?:local|global)_id", text):
         for n in _barriers(lines):
@@ -113,7 +113,7 @@ def _barriers(lines: list[str]) -> list[int]:
 
 
 def shifted(text: str) -> Texts:
-    """The texts with one index one more or one less."""
+    """The texts with one index larger or smaller by one."""
     for _, end in _subscripts(text):
         yield _put(text, end, end, " + 1")
         yield _put(text, end, end, " - 1")
@@ -124,7 +124,7 @@ def shifted(text: str) -> Texts:
 
 
 def strided(text: str) -> Texts:
-    """The texts with one factor of an index one more, one less, or half."""
+    """The texts with one factor in an index larger or smaller by one, or half."""
     for found in NUMBER.finditer(text):
         n = int(found.group())
         for other in {n - 1, n + 1, n // 2} - {n, 0}:
@@ -132,7 +132,7 @@ def strided(text: str) -> Texts:
 
 
 def renumbered(text: str) -> Texts:
-    """The texts with the id of one dimension replaced by that of another."""
+    """The texts with the id of one dimension replaced by that of another dimension."""
     for found in re.finditer(r"get_\w+_id\((\d)\)", text):
         other = str((int(found.group(1)) + 1) % 3)
         yield _put(text, found.start(1), found.end(1), other)
@@ -167,7 +167,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def widened(text: str) -> Texts:
-    """The texts with one vector that is loaded or stored made twice as wide, or half."""
+    """The texts with one vector load or store twice as wide, or half as wide."""
     for pattern in (WIDE, VECTOR):
         for found in pattern.finditer(text):
             for width in (2, 4, 8, 16):
@@ -175,8 +175,8 @@ def widened(text: str) -> Texts:
 
 
 def unaligned(text: str) -> Texts:
-    """The texts with a pointer to vectors moved by half a vector, or a load from anywhere made such
-    a pointer."""
+    """The texts with one pointer to vectors moved by half a vector, with one load from any address
+    made one through such a pointer, or without one `aligned` attribute."""
     for found in WIDE.finditer(text):
         end = _closing(text, text.index("[", found.end()))
         yield _put(text, end, end, f" + {int(found.group(2)) // 2}")
@@ -193,7 +193,7 @@ def unaligned(text: str) -> Texts:
 
 
 def unguarded(text: str) -> Texts:
-    """The texts without one `if`, or with only one side of a choice."""
+    """The texts without the condition of one `if`, or with only the first side of one `? :`."""
     for found in re.finditer(r"(?<!else )if \(", text):
         end = _closing(text, found.end() - 1)
         if "} else" not in text:
@@ -206,7 +206,7 @@ def unguarded(text: str) -> Texts:
 
 
 def loosened(text: str) -> Texts:
-    """The texts with one comparison changed by one, or left out."""
+    """The texts with one comparison made looser by one, or left out."""
     for found in re.finditer(r" (<=|>=|<) ", text):
         if "for (" in text[text.rfind("\n", 0, found.start()) : found.start()]:
             continue
@@ -220,7 +220,7 @@ def loosened(text: str) -> Texts:
 
 
 def swapped(text: str) -> Texts:
-    """The texts with one array replaced by another."""
+    """The texts with one use of an array replaced by another array."""
     names = dict.fromkeys(re.findall(r"\*restrict (\w+)|__local \w+ (\w+)\[", text))
     arrays = [a or b for a, b in names]
     for start, _ in _subscripts(text):
@@ -237,7 +237,7 @@ def _word_before(text: str, at: int) -> int:
 
 
 def retargeted(text: str) -> Texts:
-    """The texts with the places of two stores exchanged."""
+    """The texts with the targets of two neighbouring stores exchanged."""
     lines = text.split("\n")
     for n, m in combinations(range(len(lines)), 2):
         if m - n > 2:
@@ -283,8 +283,8 @@ KINDS: Mapping[str, Callable[[str], Texts]] = {
 
 
 def _sizes(launch: Kernel) -> Iterator[Kernel]:
-    """The launches of a kernel with another work-group, in the text alone, in the launch alone, or
-    in both."""
+    """The launches of a kernel with another work-group: changed in the text, in the launch, or in
+    both."""
     was = ", ".join(map(str, launch.local_size))
     for d in range(3):
         for n in {launch.local_size[d] * 2, launch.local_size[d] // 2, launch.local_size[d] + 1}:
@@ -311,7 +311,7 @@ def _exchanged(launch: Kernel) -> Iterator[Kernel]:
 
 
 def _places(plan: Plan) -> Iterator[Plan]:
-    """The plans with two temporaries in one place."""
+    """The plans with one temporary moved to the place of another."""
     for a, b in combinations(range(len(plan.buffers)), 2):
         one, other = plan.buffers[a], plan.buffers[b]
         if one.role is other.role is Role.TEMPORARY and one.offset != other.offset:
@@ -321,7 +321,7 @@ def _places(plan: Plan) -> Iterator[Plan]:
 
 
 def _orders(plan: Plan) -> Iterator[Plan]:
-    """The plans with two neighbouring kernels exchanged."""
+    """The plans with two neighbouring kernels in the other order."""
     for n in range(len(plan.kernels) - 1):
         kernels = list(plan.kernels)
         kernels[n], kernels[n + 1] = kernels[n + 1], kernels[n]

@@ -1,8 +1,8 @@
-"""A simulator of a kernel's text: it runs all work-items, statement by statement, and finds what
-the text's proof must.
+"""A simulator of kernel texts: it runs all work-items, statement by statement, and finds the faults
+that the proof of the text must find.
 
-It shares the reader with the proof and nothing else: indices are numbers here, one for each
-work-item. Values of data are not computed.
+It shares nothing with the proof but the reader: indices are numbers here, one for each work-item.
+Values of data are not computed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -55,7 +55,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class Int:
-    """A number for each work-item, and whether it is computed as a long."""
+    """A number for each work-item, and whether its C type is long."""
 
     at: Numbers
     wide: bool = False
@@ -76,8 +76,8 @@ class Array:
 
 @dataclass
 class Touched:
-    """The cells of one array that were touched: by whom, after how many barriers, and whether
-    written."""
+    """The accesses to one array: of each the cell, the work-item, the barriers that it had passed,
+    and whether it wrote."""
 
     cells: list[Numbers] = field(default_factory=list)
     items: list[Numbers] = field(default_factory=list)
@@ -108,9 +108,9 @@ OPERATORS: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
 
 
 class Simulation:
-    """The simulation of one launch: what was touched, and its `faults`.
+    """The simulation of one launch: its accesses (`touched`) and its `faults`.
 
-    These are out of "bounds", "race", "barrier", "lanes", "alignment", "overflow" and "division".
+    Faults are "bounds", "race", "barrier", "lanes", "alignment", "overflow" and "division".
     """
 
     def __init__(self, text: KernelText, launch: Kernel, elements: Mapping[str, int]) -> None:
@@ -197,8 +197,8 @@ class Simulation:
             self.clock[space] = self.clock[space] + on
 
     def gather(self, lanes: int, on: Mask) -> None:
-        """Note an instruction, to which all lanes of a sub-group, which dimension 0 is, must
-        come."""
+        """Note the fault "lanes" if an instruction is reached (by the work-items in `on`) by some
+        lanes of a sub-group but not by all; dimension 0 of a group is its lanes."""
         _, y, z = (self.ids["get_local_id", d] for d in range(3))
         here = np.bincount((self.groups * self.size[2] + z) * self.size[1] + y, on)
         if ((here != 0) & (here != lanes)).any():
@@ -373,7 +373,8 @@ def _ids(launch: Kernel) -> Iterator[tuple[tuple[str, int], Numbers]]:
 
 
 def _meet(place: tuple[Numbers, ...], who: Numbers, writes: Mask) -> bool:
-    """True if several work-items touch one place, and one of them writes."""
+    """True if several work-items (`who`) touch one place, and at least one of these accesses is a
+    write."""
     key = np.zeros_like(who)
     for column in place:
         low, high = int(column.min()), int(column.max())
@@ -399,7 +400,8 @@ def simulated(launch: Kernel, plan: Plan) -> Simulation:
 
 
 def faults(plan: Plan) -> set[str]:
-    """The faults of a plan; "stale" if a kernel reads what is not there, or no longer is."""
+    """The faults of all launches of a plan; "stale" if a kernel reads a buffer that is not written
+    yet, or was overwritten since."""
     found: set[str] = set()
     fresh = {b.name for b in plan.buffers if b.role in GIVEN}
     for prepack in (True, False):
@@ -410,7 +412,8 @@ def faults(plan: Plan) -> set[str]:
 
 
 def _launched(launch: Kernel, plan: Plan, fresh: set[str]) -> set[str]:
-    """The faults of a launch; what it writes is then fresh, and what it overwrites no longer is."""
+    """The faults of a launch. `fresh` are the buffers with valid contents: those that it writes are
+    added, those that share bytes with them removed."""
     simulation = simulated(launch, plan)
     parameters = read_kernel(launch.source).parameters
     buffers = {b.name: b for b in plan.buffers}

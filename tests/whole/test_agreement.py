@@ -1,4 +1,5 @@
-"""Tests that OpenCL agrees with the interpreter on every device there is, and is free of races."""
+"""Tests that kernels give the interpreter's results on every device there is, and that Oclgrind
+finds no races in them."""
 
 import os
 import shutil
@@ -45,7 +46,8 @@ CHECKS = {
 
 
 def simulated(which: str, options: list[str], log: Path) -> str:
-    """The output of the programs run under Oclgrind; its reports are in the log."""
+    """The output of `tests.support.agreement` with the argument `which`, run under Oclgrind with
+    these options; Oclgrind's reports go to the log."""
     oclgrind = shutil.which("oclgrind")
     if oclgrind is None:
         pytest.skip("oclgrind is not installed")

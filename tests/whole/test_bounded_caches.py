@@ -1,4 +1,4 @@
-"""Tests that a process which works for hours forgets: no cache of ours grows without bound."""
+"""Tests that no cache of ours grows without bound, so that a process can work for hours."""
 
 import ast
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ def functions() -> Iterator[tuple[str, Function]]:
 
 
 def keeps_all(decorator: ast.expr) -> bool:
-    """True for the decorators `@cache` and `@lru_cache(maxsize=None)`."""
+    """True for the decorators `@cache` and `@lru_cache(maxsize=None)`, whose caches have no
+    bound."""
     text = ast.unparse(decorator)
     return text.removeprefix("functools.") == "cache" or "maxsize=None" in text
 

@@ -1,4 +1,4 @@
-"""Tests that every command reads a program with a byte order mark."""
+"""Tests that every command reads a program file that begins with a byte order mark."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""Conversions mean the same on devices as in NumPy: every half, bfloat, byte and short, and floats
-and ints at the edges of what each type holds."""
+"""Tests that conversions between number types give the same on devices as in NumPy: for every half,
+bfloat, byte and short, and for floats and ints at the edges of what each type holds."""
 
 import ml_dtypes
 import numpy as np
@@ -19,7 +19,8 @@ NARROW = [name for name, dtype in STORED.items() if dtype.itemsize <= 2]
 
 
 def edges(rng: np.random.Generator) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
-    """Floats beside the ends of every type, ties between neighbours, and any bits at all."""
+    """The floats next to the ends of each type's range, ties between neighbours, and floats of
+    random bits."""
     ends = [float(end) for pair in RANGES.values() for end in pair]
     halves = np.arange(EVERY, dtype=np.uint16).view(np.float16).astype(np.float32)
     bfloats = np.arange(EVERY, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)
@@ -33,7 +34,8 @@ def edges(rng: np.random.Generator) -> "np.ndarray[tuple[int], np.dtype[np.float
 
 
 def given(source: str) -> Numbers:
-    """All numbers of a type of one or two bytes; of larger ones, those that matter."""
+    """The numbers of a type that are converted: all of a type of one or two bytes, of a larger one
+    those at edges."""
     dtype, rng = STORED[source], np.random.default_rng()
     match source:
         case "float":
@@ -49,7 +51,7 @@ def given(source: str) -> Numbers:
 
 
 def same(a: Numbers, b: Numbers) -> bool:
-    """Equal numbers, NaN being NaN, and zeros of one sign."""
+    """True if the numbers are equal, where NaN equals NaN, and zeros have equal signs."""
     if a.dtype == b.dtype and a.dtype.kind in "iu":
         return np.array_equal(a, b)
     x, y = a.astype(np.float64), b.astype(np.float64)

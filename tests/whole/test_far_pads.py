@@ -1,7 +1,8 @@
-"""Tests of edges that are repeated more often than once round: every family makes them right.
+"""Tests of edges (clamped, mirrored, wrapped) that are padded by more than the array's size, so
+that they repeat: every family gives right results.
 
-Each run draws others. A failure says its seed; `SEED=… pytest tests/whole/test_far_pads.py` draws
-the same again.
+Each run draws other programs. A failure prints its seed; `SEED=… pytest
+tests/whole/test_far_pads.py` draws the same programs again.
 """
 
 # key: r random numbers, n size, k window, d dimensions
@@ -34,8 +35,8 @@ Amounts = tuple[int, int, int]  # on the left, the size, on the right
 
 
 def amounts(r: Random) -> Amounts:
-    """A random size up to 7, and amounts of padding, up to 3 times as much, on one side more than
-    the size."""
+    """A random amount of padding, a size up to 7, and the other amount; one of the amounts is
+    larger than the size, and both are at most three times as large."""
     n = r.randint(1, 7)
     sides = [r.randint(n + 1, 3 * n), r.randint(0, 3 * n)]
     r.shuffle(sides)
@@ -43,7 +44,7 @@ def amounts(r: Random) -> Amounts:
 
 
 def padded(edge: str, around: list[Amounts], xs: str = "xs") -> str:
-    """The text of an array padded in as many dimensions as there are amounts."""
+    """The text of the array xs padded by an edge, in as many dimensions as `around` has amounts."""
     (left, _, right), *inside = around
     rows = f"map(in_{xs} -> {padded(edge, inside, f'in_{xs}')}, {xs})" if inside else xs
     return f"pad_{edge}({left}, {right}, {rows})"
@@ -69,7 +70,8 @@ def twice(r: Random, edge: str, d: int) -> str:
 
 
 def stencil(r: Random, edge: str, d: int) -> str:
-    """A random program of sums over windows, which hold elements more than once round."""
+    """The text of a random program of sums over windows in d dimensions, which hold an element of
+    the array more than once."""
     around = [amounts(r) for _ in range(d)]
     k, step = r.randint(1, min(sum(sides) for sides in around)), r.randint(1, 3)
     name = f"{d}d" if d > 1 else ""
@@ -79,7 +81,8 @@ def stencil(r: Random, edge: str, d: int) -> str:
 
 
 def convolution(r: Random, edge: str, d: int) -> str:
-    """A random convolution of several channels and kernels."""
+    """The text of a random convolution in d dimensions with several channels and kernels, and this
+    edge."""
     around, c, m = [amounts(r) for _ in range(d)], r.randint(1, 4), r.randint(2, 6)
     k, step = r.randint(1, 3), r.choice((1, 1, 2))
     k = min(k, *(sum(sides) for sides in around))
@@ -95,7 +98,7 @@ def convolution(r: Random, edge: str, d: int) -> str:
 
 
 def product(r: Random, edge: str, d: int) -> str:
-    """A random product of matrices, the rows of one of which are repeated."""
+    """The text of a random product of matrices, one of which has rows repeated by this edge."""
     left, n, right = amounts(r)
     k, m = r.choice((4, 8, 16)), r.choice((4, 8, 16))
     more = -(left + n + right) % r.choice((4, 8, 16))
@@ -117,7 +120,8 @@ WRITTEN: tuple[Written, ...] = (
 
 
 def drawn(r: Random, family: str) -> str:
-    """A random program: any for the families that lower any, else one of products."""
+    """The text of a random program that the family lowers: one of products for the families that
+    lower nothing else."""
     written, d = r.choice(WRITTEN if family in LOWERING else PRODUCTS)
     return written(r, r.choice(("wrap", "wrap", "mirror", "clamp")), d)
 

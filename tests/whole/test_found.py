@@ -1,5 +1,5 @@
-"""Tests of programs with which something went wrong once: each is right now, or refused with a
-message."""
+"""Tests of the programs in `tests/found`, with which something went wrong once: each gives right
+results, or is refused with a message."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Tests of the fuzzer: a minute with one seed finds nothing, and a planted fault is found and made
-small."""
+"""Tests of the fuzzer: with one seed it finds nothing in a minute, and a planted fault is found,
+shrunk and kept."""
 
 import re
 import subprocess
@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_minute_of_programs_finds_nothing(tmp_path: Path) -> None:
-    """The seed is always the same, so that a commit is judged alike twice; `python -m tests.fuzz`
-    draws afresh."""
+    """The fuzzer finds nothing with a fixed seed, so that the same commit is always judged alike;
+    `python -m tests.fuzz` draws other programs."""
     seed = "j"
     command = [sys.executable, "-m", "tests.fuzz", "--minutes", "0.7", "--seed", seed]
     done = subprocess.run(
@@ -61,7 +61,8 @@ FAULTS = {
 
 
 def faulty(change: Callable[[str], str], program: Program, max_work_group: int) -> Generated:
-    """The code of a program whose texts are changed to have a fault."""
+    """The code of a program, with `change`, which plants a fault, applied to the text of each
+    kernel."""
     made = generate(program, max_work_group=max_work_group)
     kernels = tuple(replace(k, text=change(k.text)) for k in made.plan.kernels)
     return replace(made, plan=replace(made.plan, kernels=kernels))
@@ -71,7 +72,8 @@ def faulty(change: Callable[[str], str], program: Program, max_work_group: int) 
 def test_a_fault_that_is_planted_is_found_made_small_and_kept(
     session: Session, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The faults are such as the proofs do not look for; what a text may not do they know."""
+    """A fault of each kind, planted in kernel texts with the proofs switched off, is found, and
+    kept with a program of at most 16 terms."""
     monkeypatch.setattr(judge, "generate", partial(faulty, FAULTS[kind]))
     monkeypatch.setattr(judge, "proofs", lambda made: ())
     for n in range(60):

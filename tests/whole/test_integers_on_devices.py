@@ -1,5 +1,5 @@
-"""Tests that arithmetic on ints, also on extremes, is the interpreter's bit for bit on every
-device."""
+"""Tests that arithmetic on ints, including the largest and least, gives on every device the
+interpreter's bits."""
 
 import random
 import re
@@ -26,7 +26,8 @@ CONVERSIONS = ("int", "long", "char", "ushort", "short_sat", "uchar_sat", "int_s
 
 
 def written(rng: random.Random, depth: int) -> str:
-    """The text of a random term of the whole numbers a and b and the index i."""
+    """The text of a random term of the ints a and b and the index i, with operations nested up to
+    `depth`."""
     if depth == 0:
         long = f"{rng.choice(LONGEST[1:])}L"
         return rng.choice(["a", "b", "i", str(rng.choice(EXTREMES)), long])

@@ -1,5 +1,5 @@
-"""Tests that the memory inferred is the memory taken, at points of families and for programs of
-many kernels."""
+"""Tests that the memory inferred is the memory that the code takes, for points of families and for
+random programs of many kernels."""
 
 from itertools import islice
 
@@ -43,8 +43,8 @@ def test_allowed_memory_is_what_three_kernels_take(short: int) -> None:
 
 @st.composite
 def chains_of_stores(draw: st.DrawFn) -> str:
-    """A strategy for programs that store arrays, each made of earlier ones, some of them pairs, of
-    differing lengths."""
+    """A strategy for the texts of programs that store arrays of different lengths, each made of
+    earlier ones, some of pairs."""
     lines, made = [], [("xs", False)]
     for k in range(draw(st.integers(1, 9))):
         reads = draw(st.lists(st.sampled_from(made), min_size=1, max_size=2))
@@ -72,8 +72,8 @@ def test_random_kernels_take_what_was_inferred(text: str) -> None:
 
 @st.composite
 def tiles(draw: st.DrawFn) -> str:
-    """A strategy for kernels with tiles in local memory, of floats and of ints, each made of
-    earlier ones."""
+    """A strategy for the texts of kernels with tiles of floats or ints in local memory, each made
+    of earlier tiles."""
     lines = []
     made: dict[str, list[str]] = {"0.0": ["row"], "0": []}
     for k in range(draw(st.integers(1, 14))):

@@ -1,4 +1,5 @@
-"""Convolutions on numbers of every type, by every family: proved and right, or refused in words."""
+"""Tests of convolutions on numbers of every type, by every family: kernels are proved and right, or
+refused with a message."""
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def convolution(types: str) -> Program:
 
 
 def lowered(program: Program, family: str) -> Program | Refused:
-    """The program by a family, at a small point; or why not."""
+    """The program lowered by a family at a small point, or its refusal."""
     try:
         low = first(program, family)
     except Refused as refused:

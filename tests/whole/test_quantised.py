@@ -1,4 +1,5 @@
-"""Tests that quantised convolutions are bit for bit what ONNX's reference and TFLite compute."""
+"""Tests that quantised convolutions give exactly the numbers of ONNX's reference and of TFLite's
+arithmetic."""
 
 import os
 import secrets
@@ -40,7 +41,8 @@ TFLITE = {
 def on_devices(
     sessions: tuple[Session, ...], case: Quantised, result: str, family: str, right: Numbers
 ) -> None:
-    """Asserts that kernels by a family, if it lowers the program, give the right result."""
+    """Assert that on each device the kernels of a family give the right result; nothing is asserted
+    if the family refuses the program."""
     try:
         low = first(case.program(result), family)
     except Refused:

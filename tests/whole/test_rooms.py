@@ -1,4 +1,5 @@
-"""Tests of the contract of rooms: it holds, and a forbidden import that is planted breaks it."""
+"""Tests of the import contracts between packages (rooms): they hold, and a forbidden import that is
+planted breaks them."""
 
 import os
 import shutil
@@ -17,7 +18,7 @@ LINT = "from importlinter.cli import lint_imports_command as main; main()"
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    """A copy of the packages and of the contract."""
+    """A copy of the packages and of their import contracts, in a folder of its own."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for package in PACKAGES:
         shutil.copytree(
@@ -27,7 +28,8 @@ def house(tmp_path: Path) -> Path:
 
 
 def broken(house: Path) -> set[str]:
-    """The names of the contracts that a house breaks, each up to its colon."""
+    """The names of the import contracts that the packages in a folder break, each up to its
+    colon."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", LINT, "--no-cache"],
         cwd=house,
@@ -41,7 +43,7 @@ def broken(house: Path) -> set[str]:
 
 
 def plant(house: Path, file: str, line: str) -> None:
-    """Add an import at the end of a file."""
+    """Add the line of an import at the end of a file of the folder."""
     path = house / file
     path.write_text((path.read_text() if path.exists() else "") + line + "\n")
 

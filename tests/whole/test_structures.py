@@ -1,7 +1,8 @@
-"""Tests that kernels compute what the program says, whatever its structure, family, form and point.
+"""Tests that kernels give the interpreter's results for random programs of every structure, by
+random families and forms, at random points.
 
-Each run draws others. A failure says its seed; `SEED=… pytest
-tests/whole/test_structures.py` draws the same again.
+Each run draws other programs. A failure prints its seed; `SEED=… pytest
+tests/whole/test_structures.py` draws the same programs again.
 """
 
 import os
@@ -44,7 +45,8 @@ def cases(structure: str, seed: str) -> Iterator[Case]:
 
 
 def made(structure: str, r: Random) -> Case | None:
-    """A program of a structure by a form of a family at a point; None where that does not apply."""
+    """A random program of a structure by a random form of a family at a random point; None if the
+    form does not apply."""
     program, family = drawn(structure, r), r.choice(FAMILIES)
     form, target = r.choice(forms(program, family)), PROFILES[r.choice(("cpu", "mali-g72"))]
     try:
@@ -73,8 +75,9 @@ def test_a_random_way_to_lower_it_is_proved_and_right(session: Session, structur
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_however_it_is_written_it_reaches(structure: str) -> None:
-    """Loops are in any order, channels first or last, windows flattened or not, biases at any
-    place."""
+    """However a program of a structure is written (order of loops and of channels, windows
+    flattened or not, places of biases), `registers`, and where operands are shared `blocked` and
+    `lift`, lower it and keep its meaning."""
     reached = ("registers",) if structure in UNSHARED else ("registers", "blocked", "lift")
     for family in reached:
         print(f"SEED={SEED}, {family}")

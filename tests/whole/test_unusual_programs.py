@@ -1,5 +1,5 @@
-"""Tests of programs unlike the examples, on a device by the plainest lowering: they give what NumPy
-gives."""
+"""Tests of programs unlike the examples, lowered by `naive` and run on a device: they give NumPy's
+results."""
 
 # key: x a b inputs, w weights
 
