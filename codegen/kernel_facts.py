@@ -45,7 +45,7 @@ class Facts:
 
 @remembered
 def facts(kernel: Kernel) -> Facts:
-    """The facts about a kernel."""
+    """The facts that are counted on the statement tree of a kernel."""
     unrolled = unrolled_loops(kernel)
     return Facts(
         kernel.name,

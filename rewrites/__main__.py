@@ -115,8 +115,8 @@ def lowered(p: Program, family: str, form: str | None) -> Lowering:
 
 
 def _listing(p: Program, family: str) -> Iterator[str]:
-    """The lines that list a family's forms for a program: those that apply with their parameters,
-    then why the others do not."""
+    """The lines that list the forms of a family for a program: first those that apply, with their
+    parameters, then the reasons why others do not."""
     yield family
     tried = [(form.name or "(plain)", _outcome(p, form)) for form in forms(p, family)]
     for name, made in tried:

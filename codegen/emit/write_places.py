@@ -175,8 +175,8 @@ def transpose_out(place: Place) -> Place:
 
 
 def shift_out(left: int, stays: Callable[[Index], Condition] | None, n: int, place: Place) -> Place:
-    """The place for n elements of which element j goes to j + left in `place`, where `stays`
-    holds."""
+    """The place for an array of n elements whose element j goes to index j + left of `place`, and,
+    if `stays` is given, only where stays(j + left) holds."""
     outer = array_place(place)
     if stays is None:
         return ArrayPlace(Plain(n), lambda j: outer.at(j + left))

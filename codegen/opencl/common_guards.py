@@ -72,7 +72,8 @@ def _guards(s: Statement) -> Iterator[Condition]:
 def _copies(
     guard: Condition, counts: Mapping[str, int], values: Mapping[str, int]
 ) -> Iterator[Condition]:
-    """The conditions that a guard is in the copies of the text, without those that never hold."""
+    """The conditions that a guard becomes in the copies that spelled-out loops make of it, without
+    those that never hold; `counts` are the loops' trip counts."""
     for choice in product(*map(range, counts.values())):
         here = substitute_in(guard, {**values, **dict(zip(counts, choice, strict=True))})
         if here != NEVER:

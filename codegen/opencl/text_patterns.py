@@ -42,7 +42,8 @@ def _nothing(values: Values) -> None:
 
 @frozen
 class Pattern:
-    """A text with `{n}` in the place of hole n, and the text of each hole by the loops' values."""
+    """A text with `{n}` in place of its hole n, and for each hole its text for each choice of the
+    loops' values."""
 
     form: str
     holes: tuple[Varying[str], ...]

@@ -69,8 +69,8 @@ def _joined(parts: Sequence[Lattice]) -> Iterator[Lattice]:
 
 
 def _run(parts: Sequence[Lattice], at: int) -> tuple[int, int]:
-    """The number of parts from `at` on that have one shape and are evenly spaced, and their
-    distance."""
+    """The number of parts, from index `at` on, that have one shape and are evenly spaced, and the
+    distance between two of them."""
     first, n = parts[at], 1
     d = parts[at + 1].c - first.c if at + 1 < len(parts) else 0
     while at + n < len(parts) and parts[at + n] == Lattice(first.c + n * d, first.steps):

@@ -146,7 +146,8 @@ def inside(branch: Branch) -> Where:
 
 
 def without(where: Where, c: Condition) -> Where:
-    """The place `where` with the fact that c does not hold: not x ≥ 0  ⇔  −x − 1 ≥ 0."""
+    """The place `where` with the added fact that c does not hold; of a single comparison: not x ≥ 0
+    ⇔  −x − 1 ≥ 0."""
     if len(c.parts) == 1:
         return replace(where, given=(*where.given, -c.parts[0] - 1))
     return replace(where, denied=(*where.denied, c))

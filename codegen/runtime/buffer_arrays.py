@@ -50,7 +50,7 @@ def outputs(plan: Plan) -> tuple[Buffer, ...]:
     """The output buffers of a plan: one, or one for each component of a tuple."""
     found = tuple(buffer for buffer in plan.buffers if buffer.role is Role.OUTPUT)
     if not found:
-        raise ValueError("a plan has an output buffer, this one has none")
+        raise ValueError("expected a plan with an output buffer, found none")
     return found
 
 

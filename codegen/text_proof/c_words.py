@@ -53,7 +53,7 @@ def is_guarded_divisor(e: Call) -> bool:
 
 
 def _is_odd(b: str, test: CExpr) -> bool:
-    """True for the test (b == 0) | (b == -1)."""
+    """True if the expression `test` is (b == 0) | (b == -1)."""
     match test:
         case Infix("|", Infix("==", Name(x), Whole(0)), Infix("==", Name(y), Negative(Whole(1)))):
             return b == x == y
@@ -73,5 +73,5 @@ def loaded_width(function: str) -> int | None:
 
 
 def loads_halves(function: str) -> bool:
-    """True for vload_half and its kin, which give floats."""
+    """True if the function is vload_half or vload_halfn, which give floats."""
     return function.startswith("vload_half")

@@ -148,8 +148,8 @@ def _room(params: frozenset[str], choices: Choices) -> Strategy:
 
 
 def _slides(e: Expr, windows: Sequence[int]) -> list[Slide | None]:
-    """The slides that made the windows of these nested dimensions, outermost first; None each if
-    they do not match."""
+    """The slides that made the windows of these nested dimensions, outermost first; None in place
+    of each if there are not as many slides as dimensions."""
     found = [s for s in subterms(nest(e)[windows[0]].xs) if isinstance(s, Slide)]
     return [*found] if len(found) == len(windows) else [None] * len(windows)
 

@@ -116,8 +116,8 @@ def _planes(e: Expr) -> Rewritten | None:
 
 
 def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
-    """True if dimensions that only the windows have, such as images, are counted inside the
-    windows."""
+    """True if a map over a dimension that only the windows' operand has, such as images, lies
+    inside the maps over windows."""
     ours = [r.window for r in found]
     alone = uses(found[0].data.coordinates) - uses(found[0].taps.coordinates)
     reached = [i for i in p.maps if i in ours or i in alone]

@@ -70,7 +70,7 @@ def with_type(p: Pattern, t: Type) -> Pattern:
     if isinstance(p, Var):
         return Var(p.name, t)
     if not isinstance(t, Tuple) or len(t.parts) != len(p):
-        raise IllTyped("a tuple pattern meets something else")
+        raise IllTyped("expected a tuple with as many parts as the pattern has, found another type")
     return tuple(map(with_type, p, t.parts))
 
 
