@@ -1,7 +1,8 @@
 """Bank conflicts, counted on the index terms of a kernel's accesses to local memory.
 
-A sub-group's access asks for the words at its index term, for each of its lanes; what takes more
-turns than lanes that read side by side would need is counted, for every iteration of every group.
+An access's index term gives the word that each lane of a sub-group accesses. Turns beyond those
+that neighbouring lanes on neighbouring words would take are counted, for every iteration and every
+group.
 """
 
 from math import prod
@@ -22,8 +23,8 @@ LANES = 32
 
 
 def bank_conflicts(made: Generated) -> int | None:
-    """Turns of local memory that the kernels of a variant wait for, because lanes ask for different
-    words of one bank; in one inference. None where no kernel uses local memory."""
+    """The turns of local memory in one inference that a variant's kernels wait for, because lanes
+    access different words of one bank; None if no kernel uses local memory."""
     local = {f.kernel for f in made.facts if f.local_bytes}
     found = [kernel_conflicts(k) for k in running(made) if k.name in local]
     return sum(found) if found else None
@@ -31,13 +32,13 @@ def bank_conflicts(made: Generated) -> int | None:
 
 @remembered
 def kernel_conflicts(kernel: Kernel) -> int:
-    """Turns that all sub-groups of a kernel wait for."""
+    """The turns of local memory that the sub-groups of a kernel wait for in all."""
     touched = (a for a in footprint(kernel).accesses if a.memory.space is Space.LOCAL)
     return sum(_waited(kernel, a) for a in touched)
 
 
 def _waited(kernel: Kernel, a: Access) -> int:
-    """Turns that an access makes all sub-groups wait for, in all iterations."""
+    """The turns that all sub-groups wait for at the access a, in all iterations."""
     items, found = _items(kernel), footprint(kernel)
     parts = Parts(frozenset(items))
     inner, _ = parts.apart(substitute(a.index, found.respelled))
@@ -62,7 +63,7 @@ def _items(kernel: Kernel) -> Values:
 
 
 def _of_lanes(index: Words, holds: Words, a: Access) -> Words:
-    """Turns that an access of these elements makes each row wait for, sub-group by sub-group."""
+    """The turns that each row of element numbers makes its sub-groups wait for, where `holds`."""
     rows, items = index.shape
     elements = WORD // BYTES[a.memory.scalar] or 1
     cells = index[:, :, None] + np.arange(0, a.width, elements)

@@ -96,7 +96,7 @@ def show(given: argparse.Namespace) -> int:
     records = run.records
     if given.id is None:
         if not given.json:
-            raise UserError("name a variant, or give --json for all of them")
+            raise UserError("show: expected the id of a variant, or --json for all variants")
         for record in latest(records):
             print(to_line(record))
         for line in lost_lines(run.lost_forms):
@@ -119,7 +119,7 @@ def show(given: argparse.Namespace) -> int:
 def _show_lost_forms(run: Run, given: argparse.Namespace) -> int:
     """Print the forms that were not derived, one JSON object a line; returns the exit status."""
     if given.id is not None:
-        raise UserError("--lost-forms is about the whole run: name no variant")
+        raise UserError("--lost-forms is about the whole run: expected no variant")
     for form in run.lost_forms:
         print(json.dumps(asdict(form)))
     return 0

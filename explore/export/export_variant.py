@@ -99,12 +99,12 @@ def _refuse_names(plan: Plan) -> None:
 
 def _refuse_occupied(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is not a folder")
+        raise UserError(f"expected a folder, found the file {folder}")
     if folder.exists() and any(folder.iterdir()) and not (folder / OURS).exists():
         raise UserError(f"{folder} holds other files: choose an empty or a new folder")
     for place in ("data", INPUTS):
         if (folder / place).is_symlink():
-            raise UserError(f"{folder / place} leads elsewhere: choose a new folder")
+            raise UserError(f"{folder / place} is a link that leads elsewhere: choose a new folder")
 
 
 def _text(package: str, name: str) -> str:

@@ -1,17 +1,17 @@
-"""The machine's pace told as a run goes: once when it has become slow."""
+"""The watch on the machine's pace during a run: it tells once that the machine has become slow."""
 
 from explore.results.pace import FEW, SLOW
 from explore.results.records import Measured, Outcome
 
 
 class PaceWatch:
-    """Looks at outcomes as they come, in a row; those that failed say nothing of the pace."""
+    """A watch on the outcomes of a run, as they come; failed ones tell nothing of the pace."""
 
     def __init__(self) -> None:
         self._slow = 0  # outcomes in a row
 
     def saw(self, outcome: Outcome) -> str | None:
-        """Words if, with this outcome, the machine has become slow; else None."""
+        """The message that the machine has become slow, if it has with this outcome; else None."""
         if not isinstance(outcome, Measured) or outcome.yardstick_ns is None:
             return None
         self._slow = self._slow + 1 if outcome.slowdown >= SLOW else 0

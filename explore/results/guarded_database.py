@@ -95,7 +95,10 @@ def _demand_own_files(own: OwnFolder) -> None:
             raise UserError(f"{own.path / name} does not belong to a run: it keeps no such log")
     start, _ = _ends(own, FILE, 20)
     if start.startswith(_HEADER) and start[18:20] != _ROLLBACK:
-        raise UserError(f"{own.path / FILE} is damaged: it is in a mode that runs do not use")
+        raise UserError(
+            f"{own.path / FILE} is damaged: it is in a mode that runs do not use"
+            " (expected: a rollback journal)"
+        )
     if _ends(own, f"{FILE}-journal", len(_JOURNAL_END))[1] == _JOURNAL_END:
         raise UserError(f"{own.path / FILE}-journal names another file: a run's journal does not")
 

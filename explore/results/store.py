@@ -194,7 +194,7 @@ def _demand_readable(environment: Environment) -> None:
     try:
         environment_from(environment.dump())
     except (Damaged, ValueError) as error:
-        raise UserError(f"such a run cannot be stored: {error}") from error
+        raise UserError(f"the environment of the run cannot be stored: {error}") from error
 
 
 def _holds_outcomes(folder: Path) -> bool:

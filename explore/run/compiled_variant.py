@@ -38,7 +38,7 @@ class Compiled:
             raise UserError(f"{len(arrays)} arrays given: expected {', '.join(self.names)}")
         given = dict(zip(self.names, arrays, strict=False))
         if twice := sorted(given.keys() & by_name.keys()):
-            raise UserError(f"{twice[0]} is given twice")
+            raise UserError(f"{twice[0]} is given by position and by name: expected one")
         return self.built(given | by_name)
 
     @property

@@ -50,6 +50,6 @@ def _row(variant: Variant, kernel: Features) -> dict[str, float]:
 
 
 def _tame(values: Floats) -> Floats:
-    """The values with infinities, and what overflows 32-bit floats, replaced, as trees do not take
-    them."""
+    """The values with infinities, and numbers too large for 32-bit floats, replaced, since trees do
+    not accept them."""
     return np.clip(np.nan_to_num(values, nan=-1.0), -1e30, 1e30)

@@ -16,7 +16,8 @@ Ladders = Mapping[str, Sequence[int]]  # the values to step along, sorted, by pa
 
 
 def ladders(points: Iterable[Mapping[str, int]], known: Ladders | None = None) -> Ladders:
-    """The values that each parameter takes in some points, together with those already known."""
+    """The values that each parameter takes in some points, in ascending order, merged with the
+    `known` ones."""
     seen = defaultdict[str, set[int]](set, {p: set(values) for p, values in (known or {}).items()})
     for point in points:
         for p, value in point.items():
@@ -41,8 +42,8 @@ def moves(point: Point, along: Ladders) -> Iterator[Point]:
 
 
 def _moved(point: Point, along: Ladders, steps: Mapping[str, int]) -> Iterator[Point]:
-    """The point with parameters moved so many steps along their ladders; none if a ladder ends
-    before."""
+    """The point with parameters moved by `steps` along their ladders; none if it would leave a
+    ladder."""
     values = dict(point)
     for p, step in steps.items():
         place = bisect_left(along[p], point[p]) + step

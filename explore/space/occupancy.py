@@ -14,7 +14,8 @@ OWN_WORDS = 16  # registers of an item beside its arrays: addresses, what it cou
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The use that a kernel makes of a device: items, groups, memory, and groups kept at once."""
+    """The use of a device by a kernel: work-items of a group, groups, bytes of memory, and groups
+    that a compute unit keeps at once."""
 
     items: int  # of a group
     groups: int
@@ -33,8 +34,8 @@ def use_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> Us
 
 
 def _resident(items: int, local: int, private: int, device: Profile) -> int:
-    """The number of work-groups that a compute unit keeps at once, at least 1: excess registers are
-    spilled."""
+    """The number of work-groups that a compute unit keeps at once, at least 1; registers beyond the
+    device's are spilled."""
     words = items * (OWN_WORDS + private // WORD)
     room = [device.resident_items // items, device.resident_words // words]
     if local:

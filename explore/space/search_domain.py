@@ -26,7 +26,8 @@ class Narrowed:
 
 
 def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]:
-    """The points of each family inside the domain and without it, summed over its forms."""
+    """For each family, the number of points inside the domain and without it, summed over its
+    forms."""
     found: dict[str, Narrowed] = {}
     for family, left, whole in forms:
         old = found.get(family, Narrowed(family, 0, None))
@@ -65,13 +66,14 @@ def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
     known = amounts(source.body, parameter_names(source))
     if known is None or lowering.block is None:
         raise UserError(
-            "the domain io-optimal expects one sum of products of shared operands, found another"
+            "the domain io-optimal expects one sum of products of shared operands, "
+            "found another program"
         )
     yield from balanced(lowering.block, _summed(known, lowering))
 
 
 def _summed(known: Amounts, lowering: Lowering) -> Amounts:
-    """The amounts of work that a lowering sums up: transforms leave matrix products, without
-    windows."""
+    """The amounts of work of the sums that a lowering makes: after a transform they are matrix
+    products, without windows."""
     fewer = FAMILIES[lowering.family].products is Products.FEWER
     return replace(known, windows=()) if fewer else known

@@ -74,7 +74,7 @@ class Worker:
 
 
 def inherited(extra: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child: the parent's, so that the child can import what the parent
-    can."""
+    """The environment variables of a child: the parent's, so that the child imports the same
+    modules, and `extra`."""
     path = [entry or os.getcwd() for entry in sys.path]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **extra}

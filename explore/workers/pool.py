@@ -67,7 +67,7 @@ class Pool(Generic[T, R]):
 
     @property
     def pending(self) -> int:
-        """The number of tasks handed in whose results were not handed back yet."""
+        """The number of submitted tasks whose results were not handed back yet."""
         return len(self._waiting) + len(self._running) + len(self._finished)
 
     @property
@@ -154,7 +154,7 @@ class Pool(Generic[T, R]):
     def _end(
         self, i: int, worker: Worker, reason: str, detail: str = "", timed_out: bool = False
     ) -> None:
-        """Replace a worker, and fail the task that it had."""
+        """Kill and replace worker i, and let its task fail for this reason."""
         worker.kill()
         self._bad_starts = 0 if worker.ready else self._bad_starts + 1
         if self._bad_starts >= _BAD_STARTS and self._waiting:  # it will not get better: say so

@@ -1,8 +1,9 @@
-"""Banks of local memory: the turns that it takes to serve what the lanes of a sub-group ask for.
+"""Banks of local memory: the turns in which the lanes of a sub-group get the words that they
+access.
 
-Neighbouring words lie in neighbouring banks, which serve one word a turn, to all lanes that ask for
-it. A device serves as many lanes together as ask for one word a bank; what they ask for beyond that
-waits for further turns: these are the conflicts.
+Neighbouring words lie in neighbouring banks. In a turn, a bank serves one word, to all lanes that
+access it. Lanes are served together, in rounds of as many as access one word for each bank; turns
+of a round beyond the first are conflicts.
 """
 
 import numpy as np
@@ -16,8 +17,8 @@ Words = NDArray[np.int64]
 
 
 def conflicts(words: Words) -> Words:
-    """The turns beyond the first of all its rounds that each access takes. `words`: those that
-    lanes ask for, as accesses × lanes × words of a lane."""
+    """The number of conflicts of each access: the turns beyond the first, summed over its rounds.
+    `words` are the words accessed, as accesses × lanes × words of a lane."""
     accesses, lanes, width = words.shape
     together = max(1, BANKS // width)
     missing = -lanes % together
@@ -29,7 +30,8 @@ def conflicts(words: Words) -> Words:
 
 
 def turns(words: Words) -> Words:
-    """The turns that each row takes: as many as different words that lie in one bank."""
+    """The number of turns that each row of words takes: the most different words that lie in one
+    bank."""
     rows = np.sort(words, axis=1)
     first = np.ones_like(rows, dtype=bool)
     first[:, 1:] = rows[:, 1:] != rows[:, :-1]
