@@ -90,7 +90,7 @@ def loads_vectors(made: Generated) -> bool:
 
 
 def whole(program: Program, records: Sequence[Record]) -> Record:
-    """The fastest record among those with the most parts."""
+    """The fastest of those of a run's records that have the most parts."""
     found = usable(records)
     if not found:
         raise UserError(
@@ -162,7 +162,8 @@ def _generated(
 
 
 def _checked(worker: Worker, plan: Plan | str) -> str:
-    """The reason why a variant cannot be timed; empty if it is right."""
+    """The reason why a plan cannot be timed: it is a reason itself, or its run fails or gives wrong
+    results; else an empty text."""
     if isinstance(plan, str):
         return plan
     worker.submit(Measure(0, plan))

@@ -54,7 +54,8 @@ DONE = "done"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of a layer, and the numbers that the paper states for all layers together."""
+    """The row of a layer: its cells, and our values of the numbers that the paper states for all
+    layers together."""
 
     cells: tuple[str, ...]
     numbers: tuple[float, ...]
@@ -257,7 +258,7 @@ def markdown(table: Table, rows: dict[str, Row], given: argparse.Namespace) -> s
 
 
 def _ranges(table: Table, rows: Sequence[Row]) -> Iterator[str]:
-    """The lines on the range of our numbers beside those that a paper states for all layers."""
+    """Lines that compare the range of our numbers over all rows with what the paper states."""
     for name, values in zip(
         table.numbers, zip(*(r.numbers for r in rows), strict=True), strict=True
     ):

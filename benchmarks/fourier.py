@@ -5,11 +5,11 @@ compared.
                                  [--variants 300] [--time-limit 60s] [--against im2col]
                                  [--families fgfft,fft,im2col,registers] [--device D]
 
-For each side, each family's fastest is what `explore` finds in as many variants and as much time
-for each; so im2col is the best of its forms, by `registers` or by `blocked`, whichever the device
-likes. Every family is compared with the one after `--against`. Beside our ratio of times stands
-Zhang's (2019, table 4.5), measured on another device and other images, whose sizes we do not know:
-compare the trend.
+For each side of kernels, the time of a family is that of the fastest variant which `explore` finds;
+all families get as many variants and as much time. So im2col is its best form, be it by `registers`
+or by `blocked`. Every family is compared with the one after `--against`. Beside our ratio of times
+stands that of Zhang (2019, table 4.5), which was measured on another device and on images whose
+sizes we do not know: compare the trend.
 """
 
 import argparse

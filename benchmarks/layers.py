@@ -144,7 +144,8 @@ def explored(layer: Layer, folder: Path, given: argparse.Namespace) -> Run:
 
 
 def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) -> Row:
-    """The row of our points and the peers', measured in turns."""
+    """The row of a layer: the points of our fastest variants and of the peers, measured in turns;
+    `seconds` is what the run took."""
     environment, records = run.environment, run.records
     best = ours(records)
     options = Options.from_json(environment.options)
@@ -204,7 +205,8 @@ def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The Markdown table of these rows, the geometric means, and what made the times."""
+    """The Markdown table of these rows, with geometric means of the ratios, further peers, and the
+    variants that were timed."""
     lines = [
         "| layer | ours | GFLOP/s | of ceiling | memory | peer | memory | peer / ours "
         "| within the peer's memory | peer / ours |",
@@ -265,7 +267,8 @@ def _means(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _others(rows: Sequence[Row]) -> Iterator[str]:
-    """The lines on further peers, and on those that are missing."""
+    """A line for each peer of a row after the first, and for each peer that does not apply, with
+    the reason."""
     for row in rows:
         for peer in row.peers[1:]:
             ratio = _ratio(peer, row.ours[0])

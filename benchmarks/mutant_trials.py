@@ -143,8 +143,8 @@ def tried(top: Path, m: Mutant, fails: Callable[[], bool]) -> Answer:
 
 
 def _test(top: Path, m: Mutant, fails: Callable[[], bool]) -> None:
-    """Exchange the mutant's function, run tests, and exit with a status that says whether one
-    failed."""
+    """In a fork: put the mutant's code into its function, run tests by `fails`, and exit with a
+    status that says whether one failed."""
     _silence()
     os.chdir(top)
     if not exchange(top / m.file, m):
@@ -159,8 +159,8 @@ def _silence() -> None:
 
 
 def exchange(path: Path, m: Mutant) -> int:
-    """Give the functions of a loaded module their code in the mutant; returns how many were
-    changed."""
+    """Put the code of a mutant into the functions of the loaded module at `path`; returns how many
+    functions were changed."""
     new = dict(_codes(compile(m.applied(path.read_bytes()), str(path), "exec")))
     loaded = [f for f in gc.get_objects() if isinstance(f, FunctionType)]
     ours = [f for f in loaded if f.__code__.co_filename == str(path)]

@@ -137,7 +137,7 @@ def reference(folder: Path, layer: str) -> Path:
 
 
 class Report:
-    """The report of the benchmark: rows of a table, lines of a file, and progress."""
+    """The counts of points for the table, the file of results, and the messages on progress."""
 
     def __init__(self, out: TextIO | None) -> None:
         self.rows: dict[Cell, Row] = defaultdict(Row)

@@ -33,8 +33,8 @@ Scores = dict[str, Counter[Outcome]]
 
 
 def plans(seed: int) -> Iterator[tuple[str, Plan]]:
-    """The plans at a point of a form of each family, for one small program after the other, without
-    end."""
+    """Endless pairs (name of a program and family, plan): for one small program after the other, a
+    plan by each family, of a random form at a random point."""
     random = Random(seed)
     while True:
         for family in FAMILIES:

@@ -32,7 +32,8 @@ PROFILES = ("cpu", "h200", "mali-g72")
 
 
 def plans(random: Random) -> Iterator[tuple[str, Plan]]:
-    """The plans at a point of a form of each family of each example, again and again."""
+    """Endless pairs (name of program, family and form; plan): for one example after the other, a
+    plan by each family, of a random form at a random point."""
     programs = [parse_file(path) for path in sorted(EXAMPLES.glob("*.lift"))]
     while True:
         for program in programs:

@@ -136,7 +136,8 @@ def bench(device: Device | None, max_work_group: int) -> Bench:
 
 
 def setup_for(device: Device | None, max_work_group: int) -> "partial[Bench]":
-    """The function `bench` with its arguments, as a worker takes it."""
+    """A function without arguments that makes the state of a worker (`bench`) for this device and
+    largest work-group."""
     return partial(bench, device, max_work_group)
 
 

@@ -1,4 +1,5 @@
-"""Does a trial find the instructions that a device carries out, and those alone?"""
+"""Tests of the trial of instructions: it finds exactly those instructions that a device carries
+out."""
 
 from dataclasses import replace
 

@@ -164,7 +164,8 @@ def test_a_full_disk_ends_a_run_in_words_and_keeps_what_was_stored(
 
 
 def as_read(records: list[Record]) -> list[tuple[object, ...]]:
-    """What the clock read of each variant: the pace that is usual may be another later."""
+    """For each measured variant its name, its round, and the times as the clock read them, which do
+    not depend on the pace that is usual."""
     outcomes = [(r, r.outcome) for r in records if isinstance(r.outcome, Measured)]
     return [
         (r.variant.id, r.round, o.yardstick_ns, round(o.time_ns * o.slowdown)) for r, o in outcomes

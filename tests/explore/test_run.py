@@ -79,7 +79,7 @@ def arguments(file: Path, out: Path, device: Device) -> list[str]:
 
 @pytest.fixture(scope="module")
 def finished(file: Path, device: Device, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that went through."""
+    """The folder of a run that finished."""
     out = tmp_path_factory.mktemp("runs") / "finished"
     assert main(arguments(file, out, device)) == 0
     return out

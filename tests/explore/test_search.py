@@ -38,7 +38,7 @@ class Landscape:
         return Search(made, strata(self.variants, self.memory), **options)
 
     def estimated(self, error: float, seed: int) -> list[float]:
-        """The logs of the landscape's times, wrong by a factor of about exp(error)."""
+        """The logarithms of the landscape's times, each off by a random amount of about `error`."""
         random = np.random.default_rng(seed)
         typical = np.median([t for t in self.times if t is not None])
         logs = [np.log(typical if t is None else t) for t in self.times]
@@ -46,7 +46,8 @@ class Landscape:
 
 
 def variant(family: str, names: tuple[tuple[str, int], ...], views: tuple[str, ...]) -> Variant:
-    """A variant of one kernel, with these features."""
+    """A variant of one kernel with these parameters, which are the kernel's features too, and these
+    stored views."""
     features = tuple((f"parameter {name}", float(value)) for name, value in names)
     return Variant(variant_id(family, names, views), family, names, views, features=(features,))
 

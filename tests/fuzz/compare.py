@@ -83,7 +83,8 @@ def narrowest(program: Program) -> str:
 
 
 def holds(program: Program, scalar: Scalar) -> bool:
-    """True if a program names or writes numbers of a scalar type."""
+    """True if a number of this scalar type occurs in a program: in a variable, a literal or a
+    conversion."""
     named = (e for e in subterms(program.body) if isinstance(e, Var | Lit | Unary))
     return any(leaf == scalar for e in named for leaf in leaves(type_of(e)))
 

@@ -113,8 +113,8 @@ class EveryTerm(Terms):
         return super().number(t, scope, depth)
 
     def converted(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random number of another type, converted; of real numbers, those that are whole on
-        every device become whole."""
+        """A random number of any type converted to t; to a whole type, a real number is a
+        parameter, as computed ones differ between devices."""
         u = self.one_of(*SCALARS.values())
         ways = [op for op, c in CONVERSIONS.items() if c.target == t]
         if is_whole(t) and not is_whole(u):
@@ -122,7 +122,7 @@ class EveryTerm(Terms):
         return Unary(self.rng.choice(ways), self.value(u, scope, depth - 1))
 
     def narrow(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random number of a narrow whole type, which is of that type without a conversion."""
+        """A random number of a narrow whole type t that is made without a conversion."""
         match self.one_of("literal", "binary", "reduce", "let", "element"):
             case "binary":
                 a, b = (self.value(t, scope, depth - 1) for _ in range(2))

@@ -353,7 +353,7 @@ def one_scalar(t: Type) -> bool:
 
 @st.composite
 def layout_steps(draw: st.DrawFn, xs: Expr) -> Expr:
-    """A strategy for xs under one layout primitive, applied to it or to its elements."""
+    """A strategy for terms that apply one layout primitive to xs, or to the elements of xs."""
     t, n = elem_of(xs), size_of(xs)
     assert isinstance(n, int)
     options = ["split", "slide", "strict", "pad", "edge", "reverse", "rotate", "stride", "concat"]
@@ -721,7 +721,8 @@ def sums_of_windows(xs: Expr) -> Expr:
 
 
 def two_rows(xs: Expr) -> Expr:
-    """A term with sums over rows that a map made, of which one factor is the same for all."""
+    """A map of sums of products over two rows which another map made; one factor is the same for
+    both rows."""
     n = size_of(xs)
     shifted = Generate(2, lam("k", INT, lambda k: each(xs, lambda x: add(x, k))))
     return each(Split(n, Join(shifted)), lambda row: dot(row, Pad(0, n - 6, num(1), V)))

@@ -104,7 +104,8 @@ def test_constants_go_straight_to_lanes() -> None:
 
 
 def products(form: str) -> tuple[Program, Generated]:
-    """A product of 16 × 16 results, 64 terms each, and its kernels in this form."""
+    """A matrix product of 16 × 16 results with 64 terms each, and its kernels by a form of `matrix`
+    at a point."""
     p = program("matmul.lift", {"M": 16, "N": 16, "K": 64})
     low = lower(p, form_named(p, "matrix", f"mma-tf32 {form}"))
     point = {"tx": 16, "tr": 1, "sr": 1, "sc": 1, "k": 2}
@@ -112,7 +113,8 @@ def products(form: str) -> tuple[Program, Generated]:
 
 
 def error(session: Session, form: str) -> float:
-    """The error of such a product of random numbers."""
+    """The relative error on the device of a matrix product of random numbers by a form of
+    `matrix`."""
     p, generated = products(form)
     random = np.random.default_rng()
     given = {n: random.uniform(-1, 1, (64, 16)).astype(np.float32) for n in "ab"}
@@ -123,7 +125,8 @@ def error(session: Session, form: str) -> float:
 
 
 def test_products_of_parts_are_as_good_as_floats_and_known_to_be(session: Session) -> None:
-    """High parts have eight bits, of low ones eleven are kept: two more than a float's half."""
+    """With `parts`, which multiplies high and low parts of numbers, the error of a product is below
+    1e-5 and below the known error; without, it is above 1e-4."""
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
     p = program("matmul.lift", {"M": 16, "N": 16, "K": 64})

@@ -1,7 +1,7 @@
 """A report opened in a real browser without a window: the document after its scripts ran.
 
-The browser is spoken to in its DevTools protocol, over two pipes: a page is read when it says that
-it is drawn, however long a busy machine takes for it.
+The browser is driven by its DevTools protocol over two pipes: a page is read when it says that it
+is drawn, so that a busy machine may take long.
 """
 
 import json
@@ -68,7 +68,8 @@ class Tab:
     events: list[str] = field(default_factory=list)
 
     def ask(self, method: str, **parameters: object) -> Any:
-        """The browser's answer to a command of the protocol; events before it are kept."""
+        """The browser's answer to a command (`method`) of the protocol; events that come before the
+        answer are kept in `events`."""
         self.asked += 1
         session = {"sessionId": self.session} if self.session else {}
         message = {"id": self.asked, "method": method, "params": parameters, **session}
@@ -80,7 +81,7 @@ class Tab:
         return heard["result"]
 
     def heard(self) -> Any:
-        """The next message of the browser."""
+        """The next message of the browser, parsed."""
         message = bytearray()
         while (byte := self.back.read(1)) != b"\0":
             assert byte, f"the browser ended, or took more than {LONGEST} s"
@@ -88,7 +89,7 @@ class Tab:
         return json.loads(message)
 
     def visit(self, url: str) -> None:
-        """Goes to a page, and waits until its document is read and its scripts have begun."""
+        """Go to a page, and wait until its document is read and its scripts have begun."""
         self.ask("Page.enable")
         self.events.clear()
         self.ask("Page.navigate", url=url)
@@ -96,7 +97,7 @@ class Tab:
             self.events.append(self.heard().get("method", ""))
 
     def evaluate(self, script: str) -> Any:
-        """The value of a script; of a promise, what it comes to."""
+        """The value of a script in JavaScript; if that is a promise, the value that it comes to."""
         found = self.ask(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )
@@ -106,7 +107,8 @@ class Tab:
 
 @contextmanager
 def opened(browser: str) -> Iterator[Tab]:
-    """A tab of a browser that is started for it, with a new profile, and ended with it."""
+    """A tab of a browser that is started with a new profile, and ended afterwards; `browser` is its
+    path."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = ["sh", "-c", ON_PIPES, browser, *FLAGS, f"--user-data-dir={profile}"]
         started = subprocess.Popen(
@@ -125,7 +127,7 @@ def opened(browser: str) -> Iterator[Tab]:
 
 
 def fresh_tab(browser: Tab) -> Tab:
-    """A new and empty tab, of the browser at these pipes."""
+    """A new, empty tab of the browser to which `browser` is connected."""
     target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
     found = browser.ask("Target.attachToTarget", targetId=target, flatten=True)
     return Tab(browser.to, browser.back, found["sessionId"], browser.asked)

@@ -231,7 +231,8 @@ def round_map(g: Terms) -> Instance:
 
 
 def nested_maps(g: Terms, ys: Callable[[Terms, Lam], Expr]) -> Map:
-    """A random term map (x -> map (y -> e) ys) xs."""
+    """A random term map (x -> map (y -> e) (ys f)) xs, where ys draws the inner array, given the
+    outer function f."""
     xs = g.xs()
     p = g.pattern(elem_of(xs))
     inner = ys(g, Lam(p, g.literal(FLOAT)))
@@ -352,7 +353,8 @@ def narrow_sum(g: Terms) -> Expr:
 
 
 def float_sum(g: Terms) -> Instance:
-    """A random sum of halves or bfloats in a float, of a number of terms that k divides."""
+    """A random sum of halves or bfloats in a float, with the argument k of the rule, which divides
+    the number of terms."""
     k, chunks = g.size(1, 4), g.size(1, 4)
     return _sum_of_narrow(g, g.one_of(HALF, BFLOAT), FLOAT, k * chunks), {"k": k}
 
@@ -399,7 +401,7 @@ def split_reduce(g: Terms) -> Instance:
 
 
 def interchange_reduce(g: Terms) -> Expr:
-    """A random term reduce z (x -> reduce f s(x)) xs."""
+    """A random term reduce z (x -> reduce f s) xs, where s is an array that may depend on x."""
     xs, n = g.xs(), g.size()
     p = g.pattern(elem_of(xs))
     scope = inside(None, p)

@@ -94,8 +94,8 @@ def with_bias(r: Random, product: Callable[[str], str]) -> str:
 
 
 def convolution(r: Random, d: int, gap: int = 1, batch: bool = False) -> str:
-    """A random convolution: kernels outside or inside, channels first or last, a bias in three
-    places or none."""
+    """A random convolution in d dimensions, with taps `gap` apart, of an image or a batch: kernels
+    outermost or innermost, channels first or last, a bias in one of three places or none."""
     k, first, outside = r.randint(1, 3) if d < 3 else r.randint(1, 2), maybe(r), maybe(r)
     whole = "image"
     inside = array("float", "C", *"K" * d) if first else array("float", *"K" * d, "C")

@@ -146,7 +146,8 @@ def looped(text: str) -> Texts:
 
 
 def _subscripts(text: str) -> Iterator[tuple[int, int]]:
-    """The beginning and end of each index of an array; declarations have none."""
+    """The first and last places in the text of each index of an array; the sizes in declarations
+    are none."""
     for found in ARRAY.finditer(text):
         before = text[: found.start()].rstrip().rsplit(None, 1)[-1]
         if not before[-1:].isalpha() or before == "return":
@@ -154,7 +155,7 @@ def _subscripts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closing(text: str, at: int) -> int:
-    """The place of the bracket that closes the one at `at`."""
+    """The index in the text of the bracket that closes the one at `at`."""
     depth = 0
     for n in range(at, len(text)):
         depth += (text[n] in "([") - (text[n] in ")]")

@@ -270,7 +270,8 @@ class Simulation:
         return self.fits(found, wide, on)
 
     def divided(self, op: str, a: Numbers, b: Numbers, on: Mask) -> Numbers:
-        """The quotient or remainder as C rounds it, towards zero."""
+        """The quotient or remainder of a by b as C rounds it, towards zero; notes the fault
+        "division" if b is 0 for a work-item in `on`."""
         if (b[on] == 0).any():
             self.faults.add("division")
         b = np.where(b == 0, 1, b)

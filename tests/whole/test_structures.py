@@ -36,7 +36,8 @@ CASES, DRAWS = 2, 40  # of each structure: kernels that are run, and programs dr
 
 
 def cases(structure: str, seed: str) -> Iterator[Case]:
-    """Random points of random forms for random programs of a structure."""
+    """Random programs of a structure, each by a random form at a random point; the seed chooses
+    them."""
     for draw in range(DRAWS):
         print(f"SEED={seed}, draw {draw}")  # pytest shows it with a failure
         case = made(structure, Random(f"{seed} {structure} {draw}"))
