@@ -451,7 +451,7 @@ def test_the_python_interface(device: Device, tmp_path: Path) -> None:
         ({"variant": 9}, "no option `variant`; did you mean `variants`?"),
         ({"strategy": "guide"}, "no strategy `guide`; did you mean `guided`"),
         ({"seed": 1.5}, "seed: expected a whole number from 0, found 1.5"),
-        ({"jobs": 0}, "jobs: expected a whole number from 1, found 0"),
+        ({"jobs": 0}, "jobs: expected a whole number from 1 to 1024, found 0"),
         ({"max_memory": 0}, "max_memory: expected a whole number from 1, found 0"),
         ({"max_memory": "much"}, "max_memory: expected a size such as 64MiB, found 'much'"),
         ({"max_error": float("nan")}, "max_error: expected a relative error over 0, found nan"),
@@ -473,7 +473,7 @@ def test_the_python_interface(device: Device, tmp_path: Path) -> None:
         ({"sizes": {"C": "many"}}, "sizes: C: expected a whole number, found 'many'"),
         ({"sizes": ["C"]}, "sizes: expected NAME=SIZE, found 'C'"),
         ({"limits": {"cores": 1.5}}, "limits: cores: expected a whole number, found 1.5"),
-        ({"limits": [5]}, "limits: expected names with numbers, found 5"),
+        ({"limits": [5]}, "limits: expected a name with a number, found 5"),
         ({"limits": {"core": 1}}, "a profile has no number `core`; did you mean `cores`?"),
     ],
 )
