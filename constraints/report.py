@@ -27,8 +27,9 @@ class Report:
 
 
 def report(system: System, seconds: float, everything: bool = False) -> Report:
-    """The report on a system by both engines, each limited to `seconds`; constraints that others
-    imply are left out, unless `everything` is true."""
+    """What the enumerator and Z3, each within `seconds`, find of a system of constraints: how many
+    points are legal, and each parameter's values. Constraints that others imply are left out,
+    unless `everything` is true."""
     counted = _counted(system, seconds)
     solver = Solver(system, seconds)
     shown = system.constraints if everything or _empty(counted) else solver.necessary()

@@ -90,8 +90,9 @@ class Sides:
         return Collision(meeting, equations, left, right, apart)
 
     def ranges(self, where: Where, pins: Pins = ()) -> dict[str, Range] | None:
-        """The ranges of variables that guards leave; None if they leave none, so that this never
-        runs."""
+        """The range of each variable at `where`, narrowed by the guards there, the variables in
+        `pins` being fixed to their values; None if the guards contradict each other: an access
+        there never runs."""
         if (where, pins) not in self.known:
             all_of = {name: (0, n - 1) for name, n in values_taken(self.found, where).items()}
             all_of.update({name: (value, value) for name, value in pins})

@@ -96,8 +96,8 @@ def _portions(
     reach = np.cumsum(_widths(step, high))
     if len(reach) and reach[-1] > MOST_CANDIDATES:
         raise Unsupported(
-            f"parameter {step.parameter} has too many candidates: "
-            f"a requirement {step.parameter} <= … makes it countable"
+            f"expected at most {MOST_CANDIDATES:,} values of parameter {step.parameter} to try, "
+            f"found {int(reach[-1]):,}: a requirement {step.parameter} <= … makes it countable"
         )
     cuts = np.searchsorted(reach, np.arange(CHUNK, int(reach[-1]) if nodes else 0, CHUNK))
     for rows in np.split(np.arange(nodes), np.unique(cuts)):

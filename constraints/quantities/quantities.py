@@ -77,7 +77,8 @@ class Quantities:
 
 @lru_cache(maxsize=4)
 def quantities(program: Program) -> Quantities:
-    """The quantities of a lowered program, as sizes in its parameters."""
+    """The work-groups, local memory, buffers and other amounts of a lowered program (the fields of
+    `Quantities`), each as a size in its tuning parameters."""
     launches = kernels(program)
     arrays = _arrays(program, launches)
     needed = lives([(k.output, k.reads) for k in launches if not k.prepack])

@@ -139,7 +139,8 @@ def _ordered(parts: tuple[Expr, ...], w: str) -> int | None:
 
 
 def _product(f: Lam, window: int) -> Lam | None:
-    """The function (x, h) -> x ⊗ h, where the fold f adds x ⊗ h; else None."""
+    """The function (x, h) -> x ⊗ h of a fold f that adds x ⊗ h, x being the part number `window` of
+    the pairs that it goes over; None if f is no such fold."""
     found = opened(f, window)
     if found is None:
         return None

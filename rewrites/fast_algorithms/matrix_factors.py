@@ -59,11 +59,11 @@ def _dot(xs: Row, ys: Row) -> float:
 
 
 def _halved(m: Rows, scaled: bool) -> tuple[Rows, Rows]:
-    """The factors (S, H) of a matrix where pairs of rows are e + o and e - o; each row is in one
-    pair at most.
+    """Matrices (S, H) with m = S H. For each pair of rows e + o and e - o of m, H has the rows e
+    and o, and S adds and subtracts them; a row is in one pair at most, and others stay.
 
-    With `scaled`, halves without a ±1 are divided by a power of two among their numbers, if there
-    is one.
+    With `scaled`, an e or o without a ±1 is divided in H by a power of two that is among its
+    numbers, if there is one; S multiplies by it.
     """
     parts: dict[int, list[Part]] = {}
     for i, j in combinations(range(len(m)), 2):

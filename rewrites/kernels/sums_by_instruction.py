@@ -118,8 +118,8 @@ def _tiles(e: Expr) -> Rewritten | None:
 
 
 def zeroed(e: Expr) -> Rewritten | None:
-    """The initial value e of accumulators made work of the lanes that keep them; outer accumulators
-    stay as they are."""
+    """The initial value e of accumulators, rewritten so that each lane of a sub-group sets the
+    elements that it keeps; an e that is a variable, an outer sum's accumulator, stays."""
     if isinstance(e, Var):
         return skip(e)
     if isinstance(e, Map):

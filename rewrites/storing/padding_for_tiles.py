@@ -121,7 +121,8 @@ sunk: Strategy = exhaust(
 
 
 def _copies(params: frozenset[str]) -> Strategy:
-    """The strategy that stores all parameters that are padded by `pad_any`, with this padding."""
+    """The strategy that stores a padded copy of each program parameter, of those named in `params`,
+    that a term pads for tiles (by the primitive `pad_any`)."""
     return repeat(_copy(params))
 
 

@@ -52,8 +52,8 @@ def test_what_changes_a_result_is_read(structure: str) -> None:
 
 
 def test_what_changes_a_result_of_layers_is_read() -> None:
-    """For random networks, as many elements of each input are said to be read as change a result;
-    of a constant, none may be said to be."""
+    """For random networks, as many elements of each input are reported as read as change a result
+    when they change; for a constant, the report may also be that none is."""
     exact = 0
     for seed in range(60):
         p = network(seed)
