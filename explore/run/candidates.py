@@ -3,7 +3,7 @@
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, zip_longest
 from typing import Any, TypeAlias
@@ -72,6 +72,7 @@ class Candidates:
     left: tuple[Narrowed, ...] = ()  # of each family's points, by the domain asked for
     others: dict[Named, Derive] = field(default_factory=dict)  # forms that were not derived yet
     deriving: Deriving = one_by_one
+    wanted: int = 0  # with fewer, where nothing new is near good ones, other forms are derived
     ids: set[str] = field(default_factory=set)
     along: dict[str, Ladders] = field(default_factory=dict)  # by family
 
@@ -118,15 +119,21 @@ class Candidates:
         """Add new variants near some candidates, and forms near those of good ones; returns the
         variants and their memory."""
         before = len(self.variants)
-        for found in self.deriving(self._asked(good)):
-            if isinstance(found, Derived):
-                self.take(found)
+        self._derive(self._asked(good))
         for number in dict.fromkeys([*numbers, *self._leading(good)]):
             for n, point in self._around(number):
                 form = self.forms[n]
                 variant = form.lowered.variant(point, form.seen)
                 self._add(variant, memory_at(form.lowered.quantities, point), n)
+        while len(self.variants) == before < self.wanted and self.others:
+            self._derive([self.others.pop(name) for name in list(self.others)[:AT_ONCE]])
         return self.variants[before:], [float(m) for m in self.memory[before:]]
+
+    def _derive(self, todo: Sequence[Derive]) -> None:
+        """Derive forms, and add the candidates of those that apply."""
+        for found in self.deriving(todo):
+            if isinstance(found, Derived):
+                self.take(found)
 
     def _leading(self, good: Sequence[int]) -> Iterator[int]:
         """The best candidate of each family, from good ones in order."""
@@ -191,7 +198,7 @@ def candidates(
     found = [r for r in results if isinstance(r, Derived)]
     if not any(d.variants for d in found):
         raise UserError(no_candidate(program, options.max_memory, results))
-    return gathered(found, others(todo), deriving)
+    return replace(gathered(found, others(todo), deriving), wanted=POOL * options.variants)
 
 
 def _derived(workers: Workers, lost: Lost, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
