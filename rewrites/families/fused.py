@@ -14,7 +14,7 @@ from functools import partial
 from itertools import product
 
 from ir.core.nodes import Expr, Level, Program
-from ir.core.size import Size, named
+from ir.core.size import named
 from ir.core.type_rules import type_of
 from ir.core.types import depth
 from rewrites.engine.refused import Refused
@@ -36,12 +36,11 @@ from rewrites.kernels.register_block import (
 )
 from rewrites.kernels.work_group import copied, in_rounds, levels
 from rewrites.laws.lower import to_local
-from rewrites.laws.maps import split_map
 from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged, standing
 from rewrites.nest.normal_form import normalise
-from rewrites.nest.reshape import rounded
+from rewrites.nest.reshape import chunked, rounded
 from rewrites.nest.spine import body, inside, nest
 from rewrites.storing.made_for_tiles import (
     computed_here,
@@ -120,7 +119,7 @@ def _apart(pixels: Nest) -> Strategy:
     """The strategy that copies, for each tile of `pixels`, the tile of another kernel's results
     that it reads to local memory, and makes the windows go over that copy."""
     blocks = _in_blocks(_in_tiles(pixels))
-    return _over_groups(blocks, copied_tiles(blocks.count(*TILES), copied_by_group))
+    return _over_groups(blocks, copied_tiles(blocks.count(*TILES), _copied_by_group))
 
 
 def _joined(pixels: Nest) -> Strategy:
@@ -134,14 +133,14 @@ def _joined(pixels: Nest) -> Strategy:
     tiles = _in_tiles(one).at("pixels", stage("operands before results", operands_first))
     blocks = _in_blocks(tiles)
     groups = blocks.count(*TILES)
-    copies = when(reads_made, copied_tiles(groups, copied_by_group))
+    copies = when(reads_made, copied_tiles(groups, _copied_by_group))
     return _over_groups(blocks, seq(made_by(groups, _made_by_group), attempt(copies)))
 
 
 def _in_tiles(pixels: Nest) -> Nest:
     """The nest with its windows taken in tiles, outermost, and the pixels of a tile as one map
     inside."""
-    sides = {"down": _chunks(TY), "across": _chunks(TX)}
+    sides = {"down": chunked(TY), "across": chunked(TX)}
     tiled = patches(pixels, {name: sides[name] for name in sides if pixels.count(name)})
     return tiled.merge("pixels", "across", "down").order(*TILES, "pixels", "rows")
 
@@ -180,17 +179,9 @@ def _made_by_group(e: Expr) -> Rewritten | None:
     return seq(elements, inside(seq(sums, in_rounds((LX, LY), unrolled=False), to_local())))(e)
 
 
-def copied_by_group(t: Expr) -> Strategy:
+def _copied_by_group(t: Expr) -> Strategy:
     """The strategy that copies the array t to local memory, an element by each work-item, in
     rounds."""
-    return copied((LX, LY), depth(type_of(t)), ahead=False, unrolled=False)
-
-
-def _chunks(k: Size) -> Strategy:
-    return seq(rounded(k), inside(split_map(k=k)))
-
-
-def _copied(t: Expr) -> Strategy:
     return copied((LX, LY), depth(type_of(t)), ahead=False, unrolled=False)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import product
 
 from ir.core.nodes import Expr, Level, Program, Reduce, Zip
-from ir.core.size import Size, named
+from ir.core.size import named
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import depth
 from rewrites.analysis.kernel_terms import has_reduction
@@ -30,13 +30,12 @@ from rewrites.kernels.copy_kernels import unfolded
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import on_reduction, outside, over, split_innermost, trips
 from rewrites.kernels.work_group import copied, has_vectors, staging, work_group
-from rewrites.laws.maps import split_map
 from rewrites.laws.planes import fuse_reduce_zip, planes
 from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.dimensions import Dims, classify, reduction, shared_by_groups
 from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import normalise, simplify
-from rewrites.nest.reshape import rounded
+from rewrites.nest.reshape import chunked, rounded
 from rewrites.nest.spine import inside, kernels, nest
 from rewrites.nest.work_amounts import amounts
 from rewrites.storing.one_reduction_each import one_each
@@ -95,7 +94,7 @@ def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
     the outermost loop."""
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     batch = (*dims.batch, *dims.columns[:-2])
-    chunks = {"down": _chunks(TY), "across": _chunks(TX)} if down else {"across": _chunks(TX)}
+    chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}
     windows = arranged(batch=batch, down=down, across=across, rows=dims.rows).merge("rows")
     tiled = (
         patches(windows, chunks)
@@ -115,10 +114,6 @@ def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
     )
     lowered = over(by_channel, Level.GROUP, TILES, work_group(2, partial(_stage, ahead)))
     return stage("a block of results for each work-group", lowered)
-
-
-def _chunks(k: Size) -> Strategy:
-    return seq(rounded(k), inside(split_map(k=k)))
 
 
 def _by_planes(e: Expr) -> Rewritten | None:

@@ -10,11 +10,11 @@ pixels, halo included; constants go straight from memory to lanes.
 from functools import partial
 
 from ir.core.nodes import Expr, Level, Reduce
-from ir.core.size import Size, named
+from ir.core.size import named
 from ir.instructions.entry import Entry
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
-from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.rule import Rewritten
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.kernels.input_patches import patches
@@ -27,14 +27,13 @@ from rewrites.kernels.register_block import (
     trips,
 )
 from rewrites.kernels.staged_sums import patch, staged_sums
-from rewrites.laws.maps import split_map
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
 from rewrites.laws.precision import afresh
 from rewrites.nest.dimensions import Dims, depends, operands, reduction
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import simplify
-from rewrites.nest.reshape import rounded
-from rewrites.nest.spine import inside, nest
+from rewrites.nest.reshape import chunked
+from rewrites.nest.spine import nest
 
 TR, SR, SC, TX, TY, K, RP = map(named, ("tr", "sr", "sc", "tx", "ty", "k", "rp"))
 
@@ -65,7 +64,7 @@ def _tiles(entry: Entry, dims: Dims) -> Nest:
     """Patches for groups; in them rows and pixels in tiles, for sub-groups and for lanes."""
     (_, rows), (_, columns) = (f.sides for f in entry.fragments[:2])
     down, across = dims.columns[-2:-1], dims.columns[-1:]
-    chunks = {"down": _chunks(TY), "across": _chunks(TX)} if down else {"across": _chunks(TX)}
+    chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}
     batch = (*dims.batch, *dims.columns[:-2])
     windows = arranged(batch=batch, down=down, across=across, rows=dims.rows).merge("rows")
     tiled = patches(windows, chunks).merge("pixels", "across", "down")
@@ -82,10 +81,6 @@ def _tiles(entry: Entry, dims: Dims) -> Nest:
     )
     blocks = ("column items", "row items", "column block", "row block")
     return by_pixels.order(*GROUPS, *blocks, *TILE)
-
-
-def _chunks(k: Size) -> Strategy:
-    return seq(rounded(k), inside(split_map(k=k)))
 
 
 def _columns_operand(dims: Dims, e: Expr) -> int:

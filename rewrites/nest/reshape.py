@@ -72,12 +72,17 @@ def rounded(k: Size) -> Strategy:
     return attempt(seq(round_map(k=k), inside(attempt(padded_zip)), simplify))
 
 
+def chunked(k: Size) -> Strategy:
+    """The strategy that makes the map at the root one over chunks of k elements, rounded up, and
+    one over a chunk."""
+    return seq(rounded(k), inside(split_map(k=k)))
+
+
 @remembered
 def tile(n: int, k: Size) -> Strategy:
     """The strategy that makes the map at position n one over chunks of k elements and one inside a
     chunk."""
-    step = seq(rounded(k), inside(split_map(k=k)))
-    return seq(nested(n, step), perfect, simplify)
+    return seq(nested(n, chunked(k)), perfect, simplify)
 
 
 def on_map(n: int, s: Strategy) -> Strategy:
