@@ -1,9 +1,21 @@
 """Values put in place of the variables of an index, and how an index depends on its variables."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import mul
 
 from codegen.index.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
-from codegen.index.index import Index, Term, as_index, assume, maximum, minimum, summed
+from codegen.index.index import (
+    Index,
+    Term,
+    as_index,
+    assume,
+    from_atom,
+    maximum,
+    minimum,
+    operands_of,
+    summed,
+)
 
 
 def substitute(index: Index, values: Mapping[str, Index | int]) -> Index:
@@ -48,6 +60,41 @@ def coefficient(index: Index, name: str) -> int | None:
 
 def linear_in(index: Index, name: str) -> bool:
     return coefficient(index, name) is not None
+
+
+def unassumed(index: Index) -> Index:
+    """The index without its assumptions, also those inside quotients: it has the same value where
+    their guards hold, and the range that is known where they do not."""
+    if not any(_assumes(atom) for atom, _ in index.terms):
+        return index
+    total = summed((), index.constant)
+    for atom, k in index.terms:
+        total += (_without(atom) if _assumes(atom) else from_atom(atom)) * k
+    return total
+
+
+def _assumes(atom: Atom) -> bool:
+    if isinstance(atom, Var):
+        return False
+    inside = operands_of(atom)
+    return isinstance(atom, Assume) or any(_assumes(a) for x in inside for a, _ in x.terms)
+
+
+def _without(atom: Atom) -> Index:
+    inside = [unassumed(x) for x in operands_of(atom)]
+    match atom:
+        case Quot(divisor=d):
+            return inside[0] // d
+        case Rem(divisor=d):
+            return inside[0] % d
+        case Min():
+            return minimum(*inside)
+        case Max():
+            return maximum(*inside)
+        case Product():
+            return reduce(mul, inside)
+        case _:
+            return inside[0]
 
 
 def _placed(index: Index, values: Mapping[str, Index | int]) -> Index | int:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from codegen.index.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
 from codegen.index.condition import ALWAYS, NEVER, Condition
 from codegen.index.index import Index, Term, shifted, summed
+from codegen.index.substitute import unassumed
 
 Names = Mapping[str, str]
 
@@ -19,8 +20,15 @@ INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 def to_c(index: Index, names: Names | None = None, wide: bool = False) -> str:
-    """The text of an index as an expression of `int`s, or of `long`s if `wide`."""
+    """The text of an index as an expression of `int`s, or of `long`s if `wide`, for a place where
+    the guards hold that its assumptions are from."""
     return _sum(index, _Spelling(names or {}, wide))
+
+
+def to_c_anywhere(index: Index, names: Names, wide: bool) -> str:
+    """The text of an index as in `to_c`, for a place where its assumptions need not hold: it is
+    defined there too."""
+    return _sum(index, _Spelling(names, wide, anywhere=True))
 
 
 def condition_to_c(condition: Condition, names: Names | None = None, wide: bool = False) -> str:
@@ -46,14 +54,14 @@ def needs_64(x: Index | Condition) -> bool:
     if isinstance(x, Condition):
         sides = [side for part in x.parts for side in _sides(part)[::2]]
         return any(needs_64(side) for side in sides)
-    terms, constant = _spelled(x, {})
+    terms, constant = _spelled(x, PLAIN)
     low, high = min(0, constant), max(0, constant)
     for atom, k in terms:
         if atom.lo is None or atom.hi is None or any(map(needs_64, _operands(atom))):
             return True
         if isinstance(atom, Product) and _product_is_wide(atom):
             return True
-        shift = _shift(atom) if isinstance(atom, Quot) else 0
+        shift = _shift(atom, atom.index.lo) if isinstance(atom, Quot) else 0
         least, most = atom.lo + shift, atom.hi + shift
         ends = (0, least, most, k * least, k * most)
         low, high = low + min(ends), high + max(ends)
@@ -68,14 +76,19 @@ def parts(index: Index) -> Iterator[Atom]:
 
 
 class _Spelling:
-    """The way an expression is spelled: the names of variables, and whether they are 64 bits
-    wide."""
+    """The way an expression is spelled: the names of variables, whether they are 64 bits wide, and
+    whether the expression stands where its assumptions need not hold."""
 
-    __slots__ = ("names", "wide")
+    __slots__ = ("anywhere", "names", "wide")
 
-    def __init__(self, names: Names, wide: bool) -> None:
+    def __init__(self, names: Names, wide: bool, anywhere: bool = False) -> None:
         self.names = names
         self.wide = wide
+        self.anywhere = anywhere
+
+    def least(self, atom: Quot | Rem) -> int | None:
+        """The least value of a division's operand where the text stands; None if it is unknown."""
+        return (unassumed(atom.index) if self.anywhere else atom.index).lo
 
     def variable(self, key: str) -> str:
         name = self.names.get(key, key)
@@ -87,11 +100,14 @@ class _Spelling:
         return f"{n}L" if self.wide or n > INT_MAX else str(n)
 
 
+PLAIN = _Spelling({}, wide=False)
+
+
 # sums
 
 
 def _sum(x: Index, spelling: _Spelling) -> str:
-    terms, constant = _spelled(x, spelling.names)
+    terms, constant = _spelled(x, spelling)
     if not terms:
         return spelling.number(constant)
     first = spelling.number(constant) if constant > 0 and terms[0][1] < 0 else ""
@@ -111,13 +127,13 @@ def _negated(term: str) -> str:
     return f"-({term})" if "/" in term or "%" in term else f"-{term}"
 
 
-def _spelled(x: Index, names: Names) -> tuple[list[Term], int]:
+def _spelled(x: Index, spelling: _Spelling) -> tuple[list[Term], int]:
     """The terms of an index in the order of the text, positive and large ones first, and the
     index's constant less all shifts of divisions."""
     constant = x.constant
     for atom, k in x.terms:
-        if isinstance(atom, Quot) and atom.key not in names:
-            constant -= k * _shift(atom)
+        if isinstance(atom, Quot) and atom.key not in spelling.names:
+            constant -= k * _shift(atom, spelling.least(atom))
     return sorted(x.terms, key=lambda term: (term[1] < 0, -abs(term[1]))), constant
 
 
@@ -137,15 +153,15 @@ def _atom(atom: Atom, spelling: _Spelling) -> str:
         case Var(key=name):
             return spelling.variable(name)
         case Quot(divisor=d):
-            text = _primary(_dividend(atom), spelling)
-            by = spelling.number(d)
-            if atom.index.lo is None:
+            least = spelling.least(atom)
+            text, by = _primary(_dividend(atom, least), spelling), spelling.number(d)
+            if least is None:
                 return f"({text} < 0 ? ({text} + 1) / {by} - 1 : {text} / {by})"
             return f"{text} / {by}"
         case Rem(divisor=d):
-            text = _primary(_dividend(atom), spelling)
-            by = spelling.number(d)
-            return f"({text} % {by} + {by}) % {by}" if atom.index.lo is None else f"{text} % {by}"
+            least = spelling.least(atom)
+            text, by = _primary(_dividend(atom, least), spelling), spelling.number(d)
+            return f"({text} % {by} + {by}) % {by}" if least is None else f"{text} % {by}"
         case Product(factors=factors):
             return " * ".join(_primary(summed(((f, 1),), 0), spelling) for f in factors)
         case Min(left=x, right=y):
@@ -169,15 +185,14 @@ def _primary(x: Index, spelling: _Spelling) -> str:
     return f"({text})"
 
 
-def _shift(atom: Quot | Rem) -> int:
+def _shift(atom: Quot | Rem, least: int | None) -> int:
     """The s ≥ 0 for which the operand plus s·d is never negative: (x + s·d) // d = x // d + s."""
-    low = atom.index.lo
-    return 0 if low is None or low >= 0 else -(low // atom.divisor)
+    return 0 if least is None or least >= 0 else -(least // atom.divisor)
 
 
-def _dividend(atom: Quot | Rem) -> Index:
+def _dividend(atom: Quot | Rem, least: int | None) -> Index:
     """The operand of a division, shifted so that it is never negative: (x + s·d) % d = x % d."""
-    return shifted(atom.index, _shift(atom) * atom.divisor)
+    return shifted(atom.index, _shift(atom, least) * atom.divisor)
 
 
 # comparisons
@@ -204,7 +219,7 @@ def _operands(atom: Atom) -> tuple[Index, ...]:
         case Var():
             return ()
         case Quot() | Rem():
-            return (_dividend(atom),)
+            return (_dividend(atom, atom.index.lo),)
         case Assume(index=x):
             return (x,)
         case Min(left=x, right=y) | Max(left=x, right=y):

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from codegen.index.atoms import Assume, Atom, Product, Quot, Rem, Var
 from codegen.index.index import Index, constant, from_atom, operands_of, summed, var
-from codegen.opencl.index_text import needs_64, to_c
+from codegen.index.substitute import unassumed
+from codegen.opencl.index_text import needs_64, to_c, to_c_anywhere
 from codegen.opencl.memory_names import Spellings
 from codegen.tree.array_axes import bare
 from codegen.tree.statements import (
@@ -60,13 +61,14 @@ class Naming:
         return to_c(i, self.atoms, needs_64(i))
 
     def lines(self, loop: str | None) -> Iterator[str]:
-        """The lines of the definitions at the beginning of a loop's body."""
+        """The lines of the definitions at the beginning of a loop's body, which is outside of the
+        guards there."""
         for d in self.definitions:
             if d.loop == loop:
                 others = {key: name for key, name in self.atoms.items() if name != d.name}
-                wide = needs_64(d.index)
+                wide = needs_64(unassumed(d.index))
                 kind = "long" if wide else "int"
-                yield f"const {kind} {d.name} = {to_c(d.index, others, wide)};"
+                yield f"const {kind} {d.name} = {to_c_anywhere(d.index, others, wide)};"
 
     def shortened(self, i: Index) -> Index:
         """The index i with its base address replaced by a name, if that has one."""

@@ -44,6 +44,11 @@ class BuildFailed(Exception):
         self.log = log
 
 
+class GroupTooLarge(BuildFailed):
+    """Raised where the compiler built a kernel, but the device cannot run work-groups as large as
+    it asks for: they need more registers, for instance, than there are."""
+
+
 class RunFailed(Exception):
     """Raised where the driver refused or lost a command: out of memory, out of resources, a
     fault."""

@@ -25,6 +25,7 @@ from codegen.runtime.direct_launch import launch_call, loader
 from codegen.runtime.queue import Recorded
 from codegen.runtime.results import (
     BuildFailed,
+    GroupTooLarge,
     GuardViolated,
     KernelTime,
     PoisonFound,
@@ -302,7 +303,7 @@ class Session:
         if kernel.num_args != len(launch.arguments):
             raise ValueError(f"kernel '{launch.name}' takes {kernel.num_args} arguments")
         if prod(launch.local_size) > limit:
-            raise BuildFailed(
+            raise GroupTooLarge(
                 f"kernel '{launch.name}' wants work-groups of {prod(launch.local_size)} "
                 f"work-items; this device can run it with at most {limit}"
             )

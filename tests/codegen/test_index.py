@@ -32,9 +32,16 @@ from codegen.index.condition import (
 from codegen.index.index import Index, as_index, assume, constant, from_atom, maximum, minimum, var
 from codegen.index.injectivity import impossible
 from codegen.index.mixed_radix_digits import digits, plus, times_in
-from codegen.index.substitute import coefficient, evaluate, linear_in, substitute, variables
+from codegen.index.substitute import (
+    coefficient,
+    evaluate,
+    linear_in,
+    substitute,
+    unassumed,
+    variables,
+)
 from codegen.opencl import index_text
-from codegen.opencl.index_text import condition_to_c, needs_64, parts, to_c
+from codegen.opencl.index_text import condition_to_c, needs_64, parts, to_c, to_c_anywhere
 
 # Random programs of index arithmetic: a tree is a number, a name, or (operation, operands …).
 
@@ -605,6 +612,25 @@ def test_an_assumption_holds_under_its_guard_and_is_spelled_as_what_it_is() -> N
     assert to_c(inside // 4) == "(h + 3) / 4 - 1"
     assert assume(h, 0, 20) is h
     assert assume(h, 5, 5) == constant(5)
+
+
+def test_a_text_outside_of_guards_divides_nothing_negative() -> None:
+    split = assume(h - w, 0, 3) // 2  # inside an array of 4 for 0 ≤ h - w < 4 alone
+    assert to_c(split) == "(h - w) / 2"
+    assert to_c_anywhere(split, {}, wide=False) == "((h - w) + 10) / 2 - 5"
+
+
+@quickly
+@given(trees)
+def test_a_text_outside_of_guards_is_defined_there_and_the_same_inside(tree: Tree) -> None:
+    x = build(tree)
+    text = to_c_anywhere(x, {}, wide=False)
+    for env, value in meanings(tree):
+        assert run_c(text, env) == value
+    everywhere = unassumed(x)
+    for values in itertools.product([0, 3], [0, 6], [-3, 2], [-7, 9], [0, 8]):
+        env = dict(zip(RANGES, values, strict=True))
+        assert run_c(text, env) == evaluate(everywhere, env)
 
 
 @pytest.mark.parametrize("lo", [None, -2, 0, 3, 15])

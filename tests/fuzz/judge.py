@@ -9,7 +9,13 @@ from random import Random
 
 from codegen.compile import Generated, generate
 from codegen.demand_proofs import proofs
-from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound, RunFailed
+from codegen.runtime.results import (
+    BuildFailed,
+    GroupTooLarge,
+    GuardViolated,
+    PoisonFound,
+    RunFailed,
+)
 from codegen.runtime.session import Session
 from constraints.devices import PROFILES
 from ir.core.nodes import Program
@@ -28,6 +34,7 @@ HARM: dict[type[Exception], Kind] = {
     Refused: Kind.REFUSED,
     Unsupported: Kind.REFUSED,
     UserError: Kind.REFUSED,
+    GroupTooLarge: Kind.REFUSED,  # by this device
     BuildFailed: Kind.BUILD,
     GuardViolated: Kind.ESCAPE,
     PoisonFound: Kind.WRONG,
