@@ -5,7 +5,7 @@ work-items as inference says.
 
 Compared are memory, workspace, the largest allocation, local memory, work-items and groups: the
 amounts that constraints limit. Families and layers take turns, with `EACH` points a form; nothing
-is built. Layers are those of benchmarks/points.py. Each difference is printed when it is found.
+is built. Layers are those of benchmarks/trial.py. Each difference is printed when it is found.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from ir.core.types import BYTES
 from ir.errors import Unsupported, UserError
 from rewrites.families.all_families import FAMILIES, forms
 
-LAYERS = ("small", "product", "vgg-7", "alexnet-conv1", "mec-cv12")
+LAYERS = ("small", "product", "separable", "block", "vgg-7", "alexnet-conv1", "mec-cv12")
 EACH = 4  # points of a form, and then the next
 LOCAL = re.compile(
     r"^ +__local ([a-z]+)(\d*) \w+\[(\d+)\] __attribute__\(\(aligned\((\d+)\)\)\);", re.M

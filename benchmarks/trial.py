@@ -40,6 +40,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 MADE_HERE = {
     "small": {"file": "vgg.lift", "C": 5, "W": 13, "M": 24},
     "product": {"file": "matmul.lift", "M": 192, "N": 320, "K": 256},
+    "separable": {"file": "separable.lift", "C": 8, "W": 14, "M": 12},
+    "block": {"file": "inverted_residual.lift", "C": 4, "W": 15, "E": 12, "M": 6},
 }
 RIGHT = "right"
 
