@@ -185,7 +185,7 @@ def _blocks(dims: int, lanes: Strategy, turns: bool = True) -> Strategy:
                 groups = inside(seq(body(groups), _parallel(Level.GROUP, 1)))
             return rows.then(groups)(e)
         share = ceil_div(size_of(nest(e)[0].xs), named("num_blocks"))
-        in_turns = rows.tile("others", share, "shares", "turns")
+        in_turns = rows.tile("others", share, "shares", "turns", told_as="a group's share of")
         loops = inside(seq(body(lanes), to_seq()))
         groups = seq(
             body(inside(seq(body(loops), _parallel(Level.GROUP, 0)))), _parallel(Level.GROUP, 1)

@@ -25,7 +25,7 @@ from rewrites.families.matrix_patches import staged_nest
 from rewrites.families.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
-from rewrites.kernels.sums_by_instruction import sums_by_instruction
+from rewrites.kernels.sums_by_instruction import STEPS, sums_by_instruction
 from rewrites.laws.lower import to_parallel
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
@@ -108,14 +108,14 @@ def _nest(entry: Entry, dims: Dims) -> Nest:
         arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
         .merge("columns")
         .merge("rows")
-        .tile("rows", rows * TR * SR, "row tiles", "rows")
-        .split("rows", rows * TR, "row items", "rows")
-        .split("rows", rows, "row block", "rows of a tile")
-        .tile("columns", columns * TC * SC, "column tiles", "columns")
-        .split("columns", columns * TC, "column items", "columns")
-        .split("columns", columns, "column block", "columns of a tile")
+        .tile("rows", rows * TR * SR, "row tiles", "rows", told_as="sr * tr tiles of")
+        .split("rows", rows * TR, "row items", "rows", told_as="tr tiles of")
+        .split("rows", rows, "row block", "rows of a tile", told_as="a tile of")
+        .tile("columns", columns * TC * SC, "column tiles", "columns", told_as="sc * tc tiles of")
+        .split("columns", columns * TC, "column items", "columns", told_as="tc tiles of")
+        .split("columns", columns, "column block", "columns of a tile", told_as="a tile of")
         .order(*GROUPS, "column items", "row items", "column block", "row block", *TILE)
-        .then(on_reduction(longest_inside), split_innermost(steps))
+        .then(on_reduction(longest_inside), split_innermost(steps, told_as=STEPS))
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
         .inside(sums_by_instruction(entry))

@@ -27,6 +27,7 @@ from rewrites.kernels.register_block import (
     trips,
 )
 from rewrites.kernels.staged_sums import patch, staged_sums
+from rewrites.kernels.sums_by_instruction import STEPS
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
 from rewrites.laws.precision import afresh
 from rewrites.nest.dimensions import Dims, depends, operands, reduction
@@ -48,9 +49,9 @@ def staged_nest(entry: Entry, ahead: bool, parts: bool, dims: Dims, e: Expr) -> 
     kept = patch((entry.lanes, SR, SC), steps, RP, ahead)
     blocks = (
         _tiles(entry, dims)
-        .then(on_reduction(longest_inside), split_innermost(steps * K))
+        .then(on_reduction(longest_inside), split_innermost(steps * K, told_as=f"k times {STEPS}"))
         .then(stage("chunks outermost", on_reduction(outside(len(sums) - 1))))
-        .then(split_innermost(steps))
+        .then(split_innermost(steps, told_as=STEPS))
         .then(stage("each chunk summed up afresh", on_reduction(afresh())) if parts else skip)
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
@@ -69,14 +70,14 @@ def _tiles(entry: Entry, dims: Dims) -> Nest:
     windows = arranged(batch=batch, down=down, across=across, rows=dims.rows).merge("rows")
     tiled = patches(windows, chunks).merge("pixels", "across", "down")
     by_rows = (
-        tiled.tile("rows", rows * TR * SR, "row tiles", "rows")
-        .split("rows", rows * TR, "row items", "rows")
-        .split("rows", rows, "row block", "rows of a tile")
+        tiled.tile("rows", rows * TR * SR, "row tiles", "rows", told_as="sr * tr tiles of")
+        .split("rows", rows * TR, "row items", "rows", told_as="tr tiles of")
+        .split("rows", rows, "row block", "rows of a tile", told_as="a tile of")
         .told("rows in tiles, for groups, sub-groups and lanes", since=tiled)
     )
     by_pixels = (
-        by_rows.split("pixels", columns * SC, "column block", "pixels")
-        .split("pixels", columns, "column items", "columns of a tile")
+        by_rows.split("pixels", columns * SC, "column block", "pixels", told_as="sc tiles of")
+        .split("pixels", columns, "column items", "columns of a tile", told_as="a tile of")
         .told("pixels in tiles, for sub-groups and lanes", since=by_rows)
     )
     blocks = ("column items", "row items", "column block", "row block")

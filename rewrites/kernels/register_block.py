@@ -120,11 +120,13 @@ def _deep(n: int, s: Strategy) -> Strategy:
 
 
 @remembered
-def split_innermost(k: Size) -> Strategy:
-    """The strategy that cuts the innermost reduction of a nest into chunks of k."""
+def split_innermost(k: Size, *, told_as: str = "") -> Strategy:
+    """The strategy that cuts the innermost reduction of a nest into chunks of k elements. The stage
+    is told with `told_as` in place of k, if that is given."""
     parts = of_array(attempt(split_zip()))
     cut = seq(split_reduce(k=k), parts, attempt(fuse_reduce()), simplify)
-    return stage(f"the sum in chunks of {show_size(k)}", innermost_reduction(cut))
+    told = "the sum step by step" if k == 1 else f"the sum in chunks of {told_as or show_size(k)}"
+    return stage(told, innermost_reduction(cut))
 
 
 def parallel(n: int, level: Level, inner: Strategy) -> Strategy:

@@ -30,6 +30,8 @@ from rewrites.laws.views import SIMPLER, flat_zip
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import body, inside, strip
 
+STEPS = "an instruction's steps"  # in names of stages: the products that it adds to a result
+
 
 def sums_by_instruction(entry: Entry) -> Strategy:
     """The strategy that makes the innermost sum of a nest by an instruction, and the others

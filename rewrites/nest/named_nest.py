@@ -93,16 +93,16 @@ class Nest:
 
     # ---- one map as two
 
-    def tile(self, name: str, k: Size, tiles: str, inside: str) -> "Nest":
+    def tile(self, name: str, k: Size, tiles: str, inside: str, *, told_as: str = "") -> "Nest":
         """The nest with the map of a name as one over tiles of k elements, rounded up, and one
-        inside a tile."""
-        told = stage(f"tile {show_size(k)} {name}", tile(self._only(name), k))
+        inside a tile. The stage is told with `told_as` in place of k, if that is given."""
+        told = stage(_cut("tile", name, k, told_as), tile(self._only(name), k))
         return self._if_any(name, told).called(name, tiles, inside)
 
-    def split(self, name: str, k: Size, chunks: str, inside: str) -> "Nest":
-        """The nest with the map of a name as one over chunks of k elements, which divides its
-        length, and one inside."""
-        told = stage(f"split {show_size(k)} {name}", on_map(self._only(name), split_map(k=k)))
+    def split(self, name: str, k: Size, chunks: str, inside: str, *, told_as: str = "") -> "Nest":
+        """The nest with the map of a name as one over chunks of k elements, where k divides its
+        length, and one inside. The stage is told with `told_as` in place of k, if that is given."""
+        told = stage(_cut("split", name, k, told_as), on_map(self._only(name), split_map(k=k)))
         return self._if_any(name, told).called(name, chunks, inside)
 
     def divided(self, name: str, s: Strategy, outer: str, inner: str, *after: Strategy) -> "Nest":
@@ -208,6 +208,14 @@ def picked(**positions: int) -> Nest:
         found += [Label(f"before {name}", n - stands), Label(name)]
         stands = n + 1
     return Nest(Labels(tuple(found)))
+
+
+def _cut(move: str, name: str, k: Size, told_as: str) -> str:
+    """The name of a stage that tiles or splits the map of a name into parts of k elements, such as
+    `tile tx columns`; `told_as`, if not empty, says in words what k is."""
+    if told_as:
+        return f"{move} {told_as} {name}"
+    return f"{move} {name} one by one" if k == 1 else f"{move} {show_size(k)} {name}"
 
 
 def _merges(times: int, n: int) -> Strategy:

@@ -3,14 +3,17 @@ are."""
 
 # key: d derivation
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from ir.core.nodes import Expr
 from ir.core.size import named
+from ir.instructions.table import TABLE
 from ir.parse import parse
 from rewrites.__main__ import main
 from rewrites.engine.outline_text import Told, headings, outline_text, shown, told
@@ -19,8 +22,12 @@ from rewrites.engine.rule import Derivation, Step, Strategy
 from rewrites.engine.skeleton import skeleton
 from rewrites.engine.stages import depths, stage
 from rewrites.engine.strategy import at, attempt, everywhere, repeat, seq
-from rewrites.families.all_families import FAMILIES, first
+from rewrites.families.all_families import FAMILIES, first, forms
+from rewrites.families.stored_forms import IM2COL, IM2WIN
 from rewrites.laws.maps import fuse_maps, split_map
+from rewrites.nest.named_nest import standing
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
 from tests.rewrites.test_derivations import CONV, MATMUL, lowered
 
 PLUS = parse("p(xs : [float]6) = map(x -> x + 1.0, map(x -> x * 2.0, map(x -> -x, xs)))").body
@@ -118,6 +125,58 @@ def test_the_story_of_a_family_is_some_ten_lines(family: str) -> None:
         lines = len(shown(told(d)))
         assert lines <= 16, "an outline fits on a screen"
         assert len(d.steps) <= 40 * lines, "a line of it stands for 40 laws at most"
+
+
+FLAT = """f(const weights : [[float]3]8, xs : [float]30) =
+  map(w -> map(x -> reduce(0.0, (acc, (a, b)) -> acc + a * b, zip(x, w)),
+    slide(3, 1, pad(1, 1, 0.0, xs))), weights)"""
+FORMS = 12  # of a family that are drawn for a program
+NAMED = {*TABLE, IM2COL.word, IM2WIN.word}  # instructions and layouts that have digits in names
+
+
+def numbers(stage_name: str, tile: int | None = None) -> list[str]:
+    """The words of a stage's name that have digits and name neither an instruction nor a layout;
+    of a form that transforms tiles of `tile` results a side, that number is no such word."""
+    words = stage_name.replace(f"{tile} results a side", "")
+    return [word for word in re.findall(r"\w*\d\w*", words) if word not in NAMED]
+
+
+def drawn(family: str) -> Iterator[tuple[str, Form]]:
+    """Random forms of a family, each with the text of the program that it is a form for."""
+    for text in (CONV, MATMUL, FLAT):
+        found = forms(parse(text), family)
+        yield from ((text, form) for form in Random().sample(found, min(FORMS, len(found))))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_size_is_told_by_its_number(family: str) -> None:
+    for text, form in drawn(family):
+        try:
+            d = lower(parse(text), form).derivation
+        except Refused:
+            continue
+        told_by_number = [s.name for s in told(d) if numbers(s.name, form.tile)]
+        assert told_by_number == [], f"in form {form.name}"
+
+
+def test_a_number_in_the_name_of_a_stage_is_seen() -> None:
+    steps = done(standing("columns").tile("columns", 7, "column tiles", "columns"))
+    name = outline(steps)[0][1]
+    assert (name, numbers(name)) == ("tile 7 columns", ["7"])
+    assert numbers("the sum in chunks of 8 * k") == ["8"]
+    assert numbers("tile ceil(55, num_blocks) others") == ["55"]
+    assert numbers("fewer products: 4 results a side", tile=4) == []
+    assert numbers("fewer products: 4 results a side", tile=2) == ["4"]
+    assert numbers("tile 4 columns", tile=4) == ["4"]
+    assert numbers("sums by mma_tf32") == []
+
+
+def test_sizes_that_are_no_parameters_are_told_in_words() -> None:
+    nest = standing("columns")
+    single = nest.split("columns", 1, "tiles", "columns")
+    in_words = nest.tile("columns", 7, "tiles", "columns", told_as="a share of")
+    names = [outline(done(s))[0][1] for s in (single, in_words)]
+    assert names == ["split columns one by one", "tile a share of columns"]
 
 
 def test_a_family_is_told_in_the_words_of_its_strategies() -> None:
