@@ -44,8 +44,13 @@ def generate(
     most_statements: int = MOST_STATEMENTS,
     half_arithmetic: bool = False,
 ) -> Generated:
-    """The kernels and launch plan of a lowered program whose sizes are all numbers. Devices with
-    `half_arithmetic` compute with halves; on others these are floats but in memory."""
+    """The kernels and launch plan of a lowered program whose sizes are all numbers, for devices
+    whose groups have up to `max_work_group` work-items.
+
+    A device with `half_arithmetic` computes with halves; for others, halves are kept in memory
+    only, and are computed with as floats. Raises Unsupported for a program with free parameters,
+    TooLarge for a kernel of more than `most_statements` statements.
+    """
     if program.free:
         raise Unsupported(
             f"expected a value for each parameter, found none for {', '.join(program.free)}"
@@ -124,7 +129,12 @@ def _given(name: str, known: Globals) -> Given:
 def _emitted(
     name: str, e: Expr, reads: tuple[Given, ...], to: Given, taken: frozenset[str], most: int
 ) -> Kernel:
-    """The kernel of the term e, which is remembered: variants of a program often share kernels."""
+    """The kernel called `name` that computes the term e from the buffers `reads` and writes it to
+    the buffers `to`.
+
+    Names in `taken` are not given to anything else; a group has up to `most` work-items. Kernels
+    are remembered, as variants of a program often share them.
+    """
     work = work_of(e, most)
     scope = Scope(work.workers)
     scope.names |= taken | {w.name for w in work.workers.values()}

@@ -29,7 +29,8 @@ def instructions_of(device: Device) -> tuple[Tried, ...]:
 
 
 def trial(entry: Entry) -> Program:
-    """The program that carries out one instruction, once: of its operands, all from memory."""
+    """The program that carries out one instruction of the table, once; its operands and the sums
+    that it adds to are the program's parameters."""
     *factors, sums = variables(entry.program.pattern)
     several = Var(sums.name, Array(sums.type, 1))
 
@@ -45,7 +46,8 @@ def trial(entry: Entry) -> Program:
 
 
 def _tried(session: Session, entry: Entry) -> Iterator[Tried]:
-    """What a device makes of an instruction; nothing where it builds none, or gets it wrong."""
+    """The instruction, if a device builds the program that tries it and gets the right result: one
+    item, or none."""
     p = trial(entry)
     inputs = random_inputs(p, 1, integers=True)
     try:

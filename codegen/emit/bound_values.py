@@ -93,8 +93,8 @@ def named(scope: Scope, hint: str, e: Value) -> Value:
 
 
 def forms_vectors(e: Expr) -> bool:
-    """True if e packs values that are computed on demand into vectors: best read a vector at a
-    time."""
+    """True if e packs values that are computed on demand into vectors; it is cheapest to read it a
+    vector at a time."""
     return _has_vectors(e) and not _makes(e)
 
 

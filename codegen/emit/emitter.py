@@ -55,7 +55,8 @@ from ir.errors import Unsupported
 
 @dataclass(slots=True)
 class Emitter:
-    """The emitter of one kernel: it reads and emits terms."""
+    """The emitter of one kernel: it reads and emits terms. Memory that it allocates for a term is
+    named after `wanted`."""
 
     scope: Scope
     wanted: str = "made"  # a name for what is made real
@@ -163,8 +164,9 @@ class Emitter:
         """The axis of the elements that a work-item writes at `place` when it copies from an array
         with the axis `read`.
 
-        It is the axis of `place`; but where all work-items see the place, it is `read`, so that
-        each writes the elements that it owns, unless its id is in use in the loops around.
+        It is the axis of `place`, unless work-items divide the array's elements among them by an id
+        that no map around uses, and all of them see the whole place: then it is `read`, so that
+        each copies the elements that it has.
         """
         if not isinstance(place.axis, Plain) or isinstance(read, Plain):
             return place.axis

@@ -21,7 +21,8 @@ def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
     """Add statements by which each lane passes its elements of the operands to an instruction, and
     puts its share of the result at the place `to`.
 
-    The result is copied on if its place is guarded, or others see it.
+    A place that is guarded, or that other work-items see, gets a copy of the result, which is made
+    in private memory first.
     """
     own = to if is_own(to) else making.private(emitter, e, emitter.wanted)
     operands = tuple(array(emitter.read(part, env)) for part in e.parts)

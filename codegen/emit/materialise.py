@@ -75,7 +75,7 @@ def once(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> V
 
 
 def calling(emitter: Recursion, hint: str, make: Callable[[], View]) -> View:
-    """The view that `make()` returns; what it puts in memory is named after `hint`."""
+    """The view that `make()` returns; memory that `make` allocates is named after `hint`."""
     before, emitter.wanted = emitter.wanted, hint
     try:
         return make()
@@ -93,7 +93,9 @@ def scalar(emitter: Recursion, p: Pattern, e: Value, body: Expr) -> Value:
 
 
 def compact(emitter: Recursion, hint: str, x: View) -> View:
-    """The view x, its big parts in variables, so that texts stay in proportion to programs."""
+    """The view x with a value whose text is long put in a variable named after `hint`, so that
+    texts stay in proportion to programs; so is each component of a tuple. An array is left as it
+    is."""
     match x:
         case TupleView(parts):
             return TupleView(tuple([compact(emitter, hint, part) for part in parts]))
@@ -103,8 +105,8 @@ def compact(emitter: Recursion, hint: str, x: View) -> View:
 
 
 def _is_too_big(emitter: Recursion, e: Value) -> bool:
-    """True if the text of e is too long to be repeated; while an expression is made, where a
-    variable costs more, it may be longer."""
+    """True if the text of e is too long to be repeated. The limit is higher inside an expression
+    that is being emitted, where a variable costs more."""
     return is_big(e, 1000 if emitter.scope.by_name else 60)
 
 
@@ -163,8 +165,11 @@ def private(emitter: Recursion, e: Expr, hint: str) -> Place:
 
 
 def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
-    """A place in local memory for e, with room for each turn of the parallel maps around e that the
-    work-items of one group take."""
+    """A place in local memory for e, named after `hint`, with cells of its own for each work-item
+    along the maps over local ids around e.
+
+    With 2 `halves` the memory has two parts of that size: one is filled while the other is read.
+    """
     around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
     if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):
         raise Unsupported(
@@ -178,8 +183,8 @@ def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
 
 
 def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places.Allocate:
-    """The function that allocates a memory for the component of a tuple that it is asked for,
-    declared at the first time."""
+    """The function that returns the cells of a memory for a component of a tuple; it declares that
+    memory when it is first asked for the component."""
     made: dict[tuple[int, ...], places.Cells] = {}
 
     def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:

@@ -46,16 +46,17 @@ from ir.errors import Unsupported
 
 
 def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
-    """A place for the value of e, in the shape in which its maps make it."""
+    """A place in private memory, made by `allocate`, for one work-item's share of the value of e:
+    each parallel map in e gives it an axis that work-items divide."""
     return _Shares(scope, allocate, NOWHERE, (), {}).of(e)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """The makers of places in private memory for terms inside the axes walked so far (`at`), for
+    """The maker of places in private memory for terms inside the axes walked so far (`at`), for
     component `where` of a tuple.
 
-    `known` holds the places of variables.
+    `known` has the places of those variables, by name, that already have one.
     """
 
     scope: Scope
@@ -165,8 +166,9 @@ def _scalars(width: int, vectors: ArrayPlace) -> Place:
 
 
 def lanes(scope: Scope, instruction: Instruction) -> Owned:
-    """The axis of an instruction's operands: the lanes of a sub-group, which is all of dimension
-    0."""
+    """The axis of an instruction's operands, divided among the lanes of a sub-group: all work-items
+    along dimension 0 of a group. Raises Unsupported if these are more or fewer than the instruction
+    has lanes."""
     worker = scope.workers.get((Level.LOCAL, 0))
     if worker is None or worker.count != instruction.lanes:
         raise Unsupported(

@@ -125,8 +125,11 @@ def layout(emitter: Recursion, e: Expr, env: Env) -> View:
 
 
 def delayed(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> View:
-    """The view of map f xs, computed where it is read; computed once, before, where one place reads
-    an element several times."""
+    """The view of map f xs, whose elements are computed where they are read.
+
+    An element that is read again at the same index, where the statements that computed it are still
+    in scope, is not computed again.
+    """
     axes = (xs.axis, *plain(type_of(f.body)))
     seen: dict[str, tuple[View, Mark]] = {}
 

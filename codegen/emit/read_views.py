@@ -24,7 +24,8 @@ from ir.errors import Unsupported
 class ArrayView:
     """The view of an array: the axes of its dimensions, and the view of each element.
 
-    `scalars` is the view that its vectors were formed of, if they were just formed.
+    For an array of vectors that were formed of scalars, `scalars` is the view of these scalars; it
+    is None if they are not known.
     """
 
     axes: tuple[Axis, ...]
@@ -157,7 +158,7 @@ def edge_index(edge: Edge, i: Index, n: int) -> Index:
 def mirrored(i: Index, n: int) -> Index:
     """The index that a mirrored padding reads at i: … 1 0 | 0 1 … n-1 | n-1 n-2 …
 
-    It is the smaller of i % 2n and 2n - 1 less it.
+    It is the smaller of i % 2n and 2n - 1 - i % 2n.
     """
     if within(i, 0, n) == ALWAYS:
         return i
@@ -173,9 +174,10 @@ Guard = tuple[Condition, Condition | None]  # where one holds, and its negation 
 def choose(
     scope: Scope, t: Type, guard: Guard, a: Callable[[], View], b: Callable[[], View]
 ) -> View:
-    """The view that is a where the guard holds and b elsewhere, of type t.
+    """The view, of type t, that is a() where the guard holds and b() elsewhere.
 
-    b may be read anywhere, and so is read without a guard, unless the guard has a negation.
+    A guard is a condition with its negation or None. With None, b() may be read anywhere, and
+    statements that compute it run everywhere; else they run only where the negation holds.
     """
     if guard[0] == ALWAYS:
         return a()
@@ -225,7 +227,8 @@ def _part(f: Callable[[], View], k: int) -> Callable[[], View]:
 
 
 def spread(t: Type, view: View) -> View:
-    """The view as one of type t; a scalar stands for an array or tuple of itself."""
+    """The view as one of type t; a scalar becomes an array or tuple whose every element is that
+    scalar."""
     if isinstance(view, ArrayView | TupleView):
         return view
     match t:
@@ -265,7 +268,8 @@ def as_vector(scope: Scope, lane_type: Type, w: int, xs: ArrayView) -> View:
 
 
 def lifted(scope: Scope, t: Type, w: int, f: Callable[[Index], View]) -> View:
-    """The view of vectors of w lanes, in the form of type t, whose lane l is f(l)."""
+    """The view of type t with a vector of w lanes in place of each scalar; lane l of all these
+    vectors is the view f(l), of type t."""
     match t:
         case Array(elem):
             return ArrayView(

@@ -22,8 +22,12 @@ from ir.core.type_rules import type_of
 
 
 def reduce(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, to: Place | None) -> View:
-    """The view of the result of a reduction, which is made at the place `to` if that is private
-    memory of its own."""
+    """The view of the result of a reduction, after statements that compute it and put it at the
+    place `to`, unless that is None.
+
+    The accumulator is at `to` if that is private memory of one work-item, without guards; else it
+    is in new private memory, and is copied to `to` at the end.
+    """
     xs = array(emitter.read(e.xs, env))
     here = to is not None and places.is_own(to)
     acc = to if here and to is not None else making.private(emitter, e, hint_of(e.f.pattern))
@@ -50,8 +54,8 @@ def _start(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, acc: Place) -> N
 
 @dataclass(slots=True)
 class _Step:
-    """The emission of one iteration of a reduction; `inner` is its function's body without what
-    runs ahead."""
+    """The emission of one iteration of a reduction; `inner` is the body of its function without the
+    lets whose loads run an iteration `ahead`, if there are any."""
 
     emitter: Recursion
     e: ReduceSeq | Reduce
@@ -68,8 +72,8 @@ class _Step:
         self.ahead.around(k, lambda: self.step(xs.at(k), env))
 
     def step(self, x: View, env: Env) -> None:
-        """Add statements for acc = f(acc, x): in place, or by a second buffer if that would read
-        what it wrote."""
+        """Add statements for acc = f(acc, x), in place; or, if f would then read cells of acc that
+        it has written already, in new private memory that is copied to acc."""
         scope = self.emitter.scope
         old = {c.memory: replace(c.memory) for c in places.cells(self.acc)}
         back = {alias: memory for memory, alias in old.items()}

@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The id of one parallel dimension, which counts from 0 to count − 1."""
+    """The id of a work-item or work-group along one parallel dimension; it counts from 0 to count −
+    1."""
 
     level: Level
     dim: int
@@ -60,7 +61,8 @@ class Mark:
 
 @dataclass(slots=True)
 class Scope:
-    """The state of emitting one kernel."""
+    """The state of emitting one kernel: names in use, open blocks of statements (the innermost
+    last), and the ids of the parallel maps around."""
 
     workers: Workers
     names: set[str] = field(default_factory=set)
@@ -87,7 +89,8 @@ class Scope:
         shape: tuple[int, ...] | int,
         halves: int = 1,
     ) -> Memory:
-        """A new memory, declared by a statement that is added here."""
+        """A new memory of `halves` equal parts, each of this shape, declared by a statement that is
+        added here; its name is made from `hint`."""
         dims = (shape,) if isinstance(shape, int) else shape
         memory = Memory(self.variable(hint), space, scalar, prod(dims), halves, dims)
         self.add(Declare(memory))
@@ -135,8 +138,8 @@ class Scope:
         return mark.block is None or any(block is mark.block for block in self.blocks)
 
     def expression(self, body: Callable[[], T]) -> tuple[T, Block]:
-        """The result of `body` and its statements, as `capture` gives them, while `body` knows to
-        avoid statements."""
+        """The result of `body` and its statements, as `capture` gives them. Meanwhile `by_name`
+        says that an expression is being emitted, in which statements are to be avoided."""
         self.by_name += 1
         try:
             return self.capture(body)
@@ -216,8 +219,12 @@ class Scope:
     # ---- writing
 
     def store(self, memory: Memory, index: Index, value: Value, half: Index | None = None) -> None:
-        """Add the store memory[index] = value, made only by the first of the work-items that see
-        the same memory and the same loops."""
+        """Add the store memory[index] = value, or nothing if the value was just read from that
+        cell.
+
+        Where several work-items see the memory and no map around divides work among them, only the
+        first of them stores.
+        """
         match value:
             case Load(source, i, _, h) if i == index and h == half:
                 if self.storage(source) is self.storage(memory):
@@ -226,8 +233,8 @@ class Scope:
         self.when(condition, lambda: self.add(Store(memory, index, value, half)))
 
     def _once(self, space: Space) -> Condition:
-        """The condition that a work-item is the first of those which pass here and see the same
-        memory."""
+        """The condition under which one work-item stores for all those that see the same memory and
+        do the same work here: each id that no map around uses is 0."""
         if space is Space.PRIVATE:
             return ALWAYS
         sees = (Level.LOCAL,) if space is Space.LOCAL else tuple(Level)

@@ -82,8 +82,8 @@ def _limit(counts: dict[tuple[Level, int], int], most: int) -> None:
 
 
 def _shorter(n: int, room: int) -> int:
-    """The number of work-items for n elements in 2 or 3 turns if they fit in `room`, even shares
-    preferred; else n / 2."""
+    """The number of work-items that go over n elements in 2 or 3 turns: the most that are at most
+    `room`, those that divide n preferred; half of n if neither fits."""
     fitting = [k for k in (2, 3) if -(-n // k) <= room]
     even = [k for k in fitting if n % k == 0]
     turns = min(even or fitting, default=2)
@@ -91,9 +91,11 @@ def _shorter(n: int, room: int) -> int:
 
 
 def _group_shape(counts: dict[tuple[Level, int], int], most: int) -> list[int]:
-    """The numbers of work-items along the dimensions of a group, for a kernel of mapGlobals.
+    """The numbers of work-items along the dimensions of a group, dimension 0 first, for a kernel of
+    mapGlobals.
 
-    Dimension 0 first, a divisor of its length if a fair one exists, else a power of two.
+    Each is the largest divisor of the dimension's length for which there is room; or a power of
+    two, if that divisor is below a quarter both of the length and of the room.
     """
     room, shape = min(ITEMS_OF_A_GLOBAL_GROUP, most), list[int]()
     for key in _globals(counts):

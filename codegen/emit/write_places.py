@@ -44,8 +44,8 @@ class TuplePlace:
 
 @frozen
 class ArrayPlace:
-    """The place of an array; `scalars` is the place of the scalars of its vectors, if it has
-    vectors and that is known."""
+    """The place of an array; of an array of vectors, `scalars` is the place of their scalars, or
+    None if it is not known."""
 
     axis: Axis
     at: Callable[[Index], "Place"]
@@ -101,7 +101,8 @@ def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
 
 
 def cells(place: Place) -> list[Cell]:
-    """The cells of one element of a place, which the work-item owns that runs the text."""
+    """The cells of a place: of an array's, those of one element, which is the running work-item's
+    own."""
     match place:
         case Cell() as cell:
             return [cell]
@@ -132,7 +133,8 @@ def is_scattered(place: Place) -> bool:
 
 
 def some(place: Place) -> Place:
-    """The place of one element of an array's place, which the work-item owns that runs the text."""
+    """The place of one element of an array's place, an element that is the running work-item's
+    own."""
     outer = array_place(place)
     if not outer._some:
         outer._some.append(outer.at(someones(outer.axis)))
@@ -307,7 +309,11 @@ NOWHERE = Walked(constant(0), ())
 
 
 def laid(t: Type, at: Walked, allocate: Allocate, where: tuple[int, ...] = ()) -> Place:
-    """The place of a value of type t in row-major memory, inside the axes walked so far."""
+    """The place of a value of type t in row-major memory, inside the axes walked so far (`at`).
+
+    `allocate` gives the memory of each component of a tuple; `where` is the path to the component
+    that t is the type of.
+    """
     match t:
         case Array(elem, n):
             assert isinstance(n, int)

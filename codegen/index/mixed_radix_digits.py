@@ -15,7 +15,8 @@ MOST_SCALE = 64  # lanes of a vector, and vectors
 
 
 def digits(x: Index) -> Index:
-    """The index x with each term beside its own quotient written as digits.
+    """The index x in which, wherever l·y stands beside k·(y // d), y is replaced by its digits y //
+    d and y % d.
 
     l·y + k·(y // d) = (k + l·d)·(y // d) + l·(y % d)
     """

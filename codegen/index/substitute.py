@@ -98,8 +98,8 @@ def _without(atom: Atom) -> Index:
 
 
 def _placed(index: Index, values: Mapping[str, Index | int]) -> Index | int:
-    """The index with `values` put in, as a plain number if it is constant: loops are unrolled by
-    this."""
+    """The index with `values` in place of the variables that they name; a plain number if it then
+    is constant, as most indices of unrolled loops are."""
     kept: list[Term] = []
     number = index.constant
     moved: Index | None = None

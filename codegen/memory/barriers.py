@@ -56,7 +56,8 @@ Pending = tuple[Access, ...]  # since the last barrier
 
 
 def with_barriers(kernel: Kernel) -> Kernel:
-    """The kernel with all barriers that it needs."""
+    """The kernel with a barrier wherever a work-item may read from shared memory what another of
+    its group writes."""
     items = [(i.name, i.extent) for i in kernel.ids if i.kind != "group"]
     if kernel.local_size == (1, 1, 1):
         return kernel
@@ -219,8 +220,8 @@ class _Placer:
     def conflict(self, p: Access, a: Access) -> bool:
         """True if one of two accesses may read what another work-item writes by the other.
 
-        Two writes to the same cell are excluded by the proof of races, or the cell is read in
-        between.
+        Two writes are no conflict: the proof of races excludes that they meet in a cell, unless a
+        read of that cell comes between them, which then is a conflict with each.
         """
         if p.memory is not a.memory or p.writes == a.writes:
             return False
@@ -242,8 +243,11 @@ class _Placer:
     # ---- guards
 
     def pushed(self, s: If) -> list[Statement]:
-        """The statements of a guard around barriers, pushed inwards; one that all work-items decide
-        alike stays."""
+        """The statements that a guard becomes if the barriers in its body must stand outside of it:
+        the guard again, around each run of statements without a barrier.
+
+        A guard that does not depend on ids of work-items stays as it is.
+        """
         if not any(name in s.condition.names for name, _ in self.items):
             return [s]
         done: list[Statement] = []

@@ -55,7 +55,8 @@ def _room(m: Memory) -> int:
 
 
 def _lying(lives: dict[Memory, _Life]) -> dict[Memory, Location]:
-    """The location of each buffer; buffers of two halves that take turns have their own memory."""
+    """The location of each buffer of a kernel, given their lives. A buffer of two halves has memory
+    of its own; others share memory where no two are alive at once."""
     found = {m: Location(m, 0) for m in lives if m.halves > 1}
     for scalar in sorted({m.scalar for m in lives}):
         pool = {m: life for m, life in lives.items() if m.scalar == scalar and m.halves == 1}
@@ -69,14 +70,16 @@ def _lying(lives: dict[Memory, _Life]) -> dict[Memory, Location]:
 
 
 def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
-    """The cell that each buffer of a scalar begins at, a multiple of the alignment."""
+    """The cell that each buffer begins at, a multiple of the alignment, where all buffers have
+    elements of one scalar type and none that are alive together overlap."""
     needed = [Life(life.first, life.last) for life in lives.values()]
     arena = packed(needed, [_room(m) for m in lives], unit=LOCAL_ALIGNMENT)
     return {m: at // BYTES[m.scalar] for m, at in zip(lives, arena.offsets, strict=True)}
 
 
 def _apart(starts: dict[Memory, int]) -> Iterator[list[Memory]]:
-    """The groups of buffers that have storage in common, lowest first."""
+    """The groups of buffers that overlap, directly or through others of the group, those at the
+    lowest cells first. `starts` has the cell that each begins at."""
     group: list[Memory] = []
     end = 0
     for m in sorted(starts, key=lambda m: (starts[m], -m.elements)):

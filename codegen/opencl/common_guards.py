@@ -1,10 +1,10 @@
 """Guards that all iterations of a loop have in common, and that are tested once, before it.
 
 Where the loads of a loop are guarded (a padded image) and no guard varies inside, the loop is
-spelled more than once: without guards where all of them hold, which is nearly everywhere; where
-what guards every load holds (a row of the image), with what guards some (its ends); and else as it
-is. Only guards that all work-items of a group decide alike are taken out, so that none waits for
-another.
+spelled up to three times: without guards, where all of them hold, which is nearly everywhere; with
+the guards that are left, where those that all loads have in common hold (a row is inside the image,
+not so its ends); and with all guards elsewhere. Only guards that all work-items of a group decide
+alike are taken out, so that none waits for another.
 """
 
 # key: s statement
@@ -37,9 +37,11 @@ def told_apart(kernel: Kernel) -> frozenset[str]:
 def common_guards(
     loop: For, spelled: frozenset[str], values: Mapping[str, int], apart: frozenset[str]
 ) -> tuple[Condition, ...]:
-    """The conditions to test before a loop: all guards of its loads, then what they have in common.
+    """The conditions to test before a loop: that all guards of its loads hold, then what all guards
+    have in common; one that is always true is left out.
 
-    () if none can be tested there.
+    () if a guard varies with a loop inside that is not `spelled` out or with an id in `apart`, or
+    if there is a barrier inside. `values` are those of the spelled-out loops around.
     """
     inside = list(statements(loop))
     if any(isinstance(s, Barrier) for s in inside):

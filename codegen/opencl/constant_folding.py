@@ -43,8 +43,8 @@ def folding(kernel: Kernel) -> "Folding":
 
 
 class Folding:
-    """The folded values of stores, computed once for all copies that agree in the loops that decide
-    them."""
+    """The folded values of a kernel's stores, each computed once for all copies of the store in
+    which the loops that its value depends on have the same values."""
 
     def __init__(self) -> None:
         self._stores: dict[int, tuple[Store, Varying[Value]]] = {}  # by identity

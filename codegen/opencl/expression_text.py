@@ -57,10 +57,10 @@ FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
 
 
 def is_plain(e: Load) -> bool:
-    """True if e loads a float of global memory: where it is not wanted, another cell may be loaded
-    instead.
+    """True if e loads one float of global memory.
 
-    Loads and products that no branch divides need few registers.
+    A choice between such a load and another value can be spelled as a load of some cell in any case
+    and a select, without a branch: loads and products that no branch divides need few registers.
     """
     return e.memory.space is Space.GLOBAL and e.width == 1 and e.memory.scalar == "float"
 
@@ -86,7 +86,7 @@ class Expressions:
 
     def guarded(self, known: Condition, denied: Condition, steady: bool) -> None:
         """Set the conditions that hold (`known`) and that do not (`denied`) for what is spelled
-        from here on."""
+        from here on; `steady` says that its guards do not change within the loop."""
         self.known, self.denied, self.steady = known, denied, steady
         self.copies.clear()
 
@@ -105,8 +105,8 @@ class Expressions:
         return None if pattern is None else pattern.at(self.values)
 
     def pattern(self, s: Store, value: Value) -> Pattern | None:
-        """The text of a store for all places where its value is folded to this; None where it
-        changes nothing."""
+        """The text of a store for all places where its value is folded to `value`; None if the
+        store would change nothing."""
         if self.denied != NEVER:
             value = folded(value, self.values, self.tested)
             if value == Load(s.memory, s.index, kind_of(s.value).width, s.half):
@@ -149,7 +149,8 @@ class Expressions:
         return substitute(i, self.values) if self.values else i
 
     def address(self, memory: Memory, i: Index, half: Index | None, unit: int = 1) -> str:
-        """The text of an index into a memory, in units of so many scalars."""
+        """The text of the index of scalar i of a memory (in its half `half`, if that is not None),
+        counted in units of `unit` scalars."""
         whole = flat(memory, i, half)
         if unit > 1:
             whole = whole // unit
@@ -255,8 +256,9 @@ class Expressions:
         return f"({to}){text if holds >= UNARY else f'({text})'}", UNARY
 
     def repack(self, inner: Value, kind: Kind) -> str:
-        """The text of a load of narrow numbers as floats, or of floats as the bits of bfloats;
-        halves are stored by functions."""
+        """The text of narrow numbers from memory as floats (kind float), or of floats as the bits
+        of bfloats (kind bfloat). Floats become halves by the function that stores them, not
+        here."""
         if kind.scalar == "bfloat":
             return self.function("to_bfloat", inner)
         assert isinstance(inner, Load)
@@ -345,8 +347,8 @@ class Expressions:
         return text if is_amount(by, kind) else f"({text} & {8 * BYTES[kind.scalar] - 1})"
 
     def unsigned(self, e: Value, tight: int) -> str:
-        """The text of an int as an unsigned number, whose operators bind at least so tightly; its
-        arithmetic wraps."""
+        """The text of an int as an unsigned number, whose arithmetic wraps; it is in parentheses
+        unless its operators bind at least as tightly as `tight`."""
         match e:
             case Apply("neg", (a,), _):
                 text, holds = f"-{self.unsigned(a, PRIMARY)}", UNARY
@@ -367,7 +369,8 @@ class Expressions:
 
 
 def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
-    """The text of a op b, and how tightly it binds; a scalar beside a vector is not broadcast."""
+    """The text of a op b, and how tightly it binds, with the text of each operand by `operand`. A
+    scalar beside a vector is written as a scalar: OpenCL fills the vector itself."""
     a, b = e.arguments
     if isinstance(a, Broadcast) != isinstance(b, Broadcast):
         a = a.e if isinstance(a, Broadcast) else a
@@ -381,7 +384,7 @@ def lanes_text(first: int, w: int) -> str:
 
 
 def number_text(number: float, scalar: str) -> str:
-    """The text of a literal."""
+    """The text of a number as a literal of the scalar type `scalar`."""
     if scalar in RANGES:
         return _whole_text(int(number), scalar)
     number = float(number)

@@ -146,7 +146,8 @@ def _scaled(atom: Atom, k: int, spelling: _Spelling) -> str:
 
 
 def _atom(atom: Atom, spelling: _Spelling) -> str:
-    """The text of an atom as a C multiplicative expression; a quotient without its shift."""
+    """The text of an atom as a C multiplicative expression. A quotient whose dividend was shifted
+    by s·d is s too large, for which the constant of the sum around it makes up."""
     if atom.key in spelling.names:
         return spelling.variable(atom.key)
     match atom:

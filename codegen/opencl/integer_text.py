@@ -1,7 +1,7 @@
 """Arithmetic on ints as OpenCL C text, in which ints wrap around and nothing is divided by 0.
 
-Where C leaves that undefined, numbers are unsigned for the while, and a divisor that may be 0 or -1
-is asked for.
+Where C leaves a result undefined, the text computes with unsigned numbers, which wrap, and tests
+whether a divisor is 0 or -1 before it divides.
 """
 
 # key: e value, w width
@@ -31,7 +31,7 @@ def suffix(w: int) -> str:
 
 
 def as_signed(text: str, kind: Kind) -> str:
-    """An unsigned number as the int or long of the same bits."""
+    """The text of an unsigned number, `text`, as the int or long (`kind`) of the same bits."""
     return f"as_{type_text(kind)}({text})"
 
 
@@ -72,7 +72,7 @@ def division_name(division: Division) -> str:
 
 
 def division_helpers(divisions: set[Division]) -> list[str]:
-    """The functions that these divisions call."""
+    """The texts of the functions that these divisions call."""
     plain = {(op, kind, False) for op, kind, _ in divisions}
     return [_function(*division) for division in sorted(plain | divisions, key=_order)]
 
@@ -89,8 +89,8 @@ def _function(op: str, kind: Kind, traps: bool) -> str:
 
 
 def _rounded(op: str, kind: Kind) -> str:
-    """The body of a division of ints: C rounds towards zero; true is 1 in a scalar and -1 in a
-    vector."""
+    """The body of a function for a / b or a % b that rounds down, where C rounds towards zero: 1 is
+    subtracted if signs differ. A true comparison is 1 in a scalar and -1 in a vector."""
     less, more = ("-", "+") if kind.width == 1 else ("+", "-")
     differ = "((a % b != 0) & ((a ^ b) < 0))"
     return f"return a / b {less} {differ};" if op == "/" else f"return a % b {more} b * {differ};"

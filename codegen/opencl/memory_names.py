@@ -1,8 +1,5 @@
 """The names of a kernel's memories in its text: a copy of a buffer's numbers is named after that
-buffer.
-
-Others are called after the program's variable that they stand for.
-"""
+buffer, any other memory after the program's variable that it stands for."""
 
 # key: m memory, e value
 
@@ -46,7 +43,7 @@ class Spelled:
     """The names of a memory: that of its array, or those of its registers, in the order of its
     cells.
 
-    `variable` is what addresses in it are named after, `shape` is that of registers.
+    Names of base addresses in the memory begin with `variable`; `shape` is that of its registers.
     """
 
     variable: str
@@ -102,8 +99,8 @@ def _spelled(
 
 
 def _first_free(stem: str, tails: Sequence[str], taken: set[str]) -> tuple[str, tuple[str, ...]]:
-    """The variable of a stem, with the first number behind it for which all names with these tails
-    are free."""
+    """The variable `stem`, with the first number behind it (or none) for which all its names, one
+    for each of `tails`, are free; and these names, which are added to `taken`."""
     between, n = "_" if stem[-1].isdigit() else "", 1
     while True:
         variable = f"{stem}{between}{n}_" if n > 1 else f"{stem}_"

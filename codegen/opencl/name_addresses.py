@@ -170,7 +170,8 @@ def _addresses(value: Value) -> Iterator[tuple[Index, Memory | None]]:
 
 
 def flat(memory: Memory, index: Index, half: Index | None) -> Index:
-    """The index into both halves of a memory, as a plain sum."""
+    """The index into a whole memory, both halves, of the scalar at `index` of its half `half`
+    (None: the memory has one); assumptions in it are dropped."""
     whole = index if half is None else index + half * memory.elements
     return bare(whole)
 
@@ -208,8 +209,8 @@ def _operations(i: Index) -> int:
 
 
 def _name_atoms(found: Naming, uses: Iterable[tuple[Index, int]]) -> None:
-    """Name atoms that are used often, larger ones first, whose parts then are used once, in their
-    definition."""
+    """Give names to atoms that are used more than once, larger ones first, and definitions to
+    `found`: the parts of a named atom then count as used once, in its definition."""
     count: Counter[str] = Counter()
     atoms: dict[str, Atom] = {}
 

@@ -1,8 +1,8 @@
 """Functions on numbers that OpenCL C lacks or leaves open, as texts that stand before a kernel.
 
-Each works on scalars and on vectors. What a NaN or a number beyond an int becomes as a whole number
-is open in OpenCL, and is said here; bfloats are not known there; halves are, in memory, to every
-device.
+Each works on scalars and on vectors. They say what NaN and numbers beyond an int become as whole
+numbers, which OpenCL leaves open; they compute with bfloats, which OpenCL does not know; and they
+round to halves, by way of memory, where any device can keep halves.
 """
 
 # key: w width, x the argument

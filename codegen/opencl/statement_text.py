@@ -134,8 +134,8 @@ class Writer:
         return common_guards(s, self.spelled, self.spell.values, self.apart)
 
     def apart_by(self, guards: tuple[Condition, ...], s: For, depth: int) -> None:
-        """Write a loop several times: without guards for where all `guards` hold, and with the
-        guards that are left for elsewhere."""
+        """Write a loop once for each of `guards`, under a test of it and without the guards that
+        then hold, and once with all its guards for where none of them holds."""
         self.settled = True
         start, failed = "if", NEVER
         for guard in guards:

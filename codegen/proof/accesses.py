@@ -105,8 +105,12 @@ Node = Touch | Meet | Gather | Loop | Branch | Sequence
 
 @dataclass(slots=True)
 class Footprint:
-    """The footprint of a kernel: its ids with their numbers of values, its accesses, and its
-    claims."""
+    """The footprint of a kernel: the number of values of each id of groups (`groups`) and of
+    work-items in them (`locals`), its accesses, and the claims and demands it makes.
+
+    `respelled` has the index for each global id that is spelled by a group's id and a local one;
+    `root` is the tree of all that the kernel does.
+    """
 
     groups: dict[str, int]
     locals: dict[str, int]
@@ -146,8 +150,8 @@ def inside(branch: Branch) -> Where:
 
 
 def without(where: Where, c: Condition) -> Where:
-    """The place `where` with the added fact that c does not hold; of a single comparison: not x ≥ 0
-    ⇔  −x − 1 ≥ 0."""
+    """The place `where` with the added fact that c does not hold. A single comparison x ≥ 0 is
+    turned round, −x − 1 ≥ 0; several become a denied condition."""
     if len(c.parts) == 1:
         return replace(where, given=(*where.given, -c.parts[0] - 1))
     return replace(where, denied=(*where.denied, c))

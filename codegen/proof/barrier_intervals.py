@@ -21,7 +21,8 @@ Pins = tuple[tuple[str, int], ...]
 
 @distinct
 class Item:
-    """An access, in the iteration that `pins` say where it is only made in one."""
+    """An access; with `pins`, (variable, value), as it is made in the iteration in which loops have
+    these values."""
 
     access: Access
     pins: Pins = ()
@@ -31,8 +32,9 @@ class Item:
 class Meeting:
     """Two accesses, by different work-items, that no barrier keeps apart.
 
-    The variables `shared` have one value in both; that of `step` is one more in b. `exact`: they
-    surely meet, and not only for all that is known of the branches around barriers.
+    The variables `shared` have one value in both; that of `step` is one more in b. If `exact` is
+    false, the kernel has a barrier inside a branch, which was not counted on, and which may keep
+    the two apart after all.
     """
 
     a: Item
@@ -44,8 +46,8 @@ class Meeting:
 
 @frozen
 class _Span:
-    """The accesses before the first barrier and after the last one; `open` if it may pass no
-    barrier."""
+    """The accesses of a part of the kernel before its first barrier and after its last; `open` if a
+    work-item may pass it without meeting a barrier."""
 
     first: tuple[Item, ...]
     last: tuple[Item, ...]

@@ -68,8 +68,8 @@ class Sides:
     def collision(
         self, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]
     ) -> Collision | None:
-        """The collision of a meeting; None if the ranges of variables leave no such two
-        work-items."""
+        """The collision of a meeting of two work-items in which the variables `shared` agree and
+        one of the ids `apart` differs; None if the ranges of variables leave no such two."""
         first = self.ranges(meeting.a.access.where, meeting.a.pins)
         second = self.ranges(meeting.b.access.where, meeting.b.pins)
         if first is None or second is None:

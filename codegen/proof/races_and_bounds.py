@@ -227,7 +227,8 @@ class _Prover:
     # ---- Z3
 
     def ask(self, o: Obligation, question: Question) -> Found | Unproved | None:
-        """The answer of Z3: values, Unproved if it gave up, None if there are no such values."""
+        """The answer of Z3 to a question of the obligation o: values as Found, Unproved if it gave
+        up or no time is left, None if there are no such values."""
         limit = min(self.each_ms, self.left_ms)
         if limit <= 0:
             return Unproved(o, "the time for all obligations of this kernel is used up")

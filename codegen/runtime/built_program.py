@@ -82,11 +82,12 @@ class Program:
         return out
 
     def _refuse_poison(self, given: Mapping[str, Array], results: Sequence[Array]) -> None:
-        """Raises `PoisonFound` for results with elements that were not written, or were made of
-        such.
+        """Raises `PoisonFound` if elements of the results were not written, or were computed from
+        elements that were not.
 
-        A result may happen to be the poison. So the run is repeated with another poison, of packed
-        constants too: then such a result is the same, and an unwritten element is the other poison.
+        A result may happen to be the poison's value. So where poison is found, constants are packed
+        and the run is repeated with the other poison: a true result is the same again, an unwritten
+        element is the other poison.
         """
         left = [arrays.poisoned(b, r, 0) for b, r in zip(self._outputs, results, strict=True)]
         if not any(mask.any() for mask in left):
@@ -204,10 +205,10 @@ class Program:
         self._ready = False
 
     def _no_memory(self) -> DeviceMemory:
-        """Memory with no buffer allocated yet.
+        """Memory with no buffer allocated yet; in checking mode, with guard bands.
 
-        A simulator sees every access itself, reads too, if buffers end where they end and share
-        nothing.
+        A simulator gets buffers without bands that share nothing: it reports every access, reads
+        too, that leaves a buffer.
         """
         if self.checking and self._queue.device.simulator:
             return DeviceMemory(self._queue, self.plan, guard=0, apart=True)
@@ -254,7 +255,8 @@ class Program:
         return events
 
     def _move_in(self, names: set[str], prepack: bool) -> None:
-        """Fill buffers that kernels make with poison at their first use in a run."""
+        """Fill with poison those of the buffers `names` that kernels make: temporaries, and outputs
+        or, with `prepack`, packed constants. It is called before their first use in a run."""
         made = {Role.TEMPORARY, Role.PACKED if prepack else Role.OUTPUT}
         for name in sorted(names):
             if self._buffers[name].role in made:

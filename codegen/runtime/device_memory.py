@@ -45,7 +45,8 @@ class DeviceMemory:
     """The buffers of a plan, allocated when they are first asked for."""
 
     def __init__(self, queue: Queue, plan: Plan, guard: int, apart: bool) -> None:
-        """Memory for a plan's buffers; with `apart`, no two temporaries share bytes."""
+        """Memory for a plan's buffers, each between bands of `guard` bytes; with `apart`, no two
+        temporaries share bytes."""
         _demand_alignment(queue, plan)
         self._queue = queue
         self.cells: dict[str, Cell] = {}

@@ -1,7 +1,7 @@
 """Launches through the C interface of the OpenCL loader, with nothing made between two of them.
 
-A call of pyopencl's converts sizes, sets arguments, and makes an event object. Of what a launch
-from Python takes, that is a part which repeats for nothing: here all of it is done once.
+At every launch pyopencl converts sizes, sets arguments, and makes an event object; here that is
+done once, before the first of many launches.
 """
 
 import ctypes
@@ -12,8 +12,8 @@ DIMENSIONS = 3
 
 
 def loader(extension: str) -> ctypes.CDLL:
-    """The OpenCL loader that a Python extension was linked to; a simulator that was preloaded
-    stands before it."""
+    """The OpenCL loader that the Python extension in the file `extension` is linked to; or, if this
+    process was started with another one preloaded, as a simulator's, that one."""
     everything = ctypes.CDLL(None)
     if hasattr(everything, "clEnqueueNDRangeKernel"):
         return everything

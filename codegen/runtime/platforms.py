@@ -128,8 +128,8 @@ def _distinct(found: Iterable[str]) -> tuple[str, ...]:
 def registered(names: Iterable[str], shelf: Path) -> Iterator[None]:
     """A context in which the OpenCL loader's first call finds these libraries and no others.
 
-    The folder that names them stays on the shelf for the next time: some processes are killed
-    meanwhile.
+    The folder that names them lies in `shelf`, and stays there to be used again: a process that is
+    killed could not remove it.
     """
     wanted = [name for name in names if name != BUNDLED]
     if AS_IS in wanted:
@@ -150,7 +150,8 @@ def registered(names: Iterable[str], shelf: Path) -> Iterator[None]:
 
 @contextmanager
 def _naming(wanted: Sequence[str], shelf: Path) -> Iterator[Path]:
-    """A folder of `.icd` files that name these libraries; a temporary one if none can be kept."""
+    """A context with a folder of `.icd` files that name these libraries: a folder of `shelf`, or a
+    temporary one if that cannot be written."""
     folder = shelf / hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:16]
     with ExitStack() as passing:
         try:
@@ -162,7 +163,8 @@ def _naming(wanted: Sequence[str], shelf: Path) -> Iterator[Path]:
 
 
 def _name(wanted: Sequence[str], folder: Path) -> None:
-    """Write the `.icd` files of a folder, each at once: others may be reading or writing them."""
+    """Write into a folder the `.icd` files that name these libraries. Each file appears at once
+    with its content, since other processes may read or write it meanwhile."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(wanted):
         file, part = folder / f"{number}.icd", folder / f".{number}-{os.getpid()}"

@@ -86,7 +86,8 @@ class Expressions:
         raise self.reading.refused(f"expected the name of a value, found {name}")
 
     def int_value(self, e: CExpr, where: Where) -> Int:
-        """The value of an expression that must be known as an index."""
+        """The value of an expression as an index; NotRead if it is data, of which no index is
+        known."""
         value = self.value(e, where)
         if not isinstance(value, Int):
             raise self.reading.refused("expected arithmetic of ids, loops and numbers, found data")

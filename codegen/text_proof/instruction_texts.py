@@ -1,5 +1,5 @@
-"""The texts of instructions and of functions on numbers in a kernel's text: those of their tables,
-letter by letter, or they are not read."""
+"""The texts of instructions and of functions on numbers that stand in a kernel's text: they are not
+parsed, but must agree with those of their tables letter by letter."""
 
 from collections.abc import Iterator
 

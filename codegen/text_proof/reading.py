@@ -19,5 +19,6 @@ class Reading:
         return NotRead(f"{self.text}: {message}")
 
     def demand(self, about: About, what: str, goals: list[Index], where: Where) -> None:
-        """Record the demand that all goals are ≥ 0 at `where`."""
+        """Record the demand that all goals are ≥ 0 at `where`: an obligation of the kind `about`,
+        for `what` in the line that is read."""
         self.demands.append(Demand(about, f"{what} in {self.text}", tuple(goals), where))

@@ -187,8 +187,8 @@ class _Walker:
         return self.touched()
 
     def instructed(self, call: Call, where: Where, kept: Callable[[], None]) -> Node:
-        """The node of the statement register = instruction(…); of one that is declared there, or
-        was before: `kept` says which."""
+        """The node of the statement register = instruction(…). `kept` notes that the register is
+        written, and declares it if the statement does."""
         self.expressions.carried_out(call, where)
         kept()
         touched = self.touched()

@@ -1,4 +1,5 @@
-"""The ids of work-items in a text as indices: the variables of a kernel that no loop counts."""
+"""The ids of work-items in a text as indices: with the counters of loops, they are all the
+variables that indices have."""
 
 # key: s statement, d dimension
 
@@ -21,9 +22,10 @@ Size = tuple[int, int, int]
 
 
 def ids_of(text: KernelText, found: Footprint, group: Size, groups: Size) -> dict[str, list[Index]]:
-    """The ids of each kind as indices, by dimension.
+    """The ids of each kind, "global", "local" and "group", as indices, by dimension.
 
-    Where the work-items of a group have nothing in common, global ids are variables themselves.
+    A global id is group · local size + local id; but a variable itself in a kernel without local
+    memory, barriers and instructions of sub-groups that asks for no other id of its dimension.
     """
     asked = {asked_id(s) for s in statements_in(text.body)}
     shared = any(isinstance(s, Fence) or _is_local(s) for s in statements_in(text.body))

@@ -1,9 +1,9 @@
 """Names in OpenCL text that are made from a program's names.
 
-None stands there as it is, for it may be a keyword, a builtin or a macro of some compiler. Those of
-kernels, buffers and variables end in an underscore, or, where a small letter begins them, in an
-underscore and numbers: `weights_`, `acc_0_1`. Those of loops begin with `i_`, and addresses end in
-`_base` or `_at`. Nothing that compilers know is called so.
+A program's name never stands in the text as it is, for it may be a keyword, a builtin or a macro of
+some compiler. Names of kernels, buffers and variables end in an underscore, or, where a small
+letter begins them, in an underscore and numbers: `weights_`, `acc_0_1`. Those of loops begin with
+`i_`, and addresses end in `_base` or `_at`. Nothing that compilers know is called so.
 """
 
 import re

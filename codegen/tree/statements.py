@@ -118,8 +118,8 @@ class Convert:
 
 @frozen
 class Repack:
-    """The value e, halves or bfloats in memory, as floats; or the floats e as halves or bfloats for
-    a store."""
+    """A conversion between memory's format and numbers to compute with: e, halves or bfloats just
+    loaded, as floats; or floats e as halves or bfloats, to be stored."""
 
     e: "Value"
     kind: Kind
@@ -250,7 +250,8 @@ class Id:
 class Kernel:
     """A kernel and its launch; `ids` are those in use: global ids, or group and local ones.
 
-    Programs that differ elsewhere share it: `remembered` asks about each kernel once.
+    Equal kernels of several programs are one object, so that a function under `remembered` is
+    computed once for it.
     """
 
     name: str

@@ -77,8 +77,8 @@ def unary(op: str, e: Value) -> Value:
 
 
 def conversion(e: Value, to: Conversion) -> Value:
-    """The value e converted as a program says, through a float between whole numbers and narrow
-    reals."""
+    """The value e converted as `to` says: to its type, with its rounding. Between whole numbers and
+    halves or bfloats it goes through a float."""
     have = kind_of(e)
     kind, wide = Kind(to.target.name, have.width), Kind("float", have.width)
     if have == kind:
