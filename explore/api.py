@@ -31,9 +31,11 @@ def compile(
     form: str | None = None,
     device: str | int | Device | None = None,
 ) -> Compiled:
-    """Build one variant of a program and return it as a callable; parameters left out are chosen.
+    """Build one variant of a program for a device, and return it as a callable on arrays.
 
-    The point must satisfy the device's constraints.
+    `parameters` that are left out get values that are legal on the device; if those given allow
+    none, a UserError says why. `form` None is the first form of the family that applies, `device`
+    None the best device here.
     """
     core, point = _core(program), dict(parameters or {})
     for name, value in point.items():
@@ -86,7 +88,8 @@ def source_of(program: Written) -> Source:
 
 
 def _core(program: Written) -> Program:
-    """The `Program` that the user gave as a program, as text or as the path of a file."""
+    """The `Program` that a user means: one that is made already, or that of a program's text or of
+    the path of its file."""
     return program if isinstance(program, Program) else source_of(program).program(Options())
 
 

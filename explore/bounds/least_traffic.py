@@ -15,8 +15,8 @@ from math import prod, sqrt
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows along one dimension: size, step, number, and at least how many neighbouring ones
-    (`whole`) hold no padding."""
+    """The windows along one dimension: size, step, and number (`count`). At least `whole`
+    neighbouring ones hold no padding."""
 
     size: int
     step: int
@@ -42,8 +42,8 @@ class Products:
     word: int = 4  # bytes of an element, of the smallest where they differ
 
     def direct(self, chip: float) -> float:
-        """The least number of elements that a schedule moves with `chip` elements on chip: real
-        count / (4 √(2 reuse chip))."""
+        """The least number of elements that a schedule moves with `chip` elements on chip,
+        computing the products as they stand: real count / (4 √(2 reuse chip))."""
         return self.real * self.count / (4 * sqrt(2 * self.reuse * chip))
 
     def volume(self, chip: float) -> float:
@@ -65,8 +65,8 @@ class Products:
         return None if spread is None else 2 * spread / sqrt(chip) + self.results + self.others
 
     def _spread(self, m: int) -> float | None:
-        """The product Ho Wo Co Ci (m + r - 1) r / m for windows of r × r with step 1; None for
-        other windows."""
+        """The product Ho Wo Co Ci (m + r - 1) r / m for windows of r × r with step 1, where Co × Ho
+        × Wo results are sums over Ci channels; None for other windows."""
         sizes = {w.size for w in self.windows}
         if len(self.windows) != 2 or len(sizes) != 1 or any(w.step != 1 for w in self.windows):
             return None

@@ -1,8 +1,8 @@
 """Bank conflicts, counted on the index terms of a kernel's accesses to local memory.
 
-An access's index term gives the word that each lane of a sub-group accesses. Turns beyond those
-that neighbouring lanes on neighbouring words would take are counted, for every iteration and every
-group.
+An access's index term gives the word that each lane of a sub-group accesses. A turn serves one word
+of each bank. Counted are the turns that an access takes beyond those it would take if neighbouring
+lanes asked for neighbouring words, for every iteration and every group.
 """
 
 from math import prod
@@ -63,7 +63,11 @@ def _items(kernel: Kernel) -> Values:
 
 
 def _of_lanes(index: Words, holds: Words, a: Access) -> Words:
-    """The turns that each row of element numbers makes its sub-groups wait for, where `holds`."""
+    """For each row of `index`, the turns that the sub-groups of a group wait for at the access a.
+
+    A row has the element that each work-item accesses, in one iteration of one group; `holds` tells
+    which of them make the access.
+    """
     rows, items = index.shape
     elements = WORD // BYTES[a.memory.scalar] or 1
     cells = index[:, :, None] + np.arange(0, a.width, elements)

@@ -35,8 +35,8 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The result of building a variant: its plan (None if there is none yet), its counts, and its
-    failure, if it failed."""
+    """The result of building a variant: its plan and what is counted on its kernels (None if it
+    failed before they were generated), the time that it took, and the failure, if any."""
 
     plan: Plan | None
     flops: int | None
@@ -48,7 +48,7 @@ class Made:
 
     @staticmethod
     def without_plan(why: Failed, build_ns: float = 0.0) -> "Made":
-        """A variant that did not get as far as a plan."""
+        """The result for a variant that failed for the reason `why` before it had a plan."""
         return Made(None, None, None, None, None, build_ns, why)
 
 

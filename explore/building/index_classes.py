@@ -5,14 +5,15 @@ Item l of 6 of group g reads row (6·g + l) // 8. As 6·g = 8·((6·g) // 8) + p
 
     (6·g + l) // 8 = (l + p) // 8 + (6·g) // 8
 
-and p is one of 0 2 4 6: of however many groups four are looked at, one for each p, and what the
-others read is what these do, moved by whole rows.
+and p is one of 0 2 4 6. So four groups are looked at, one for each p, however many there are: what
+any other group reads is what the one with its p reads, moved by whole rows.
 
-An index is apart as inner + outer: `inner` holds the variables of work-items, `outer` all others.
-Where a quotient holds both, only the remainder of its outer part tells groups and iterations
-apart, and where a guard does, only the part of its range that it is undecided in: such a part
-becomes a parameter of the inner index. Choices with the same parameters are alike: what items do
-differs by a shift.
+An index is taken apart as inner + outer: `inner` holds the variables of work-items, `outer` all
+others, those of groups and loops. Where a quotient or a remainder holds variables of both, only the
+remainder of its outer part matters to the inner index; where a guard does, only that part of the
+outer range in which it holds for some items and not for others. This part becomes a parameter, a
+new variable of the inner index. Choices of the outer variables that give all parameters the same
+values are a class.
 """
 
 # key: x u index, d divisor, i inner and o outer part, n how many values a variable takes
@@ -92,12 +93,10 @@ class Parts:
         raise AssertionError(f"expected an atom of several variables, found {atom.key}")
 
     def _nearer(self, less: bool, x: Apart, y: Apart) -> Apart:
-        """The minimum (or, unless `less`, the maximum) of two indices, as inner + outer: min(i, j +
-        u) = j + u if u ≤ i − j.
+        """The minimum (or, unless `less`, the maximum) of two indices, as inner + outer.
 
-        u only matters between the ends of i − j, so it is clipped to them.
-
-        u only matters between the ends of i − j, so it is clipped to them.
+        With u the difference of the outer parts, min(i, j + u) = j + u if u ≤ i − j, else i. So u
+        only matters between the least and the greatest i − j, and is clipped to that range.
         """
         (i, o), (j, p) = x, y
         between, u = i - j, p - o
@@ -172,8 +171,8 @@ def _axis(atoms: Sequence[Atom], counts: Mapping[str, int]) -> tuple[Values, Num
 
 
 def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], Numbers]:
-    """The distinct combinations of numbers in these arrays, and the number of occurrences of each,
-    where one counts `often`."""
+    """The distinct combinations of numbers that stand at one position of these arrays, a column for
+    each array, and how often each combination occurs; a position counts as `often` occurrences."""
     code, span = np.zeros(often.shape, np.int64), 1
     for x in found:
         low, more = int(x.min()), int(x.max() - x.min()) + 1
@@ -185,8 +184,8 @@ def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], 
 
 
 def _counted(code: Numbers, span: int, often: Numbers) -> tuple[NDArray[np.intp], Numbers]:
-    """The place of one occurrence of each number below `span`, in ascending order, and the number
-    of its occurrences."""
+    """For each distinct number in `code`, in ascending order: a position where it stands, and the
+    sum of `often` over all positions where it stands. All numbers are below `span`."""
     if span > DENSE * code.size:
         _, places, which = np.unique(code, return_index=True, return_inverse=True)
         return places, np.bincount(which.reshape(-1), often).astype(np.int64)
@@ -216,7 +215,8 @@ def in_a_row(names: Sequence[str], counts: Mapping[str, int]) -> Values:
 
 
 def every(names: Sequence[str], counts: Mapping[str, int]) -> Values:
-    """The values of each variable from 0 to its count, as an array along an axis of its own."""
+    """All values of each variable, 0 … count - 1, as an array with an axis of its own, so that the
+    arrays of several variables broadcast to all combinations."""
     shapes = [[-1 if a == b else 1 for b in names] for a in names]
     return {
         name: np.arange(counts[name], dtype=np.int64).reshape(shape)

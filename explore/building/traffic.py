@@ -114,8 +114,9 @@ def guards(where: Where) -> list[Index]:
 def _different(
     inner: Index, guards: Sequence[Index], values: Values, shape: tuple[int, int]
 ) -> Numbers:
-    """The number of different elements asked for in each row, counted only where the guards
-    hold."""
+    """The number of different elements that each row asks for: an entry of a row asks for the
+    element with the index `inner`, if all guards are at least 0 there. The rows have this shape,
+    and `values` are those of the variables."""
     asked, holds = np.broadcast_to(values_of(inner, values), shape), np.ones(shape, dtype=bool)
     for guard in guards:
         holds &= values_of(guard, values) >= 0

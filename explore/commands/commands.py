@@ -81,7 +81,8 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
 
 
 def _beside(peer: Peer, found: Sequence[Record]) -> str:
-    """The line that shows a peer, and the ratio of its time to that of our best variant."""
+    """The line that shows a peer, with the ratio of its time to that of our best variant, the first
+    in `found`, if there is one."""
     note = f" ({peer.note})" if peer.note else ""
     ratio = f", {peer.time_ns / (found[0].time_ns or 1):.2f}× our best time" if found else ""
     ratio += "" if peer.exact else " (not exact: beside the others)"
@@ -133,7 +134,9 @@ def _derivation(steps: Sequence[Step], given: argparse.Namespace) -> Iterator[st
 
 
 def _trusted(run: Run, record: Record, given: argparse.Namespace) -> Plan:
-    """The plan of a variant, made again here; with `--trust`, the stored plan if it cannot be."""
+    """The plan of a variant, made again here and equal to the stored one; a UserError says why it
+    is not to be trusted. With `--trust`, what another version of convlift stored is taken if its
+    text is proved safe."""
     return TrustedPlans(run.environment, given.trust).of(record)
 
 

@@ -22,8 +22,8 @@ def _note(text: str) -> None:
 
 
 def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list[dict[str, Any]]:
-    """The comparison with each peer as JSON; `ratio` is its best time over ours, null if the peer
-    cannot compute the program."""
+    """The comparison of the best variant of a run with each peer `against`, as JSON. `ratio` is the
+    peer's best time over ours, null if the peer cannot compute the program."""
     with Store.read(folder) as store:
         known, records = store.environment, store.records()
     options = Options.from_json(known.options)

@@ -141,8 +141,8 @@ def _times(record: Record, environment: Environment) -> Mapping[str, Any]:
 
 
 def _turns(plan: Plan) -> int:
-    """The number of copies of the inputs that a host uses in turns, as it was when the time was
-    taken."""
+    """The number of copies of the inputs that an exported host program uses in turns: as many as
+    were used when the variant was timed."""
     return turns_of(sum(buffer.bytes for buffer in plan.buffers if buffer.role is Role.INPUT))
 
 

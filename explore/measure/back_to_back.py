@@ -31,8 +31,12 @@ def readings(
     limit_s: float = LIMIT,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Reading]:
-    """Readings of at most `batches` batches; after `limit_s` seconds no further batch is begun. A
-    reading's yardstick is the mean of those before and after its batch."""
+    """The readings of at most `batches` batches, each with the mean of the yardstick before and
+    after.
+
+    Batches are sized for inferences that take about `inference_ns`. After `limit_s` seconds no
+    further batch is begun.
+    """
     series.warm()
     count, until = series.enough(inference_ns), clock() + limit_s
     found: list[Reading] = []

@@ -30,8 +30,9 @@ BESIDE = 8  # variants beside the front the first time, at most
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What measuring again needs: the run's store, the worker on the device, the plans of variants,
-    and the clock."""
+    """The means of measuring again: the run's store, the worker on the device, the plans of
+    variants, the seconds since the run began, the printer of messages, and whether it is too late
+    to go on."""
 
     store: Store
     device: "Pool[Any, Any]"
@@ -69,10 +70,11 @@ def measure_again(
     note: Callable[[str], None],
     late: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Measure the variants of the front again, and all others that might belong there.
+    """Measure the variants of the front again, and all others that might belong there, on the
+    worker `device`; messages go to `note`.
 
     Times of later rounds replace earlier ones, so that a variant which was on the front by luck
-    falls off it. Once `late()` is true, nothing is measured that was measured again before.
+    falls off it. Once `late()` is true, nothing is measured that was measured again already.
     """
     before = front(store.records())
     bench = _Bench(store, device, plans, elapsed, note, late)
@@ -116,8 +118,8 @@ def _slow(record: Record) -> bool:
 
 
 def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
-    """The message why the best variant is another than `before` measuring again; None if it is the
-    same."""
+    """The message that the best variant is no longer that of `before`, the front before it was
+    measured again; None if it still is."""
     now, again = front(records), {r.variant.id: r for r in latest(records)}
     if not before or not now or now[0].variant.id == before[0].variant.id:
         return None

@@ -44,8 +44,8 @@ PASSES, PASS_BATCHES, PASS_LIMIT = 5, 3, 0.8  # of measuring the front again
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A task to check a plan and time it; a plan slower than `ceiling_ns` (at the pace `usual_ns`)
-    is hopeless."""
+    """A task to check a plan and time it; a plan is hopeless if it is slower than `ceiling_ns`
+    (None: no limit) on a machine whose yardstick takes `usual_ns`."""
 
     number: int
     plan: Plan
@@ -168,9 +168,9 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
 
 
 def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
-    """A failure if results of whole numbers differ from the exact ones; None if they agree.
+    """A failure if the output for whole numbers differs from the exact one; None if it agrees.
 
-    Where laws that round were used, they may differ by what these may lose.
+    Laws that round may have been used: then up to `rounding` machine epsilons may be lost.
     """
     if exact.agrees(out, rounding):
         return None

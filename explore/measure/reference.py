@@ -42,9 +42,10 @@ class Expected:
         return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
 
     def agrees(self, out: Array, rounding: float) -> bool:
-        """True if `out` has lost at most `rounding` machine epsilons, for inputs drawn at random.
+        """True if `out` has lost at most `rounding` machine epsilons of the scale.
 
-        For such inputs roundings partly cancel each other.
+        The number is meant for inputs that were drawn at random: for these, roundings partly
+        cancel.
         """
         return self.lost(out) <= rounding * EPSILON
 

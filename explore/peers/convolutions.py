@@ -90,7 +90,11 @@ def _of(
     batched: bool,
 ) -> Iterator[Layer]:
     """The convolutions of an image by weights that make an output of the shape `made`, one for each
-    geometry."""
+    geometry; none if channels, groups or biases (b) do not fit.
+
+    `given` is the image's order of axes in words, `back` the permutation of the output to the
+    program's order; `batched` tells whether the program's image has the axis N.
+    """
     (m, per_group, *taps), channels, sides = weights.shape, image.shape[1], image.ndim - 2
     groups = channels // per_group
     if channels % per_group or m % groups or made[1] != m or not fits(b, m):
@@ -117,9 +121,13 @@ def _geometries(
 
 
 def transposed_convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The transposed convolutions that fit, with strides over one. A program may slide its kernel
-    over an image with zeros between pixels, or add its kernel at each pixel; then the kernel is
-    reversed."""
+    """The transposed convolutions, with strides above one, whose operands fit a program's inputs,
+    and whose result fits its output.
+
+    A program may slide its kernel over an image with zeros between pixels, or add its kernel at
+    each pixel; libraries take a kernel of the second kind. So a layer is yielded with the kernel
+    reversed, and one with the kernel as it is.
+    """
     for (x, w, b), sides in itertools.product(operands(inputs), SIDES):
         for given, image, batched, made, back in readings(x, out, sides):
             for weights in _weights(w, sides) if w.ndim == sides + 2 else ():
@@ -141,8 +149,8 @@ def transposed_convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -
 def _growing(
     image: Sequence[int], taps: Sequence[int], out: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """The strides, paddings and numbers of elements behind the image with which a transposed
-    convolution gives `out`."""
+    """The strides, paddings and numbers of elements added at the end of each side with which a
+    transposed convolution of an image gives an output of size `out`."""
     for s in STRIDES[1:]:
         for p, behind in itertools.product(range(max(taps)), range(s)):
             made = [(n - 1) * s - 2 * p + k + behind for n, k in zip(image, taps, strict=True)]

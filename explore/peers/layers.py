@@ -20,7 +20,8 @@ Kind = Literal["linear", "convolution", "transposed convolution", "max pooling",
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The steps of windows over an image, the same on all sides; `window` is a pooling's size."""
+    """The steps of windows over an image, the same on all sides. `window` is a pooling's size,
+    `behind` the elements that a transposed convolution adds at the end of each side."""
 
     stride: int
     padding: int

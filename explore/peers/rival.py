@@ -11,8 +11,8 @@ COPIES = 8  # of the input, used in turns
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way in which a library computes a layer: `run(i)` computes it on the i-th copy of the
-    input, and returns nanoseconds."""
+    """A way in which a library computes a layer: `run(i)` computes it on the i-th copy of the input
+    and returns nanoseconds; `bytes` is the global memory that it needs."""
 
     run: Callable[[int], float]
     bytes: int  # global memory it needs
@@ -21,7 +21,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The result of one pass: the median time of each way, and the bytes that each needs."""
+    """The result of one pass over the ways of a library: the median time of each, by its name, the
+    bytes that it needs, and the precision of its products; `words` says which layer it is."""
 
     words: str
     ns: Mapping[str, float]

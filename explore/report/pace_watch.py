@@ -11,7 +11,8 @@ class PaceWatch:
         self._slow = 0  # outcomes in a row
 
     def saw(self, outcome: Outcome) -> str | None:
-        """The message that the machine has become slow, if it has with this outcome; else None."""
+        """The message that the machine has become slow, if this outcome is the one that shows it;
+        else None."""
         if not isinstance(outcome, Measured) or outcome.yardstick_ns is None:
             return None
         self._slow = self._slow + 1 if outcome.slowdown >= SLOW else 0

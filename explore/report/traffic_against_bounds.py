@@ -31,8 +31,8 @@ def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
 
 
 def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
-    """The bytes that the io-optimal dataflow (Zhang et al.) moves with as many sums on chip; None
-    if it does not apply."""
+    """The bytes that the io-optimal dataflow (Zhang et al.) moves with as many sums on chip as the
+    variant keeps; None if no such dataflow is known for its products."""
     known = bounds.products
     kept = known and sums_on_chip(variant, known.word)
     if known is None or not kept:
@@ -46,7 +46,8 @@ def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
 
 
 def bound_of(variant: Variant, products: Products | None) -> str:
-    """The name of the bound that is known for the products of a variant."""
+    """The name of the bound on the traffic of a variant: "Winograd's", "direct", or "its data
+    alone" where none is known for its products."""
     m = variant.tile
     if products is not None and m is not None and products.winograd(m, 1) is not None:
         return "Winograd's"

@@ -13,12 +13,14 @@ NEWEST = 5
 
 
 def _from_3(fields: Fields) -> Fields:
-    """Format 3 had no table for forms that were lost, and the same outcomes as format 4."""
+    """The fields of an outcome of format 3 as format 4 stores them: the same. (Format 3 had no
+    table for lost forms.)"""
     return fields
 
 
 def _from_4(fields: Fields) -> Fields:
-    """Format 4 had one clock, of the device, and no yardstick."""
+    """The fields of an outcome of format 4 as format 5 stores them: format 4 had one clock, that of
+    the device, and no yardstick."""
     clock = "device" if fields.get("status") == "measured" else None
     return {**fields, "clock": clock, "yardstick_ns": None, "slowdown": 1.0}
 

@@ -28,14 +28,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The times of several readings, converted to one pace: the middle one of theirs."""
+    """The times of several readings converted to one pace, `yardstick_ns`: the median of the
+    yardstick's times in these readings."""
 
     times_ns: tuple[float, ...]
     yardstick_ns: float
 
     @staticmethod
     def of(readings: Sequence[Reading]) -> "Level":
-        """The readings converted to one pace, the middle one of theirs."""
+        """The level of readings: their times, all converted to the median of their yardstick's
+        times."""
         pace = statistics.median(r.yardstick_ns for r in readings)
         return Level(tuple(r.ns / slowdown(r.yardstick_ns, pace) for r in readings), pace)
 

@@ -74,9 +74,9 @@ class Measured:
     """Outcome of a variant that ran with a right output; times are in nanoseconds.
 
     The time is what an inference costs its user: many back to back, by the host's clock, at the
-    pace that the machine usually has (the clock read `slowdown` times as much). By the clock
-    `device` it is the sum of the kernels' device times: of what was stopped early, and of runs
-    that older versions made.
+    pace that the machine usually has (the clock read `slowdown` times as much). With the clock
+    `device`, the time is instead the sum of the kernels' device times: so it is for variants that
+    were stopped early, and in runs that older versions made.
     """
 
     time_ns: float  # the median over batches of inferences

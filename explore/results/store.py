@@ -223,7 +223,8 @@ def _record(row: tuple[Any, ...], folder: Path, version: int) -> Record:
 
 
 def _details(blob: object) -> str:
-    """The text in compressed bytes, of a bounded length."""
+    """The text that was stored compressed as these bytes; Damaged if they are anything else, or a
+    text too long for a variant's details."""
     if not isinstance(blob, bytes):
         raise Damaged("details: expected bytes")
     out = zlib.decompressobj()
@@ -235,7 +236,8 @@ def _details(blob: object) -> str:
 
 @contextmanager
 def _readable(folder: Path, otherwise: str) -> Iterator[None]:
-    """Turn errors from data that somebody may have changed into a UserError."""
+    """Turn errors from stored data that somebody may have changed into a UserError; `otherwise` is
+    its text on what is damaged."""
     try:
         yield
     except (Damaged, ValueError, TypeError, zlib.error) as error:

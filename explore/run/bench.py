@@ -25,8 +25,12 @@ class Waiting:
 
 @dataclass(slots=True)
 class Bench:
-    """The one device (None if it is not here) and the queue of variants for it; equal kernels are
-    measured once. A variant slower than `ceiling` gives, in nanoseconds, is hopeless."""
+    """The one device (None if it is not here) and the queue of variants for it; of variants with
+    equal kernels, one is measured for all.
+
+    `ceiling` gives the time in nanoseconds above which a variant is hopeless, or None; times are
+    taken to the pace `usual_ns`.
+    """
 
     device: "Pool[Any, Any] | None"
     ceiling: Callable[[Variant], float | None]
@@ -78,5 +82,6 @@ class Bench:
 
 
 def _patience(ceiling_ns: float | None) -> float:
-    """The seconds after which a variant is ended that must not be slower than `ceiling_ns`."""
+    """The seconds that the worker on the device has for a variant before it is ended: enough for
+    one that is not slower than `ceiling_ns`; the most there is for None."""
     return RUN_LIMIT if ceiling_ns is None else min(RUN_LIMIT, 5.0 + 100 * ceiling_ns / 1e9)

@@ -116,8 +116,11 @@ class Candidates:
     def near(
         self, numbers: Sequence[int], good: Sequence[int]
     ) -> tuple[list[Variant], list[float]]:
-        """Add new variants near some candidates, and forms near those of good ones; returns the
-        variants and their memory."""
+        """Add new variants near the candidates `numbers`, and derive forms near those of `good`
+        ones; returns the new variants and the memory of each.
+
+        Where nothing new is near and few candidates are left, forms far from them are derived.
+        """
         before = len(self.variants)
         self._derive(self._asked(good))
         for number in dict.fromkeys([*numbers, *self._leading(good)]):
@@ -222,8 +225,8 @@ def _key(form: Form) -> Named:
 def gathered(
     found: Sequence[Derived], rest: Sequence[Derive] = (), deriving: Deriving = one_by_one
 ) -> Candidates:
-    """The candidates of derived forms, equal choices once; the forms in `rest` are derived when
-    they are near good ones."""
+    """The candidates of derived forms, where a variant that two forms have counts once. Forms in
+    `rest` are not derived yet: `deriving` derives them once they are near good ones."""
     left = shares((d.family, d.count, d.outside) for d in found)
     made = Candidates(left=left, others={_key(t.form): t for t in rest}, deriving=deriving)
     for derived in found:

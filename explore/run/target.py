@@ -1,5 +1,4 @@
-"""The target of a run: a device that is here, with its numbers for constraints, or the profile of
-another."""
+"""The target of a run: a device that is here, or one that is not, given by its profile."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -83,8 +82,8 @@ def device_meant(device: str | int | Device | None) -> Device:
 
 
 def target_again(stored: Environment, options: Options) -> Target:
-    """The target of a stored run; if its device is not here, the most similar one, on which the run
-    cannot go on."""
+    """The target of a stored run. If its device is not here, it is the device that is most like it:
+    good for looking at the run, which can only go on on its own device."""
     if name := stored.options.get("profile"):
         return Target(with_overrides(profile(name), options.limits), None)
     device = _likest(stored) or choose(None)

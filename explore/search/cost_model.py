@@ -25,8 +25,8 @@ class Model:
     def fit(
         features: Floats, known: Sequence[int], good: Sequence[int], errors: Floats, seed: int
     ) -> "Model":
-        """The model fitted to the kernels `known`; those in `good` ran, in exp(`errors`) times the
-        estimated time."""
+        """The model that learns from the kernels `known`, given as rows of `features`: those in
+        `good` ran, and took exp(`errors`) times as long as estimated; the others failed."""
         from sklearn.ensemble import ExtraTreesRegressor  # here: it takes a second to import
 
         def forest(rows: Sequence[int], target: Floats, leaf: int) -> Any:

@@ -39,10 +39,10 @@ class KernelTable:
         estimates: Sequence[float] | Floats | None = None,
         counts: Sequence[int] | None = None,
     ) -> "KernelTable":
-        """The table of candidates from rows of their kernels: `counts` rows for each candidate in
-        turn, or one.
+        """The table of candidates from rows of their kernels: candidate by candidate, `counts` rows
+        for each, or one row if `counts` is left out.
 
-        Columns left out are the same for all.
+        `memory` (for each candidate) and `estimates` (for each row) are 0 if they are left out.
         """
         each = np.ones(len(rows), np.intp) if counts is None else np.asarray(counts, np.intp)
         return _merged(

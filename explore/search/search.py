@@ -45,8 +45,8 @@ Grow = Callable[[Sequence[int], Sequence[int]], KernelTable]  # near some, and l
 class Search:
     """A search that hands out the candidates 0 … n-1 in rounds, each once.
 
-    Guided by what is known, it asks `grow` for more candidates near the best: they get the next
-    numbers.
+    In guided rounds it also asks `grow` for further candidates near the best ones; they get the
+    numbers from n on.
     """
 
     def __init__(
@@ -88,7 +88,8 @@ class Search:
         """Take in a candidate's time, in any unit (None: it failed), and `each`, the times of its
         kernels, if known.
 
-        Times of other kernels than the table has say only what the whole took.
+        If the table does not have as many kernels for it, the time is divided among those of the
+        table.
         """
         self._times[candidate] = time
         if time is not None:
@@ -215,7 +216,7 @@ def run(
     each: Callable[[int], Sequence[float]] = lambda i: (),
 ) -> list[tuple[int, float | None]]:
     """The trace (candidate, time) of a search whose candidates are evaluated one by one, up to
-    `budget`."""
+    `budget`: `evaluate` gives a candidate's time or None, `each` the times of its kernels or ()."""
     trace: list[tuple[int, float | None]] = []
     while len(trace) < budget and (chosen := search.next_round()):
         for i in chosen[: budget - len(trace)]:

@@ -19,11 +19,11 @@ def search_over(
     budget: int,
     near: Near | None = None,
 ) -> Search:
-    """The search over these variants within a budget: a few strata first, then guided rounds.
+    """The search over these variants within a budget: a few strata first, then guided rounds, in
+    which strata not seen yet still get turns, about a quarter of the budget in all.
 
-    The strata of at most a quarter of the budget have their turns in guided rounds. `near` gives
-    further variants, and their memory, that are close to those of some numbers, and others of forms
-    like those of good ones.
+    `memory` has the bytes of each variant. `near` gives further variants, with theirs: those near
+    the variants of some numbers, and those of forms like the forms of good ones.
     """
 
     def grow(parents: Sequence[int], good: Sequence[int]) -> KernelTable:

@@ -43,7 +43,8 @@ _EDGES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A form that was lowered, with a sample of its points as variants."""
+    """A form that was lowered, with a sample of its points as variants, and the bytes of memory
+    that each takes. `count` is the number of its points."""
 
     lowered: LoweredForm
     count: int  # of points on the ladder
@@ -120,7 +121,8 @@ def _random(seed: int, lowering: Lowering) -> Random:
 def points(
     lowering: Lowering, profile: Profile, count: int, seed: int, max_memory: int | None = None
 ) -> tuple[Space, list[Point]]:
-    """The space of all points worth trying, and a sample of them."""
+    """The space of all points of a lowering that are worth trying on a device, and a sample of up
+    to `count` of them, drawn with this seed."""
     random = _random(seed, lowering)
     _, space = worth_trying(lowering, profile, random, max_memory)
     return space, space.sample(count, random)
@@ -132,8 +134,8 @@ def worth_trying(
     """The system of a form with the constraints that make points worth trying, and the space of its
     points.
 
-    Where no point is left, the wish for a busy device is dropped first, then the one for quick
-    compilation.
+    Where no point is left, the constraints for a busy device (`busy`) are dropped first, then the
+    stricter limit on code that compiles quickly.
     """
     quick = constraints(lowering, replace(profile, code=profile.quick_code), max_memory)
     free = _off_divisors(quick)
@@ -148,8 +150,8 @@ def worth_trying(
 def _where_busy(
     system: System, wanted: Sequence[tuple[Constraint, ...]], rungs: Mapping[str, tuple[int, ...]]
 ) -> tuple[System, Space]:
-    """The system with the first wish that leaves any point, or without one, and the space of its
-    points."""
+    """The system with the first set of constraints in `wanted` that leaves any point, or with none
+    of them, and the space of its points on these rungs."""
     for wish in wanted:
         more = replace(system, constraints=(*system.constraints, *wish))
         space = _on_rungs(more, rungs)
@@ -177,11 +179,11 @@ def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[P
 
 
 def busy(lowering: Lowering, profile: Profile) -> Iterator[tuple[Constraint, ...]]:
-    """The alternatives, best first, of constraints by which a work-item keeps enough results for a
-    busy device, and no more than its registers hold.
+    """Sets of constraints, best first, by which a work-item keeps enough results for a busy device,
+    and no more than its registers hold; none if the lowering keeps no block of results.
 
-    And no more than its registers hold. Where nothing else hides a latency, in vectors that fill a
-    register, or else half of one.
+    On a device where nothing else hides latency, the results are vectors that fill a register; in
+    the second set, half of one.
     """
     if lowering.kept is None:
         return

@@ -56,10 +56,11 @@ def tasks(
 
 
 def others(todo: Sequence[Derive]) -> list[Derive]:
-    """The tasks for the other forms of the same families, in the order in which they would be
+    """The tasks for all other forms of the families in `todo`, in the order in which they would be
     drawn.
 
-    Each gets half as many points: it also gets those of its family that proved good.
+    Each draws half as many points: once it is derived, the good points of its family are tried in
+    it too.
     """
     known = {(task.form.family, task.form.name) for task in todo}
     return [
@@ -71,7 +72,8 @@ def others(todo: Sequence[Derive]) -> list[Derive]:
 
 
 def _drawn(every: Sequence[Form], profile: Profile, seed: int) -> list[Form]:
-    """The plain form first, then all others in a random order by their weights."""
+    """The forms of a family in the order in which they are tried: the plain one first, then all
+    others in a random order, in which a form with a large weight tends to come early."""
     first, *rest = every
     random = Random(f"{seed} {first.family}")
     keys = [random.random() ** (1 / form.weight(profile.dedicated_local)) for form in rest]

@@ -1,9 +1,9 @@
 """The features of a candidate's kernels, known before they are built, from which the cost model
 learns.
 
-All of it follows from sizes that every lowered program has, whatever its family: nothing is left
-out for some. What does not matter on a device, such as how many groups share a unit of a CPU, is
-one number for all.
+They are computed from the sizes of a lowered program alone, so that every family has all of them. A
+feature that does not matter on a device, such as how many groups share a unit of a CPU, is the same
+number for all kernels there.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) ->
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The totals of the work of a kernel, as `constraints.work` counts it."""
+    """The totals of the work that a kernel does, as `constraints.quantities.work` counts it."""
 
     operations: int
     instructions: int

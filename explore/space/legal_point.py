@@ -38,8 +38,8 @@ def closed(program: Program, profile: Profile) -> tuple[Program, Values]:
 
 
 def settled(system: System, given: Mapping[str, int], of: str) -> Values:
-    """The legal point at which these parameters have these values; a user's error says why there is
-    none."""
+    """The legal point at which these parameters have these values, where a UserError says why there
+    is none; `of` is the family or program that messages name."""
     for p in given:
         if p not in system.parameters:
             raise no_such("parameter", p, system.parameters, of=of)
@@ -51,8 +51,8 @@ def settled(system: System, given: Mapping[str, int], of: str) -> Values:
 
 
 def _drawn(system: System) -> Values | None:
-    """A point drawn from all, the same each time; None if there is none or there are too many to
-    count."""
+    """One of all points of a system, drawn with a fixed seed; None if there is none, or if they are
+    too many to count."""
     try:
         points = space(system)
     except Unsupported:  # too many to be counted

@@ -1,8 +1,8 @@
 """A rough estimate of a kernel's time from its features: good for an order of variants, not as a
 number.
 
-A search tries first what it finds quick, and learns by how much it errs; for a device that is not
-here, it ranks the variants.
+A search first tries variants with low estimates, and its model then learns how far estimates are
+off; for a device that is not here, the estimates alone rank the variants.
 """
 
 from collections.abc import Mapping
