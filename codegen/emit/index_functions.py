@@ -9,6 +9,7 @@ from codegen.index.index import Index, constant, maximum, minimum
 from codegen.tree.array_axes import number
 from ir.core.nodes import Binary, Expr, Lam, Let, Lit, Pattern, SizeOf, Unary, Var
 from ir.errors import Unsupported
+from ir.text.show import show
 
 
 def index_at(f: Lam, i: Index) -> Index:
@@ -18,7 +19,7 @@ def index_at(f: Lam, i: Index) -> Index:
 
 def _bound(env: Mapping[str, Index], p: Pattern, i: Index) -> Mapping[str, Index]:
     if not isinstance(p, Var):
-        raise _unknown()
+        raise _unknown(f"a pattern of {len(p)} parts")
     return {**env, p.name: i}
 
 
@@ -41,12 +42,12 @@ def _index(e: Expr, env: Mapping[str, Index]) -> Index:
             found = arithmetic(op, _index(a, env), _index(b, env))
             if found is not None:
                 return found
-    raise _unknown()
+    raise _unknown(f"{' '.join(show(e).split()):.80}")
 
 
-def _unknown() -> Unsupported:
+def _unknown(found: str) -> Unsupported:
     return Unsupported(
-        "reorder: expected an index function of arithmetic on known sizes, found another"
+        f"reorder: expected an index function of arithmetic on known sizes, found {found}"
     )
 
 

@@ -30,8 +30,10 @@ def work_of(e: Expr, max_work_group: int) -> Work:
     counts = _lengths(e)
     levels = {level for level, _ in counts}
     if Level.GLOBAL in levels and len(levels) > 1:
+        found = " and ".join(sorted(level.value for level in levels))
         raise Unsupported(
-            "expected one kind of parallel maps, found mapGlobal beside mapWorkgroup or mapLocal"
+            "expected mapGlobal alone, or mapWorkgroup and mapLocal, as the parallel maps of a "
+            f"kernel, found {found}"
         )
     _limit(counts, max_work_group)
     groups, local = [1, 1, 1], [1, 1, 1]

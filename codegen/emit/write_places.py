@@ -70,7 +70,8 @@ def put(scope: Scope, place: Place, value: Value) -> None:
                 assert lane is not None
                 put(scope, cell, lane)
         case _:
-            raise AssertionError("expected the place of a scalar or a vector")
+            found = type(place).__name__
+            raise AssertionError(f"expected the place of a scalar or a vector, found {found}")
 
 
 def loaded_once(scope: Scope, value: Value) -> Value:
@@ -229,7 +230,8 @@ def narrowed(place: Place, lane: Index) -> Place:
         case ArrayPlace(axis, at):
             return ArrayPlace(axis, lambda i: narrowed(at(i), lane))
     raise Unsupported(
-        "expected a known lane of a vector whose lanes lie apart, found one that varies"
+        "expected a number as the lane of a vector whose lanes lie apart in memory, "
+        f"found {lane.key}"
     )
 
 
@@ -275,7 +277,7 @@ def part(place: Place, k: int) -> Place:
             return parts[k]
         case ArrayPlace(axis, at):
             return ArrayPlace(axis, lambda i: part(at(i), k))
-    raise AssertionError("expected the place of a tuple")
+    raise AssertionError(f"expected the place of a tuple, found {type(place).__name__}")
 
 
 def array_place(place: Place) -> ArrayPlace:

@@ -309,7 +309,7 @@ class Expressions:
             case name if name in FUNCTIONS:
                 pass
             case op:
-                raise AssertionError(f"no OpenCL for {op}")
+                raise AssertionError(f"expected an operation that OpenCL has on floats, found {op}")
         return self.call(name, e), PRIMARY
 
     def call(self, name: str, e: Apply) -> str:
@@ -339,7 +339,7 @@ class Expressions:
                 return as_signed(self.call("abs", e), kind), PRIMARY
             case "max" | "min":
                 return self.call(e.op, e), PRIMARY
-        raise AssertionError(f"no OpenCL for {e.op} of ints")
+        raise AssertionError(f"expected an operation that OpenCL has on ints, found {e.op}")
 
     def amount(self, by: Value) -> str:
         """The text of the amount of a shift, modulo the bits that are shifted."""

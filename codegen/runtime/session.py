@@ -301,7 +301,10 @@ class Session:
         except cl.Error as error:
             raise BuildFailed(f"kernel '{launch.name}': {error}") from error
         if kernel.num_args != len(launch.arguments):
-            raise ValueError(f"kernel '{launch.name}' takes {kernel.num_args} arguments")
+            raise ValueError(
+                f"kernel '{launch.name}': expected the plan's {len(launch.arguments)} arguments, "
+                f"found {kernel.num_args} in its text"
+            )
         if prod(launch.local_size) > limit:
             raise GroupTooLarge(
                 f"kernel '{launch.name}' wants work-groups of {prod(launch.local_size)} "

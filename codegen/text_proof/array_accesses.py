@@ -64,7 +64,9 @@ class Arrays:
         kind, memory = e.kind, storage.memory
         if (e.space, kind.scalar, 1) != (memory.space, memory.scalar, storage.kind.width):
             raise self.reading.refused(
-                f"expected a pointer to what {memory.name} holds, found another type"
+                f"expected a pointer into {memory.name}, which has {storage.kind.width} × "
+                f"{memory.space.value} {memory.scalar} an element, found one to "
+                f"{e.space.value} {kind.scalar}"
             )
         unit = 4 if kind.width == 3 else kind.width
         beyond = index % unit
@@ -124,7 +126,7 @@ class Arrays:
                 storage, index = self.place(left, where)
                 return storage, index - self.indices.int_value(right, where).index
         raise self.reading.refused(
-            "expected a pointer such as array + index, found another expression"
+            f"expected a pointer such as array + index, found {type(pointer).__name__}"
         )
 
     def access(self, s: Storage, index: Index, width: int, where: Where, writes: bool) -> None:

@@ -133,7 +133,7 @@ class Expressions:
                 return ALWAYS if index.constant else NEVER
             case Data():
                 return None
-        raise self.reading.refused("expected comparisons joined by &&")
+        raise self.reading.refused("expected comparisons joined by &&, found an int")
 
     def conjunction(self, e: Infix, where: Where) -> Condition | None:
         """The condition a && b; None if data decide it. b is only computed where a holds."""

@@ -56,7 +56,7 @@ class Arithmetic:
         are not negative."""
         if not y.is_constant:
             raise self.reading.refused(
-                "expected a number as the divisor of an index, found a variable"
+                f"expected a number as the divisor of an index, found {y.key}"
             )
         d = y.constant
         if d < 1:

@@ -259,7 +259,8 @@ def assignment(tokens: Tokens) -> Assign:
     for target in found[:-1]:
         if not isinstance(target, Name | Element | Pointed | Lanes):
             raise NotRead(
-                f"line {line}: expected a target of an assignment, found another expression"
+                f"line {line}: expected a name, an element of an array or lanes as the target of "
+                f"an assignment, found {type(target).__name__}"
             )
         targets.append(target)
     if not targets:

@@ -129,7 +129,7 @@ class _Walker:
             case ArrayOf():
                 self.array(s, where)
                 return None
-        raise AssertionError(f"no meaning of {s}")
+        raise AssertionError(f"expected a statement that kernels have, found {s}")
 
     def at(self, line: int) -> None:
         words = self.lines[line - 1].strip()
@@ -211,7 +211,8 @@ class _Walker:
                 pass
             case _:
                 raise self.reading.refused(
-                    "expected an assignment to a register or an array, found another target"
+                    "expected an assignment to a register or an array, "
+                    f"found {type(target).__name__}"
                 )
 
     def touched(self) -> Node | None:
@@ -239,7 +240,9 @@ class _Walker:
     def loop(self, s: Counted, where: Where) -> Loop:
         most = 2**63 - 1 if s.scalar == "long" else 2**31 - 1
         if not 1 <= s.count <= most:
-            raise self.reading.refused(f"expected a loop of 1 to {most} iterations of its counter")
+            raise self.reading.refused(
+                f"expected a loop of 1 to {most} iterations, found {s.count}"
+            )
         name = self.variable(s.name, s.count)
         index = var(name, 0, s.count - 1)
         before = len(self.declared)
