@@ -250,4 +250,5 @@ def _value(atom: Atom, values: Values) -> Numbers:
         case Product(factors=factors):
             return reduce(mul, (_value(f, values) for f in factors))
         case Var():
-            raise AssertionError(f"expected values of {atom.key}")
+            names = ", ".join(values)
+            raise AssertionError(f"expected values of {atom.key}, found those of {names}")

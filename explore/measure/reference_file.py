@@ -39,11 +39,12 @@ def load_reference(file: Path) -> Reference:
     """The reference that `stored_reference` wrote to a file; a ValueError if the file holds
     anything else."""
     with ZipFile(file) as archive:
-        if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
-            raise ValueError("expected arrays that are not compressed")
+        packed = [m.filename for m in archive.infolist() if m.compress_type != ZIP_STORED]
+        if packed:
+            raise ValueError(f"expected arrays that are not compressed, found {packed[0]!a:.60}")
         arrays = {name: _array(archive.read(name)) for name in archive.namelist()}
     if arrays.keys() - {"output.npy", "exact.npy", "scale.npy"} or "output.npy" not in arrays:
-        raise ValueError("expected the arrays of a reference")
+        raise ValueError(f"expected the arrays of a reference, found {[*arrays]!a:.80}")
     if "exact.npy" not in arrays:
         return Reference(arrays["output.npy"], None)
     return Reference(
@@ -70,12 +71,15 @@ def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
 def _array(data: bytes) -> Array:
     """The array of doubles in the bytes of an .npy file; a ValueError if they are anything else."""
     file = io.BytesIO(data)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("expected an array in the first .npy form")
+    if (version := np.lib.format.read_magic(file)) != (1, 0):
+        raise ValueError(f"expected an array in the .npy form 1.0, found {version}")
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
     left = data[file.tell() :]
     if by_columns or dtype != np.float64 or len(left) != 8 * int(np.prod(shape, dtype=object)):
-        raise ValueError("expected as many doubles as its shape says")
+        raise ValueError(
+            f"expected the doubles of an array of shape {shape}, row by row, "
+            f"found {len(left)} bytes of {dtype}"
+        )
     return np.frombuffer(left, np.float64).reshape(shape)
 
 

@@ -86,7 +86,7 @@ class Convolution:
             ctypes.c_int(CROSS_CORRELATION), *given, ctypes.byref(queue), None
         )
         if status:
-            raise RuntimeError(f"CLBlast's status is {status}")
+            raise RuntimeError(f"CLBlastSconvgemm: expected status 0, found {status}")
         self._session.queue.finish()
 
     def finished(self) -> Array:

@@ -92,7 +92,10 @@ def _way(layer: Layer, manner: Manner, wanted: Array, gpu: bool, scratch: int) -
         x, run = prepared(layer, manner, "cuda" if gpu else "cpu")
         error = relative_error(layer.as_written(run(x).float().cpu().numpy()), wanted)
         if not error < NEAR[manner.precision]:
-            raise ValueError(f"its result has the error {error:.1e}")
+            least = NEAR[manner.precision]
+            raise ValueError(
+                f"expected an error below {least:.0e} of its result, found {error:.1e}"
+            )
         xs = [x.clone() for _ in range(COPIES)]
         held = _bytes(layer, run, x, gpu) + scratch
         timed = _replayed(run, xs) if gpu else _hosted(run, xs)

@@ -45,7 +45,8 @@ def _options(fields: Fields) -> Mapping[str, Any]:
     fields.maybe("profile", fields.text)
     fields.maybe("file", fields.text)
     if strange := [name for name, value in fields.values.items() if not _plain(value)]:
-        raise Damaged(f"options: {strange[0]}: expected plain values")
+        found = fields.values[strange[0]]
+        raise Damaged(f"options: {strange[0]}: expected plain values, found {found!a:.60}")
     return fields.values
 
 

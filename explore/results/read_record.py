@@ -127,8 +127,11 @@ def _begun(fields: Fields) -> Begun:
 def _features(fields: Fields) -> Features:
     """The features of a kernel, a number for each name; null stands for a number that is not
     finite."""
-    if len(fields.values) > FEW or not all(map(FEATURE.fullmatch, fields.values)):
-        raise Damaged(f"{fields.what}: expected at most {FEW} features")
+    if len(fields.values) > FEW:
+        found = len(fields.values)
+        raise Damaged(f"{fields.what}: expected at most {FEW} features, found {found}")
+    if strange := [name for name in fields.values if not FEATURE.fullmatch(name)]:
+        raise Damaged(f"{fields.what}: expected names of features, found {strange[0]!a:.60}")
     return tuple((name, _any_number(fields, name)) for name in fields.values)
 
 
@@ -188,7 +191,7 @@ def _buffer(fields: Fields) -> Buffer:
 def _kernel(fields: Fields, buffers: frozenset[str]) -> Kernel:
     arguments = tuple(_name(entry, "value") for entry in fields.each("arguments", most=SOME))
     if strange := sorted({*arguments} - buffers):
-        raise Damaged(f"{fields.what}: {strange[0]} is none of its buffers")
+        raise Damaged(f"{fields.what}: arguments: expected its buffers, found {strange[0]}")
     return Kernel(
         name=_name(fields, "name"),
         global_size=_three(fields, "global_size"),

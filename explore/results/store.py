@@ -226,11 +226,14 @@ def _details(blob: object) -> str:
     """The text that was stored compressed as these bytes; Damaged if they are anything else, or a
     text too long for a variant's details."""
     if not isinstance(blob, bytes):
-        raise Damaged("details: expected bytes")
+        raise Damaged(f"details: expected bytes, found {type(blob).__name__}")
     out = zlib.decompressobj()
     text = out.decompress(blob, 4 * TEXT)
     if out.unconsumed_tail or not out.eof:
-        raise Damaged("details: expected the whole of a compressed text of a moderate length")
+        raise Damaged(
+            f"details: expected a compressed text of at most {4 * TEXT} bytes, "
+            f"found {'a longer one' if out.unconsumed_tail else 'one that is cut off'}"
+        )
     return text.decode()
 
 

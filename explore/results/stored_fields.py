@@ -33,9 +33,9 @@ def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
     try:
         value = json.loads(text, parse_constant=_no_number)
     except RecursionError:
-        raise Damaged(f"{what} is nested too deep") from None
+        raise Damaged(f"{what}: expected few levels of nesting, found {_short(text)}") from None
     except ValueError as error:
-        raise Damaged(f"{what} is no JSON ({error})") from None
+        raise Damaged(f"{what}: expected JSON, found {_short(text)} ({error})") from None
     return Fields.of(value, what)
 
 
@@ -161,4 +161,4 @@ def _unpaired(text: str) -> bool:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"expected a number of JSON, found {name}")

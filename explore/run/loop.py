@@ -127,7 +127,7 @@ class Loop:
         device = self.bench.device
         pools: list[Pool[Any, Any]] = [self.builds.workers, *([device] if device else [])]
         if not any(pool.pending for pool in pools):
-            raise AssertionError("the run waits for nothing")
+            raise AssertionError("expected a task that a worker is doing, found none")
         for pool, done in wait_any(pools):
             if pool is self.builds.workers:
                 self.builds.took(done)

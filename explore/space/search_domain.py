@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from explore.results.options import Domain
 from ir.core.nodes import Program
 from ir.errors import UserError
+from rewrites.engine.skeleton import skeleton
 from rewrites.families.all_families import FAMILIES
 from rewrites.families.io_optimal_blocks import AT_ONCE, balanced
 from rewrites.nest.work_amounts import Amounts, amounts
@@ -67,7 +68,7 @@ def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
     if known is None or lowering.block is None:
         raise UserError(
             "the domain io-optimal expects one sum of products of shared operands, "
-            "found another program"
+            f"found {skeleton(source.body) or 'a program without maps and sums'}"
         )
     yield from balanced(lowering.block, _summed(known, lowering))
 
