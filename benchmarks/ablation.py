@@ -176,6 +176,6 @@ def _in_turns(worker: Worker, record: Record, plans: Mapping[str, Plan]) -> Iter
     worker.submit(Again((record.variant.plan, *plans.values())))
     (done,) = islice(worker.results(), 1)
     if isinstance(done.result, Failed):
-        raise UserError(f"{record.variant.id} could not be timed again")
+        raise UserError(f"{record.variant.id} could not be timed again: {done.result.reason}")
     best, *others = done.result.medians_ns
     yield from (Cost(part, time / best) for part, time in zip(plans, others, strict=True))

@@ -40,7 +40,7 @@ def in_turns(run: Run, layer: str) -> dict[str, Level]:
         worker.submit(Again(tuple(r.variant.plan for r in best if r.variant.plan is not None)))
         (done,) = worker.results()
     if isinstance(done.result, Failed):
-        raise UserError(f"{layer}: {done.result.reason}")
+        raise UserError(f"{layer}: its variants could not be timed again: {done.result.reason}")
     return dict(zip(FAMILIES, map(Level.of, done.result.readings), strict=True))
 
 
