@@ -46,8 +46,8 @@ def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:
 
 
 def _one_result(form: str, point: Mapping[str, int]) -> Point:
-    """The form and the point changed so that a work-item makes one vector of results: no element
-    that it loads is used twice."""
+    """The form as it is, and the point with 1 for every side of a block, so that a work-item makes
+    one vector of results and uses no element that it loads twice."""
     sides = ("tr", "tc", "tx", "ty")
     return form, {name: 1 if name in sides else n for name, n in point.items()}
 
@@ -90,7 +90,8 @@ def loads_vectors(made: Generated) -> bool:
 
 
 def whole(program: Program, records: Sequence[Record]) -> Record:
-    """The fastest of those of a run's records that have the most parts."""
+    """The record of the fastest variant that has as many of the parts (`PARTS`) as any variant of
+    the run; a UserError if no variant ran to the end."""
     found = usable(records)
     if not found:
         raise UserError(

@@ -54,8 +54,8 @@ DONE = "done"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The row of a layer: its cells, and our values of the numbers that the paper states for all
-    layers together."""
+    """The row of a layer: the cells of the table, and our values of those numbers for which the
+    paper states a range over all layers."""
 
     cells: tuple[str, ...]
     numbers: tuple[float, ...]
@@ -126,7 +126,8 @@ def program_of(layer: Layer) -> Program:
 
 
 def plainest(program: Program, family: str, given: argparse.Namespace) -> tuple[int, int]:
-    """The bytes that a family's plainest form needs in all, and those that it stores."""
+    """The bytes of memory that a family's plainest form needs in all at a legal point, and the
+    bytes of its temporaries."""
     concrete, _ = lowered_at(program, family, None, {}, profile_of(choose(given.device)))
     known = quantities(concrete)
     return memory_at(known, {}), workspace_at(known, {})
@@ -201,7 +202,8 @@ def _until(run: Run) -> str:
 
 
 def _count(program: Program, family: str, device: Profile, domain: Domain | None) -> int:
-    """The number of legal points of a family's first form on the ladder."""
+    """The number of points worth trying of a family's first form on a device, within the domain if
+    one is given."""
     low = narrowed(lowering(program, family), program, domain)
     return points(low, device, 1, 0)[0].count
 

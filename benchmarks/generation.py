@@ -94,8 +94,8 @@ def first(found: Candidates, options: Options, sample: int, target: Profile) -> 
 
 
 def as_a_worker(function: Callable[..., R], *task: object) -> R:
-    """The result of function(*task), after which garbage is collected if the last time is long
-    enough ago, as in a worker."""
+    """The result of function(*task). As in a worker, garbage is collected between tasks, if the
+    last collection is long enough ago."""
     done = function(*task)
     if time.monotonic() - _collected[0] > COLLECT_EVERY:
         collect()

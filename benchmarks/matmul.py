@@ -55,7 +55,8 @@ def generated(program: Program) -> Generated:
 
 
 def milliseconds(work: Callable[[], object], times: int = 9) -> float:
-    """The median time of a call in processor time, as the machine may be busy elsewhere."""
+    """The median, over `times` calls, of the milliseconds of processor time that a call takes:
+    other programs on the machine do not count."""
     taken = []
     for _ in range(times):
         start = time.process_time()

@@ -73,7 +73,7 @@ def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
 
 
 def pairs(shape: Shape) -> set[tuple[tuple[str, int], ...]]:
-    """The pairs of two sizes with their values that a shape has."""
+    """The pairs ((name, value), (name, value)) of two sizes of a shape."""
     return set(combinations(shape.items(), 2))
 
 

@@ -72,7 +72,8 @@ def sample(plan: Plan, random: Random) -> Iterator[Mutant]:
 
 
 def tried(most: int, seed: int) -> Scores:
-    """How many mutants of each kind had which outcome: at least `most` mutants are tried."""
+    """The number of mutants by kind and outcome, after at least `most` mutants were tried; unsafe
+    ones that were proved are printed."""
     scores: Scores = defaultdict(Counter)
     random = Random(seed)
     for name, plan in plans(seed):
