@@ -741,8 +741,8 @@ def test_many_writes_that_differ_by_a_constant_are_one_series() -> None:
 
 
 def clashing() -> Kernel:
-    """A kernel of 8 work-items with four stores each, of which those of two work-items meet in one
-    cell."""
+    """A kernel of 8 work-items with four stores each: the last store of one writes the cell that
+    the first store of the next one does."""
     out, i = a_global("out", 100), var("gid0", 0, 7)
     stores = [Store(out, i * 9 + 3 * l, ZERO) for l in range(4)]
     return kernel(*stores, groups=(8, 1, 1), whole=True)

@@ -245,7 +245,8 @@ def _cell(place: Place, j: int) -> Cell:
 
 
 def vectors(e: Expr) -> Value:
-    """The value of the first vector in a row of e, where the row's number is a variable."""
+    """The value of e, an array of vectors of up to two dimensions, at indices that are the
+    variables i and j."""
     scope = Scope({})
     view = Emitter(scope).read(e, {"xs": source(scope)[0]})
     for name in ("i", "j"):

@@ -1,4 +1,4 @@
-"""Tests of the choice which legal points are worth trying."""
+"""Tests that the legal points that are chosen are those worth trying."""
 
 from dataclasses import replace
 from math import prod

@@ -86,8 +86,8 @@ class Loop:
 
 
 def test_what_was_frozen_and_given_up_since_is_found_in_the_end() -> None:
-    """An object that refers to itself, and was alive at an earlier collection, is not freed by
-    later ones until one is told to look at frozen objects too."""
+    """An object that refers to itself, and was in use at one collection, is not freed by a later
+    one, which skips what survived; a collection with `thaw` frees it."""
     looped = Loop()
     gone = weakref.ref(looped)
     try:

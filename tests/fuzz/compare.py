@@ -25,9 +25,10 @@ Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The right results of a program for its inputs: the arrays, the largest number on the way to
-    them (`scale`), and how far single precision is off (`shaken`).
+    them (`scale`), and for each array how far results in single precision are off (`shaken`).
 
-    It also says whether the numbers are whole and exact.
+    `ints` says which arrays have whole numbers for elements; `exact`, that every number is whole,
+    and small enough that nothing is rounded.
     """
 
     inputs: Mapping[str, Data]

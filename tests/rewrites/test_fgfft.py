@@ -258,9 +258,9 @@ def test_the_second_transform_of_fft_is_a_complex_one() -> None:
     numbers: half spectra of rows (9 of 16 numbers) are transformed along columns as complex
     numbers.
 
-    A root of unity takes four multiplications unless it is a power of i. A real transform of 16 has
-    5 other roots: 3, and 1 in each of its two transforms of 8. A complex one has 8 between its 4
-    phases.
+    A product with a root of unity takes four multiplications unless the root is 1, i, -1 or -i. A
+    real transform of 16 has 5 products with other roots: 3 of its own, and 1 in each of its two
+    transforms of 8. A complex one of 16 has 8, between its 4 phases.
     """
     m, c, h = 4, 3, 13
     real, turned, half, l = 5 * 4, 8 * 4, 9, 16

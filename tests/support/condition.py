@@ -14,10 +14,11 @@ Case = str | Arguments | tuple[str, Arguments]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A side condition of a rule, beyond its pattern.
+    """A side condition of a rule, beyond its pattern, with a case where it holds and one where it
+    is violated.
 
-    `text` is a term with a place, {}, and `holds` and `violated` are the texts that stand there; or
-    they are arguments of the rule, for the same term; or both.
+    A case is the text that stands in the place {} of the term `text`; or arguments of the rule, for
+    a term without a place; or both.
     """
 
     rule: Rule

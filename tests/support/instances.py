@@ -290,8 +290,8 @@ def map_of_concat(g: Terms) -> Expr:
 
 
 def captured(g: Terms) -> Instance:
-    """A random reduction in whose function a parameter x of the program may occur, and the argument
-    x of the rule."""
+    """A random reduction in whose function the program's parameter x may occur, and x as the
+    argument x of the rule."""
     e = a_reduce(g, some_array(g, g.size()))
     x = g.param(FLOAT)
     assert isinstance(e.f.pattern, tuple)
