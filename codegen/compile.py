@@ -180,8 +180,8 @@ def _launch(kernel: Kernel, stage: Stage, known: Globals) -> Launch:
 
 
 def _part(name: str, where: tuple[int, ...]) -> str:
-    """The name of a buffer: `xs`, or, for the component of a tuple that `where` leads to, such as
-    `xs.0`."""
+    """The name of a buffer: that of its variable, such as `xs`, or for a component of a tuple that
+    name and the component's path `where`, such as `xs.0`."""
     return ".".join([name, *map(str, where)])
 
 

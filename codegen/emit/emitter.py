@@ -130,6 +130,9 @@ class Emitter:
                 self.copy(views.repeated(count, elem_of(xs), fill), margin)
 
     def parallel(self, level: Level, dim: int, f: Lam, xs: ArrayView, env: Env, to: Place) -> None:
+        """Add statements by which the work-items (or groups) of a dimension each compute f for
+        their elements of xs, and put the results at a place. Raises Unsupported where the place
+        cannot take what each of them makes."""
         worker, place = self.scope.workers[level, dim], array_place(to)
         if worker in self.scope.active:
             raise Unsupported(
@@ -152,6 +155,8 @@ class Emitter:
         )
 
     def sequential(self, f: Lam, xs: ArrayView, env: Env, to: Place, how: Unroll) -> None:
+        """Add a loop that puts f(x) at a place for each x of xs; `how` says whether it is
+        unrolled."""
         place = array_place(to)
         self.scope.each(
             _loop_hint(f),

@@ -64,6 +64,8 @@ def let(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> En
 
 
 def once(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> View:
+    """The view of `given`, computed here if it computes anything; p is the pattern that it is bound
+    to in `body`. A tuple that p takes apart is computed part by part."""
     if isinstance(given, MakeTuple) and not isinstance(p, Var):
         parts = zip(p, given.parts, strict=True)
         return TupleView(tuple([once(emitter, q, part, body, env) for q, part in parts]))
@@ -116,6 +118,8 @@ def entered(emitter: Recursion, f: Lam, x: View, env: Env) -> Env:
 
 
 def settled(emitter: Recursion, p: Pattern, x: View, body: Expr) -> View:
+    """The view x with those of its scalars in variables that cost something and that `body`, by the
+    names of the pattern p, uses more than once."""
     match x:
         case TupleView(parts) if not isinstance(p, Var):
             pairs = zip(p, parts, strict=True)

@@ -105,8 +105,9 @@ class Pipeline:
 
 
 def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
-    """The pipeline of the tiles that the body of f loads ahead, if there are any, and the rest of
-    the body."""
+    """The pipeline of the tiles that the body of f loads ahead, and the rest of the body. The
+    pipeline is None if there are no such tiles, or if xs has one element: then the body loads them
+    at once."""
     found, rest = loaded_ahead(f)
     if not found or isinstance(f.pattern, Var):
         return None, f.body
@@ -140,6 +141,8 @@ class _Stage:
         self.declared: list[Statement] = []
 
     def split(self, filling: Block) -> tuple[Block, Block]:
+        """The two parts of the block `filling`, which fills local memory: one loads to private
+        memory, the other stores from there."""
         load, keep = self.block(filling, ())
         return Block((*self.declared, *load.statements)), keep
 

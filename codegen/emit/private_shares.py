@@ -66,6 +66,8 @@ class _Shares:
     known: Mapping[str, Place]
 
     def of(self, e: Expr) -> Place:
+        """The place of e: that of a variable which has one, the place made for e where work-items
+        divide its elements, and else row-major memory for all of it."""
         if isinstance(e, Var) and e.name in self.known:
             return self.known[e.name]
         if is_parallel(e) or free(e) & self.known.keys():
@@ -75,8 +77,8 @@ class _Shares:
         return laid(type_of(e), self.at, self.allocate, self.where)
 
     def made(self, e: Expr) -> Place | None:
-        """The place of e if e is computed, in which each element lies where the loop runs that
-        computes it; None if e is not computed."""
+        """The place of e, in which each element belongs to the work-item that computes it, and is
+        kept by that one alone; None if e computes nothing itself."""
         match e:
             case MapPar(level, dim, f, xs):
                 worker = self.scope.workers[level, dim]
@@ -180,4 +182,5 @@ def lanes(scope: Scope, instruction: Instruction) -> Owned:
 
 @once
 def is_parallel(e: Expr) -> bool:
+    """True if a parallel map or an instruction is e, or is inside e."""
     return isinstance(e, MapPar | Instruct) or any(map(is_parallel, children(e)))

@@ -135,6 +135,8 @@ class Scope:
         return Mark(None, 0) if len(self.blocks[-1]) == start.length else start
 
     def is_open(self, mark: Mark) -> bool:
+        """True if results computed at the marked position can be read from here: its block is still
+        open."""
         return mark.block is None or any(block is mark.block for block in self.blocks)
 
     def expression(self, body: Callable[[], T]) -> tuple[T, Block]:

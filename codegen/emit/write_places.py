@@ -122,6 +122,7 @@ def is_own(place: Place) -> bool:
 
 
 def is_scattered(place: Place) -> bool:
+    """True if a place has vectors whose lanes are not neighbours in memory."""
     match place:
         case Cell():
             return False
@@ -303,6 +304,7 @@ class Walked:
     shape: Shape
 
     def along(self, axis: Axis, i: Index) -> "Walked":
+        """The axes walked so far and one more, of which element i is reached."""
         n = share(axis)
         return Walked(self.index * n + slot(axis, i), (*self.shape, n))
 

@@ -41,6 +41,7 @@ def within(x: Index | int, lo: Index | int, hi: Index | int) -> Condition:
 
 
 def both(*conditions: Condition) -> Condition:
+    """The condition that all of these conditions hold."""
     return _all_positive([part for condition in conditions for part in condition.parts])
 
 
@@ -77,6 +78,7 @@ def substitute_in(condition: Condition, values: Mapping[str, Index | int]) -> Co
 
 
 def holds(condition: Condition, values: Mapping[str, int]) -> bool:
+    """True if a condition holds for these values of its variables."""
     return all(evaluate(part, values) >= 0 for part in condition.parts)
 
 

@@ -50,10 +50,10 @@ def _dividends(atom: Quot, quotients: list[Quot]) -> Iterator[tuple[Index, int]]
 
 
 def _missing(x: Index, finer: Quot, g: int) -> Index | None:
-    """The z with x // D = (y // a + z) // d, for finer = y // a and any a·d = g·D; None without
-    one.
+    """The z with x // D = (y // a + z) // d, where y // a is `finer` and D and d are any divisors
+    with a·d = g·D; None if no z is found.
 
-    since y + a·z = g·x + r and 0 ≤ r < g.
+    It holds since y + a·z = g·x + r and 0 ≤ r < g.
     """
     a = finer.divisor
     r = plus(finer.index, x, -g)

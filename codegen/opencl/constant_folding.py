@@ -60,7 +60,8 @@ class Folding:
 
 
 def deciding(e: Value) -> frozenset[str]:
-    """The variables that the folded form of e depends on, other than by where it reads."""
+    """The variables that decide how the value e is folded: those in conditions, in indices of
+    constant tables, and in indices that are used as numbers; those in other addresses do not."""
     return frozenset[str]().union(*map(_decides, subvalues(e)))
 
 

@@ -81,6 +81,8 @@ class Gather:
 
 @distinct
 class Loop:
+    """A loop of a kernel, whose variable `name` takes the values 0 … count − 1."""
+
     name: str
     count: int
     body: "Sequence"
@@ -97,6 +99,8 @@ class Branch:
 
 @distinct
 class Sequence:
+    """Parts of a kernel, one after the other."""
+
     parts: tuple["Node", ...]
 
 

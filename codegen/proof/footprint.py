@@ -52,6 +52,8 @@ from codegen.tree.statements import (
 
 @remembered
 def footprint(kernel: Kernel) -> Footprint:
+    """The footprint of a kernel's statement tree: its accesses, and the loops, branches and
+    barriers around them."""
     found = _with_ids(kernel)
     walker = _Walker(found, {**found.groups, **found.locals})
     found.root = walker.block(kernel.body, Where())

@@ -42,6 +42,8 @@ class Proved:
 
 @dataclass(frozen=True, slots=True)
 class Unproved:
+    """The verdict that an obligation was neither proved nor refuted, and why."""
+
     obligation: Obligation
     reason: str
 
@@ -75,6 +77,7 @@ class Proof:
 
     @property
     def failures(self) -> tuple[Unproved | Refuted, ...]:
+        """The verdicts on obligations that are not proved, whether refuted or open."""
         return tuple([v for v in self.obligations if not isinstance(v, Proved)])
 
     @property

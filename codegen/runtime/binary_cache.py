@@ -50,6 +50,8 @@ class BinaryCache:
     held_bytes: float = inf  # at the last look, and what was put since: looking takes time
 
     def get(self, name: str) -> bytes | None:
+        """The bytes kept under a name, whose file becomes the last used; None if there are none, or
+        if they do not fit their digest."""
         path = self.place / name
         try:
             content = path.read_bytes()
@@ -64,6 +66,8 @@ class BinaryCache:
         return binary
 
     def put(self, name: str, binary: bytes) -> None:
+        """Keep bytes under a name, and remove the least recently used files if the folder is too
+        large then; nothing is kept where files cannot be written."""
         with contextlib.suppress(OSError):
             write_atomically(self.place / name, hashlib.sha256(binary).digest() + binary)
             self.held_bytes += DIGEST_BYTES + len(binary)
@@ -71,6 +75,7 @@ class BinaryCache:
                 self._evict()
 
     def drop(self, name: str) -> None:
+        """Remove the file of a name, if it is there."""
         with contextlib.suppress(OSError):
             (self.place / name).unlink()
 

@@ -79,6 +79,8 @@ def _apart(name: str, data: Data) -> Iterator[tuple[str, Any]]:
 
 
 def require(expected: tuple[str, ...], given: Mapping[str, object], what: str) -> None:
+    """Raise a UserError that names those of the `expected` names which are not `given`; it begins
+    with `what` they are."""
     missing = [name for name in expected if name not in given]
     if missing:
         raise UserError(f"{what} {_listed(missing)} missing: expected {_listed(expected)}")

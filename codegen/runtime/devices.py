@@ -70,6 +70,7 @@ def devices(fresh: bool = False) -> tuple[Device | Broken, ...]:
 
 
 def working(found: Sequence[Device | Broken]) -> tuple[Device, ...]:
+    """The devices that work among the entries of a list."""
     return tuple(device for device in found if isinstance(device, Device))
 
 
@@ -199,6 +200,8 @@ def _from_record(entry: dict[str, Any]) -> Device | Broken:
 
 
 def try_all(libraries: Sequence[str]) -> tuple[Device | Broken, ...]:
+    """The devices of all these runtimes, each once: the working ones first, best first and
+    numbered, then the broken ones."""
     with ThreadPoolExecutor(max_workers=2) as pool:
         tried = [found for several in pool.map(try_library, libraries) for found in several]
     # A runtime beside pyopencl's loader shows in every child: each device counts once.

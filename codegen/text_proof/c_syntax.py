@@ -16,6 +16,8 @@ from ir.core.nodes import Instruction
 
 @distinct
 class Name:
+    """An expression that is a variable's name."""
+
     name: str
 
 
@@ -69,12 +71,16 @@ class Cast:
 
 @distinct
 class Call:
+    """The expression function(arguments)."""
+
     function: str
     arguments: tuple["CExpr", ...]
 
 
 @distinct
 class Infix:
+    """The expression left op right."""
+
     op: str
     left: "CExpr"
     right: "CExpr"
