@@ -42,6 +42,7 @@ class Duel:
 
     @property
     def best(self) -> Peer | None:
+        """The fastest point that computes in the program's precision; None if there is none."""
         return min(self.exact, key=lambda p: p.time_ns, default=None)
 
     @property

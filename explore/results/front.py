@@ -39,6 +39,7 @@ class Limits:
     max_error: float | None = None
 
     def admit(self, record: Record) -> bool:
+        """True if a record's memory, time and error are within the limits."""
         return (
             _within(record.memory_bytes, self.max_memory)
             and _within(record.time_ns, self.max_time_ns)

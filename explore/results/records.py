@@ -148,6 +148,8 @@ class Record:
 
     @property
     def time_ns(self) -> float | None:
+        """The time of an inference in nanoseconds, measured or predicted; None if the variant
+        failed."""
         match self.outcome:
             case Measured(time_ns=time) | Predicted(time_ns=time):
                 return time
@@ -156,14 +158,18 @@ class Record:
 
     @property
     def error(self) -> float | None:
+        """The relative error of the result; None if it is not known, as of a variant that was not
+        run."""
         return None if isinstance(self.outcome, Predicted) else self.outcome.error
 
     @property
     def memory_bytes(self) -> int | None:
+        """The bytes of global memory that an inference needs; None if the variant has no plan."""
         return self.variant.plan.memory_bytes if self.variant.plan else None
 
     @property
     def workspace_bytes(self) -> int | None:
+        """The bytes of the temporaries; None if the variant has no plan."""
         return self.variant.plan.workspace_bytes if self.variant.plan else None
 
 

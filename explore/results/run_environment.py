@@ -46,6 +46,7 @@ class Environment:
 
     @property
     def program_hash(self) -> str:
+        """The sha256 of the program's text with the sizes that were used."""
         return hashlib.sha256(self.program_run.encode()).hexdigest()
 
     def dump(self) -> str:

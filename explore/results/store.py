@@ -139,6 +139,7 @@ class Store:
         return [_record(row, self.folder, self._format) for row in rows]
 
     def add_peers(self, peers: Sequence[Peer]) -> None:
+        """Store the measurements of peers; the last one of each counts."""
         with _told(self.folder), self._connection:
             self._connection.executemany(
                 "INSERT INTO peer VALUES (?)", [[json.dumps(asdict(peer))] for peer in peers]

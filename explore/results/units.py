@@ -23,6 +23,8 @@ def parse_seconds(text: str) -> float:
 
 
 def show_bytes(count: float | None) -> str:
+    """The text of a number of bytes with a unit and three digits, such as `1.50 MiB`; a dash for
+    None."""
     if count is None:
         return "–"
     for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
@@ -32,6 +34,8 @@ def show_bytes(count: float | None) -> str:
 
 
 def show_time(ns: float | None) -> str:
+    """The text of a number of nanoseconds with a unit and three digits, such as `1.50 ms`; a dash
+    for None."""
     if ns is None:
         return "–"
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):

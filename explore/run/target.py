@@ -35,6 +35,8 @@ class Target:
 
     @property
     def disturbed_by_builds(self) -> bool:
+        """True if the device is a CPU of this machine, so that builds would disturb times measured
+        on it."""
         return self.device is not None and self.device.kind != "gpu"
 
 

@@ -65,4 +65,6 @@ def trust(estimate: Floats, logs: Floats) -> float:
 
 
 def coarse_log(time: float) -> float:
+    """The logarithm of a time, rounded to multiples of STEP, so that noise in a time does not
+    change a search."""
     return STEP * round(math.log(max(time, 1e-300)) / STEP)

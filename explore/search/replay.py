@@ -23,6 +23,8 @@ class Replay:
 
     @staticmethod
     def of(records: Sequence[Record]) -> "Replay":
+        """The replay of those variants among a run's records that were lowered, each with its
+        latest outcome."""
         return Replay(tuple(r for r in latest(records) if r.variant.derivation))
 
     def search(self, strategy: Strategy, seed: int, budget: int) -> Search:

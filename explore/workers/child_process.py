@@ -44,6 +44,7 @@ class Worker:
             self.connection.send_bytes(recipe)
 
     def how_it_died(self) -> str:
+        """The reason in words why the child ended, or that it only closed its pipe."""
         try:
             status = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -51,11 +52,13 @@ class Worker:
         return f"worker died {ending(status, self.last_words())}"
 
     def last_words(self, most: int = 4000) -> str:
+        """The end of the child's error output, at most so many bytes of it."""
         size = self._complaints.seek(0, os.SEEK_END)
         self._complaints.seek(max(0, size - most))
         return self._complaints.read().decode(errors="replace")
 
     def resident_bytes(self) -> int:
+        """The resident memory of the child; 0 where the system does not tell."""
         try:
             pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
         except (OSError, IndexError):

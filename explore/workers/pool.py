@@ -76,6 +76,8 @@ class Pool(Generic[T, R]):
         return max(0, len(self._workers) - len(self._running) - len(self._waiting))
 
     def submit(self, task: T, timeout: float | None = None) -> None:
+        """Give the pool a task, which waits until a worker is free; `timeout` seconds are its
+        limit, or the pool's own if it is None."""
         self._waiting.append((task, self._timeout if timeout is None else timeout))
         self._dispatch()
 
