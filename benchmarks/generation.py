@@ -50,6 +50,8 @@ class Rate:
 
 
 def measured(source: Program, target: Profile, options: Options, sample: int) -> Rate:
+    """The rate of making the variants of a program for a device: its forms are derived, and
+    `sample` of its candidates are made."""
     begun = time.process_time()
     found, spent = started(source, target, options)
     between = time.process_time()

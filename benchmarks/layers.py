@@ -126,6 +126,8 @@ def measured(layer: Layer, folder: Path, given: argparse.Namespace) -> Row:
 
 
 def explored(layer: Layer, folder: Path, given: argparse.Namespace) -> Run:
+    """The run of a layer in a folder: resumed if the folder holds one, else started with the
+    options `given`."""
     if (folder / "run.sqlite").is_file():
         return resume(folder)[0]
     device = choose(given.device)

@@ -31,6 +31,7 @@ MOST_ITEMS = 4096  # work-items of all kernels of a plan: a simulator is slow
 
 
 def small(plan: Plan) -> bool:
+    """True if a plan is small enough to simulate, and computes with floats alone."""
     items = sum(int(np.prod(kernel.global_size)) for kernel in plan.kernels)
     floats = all(b.scalar == "float" for b in plan.buffers)
     return floats and items <= MOST_ITEMS
