@@ -14,8 +14,8 @@ from ir.errors import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report on a system; `count` is exact, or None with the reason in `uncounted` and perhaps
-    the bound `at_most`."""
+    """A report on a system of constraints. `count` is exact; where it is None, `uncounted` says
+    why, and `at_most` is an upper bound, or None too."""
 
     domains: dict[str, tuple[int, ...] | None]
     constraints: tuple[Constraint, ...]
@@ -27,9 +27,9 @@ class Report:
 
 
 def report(system: System, seconds: float, everything: bool = False) -> Report:
-    """What the enumerator and Z3, each within `seconds`, find of a system of constraints: how many
-    points are legal, and each parameter's values. Constraints that others imply are left out,
-    unless `everything` is true."""
+    """The report on a system: how many points are legal (by the counting engine), the values that
+    each parameter takes, and the necessary constraints (by Z3), each engine within `seconds`. With
+    `everything`, constraints that others imply are kept too."""
     counted = _counted(system, seconds)
     solver = Solver(system, seconds)
     shown = system.constraints if everything or _empty(counted) else solver.necessary()

@@ -35,6 +35,7 @@ class Life:
     last: int
 
     def meets(self, other: "Life") -> bool:
+        """True if this life and the other have a launch in common."""
         return self.first <= other.last and other.first <= self.last
 
 
@@ -64,11 +65,9 @@ def lives(launches: Sequence[tuple[str, Collection[str]]]) -> dict[str, Life]:
 
 
 def stacks(arrays: Sequence[Life]) -> tuple[Stack, ...]:
-    """The stacks of arrays, given by their numbers, lowest first: the largest stack is as large as
-    the arena.
-
-    The only stack is empty if there are no arrays.
-    """
+    """The stacks of arrays that lie above each other in an arena, each as the arrays' numbers,
+    lowest first. The largest stack takes as many bytes as the arena, or more where no order of
+    least size is found. Without arrays there is one stack, which is empty."""
     below = _transitive(arrays) or _by_level(arrays)
     found = tuple(islice(_maximal(below), MOST_STACKS + 1))
     return found if len(found) <= MOST_STACKS else (_in_levels(arrays),)

@@ -49,8 +49,12 @@ class Edges:
 def grow(
     steps: Sequence[Choice], ceilings: Mapping[str, int], most: int, until: float
 ) -> Iterator[Edges]:
-    """The edges of each parameter in turn, some of them dead ends; Unsupported if there are more
-    than `most`, or after the clock time `until`."""
+    """The edges of the graph of legal points, layer by layer: those of each parameter's choice in
+    `steps`, in turn. Some lead to nodes from which no point is reached.
+
+    `ceilings` has the largest value of each parameter. Unsupported is raised if there are more
+    edges than `most`, or after the clock time `until`.
+    """
     nodes, known, total = 1, dict[str, Column](), 0
     for step in steps:
         tests = [predicate(r, ceilings) for r in step.tests]
@@ -90,8 +94,9 @@ def _edges(
 def _portions(
     step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]
 ) -> Iterator[tuple[Index, Column]]:
-    """The numbers of the nodes, in portions of about `CHUNK` candidates, each with the highest
-    value that its node may choose."""
+    """The nodes of a layer in portions, so that a portion has about `CHUNK` candidate values in
+    all. A portion is a pair: the numbers of its nodes, and for each the highest value that the
+    step's parameter may have there."""
     high = _highest(step, nodes, known, ceilings)
     reach = np.cumsum(_widths(step, high))
     if len(reach) and reach[-1] > MOST_CANDIDATES:
@@ -105,7 +110,8 @@ def _portions(
 
 
 def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
-    """The approximate number of candidate values at each node, whose highest are given."""
+    """The approximate number of candidate values of the step's parameter at each node; `high` has
+    the highest value at each."""
     if step.values is not None:
         return np.full(len(high), max(1, len(step.values)), dtype=np.float64)
     spans = np.maximum(1.0, (high - step.low + 1).astype(np.float64))
@@ -214,8 +220,8 @@ def _whole(a: Size, known: Columns, rows: int) -> Column:
 
 
 def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[Column]:
-    """The columns of all that later choices depend on, at the points so far; points whose rows are
-    equal may share a node."""
+    """The columns of the sizes (`step.keys`) through which later choices depend on the parameters
+    chosen so far. Points whose rows are equal in all of them may share a node."""
     rows = len(reached[step.parameter])
     exact = {p: c.astype(object) for p, c in reached.items()}
     return [

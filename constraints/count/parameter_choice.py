@@ -19,7 +19,8 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choice of one parameter: how its candidates are listed, and what they must satisfy."""
+    """The choice of one parameter: the candidate values (from `low` to `high`, or the listed
+    `values`, or divisors by `divides`), and the `tests` that they must pass."""
 
     parameter: str
     low: int
@@ -77,8 +78,8 @@ def _cost_of_test(r: Relation) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _seen(a: Size, known: frozenset[str]) -> tuple[Size, ...]:
-    """The sizes, in `known` parameters, that decide the value of a for all others: the coefficients
-    of the unknown parameters."""
+    """The sizes over `known` parameters that are all one must know of these to evaluate the size a
+    for any values of the others: the coefficients of the unknown parameters in a."""
     return tuple(_parts_seen(a, known))
 
 

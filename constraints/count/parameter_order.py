@@ -61,8 +61,8 @@ class _Search:
         self.shares = sorted(self._share(m, most) for m, most in _products(relations))
 
     def _share(self, members: frozenset[str], most: float) -> tuple[float, int]:
-        """The share of combinations of the members' values whose product is at most `most`, and the
-        members as bits.
+        """A pair for the parameters `members` whose product is at most `most`: the share of
+        combinations of their values for which this holds, and the members as bits.
 
         About most · Σ ln(most)ʲ / j! combinations have such a product.
         """
@@ -71,6 +71,7 @@ class _Search:
         return min(1.0, below / prod(self.values[i] for i in _each(group))), group
 
     def bits(self, members: Sequence[str] | frozenset[str]) -> int:
+        """The set of these parameters as an int with a bit for each."""
         return reduce(or_, (1 << self.parameters.index(p) for p in members), 0)
 
     def open(self, chosen: int, head: int) -> list[int]:

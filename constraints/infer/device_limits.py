@@ -36,8 +36,8 @@ def _of_kernel(k: KernelQuantities, device: Profile) -> Iterator[Constraint]:
 
 
 def _products(dims: Dims) -> Peak:
-    """The number of work-items of a group, as products of the amounts of its dimensions; none for a
-    single dimension."""
+    """The numbers of work-items in a group for all combinations of the amounts of its dimensions.
+    Empty for a group of one dimension, whose limit is checked by itself."""
     present = [peak for peak in dims if peak]
     return tuple(_times(choice) for choice in product(*present)) if len(present) > 1 else ()
 

@@ -33,7 +33,8 @@ class Space(Enum):
 
 
 class Place(Enum):
-    """The memory in which a result already has a buffer to go to, if it has one."""
+    """The memory to which a result goes: MEMORY or PRIVATE if a buffer for it is there already,
+    NONE if it needs one of its own."""
 
     NONE = "none"
     MEMORY = "memory"
@@ -67,9 +68,11 @@ class Scope:
     items: Size
 
     def toward(self, to: Place) -> "Scope":
+        """This scope for a term whose result goes to `to`."""
         return replace(self, to=to)
 
     def bound(self, p: Pattern, hold: Live) -> "Scope":
+        """This scope with each variable of the pattern p bound to the buffers `hold`."""
         return replace(self, env={**self.env, **{v.name: hold for v in variables(p)}})
 
     def reads(self, *later: Expr) -> Live:
@@ -89,6 +92,7 @@ class Use:
 
 
 def maximal(sets: Iterable[Live]) -> frozenset[Live]:
+    """Those of the sets of buffers that no other of them contains."""
     every = set(sets)
     return frozenset(s for s in every if not any(s < other for other in every))
 
@@ -105,6 +109,8 @@ def after(*steps: tuple[Use, Live]) -> Use:
 
 
 def during(held: Live, use: Use) -> frozenset[Live]:
+    """The largest sets of buffers that are live during `use` while the buffers `held` are live
+    too."""
     return maximal([held, *(held | peak for peak in use.peaks)])
 
 

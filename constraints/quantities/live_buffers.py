@@ -106,6 +106,7 @@ class _Walk:
         return b
 
     def use(self, e: Expr, here: Scope) -> Use:
+        """The use of buffers by the term e in the surroundings `here`."""
         match e:
             case Var(name, _):
                 held = here.env.get(name, NOTHING)
@@ -154,6 +155,8 @@ class _Walk:
         return self.use(value, here.toward(Place.NONE))
 
     def real(self, own: Live, a: Expr, here: Scope) -> Use:
+        """The use of buffers by a term that is stored in the buffers `own`, which are live while
+        its argument a is made."""
         return Use(own, during(own, self.use(a, here)))
 
     def loop(self, e: MapSeq | MapPar, here: Scope) -> Use:
@@ -193,8 +196,8 @@ class _Walk:
         return self.private(share(tile.e), tile)
 
     def delayed(self, f: Lam, xs: Expr, here: Scope) -> Use:
-        """The use of buffers by a map that is computed where it is read, or where its result goes;
-        rows may be rearranged in place."""
+        """The use of buffers by a map that has no loop of its own: it is computed where it is read,
+        or where its result goes."""
         over = self.use(xs, here if is_chain(f.body) else here.toward(Place.NONE))
         body = self.use(f.body, here.bound(f.pattern, over.hold))
         return after((over, here.reads(f)), (body, NOTHING))

@@ -33,8 +33,8 @@ def _number(b: Buffer) -> int:
 
 
 def _pool(sets: Iterable[Live], name: str) -> Pool:
-    """The pool `name` with its buffers' lives; a life counts in sets, each of which was complete
-    when its newest buffer was made."""
+    """The pool called `name`: its buffers, each with its life. The moments of a life are the sets
+    of buffers that live together, in the order in which the newest buffer of each is made."""
     own = {frozenset(b for b in live if b.pool == name and not b.alone) for live in sets}
     newest_first = (sorted(live, key=_number, reverse=True) for live in own)
     in_time = sorted(filter(None, newest_first), key=_numbers)
@@ -50,8 +50,8 @@ def _numbers(live: Sequence[Buffer]) -> list[int]:
 
 
 def largest_sets(found: Sequence[Pool]) -> Iterator[Live]:
-    """Sets of buffers, one from each pool together, the largest of which takes at least the bytes
-    of all pools."""
+    """The sets of buffers that may be the largest: each takes one stack of every pool. The largest
+    of them has at least the bytes that all pools take together."""
     chosen = [
         [frozenset(pool[i][1] for i in stack) for stack in stacks([life for life, _ in pool])]
         for pool in found

@@ -210,8 +210,9 @@ def _kept(program: Program, launches: tuple[Kernel, ...]) -> frozenset[str]:
 
 
 def _stacks(temporaries: Sequence[tuple[Life, Amount]]) -> list[list[Amount]]:
-    """The sets of temporaries that live together, each as the amounts of a stack; the arena holds
-    each of them."""
+    """The sets of temporaries that live together, each as a list of amounts, which add up. The
+    arena of all temporaries takes as much as the largest sum, or less where there are more than
+    six."""
     found = stacks([life for life, _ in temporaries])
     return [_stacked([temporaries[i][1] for i in stack]) for stack in found]
 

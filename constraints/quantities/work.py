@@ -24,11 +24,9 @@ GLOBAL_ITEMS = 64  # about so many are a group, where a kernel leaves its groups
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The number of work-groups along the last of the dimensions `lengths`, for a kernel that
-    leaves the groups' size open.
-
-    Such groups take work-items along the first dimensions first.
-    """
+    """The number of work-groups along the last of the dimensions `lengths` (numbers of work-items),
+    for a kernel that leaves the size of its groups open: groups then fill the first dimension, then
+    the next."""
 
     lengths: tuple[Size, ...]
 
@@ -104,8 +102,9 @@ def _trips(loops: Iterable[Loop]) -> Count:
 
 
 def _apart(loop: Loop, loops: Loops, chosen: bool) -> Size | Groups:
-    """The number of turns of `loop` for which a group loads separately; other turns share a
-    load."""
+    """The number of turns of `loop` for which a group loads a value anew; turns that its work-items
+    take at the same time share a load, unless the loop chooses the value's cell (`chosen`). `loops`
+    are all loops around the load."""
     if chosen or not loop.together:
         return loop.trips
     if loop.level is not Level.GLOBAL:

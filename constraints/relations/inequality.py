@@ -38,10 +38,12 @@ class Inequality:
 
     @property
     def under(self) -> frozenset[str]:
+        """The parameters that occur in the left side."""
         return _names(self.left)
 
     @property
     def over(self) -> frozenset[str]:
+        """The parameters that occur in the right side."""
         return _names(self.right)
 
 

@@ -61,8 +61,6 @@ def _retyped(value: float | int, found: Scalar, scalar: Scalar) -> Lit | None:
     hold it.
 
     An int becomes any type that it fits in, a float only a narrower real.
-
-    An int becomes any type that it fits in, a float only a narrower real.
     """
     if scalar.name in RANGES:
         least, most = RANGES[scalar.name]

@@ -38,6 +38,7 @@ def once(f: Callable[[Expr], R]) -> Callable[[Expr], R]:
 
 
 def fields_of(e: Expr) -> tuple[str, ...]:
+    """The names of the fields of e's node, in order."""
     names: tuple[str, ...] = getattr(type(e), "__match_args__", ())
     return names
 
@@ -169,7 +170,8 @@ def fresh(hint: str, avoid: frozenset[str] | set[str]) -> str:
 
 
 class _Open(local):
-    """The number of marks in use: placeholder variables of bodies that are still being built."""
+    """A count, for each thread, of the placeholder variables ("marks") in use: those of functions
+    whose bodies are still being built."""
 
     marks = 0
 
@@ -178,10 +180,10 @@ _open = _Open()
 
 
 def _marked(ts: Sequence[Type], body: Callable[..., Expr]) -> tuple[list[str], Expr]:
-    """New variables' names, one for each type in ts, and the term `body(*variables)`.
+    """The names of new placeholder variables, one for each type in ts, and the term
+    `body(*variables)`.
 
-    The names are the same each time, so that a body built again is a term already known
-    (`shared`).
+    The names are the same each time, so that a body built again is a term already known (`shared`).
     """
     outside = _open.marks
     marks = [f"?{outside + i}" for i in range(len(ts))]

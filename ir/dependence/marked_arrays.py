@@ -45,8 +45,9 @@ def indices(start: int, end: int) -> Places:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """An array with its marks. The marks are masks over its own dimensions `dims` and over the axes
-    `scope` of the maps around it."""
+    """An array with marks on its elements, as masks over its own dimensions `dims` and over the
+    axes `scope` of the maps around it: which elements depend on an input (`live`), may be other
+    than zero (`nonzero`), and are needed for the results (`asked`)."""
 
     dims: tuple[Axis, ...]
     scope: frozenset[Axis]
@@ -71,8 +72,8 @@ class Tape:
     """A record of the analysis: the nodes in the order of their making, and the numbers of products
     and of whole sums met.
 
-    A product is counted if an operand of it, multiplied or compared at a step of a sum, depends on
-    inputs.
+    A step of an innermost sum counts as a product if all its operands depend on inputs and at least
+    one of them is not constant.
     """
 
     nodes: list[Node] = field(default_factory=list)

@@ -99,8 +99,8 @@ def _reach(argument: Argument) -> frozenset[str]:
 
 
 def place(argument: Argument) -> Span:
-    """The span where the user wrote an argument; a name of the prelude leads to what it is bound
-    to."""
+    """The span where the user wrote an argument. For a parameter's name inside a definition of the
+    prelude that is where the user wrote what the name stands for."""
     if not isinstance(argument, Written):
         return argument.span
     text = argument.text

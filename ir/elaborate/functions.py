@@ -196,6 +196,7 @@ def _apply_native(c: Recursion, f: Native, args: tuple[Argument, ...], env: Env)
 
 
 def check_count(c: Recursion, f: Global, args: tuple[Argument, ...], span: Span) -> None:
+    """Raise a UserError at `span` unless f takes as many arguments as `args` has."""
     low, high = f.arity()
     if low <= len(args) <= high or f.name.text == "stride":  # which says where it belongs
         return

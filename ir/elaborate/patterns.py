@@ -95,8 +95,8 @@ def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, E
 def bind(
     c: Recursion, p: SurfacePattern, a: Argument, env: Env, kept: Kept, keep: bool = False
 ) -> Env:
-    """The environment env with the names in p bound to the argument a; an argument that must be
-    computed is appended to `kept`, as a pattern with its value."""
+    """The environment env with the names in p bound to the argument a. An argument that must be
+    computed, or any term if `keep` is true, is appended to `kept`, as a pattern with its value."""
     if isinstance(a, Made) and (keep or not is_plain_view(a.term)):
         q, env = take(c, p, type_of(a.term), env)
         kept.append((q, a.term))

@@ -20,13 +20,14 @@ TF32 = 2.0**13  # machine epsilons of a float that an operand may lose: 10 bits 
 
 
 def fragments(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
-    """The fragments of A and B, each with a row for every step of the sum, and of C, for k = 4 e *
-    halves."""
+    """The layouts of the operands A and B, each with a row for every step of the sum, and of the
+    result C, for e elements in a register and 4 e `halves` steps."""
     return _fragments(e, halves, ("h", "t", "i"))
 
 
 def neighbours(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
-    """The fragments of A, B and C with the steps so ordered that those of a lane are neighbours."""
+    """The layouts of the operands A and B and of the result C, as `fragments` gives them, but with
+    steps reordered so that those which one lane holds are neighbours."""
     return _fragments(e, halves, ("t", "h", "i"))
 
 

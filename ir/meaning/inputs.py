@@ -66,8 +66,8 @@ def components(t: Type) -> tuple[Type, ...] | None:
 
 
 def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Type]]:
-    """The types of the tuple-free arrays into which a value of type t falls, each with its path of
-    component numbers."""
+    """The types of the tuple-free arrays into which a value of type t falls, each with its path:
+    `where`, then the numbers of the components that lead to it."""
     parts = components(t)
     if parts is None:
         yield where, t

@@ -81,8 +81,8 @@ def _loop(step: Step, init: Value, xs: Value) -> Value:
 
 
 def _widen(init: Value, t: Type, dims: tuple[int, ...] = ()) -> Value:
-    """The initial value of a reduction with accumulator type t, its scalars repeated over
-    vectors."""
+    """The initial value of a reduction as a value of the accumulator's type t: its numbers are
+    repeated along the lanes of vectors. `dims` are the sizes of the array dimensions around it."""
     match t:
         case Array(elem, n):
             return _widen(init, elem, (*dims, known(n)))
@@ -121,7 +121,8 @@ def _minus_one(like: Leaf) -> Leaf:
 
 
 def accumulator(t: Type, dims: tuple[int, ...] = ()) -> Value:
-    """An accumulator of type t to which nothing has been added yet."""
+    """An accumulator of type t to which nothing has been added yet; `dims` are the sizes of the
+    array dimensions around it."""
     match t:
         case Array(elem, n):
             return accumulator(elem, (*dims, known(n)))

@@ -140,8 +140,9 @@ def force_small(leaf: Leaf) -> Leaf:
 
 
 def check_room(axes: Sequence[Axis], dims: Sequence[Group], itemsize: int) -> None:
-    """Raise TooBig if an array over these axes passes LIMIT and an enclosing map or reduction can
-    make it smaller."""
+    """Raise TooBig if an array over these axes, of `itemsize` bytes an element, passes LIMIT, and
+    an enclosing map or reduction can make it smaller by going in halves. `dims` are the array's own
+    dimensions."""
     own = {axis for group in dims for axis in group}
     room = extent(axes) * itemsize
     if room > LIMIT and any(x not in own and x.size > 1 for x in axes):

@@ -139,8 +139,8 @@ def _unexpected(error: UnexpectedToken, before: list[Token], text: str, name: st
 
 
 def _apart(tokens: list[Token], text: str) -> bool:
-    """True if the tokens end with a call whose opening bracket follows a space: (a, b) in f(x) (a,
-    b)."""
+    """True if the tokens end with a call whose opening bracket follows a space, which may be meant
+    as a tuple: `f(x) (a, b)`."""
     depth = 0
     for token in reversed(tokens):
         depth += {"_CLOSE": 1, "_CALL": -1, "_GROUP": -1}.get(token.type, 0)

@@ -36,8 +36,8 @@ def scalar_named(declared: TypeName) -> Scalar:
 
 
 def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) -> dict[str, Size]:
-    """The sizes that the open names in `declared` must have, by name, so that it equals the type
-    `found`."""
+    """The sizes, by name, that make the written type `declared` equal to the type `found`: for each
+    name for which `is_open` is true and that stands alone as a size."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             own = {n.text: m} if isinstance(n, Name) and is_open(n.text) else {}
@@ -55,8 +55,9 @@ def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) ->
 def infer_rest(
     declared: SurfaceType, found: Type, is_open: Callable[[str], bool], size: SizeOf
 ) -> dict[str, Size]:
-    """The sizes, by name, that `infer` cannot find: those of an open name that occurs once, and
-    alone, in arithmetic."""
+    """The sizes, by name, that `infer` does not find: those of names for which `is_open` is true,
+    each the only such name in an arithmetic size, such as n in 2 * n + 1. `size` evaluates the
+    others."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             names = [name.text for name in size_names(n) if is_open(name.text)]
@@ -71,7 +72,8 @@ def infer_rest(
 
 
 def solved(e: Surface, whole: Size, name: str, size: SizeOf) -> Size:
-    """The size of `name`, which occurs once in e, such that e equals `whole`."""
+    """The size of `name`, which occurs once in e, such that e equals `whole`; `size` evaluates the
+    parts of e without it."""
     match e:
         case Name():
             return whole
