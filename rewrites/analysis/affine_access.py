@@ -217,8 +217,8 @@ def _windows(xs: View, n: int, step: int) -> Read:
 
 
 def _inside(j: Affine) -> Affine:
-    """The coordinate j of an element in a chunk or window; NoAccess if padding around it may be
-    read."""
+    """The coordinate j of an element in a chunk or window, unchanged; NoAccess if j may lie outside
+    of the array, in a padding."""
     if j.loose:
         raise NoAccess("expected padding around an array, found it around its chunks or windows")
     return j

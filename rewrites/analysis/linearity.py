@@ -72,12 +72,14 @@ def zero_of(t: Type) -> Expr | None:
 
 
 def is_zero(z: Expr) -> bool:
+    """True if z is the literal 0."""
     return isinstance(z, Lit) and z.value == 0
 
 
 def opened(f: Lam, window: int) -> tuple[Var, Var, Var, Expr] | None:
-    """The variables acc, x and h and the body of a function that folds over pairs; `window` is the
-    place of x in a pair."""
+    """The variables acc, x and h and the body of a function that folds over pairs of x and h;
+    `window` is the place of x in a pair, 0 or 1. None if the accumulator is a tuple, or the pair
+    holds one."""
     assert isinstance(f.pattern, tuple)
     acc, pair = f.pattern
     if not isinstance(acc, Var):

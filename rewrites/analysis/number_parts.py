@@ -25,14 +25,16 @@ HIGH, LOW = lam("x", FLOAT, high), lam("x", FLOAT, low)
 
 
 def part_of(part: Lam, xs: Expr) -> Expr:
-    """The array of this part of each number of xs."""
+    """The array with the high or the low part of each number of xs, as the function `part` (HIGH or
+    LOW) makes it."""
     if not isinstance(elem_of(xs), Array):
         return Map(part, xs)
     return Map(lam("row", elem_of(xs), lambda row: part_of(part, row)), xs)
 
 
 def is_part(part: Lam, e: Expr) -> bool:
-    """True if e is the array of this part of the numbers of an array."""
+    """True if e is an array made by `part_of`: with the function `part` applied to each number of
+    some array."""
     match e:
         case Map(Lam(Var() as row, Map() as inner)) if isinstance(type_of(row), Array):
             return is_part(part, inner) and _goes_over(inner, row)

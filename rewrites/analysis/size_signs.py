@@ -67,13 +67,13 @@ def _factor(p: Poly, x: Atom) -> Size:
 
 
 def divides(k: Size, n: Size) -> bool:
-    """True unless k is known not to divide n, both being numbers; of other sizes the types ask for
-    it."""
+    """False if k is a number below 1, or if both are numbers and k does not divide n; else True.
+    That a size with parameters is divisible is demanded later, by the types."""
     if not isinstance(k, int):
         return True
     return k > 0 and (n % k == 0 if isinstance(n, int) else True)
 
 
 def at_most(a: Size, b: Size) -> bool:
-    """True unless a > b, both being numbers."""
+    """True unless a and b are numbers and a > b; nothing is decided for sizes with parameters."""
     return a <= b if isinstance(a, int) and isinstance(b, int) else True

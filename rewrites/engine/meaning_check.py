@@ -40,8 +40,8 @@ class Checked:
 
 
 def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
-    """Replay a derivation's laws, and compare what each of its terms computes with what the program
-    computes."""
+    """The result of checking a derivation with these values of the parameters: its laws are
+    replayed, and what each of its terms computes is compared with what the program computes."""
     d.replay()
     inputs = random_inputs(p, seed)
     expected = evaluate(p, inputs)

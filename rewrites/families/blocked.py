@@ -81,8 +81,8 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
 
 
 def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
-    """The kernel e lowered in this form; its rows and columns are found by which dimensions reach
-    which operand."""
+    """The kernel e lowered in a form of the family `blocked`. Which dimensions are its rows and
+    columns follows from which operand they reach."""
     dims = sided(e)
     if form.own and len(dims.columns) < 2:
         raise Refused(

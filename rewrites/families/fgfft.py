@@ -1,8 +1,8 @@
 """The family `fgfft`: fine-grained convolution by Fourier transforms of rows (Zhang 2019).
 
-Each row is transformed once, whatever number of windows it is in: N C H transforms, and K C U of
-kernels' rows, which are prepared once where they are constant. Products of spectra are summed over
-channels and a kernel's rows, and what is left is transformed back, a row at a time.
+Each row of an image is transformed once, whatever number of windows it is in, and each row of a
+kernel once, before any run if it is constant. Products of spectra are summed over channels and a
+kernel's rows, and the sums are transformed back, a row at a time.
 """
 
 # key: e term, s strategy
@@ -104,8 +104,8 @@ def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten |
 
 
 def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
-    """The strategy that transforms sums of products of spectra along one more dimension, along
-    which they slide."""
+    """The strategy that transforms sums of products of spectra along one more dimension: the one
+    along which the spectra of data rows slide."""
 
     def run(e: Expr) -> Rewritten | None:
         p = spectral_products(e)
@@ -147,8 +147,9 @@ def _orders(r: Rows) -> tuple[Order, Order]:
     """The orders of dimensions in memory for the spectra of data rows and for those of kernels'
     rows.
 
-    Innermost is what neighbouring work-items take: the rows' last dimension, and the kernels.
-    Outermost in both is what both have: each product is of rows that lie together.
+    Innermost is the dimension that neighbouring work-items go over: the last one of data rows, or
+    the kernels. Outermost are the dimensions that both operands have, so that the rows of one
+    product lie together.
     """
     x, g = others(r.data, r.data_dim), others(r.taps, r.taps_dim)
     of_x = labels(others=max(len(x) - 1, 0), last=min(len(x), 1), phase=int(r.phased))
@@ -190,7 +191,8 @@ def _spectra_stored(order: Order) -> Strategy:
 
 def _products_stored(parts: int, order: Order) -> Strategy:
     """The strategy that stores spectra with frequencies outermost, as matrix products of complex
-    numbers read them; `parts` is 2 where each number has two rows of parts, else 1."""
+    numbers read them. `parts` is 2 where a complex number is stored as two rows, (re, im) and (-im,
+    re), else 1."""
     dims = _rows_of_spectra(len(order), outer_parts=parts - 1, parts=1)
     laid = laid_as(dims, "frequencies", "others", "parts", "outer_parts", "last")
     return _rows_laid(order, laid)

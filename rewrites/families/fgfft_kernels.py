@@ -168,8 +168,9 @@ def _summed(e: Expr) -> Rewritten | None:
 
 
 def _blocks(dims: int, lanes: Strategy, turns: bool = True) -> Strategy:
-    """The strategy that puts `block_size` rows in a work-group, their lanes by `lanes`, and
-    `num_blocks` groups over the rest.
+    """The strategy that puts `block_size` rows in a work-group and makes `num_blocks` groups over
+    the other rows. `dims` is the number of maps over rows; `lanes` lowers the maps over the rows of
+    a group.
 
     A group takes its other rows in turns, or there is one group for each where `turns` is false.
     """

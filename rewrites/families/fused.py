@@ -72,7 +72,7 @@ TILES = ("batch", "row tiles", "tiles down", "tiles across")
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The choices that distinguish a lowered form of the family; numbers are parameters instead."""
+    """The choices of a form of the family `fused` that are not numbers."""
 
     choices: Choices
     joined: bool = False  # the kernel and one that makes its operands are one nest of windows
@@ -116,17 +116,17 @@ def _arranged(dims: Dims) -> Nest:
 
 
 def _apart(pixels: Nest) -> Strategy:
-    """The strategy that copies, for each tile of `pixels`, the tile of another kernel's results
-    that it reads to local memory, and makes the windows go over that copy."""
+    """The strategy that makes a work-group copy, for its tile of `pixels`, what the tile reads of
+    another kernel's results to local memory, and read its windows there."""
     blocks = _in_blocks(_in_tiles(pixels))
     return _over_groups(blocks, copied_tiles(blocks.count(*TILES), _copied_by_group))
 
 
 def _joined(pixels: Nest) -> Strategy:
-    """The strategy that makes the kernel of the operands and this one a nest over windows; for each
-    tile the operands are made in local memory.
+    """The strategy that makes one nest over windows of two kernels: the one of `pixels` and the one
+    that makes its operand. For each tile the operand is made in local memory.
 
-    If the operands' kernel reads what a third one makes, that is copied to local memory first.
+    If the operand's kernel reads what a third one makes, that is copied to local memory first.
     """
     results = pixels.count("batch", "row tiles", "down", "across")
     one = pixels.then(stage("two kernels as one nest", joined(results)))

@@ -1,11 +1,11 @@
 """Requirements of the io-optimal dataflow on blocks: balanced sides, little more data moved.
 
-Zhang et al. (PPoPP 2021, section 4): blocks of x y pixels and z channels, with x y = R z, move
-2 T / √(R S) elements of a program of T products, S = x y z, whose inputs are in R windows each, its
-results once, and once what these need besides: biases, what is added to them.
-What tiles read beyond their windows, what rounding adds and copies take must not double that.
-S is at most what a group may keep, and that at most half of local memory: while one group waits
-for its channel another one works.
+Zhang et al. (PPoPP 2021, section 4): a program of T products, with each element of its input in R
+windows, is made in blocks of x y pixels and z channels, where x y = R z. Then it moves 2 T / √(R S)
+elements, S = x y z, and besides its results, each once, and what else these need, such as biases,
+once. What tiles read beyond their windows, rounding adds and copies take must not double that. Two
+groups share a core, so that one works while the other waits for its channel: what a group stages
+takes half of local memory at most.
 """
 
 # key: e term, t type, n how often, z channels of a block, xy pixels of a block
@@ -94,4 +94,5 @@ def cells(t: Type) -> Size:
 
 
 def total(sizes: Iterable[Size]) -> Size:
+    """The sum of these sizes."""
     return reduce(add, sizes, 0)

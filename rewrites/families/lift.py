@@ -85,13 +85,14 @@ def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewr
 
 
 def whole(e: Expr) -> Rewritten | None:
-    """The sum e seen as the sum of one part."""
+    """The sum e as a sum over a single part, which is all of it; None if e is no sum."""
     return partial_reduce(k=size_of(e.xs))(e) if isinstance(e, Reduce) else None
 
 
 def _sides(e: Expr) -> Dims:
-    """The rows and columns of the nest e; without columns that share an operand, those along which
-    windows slide."""
+    """The rows and columns of the nest e as `sided` finds them. But where no operand tells rows
+    from columns, and maps along which windows slide or maps over parts of sums would become rows,
+    the innermost other map, if any, is the rows instead."""
     dims, maps = sided(e), nest(e)
     tiled = _slid(maps) | parts_of(maps)
     if classify(e).rows or not tiled & set(dims.rows):
@@ -140,8 +141,9 @@ GROUPS = ("batch", "tiles down", "tiles across", "kernel tiles")
 
 
 def _room(params: frozenset[str], choices: Choices) -> Strategy:
-    """The strategy that adds the elements which tiles need beyond an array's end: where it is
-    stored, or as a padding."""
+    """The strategy that adds the elements which tiles need beyond an array's end: to the stored
+    copy of the array if the form has `room`, or as a padding inside the windows where no view is
+    stored."""
     if choices.room:
         return stage("room for tiles", room(params))
     return stage("padding of windows", sunk) if choices.windows is Windows.NONE else skip
@@ -164,7 +166,8 @@ def _chunks(lengths: Sequence[Size], slides: Sequence[Slide | None]) -> list[Str
 
 def _chunk(n: Size, slide: Slide | None, suffix: str) -> Strategy:
     """The strategy that cuts a map over n windows into chunks, each of the windows in a tile of
-    theta elements."""
+    `theta` elements (or `theta` results where nothing slides); `suffix` ends the names of this
+    dimension's parameters."""
     if n == 1:
         return split_map(k=1)
     theta, rho = named("theta" + suffix), named("rho" + suffix)

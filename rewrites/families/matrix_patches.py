@@ -43,7 +43,9 @@ TILE = ("rows of a tile", "columns of a tile")
 
 
 def staged_nest(entry: Entry, ahead: bool, parts: bool, dims: Dims, e: Expr) -> Nest:
-    """The strategy for a kernel e whose rows and columns are these."""
+    """The strategy that lowers the kernel e, whose rows and columns are given by `dims`, to the
+    instruction `entry`, with the patch under a group's pixels staged: a chunk `ahead` of its use if
+    that is true, and in high and low `parts` of numbers if that is."""
     (steps, _), _ = (f.sides for f in entry.fragments[:2])
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     kept = patch((entry.lanes, SR, SC), steps, RP, ahead)
@@ -62,7 +64,8 @@ def staged_nest(entry: Entry, ahead: bool, parts: bool, dims: Dims, e: Expr) -> 
 
 
 def _tiles(entry: Entry, dims: Dims) -> Nest:
-    """Patches for groups; in them rows and pixels in tiles, for sub-groups and for lanes."""
+    """The nest of maps over patches for groups, in which rows and pixels are in tiles of the
+    instruction, for sub-groups and for lanes."""
     (_, rows), (_, columns) = (f.sides for f in entry.fragments[:2])
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}
@@ -85,7 +88,8 @@ def _tiles(entry: Entry, dims: Dims) -> Nest:
 
 
 def _columns_operand(dims: Dims, e: Expr) -> int:
-    """The operand of the sum that columns reach: which of those that are zipped."""
+    """The number of the operand of e's sum that depends on the columns, among those that it goes
+    over; Refused if not exactly one does."""
     maps, parts = nest(e), operands(reduction(e))
     reached = [n for n, part in enumerate(parts) if {*dims.columns} & depends(maps, part)]
     if len(reached) != 1:
@@ -94,7 +98,8 @@ def _columns_operand(dims: Dims, e: Expr) -> int:
 
 
 def _by_chunks(staged: int, e: Expr) -> Rewritten | None:
-    """Each step of the sum over chunks reads a part of the patch that has only these channels."""
+    """The sum e over chunks with each step reading a part of the patch that has only this chunk's
+    channels; `staged` is the number of the patch's operand. None if e is no sum."""
     if not isinstance(e, Reduce):
         return None
     parts = of_array(of_part(staged, chunks_of_planes()))

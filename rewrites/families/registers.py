@@ -69,8 +69,8 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
 
 
 def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
-    """The kernel e lowered in this form; its rows and columns are found by which dimensions reach
-    which operand."""
+    """The kernel e lowered in a form of the family `registers`. Which dimensions are its rows and
+    columns follows from which operand they reach."""
     dims = _flipped(e) if form.choices.flipped else sided(e)
     return in_blocks(params, form, dims)(e)
 

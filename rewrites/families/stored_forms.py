@@ -48,10 +48,11 @@ ALL_VIEWS: Views = (
 def stored_choices(
     p: Program, views: Views, panel: Size, block: Size = 1
 ) -> Iterator[tuple[tuple[Trait, ...], Choices]]:
-    """The choices of a view in `views` to store and of constants to relay, each with its traits;
-    `panel` is the rows of a panel, `block` those of a block.
+    """The choices of a view in `views` to store, and of constants to relay or not, each with its
+    traits; `panel` is the number of rows in a panel of constants that vectors go over, `block` that
+    in a panel of others.
 
-    Each is given twice, the second time with rows and columns exchanged, unless `block` is 1.
+    Unless `block` is 1, each choice is given a second time, with rows and columns exchanged.
     """
     relaid = [frozenset[str](), constant_names(p)] if constant_names(p) else [frozenset[str]()]
     flips = (False,) if block == 1 else (False, True)

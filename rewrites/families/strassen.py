@@ -2,8 +2,9 @@
 numbers by three real ones.
 
 Rows and columns are those of the reduction's operands, whatever nest of maps goes over them: the
-pixels and channels of a convolution too. What is added of the blocks of an operand is stored, the
-products are matrix products in a batch, and what is added of them is the result.
+pixels and channels of a convolution too. One kernel stores the sums of blocks that the seven
+products multiply, the products are matrix products in a batch, and a last kernel adds these up to
+the results.
 """
 
 # key: e term, s strategy, level how often the law was used around
@@ -96,8 +97,8 @@ def _matrices(dims: Dims) -> Strategy:
 
 
 def _lowered(levels: int, batch: int) -> Strategy:
-    """The strategy that lowers one matrix product, or each of a batch, in so many levels of seven
-    products."""
+    """The strategy that lowers one matrix product, or each of a batch of them, with seven products
+    in place of eight at each of `levels` levels; `batch` is the number of maps over the batch."""
     made = seq(_matrix_product(batch, 2**levels), inside(_by_seven(levels, batch)))
     added = stage("results of sums of products", transform_kernel(batch + 2, VO))
     results = seq(made, added) if levels else made
@@ -106,8 +107,8 @@ def _lowered(levels: int, batch: int) -> Strategy:
 
 
 def _matrix_product(batch: int, parts: int) -> Strategy:
-    """The strategy that makes a term a plain matrix product, each row with each row, sides rounded
-    to multiples of `parts`."""
+    """The strategy that makes a term inside `batch` maps a plain matrix product, each row of one
+    array with each row of another, sides rounded up to multiples of `parts`."""
     rounded = attempt(round_product(k=parts))
     whole = standing(batch=batch).inside(seq(_operands_apart, rounded))
     return stage("operands whole", seq(everywhere(unused_part()), whole, perfect))
@@ -137,8 +138,9 @@ def on_part(i: int) -> Strategy:
 
 
 def _by_seven(levels: int, batch: int) -> Strategy:
-    """The strategy that makes one product, or each of a batch, by seven of half the size, or by
-    three real ones."""
+    """The strategy that makes one product, or each of a batch, by seven of half the size, `levels`
+    times over; by three real ones where `levels` is 0. `batch` is the number of maps over the
+    batch."""
     if levels == 0:
         return _by_three(batch)
     if batch:
@@ -169,8 +171,8 @@ def _cut_parts(e: Expr) -> Rewritten:
 
 
 def _cut_each(maps: int, cut: Strategy) -> Strategy:
-    """The strategy that cuts each product made by so many maps, and moves its operands and results
-    out of the maps."""
+    """The strategy that applies `cut` to each matrix product inside `maps` maps, and moves its
+    operands and results out of the maps."""
 
     def apart(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
@@ -207,8 +209,8 @@ VI, VO = named("vi"), named("vo")
 
 
 def _stages(levels: int, deep: int) -> Strategy:
-    """The strategy that stores sums of blocks and makes the products, of smaller ones where levels
-    are left.
+    """The strategy that stores the sums of blocks and makes the products of these, each by seven
+    smaller ones again while `levels` is more than 1.
 
     `deep` is the number of maps that go over the seven products.
     """

@@ -192,8 +192,8 @@ def _forms(p: Program) -> Iterator[Form]:
 def _products(
     one: Choices, group: Choices
 ) -> Iterator[tuple[tuple[Trait, ...], Registers | Blocked, Tuning]]:
-    """The traits, ways and tunings of products with the matrices; panels are for a work-item or for
-    a group."""
+    """The ways to make products with the matrices, each with its traits and its tuning. Of the
+    stored matrices, `one` has panels for a work-item, `group` has panels for a work-group."""
     yield (REGISTERS,), Registers(one), REGISTERS_TUNING
     yield (REGISTERS, ITEMS), Registers(one, Level.GLOBAL), REGISTERS_TUNING
     yield (BLOCKED,), Blocked(group), BLOCKED_TUNING

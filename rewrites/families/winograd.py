@@ -145,7 +145,9 @@ def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -
 
 
 def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
-    """The strategy that transforms kernels and stores them in panels, once if they are constant."""
+    """The strategy that transforms kernels and stores them in panels of `panel` rows, before any
+    run if they are constant. `d` is the number of dimensions that windows slide along; `by_step`
+    puts channels outside of the points in a panel."""
     packed = panels(d + 2, panel, made=beneath(transform_kernel(2, None)), by_step=by_step)
     return stage("kernels transformed, in panels", packed)
 
@@ -183,8 +185,9 @@ def _stored(panel: Size, w: Windowed) -> Strategy:
 
 
 def _fused(form: Fused, w: Windowed) -> Strategy:
-    """The strategy that makes products and results in one kernel, and transforms the data there too
-    or stores them."""
+    """The strategy that makes products and results in one kernel, which also transforms the data if
+    the form is `whole`; else the transformed data are stored. Refused where images have kernels of
+    their own."""
     if w.own:
         raise Refused(
             "expected kernels that all images share, found kernels of "

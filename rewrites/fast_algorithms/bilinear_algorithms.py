@@ -33,6 +33,7 @@ class Bilinear:
 
     @property
     def products(self) -> int:
+        """The number of products that the algorithm makes."""
         return len(self.g)
 
     def computes(self, tensor: Tensor) -> bool:
@@ -87,8 +88,8 @@ def cook_toom(m: int, r: int) -> Bilinear:
 
     A product of polynomials of degrees m - 1 and r - 1, evaluated at m + r - 2 points and at
     infinity, multiplied there, and interpolated; then transposed (Lavin & Gray 2016, Barabasz et
-    al. 2020). Lagrange's denominators go to the taps, whose transform is made once, but for powers
-    of two that would be products of their own there.
+    al. 2020). Lagrange's denominators go to the taps, whose transform is made once; only powers of
+    two among them may go to the data or the results (`_folded`).
     """
     points = list(islice(_points(), m + r - 2))
     found = [_product_at(p, points, m, r) for p in points]
@@ -103,8 +104,8 @@ Column = tuple[Row, Row, Row]
 
 
 def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Column:
-    """The product of the two polynomials' values at the point p, with the weights by which results
-    take it."""
+    """The rows of A, G and B for the product at the point p, one of `points`: powers of p for the m
+    results and for the r taps, and the coefficients of Lagrange's polynomial of p for the data."""
     others = [q for q in points if q != p]
     whole, scale = _plain(_roots(others))
     divisor = scale * prod(p - q for q in others)
@@ -117,8 +118,8 @@ def _folded(a: Row, g: Row, b: Row) -> Column:
     """The rows (of A, G and B) of one product with its taps divided by the least ±2^k among them,
     so that one tap becomes ±1.
 
-    The divisor goes to the data, if one of these is then multiplied by no power of two, or else to
-    the results.
+    The data are multiplied by the divisor if all products by powers of two in their row are free
+    then (`rides`), or else the results are.
     """
     least = min(map(abs, filter(is_power, g)), default=Fraction(1))
     taps, data = _times(1 / least, g), _times(least, b)

@@ -89,8 +89,9 @@ def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:
 
 
 def summed(r: Rows) -> tuple[tuple[Index, ...], tuple[Affine, ...], tuple[Affine, ...]]:
-    """The indices summed over besides those inside a row, and the coordinates of the rows of x and
-    of g."""
+    """The indices over which products of rows are summed up, and the coordinates of the rows of x
+    (data) and of g (taps) in their arrays. Where rows are cut into phases, the phase is one more
+    index, and one more coordinate of both."""
     x, g = others(r.data, r.data_dim), others(r.taps, r.taps_dim)
     if not r.phased:
         return r.sums, x, g
@@ -136,8 +137,9 @@ def carried(
     own: tuple[set[Index], set[Index]],
     made: Callable[[Expr, Expr, Expr], Expr],
 ) -> Expr:
-    """The nest e with the rows x and g zipped to the arrays of those of its `maps` that x and g
-    have as their `own`, and inside made(body of e, row of x, row of g)."""
+    """The nest e, whose maps are `maps`, with rows in it: each map that is in the first set of
+    `own` gets the rows x zipped to its array, each map in the second set the rows g. Inside all
+    maps stands made(body of e, row of x, row of g)."""
     if not maps:
         return made(e, x, g)
     if not isinstance(e, Map):

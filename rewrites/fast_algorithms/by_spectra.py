@@ -99,8 +99,8 @@ def _scaled(xs: Expr, by: float) -> Expr:
 
 
 def _zeros_around(x: Expr) -> tuple[int, int, Expr]:
-    """The number of zeros before the row x, the number that both its sides have, and the row
-    without them."""
+    """A triple for the row x: the number of zeros that it begins with, the number that both ends
+    have at least, and x without them. It is (0, 0, x) unless x pads both ends with zeros."""
     match x:
         case Pad(int() as l, int() as r, c, xs) if min(l, r) > 0 and alike(c, zeros(type_of(c))):
             return l, min(l, r), xs

@@ -71,8 +71,9 @@ def _planes(
     held: Sequence[Index],
     parts: Sequence[tuple[int, int]],
 ) -> Expr:
-    """The array that an access reads, as planes: dimensions `inside` cut to `parts`, (first, count)
-    each, others around."""
+    """The array that the access a reads, as planes. Outermost are dimensions for the indices `own`,
+    then the dimensions `inside` of its base, each cut to a (first, count) of `parts`, and innermost
+    dimensions for the indices `held`."""
     rest = [n for n in range(len(a.coordinates)) if n not in inside]
     e = permuted(a.base, [[*rest, *inside].index(n) for n in range(len(a.coordinates))])
     for level, (first, n) in enumerate(parts, len(rest)):
@@ -88,8 +89,9 @@ def _part(xs: Expr, first: int, n: int) -> Expr:
 
 
 def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
-    """The inner maps of e over windows of x and taps g: what they do with each sum is done with the
-    new sums."""
+    """The inner maps of e, one for each of `sizes`, as maps over the windows of x: what e does with
+    each sum is done with the sum of a window's products with the taps g. NoAccess if e does not do
+    the same with sums from 0."""
     core, bound = e, set[str]()
     for _ in sizes:
         if not isinstance(core, Map):

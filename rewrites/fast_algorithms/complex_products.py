@@ -63,8 +63,8 @@ def three_products(e: Map) -> Expr | None:
 
 
 def _sums(e: Expr) -> tuple[Expr, Expr, Reduce, bool] | None:
-    """The rows xs and ys, the sum over each pair, and whether ys is the first factor; None if e is
-    no such product."""
+    """The parts of e, a map over rows xs of a map over rows ys of a sum: xs, ys, the sum for a pair
+    of rows, and whether the row of ys is the first factor in it. None if e is no such term."""
     match e:
         case Map(Lam(Var(x, _), Map(Lam(Var(y, _), Reduce() as sums), ys)), xs):
             match sums.xs:

@@ -54,8 +54,8 @@ from rewrites.fast_algorithms.dft_terms import (
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A kind of Fourier transform: how a term of it is made, its elements' type, and its length for
-    an array of a size."""
+    """A kind of Fourier transform: make(xs, n) is the term of it, `elem` the type of the elements
+    of xs, and length(size) the length n for an array xs of that size."""
 
     make: Callable[[Expr, int], Expr]
     elem: Type
@@ -98,8 +98,12 @@ Turned = Callable[[Callable[[Expr], Expr], Expr, int, int, int], Expr]
 
 
 def in_phases(e: Expr, r: Size, turned: Turned) -> Expr | None:
-    """The transform e made from those of its r phases; `turned(f, columns, n, r, s)` turns each
-    column and applies f."""
+    """The transform e of length n made from those of its r phases (every r-th element), of length n
+    / r each. turned(f, columns, n, r, s), with the sign s of the exponent, multiplies columns by
+    roots of unity and applies f, the transform of length r, to each.
+
+    None if e is no complex transform, or r is no number between 1 and n that divides n.
+    """
     forward = source(e, FORWARD)
     found = forward or source(e, BACKWARD)
     if found is None:
@@ -120,8 +124,8 @@ def in_phases(e: Expr, r: Size, turned: Turned) -> Expr | None:
 
 
 def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
-    """The function f of each column k of the phases' transforms, its element p multiplied with the
-    root of unity p k."""
+    """The array of f(column) for each of the columns of the phases' transforms, after element p of
+    column k is multiplied by the root of unity exp(s 2 pi i p k / n)."""
 
     def turn(column: Expr, k: Expr) -> Expr:
         ps = indices(r)

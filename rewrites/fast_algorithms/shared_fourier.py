@@ -56,7 +56,9 @@ def pair_rdft(e: Generate) -> Expr | None:
     """A transform of n real numbers becomes one of n/2 complex numbers, the (even, odd) pairs,
     untangled.
 
-        X = (Z + conj M) / 2 + w (Z - conj M),  M the mirrored Z
+        X = (Z + conj M) / 2 + w (Z - conj M)
+
+    Z is the transform of the pairs, M_k = Z_(n/2 - k), and w_k = -i/2 exp(-2 pi i k / n).
     """
     found = _even(e, REAL)
     if found is None:
@@ -84,9 +86,10 @@ def pair_irdft(e: Generate) -> Expr | None:
     """An inverse transform to n real numbers becomes one of n/2 complex numbers, whose parts are
     (even, odd) results.
 
-        T = (Z + conj M) + i w (Z - conj M),  M the mirrored Z
+        T = (Z + conj M) + i w (Z - conj M)
 
-    The first and the last number of a spectrum are real: their other part is not looked at.
+    Z is the spectrum, M_k = Z_(n/2 - k), and w_k = exp(2 pi i k / n). The first and the last number
+    of a spectrum are real: their imaginary part is not read.
     """
     found = _even(e, TO_REAL)
     if found is None:
@@ -110,8 +113,8 @@ def pair_irdft(e: Generate) -> Expr | None:
 
 
 def _even(e: Expr, t: Transform) -> tuple[Expr, int] | None:
-    """The array xs and half its length, where e is the transform of kind t of xs and its length
-    worth halving; else None."""
+    """The array xs and half the length, where e is the transform of kind t of xs, of an even length
+    of more than 2; else None."""
     found = source(e, t)
     return (found[0], found[1] // 2) if found and found[1] % 2 == 0 and found[1] > 2 else None
 
@@ -137,8 +140,8 @@ def split_dft_tabled(e: Generate, r: Size) -> Expr | None:
 
 
 def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
-    """The function f of each column k of the phases' transforms, its elements multiplied with
-    constant roots of unity."""
+    """The array of f(column) for each of the columns of the phases' transforms, after element p of
+    column k is multiplied by the root of unity exp(s 2 pi i p k / n), from a constant table."""
     ws = [_table(_roots(n, [p * k for p in range(1, r)], s)) for k in range(n // r)]
     turns = (MakeArray(tuple(w.parts[i] for w in ws)) for i in (0, 1))
 

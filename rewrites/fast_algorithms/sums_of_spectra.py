@@ -63,11 +63,8 @@ def summed_spectra(e: Expr) -> tuple[Expr, Expr, int] | None:
 
 @rule("reduce 0 (acc + z conj w)  =  complexes (map (map (reduce … (reduce (z w')))) rows)")
 def real_sums(e: Expr) -> Expr | None:
-    """Sums of products of complex numbers become sums of four real products, in the form of a
-    matrix product.
-
-    The rows of a number w are (re w, im w) and (-im w, re w).
-    """
+    """Sums of products z conj w of complex numbers become sums of four real products each, in the
+    form of a matrix product: each number w becomes the two rows (re w, im w) and (-im w, re w)."""
     found = summed_spectra(e)
     if found is None:
         return None
@@ -87,10 +84,11 @@ def real_sums(e: Expr) -> Expr | None:
     rounding=2 * gauss().amplification(),
 )
 def three_sums(e: Expr) -> Expr | None:
-    """Sums of products of complex numbers become sums of three real products each (Gauss).
+    """Sums of products z conj w of complex numbers become sums of three real products each (Gauss).
 
-    For each w' = conj w there are 3 numbers G w', for each z 3 numbers B z; A makes a complex
-    number of the 3 sums of their products.
+    With the matrices A, G and B of the algorithm `gauss`, each conj w gives three numbers by G,
+    each z three numbers by B, and A makes the real and the imaginary part of the three sums of
+    their products.
     """
     found, algorithm = summed_spectra(e), gauss()
     if found is None or not algorithm.computes(complex_product):
@@ -109,8 +107,8 @@ def three_sums(e: Expr) -> Expr | None:
 
 
 def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
-    """The term acc + Σ of the products of the numbers of two arrays, nested `deeper` levels
-    more."""
+    """The term acc + Σ x y over the numbers at the same place in two arrays of `deeper` + 1
+    dimensions."""
     pairs = Zip((x, y))
 
     def step(a: Expr, t: Expr) -> Expr:
@@ -148,8 +146,8 @@ def combines(e: Expr) -> bool:
 
 
 def is_sums(e: Expr) -> bool:
-    """True if e is a sum of products as these laws leave it: real for each row and frequency, or
-    complex in planes."""
+    """True if e has the form of sums of products of spectra: real sums inside two maps, over rows
+    and frequencies, or complex numbers kept in planes."""
     match e:
         case Map(Lam(_, Map(Lam(_, Reduce(z, _, Zip((_, _)))), _)), _):
             return z == ZERO

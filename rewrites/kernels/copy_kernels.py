@@ -57,8 +57,8 @@ def _rows_shared(e: Expr) -> Rewritten | None:
 
 
 def _over(level: int, ids: Mapping[int, int]) -> Strategy:
-    """The strategy for the maps from a level on: those in `ids` go over that dimension of global
-    ids, others are loops."""
+    """The strategy that lowers the maps from `level` on (0 is the outermost): the map at a level in
+    `ids` goes over that dimension of global ids, others are loops."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Map):

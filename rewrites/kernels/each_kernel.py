@@ -25,7 +25,8 @@ def divided(s: Strategy, other: Strategy) -> Strategy:
     """The strategy that applies s, which makes several kernels of one, to each kernel with a
     reduction.
 
-    Kernels without one, and those that s refuses, go to `other`; if s refuses all, so does this.
+    Kernels without a reduction, and those that s refuses, go to `other`. The strategy refuses if s
+    refuses all of them.
     """
     return _each(s, other, kernels_inside_out, -1)
 

@@ -62,8 +62,8 @@ _windows_of_tiles = seq(
 
 
 def _is_tiles(e: Expr) -> bool:
-    """True if e makes tiles of rows that themselves hold windows: then this is done inside the
-    windows of tiles."""
+    """True if e is a slide that makes tiles (its size has parameters) of an array that a map makes,
+    such as rows of windows: the slide then moves below that map."""
     return isinstance(e, Slide) and isinstance(e.xs, Map) and bool(names(e.size))
 
 

@@ -71,11 +71,9 @@ def _slides_inside(e: Expr) -> bool:
 
 
 def tiles(windows: Nest, sides: tuple[int, ...]) -> Nest:
-    """The nest with its maps `down` and `across`, over windows, as `tiles` of so many windows a
-    side and `windows` inside.
-
-    There may be none down.
-    """
+    """The nest whose maps `down` and `across` go over windows, with maps called `tiles` over tiles
+    of windows and maps called `windows` inside a tile. `sides` are the numbers of windows of a
+    tile, down and across; the nest may have no map down."""
     down = seq(repeat(when(_slides_inside, plain_slide)), tiled_windows(sides[0]))
     across = tiled_windows(sides[-1])
     tiled = (

@@ -108,7 +108,8 @@ def longest_inside(e: Expr) -> Rewritten | None:
 
 
 def outside(level: int) -> Strategy:
-    """The reduction at a level of a nest becomes its outermost."""
+    """The strategy that makes the reduction at a level of a nest of reductions (0 the outermost)
+    the outermost one."""
     moves = [_deep(i, interchange_reduce()) for i in reversed(range(level))]
     return seq(*(seq(m, simplify, nested_reductions) for m in moves))
 
@@ -205,7 +206,8 @@ def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
 
 
 def operand_terms(e: Expr) -> list[Expr]:
-    """The parts of outer variables that the maps in e go over, accumulators not counted."""
+    """The components x.i that e reads of variables bound outside of e, each once: the operands of a
+    step of a sum. Its accumulator is a variable as a whole, and so none of them."""
     found: list[Expr] = []
     for sub in subterms(e):
         component = isinstance(sub, Get) and isinstance(sub.e, Var)

@@ -29,8 +29,10 @@ UNROLLED = 2  # innermost sums of a chunk that are spelled out: their loads go a
 
 
 def staged_sums(entry: Entry, columns: int, staged: Strategy, parts: bool) -> Strategy:
-    """A sum over chunks of maps over sub-groups of sums of tiles: `staged` says how what a chunk
-    reads of the columns' operand is kept for the group."""
+    """The strategy that lowers a sum over chunks, in which sub-groups make sums of tiles, to the
+    instruction `entry`, in high and low `parts` if that is true. `columns` is the number of the
+    operand that depends on columns, and `staged` copies to local memory what a chunk reads of
+    it."""
     return seq(
         stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
         stage("what is done to results, in lanes", results(over_sub_groups(by_lanes))),
@@ -39,13 +41,15 @@ def staged_sums(entry: Entry, columns: int, staged: Strategy, parts: bool) -> St
 
 
 def over_sub_groups(s: Strategy) -> Strategy:
-    """The two outer maps over the sub-groups of a group along columns and rows, s inside."""
+    """The strategy that puts the two outer maps over the sub-groups of a group, along columns and
+    along rows, and applies s inside them."""
     rows = seq(body(s), to_parallel(level=Level.LOCAL, dim=1))
     return seq(body(rows), to_parallel(level=Level.LOCAL, dim=2))
 
 
 def _chunks(columns: int, staged: Strategy, e: Expr) -> Rewritten | None:
-    """A loop over chunks: the patch is staged, then each sub-group makes its sums of it."""
+    """The sum e over chunks as a loop: in each turn a patch is staged, then each sub-group makes
+    its sums of it. None if e is no sum."""
     match e:
         case Reduce(_, Lam((_, Var() as chunk))):
             sums = partial(_staged, staged, Get(columns, chunk))
@@ -54,14 +58,16 @@ def _chunks(columns: int, staged: Strategy, e: Expr) -> Rewritten | None:
 
 
 def _staged(staged: Strategy, columns: Expr, e: Expr) -> Rewritten | None:
-    """The operand of the columns staged, then a loop for every sub-group."""
+    """The term e with the operand `columns` staged and named `patch`, and the sums made of it as
+    loops for every sub-group."""
     sums = over_sub_groups(_added)
     held = seq(of_value(staged), of_rest(sums))
     return seq(share(term=columns, name="patch"), held, attempt(let_view()))(e)
 
 
 def _added(e: Expr) -> Rewritten | None:
-    """The sums of a chunk as loops; where they are added to others, that is done in lanes."""
+    """The sums e of a chunk as loops; if e is a map that adds them to others, the map goes over
+    lanes."""
     sums = partial(loops, unrolled=UNROLLED)
     if isinstance(e, Map):
         return seq(of_array(on_reduction(sums)), by_lanes)(e)
@@ -70,11 +76,12 @@ def _added(e: Expr) -> Rewritten | None:
 
 @remembered
 def patch(items: Items, steps: Size, room: Size, ahead: bool) -> Strategy:
-    """view  =  views . toLocal . (copied by all work-items of the group) . views
+    """The strategy that makes a view a copy in local memory, seen through views: all work-items of
+    the group copy it, a chunk `ahead` of its use if that is true.
 
-    The steps of one instruction lie side by side, then pixels, then the chunk's other steps: so
-    lanes that read neighbouring pixels read all banks. `room`: pixels that a line has room for
-    beside its own.
+    The steps of one instruction lie side by side, then pixels, then the chunk's other steps, so
+    that lanes which read neighbouring pixels read all banks. A line has room for `room` pixels more
+    than it holds.
     """
 
     def run(e: Expr) -> Rewritten | None:

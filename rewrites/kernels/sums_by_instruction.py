@@ -105,8 +105,8 @@ def by_lanes(e: Expr) -> Rewritten | None:
 
 
 def loops(e: Expr, unrolled: int = 0) -> Rewritten | None:
-    """The nest of sums e as loops around unrolled maps over tiles; so many of the innermost loops
-    are unrolled too."""
+    """The nest of sums e as loops around unrolled maps over tiles; the innermost loops, `unrolled`
+    of them, are unrolled too. None if e is no sum."""
     if not isinstance(e, Reduce):
         return None
     deeper = partial(loops, unrolled=unrolled) if isinstance(e.f.body, Reduce) else _tiles

@@ -25,8 +25,8 @@ def has_width(n: Size) -> bool:
 
 
 def common(e: Expr) -> int:
-    """The number that the width of vectors must divide, for all sums in e, some of which are
-    rounded up; 0 where any width will do."""
+    """The number that the width of vectors must divide: it divides the length of each sum in e that
+    is known, some of which are rounded up first; 0 if none is known, so that any width will do."""
     steps = [n for n in _longest(e) if isinstance(n, int)]
     exact = gcd(*steps)
     return exact if has_width(exact) else gcd(*(n + n % 2 * (-n % ROUND) for n in steps))

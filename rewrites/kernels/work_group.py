@@ -102,10 +102,11 @@ def staging(items: Items, ahead: bool) -> Strategy:
 
 @remembered
 def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
-    """The strategy that copies an operand to local memory with the sum's dimension outermost.
+    """The strategy that copies an operand to local memory with the sum's dimension outermost, so
+    that what work-items read at one step of the sum lies side by side.
 
-    So what an item reads at one step lies side by side. With `vector`, it is copied in vectors
-    along the sum, and so written across the tile.
+    With `vector`, it is read in vectors of so many steps, whose elements are written to different
+    lines of the copy.
     """
 
     def run(e: Expr) -> Rewritten | None:

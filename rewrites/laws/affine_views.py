@@ -80,7 +80,9 @@ def _split(xs: Expr, sizes: Sequence[int]) -> Expr:
 
 
 def _cells(xs: Expr, at: Affine, terms: list[tuple[Index, int]]) -> Expr:
-    """One dimension of xs as one for each index in its coordinate `at`: windows in windows."""
+    """The array xs with its outermost dimension replaced by one for each loop index in that
+    dimension's coordinate `at`, windows in windows; `terms` are these indices with their
+    factors."""
     xs = widened(xs, -at.constant, at.last + 1 - size_of(xs))
     return _nested(xs, terms) if terms else At(0, xs)
 

@@ -33,7 +33,9 @@ from rewrites.engine.rule import rule
 
 
 def _rounding(name: str, parts: bool = False) -> float:
-    """What is lost: of a product with a low part, in proportion to that; of high parts nothing."""
+    """The known error of a sum by the named instruction, in machine epsilons. With `parts`,
+    operands are high and low parts of numbers: the instruction rounds only the low ones, a small
+    share."""
     return TABLE[name].rounding * (LOW_SHARE if parts else 1.0)
 
 

@@ -49,7 +49,7 @@ def interchange_rows(e: Map) -> Expr | None:
 
 
 def _columns(f: Lam, columns: Expr) -> Expr:
-    """transpose (map (map f) columns)"""
+    """The term transpose (map (map f) columns)."""
     inner = lam(several(f.pattern), elem_of(columns), lambda c: Map(f, c))
     return Transpose(Map(inner, columns))
 

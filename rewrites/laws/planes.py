@@ -36,7 +36,9 @@ from rewrites.laws.views import beneath_maps, swapped
 
 @rule("view  =  map view' . (dimension d outermost),  the outermost index of view only in d")
 def planes(e: Expr) -> Expr | None:
-    """A chunk of windows, say, becomes windows of a chunk: what they share is there once."""
+    """A view whose elements each show one index of some dimension of an array becomes a map over
+    the array with that dimension outermost. So each step of a sum over channels reads windows of
+    one plane."""
     found = _found(e)
     if found is None or found.chunk is not None:
         return None
@@ -49,7 +51,9 @@ def planes(e: Expr) -> Expr | None:
     "view  =  map view' . (chunks of dimension d outermost),  the outermost index of view a chunk"
 )
 def chunks_of_planes(e: Expr) -> Expr | None:
-    """Windows of some channels become windows of a part of the array that has only those."""
+    """A view whose elements each show one chunk of some dimension of an array becomes a map over
+    the chunks. So each step of a sum over chunks of channels reads windows of a part of the array
+    that has only these channels."""
     found = _found(e)
     if found is None or found.chunk is None:
         return None
@@ -63,8 +67,8 @@ MARK = "the plane"  # no name of a program
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """e with a dimension of `base` fixed, or kept to one chunk of so many elements; there the rest
-    of the base stands as a variable."""
+    """An element of a view: the term e over the variable MARK, which stands for `base` without its
+    dimension d, or with only `chunk` elements of that dimension."""
 
     e: Expr
     base: Expr
@@ -73,7 +77,8 @@ class _Fixed:
 
 
 def _found(e: Expr) -> _Fixed | None:
-    """The view e at one index of its outermost dimension; None where that is none of an array."""
+    """The element of the view e at one index of e's outermost dimension; None if e is no view, or
+    that index is none of (nor a chunk of) one dimension of an array."""
     return _fixed(e, 0, None) if is_view(e) and isinstance(type_of(e), Array) else None
 
 
@@ -85,13 +90,14 @@ def _outermost(e: Expr, d: int) -> Expr:
 
 
 def _of_parts(parts: Expr, found: _Fixed) -> Expr:
-    """The map over parts of an array that shows what is shown of each."""
+    """The map over `parts`, the indices or chunks of an array's dimension, that gives the view's
+    element for each of them."""
     return Map(lam("plane", elem_of(parts), lambda p: substitute(found.e, {MARK: p})), parts)
 
 
 def _fixed(e: Expr, d: int, k: Size | None) -> _Fixed | None:
-    """The term e at one index of its dimension d, or with one chunk of k of it, as a term over one
-    array without a dimension, or with one chunk of it; None if it is not."""
+    """The term e at one index of its dimension d, or with one chunk of k elements of it, as a view
+    of one array; None if e is not a view for which this is known."""
     match e:
         case Var() | Get(_, Var()):
             return _Fixed(Var(MARK, _without(type_of(e), d, k)), e, d, k)

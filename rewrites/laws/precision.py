@@ -23,7 +23,9 @@ DROPPED = LOW_SHARE**2 * 2.0**23  # machine epsilons of a product that those of 
     rounding=DROPPED,
 )
 def in_parts(e: Expr, name: str) -> Expr | None:
-    """The program of an instruction three times, of parts of its operands: small terms first."""
+    """What the named instruction computes of operands x and y becomes three uses of its program,
+    with low x and high y, high x and low y, and high x and high y: small terms are added first.
+    Products of two low parts are left out."""
     program = TABLE[name].program
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(program.pattern)}
     pattern = substitute(program.body, holes)
@@ -38,7 +40,8 @@ def in_parts(e: Expr, name: str) -> Expr | None:
 
 @rule("reduce z (acc -> reduce acc ⊕ g)  =  reduce z (acc -> reduce 0 ⊕ g ⊕ acc)")
 def afresh(e: Reduce) -> Expr | None:
-    """Each step sums up from the unit, and what it comes to is added to what was accumulated."""
+    """Each step of a sum, which itself sums up onto the accumulator, sums up from the unit instead,
+    and its result is added to the accumulator."""
     match e:
         case Reduce(z, Lam((Var(acc, t) as a, p), Reduce(Var(first), f, xs)), ys) if first == acc:
             found = _innermost(f)
@@ -51,7 +54,8 @@ def afresh(e: Reduce) -> Expr | None:
 
 
 def _innermost(f: Lam) -> str | None:
-    """The operator of the innermost fold of a nest of them."""
+    """The operator of the innermost of the nested folds whose outermost function is f; None if f is
+    no fold."""
     match f:
         case Lam((Var(acc), _), Reduce(Var(first), inner, xs)) if first == acc:
             return _innermost(inner) if acc not in free(inner) | free(xs) else None

@@ -333,8 +333,9 @@ def interchange_reduce_map(e: Reduce) -> Expr | None:
 
 
 def _one(p: Pattern, f: Lam, xss: Expr, columns: int, t: Expr) -> Expr:
-    """The reduction for one element, t: over the rows xss, and over its part of each of the
-    columns."""
+    """The reduction that makes one element of the result: over the rows xss and over the element's
+    part of each of the `columns` other operands. The tuple t holds its initial value and these
+    parts."""
     rows = xss.parts if isinstance(xss, Zip) else (xss,)
     sources = (*rows, *(Get(1 + i, t) for i in range(columns)))
 

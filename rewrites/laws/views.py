@@ -278,7 +278,8 @@ def round_open(e: Expr, k: Size) -> Expr | None:
 
 @rule("id  =  map^level crop . map^level (pad_any (0, n))")
 def room_inner(e: Expr, n: Size, level: Size) -> Expr | None:
-    """The rows of rows … of e with room for n more elements, whatever these are."""
+    """Room for n more elements, whatever these are, is added to the arrays `level` dimensions
+    inside e, and cropped again."""
     assert isinstance(level, int)
     if _row(type_of(e), level) is None:
         return None

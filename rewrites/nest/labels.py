@@ -92,8 +92,8 @@ def labels(*names: str, **counts: int) -> Labels:
 
 
 def brought(order: Sequence[int]) -> Iterator[int]:
-    """The exchanges of neighbours that bring dimension order[i] to position i, for each i in turn,
-    each as its outer position."""
+    """The exchanges of neighbouring dimensions that bring dimension order[i] to position i, for
+    each i in turn; an exchange of the dimensions at n and n + 1 is given as n."""
     stands = sorted(order)
     for place, n in enumerate(order):
         found = stands.index(n)
@@ -102,8 +102,9 @@ def brought(order: Sequence[int]) -> Iterator[int]:
 
 
 def sorting(order: Sequence[int]) -> Iterator[int]:
-    """The fewest exchanges of neighbours that put dimensions in this order, the innermost position
-    first.
+    """The fewest exchanges of neighbouring dimensions that bring dimension order[i] to position i,
+    for all i, those at inner positions first; an exchange of the dimensions at n and n + 1 is given
+    as n.
 
     This is the sequence for moves on a nest of maps; `brought` gives that for views.
     """

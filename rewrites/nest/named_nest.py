@@ -127,8 +127,8 @@ class Nest:
         return self._with(self.labels, *steps)
 
     def on(self, name: str, s: Strategy, told: str) -> "Nest":
-        """The nest after s has been applied to the map of a name, and views moved outside; `told`
-        is said of the result."""
+        """The nest after s has been applied to the map of a name, and views moved outside. The
+        stage is called by the name and then `told`, as in `rows in vectors of v`."""
         return self._if_any(name, stage(f"{name} {told}", on_map(self._only(name), s)))
 
     def at(self, name: str, s: Strategy) -> "Nest":
@@ -184,8 +184,8 @@ class Nest:
 
 
 def arranged(**positions: Sequence[int]) -> Nest:
-    """The nest with its maps in the order of these names, each given the positions that its maps
-    have had."""
+    """The nest with its maps brought into the order of these names; the value for each name gives
+    the positions where its maps stand so far."""
     named = Labels(tuple(Label(name, len(found)) for name, found in positions.items()))
     order = [n for found in positions.values() for n in found]
     return Nest(named, (stage(f"order: {', '.join(named.present)}", sort(order)),))
@@ -198,10 +198,9 @@ def standing(*names: str, **counts: int) -> Nest:
 
 
 def picked(**positions: int) -> Nest:
-    """The nest as it stands, with names for the maps at these positions, given outermost first.
-
-    Maps before that of a name are called `before` it.
-    """
+    """The nest as it stands, with the map at each of these positions called by its keyword;
+    positions are given outermost first. The maps between the one called x and the previous one with
+    a name are called `before x`."""
     found: list[Label] = []
     stands = 0
     for name, n in positions.items():

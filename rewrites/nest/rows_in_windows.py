@@ -44,11 +44,9 @@ class Rows:
 
     @property
     def phased(self) -> bool:
-        """True if a row is cut into phases, one for each remainder of the step, which are summed
-        up.
-
-        With nothing else to sum up, a single phase serves as what is summed.
-        """
+        """True if rows are cut into phases, one for each remainder by the step, whose products are
+        summed up. A sum over pairs of rows is always made: where the step is 1 and nothing else is
+        summed up, it goes over a single phase."""
         return self.step > 1 or not self.sums
 
     @property
@@ -64,19 +62,20 @@ class Rows:
 
     @property
     def length(self) -> int:
-        """The length of the Fourier transform of a row; zeros before the row share their place with
-        those behind it."""
+        """The length of the Fourier transform of a row: the least power of two that holds the row
+        of data without the zeros which both its ends share, the row of taps, and the results."""
         return length(max(self.row - self._zeros, self.dense_taps, self.window.size))
 
     @property
     def shared(self) -> int:
-        """The number of zeros on each side of a row that are left out, because both sides can share
-        those of the transform."""
+        """The number of zeros at each end of a row of data that are left out of it, because the
+        zeros that the transform needs can stand for both. It is 0 where that makes the transform no
+        shorter."""
         return self._zeros if self.length < length(self.row) else 0
 
     @property
     def _zeros(self) -> int:
-        """The least number of zeros that a row begins with, and ends with."""
+        """The number of zeros that a row of data both begins and ends with, at least."""
         right = self.first + self.step * self.row - shape_of(type_of(self.data.base))[self.data_dim]
         return max(0, min(-self.first, right) // self.step)
 
@@ -102,8 +101,8 @@ class Rows:
 
 
 def rows_of(p: Products) -> Rows:
-    """The innermost rows that windows slide along, those with windows of several places first
-    choice; NoAccess if windows slide along none."""
+    """The innermost dimension of data along which windows slide, with its taps; one whose windows
+    have several places is preferred. NoAccess if windows slide along none."""
     found = [r for x, g in (p.operands, p.operands[::-1]) for r in _rows(p, x, g)]
     if not found:
         raise NoAccess(

@@ -149,8 +149,8 @@ def _under(binder: Lam | Let, params: frozenset[str], beside: bool) -> Strategy:
 
 
 def _operands(params: frozenset[str], on_spine: Strategy) -> Strategy:
-    """The strategy that stores what is computed inside a term that makes no results, and applies
-    `on_spine` to it."""
+    """The strategy that stores, in a term that is not on the spine, what depends on `params` alone
+    and holds a reduction, and applies `on_spine` to what is stored."""
 
     def operand(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):
@@ -167,8 +167,8 @@ def _operands(params: frozenset[str], on_spine: Strategy) -> Strategy:
 
 
 def kernels(s: Strategy) -> Strategy:
-    """The strategy that applies s to the program's result and to all that is stored for it,
-    outermost first; to all or none."""
+    """The strategy that applies s to the program's result and to each term that is stored for it,
+    outermost first; it fails if s fails on one of them."""
     return _kernels(lambda stored: seq(s, stored))
 
 

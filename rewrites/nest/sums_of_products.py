@@ -26,7 +26,8 @@ from rewrites.nest.spine import strip
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """The sum, for each index of `maps`, over the indices `sums` of the product of two cells."""
+    """A sum of products: for each value of the indices `maps`, the products of two cells, one of
+    each of `operands`, summed over the indices `sums`."""
 
     maps: tuple[Index, ...]
     sums: tuple[Index, ...]
@@ -52,7 +53,8 @@ def products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> P
 
 
 def windows(e: Expr) -> Place | None:
-    """The place in e of the map whose elements are sums from 0; None if there is none."""
+    """The place in e of a map whose elements are sums from 0, looked for outside of functions,
+    outermost first; None if there is none."""
     match e:
         case Map(Lam(_, Reduce(Lit(0, _), _, _)), _):
             return ()

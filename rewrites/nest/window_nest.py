@@ -24,8 +24,8 @@ from rewrites.nest.spine import nest
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A nest of maps over windows: its dimensions, the maps outside of windows, and the windows'
-    sizes."""
+    """A nest of maps over images or groups, windows and kernels, around a sum: its dimensions, the
+    numbers of some of its maps, and the sizes of the windows."""
 
     dims: Dims
     batch: int  # maps outside the first over windows

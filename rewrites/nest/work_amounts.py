@@ -36,8 +36,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The amounts of work in a sum of products of two operands, each shared by results that do not
-    share the other."""
+    """The amounts of work in a program that is one sum of products of two operands, where results
+    that share one operand do not share the other: its products, results, windows, and other
+    elements read."""
 
     products: int
     results: int

@@ -51,8 +51,9 @@ def relay(
 
 
 def sides(dims: Dims, flipped: bool) -> tuple[Side, Side]:
-    """The positions of the innermost map that is made of vectors, and of the innermost other
-    map."""
+    """Two sides of a nest: the position of a map over rows, and that of the innermost map over
+    columns, each empty if there is none. The first side is the one that vectors go over: the
+    columns if `flipped`."""
     rows, columns = dims.rows[:1], dims.columns[-1:]
     return (columns, rows) if flipped else (rows, columns)
 
@@ -111,10 +112,8 @@ def panels(
 
 
 def _lanes(dims: int, k: Size, s: Strategy) -> Strategy:
-    """The strategy that applies s to panels in which k elements of each row lie together.
-
-    These may go from one row of an element to the next.
-    """
+    """The strategy that applies s to panels in which k neighbouring elements of each row lie
+    together; the `dims` - 1 dimensions of a row are seen as one for this."""
     panel = labels("panels", "rows", "elements", "lanes")
     s = reordered(panel, ("panels", "elements", "rows", "lanes"), s)
     elements = panel.first("elements")

@@ -1,4 +1,5 @@
-"""What another kernel would store, made by each work-group for its tile, in local memory.
+"""Arrays that another kernel would store, made instead by each work-group for its tile, in local
+memory.
 
     map (tile -> f tile) (views (store e))
       =  map (tile -> let made = toLocal (map id tile) in f made) (views e)
@@ -37,7 +38,8 @@ in_place: Strategy = exhaust(when(_names_stored, inline_once()))
 
 
 def is_made(e: Expr) -> bool:
-    """True if e is what another kernel makes and stores: sums, or of sums."""
+    """True if e is a stored result of another kernel with sums in it; plain copies are not
+    meant."""
     return isinstance(e, Store) and has_reduction(e.e)
 
 
@@ -107,7 +109,8 @@ def _arrays_of_made(maps: Sequence[Map]) -> Iterator[Expr]:
 
 
 def _overlaps(array: Expr) -> bool:
-    """True if a kernel goes over windows of an array that share elements."""
+    """True if a slide of the kernel in which `array` is a view makes windows that share elements
+    (or leave gaps), not chunks side by side."""
     return any(isinstance(s, Slide) and s.size != s.step for s in own_terms(array))
 
 

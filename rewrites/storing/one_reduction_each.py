@@ -59,8 +59,8 @@ def separate(params: frozenset[str], form: Strategy) -> Strategy:
 
 
 def _earlier(params: frozenset[str], e: Expr) -> Rewritten:
-    """The term e with one more of its reductions, or arrays of them, made by a kernel before that
-    of e."""
+    """The term e after one of its reductions, or arrays of them, is stored, so that a kernel before
+    that of e makes it; e unchanged where none can be."""
     made = (_made_at(params, place)(e) for place in _spare(e))
     return next((done for done in made if done is not None), (e, ()))
 

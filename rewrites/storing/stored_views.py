@@ -39,7 +39,8 @@ from rewrites.storing.view_out_of_maps import Layout, gathered, stored_at, views
 
 
 class Windows(Enum):
-    """The part of the view that makes windows that is stored, and the order of its dimensions."""
+    """The view that is stored, of those that lead from an array to its windows, and the order of
+    its dimensions."""
 
     NONE = ""
     PADDED = "padded"
@@ -141,8 +142,8 @@ def _stored(
 
 
 def _rows(params: frozenset[str], layout: Layout) -> Strategy:
-    """The strategy that takes the outermost slide before those in its elements, and stores its
-    windows."""
+    """The strategy that makes the windows of whole rows before the windows inside the rows, and
+    stores them in this layout."""
 
     def run(e: Expr) -> Rewritten | None:
         place = _first(e, _is_rows, params)
@@ -179,12 +180,14 @@ def _first(e: Expr, test: Callable[[Expr], bool], params: frozenset[str]) -> Pla
 
 
 def plainly(batch: int) -> Strategy:
-    """The layout that stores a view as it is."""
+    """The layout that stores a view as it is, whatever the number `batch` of its outer dimensions
+    that come from maps around it."""
     return store()
 
 
 def planar(batch: int) -> Strategy:
-    """The layout that stores the innermost dimension (channels) outermost, inside the batch."""
+    """The layout that stores the innermost dimension (channels) outermost, but inside the `batch`
+    outer dimensions, which come from maps around the view."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = labels(batch=batch, planes=depth(type_of(e)) - batch - 1, channels=1)

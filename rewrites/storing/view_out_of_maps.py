@@ -22,7 +22,8 @@ Layout = Callable[[int], Strategy]  # how to store what so many maps make an ele
 
 
 def gathered(e: Expr) -> Rewritten | None:
-    """The nest e over one view of all its dimensions, in the nest's order."""
+    """The nest e with the views that its maps make of their elements made before the maps, as one
+    view of all its dimensions, in the nest's order."""
     return inside(attempt(_gathered))(e)
 
 
@@ -92,8 +93,8 @@ def bound_around(e: Expr, place: Place) -> frozenset[str]:
 
 
 def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
-    """The place of the map whose function binds a needed name innermost; None if it is not a
-    map's."""
+    """The place of the map whose function is the innermost around `place` that binds one of the
+    names `needed`; None if it is the function of another node, or there is none."""
     for n in reversed(range(len(place))):
         binder = get(e, place[:n])
         if isinstance(binder, Lam) and bound(binder) & needed:

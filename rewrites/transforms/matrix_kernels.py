@@ -68,8 +68,8 @@ def _made(e: Expr) -> Expr:
 
 
 def source(e: Expr) -> Rewritten | None:
-    """The transform that e shows through transposes and zips, its results in registers; None if e
-    is a view alone."""
+    """The term e with the transform that it shows, through transposes and zips, made in registers;
+    None if e is a view alone."""
     if isinstance(e, Transpose):
         return of_array(source)(e)
     if isinstance(e, Zip) and not is_view(e):

@@ -125,8 +125,8 @@ def _before(x: str) -> Strategy:
 
 
 def _where_seen(x: str, s: Strategy) -> Strategy:
-    """The strategy that applies s at the first place where it succeeds, but not where x is bound
-    again."""
+    """The strategy that applies s at the first place where it succeeds, outermost first, but not
+    inside a function or let that binds the name x again."""
 
     def run(e: Expr) -> Rewritten | None:
         done = s(e)

@@ -272,7 +272,7 @@ def on_made(s: Strategy) -> Strategy:
 
 
 def divided(e: Expr) -> Place:
-    """The place in the map e of the array that a division of e left for the map before it: e's
-    array, or the last part of its zip."""
+    """The place of the inner map in a map e that a law (`fission`) made of one map: the array that
+    e goes over, or the last part of its zip."""
     assert isinstance(e, Map)
     return OF_ARRAY + (part(len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else HERE)

@@ -22,8 +22,9 @@ WHY = "the least room with which lanes meet the fewest bank conflicts, counted o
 def bank_free_room(
     columns: Fragment, sides: Sequence[int], room: str, tried: Sequence[int], lowering: Lowering
 ) -> Lowering:
-    """The lowering with that value of the parameter `room` with which lanes that read columns of a
-    patch as the fragment says wait the fewest turns, for all `sides` of its tiles together."""
+    """The lowering with the value of the parameter `room`, of those `tried`, for which lanes wait
+    the fewest turns for banks when they read columns of a staged patch in the layout `columns`: in
+    all over tiles with each of these `sides`. Unchanged where no staged line depends on `room`."""
     line = next((_line(e) for e in subterms(lowering.program.body) if isinstance(e, ToLocal)), None)
     if line is None or room not in names(line):
         return lowering
@@ -37,7 +38,8 @@ def bank_free_room(
 
 
 def _line(e: ToLocal) -> Size:
-    """The pixels of a staged line: what lies outside the steps of an instruction."""
+    """The number of places of a staged line: the size of the dimension around the steps of an
+    instruction."""
     t = type_of(e)
     sizes = []
     while isinstance(t, Array):
@@ -47,8 +49,10 @@ def _line(e: ToLocal) -> Size:
 
 
 def _lost(columns: Fragment, line: Size, side: str | None, pixels: int) -> int:
-    """Turns that lanes wait for, who read all pixels of a tile of as many lines as a fragment has
-    columns, `pixels` in each."""
+    """The turns that lanes wait for banks while they read each pixel of a tile once. The tile has
+    lines of `pixels` pixels, as many lines as the layout has columns; `line` is the number of
+    places of a staged line, in which the parameter `side` stands for its pixels. 0 without such a
+    parameter."""
     if side is None:
         return 0  # what lies there is no line of the tile
     pitch, next_pitch = bind(line, {side: pixels}), bind(line, {side: pixels + 1})

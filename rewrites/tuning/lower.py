@@ -55,8 +55,8 @@ def _tried(e: Expr, steps: Sequence[Step], tuning: Tuning) -> Iterator[Choice]:
 
 
 def _turns(steps: Sequence[Step]) -> Choice:
-    """The values that are tried for the number of groups that share rows; of several that make the
-    longest share of a group equal, one."""
+    """The values that are tried for `num_blocks`, the number of groups that share rows; of several
+    values with which the busiest group gets equally many rows, only the least."""
     rows = set(rounded_dimensions(steps, "num_blocks")) or {1}
     counts = sorted({*rows, *(n for n in TURNS if n < max(rows))}, reverse=True)
     shares = {tuple(-(-each // n) for each in rows): n for n in counts}
