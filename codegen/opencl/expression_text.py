@@ -241,6 +241,8 @@ class Expressions:
         """The text of a conversion: a cast, or a function where rounding or range matter."""
         text, holds, kind = *self.value(e.e), kind_of(e.e)
         if is_whole(e.kind) and not is_whole(kind):
+            if e.saturates and e.kind.scalar not in ("int", "long"):
+                return self.function(f"{e.kind.scalar}_sat_{e.rounding or 'rtz'}", e.e), PRIMARY
             kind = Kind("long" if e.kind.scalar == "long" else "int", kind.width)
             name = f"{kind.scalar}_{e.rounding or 'rtz'}"
             text, holds = self.function(name, e.e), PRIMARY

@@ -13,12 +13,25 @@ from dataclasses import dataclass
 
 from codegen.opencl.integer_text import suffix, type_text
 from codegen.tree.statements import Kind
+from ir.core.types import RANGES
 
 _QUIET = "as_uint@(x) | 4194304u"  # a NaN, which keeps being one without its lower half
 _THROUGH_MEMORY = (
     "ushort@ bits; vstore_half@_{way}(x, 0, (__private half *)&bits); "
     "return vload_half@(0, (__private half *)&bits);"
 )
+WAYS = ("rte", "rtz")
+
+
+def _inside(way: str, least: int, largest: int) -> str:
+    """The text of the float x as an int between two that floats hold; NaN is 0.
+
+    Numbers are bounded while they are floats: `convert_int_sat` is a call, on some CPUs one for
+    every four lanes, and the minimum and maximum of floats are instructions.
+    """
+    bounded = f"clamp(select(x, (float@)(0.0f), isnan(x)), {least}.0f, {largest}.0f)"
+    rounded = f"rint({bounded})" if way == "rte" else bounded
+    return f"convert_int@({rounded})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +48,20 @@ class NumberFunction:
 NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
     **{
         f"int_{way}": NumberFunction(
-            "float", "int", f"return select(convert_int@_sat_{way}(x), (int@)(0), isnan(x));"
+            "float",
+            "int",
+            # the largest float below 2^31 is not the largest int
+            f"return select({_inside(way, -(2**31), 2**31 - 128)}, (int@)(2147483647), "
+            "x >= 2147483648.0f);",
         )
-        for way in ("rte", "rtz")
+        for way in WAYS
+    },
+    **{
+        f"{narrow}_sat_{way}": NumberFunction(
+            "float", narrow, f"return convert_{narrow}@({_inside(way, *RANGES[narrow])});"
+        )
+        for narrow in ("char", "uchar", "short", "ushort")
+        for way in WAYS
     },
     **{
         f"long_{way}": NumberFunction(
@@ -45,11 +69,11 @@ NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
             "long",
             f"return select(convert_long@_sat_{way}(x), (long@)(0), convert_long@(isnan(x)));",
         )
-        for way in ("rte", "rtz")
+        for way in WAYS
     },
     **{
         f"half_{way}": NumberFunction("float", "float", _THROUGH_MEMORY.replace("{way}", way))
-        for way in ("rte", "rtz")
+        for way in WAYS
     },
     "from_bfloat": NumberFunction("ushort", "float", "return as_float@(convert_uint@(x) << 16);"),
     "to_bfloat": NumberFunction(
