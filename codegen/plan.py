@@ -34,7 +34,8 @@ class Buffer:
 class Kernel:
     """One launch of a kernel; `arguments` are buffer names in the order of its parameters.
 
-    `text` and the lines that it `needs` compile by themselves: variants share kernels.
+    `text` compiles by itself with the lines that it `needs` before it, so that variants can share
+    kernels.
     """
 
     name: str

@@ -1,2 +1,2 @@
-"""Emission: from a lowered term to a statement tree, by views, places, loops and values made
-real."""
+"""Emission: the making of a statement tree from a lowered term. Terms are read as views, results
+are written at places, and lets are computed into memory."""

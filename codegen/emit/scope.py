@@ -53,7 +53,7 @@ Workers = dict[tuple[Level, int], Worker]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """A position in an open block; without a block it stands for any position."""
+    """A position in an open block of statements; if `block` is None, it stands for any position."""
 
     block: list[Statement] | None
     length: int
@@ -149,7 +149,8 @@ class Scope:
             self.by_name -= 1
 
     def lane(self) -> str:
-        """A new name for a symbolic lane; it never reaches the text."""
+        """A new name for the variable that stands for the lane of a vector while the vector is
+        formed; it never reaches the text."""
         self.lanes += 1
         return f"lane_{self.lanes}_"
 

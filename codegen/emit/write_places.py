@@ -20,8 +20,8 @@ from ir.errors import Unsupported
 
 @frozen
 class Cell:
-    """The place of a scalar, or of a vector of `width` neighbouring scalars; it is written where
-    the guard holds."""
+    """The place of a scalar, or of a vector of `width` neighbouring scalars, in a memory (in its
+    half `half`, if it has two); it is written where the guard holds."""
 
     memory: Memory
     index: Index

@@ -1,4 +1,4 @@
-"""Values as OpenCL C expressions, at one place inside spelled-out loops."""
+"""Values as OpenCL C expressions, for one choice of values of the spelled-out loops around them."""
 
 # key: e value, i index, w width
 

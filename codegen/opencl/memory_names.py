@@ -117,14 +117,16 @@ def _cells(m: Memory, layouts: Mapping[Memory, Layout]) -> int:
 
 
 def cells_shape(m: Memory, width: int) -> tuple[int, ...]:
-    """The dimensions of a memory in units of `width` scalars, those of one element left out."""
+    """The dimensions of a memory in units of `width` scalars, without dimensions of length 1; its
+    number of units alone, if its own dimensions do not divide into units."""
     cells = -(-m.elements // width)
     dims = [n for n in _in_units(m.shape, width) if n > 1]
     return tuple(dims) if prod(dims) == cells else (cells,)
 
 
 def _in_units(shape: tuple[int, ...], width: int) -> list[int]:
-    """The dimensions with the last ones divided by `width` scalars."""
+    """The dimensions in units of `width` scalars: the innermost ones are divided by the width, as
+    far as they can be."""
     dims = list(shape)
     for at in reversed(range(len(dims))):
         if width % dims[at] == 0:

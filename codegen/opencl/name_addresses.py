@@ -113,8 +113,8 @@ def _fresh(hint: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """A use of an index: the memory it addresses, the depth of loops around it, and its copies in
-    the text."""
+    """A use of an index: the memory it addresses, if any, the depth of loops around it, and the
+    number of its copies in the text."""
 
     index: Index
     memory: Memory | None

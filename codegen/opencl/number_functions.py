@@ -100,7 +100,7 @@ def named(function: str, w: int) -> str:
 
 
 def text_of(function: str, w: int) -> str:
-    """The text of a function on w numbers, a line."""
+    """The text, of one line, of a function on w numbers."""
     found = NUMBER_FUNCTIONS[function]
     body = found.body.replace("@", suffix(w))
     for called in found.calls:

@@ -97,7 +97,8 @@ class _Side:
         return self.width * prod([_count(v) for v in self.variables.values()])
 
     def touched(self, shared: list[str]) -> tuple[Array, Array]:
-        """For each cell touched, the shared variables with the cell, and the number of the
+        """Two arrays with a column for each cell that the access touches, at each point of its
+        variables: the values of the `shared` variables and the cell, and the ids of the
         work-item."""
         axes = np.meshgrid(*map(_values, self.variables.values()), indexing="ij")
         grid = dict(zip(self.variables, [axis.reshape(-1) for axis in axes], strict=True))

@@ -188,7 +188,8 @@ class _Walker:
     def condition(self, c: Condition, where: Where, text: str) -> Condition:
         """The condition c with global ids respelled, its assumptions recorded as claims.
 
-        Each assumption may rest on the parts that assume less, since `&&` needs all of them.
+        The assumptions in a comparison of c may be proved from those comparisons of c that make
+        fewer assumptions, since c holds only if all of them do.
         """
         if self.found.respelled:
             c = substitute_in(c, self.found.respelled)

@@ -124,8 +124,8 @@ def folded(x: Index, given: Iterable[Index]) -> Index:
 
 
 def _sums(given: Iterable[Index]) -> Iterable[tuple[Index, Bound, Bound]]:
-    """The triples (y, lo, hi) of sums that guards y − lo ≥ 0 and hi − y ≥ 0, or one of them,
-    bound."""
+    """The sums y that guards bound, each as (y, lo, hi): from guards of the forms y − lo ≥ 0 and hi
+    − y ≥ 0. A bound that no guard gives is None."""
     found: dict[str, tuple[Index, Bound, Bound]] = {}
     for part in given:
         y, c = summed(part.terms, 0), part.constant

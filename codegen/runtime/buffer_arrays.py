@@ -113,8 +113,8 @@ def poisoned(buffer: Buffer, array: Array, which: int) -> Array:
 
 
 def refuse_poison(buffer: Buffer, left: Array) -> None:
-    """Raises `PoisonFound` if `left` marks elements: those that showed each of the two poisons, in
-    the run with it."""
+    """Raises `PoisonFound` if `left` marks elements of a buffer: those that held the first poison
+    after a run with that one, and the second after a run with the second."""
     if left.any():
         first = tuple(int(i) for i in np.argwhere(left)[0])
         raise PoisonFound(buffer.name, int(left.sum()), first)

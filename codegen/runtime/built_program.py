@@ -168,12 +168,13 @@ class Program:
         steady: float = 0.0,
         seen_ns: Sequence[float] = (),
     ) -> Timing:
-        """The device times of runs on these inputs, up to `runs` of them.
+        """The device times of runs on these inputs, up to `runs` of them after `warmup` that do not
+        count.
 
         `turns` are buffers that hold copies of the inputs, taken in turns so that no run finds its
         inputs in a cache. No further run starts past `limit_s`, nor once the runs agree: their
-        middle half is within `steady` of the median. Times of earlier runs, `seen_ns`, may show
-        sooner that it gives up.
+        middle half is within `steady` of the median. It gives up when runs, with those of before
+        (`seen_ns`), show that all will take longer than `give_up_above_ns`.
         """
         given = self._accepted(inputs)
         ceiling = float("inf") if give_up_above_ns is None else give_up_above_ns

@@ -165,7 +165,8 @@ def _passing(entry: Device | Broken) -> bool:
 
 
 def _situation(libraries: Sequence[str]) -> str:
-    """The cache key of a list of devices: a digest of all that it depends on."""
+    """The cache key of a list of devices: a digest of this Python's path, of the libraries with
+    their sizes and times, and of the environment variables that runtimes read."""
     facts = [sys.executable, *sorted(libraries)]
     facts += [f"{os.stat(path)[6:9]}" for path in libraries if os.path.isfile(path)]
     facts += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(VARIABLES))
@@ -217,7 +218,8 @@ def _rank(device: Device) -> tuple[bool, int, str, str, str, int]:
 
 
 def try_library(library: str) -> list[Device | Broken]:
-    """The devices of a runtime; after one that crashed, a new child tries those behind it."""
+    """The devices of a runtime, tried in a child process. If one crashes the child, a new child
+    tries the devices after it."""
     found: list[Device | Broken] = []
     while True:
         before = len(found)

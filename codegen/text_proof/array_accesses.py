@@ -102,8 +102,8 @@ class Arrays:
     def at_pointer(
         self, offset: CExpr, pointer: CExpr, width: int, where: Where, writes: bool
     ) -> Storage:
-        """The array that a pointer leads into; the access to N scalars at pointer + N·offset is
-        recorded."""
+        """The array that a pointer leads into; the access to `width` scalars at pointer +
+        width·offset is recorded."""
         storage, index = self.place(pointer, where)
         if storage.kind.width != 1:
             raise self.reading.refused(

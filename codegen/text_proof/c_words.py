@@ -26,7 +26,8 @@ _LOAD = re.compile(r"vload(?:(2|3|4|8|16)|_half(2|3|4|8|16)?)")
 
 
 def result_of(function: str, first: Kind) -> Kind | None:
-    """The kind of the result of a call; None for a function that is not known."""
+    """The kind of the result of a function whose first argument has the kind `first`; None for a
+    function that is not known."""
     if function in LIKE_THEIR_FIRST:
         return first
     ours = number_function(function)

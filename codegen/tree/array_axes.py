@@ -17,15 +17,15 @@ def number(n: object) -> int:
 
 @frozen
 class Plain:
-    """An axis of n elements that every work-item may visit."""
+    """An axis of `size` elements that every work-item may visit."""
 
     size: int
 
 
 @frozen
 class Owned:
-    """An axis of n elements, of which element i belongs to the work-item (or group) whose `id` is i
-    % count."""
+    """An axis of `size` elements that are divided among `count` work-items or groups: element i
+    belongs to the one whose `id` is i % count."""
 
     size: int
     id: Index
