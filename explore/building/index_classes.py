@@ -196,7 +196,8 @@ def _counted(code: Numbers, span: int, often: Numbers) -> tuple[NDArray[np.intp]
 
 
 def _outermost(u: Index) -> Iterator[Atom]:
-    """The atoms of an index that are not inside other atoms, those inside minima and maxima too."""
+    """The outermost atoms of an index; in place of a minimum or maximum, those of its two
+    indices."""
     for atom, _ in u.terms:
         match atom:
             case Min(left=x, right=y) | Max(left=x, right=y):

@@ -28,7 +28,7 @@ def to_line(record: Record) -> str:
 
 
 def to_json(record: Record) -> Json:
-    """The record as a JSON object with every field that DESIGN §7 names; null for a field without a
+    """The record as a JSON object, with the fields that `--json` prints; null for a field without a
     value."""
     plan = record.variant.plan
     return {

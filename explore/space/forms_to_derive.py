@@ -38,7 +38,8 @@ def tasks(
     max_memory: int | None = None,
     domain: Domain | None = None,
 ) -> list[Derive]:
-    """The tasks that derive about `budget` candidates, as many of each family and form.
+    """The tasks that derive about `budget` candidates in all, as many for each family, and as many
+    for each form of a family.
 
     With a small budget only some forms are derived, so that each gets a few points.
     """

@@ -33,7 +33,8 @@ def allowed(system: System, point: Mapping[str, int]) -> bool:
 
 
 def moves(point: Point, along: Ladders) -> Iterator[Point]:
-    """The points near one, whether they are allowed or not."""
+    """The points near `point`, by one or two steps along the values that each parameter takes
+    (`along`), whether they are allowed or not."""
     for p in point:
         for step in STEPS:
             yield from _moved(point, along, {p: step})

@@ -18,8 +18,8 @@ from rewrites.tuning.lowering import Lowering, Requirement
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """The number of legal points of a family's forms, and the number without the domain asked
-    for."""
+    """The number of points of a family's forms in the domain that is asked for (`left`), and the
+    number of all their points (`whole`)."""
 
     family: str
     left: int
@@ -27,8 +27,8 @@ class Narrowed:
 
 
 def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]:
-    """For each family, the number of points inside the domain and without it, summed over its
-    forms."""
+    """For each family the number of its points in a domain and the number of all, summed over its
+    forms, which are given as (family, points in the domain, all points)."""
     found: dict[str, Narrowed] = {}
     for family, left, whole in forms:
         old = found.get(family, Narrowed(family, 0, None))
