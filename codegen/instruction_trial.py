@@ -1,4 +1,5 @@
-"""Which instructions of the table a device carries out: each is tried by a small kernel."""
+"""The trial of instructions: which of those in the table a device carries out, found by running a
+small kernel for each."""
 
 from collections.abc import Iterator
 from dataclasses import replace

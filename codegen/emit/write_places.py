@@ -102,8 +102,8 @@ def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
 
 
 def cells(place: Place) -> list[Cell]:
-    """The cells of a place: of an array's, those of one element, which is the running work-item's
-    own."""
+    """The cells of a place; if it is an array's, those of one of its elements, one that the running
+    work-item owns."""
     match place:
         case Cell() as cell:
             return [cell]
@@ -135,8 +135,7 @@ def is_scattered(place: Place) -> bool:
 
 
 def some(place: Place) -> Place:
-    """The place of one element of an array's place, an element that is the running work-item's
-    own."""
+    """The place of one element of an array's place, one that the running work-item owns."""
     outer = array_place(place)
     if not outer._some:
         outer._some.append(outer.at(someones(outer.axis)))

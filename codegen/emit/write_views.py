@@ -68,8 +68,9 @@ def _reordered(f: Lam, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
 
 
 def _cropped(left: int, right: int, xs: Expr, to: Place) -> tuple[Expr, Place] | None:
-    """The array xs and the place where it goes if its crop, by `left` and `right` elements, goes to
-    `to`: element j at j + left, unless it is cropped."""
+    """The array xs and the place where it goes if a crop of it, by -left and -right elements, goes
+    to `to`: element j goes to j + left, unless it is cropped. None if an amount is positive: that
+    is no crop."""
     if left > 0 or right > 0:
         return None
     n = number(size_of(xs))

@@ -80,8 +80,8 @@ def _block(x: Index, d: int) -> int | None:
 
 
 def _pulled(x: Index, d: int) -> tuple[Index | None, Index]:
-    """The indices outer and rest with x = d·outer + rest, and rest's coefficients in −d+1 … d−1;
-    outer may be None."""
+    """The indices outer and rest with x = d·outer + rest, where the coefficients of rest are in
+    −d+1 … d−1; outer is None if it would be 0."""
     c = x.constant // d
     outer: list[Term] = []
     rest: list[Term] = []

@@ -24,7 +24,8 @@ def substitute(index: Index, values: Mapping[str, Index | int]) -> Index:
 
 
 def evaluate(index: Index, values: Mapping[str, int]) -> int:
-    """The number that the index is when every variable has a value."""
+    """The number that the index is at these values of its variables; a ValueError if one of them
+    has none."""
     number = _placed(index, values)
     if isinstance(number, Index):
         missing = ", ".join(sorted(number.names))

@@ -1,9 +1,9 @@
 """The placing of barriers, where one work-item may read from shared memory what another writes.
 
 A barrier goes as far out as the two accesses allow: between the statements of the innermost block
-that holds both. What a loop's end leaves open meets its beginning again, one iteration later. No
-barrier stands where only some work-items pass: such a guard is pushed inwards, around what it
-guards on each side.
+that holds both. Accesses after the last barrier in a loop's body meet those before the first one in
+the next iteration. No barrier stands where only some work-items pass: a guard around one is pushed
+inwards, around the statements on each side of it.
 """
 
 # key: s statement, p access before, a access after
@@ -76,8 +76,8 @@ class _Placer:
     settled: dict[int, tuple[Statement, Loops]] = field(default_factory=dict)  # by identity
 
     def block(self, body: Block, loops: Loops, pending: Pending) -> tuple[Block, Pending]:
-        """The block with its barriers, and the accesses that are open after it; `pending` are those
-        open before."""
+        """The block with its barriers, and the accesses with no barrier between them and its end;
+        `pending` are those with none between them and its beginning."""
         done: list[Statement] = []
         for s in body.statements:
             for part in self.inside(s, loops):

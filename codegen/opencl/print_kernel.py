@@ -53,7 +53,8 @@ def _computes_with_halves(kernel: Kernel) -> bool:
 
 
 def _keeps_halves(kernel: Kernel) -> bool:
-    """True if the kernel has local arrays of halves, which are no type without the extension."""
+    """True if the kernel has local arrays of halves, which OpenCL allows only with the extension
+    cl_khr_fp16."""
     found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
     return any(m.space is Space.LOCAL and m.scalar == "half" for m in found)
 
@@ -114,7 +115,8 @@ def _locals(kernel: Kernel, spelled: Spellings) -> list[str]:
 
 
 def _shape(m: Memory) -> str:
-    """The dimensions of a local array, as a comment, if it has several."""
+    """The dimensions of a local array as a comment, such as ` // 2 x 8 x 16`; empty if it has only
+    one."""
     dims = [m.halves, *m.shape] if m.halves > 1 else list(m.shape)
     kept = [n for n in dims if n > 1]
     fits = prod(kept) == m.elements * m.halves and len(kept) > 1

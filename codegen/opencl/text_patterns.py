@@ -1,8 +1,8 @@
 """Patterns of text that are spelled once for all copies of a statement that spelled-out loops make.
 
 Copies differ in the places that they read and write, and some in the constants that are folded in
-them. So those that agree in the constants share a pattern, whose holes are the places; and a hole
-keeps its texts, of which there are as many as values of the loops that it changes with.
+them. Copies with the same constants share a pattern, whose holes are the places; and a hole keeps
+one text for each choice of values of the loops that it changes with.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -2,8 +2,8 @@
 spelled-out block.
 
 x + c, x + c + d, …, x + c + (n − 1)·d are the cells x + c + d·k for k = 0 … n − 1, no more and no
-less, so what holds of two such series holds of every two accesses in them. Series that are as long
-and lie evenly apart are a series of series.
+less, so what holds of two such series holds of every two accesses in them. Series of one length
+that lie evenly apart form a series of series.
 """
 
 # key: c constant, d distance, k n counts

@@ -105,7 +105,7 @@ class _Walker:
         return done
 
     def stretches(self, parts: tuple[Node, ...]) -> Iterator[Node]:
-        """The parts, with those between two barriers together as one."""
+        """The parts in their order, where neighbours without barriers are joined to one part."""
         for meets, run in groupby(parts, self.meets):
             if meets:
                 yield from run

@@ -44,7 +44,7 @@ class Collision:
         return (_overlap(a, b, i, j), *self.equations[1:])
 
     def folded(self) -> tuple[Index, ...]:
-        """The equations in digits, with the ranges that guards give to sums of them."""
+        """The equations in digits, in which sums have the narrower ranges that guards give them."""
         a, b = self.meeting.a.access, self.meeting.b.access
         i, j = _folded(a, self.left), _folded(b, self.right)
         return (_overlap(a, b, i, j), *self.equations[1:])

@@ -2,7 +2,7 @@
 
 Where quotients of rounded-up splits meet, ranges see no digits and a solver gets lost; but a tile
 has few cells, and a work-group few work-items. All cells that each side touches are computed: two
-work-items meet if a cell appears on both sides, and with more than one of them.
+work-items meet if both sides touch one cell, and more than one work-item does.
 """
 
 # key: x index

@@ -69,7 +69,7 @@ class _Prover:
 
     def always(self, o: Obligation, goals: Sequence[Index], where: Where, what: str) -> Verdict:
         """The verdict on the obligation o that all goals are ≥ 0 at `where`: by ranges, guards,
-        trial or Z3."""
+        trial or Z3. `what` names the first goal in a counterexample."""
         open_goals = [x for x in goals if x.lo is None or x.lo < 0]
         if not open_goals:
             return Proved(o, RANGES)
@@ -135,8 +135,8 @@ class _Prover:
         return Proved(o, by)
 
     def uniform(self, o: Obligation, branch: Branch, here: Where, ids: Ids) -> Verdict:
-        """The verdict that, of two work-items which come to a branch and differ in these ids, not
-        only one takes it; `here` is inside the branch."""
+        """The verdict that two work-items which come to a branch, and differ in these ids only,
+        both take it or both do not; `here` is inside the branch."""
         first, second = self.sides.ranges(here), self.sides.ranges(branch.where)
         if first is None or second is None:
             return Proved(o, GUARDS)

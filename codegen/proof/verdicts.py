@@ -33,8 +33,8 @@ class Obligation:
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """The verdict that an obligation holds, and by what: "ranges", "guards" (conditions too),
-    "trial" or "Z3"."""
+    """The verdict that an obligation holds, and by what: "ranges" of variables, "guards" (the
+    conditions around), "trial" of every value, or "Z3"."""
 
     obligation: Obligation
     by: str

@@ -99,8 +99,8 @@ class _Encoding:
     def add(self, question: Question) -> None:
         """Give a question to the solver.
 
-        The assumptions of a part of a condition may rest on the other parts, but not if the
-        condition is denied.
+        What an index assumes is given too where the index is in a condition that holds, not where
+        it is in a denied one: that may be false just where the assumption is.
         """
         for x in question.zero:
             self.solver.add(self.index(x) == 0)

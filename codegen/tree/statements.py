@@ -3,7 +3,7 @@
 Memories are flat arrays of scalars, and every index counts scalars: an access of width w at index i
 touches i … i + w − 1. Loops that are to be unrolled stay loops here (`Unroll`), and only printing
 expands them, so that a tree stays as small as the program it came from. All trip counts are
-numbers; loop variables, the ids of work-items, and nothing else occur in indices.
+numbers. The variables of indices are those of loops and the ids of work-items.
 
 Key: e value, n trip count.
 """

@@ -44,8 +44,8 @@ def binary(op: str, a: Value, b: Value) -> Value:
 
 
 def _joined(op: str, x: Kind, y: Kind) -> str:
-    """The scalar type that a op b is computed in; whole numbers are computed as ints, except by
-    operators that only choose."""
+    """The scalar type that a op b is computed in; whole numbers are computed as ints (or longs),
+    except by max and min, which only choose."""
     if op in ("max", "min") and x.scalar == y.scalar:
         return x.scalar
     return max(computed(x), computed(y), key=RANK.index)
