@@ -1,7 +1,8 @@
 """Outcomes that older versions stored, as this one would have stored them.
 
 A format is named by SQLite's `user_version`. Each function here takes the fields of an outcome from
-one format to the next; a run that is read goes through those that it lacks, and is not changed.
+one format to the next. A run that is read goes through those from its format on; its file is not
+changed.
 """
 
 from collections.abc import Callable, Mapping

@@ -124,8 +124,8 @@ class Search:
         return fresh[:count]
 
     def _guided(self, known: list[int]) -> list[int]:
-        """The candidates of a guided round: more as more is known, so that the model is fitted
-        rarely."""
+        """The candidates of a guided round. The more is known, the more they are, so that the model
+        is fitted rarely."""
         count = max(self._batch, len(known) // 12)
         good = [i for i in known if self._times[i] is not None]
         self._look_around(good)

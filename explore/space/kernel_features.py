@@ -45,8 +45,8 @@ def features_at(
 
 
 def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> dict[str, float]:
-    """The features of one kernel at a point, with the values of the parameters that it depends
-    on."""
+    """The features of one kernel at a point, among them the values of the parameters that it
+    depends on."""
     features = {
         "code": float(value_at(k.code.size, point)),
         **done_at(k, point).features(),

@@ -33,8 +33,9 @@ def allowed(system: System, point: Mapping[str, int]) -> bool:
 
 
 def moves(point: Point, along: Ladders) -> Iterator[Point]:
-    """The points near `point`, by one or two steps along the values that each parameter takes
-    (`along`), whether they are allowed or not."""
+    """The points near `point`, whether they are allowed or not: one parameter moved by one or two
+    steps along the values that it takes (`along`), or one moved a step up and another a step
+    down."""
     for p in point:
         for step in STEPS:
             yield from _moved(point, along, {p: step})
