@@ -153,8 +153,8 @@ def test_each_convolution_of_a_program_is_transformed(
 
 
 def test_each_row_is_transformed_once() -> None:
-    """Stored are the spectra of N C H rows of images, not of the rows of each window, and packed
-    are those of M C K rows of kernels."""
+    """The spectra that are stored are those of N C H rows (N images, C channels, H rows), not of
+    the rows of each window, and those that are packed of M C K rows (M kernels of K rows)."""
     n, c, m, h, k = 2, 3, 4, 13, 5
     _, found = lowered({"n": n, "c": c, "m": m, "h": h, "k": k, "s": 1, "p": 2})
     made = generated(found, block_size=1, num_blocks=1)
@@ -191,8 +191,8 @@ def next_power(n: int) -> int:
 
 
 def test_each_row_of_results_is_transformed_back_once() -> None:
-    """Stored are N M Q sums of products, where Q is the number of rows of results, and a single
-    kernel transforms them back."""
+    """N M Q sums of products are stored, for N images, M kernels and Q rows of results, and a
+    single kernel transforms them back."""
     n, m, h, k = 2, 4, 13, 5
     p = parse(CONV.format(n=n, c=3, m=m, h=h, k=k, s=1, p=2))
     found = next(lower(p, f) for f in forms(p, "fgfft") if f.name == "registers")

@@ -758,7 +758,8 @@ def roomy(xs: Expr, r: int = 2) -> PadEdge:
 
 
 def room_in_rows(g: Terms, xs: Expr) -> Map:
-    """A random term map (pad_edge l r) xs, or the same around the rows of its rows, and so on."""
+    """A random term map (pad_edge l r) xs, or one in which that map is inside one or two others,
+    around rows further in."""
     row = elem_of(xs)
     assert isinstance(row, Array)
     inner = Var("row", row)

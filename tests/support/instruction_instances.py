@@ -45,8 +45,8 @@ def a_program(g: Terms) -> Instance:
 
 
 def a_product(g: Terms) -> Instance:
-    """A random term that is the program of an instruction on whole matrices (not on parts of
-    numbers), and the instruction's name as an argument of the rule."""
+    """A random term that is the program of an instruction, and the instruction's name as the only
+    argument of the rule."""
     e, given = a_program(g)
     return e, {"name": given["name"]}
 
