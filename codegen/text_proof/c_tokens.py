@@ -84,7 +84,7 @@ class Tokens:
         return True
 
     def expect(self, *words: str) -> None:
-        """Read these tokens; NotRead if others come."""
+        """Read these tokens; raises NotRead if the next ones are others."""
         for word in words:
             if self.words[self.at] != word:
                 self.refuse(repr(word))

@@ -26,7 +26,8 @@ class Either:
 
 @frozen
 class Data:
-    """A value that no index may depend on; `divides` if it is known to be neither 0 nor -1."""
+    """A value that no index may depend on. `divides` says that it is known to be neither 0 nor -1,
+    so that any int can be divided by it."""
 
     kind: Kind
     divides: bool = False

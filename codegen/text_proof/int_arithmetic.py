@@ -104,8 +104,8 @@ def data_of(value: Value) -> Data:
 
 
 def divides_as(kind: Kind, value: Data) -> bool:
-    """True if a value, once converted to `kind`, is known to be neither 0 nor -1: no bits of it are
-    cut off."""
+    """True if a value is known to be neither 0 nor -1 after conversion to `kind`: it is known to be
+    neither before, and the conversion cuts off no bits."""
     wide = SIZES[kind.scalar] >= SIZES[value.kind.scalar]
     return value.divides and is_whole(kind) and wide
 
@@ -128,6 +128,7 @@ def is_whole(kind: Kind) -> bool:
 
 
 def fits(index: Index, wide: bool) -> bool:
-    """True if an index is in the range of a long (`wide`) or of an int, wherever it stands."""
+    """True if an index is in the range of a long (`wide`) or of an int, whatever the values of its
+    variables."""
     low, high = LIMITS[wide]
     return index.lo is not None and index.hi is not None and low <= index.lo and index.hi <= high

@@ -1,6 +1,7 @@
 """The proof that the kernels of a plan share buffers safely.
 
-Whatever one reads has been written, and is not overwritten by a buffer that lies in the same place.
+Whatever a kernel reads has been written before, and was not overwritten since by a buffer that lies
+in the same place.
 """
 
 # key: b buffer, n number of a kernel in its run
