@@ -61,8 +61,8 @@ def show_front(given: argparse.Namespace) -> int:
 
 
 def print_front(run: Run, found: Sequence[Record]) -> int:
-    """Print the front of a run, its peers and the kind of its numbers; returns 1 if no variant ran,
-    else 0."""
+    """Print the front of a run, `found`, its peers, and whether its times were measured or
+    predicted; returns 1 if the front is empty, else 0."""
     known = run.environment
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     lost = run.lost_forms

@@ -29,8 +29,8 @@ class Expected:
 
     The scale is the largest number that the program would make if every number of an input were as
     large as that input's largest, and nothing were subtracted. Rounding errors are proportional to
-    it: it is not small where terms of a sum cancel, nor does it differ between the results over
-    which a transform spreads its numbers.
+    it. So it is not small where terms of a sum cancel; and it is one for all results, as a
+    transform spreads its rounding errors over many of them.
     """
 
     output: Array

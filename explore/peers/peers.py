@@ -113,7 +113,8 @@ def one_pass(rival: Rival, _: int) -> Timed | Failed:
 
 
 def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> Passes | Failed:
-    """One pass over our plans, with the yardstick, whose pace also stands for the peer's pass."""
+    """One pass over our plans, with the yardstick. The peer's pass beside it is taken to be at the
+    same pace."""
     device.submit(Again(tuple(plans), passes=1), timeout=LIMIT)
     (done,) = device.results()
     found: Passes | Failed = done.result

@@ -46,7 +46,8 @@ def clock_words(clock: Clock) -> str:
 
 
 def _pace(outcome: Measured) -> Iterator[tuple[str, str]]:
-    """The fact (name, text) at which pace a time was measured, if that was not the usual pace."""
+    """The fact (name, text) that a time was measured at another pace than the usual one; none if it
+    was not."""
     if outcome.slowdown != 1:
         read = show_time(outcome.time_ns * outcome.slowdown)
         yield "pace", f"{outcome.slowdown:.2g} times slower than usual: the clock read {read}"

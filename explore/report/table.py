@@ -69,7 +69,7 @@ def _numbers(record: Record, flops: int | None) -> list[str]:
 
 
 def _kernels(outcome: Outcome) -> str:
-    """The sum of the kernels' device times."""
+    """The text of the sum of the kernels' device times; a dash if these are not known."""
     return show_time(outcome.device_ns if isinstance(outcome, Measured) else None)
 
 

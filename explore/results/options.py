@@ -180,7 +180,7 @@ class Options:
 
 
 class Asked(TypedDict, total=False):
-    """The options as keywords of Python; a test holds them equal to the fields of `Options`."""
+    """The options as keywords of Python; a test checks that they are the fields of `Options`."""
 
     variants: int | str
     seed: int | str

@@ -27,7 +27,8 @@ class Damaged(UserError):
 
 
 def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
-    """The object in a JSON text of at most `most` characters; raises Damaged if it has none."""
+    """The fields of the object in a JSON text of at most `most` characters; raises Damaged if the
+    text is longer, or holds no object."""
     if not isinstance(text, str) or len(text) > most:
         raise Damaged(f"{what}: expected JSON of at most {most} characters, found {_short(text)}")
     try:
@@ -48,7 +49,7 @@ class Fields:
 
     @staticmethod
     def of(value: object, what: str) -> "Fields":
-        """The fields of a value that must be an object."""
+        """The fields of a value, called `what` in messages; raises Damaged if it is no object."""
         if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
             raise Damaged(f"{what}: expected an object, found {_short(value)}")
         return Fields(value, what)

@@ -73,8 +73,8 @@ def _ranks(values: Floats) -> Floats:
 def compare(
     replay: Replay, seeds: Sequence[int], budget: int
 ) -> dict[Strategy, list[tuple[float, float]]]:
-    """The quality of each strategy for each seed: the best time after `budget` over the run's best,
-    and when it was found."""
+    """The quality of each strategy for each seed: the best time after `budget` evaluations over the
+    run's best, and the evaluation at which that time was reached."""
     strategies: tuple[Strategy, ...] = ("guided", "random")
     optimum = min((r.time_ns for r in replay.records if r.time_ns is not None), default=math.inf)
     found: dict[Strategy, list[tuple[float, float]]] = {}

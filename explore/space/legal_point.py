@@ -61,7 +61,8 @@ def _drawn(system: System) -> Values | None:
 
 
 def _found(system: System) -> Values:
-    """The point that the solver finds; a user's error with its reason why there is none."""
+    """The point that the solver finds; a UserError says why there is none, Unsupported that none
+    was found in time."""
     verdict = Solver(system).feasible()
     if verdict.point is not None:
         return verdict.point
