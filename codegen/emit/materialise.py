@@ -134,8 +134,8 @@ def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
     match e:
         case Store():
             raise Unsupported(
-                "store depends on the variables of a map around it; expected one that depends "
-                "on the program's parameters only"
+                "expected a store that depends on the program's parameters only, found one that "
+                f"depends on variables of a map around it: {_brief(e)}"
             )
         case ToLocal(_, True):
             raise Unsupported(
