@@ -58,8 +58,8 @@ class Wanted:
 
 @lru_cache(maxsize=1)
 def wanted(program: Program, seed: int) -> Wanted | None:
-    """The right results of a program, by the interpreter, for random inputs of a seed; None if a
-    result is no number, or too large for an int."""
+    """The right results of a program, by the interpreter, for random inputs of a seed; None if one
+    of them, or their scale, is infinite or no number."""
     inputs = random_inputs(program, seed)
     sizes = replace(program, body=signless(program.body))
     with np.errstate(all="ignore"):

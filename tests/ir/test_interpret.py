@@ -532,7 +532,8 @@ def reduce_scalars(e: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
 
 
 def shrink_memory(patch: pytest.MonkeyPatch) -> None:
-    """Make the interpreter believe that every array is too big, so that it halves all its work."""
+    """Make the interpreter believe that almost every array is too large for memory, so that it
+    divides its work into halves, again and again."""
     patch.setattr(ir.meaning.values, "LIMIT", 24)
     patch.setattr(ir.meaning.named_axes, "SCRATCH", 24)
 

@@ -176,8 +176,9 @@ def widened(text: str) -> Texts:
 
 
 def unaligned(text: str) -> Texts:
-    """The texts with one pointer to vectors moved by half a vector, with one load from any address
-    made one through such a pointer, or without one `aligned` attribute."""
+    """The texts with one fault of alignment: a pointer to vectors moved by half a vector, a load
+    that works at any address (vload) made one through such a pointer, or an `aligned` attribute
+    left out."""
     for found in WIDE.finditer(text):
         end = _closing(text, text.index("[", found.end()))
         yield _put(text, end, end, f" + {int(found.group(2)) // 2}")
