@@ -1,8 +1,8 @@
 """The worth of each part of a run's fastest variant: the variant is made again without that part,
 and timed.
 
-Nothing is searched for: family, form and parameters are those of the variant but for what is
-removed. All are checked like any variant, then timed in turns.
+Nothing is searched for: family, form and parameters are those of the variant, but for the part that
+is left out. Every variant so made is checked as in a run; then all are timed in turns.
 """
 
 import json
