@@ -89,8 +89,9 @@ def _function(op: str, kind: Kind, traps: bool) -> str:
 
 
 def _rounded(op: str, kind: Kind) -> str:
-    """The body of a function for a / b or a % b that rounds down, where C rounds towards zero: 1 is
-    subtracted if signs differ. A true comparison is 1 in a scalar and -1 in a vector."""
+    """The body of a function for a / b or a % b that rounds down, where C rounds towards zero:
+    where signs differ and something is left over, the quotient is one less, and the remainder b
+    more. A true comparison is 1 in a scalar and -1 in a vector."""
     less, more = ("-", "+") if kind.width == 1 else ("+", "-")
     differ = "((a % b != 0) & ((a ^ b) < 0))"
     return f"return a / b {less} {differ};" if op == "/" else f"return a % b {more} b * {differ};"

@@ -250,8 +250,8 @@ class Id:
 class Kernel:
     """A kernel and its launch; `ids` are those in use: global ids, or group and local ones.
 
-    Equal kernels of several programs are one object, so that a function under `remembered` is
-    computed once for it.
+    A kernel equals only itself. Programs with a kernel in common share the object, so that a
+    function under `remembered` is computed once for it.
     """
 
     name: str
