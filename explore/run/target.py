@@ -84,8 +84,8 @@ def device_meant(device: str | int | Device | None) -> Device:
 
 
 def target_again(stored: Environment, options: Options) -> Target:
-    """The target of a stored run. If its device is not here, it is the device that is most like it:
-    good for looking at the run, which can only go on on its own device."""
+    """The target of a stored run. If its device is not here, it is one of the same name, or else
+    the best one here: good for looking at the run, which can only go on on its own device."""
     if name := stored.options.get("profile"):
         return Target(with_overrides(profile(name), options.limits), None)
     device = _likest(stored) or choose(None)
