@@ -239,8 +239,8 @@ def test_times_of_other_kernels_than_are_known_tell_of_the_whole_alone(told: int
 
 
 def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
-    """Of a form that is estimated to be quick, but is slow, at most 4 of the first 16 variants are
-    tried, and less than half of all."""
+    """After the first 8 variants, at most 4 of the next 16 are of a form that is estimated to be
+    quick, but is slow; and of all further ones, less than half."""
     here = landscape(4, 2000)
     variants = [
         replace(v, form="new", traits=("new",)) if n % 2 else v for n, v in enumerate(here.variants)
