@@ -31,7 +31,12 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """The amounts of a program's sums of products, counted in elements."""
+    """The amounts of a program's sums of products: `count` multiplications, of which the share
+    `real` is not with padding, for `results` results.
+
+    Windows overlap so that each element of the input is in `reuse` of them. Results need `others`
+    elements besides their sums, such as biases; an element has `word` bytes.
+    """
 
     count: int  # multiplications
     results: int

@@ -44,7 +44,11 @@ _EDGES = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Derived:
     """A form that was lowered, with a sample of its points as variants, and the bytes of memory
-    that each takes. `count` is the number of its points."""
+    that each takes.
+
+    `count` is the number of all its points; `outside` that without the domain that is asked for, or
+    None if no domain narrows it.
+    """
 
     lowered: LoweredForm
     count: int  # of points on the ladder

@@ -58,7 +58,9 @@ def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) ->
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The totals of the work that a kernel does, as `constraints.quantities.work` counts it."""
+    """The totals of the work that a kernel does: operations on floats, instructions (an operation
+    on a vector is one), words that are loaded, loads, bytes that groups move, and the times that
+    groups fill local memory (`staged`)."""
 
     operations: int
     instructions: int

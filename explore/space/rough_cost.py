@@ -18,7 +18,9 @@ SPILL = 4.0  # what an overfull register file costs
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The costs of operations and accesses, in nanoseconds of one core."""
+    """The costs in nanoseconds of one core: of an operation, of loading a register, of a byte of
+    global memory, of beginning a work-item or a group, of waiting for a group, and of a launch. A
+    core is busy with `busy` items at once."""
 
     arithmetic: float  # an operation on a register
     load: float  # of a register, from the nearest cache or from local memory
