@@ -17,8 +17,10 @@ from codegen.runtime.series import Clock, Series, launched
 from ir.errors import UserError
 from ir.meaning.inputs import Data
 
-COLD = 4.0  # times slower, and as many nanoseconds: so slow that neither a cold start nor another
-BRIEF = 20e6  # process can be the reason; what is quicker is soon run again
+# One run or two tell that a plan is hopeless only if they are so slow that neither a cold start nor
+# another process can be the reason: COLD times the limit (in all), and BRIEF nanoseconds each.
+COLD = 4.0
+BRIEF = 20e6
 ENOUGH = 5  # runs that agree
 KEPT = 4  # sets of the caller's buffers whose launches stay recorded
 
