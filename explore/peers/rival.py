@@ -16,7 +16,7 @@ class Way:
 
     run: Callable[[int], float]
     bytes: int  # global memory it needs
-    precision: str = "float"  # of products: a way that is not exact stands beside, for no ratio
+    precision: str = "float"  # of products; a way that is not exact is listed, and has no ratio
 
 
 @dataclass(frozen=True, slots=True)
