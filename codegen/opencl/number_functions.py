@@ -29,9 +29,25 @@ def _inside(way: str, least: int, largest: int) -> str:
     Numbers are bounded while they are floats: `convert_int_sat` is a call, on some CPUs one for
     every four lanes, and the minimum and maximum of floats are instructions.
     """
-    bounded = f"clamp(select(x, (float@)(0.0f), isnan(x)), {least}.0f, {largest}.0f)"
+    bounded = _bounded(least, largest)
     rounded = f"rint({bounded})" if way == "rte" else bounded
     return f"convert_int@({rounded})"
+
+
+def _bounded(least: int, largest: int) -> str:
+    return f"clamp(select(x, (float@)(0.0f), isnan(x)), {least}.0f, {largest}.0f)"
+
+
+def _narrow(way: str, least: int, largest: int) -> str:
+    """The text of the float x as an int whose lowest bytes are the nearest whole number between
+    two of at most 16 bits; NaN is 0.
+
+    Added to 2^23 + 2^22, a float of that size is rounded to a whole number, ties to even, which is
+    then its lowest bits: one addition for two roundings and a conversion.
+    """
+    if way == "rte":
+        return f"as_int@({_bounded(least, largest)} + 12582912.0f)"
+    return _inside(way, least, largest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +74,7 @@ NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
     },
     **{
         f"{narrow}_sat_{way}": NumberFunction(
-            "float", narrow, f"return convert_{narrow}@({_inside(way, *RANGES[narrow])});"
+            "float", narrow, f"return convert_{narrow}@({_narrow(way, *RANGES[narrow])});"
         )
         for narrow in ("char", "uchar", "short", "ushort")
         for way in WAYS
