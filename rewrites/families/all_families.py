@@ -21,12 +21,13 @@ from rewrites.families import (
     toeplitz,
     winograd,
 )
+from rewrites.families.prepared_forms import with_preparations
 from rewrites.tuning.family import Family, Form
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
 
 FAMILIES: dict[str, Family] = {
-    family.name: family
+    family.name: with_preparations(family)
     for family in (
         naive.FAMILY,
         lift.FAMILY,

@@ -17,7 +17,6 @@ from ir.core.nodes import Expr, Level, Program, Reduce, Zip
 from ir.core.size import named
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import depth
-from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
@@ -26,7 +25,7 @@ from rewrites.engine.strategy import attempt, choice, seq
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.io_optimal_blocks import AT_ONCE, balanced, near_volume
 from rewrites.families.stored_forms import AHEAD, Views, chosen, stored_choices
-from rewrites.kernels.copy_kernels import unfolded
+from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import on_reduction, outside, over, split_innermost, trips
 from rewrites.kernels.work_group import copied, has_vectors, staging, work_group
@@ -36,7 +35,7 @@ from rewrites.nest.dimensions import Dims, classify, reduction, shared_by_groups
 from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import normalise, simplify
 from rewrites.nest.reshape import chunked, rounded
-from rewrites.nest.spine import inside, kernels, nest
+from rewrites.nest.spine import inside, nest
 from rewrites.nest.work_amounts import amounts
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
@@ -60,14 +59,12 @@ def dataflow(params: frozenset[str], choices: Choices, ahead: bool) -> Strategy:
     return seq(
         one_each(params, normalise),
         prepare(params, choices),
-        kernels(partial(_kernel, ahead)),
+        wherever(partial(_kernel, ahead)),
         shared_by_groups,
     )
 
 
 def _kernel(ahead: bool, e: Expr) -> Rewritten | None:
-    if not has_reduction(e):
-        return unfolded(e)
     dims = classify(e)
     if not dims.rows or not dims.columns:
         raise Refused(

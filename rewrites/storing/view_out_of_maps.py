@@ -4,6 +4,7 @@ whole."""
 # key: e term, s strategy
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from ir.core.nodes import Expr, Lam, Let, Map, Store, Zip
 from ir.core.terms import children, free
@@ -16,6 +17,7 @@ from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.strategy import at, attempt, choice, seq
 from rewrites.laws.maps import fission
 from rewrites.laws.pads import fission_zip
+from rewrites.laws.zips import unused_part
 from rewrites.nest.spine import body, inside
 
 Layout = Callable[[int], Strategy]  # how to store what so many maps make an element of
@@ -62,7 +64,11 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
         made = _made(get(done[0], around), view)
         if made is None:
             return None
-        more = run(done[0], around + made, batch + 1)
+        inner = seq(
+            at(around + made, attempt(unused_part())),
+            partial(run, place=around + made, batch=batch + 1),
+        )
+        more = inner(done[0])
         return None if more is None else (more[0], done[1] + more[1])
 
     return run

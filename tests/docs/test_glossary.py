@@ -8,20 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from ir.parse import parse_file
+from ir.parse import parse, parse_file
 from rewrites.families.all_families import FAMILIES, forms
 from rewrites.tuning.family import Form, Parameter
 
 TOP = Path(__file__).parents[2]
 GLOSSARY = (TOP / "docs" / "glossary.md").read_text(encoding="utf-8")
-PROGRAMS = ("quickstart", "grouped", "matmul", "batched")
+PROGRAMS = ("quickstart", "grouped", "matmul", "batched", "qlinear_conv")
+HALVES = "sums(xs : [[half]64]8) = map(row -> reduce(0h, (acc, x) -> acc + x, row), xs)"
 OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row for each parameter
 
 
 @cache
 def all_forms() -> tuple[Form, ...]:
     programs = [parse_file(TOP / "examples" / f"{name}.lift") for name in PROGRAMS]
-    return tuple(f for family in FAMILIES for p in programs for f in forms(p, family))
+    every = (*programs, parse(HALVES))
+    return tuple(f for family in FAMILIES for p in every for f in forms(p, family))
 
 
 def rows(title: str) -> Iterator[list[str]]:

@@ -9,17 +9,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from codegen.compile import generate
-from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
-from constraints.devices import profile
-from explore.space.derive_form import points
-from explore.space.lowering import bound
 from ir.meaning.inputs import Numbers
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
-from rewrites.engine.refused import Refused
-from rewrites.families.all_families import first
 from tests.support.families import LOWERING
 from tests.support.quantised import (
     ONNX_RESULT,
@@ -29,6 +22,7 @@ from tests.support.quantised import (
     tflite_once,
     tflite_twice,
 )
+from tests.support.quantised_kernels import tried
 
 SEED = os.environ.get("SEED") or secrets.token_hex(4)
 CASES, ON_DEVICES = 200, 10
@@ -39,24 +33,20 @@ TFLITE = {
 
 
 def on_devices(
-    sessions: tuple[Session, ...], case: Quantised, result: str, family: str, right: Numbers
+    sessions: tuple[Session, ...],
+    case: Quantised,
+    result: str,
+    *,
+    family: str,
+    right: Numbers,
+    r: Random,
 ) -> None:
-    """Assert that on each device the kernels of a family give the right result; nothing is asserted
-    if the family refuses the program."""
-    try:
-        low = first(case.program(result), family)
-    except Refused:
-        assert family != "naive"
-        return
-    _, found = points(low, profile("cpu"), 1, seed=0)
-    if not found:
-        assert family != "naive"
-        return
-    made = generate(bound(low.program, found[0]), max_work_group=64)
-    demand_proofs(made)
-    for session in sessions:
-        out = session.build(made.plan, checking=True)(case.inputs())
-        assert np.array_equal(out, right), (SEED, family, made.plan.source)
+    """Assert that on each device the kernels of a family, in a form drawn at random, give the right
+    result, or that the family refuses the program; `naive` may not."""
+    program = case.program(result)
+    found = tried(program, family, case.inputs(), right, sessions=sessions, r=r)
+    assert found is not None or family != "naive"
+    assert found is None or found.right, (SEED, family, found.form, found.source)
 
 
 def test_random_convolutions_are_those_of_onnx() -> None:
@@ -73,7 +63,8 @@ def test_random_convolutions_are_those_of_onnx() -> None:
 def test_random_qlinear_convolutions_on_devices(sessions: tuple[Session, ...], k: int) -> None:
     r = Random(f"{SEED} device {k}")
     case = drawn(r)
-    on_devices(sessions, case, ONNX_RESULT, r.choice(LOWERING), case.by_onnx())
+    family = r.choice(LOWERING)
+    on_devices(sessions, case, ONNX_RESULT, family=family, right=case.by_onnx(), r=r)
 
 
 @pytest.mark.parametrize("result", TFLITE)
@@ -89,7 +80,7 @@ def test_random_convolutions_are_those_of_tflite(
         found = np.asarray(evaluate(case.program(text), case.inputs()))
         assert np.array_equal(found, right), (SEED, k)
         if k < 3:
-            on_devices(sessions, case, text, r.choice(LOWERING), right)
+            on_devices(sessions, case, text, family=r.choice(LOWERING), right=right, r=r)
 
 
 def test_requantisation_rounds_as_it_says_over_all_shifts() -> None:
@@ -127,4 +118,4 @@ def test_the_cases_that_come_with_onnx(
 ) -> None:
     case, right = of_onnx(name)
     assert np.array_equal(np.asarray(evaluate(case.program(result), case.inputs())), right)
-    on_devices(sessions, case, result, "naive", right)
+    on_devices(sessions, case, result, family="naive", right=right, r=Random(name))

@@ -1,0 +1,90 @@
+"""Forms of every family for a program that is prepared first: zero points out of its sums, or
+narrow sums in another type.
+
+A preparation has a trait of its own. The forms of a family come once as they are, and once more for
+each preparation that changes the program.
+"""
+
+# key: p program, s strategy
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from ir.core.nodes import Program
+from rewrites.engine.rule import Strategy
+from rewrites.engine.strategy import seq
+from rewrites.nest.prepared_sums import TERMS, sums_in_chunks, sums_in_float, zero_points_apart
+from rewrites.tuning.family import Family, Form, Parameter, Trait, Way, parameter_names
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """A change of a program before a family lowers it: the trait of its forms, the strategy, which
+    fails where there is nothing to change, and the parameters that it brings."""
+
+    trait: Trait
+    strategy: Callable[[], Strategy]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+
+CHUNKS = (4, 8, 16, 32, 64, 128)
+PREPARATIONS = {
+    made.trait.word: made
+    for made in (
+        Preparation(
+            Trait("zero-points", "zero points are taken from sums, not from each factor"),
+            zero_points_apart,
+        ),
+        Preparation(
+            Trait("in-float", "sums of halves and bfloats are kept in floats"), sums_in_float
+        ),
+        Preparation(
+            Trait("in-chunks", "chunks of sums are kept in their type, the whole in a float"),
+            sums_in_chunks,
+            {TERMS: Parameter("terms that are summed up in their own type", CHUNKS)},
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A form's strategy, for programs that the preparation of this word has changed."""
+
+    word: str
+    lowered: Strategy
+
+
+def _prepare_first(_: frozenset[str], form: _Prepared) -> Strategy:
+    return seq(PREPARATIONS[form.word].strategy(), form.lowered)
+
+
+@lru_cache(maxsize=64)
+def preparations(p: Program) -> tuple[Preparation, ...]:
+    """The preparations that change a program."""
+    return tuple(made for made in PREPARATIONS.values() if made.strategy()(p.body) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """The forms of a family for a program, and those for what each preparation makes of it."""
+
+    own: Callable[[Program], Iterator[Form]]
+
+    def __call__(self, p: Program) -> Iterator[Form]:
+        every = tuple(self.own(p))
+        yield from every
+        for made in preparations(p):
+            yield from (_prepared(p, made, form) for form in every)
+
+
+def _prepared(p: Program, made: Preparation, form: Form) -> Form:
+    way = Way(_prepare_first, parameter_names(p), _Prepared(made.trait.word, form.strategy))
+    tuning = replace(form.tuning, parameters={**form.tuning.parameters, **made.parameters})
+    return Form(form.family, (*form.traits, made.trait), way, tuning)
+
+
+def with_preparations(family: Family) -> Family:
+    """The family with its forms also for programs that are prepared first."""
+    return replace(family, forms=_Forms(family.forms))

@@ -1,0 +1,56 @@
+"""Sums prepared before a nest is lowered: without zero points, or kept in another type.
+
+The laws of zero points and accumulators are about one sum over all of its terms, so nests of sums
+become one sum first. What a sum started from is added to it afterwards: sums in there, such as that
+of the weights, are then made once by kernels of their own.
+"""
+
+# key: e term, s strategy
+
+from ir.core.nodes import Expr
+from ir.core.size import named
+from rewrites.engine.rule import Rewritten, Rule, Strategy
+from rewrites.engine.stages import stage
+from rewrites.engine.strategy import everywhere, exhaust, remembered, seq
+from rewrites.laws.accumulators import sum_in_chunks, sum_in_float
+from rewrites.laws.reductions import join_reduce, release_init
+from rewrites.laws.zero_points import zero_points_out
+from rewrites.nest.normal_form import flat
+
+TERMS = "terms"  # the parameter that counts the terms of a chunk
+
+
+def _prepared(name: str, law: Rule, s: Strategy) -> Strategy:
+    """The strategy that makes sums flat and applies s, told as a stage; it fails where s does not
+    use the law."""
+    whole = stage(name, seq(flat, exhaust(join_reduce()), s))
+
+    def run(e: Expr) -> Rewritten | None:
+        done = whole(e)
+        used = done is not None and any(step.rule == law for step in done[1])
+        return done if used else None
+
+    return run
+
+
+@remembered
+def zero_points_apart() -> Strategy:
+    """The strategy that takes zero points out of all sums; what they add is added afterwards."""
+    apart = exhaust(seq(zero_points_out(), release_init()))
+    return _prepared("zero points out of sums", zero_points_out, apart)
+
+
+@remembered
+def sums_in_float() -> Strategy:
+    """The strategy that keeps all sums of halves and bfloats in floats."""
+    return _prepared("sums kept in floats", sum_in_float, exhaust(sum_in_float()))
+
+
+@remembered
+def sums_in_chunks() -> Strategy:
+    """The strategy that keeps all sums of halves and bfloats in their type for `terms` terms at a
+    time, and the sum of these in a float."""
+    chunks = everywhere(sum_in_chunks(k=named(TERMS)))
+    return _prepared(
+        "sums of chunks kept in floats", sum_in_chunks, seq(exhaust(sum_in_float()), chunks)
+    )
