@@ -10,6 +10,7 @@ import pytest
 
 from ir.parse import parse, parse_file
 from rewrites.families.all_families import FAMILIES, forms
+from rewrites.families.prepared_forms import PREPARATIONS
 from rewrites.tuning.family import Form, Parameter
 
 TOP = Path(__file__).parents[2]
@@ -58,7 +59,8 @@ def test_every_word_of_a_form_is_explained() -> None:
 
 @pytest.mark.parametrize("tuning", OWN)
 def test_every_parameter_of_a_tuning_has_a_row_with_its_values(tuning: str) -> None:
-    found = {n: p.values for (owner, n), p in parameters().items() if owner == tuning}
+    every = {n: p.values for (owner, n), p in parameters().items() if owner == tuning}
+    found = {n: values for n, values in every.items() if n not in of_preparations()}
     table = {
         name: numbers(values)
         for cell, family, _, values in rows("Parameters")
@@ -66,6 +68,16 @@ def test_every_parameter_of_a_tuning_has_a_row_with_its_values(tuning: str) -> N
         for name in quoted(cell)[:1]
     }
     assert table == found
+
+
+def of_preparations() -> dict[str, tuple[int, ...]]:
+    """The values tried of each parameter that a preparation brings."""
+    return {n: p.values for made in PREPARATIONS.values() for n, p in made.parameters.items()}
+
+
+def test_every_parameter_of_a_preparation_has_a_row_with_its_values() -> None:
+    table = {cell.strip("`"): numbers(values) for cell, *_, values in rows("Parameters")}
+    assert of_preparations().items() <= table.items()
 
 
 def test_every_parameter_of_every_family_is_in_the_table() -> None:
