@@ -146,16 +146,16 @@ def _like(old: Any, name: str, values: tuple[int, ...]) -> Any:
     or 0); a UserError if they do not fit it."""
     if isinstance(old, bool):
         if values not in ((0,), (1,)):
-            raise UserError(f"{name} of a profile is 0 or 1, found {_spelled(values)}")
+            raise UserError(f"{name} of a profile must be 0 or 1, found {_spelled(values)}")
         return values == (1,)
     if min(values) < 1:
         raise UserError(f"{name} of a profile must be at least 1, found {_spelled(values)}")
     if isinstance(old, int):
         if len(values) > 1:
-            raise UserError(f"{name} of a profile is one number, found {_spelled(values)}")
+            raise UserError(f"{name} of a profile must be one number, found {_spelled(values)}")
         return values[0]
     if name != "vector_widths" and len(values) != len(old):
-        raise UserError(f"{name} of a profile is {len(old)} numbers, found {_spelled(values)}")
+        raise UserError(f"{name} of a profile must be {len(old)} numbers, found {_spelled(values)}")
     return values
 
 

@@ -42,6 +42,7 @@ from ir.core.types import (
     Scalar,
     Tuple,
     Type,
+    show_type,
 )
 from ir.elaborate.elaborator import Elaborator
 from ir.elaborate.environment import Env
@@ -133,7 +134,8 @@ class Value:
         t = type_of(self.written.term) if isinstance(self.written, Done) else None
         if not isinstance(t, Tuple):
             raise UserError(
-                "expected a parameter that is a tuple, to be taken apart; found another value",
+                "expected a parameter that is a tuple, to be taken apart; found "
+                f"{'a value that is computed' if t is None else show_type(t)}",
                 here(),
             )
         return iter([self[i] for i in range(len(t.parts))])

@@ -79,12 +79,16 @@ def _edges(
     for rows, high in _portions(step, nodes, known, ceilings):
         if found and monotonic() > until:
             raise Unsupported(
-                f"the time was up while points were counted (at parameter {step.parameter})"
+                "the time was up while points were counted: expected the count to reach the last "
+                f"parameter, found it at {step.parameter}"
             )
         part = _kept(step, rows, high, known, tests)
         total += len(part[0])
         if total > most:
-            raise Unsupported(f"too many points to count exactly (at parameter {step.parameter})")
+            raise Unsupported(
+                f"expected a graph of points with at most {most:,} more edges at parameter "
+                f"{step.parameter}, found {total:,}: too many points to count exactly"
+            )
         found.append(part)
     sources = np.concatenate([part[0] for part in found])
     names = [*known, step.parameter]

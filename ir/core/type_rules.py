@@ -199,7 +199,9 @@ def _reduction(init: Type, f: Lam, elem: Type) -> Type:
     to vectors if needed), its function and its element type."""
     taken = pattern_type(f.pattern)
     if not isinstance(taken, Tuple) or len(taken.parts) != 2:
-        raise IllTyped("a reduction's function takes (accumulator, element)")
+        raise IllTyped(
+            f"a reduction's function takes (accumulator, element), found {show_type(taken)}"
+        )
     acc = taken.parts[0]
     _expect(taken.parts[1], elem, "a reduction's element")
     _expect(acc, type_of(f.body), "a reduction's result")

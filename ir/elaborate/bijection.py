@@ -8,8 +8,11 @@ from ir.core.nodes import Binary, Expr, Lam, Let, Lit, SizeOf, Unary, Var
 from ir.core.size import Size, exact, same
 from ir.core.types import INT
 from ir.errors import IllTyped, Unsupported
+from ir.text.show import show
+from ir.text.spell import show_pattern
 
 LARGEST = 10**7
+SHOWN = 60  # characters of a term in a message
 
 Ints = NDArray[np.int64]
 
@@ -23,6 +26,12 @@ def stride(s: Size, n: Size) -> Lam:
     )
 
 
+def _text(e: Expr) -> str:
+    """The term e as a message shows it: its text on one line, cut after `SHOWN` characters."""
+    text = " ".join(show(e).split())
+    return f"`{text if len(text) <= SHOWN else text[: SHOWN - 2] + ' …'}`"
+
+
 def _int(n: Size) -> Expr:
     return Lit(n, INT) if isinstance(n, int) else SizeOf(n)
 
@@ -33,12 +42,13 @@ def check_bijection(f: Lam, n: Size) -> None:
         return
     if not isinstance(n, int):
         raise Unsupported(
-            "reorder: expected stride(s) over a size with parameters, found another index function"
+            "reorder: expected stride(s) over a size with parameters, found the index function "
+            f"{_text(f)}"
         )
     if n > LARGEST:
         raise Unsupported(f"reorder over {n:,} elements: bijections are checked up to {LARGEST:,}")
     if not isinstance(f.pattern, Var):
-        raise IllTyped("expected a function of one index")
+        raise IllTyped(f"expected a function of one index, found one of {show_pattern(f.pattern)}")
     out = np.broadcast_to(_run(f.body, {f.pattern.name: np.arange(n)}), (n,))
     outside = (out < 0) | (out >= n)
     if outside.any():
@@ -88,7 +98,8 @@ def _run(e: Expr, env: dict[str, Ints]) -> Ints:
         case Let(Var(name, _), value, body):
             return _run(body, env | {name: _run(value, env)})
     raise Unsupported(
-        "reorder: expected an index function of its index, sizes and integers, found other terms"
+        "reorder: expected an index function of its index, sizes and integers, found "
+        f"{_text(e)} in it"
     )
 
 
@@ -105,7 +116,9 @@ def _operate(op: str, a: Ints, b: Ints) -> Ints:
         case "min":
             return np.minimum(a, b)
     if op not in "/%":
-        raise Unsupported(f"reorder's index function may not use `{op}`")
+        raise Unsupported(
+            f"expected + - * / % max min in reorder's index function, which may not use `{op}`"
+        )
     if not np.all(b):
         raise IllTyped(f"`{op}` divides by 0")
     return a // b if op == "/" else a % b

@@ -30,7 +30,9 @@ def check_names(file: File, builtin: Set[str], sizes: Set[str]) -> None:
     definition."""
     _unique([d.name for d in file.definitions], "defined")
     if len(file.definitions) > MOST:
-        raise UserError(f"expected at most {MOST} definitions", file.definitions[MOST].name.span)
+        found = len(file.definitions)
+        at = file.definitions[MOST].name.span
+        raise UserError(f"expected at most {MOST} definitions, found {found}", at)
     known = {*builtin, *sizes, *FUNCTIONS}
     for i, d in enumerate(file.definitions):
         _unique([n for p in d.params for n in pattern_names(p.pattern)], "a parameter")

@@ -144,7 +144,8 @@ class Reader:
         for i in range(1, len(parts), 2):
             if i // 2 + depth > DEEPEST:
                 raise UserError(
-                    f"expected at most {DEEPEST} operators in a row", self.span(parts[i])
+                    f"expected at most {DEEPEST} operators in a row, found {len(parts) // 2}",
+                    self.span(parts[i]),
                 )
             right = self.expr(parts[i + 1], depth + 1)
             span = Span(self.text, left.span.start, right.span.end, self.name)

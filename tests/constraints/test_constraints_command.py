@@ -142,9 +142,9 @@ def test_every_number_of_a_profile_can_be_replaced(text: str, name: str, value: 
     ("text", "message"),
     [
         ("cores=0", "at least 1"),
-        ("cores=1,2", "is one number"),
-        ("group_dims=4", "is 3 numbers, found 4"),
-        ("dedicated_local=2", "is 0 or 1"),
+        ("cores=1,2", "must be one number"),
+        ("group_dims=4", "must be 3 numbers, found 4"),
+        ("dedicated_local=2", "must be 0 or 1"),
         ("name=1", "a profile has no number `name`"),
         ("cores=-1", "expected NAME=N"),
         ("cores", "expected NAME=N"),
