@@ -26,11 +26,12 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.size import Size
+from ir.core.size import Size, show_size
 from ir.core.terms import free
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import Array
 from ir.core.views import is_view
+from rewrites.engine.derivation_text import head
 
 
 class NoAccess(Exception):
@@ -188,7 +189,9 @@ def _layout(e: Expr, env: Env) -> Read:
             return array(read(xs, env)).at(Affine((), k))
         case _ if not set(env) & free(e):
             return Access(e, ())
-    raise NoAccess("expected an operand that is a view of the program's parameters, found another")
+    raise NoAccess(
+        f"expected an operand that is a view of the program's parameters, found {head(e)}"
+    )
 
 
 def _chunk(xs: View, m: int, i: Affine) -> Read:
@@ -242,4 +245,4 @@ def _element(xs: Expr) -> Expr:
 def _int(n: Size) -> int:
     if isinstance(n, int):
         return n
-    raise NoAccess("expected sizes that are numbers, found a parameter")
+    raise NoAccess(f"expected sizes that are numbers, found {show_size(n)}")

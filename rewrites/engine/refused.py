@@ -1,9 +1,15 @@
 """The exception by which a strategy refuses a program."""
 
 from ir.core.nodes import Expr
+from rewrites.engine.derivation_text import brief
 from rewrites.engine.skeleton import skeleton
 
-LONGEST = 72  # characters of the skeleton that a message shows
+LONGEST = 72  # characters of a term, or of its skeleton, that a message shows
+
+
+def shown(e: Expr) -> str:
+    """The term e as a message shows it: on one line, in backquotes, with … for what is too long."""
+    return f"`{brief(e, LONGEST)}`"
 
 
 class Refused(Exception):

@@ -78,5 +78,5 @@ def first(p: Program, family: str) -> Lowering:
         except Refused as refused:
             reason = reason or refused
     raise reason or Refused(
-        f"expected a program that {family} has a form for, found none for {p.name}"
+        f"expected a program that {family} has a form for, found {p.name}, for which it has none"
     )

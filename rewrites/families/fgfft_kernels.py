@@ -75,8 +75,8 @@ def _rows(shared: bool, e: Expr) -> Rewritten | None:
     items = worth_sharing(e)
     if not rows.depth or items is None:
         raise Refused(
-            "expected several long rows, found short ones, or one: a "
-            "work-item transforms one by itself"
+            f"expected several long rows, found {'short ones' if rows.depth else 'one row'}: "
+            "a work-item transforms such rows by itself"
         )
     together = _blocks(rows.depth, inside(in_stages(items)), turns=False)
     return rows.inside(seq(_row_named, staged)).then(together)(e)

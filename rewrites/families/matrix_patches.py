@@ -93,7 +93,7 @@ def _columns_operand(dims: Dims, e: Expr) -> int:
     maps, parts = nest(e), operands(reduction(e))
     reached = [n for n, part in enumerate(parts) if {*dims.columns} & depends(maps, part)]
     if len(reached) != 1:
-        raise Refused("expected one operand that columns reach, to stage it")
+        raise Refused(f"expected one operand that columns reach, to stage it; found {len(reached)}")
     return reached[0]
 
 

@@ -17,7 +17,7 @@ from ir.core.nodes import Expr, Level, Map, Program, Var, Zip
 from ir.core.size import named
 from ir.core.terms import free
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import FLOAT, leaves
+from ir.core.types import FLOAT, leaves, show_type
 from rewrites.analysis.alpha_equality import bound
 from rewrites.analysis.folds import operator
 from rewrites.engine.places import (
@@ -30,7 +30,7 @@ from rewrites.engine.places import (
     of_value,
     part,
 )
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, everywhere, seq, skip
@@ -166,7 +166,7 @@ def _cut_parts(e: Expr) -> Rewritten:
     it does not apply."""
     done = stage("three products of real numbers", three_products())(e)
     if done is None:
-        raise Refused("expected sums from 0 of products of complex numbers, found others")
+        raise Refused(f"expected sums from 0 of products of complex numbers, found {shown(e)}")
     return done
 
 
@@ -197,12 +197,15 @@ def _why_not(e: Expr) -> str:
     sums = reduction(e)
     parts = sums.xs.parts if isinstance(sums.xs, Zip) else ()
     if operator(sums.f) != "+":
-        return "expected sums, found another operation: products of blocks are added up"
+        found = operator(sums.f) or "no fold"
+        return f"expected sums (folds by +), found {found}: products of blocks are added up"
     if type_of(sums) != FLOAT or any({*leaves(elem_of(part))} != {FLOAT} for part in parts):
-        return "expected floats, found other numbers: the law's error is known for floats alone"
+        kinds = sorted({show_type(t) for part in (sums, *parts) for t in leaves(type_of(part))})
+        found = ", ".join(kinds)
+        return f"expected floats, found {found}: the law's error is known for floats alone"
     if len(parts) != 2 or not sums_products(sums.f):
-        return "expected each sum to be of products of two numbers, and nothing else; found another"
-    return "expected a matrix product whose operands do not depend on each other, found another"
+        return f"expected each sum to be of products of two numbers alone, found {shown(sums)}"
+    return f"expected a matrix product of operands that use nothing of each other, found {shown(e)}"
 
 
 VI, VO = named("vi"), named("vo")

@@ -13,6 +13,7 @@ from ir.meaning.inputs import shape_of
 from rewrites.analysis.affine_access import Access, Env, Index, NoAccess, array, bind, index, read
 from rewrites.analysis.alpha_equality import alike
 from rewrites.analysis.binder_names import joined
+from rewrites.engine.refused import shown
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.by_rows import at_rows, let_rows, slid, sum_of_rows, summed, uses
 from rewrites.fast_algorithms.dft_terms import complexes, planes
@@ -54,7 +55,7 @@ def spectral_products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] =
             found = summed_spectra(sums)
             if found is not None:
                 return _of_sums(*found[:2], env, maps)
-    raise NoAccess("expected sums of products of spectra, found another term")
+    raise NoAccess(f"expected sums of products of spectra, found {shown(e)}")
 
 
 def _of_sums(zs: Expr, ws: Expr, env: Env, maps: tuple[Index, ...]) -> Products:
@@ -72,7 +73,7 @@ def _number(xs: Expr, indices: tuple[Index, ...], env: Env) -> Access:
     for i in indices:
         found = array(found).at(index(i))
     if not isinstance(found, Access) or index(PART) not in found.coordinates:
-        raise NoAccess("expected complex numbers stored in two planes, found another array")
+        raise NoAccess(f"expected complex numbers stored in two planes, found {shown(xs)}")
     own = found.coordinates
     k, last = own.index(index(PART)), len(own) - 1
     ranks = [last if n == k else n - (n > k) for n in range(len(own))]

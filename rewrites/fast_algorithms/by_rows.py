@@ -22,11 +22,12 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, component, free, lam, lam2
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import INT, Array, Scalar, Tuple, Type
+from ir.core.types import INT, Array, Scalar, Tuple, Type, show_type
 from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
 from rewrites.analysis.binder_names import joined, parts_of
 from rewrites.analysis.folds import number
 from rewrites.analysis.out_views import adds_anything
+from rewrites.engine.refused import shown
 from rewrites.engine.rule import put, rule
 from rewrites.fast_algorithms.dft_terms import (
     COMPLEX,
@@ -125,7 +126,7 @@ def _in_windows(e: Expr, sums: Expr) -> Expr:
     """The term e with the sum over its windows replaced by `sums`."""
     place = windows(e)
     if place is None:
-        raise NoAccess("expected sums that start from 0, found another start")
+        raise NoAccess(f"expected maps around sums that start from 0, found {shown(e)}")
     return put(e, place, sums)
 
 
@@ -143,7 +144,7 @@ def carried(
     if not maps:
         return made(e, x, g)
     if not isinstance(e, Map):
-        raise NoAccess("expected maps directly inside each other, found another term between them")
+        raise NoAccess(f"expected maps directly inside each other, found {shown(e)} between them")
     f, has = e.f, [maps[0] in one for one in own]
     parts = e.xs.parts if isinstance(e.xs, Zip) else (e.xs,)
     pairs = Zip((*parts, *(part for part, mine in zip((x, g), has, strict=True) if mine)))
@@ -227,7 +228,7 @@ def zeros(t: Type) -> Expr:
             return MakeTuple(tuple(map(zeros, parts)))
         case Scalar():
             return number(0, t)
-    raise NoAccess("expected sums of numbers, found sums of vectors")
+    raise NoAccess(f"expected sums of numbers, found sums of {show_type(t)}")
 
 
 def added(x: Expr, y: Expr) -> Expr:

@@ -12,6 +12,7 @@ from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT, Array, depth, leaves
 from rewrites.analysis.affine_access import Access, Index, NoAccess
 from rewrites.analysis.out_views import adds_anything
+from rewrites.engine.refused import shown
 from rewrites.engine.rule import get, put, rule
 from rewrites.fast_algorithms.by_rows import carried, uses
 from rewrites.fast_algorithms.dft_terms import ZERO
@@ -96,7 +97,7 @@ def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
     for _ in sizes:
         if not isinstance(core, Map):
             raise NoAccess(
-                "expected maps directly inside each other, found another term between them"
+                f"expected maps directly inside each other, found {shown(core)} between them"
             )
         bound |= {v.name for v in variables(core.f.pattern)}
         core = core.f.body
@@ -106,7 +107,7 @@ def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
     around = put(core, place, Var("?sum", FLOAT))
     starts = isinstance(old, Reduce) and old.init == ZERO
     if not starts or free(around) & bound or not free(around) <= {*free(e), "?sum"}:
-        raise NoAccess("expected sums from 0 with the same done to each, found others")
+        raise NoAccess(f"expected sums from 0 with the same done to each, found {shown(core)}")
     return _slid(sizes, x, lambda w: substitute(around, {"?sum": _sum(ZERO, w, g)}))
 
 

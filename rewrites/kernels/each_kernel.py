@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ir.core.nodes import Expr, MapPar
 from rewrites.analysis.kernel_terms import has_reduction, own_terms
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import skip
 from rewrites.kernels.copy_kernels import unfolded
@@ -99,5 +99,7 @@ def _refuse(_: Expr) -> Rewritten | None:
 def _done(s: Strategy, e: Expr) -> Rewritten:
     done = s(e)
     if done is None:
-        raise Refused("expected a sum that the laws of this form split and arrange, found another")
+        raise Refused(
+            f"expected a sum that the laws of this form split and arrange, found {shown(e)}"
+        )
     return done

@@ -4,9 +4,10 @@ inside."""
 # key: e term, s strategy, m windows a tile, r window size
 
 from ir.core.nodes import Expr, Map, PadEdge, Slide
+from ir.core.size import show_size
 from rewrites.analysis.kernel_terms import own_terms
 from rewrites.engine.places import of_array
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, choice, repeat, seq, when
 from rewrites.laws.maps import fuse_maps
@@ -27,7 +28,7 @@ def slide_of(e: Expr) -> Slide:
     """The slide that the map e goes over; Refused where it goes over something else."""
     if isinstance(e, Map) and isinstance(e.xs, Slide):
         return e.xs
-    raise Refused("expected windows of one array, a slide that the outer maps go over; found none")
+    raise Refused(f"expected a map over a slide (the windows of one array), found {shown(e)}")
 
 
 def tiled_windows(m: int) -> Strategy:
@@ -39,7 +40,7 @@ def tiled_windows(m: int) -> Strategy:
         if slid.step != 1:
             raise Refused(f"expected windows one apart, found them {slid.step} apart")
         if not isinstance(slid.size, int):
-            raise Refused("expected windows whose size is a number, found one with a parameter")
+            raise Refused(f"expected windows whose size is a number, found {show_size(slid.size)}")
         steps = seq(
             attempt(seq(of_array(round_windows(k=m)), map_pad_edge())),
             inside_crop(

@@ -8,7 +8,7 @@ from ir.core.nodes import Expr, Level, Map, Reduce, Var, Zip
 from ir.instructions.entry import Entry
 from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.places import of_function, of_start
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import (
@@ -49,7 +49,7 @@ def in_lanes(entry: Entry, e: Expr, parts: bool = False) -> Rewritten | None:
     if not isinstance(e, Reduce):
         return None
     if on_reduction(skip)(e.f.body) is None:
-        return _products(entry, parts)(e) or _refuse(entry)
+        return _products(entry, parts)(e) or _refuse(entry, e)
     sums = on_reduction(partial(in_lanes, entry, parts=parts))
     added = outermost(when(_adds, map_inside_view()))
     step = seq(attempt(_PLAIN_SUMS), sums, attempt(added), perfect)
@@ -71,8 +71,8 @@ def _products(entry: Entry, parts: bool) -> Strategy:
     return seq(in_parts(name=entry.name), of_start(seq(of_start(by_it), by_it)), by_it)
 
 
-def _refuse(entry: Entry) -> Rewritten | None:
-    raise Refused(f"expected sums of products that {entry.name} makes, found others")
+def _refuse(entry: Entry, e: Expr) -> Rewritten | None:
+    raise Refused(f"expected sums of products that {entry.name} makes, found {shown(e)}")
 
 
 _PLAIN_SUMS = exhaust(choice(*(r() for r in SIMPLER), flat_zip()))
@@ -89,9 +89,7 @@ def results(by: Strategy) -> Strategy:
             return skip(e)
         done = seq(map_inside_view(), inside(by))(e)
         if done is None:
-            raise Refused(
-                "expected results made of sums one by one, found them made of something else too"
-            )
+            raise Refused(f"expected results that are each made of one sum alone, found {shown(e)}")
         return done
 
     return run

@@ -6,7 +6,7 @@ from ir.core.nodes import Expr, Reduce, Zip
 from ir.core.size import Size, exact
 from ir.core.type_rules import size_of
 from rewrites.engine.places import of_value
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
@@ -40,9 +40,7 @@ def in_slices(p: Size) -> Strategy:
             )
         done = partial_reduce(k=exact(n, p))(e)
         if done is None:
-            raise Refused(
-                "expected a fold, whose sum can be taken in parts; found another reduction"
-            )
+            raise Refused(f"expected a fold, whose sum can be taken in parts; found {shown(e)}")
         return done
 
     return run

@@ -27,7 +27,7 @@ from ir.core.nodes import (
 from ir.core.size import Size, exact
 from ir.core.terms import children, lam, lam2, over, rebuild, subterms
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import INT, Scalar, Tuple, Type, equal, lift
+from ir.core.types import INT, Scalar, Tuple, Type, equal, lift, show_type
 from ir.errors import IllTyped
 from rewrites.analysis.binder_names import name_of, several, step_patterns, value_of
 from rewrites.analysis.folds import operator, unit
@@ -70,7 +70,7 @@ def with_type(p: Pattern, t: Type) -> Pattern:
     if isinstance(p, Var):
         return Var(p.name, t)
     if not isinstance(t, Tuple) or len(t.parts) != len(p):
-        raise IllTyped("expected a tuple with as many parts as the pattern has, found another type")
+        raise IllTyped(f"expected a tuple of {len(p)} parts, found {show_type(t)}")
     return tuple(map(with_type, p, t.parts))
 
 

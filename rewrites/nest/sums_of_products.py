@@ -18,6 +18,7 @@ from rewrites.analysis.affine_access import (
     read,
 )
 from rewrites.analysis.folds import fold_of
+from rewrites.engine.refused import shown
 from rewrites.engine.rule import Place, get
 from rewrites.laws.affine_views import unjoined
 from rewrites.nest.dimensions import outermost_reductions
@@ -81,14 +82,14 @@ def _summed(
     if isinstance(term, Binary) and term.op == "*":
         sums = (*sums, i)
         return sums, (unjoined(_cell(term.a, env), sums), unjoined(_cell(term.b, env), sums))
-    raise NoAccess("expected a sum of products, found another term")
+    raise NoAccess(f"expected a sum of products, found a sum of {shown(term or f.body)}")
 
 
 def _cell(e: Expr, env: Env) -> Access:
     found = read(e, env)
     if isinstance(found, Access):
         return found
-    raise NoAccess("expected a product of two numbers, found another term")
+    raise NoAccess(f"expected a product of two numbers of arrays, found the factor {shown(e)}")
 
 
 def others(a: Access, without: int) -> tuple[Affine, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ir.core.nodes import Expr, Slide
 from ir.core.type_rules import type_of
-from ir.core.types import FLOAT, leaves
+from ir.core.types import FLOAT, leaves, show_type
 from rewrites.analysis.kernel_terms import own_terms
 from rewrites.engine.refused import Refused
 from rewrites.nest.dimensions import (
@@ -66,8 +66,7 @@ def windowed(e: Expr) -> Windowed:
     sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
     if len(sizes) < d:
         raise Refused(
-            "expected windows of known size along each dimension, found a map over no "
-            "windows or a size that is a parameter"
+            f"expected windows of known size along {d} dimensions, found them along {len(sizes)}"
         )
     sums = reduction(e)
     of_floats([sums, *operands(sums)])
@@ -87,9 +86,11 @@ def windowed(e: Expr) -> Windowed:
 
 def of_floats(parts: Iterable[Expr]) -> None:
     """Refuse terms that hold numbers of other types than float: transforms are of floats alone."""
-    if any(scalar != FLOAT for part in parts for scalar in leaves(type_of(part))):
+    others = {show_type(t) for part in parts for t in leaves(type_of(part)) if t != FLOAT}
+    if others:
+        found = ", ".join(sorted(others))
         raise Refused(
-            "expected products of floats, found other numbers: transforms are of floats alone"
+            f"expected products of floats, found {found} too: transforms are of floats alone"
         )
 
 

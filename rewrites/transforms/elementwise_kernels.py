@@ -15,7 +15,7 @@ from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.analysis.windows import has_windows
 from rewrites.engine.places import OF_ARRAY, of_array, of_function
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, choice, seq
@@ -86,8 +86,8 @@ def elementwise(m: int) -> Strategy:
     return run
 
 
-def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("expected sums of windows of a plane, each with the same taps; found others")
+def _refuse(e: Expr) -> Rewritten | None:
+    raise Refused(f"expected sums of windows of a plane, each with the same taps; found {shown(e)}")
 
 
 def _planes(e: Expr) -> Planes:

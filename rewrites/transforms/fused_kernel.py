@@ -20,7 +20,7 @@ from rewrites.engine.places import (
     of_start,
     of_value,
 )
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, everywhere, place_where, seq, skip
@@ -94,7 +94,7 @@ def _sums_apart(points: int) -> Strategy:
         place = place_where(e.f.body, lambda t: _of_sums(t, points))
         if place is None:
             raise Refused(
-                "expected each product to be one sum and what is done to it, found another"
+                f"expected each product to be one sum and what is done to it, found {shown(e)}"
             )
         alone = at(OF_FUNCTION + place, _sum_alone(points))
         done = alone(e)

@@ -11,7 +11,7 @@ from ir.core.views import is_view
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.analysis.alpha_equality import bound
 from rewrites.engine.places import of_rest
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, choice, exhaust, outermost, seq, skip, when, within
 from rewrites.fast_algorithms.by_rows import by_rows
@@ -42,8 +42,8 @@ def rows(e: Expr) -> Rewritten | None:
     return maps.at("windows", attempt(_apart)).then(inside(choice(by_rows(), _refuse)))(e)
 
 
-def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("expected sums of rows that windows slide along, found others")
+def _refuse(e: Expr) -> Rewritten | None:
+    raise Refused(f"expected sums of rows that windows slide along, found {shown(e)}")
 
 
 def _apart(e: Expr) -> Rewritten | None:

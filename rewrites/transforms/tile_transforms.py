@@ -14,7 +14,7 @@ from rewrites.analysis.alpha_equality import bound
 from rewrites.analysis.kernel_terms import has_reduction, own_terms
 from rewrites.analysis.out_views import is_out_view
 from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, of_array, of_function, part
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, choice, place_where, seq
@@ -121,8 +121,8 @@ def summed(dims: int) -> Strategy:
         place = place_of_reduction(e.f.body)
         if place is None:
             raise Refused(
-                "expected maps over windows and kernels around a sum for each, found no "
-                "sum in the innermost map"
+                "expected maps over windows and kernels around a sum for each, found none in "
+                f"{shown(e)}"
             )
         return seq(attempt(at(OF_FUNCTION + place, release_init())), attempt(_sums_apart))(e)
 
@@ -149,7 +149,8 @@ def on_sum(m: Sides, r: Sides) -> Strategy:
         points = max(a + b - 1 for a, b in zip(m, r, strict=True))
         if points > MOST_POINTS or growth(m, r) > MOST_GROWTH:
             raise Refused(
-                f"expected smaller tiles: F({max(m)}, {max(r)}) loses nearly all digits of a float"
+                f"expected smaller tiles, found {max(m)} results a side: F({max(m)}, {max(r)}) "
+                "loses nearly all digits of a float"
             )
         return fewer_products(m=m, r=r)(e)
 
@@ -163,9 +164,9 @@ MOST_POINTS = 17
 """With more in one dimension they always lose more: that need not be computed, which takes long."""
 
 
-def _refuse(_: Expr) -> Rewritten | None:
+def _refuse(e: Expr) -> Rewritten | None:
     raise Refused(
-        "expected sums of windows and kernels that a transform is known for, found others"
+        f"expected sums of windows times kernels, for which a transform is known; found {shown(e)}"
     )
 
 
@@ -253,7 +254,8 @@ def _kernels_before(e: Expr) -> Rewritten | None:
     place = place_where(e.f.body, lambda t: has_table(t) and free(t) in alone)
     if place is None:
         raise Refused(
-            "expected kernels of each image or group that are transformed alone, found others"
+            "expected kernels of each image or group that are transformed alone, found "
+            f"{shown(e.f.body)}"
         )
     return before(place)(e)
 

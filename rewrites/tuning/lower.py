@@ -9,7 +9,7 @@ from math import prod
 from ir.core.nodes import Expr, Program
 from ir.core.size import named
 from ir.core.terms import size_names
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Derivation, Step
 from rewrites.kernels.copy_kernels import shares
 from rewrites.tuning.family import Form, Tuning
@@ -26,7 +26,8 @@ def lower(p: Program, form: Form) -> Lowering:
     except Refused as refused:
         raise refused.at(p.body) from None
     if found is None:
-        why = "expected a program of the structure that this form lowers, found another"
+        form_name = f"{form.family} {form.name}".rstrip()
+        why = f"expected a program that the laws of {form_name} lower, found {shown(p.body)}"
         raise Refused(why).at(p.body)
     e, steps = found
     made = Lowering(

@@ -202,11 +202,11 @@ FOLD = "reduce(0.0, (acc, (x, h)) -> {}, zip(r, c))"
     [
         (
             FOLDED.format(t="float", sum=FOLD.format("max(acc, x * h)")),
-            "expected sums, found another operation",
+            r"expected sums \(folds by \+\), found max",
         ),
         (
             FOLDED.format(t="float", sum=FOLD.format("acc - x * h")),
-            "expected sums, found another operation",
+            r"expected sums \(folds by \+\), found no fold",
         ),
         (FOLDED.format(t="float", sum=FOLD.format("acc + relu(x * h)")), "products of two numbers"),
         (FOLDED.format(t="half", sum="dot(r, c)"), "expected floats"),
