@@ -76,11 +76,15 @@ def live_sets(kernel: Expr, counts: Counts) -> frozenset[Live]:
 
 @dataclass(slots=True)
 class _Walk:
+    """A walk through a kernel's term that finds the buffers which live together; it keeps the
+    buffers `made` and the tiles that are loaded `ahead`."""
+
     counts: Counts
     made: list[Buffer] = field(default_factory=list)
     ahead: list[ToLocal] = field(default_factory=list)  # what loops load ahead, in two halves
 
     def private(self, size: Size, e: Expr) -> Live:
+        """The set of one new private buffer, of `size` bytes, that holds the value of e."""
         return frozenset({self.added(Buffer(len(self.made), Space.PRIVATE, size, brief(e)))})
 
     def local(self, e: ToLocal, items: Size, ahead: bool) -> Live:
@@ -141,6 +145,7 @@ class _Walk:
         return after(*steps)
 
     def let(self, p: Pattern, value: Expr, body: Expr, here: Scope) -> Use:
+        """The use of buffers by a let: its value, then its body."""
         first = self.given(value, here)
         later = here.reads(Lam(p, body))
         inner = self.use(body, here.bound(p, first.hold))
@@ -160,6 +165,7 @@ class _Walk:
         return Use(own, during(own, self.use(a, here)))
 
     def loop(self, e: MapSeq | MapPar, here: Scope) -> Use:
+        """The use of buffers by a map that is a loop, sequential or over work-items."""
         own = self.private(share(e), e) if here.to is Place.NONE else NOTHING
         xs = self.use(e.xs, here.toward(Place.NONE))
         inside = here.bound(e.f.pattern, xs.hold)
@@ -173,6 +179,7 @@ class _Walk:
         return Use(own, maximal(peaks))
 
     def fold(self, e: Expr, init: Expr, f: Lam, xs: Expr, here: Scope) -> Use:
+        """The use of buffers by the reduction e: its initial value, then its steps."""
         own = NOTHING if here.to is Place.PRIVATE else self.private(share(f.body), e)
         start = self.use(init, here.toward(Place.PRIVATE))
         over = self.use(xs, here.toward(Place.NONE))

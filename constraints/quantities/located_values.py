@@ -45,11 +45,13 @@ class Cells:
     chosen: frozenset[Loop] = frozenset()
 
     def at(self, loop: Loop) -> "Cells":
+        """The cells of one element, chosen by the turns of a loop."""
         if self.space == "own":
             return self
         return Cells(self.space, self.name, self.chosen | {loop})
 
     def part(self, k: Size) -> "Cells":
+        """The cells of component k of a tuple."""
         if self.space == "own":
             return self
         return Cells(self.space, (self.name, k), self.chosen)
@@ -67,9 +69,11 @@ class Delayed:
     path: tuple[int, ...] = ()
 
     def at(self, loop: Loop) -> "Delayed":
+        """The map over the element of its argument that the turns of a loop choose."""
         return replace(self, xs=each(self.xs, lambda inner: inner.at(loop)))
 
     def part(self, k: Size) -> "Delayed":
+        """The map over component k of its argument."""
         return replace(self, xs=each(self.xs, lambda inner: inner.part(k)))
 
 
@@ -86,9 +90,11 @@ class Scope:
     loops: Loops = ()
 
     def bound(self, p: Pattern, value: Value) -> "Scope":
+        """This scope with the variables of the pattern p bound to the parts of a value."""
         return replace(self, env=bound(self.env, p, value))
 
     def inside(self, loop: Loop) -> "Scope":
+        """This scope with one more loop, inside the others."""
         return replace(self, loops=(*self.loops, loop))
 
 

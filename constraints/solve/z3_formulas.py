@@ -36,9 +36,11 @@ class Encoder:
     fresh: int = 0
 
     def parameter(self, name: str) -> Term:
+        """The Z3 variable for the parameter of this name."""
         return z3.Int(name, self.context)
 
     def variable(self, hint: str) -> Term:
+        """A new Z3 variable, whose name begins with `hint`."""
         self.fresh += 1
         return z3.Int(f"{hint}!{self.fresh}", self.context)
 

@@ -81,6 +81,7 @@ class Tape:
     whole_sums: int = 0
 
     def add(self, node: Node) -> Node:
+        """The node itself, after it is appended to the record."""
         self.nodes.append(node)
         return node
 
@@ -95,9 +96,11 @@ class Env:
     tape: Tape
 
     def bind(self, p: Pattern, value: Value) -> "Env":
+        """This environment with the variables of a pattern bound to the parts of a value."""
         return replace(self, values={**self.values, **taken_apart(p, value)})
 
     def inside(self, axis: Axis) -> "Env":
+        """This environment inside a map or sum along `axis`."""
         return replace(self, scope=self.scope | {axis})
 
 

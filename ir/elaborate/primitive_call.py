@@ -26,6 +26,7 @@ class Call:
     env: Env
 
     def value(self, i: int) -> Expr:
+        """Argument i as a term."""
         return self.elaborator.value(self.args[i], self.env)
 
     def size(self, i: int, least: int | None = None) -> Size:
@@ -35,6 +36,7 @@ class Call:
         return n
 
     def array(self, i: int) -> tuple[Expr, Array]:
+        """Argument i as a term, and its type, which must be an array; else a UserError."""
         xs = self.value(i)
         t = type_of(xs)
         if not isinstance(t, Array):
@@ -42,18 +44,23 @@ class Call:
         return xs, t
 
     def nested(self, i: int) -> tuple[Expr, Array]:
+        """Argument i as a term, and its type, which must be an array of arrays; else a
+        UserError."""
         xs, t = self.array(i)
         if not isinstance(t.elem, Array):
             raise self.wrong(i, f"{self.head.text} needs an array of arrays, found {show_type(t)}")
         return xs, t
 
     def lam(self, i: int, t: Type) -> Lam:
+        """Argument i as a function on elements of type t."""
         return self.elaborator.lam(self.args[i], t, self.env)
 
     def wrong(self, i: int, message: str) -> UserError:
+        """The UserError with this message at argument i."""
         return UserError(message, place(self.args[i]))
 
     def divides(self, i: int, m: Size, n: Size) -> None:
+        """Raise a UserError at argument i if m and n are numbers and m does not divide n."""
         if isinstance(m, int) and isinstance(n, int) and n % m:
             raise self.wrong(i, f"{m} does not divide the array's size {n}")
 

@@ -143,8 +143,8 @@ def bind(env: Env, p: Pattern, r: Read) -> Env:
 
 
 def read(e: Expr, env: Env) -> Read:
-    """What a term reads: a view, an access to one cell, or a tuple of these; a term that is no view
-    is an array of its own."""
+    """A view, the access to one cell, or a tuple of these: the cells that the term e reads. `env`
+    has what its variables read; a term that is no view is an array of its own."""
     match e:
         case Var(name, _) if name in env:
             return env[name]

@@ -175,15 +175,15 @@ def _layouts(form: Fine, again: bool) -> Layouts:
 
 
 def _stored(x: Order, g: Order, layouts: Layouts) -> Strategy:
-    """The strategy that stores the values of both lets: the spectra of data rows and those of
-    kernels' rows."""
+    """The strategy that stores the values of two lets, one in the other at the head of a term: the
+    spectra of data rows in the order x, and those of kernels' rows in the order g."""
     second = seq(of_value(layouts[1](g)), inline_view())
     return seq(of_value(layouts[0](x)), of_rest(outermost(when(_is_let, second))), inline_view())
 
 
 def _spectra_stored(order: Order) -> Strategy:
-    """The strategy that stores spectra with the dimensions of rows in this order, and frequencies
-    outside of the last."""
+    """The strategy that stores spectra with the dimensions of rows in this order, and the
+    frequencies of a row outside of the last of these dimensions."""
     dims = _rows_of_spectra(len(order), parts=1)
     laid = laid_as(dims, "others", "frequencies", "parts", "last")
     return arranged(rows=order).then(inside(laid))

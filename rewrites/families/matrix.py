@@ -180,7 +180,8 @@ OF_PATCHES = Tuning(
 
 
 def _of_patches(entry: Entry) -> Tuning:
-    """The tuning of forms that stage patches: lines with room, so that no lane waits for a bank."""
+    """The tuning of forms that stage patches for the instruction `entry`; its parameter `rp` gets
+    the value for which lanes meet the fewest bank conflicts."""
 
     def refine(_: Program, lowering: Lowering) -> Lowering:
         return bank_free_room(entry.brought[1], SIDE, "rp", ROOM, lowering)

@@ -86,8 +86,8 @@ def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
 
 
 def _flipped(e: Expr) -> Dims:
-    """The dimensions of e with rows and columns exchanged; of several dimensions of windows only
-    the innermost."""
+    """The dimensions of e with rows and columns exchanged. Where windows slide, only the innermost
+    of several dimensions of columns becomes rows; the outer ones stay columns."""
     dims = sided(e)
     if not dims.columns:
         raise Refused(

@@ -96,8 +96,8 @@ def _rest(params: frozenset[str], form: Registers) -> Strategy:
 
 
 def _planes(e: Expr) -> Rewritten | None:
-    """The term with its windows taken of planes, channels innermost, so that the law `by_windows`
-    applies."""
+    """The term e with its windows taken of single planes, by the law `by_windows`, and channels
+    innermost; e itself where its maps go over such windows already, or the law does not apply."""
     try:
         p = products(e)
     except NoAccess:

@@ -23,9 +23,9 @@ DROPPED = LOW_SHARE**2 * 2.0**23  # machine epsilons of a product that those of 
     rounding=DROPPED,
 )
 def in_parts(e: Expr, name: str) -> Expr | None:
-    """What the named instruction computes of operands x and y becomes three uses of its program,
-    with low x and high y, high x and low y, and high x and high y: small terms are added first.
-    Products of two low parts are left out."""
+    """A term x y + z, as the named instruction computes it, becomes three uses of the instruction's
+    program: for low x and high y, high x and low y, and high x and high y. Small terms are added
+    first; products of two low parts are left out."""
     program = TABLE[name].program
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(program.pattern)}
     pattern = substitute(program.body, holes)

@@ -231,13 +231,13 @@ def stages_apart(e: Expr) -> Rewritten | None:
 
 
 def stages_around(e: Expr) -> Rewritten | None:
-    """The map e with the results and products that `stages_apart` made of the map inside moved out
-    of it."""
+    """The map e after `stages_apart` has rewritten the map inside it: the maps of transforms and of
+    products that this made are moved before e."""
     return seq(inner_apart, on_made(inner_apart))(e)
 
 
 def inner_apart(e: Expr) -> Rewritten | None:
-    """The map e with the products or sums that the map inside reads made before it."""
+    """The map e with the products or sums that the map inside it reads made by a map before e."""
     assert isinstance(e, Map)
     return before(made(e.f.body))(e)
 
