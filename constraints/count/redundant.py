@@ -23,7 +23,7 @@ Divided = dict[Size, list[Size]]
 
 
 def _divided(relations: Sequence[Relation]) -> Divided:
-    """The sizes that must be multiples of each divisor, by divisor."""
+    """For each divisor in a relation, the sizes that relations require to be its multiples."""
     found: Divided = {}
     for r in relations:
         match r:

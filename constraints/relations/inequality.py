@@ -130,7 +130,8 @@ def _relaxed(a: Size, b: Size, least: Positive) -> Inequality | None:
 
 @lru_cache(maxsize=KEPT)
 def floor_of(term: Term, least: Positive) -> Poly:
-    """A lower bound of a positive term, without floors."""
+    """A lower bound, without floors, of a positive term; the parameters in `least` are known to be
+    at least 1."""
     return _terms(_lower(term, least))
 
 

@@ -45,6 +45,7 @@ from ir.meaning.named_axes import Axis, extent
 
 
 def rearranged(e: Expr, node: Node, env: Env) -> Node:
+    """The array that the layout primitive e makes of `node`, with its marks."""
     first, *rest = node.dims
     match e:
         case Transpose():
@@ -116,8 +117,8 @@ def padded(l: int, r: int, value: Value, xs: Value, env: Env) -> Value:
 
 
 def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
-    """The concatenation of these arrays along their first `rank` dimensions; rank 0 makes an array
-    of elements."""
+    """The concatenation of these arrays along their first `rank` dimensions seen as one; of rank 0,
+    the pieces are elements of the result."""
     first = pieces[0]
     if isinstance(first, tuple):
         columns = ([p[i] for p in pieces if isinstance(p, tuple)] for i in range(len(first)))

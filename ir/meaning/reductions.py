@@ -135,10 +135,10 @@ def accumulator(t: Type, dims: tuple[int, ...] = ()) -> Value:
 
 
 def finish(start: Value, end: Value, group: Group) -> Value:
-    """The accumulator after all elements, from its states before and after a step: each recorded
-    delta combined over the axes `group`.
+    """The accumulator after all elements, from its states before and after one step: each delta
+    that the step recorded is combined over the axes `group`, those of the elements.
 
-    Raises NotAFold if it did not come back in place.
+    Raises NotAFold if a cell of the accumulator did not come back at its own place.
     """
     match start, end:
         case Acc(), Acc() if start.owner is end.owner and _in_place(start.index, end.index):

@@ -24,7 +24,8 @@ def uses(e: Expr, name: str) -> int:
 
 
 def closed(e: Expr, params: frozenset[str]) -> bool:
-    """True if e depends on nothing but the parameters of the program."""
+    """True if e depends on nothing but the parameters of the program. `params` are the names of the
+    program's parameters."""
     return free(e) <= params
 
 

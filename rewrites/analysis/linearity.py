@@ -165,8 +165,8 @@ def _layout(e: Expr, env: Env) -> Degrees:
 
 
 def _sum(z: Expr, f: Lam, xs: Expr, env: Env) -> Degrees:
-    """The degrees of a reduction's results, which must be a sum whose start and terms have equal
-    degrees."""
+    """The degrees of the results of a reduction, a sum whose start and terms have equal degrees;
+    NotLinear for other reductions."""
     if not isinstance(f.pattern, tuple) or operator(f) != "+":
         raise NotLinear
     acc, x = f.pattern

@@ -70,7 +70,8 @@ class Blocked:
 
 
 def blocked(params: frozenset[str], form: Blocked) -> Strategy:
-    """The strategy that lowers every kernel of a program in this form of the family `blocked`."""
+    """The strategy that lowers every kernel of a program in this form of the family `blocked`.
+    `params` are the names of the program's parameters."""
     return seq(
         one_each(params, normalise),
         prepare(params, form.choices),
@@ -82,7 +83,8 @@ def blocked(params: frozenset[str], form: Blocked) -> Strategy:
 
 def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
     """The kernel e lowered in a form of the family `blocked`. Which dimensions are its rows and
-    columns follows from which operand they reach."""
+    columns follows from which operand they reach. `params` are the names of the program's
+    parameters."""
     dims = sided(e)
     if form.own and len(dims.columns) < 2:
         raise Refused(
@@ -98,7 +100,7 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
 
 def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
     """The strategy that lowers a kernel with the rows and columns of `dims`; where either are
-    missing, a side of one element is added."""
+    missing, a side of one element is added. `params` are the names of the program's parameters."""
     if not dims.rows and not dims.columns:
         raise Refused(
             "expected an operand that several results share, found each result with "
@@ -144,7 +146,7 @@ GROUPS = ("batch", "column tiles", "row tiles")
 
 def _nest(params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns: Side) -> Strategy:
     """The strategy that makes vectors of rows, tiles of both sides for work-groups, and blocks of
-    these for work-items."""
+    these for work-items. `params` are the names of the program's parameters."""
     tiled = (
         arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
         .merge("columns")

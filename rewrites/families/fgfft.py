@@ -50,7 +50,7 @@ Order = tuple[int, ...]
 
 def fgfft(params: frozenset[str], form: Fine) -> Strategy:
     """The strategy that lowers a convolution by transforms of rows, products of spectra, and
-    transforms back."""
+    transforms back. `params` are the names of the program's parameters."""
     return seq(
         separate(params, normalise),
         divided(partial(_lowered, params, form), skip),
@@ -79,7 +79,8 @@ def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) 
     """The strategy that transforms rows and stores their spectra, and also stores the sums of
     products of spectra if the form has `products`.
 
-    Where the sums slide along one more dimension, they are transformed along it too.
+    Where the sums slide along one more dimension, they are transformed along it too. `params` are
+    the names of the program's parameters.
     """
     again = form.regular and slides_again(p, r)
     real = None if form.products is None else three_sums() if form.three else real_sums()
@@ -94,7 +95,8 @@ def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) 
 
 
 def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten | None:
-    """The term with its sums of products of spectra moved out of the maps over rows, and stored."""
+    """The term with its sums of products of spectra moved out of the maps over rows, and stored.
+    `params` are the names of the program's parameters."""
     place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
         raise Refused(
@@ -105,7 +107,8 @@ def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten |
 
 def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
     """The strategy that transforms sums of products of spectra along one more dimension: the one
-    along which the spectra of data rows slide."""
+    along which the spectra of data rows slide. `params` are the names of the program's
+    parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         p = spectral_products(e)

@@ -56,7 +56,7 @@ class Fine:
 
 def kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     """The kernel e lowered: transforms of rows are spread over work-items, products of spectra made
-    as the form says."""
+    as the form says. `params` are the names of the program's parameters."""
     if not _transforms(e):
         if form.products is None or not has_reduction(e):
             return plain(e)
@@ -83,7 +83,8 @@ def _rows(shared: bool, e: Expr) -> Rewritten | None:
 
 
 def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
-    """The kernel e, sums of products of spectra, lowered as a matrix product for each frequency."""
+    """The kernel e, sums of products of spectra, lowered as a matrix product for each frequency.
+    `params` are the names of the program's parameters."""
     dims = _laid(e)
     if isinstance(form, Blocked):
         return in_tiles(params, form, dims)(e)

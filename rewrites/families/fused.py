@@ -80,7 +80,8 @@ class Fused:
 
 def fused(params: frozenset[str], form: Fused) -> Strategy:
     """The strategy that lowers each kernel of a program together with those that make its operands,
-    and kernels without such operands as the family `registers` does."""
+    and kernels without such operands as the family `registers` does. `params` are the names of the
+    program's parameters."""
     return seq(
         one_each(params, normalise),
         in_place,

@@ -55,7 +55,8 @@ LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
 
 
 def dataflow(params: frozenset[str], choices: Choices, ahead: bool) -> Strategy:
-    """The strategy that lowers every kernel of a program in a form of the family `io-optimal`."""
+    """The strategy that lowers every kernel of a program in a form of the family `io-optimal`.
+    `params` are the names of the program's parameters."""
     return seq(
         one_each(params, normalise),
         prepare(params, choices),

@@ -58,7 +58,8 @@ class Lift:
 
 
 def lift(params: frozenset[str], form: Lift) -> Strategy:
-    """The strategy that lowers every kernel of a program in this form of the family `lift`."""
+    """The strategy that lowers every kernel of a program in this form of the family `lift`.
+    `params` are the names of the program's parameters."""
     return seq(one_each(params, flat), prepare(params, form.choices), partial(_lower, params, form))
 
 
@@ -113,7 +114,9 @@ def _tiled(
 ) -> Rewritten | None:
     """The nest e lowered to tiles of windows: each work-group makes one tile for a few kernels.
 
-    Tiles × kernels go over groups, chunks of sums × windows over items, sigma × kappa inside."""
+    Tiles × kernels go over groups, chunks of sums × windows over items, sigma × kappa inside.
+    `params` are the names of the program's parameters.
+    """
     lengths = [size_of(m.xs) for m in nest(e)]
     parts = (len(lengths) - 1,) if form.stored_sums else ()
     batch = (*(d for d in dims.batch if d not in parts), *dims.columns[:-2])
@@ -143,7 +146,7 @@ GROUPS = ("batch", "tiles down", "tiles across", "kernel tiles")
 def _room(params: frozenset[str], choices: Choices) -> Strategy:
     """The strategy that adds the elements which tiles need beyond an array's end: to the stored
     copy of the array if the form has `room`, or as a padding inside the windows where no view is
-    stored."""
+    stored. `params` are the names of the program's parameters."""
     if choices.room:
         return stage("room for tiles", room(params))
     return stage("padding of windows", sunk) if choices.windows is Windows.NONE else skip

@@ -61,7 +61,8 @@ class Matrix:
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
-    """The strategy that lowers every kernel of a program in this form of the family `matrix`."""
+    """The strategy that lowers every kernel of a program in this form of the family `matrix`.
+    `params` are the names of the program's parameters."""
     return seq(
         one_each(params, normalise),
         prepare(params, replace(form.choices, relaid=frozenset())),

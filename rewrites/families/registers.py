@@ -60,7 +60,8 @@ class Registers:
 
 
 def registers(params: frozenset[str], form: Registers) -> Strategy:
-    """The strategy that lowers every kernel of a program in this form of the family `registers`."""
+    """The strategy that lowers every kernel of a program in this form of the family `registers`.
+    `params` are the names of the program's parameters."""
     return seq(
         one_each(params, normalise),
         prepare(params, form.choices),
@@ -70,14 +71,15 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
 
 def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None:
     """The kernel e lowered in a form of the family `registers`. Which dimensions are its rows and
-    columns follows from which operand they reach."""
+    columns follows from which operand they reach. `params` are the names of the program's
+    parameters."""
     dims = _flipped(e) if form.choices.flipped else sided(e)
     return in_blocks(params, form, dims)(e)
 
 
 def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     """The strategy that lowers a kernel with these rows and columns to a block of registers for
-    each work-item."""
+    each work-item. `params` are the names of the program's parameters."""
     if not dims.rows and not dims.columns:
         raise Refused(
             "expected rows or columns, found no dimension in which results differ in one operand"
@@ -99,7 +101,7 @@ def _flipped(e: Expr) -> Dims:
 
 def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     """The strategy that makes vectors of rows, and tiles of these, of the innermost columns and of
-    lines of columns."""
+    lines of columns. `params` are the names of the program's parameters."""
     columns = dims.columns if dims.rows else dims.columns[:-1]
     lines = columns[-2:-1] if form.tall else ()
     tiled = (

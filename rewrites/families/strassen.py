@@ -71,7 +71,8 @@ class Strassen:
 
 
 def strassen(params: frozenset[str], form: Strassen) -> Strategy:
-    """The strategy that lowers a program in this form of the family `strassen`."""
+    """The strategy that lowers a program in this form of the family `strassen`. `params` are the
+    names of the program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = classify(e)

@@ -60,7 +60,8 @@ class Toeplitz:
 
 
 def toeplitz(params: frozenset[str], form: Toeplitz) -> Strategy:
-    """The strategy that lowers a program in this form of the family `toeplitz`."""
+    """The strategy that lowers a program in this form of the family `toeplitz`. `params` are the
+    names of the program's parameters."""
     return seq(
         stage("constants replicated: no windows in rows", replicated(params)),
         stage("matrices stored", partial(_stored, params, form.products.choices.panel)),
@@ -75,7 +76,7 @@ def toeplitz(params: frozenset[str], form: Toeplitz) -> Strategy:
 
 def replicated(params: frozenset[str]) -> Strategy:
     """The strategy that makes sums over windows of rows products of whole rows with Toeplitz
-    matrices."""
+    matrices. `params` are the names of the program's parameters."""
     return seq(
         normalise,
         store_operands(params),
@@ -132,7 +133,7 @@ def _of_matrices(e: Expr) -> bool:
 
 def _stored(params: frozenset[str], panel: Size, e: Expr) -> Rewritten | None:
     """The term e with its matrices stored: in panels of `panel` rows, or, if the batch has several
-    matrices, one after the other."""
+    matrices, one after the other. `params` are the names of the program's parameters."""
     dims, first = oriented(e), _first(e)
     reached = (depends(nest(e), part) for part in operands(reduction(e)))
     over = next((sorted(dims_of) for dims_of in reached if first in dims_of), [])

@@ -71,7 +71,8 @@ class Winograd:
 
 
 def winograd(params: frozenset[str], form: Winograd) -> Strategy:
-    """The strategy that lowers a program in this form of the family `winograd`."""
+    """The strategy that lowers a program in this form of the family `winograd`. `params` are the
+    names of the program's parameters."""
 
     made = form.products
     if made is None:
@@ -85,13 +86,14 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
 
 
 def _transformed(params: frozenset[str], s: Strategy) -> Strategy:
-    """The strategy that applies s to each kernel which s can transform, and leaves the others."""
+    """The strategy that applies s to each kernel which s can transform, and leaves the others.
+    `params` are the names of the program's parameters."""
     return seq(separate(params, normalise), divided(or_apart(s), attempt(carried)))
 
 
 def _rest(params: frozenset[str], form: Registers) -> Strategy:
     """The strategy that lowers the kernels without a transform, after those with one have been
-    lowered."""
+    lowered. `params` are the names of the program's parameters."""
     return remaining(partial(registers_kernel, params, form))
 
 
@@ -131,14 +133,15 @@ def _lowered(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritt
 
 def _stages(params: frozenset[str], form: Products, w: Windowed) -> Strategy:
     """The strategy that lowers the transforms and the products between them, fused or stored as the
-    form says."""
+    form says. `params` are the names of the program's parameters."""
     if isinstance(form, Fused):
         return _fused(form, w)
     return _stored(form.choices.panel, w)
 
 
 def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
-    """The kernel e, which is no transform and not lowered yet, lowered by the family of `form`."""
+    """The kernel e, which is no transform and not lowered yet, lowered by the family of `form`.
+    `params` are the names of the program's parameters."""
     if isinstance(form, Registers):
         return registers_kernel(params, form, e)
     return blocked_kernel(params, form, e)

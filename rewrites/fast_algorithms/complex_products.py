@@ -48,8 +48,8 @@ def three_products(e: Map) -> Expr | None:
     """A product of complex matrices becomes three products of real ones (Gauss); each factor may be
     conjugated.
 
-    The product is recognised by what is added up, however it is written: signs of the three
-    products are looked for that are proved to compute its tensor.
+    However the product is written, what its sum adds is a tensor. Gauss's algorithm is tried with
+    all choices of signs until one is proved to compute that tensor.
     """
     found = _sums(e)
     if found is None or adds_anything(Zip(found[:2])):

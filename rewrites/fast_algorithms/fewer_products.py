@@ -124,8 +124,8 @@ def _two(e: Expr) -> Correlation | None:
 
 
 def _apart(found: Correlation, windows: Set[str]) -> Correlation | None:
-    """The correlation, if its product does not depend on the window, so that it may leave the maps
-    over windows; else None."""
+    """The correlation `found` itself, if its product uses none of the variables `windows`, so that
+    it may leave the maps over windows; else None."""
     return None if free(found.product) & windows else found
 
 

@@ -22,7 +22,7 @@ from rewrites.nest.spine import (
 
 def naive(params: frozenset[str]) -> Strategy:
     """The strategy that lowers every kernel with up to three outer maps over global ids, the
-    innermost in dimension 0."""
+    innermost in dimension 0. `params` are the names of the program's parameters."""
     return seq(
         stage("operands of other sums stored", store_operands(params, beside=True)), kernels(plain)
     )

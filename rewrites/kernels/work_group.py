@@ -30,8 +30,9 @@ Staging = Callable[[Expr], Strategy]  # how an operand of a chunk is staged
 
 
 def work_group(dims: int, staged: Staging) -> Strategy:
-    """The strategy that puts maps over work-items in `dims` dimensions, then blocks, and makes sums
-    chunk by chunk."""
+    """The strategy that lowers a nest inside a work-group: maps over work-items in `dims`
+    dimensions, blocks of results in registers, and sums as loops over chunks; `staged` says for
+    each operand how a chunk of it is copied to local memory."""
     return stage(
         "chunks in local memory, blocks in registers", spread(levels(dims), _chunks(dims, staged))
     )

@@ -35,8 +35,8 @@ def sum_in_float(e: Reduce) -> Expr | None:
 
 @rule("reduce z (acc + float g)  =  reduce z (acc + float (reduce 0 (a + g))) . split k", UNIT)
 def sum_in_chunks(e: Reduce, k: Size) -> Expr | None:
-    """A sum of narrow numbers in a float is kept in their type for k terms, and then in the
-    float."""
+    """A sum of narrow numbers that is kept in a float becomes one, in the float, of partial sums of
+    k terms each, which are kept in the narrow type."""
     match e:
         case Reduce(z, Lam((Var(acc, t), element), _) as f, xs) if divides(k, size_of(xs)):
             fold = fold_of(f)

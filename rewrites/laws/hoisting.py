@@ -50,8 +50,9 @@ def hoist(e: Map | Reduce, term: Expr) -> Expr | None:
 
 
 def _before(f: Lam, xs: Expr, term: Expr) -> tuple[Lam, Expr] | None:
-    """The function of the parts that are left and of h x, and the array of both; None where `term`
-    is not h x."""
+    """A function and the array that it goes over, which together do what f does over xs, but with h
+    x made before, in the array: `term` is h x. None if f does not use `term`, or it uses not
+    exactly one part of an element."""
     parts = xs.parts if isinstance(xs, Zip) else (xs,)
     both = Lam(f.pattern, MakeTuple((f.body, term)))
     both = tidy(both) if isinstance(xs, Zip) else Lam((f.pattern,), both.body)

@@ -145,7 +145,8 @@ def _names(found: tuple[Var, ...]) -> frozenset[str]:
 
 
 def _on_elements(arrays: tuple[Expr, ...], old: tuple[Var, ...], g: Expr) -> Expr:
-    """The nest of maps of g over all dimensions of arrays, whose elements may be vectors."""
+    """The nest of maps of g over all dimensions of arrays; the variables `old` of g stand for their
+    elements, which may become vectors."""
     avoid, new = set(free(g)) | {v.name for v in old}, list[Var]()
     for v, xs in zip(old, arrays, strict=True):
         new.append(Var(fresh(v.name, avoid), elem_of(xs)))

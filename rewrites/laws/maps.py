@@ -229,7 +229,7 @@ def extend_map(e: Map, r: Size) -> Expr | None:
 
 @rule("map (view . f)  =  map view . map f")
 def pull_view(e: Map) -> Expr | None:
-    """A map whose body is a view becomes that view, mapped, of a map without it."""
+    """A map whose body is a view becomes that view, applied to each element of a map without it."""
     match e:
         case Map(Lam(p, view), xs) if is_out_view(view):
             if names_in_view(view) & bound(Lam(p, view)):

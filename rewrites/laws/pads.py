@@ -1,7 +1,7 @@
-"""Laws of room: elements that pad_any adds are never looked at, so it may move inside until it is
-stored.
+"""Laws of room: elements that `pad_any` adds are never looked at, so a `pad_any` may move inside,
+towards the array that is stored.
 
-Every law here may make more defined than it finds: where the left side holds what pad_any added,
+Every law here may make more defined than it finds: where the left side holds what `pad_any` added,
 the right side holds anything.
 """
 
@@ -86,7 +86,8 @@ def pad_split(e: PadEdge) -> Expr | None:
 
 @rule("pad_any (0, r) . pad l q c  =  pad l (q + r) c")
 def pad_pad(e: PadEdge) -> Expr | None:
-    """Room beside a padding becomes more of that padding; clamped padding goes on for ever."""
+    """Room behind a padded array becomes more of its padding, with the same number, the last
+    element again (clamped), or anything."""
     match e:
         case PadEdge(Edge.ANY, 0, r, _) if r == 0 or not at_most(0, r):
             return None
@@ -162,7 +163,8 @@ def pad_zeros(e: PadEdge) -> Expr | None:
 
 @rule("map (f . (…, g, …)) . zip(…, xs, …)  =  map f . zip(…, map g xs, …)")
 def fission_zip(e: Map, place: Place = ()) -> Expr | None:
-    """A term computed from some parts of a zip alone is computed before the map, in their place."""
+    """The term at `place` in a map's function, if it uses only some parts of a zip and these occur
+    nowhere else, is made by a map before; its results take the place of these parts."""
     match e:
         case Map(f, Zip(parts)):
             f = tidy(f)

@@ -1,4 +1,5 @@
-"""A law of chunks: what a step of a reduction reads, as views of one part of an array."""
+"""Laws of what a step of a reduction reads: the view that it reads, of one part of an array, stands
+in a map over these parts."""
 
 # key: e view, d dimension that is fixed at the index, x variable
 

@@ -1,8 +1,8 @@
 """Laws of precision: a number as the sum of two with fewer bits, whose products are kept or not.
 
 The high part of a float is the bfloat nearest to it, which has eight bits; the low part is the
-rest, exactly. An instruction that keeps eleven bits of its operands loses nothing of the one, and
-of the other what is 2^-9 as large.
+rest, exactly. An instruction that keeps eleven bits of its operands loses nothing of high parts; of
+a low part it loses 2^-9 of what it would lose of the float.
 """
 
 # key: h high part, l low part, x y operands, z initial value, f folding function

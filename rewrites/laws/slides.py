@@ -117,7 +117,8 @@ def pad_rows(e: Transpose) -> Expr | None:
 
 @rule("transpose . map (slide n s)  =  map transpose . slide n s . transpose")
 def slide_rows(e: Transpose) -> Expr | None:
-    """The windows of every row, transposed, become windows of the rows of columns."""
+    """The transpose of an array that holds the windows of every row becomes the windows of the
+    transposed array, each transposed."""
     match e:
         case Transpose(Map(Lam(Var(x, _), Slide(n, s, Var(y, _), strict)), xs)) if x == y:
             windows = Slide(n, s, Transpose(xs), strict)
@@ -127,8 +128,8 @@ def slide_rows(e: Transpose) -> Expr | None:
 
 @rule("slide n 1  =  crop . slide n 1 . pad (0, round_up(c, k) - c) 0,  c windows")
 def round_windows(e: Slide, k: Size) -> Expr | None:
-    """A slide becomes one of a multiple of k windows, cropped; what they see beyond the array are
-    zeros."""
+    """A slide becomes a slide with a multiple of k windows, cropped to as many as before; the
+    windows that are added see zeros beyond the array."""
     match e:
         case Slide(n, 1, xs, strict):
             count = size_of(e)

@@ -95,7 +95,7 @@ def scalar_vector(e: AsScalar) -> Expr | None:
 
 @rule("map (x -> f x.i x.j) (zip xs …)  =  map f (zip of the i-th and j-th of xs …)")
 def unzip(e: Map) -> Expr | None:
-    """A map over a zip whose function uses some parts alone becomes a map over those."""
+    """A map over a zip whose function uses only some parts becomes a map over those parts."""
     match e:
         case Map(f, Zip(parts)) if not _uses_all(f.pattern, f.body, len(parts)):
             used = used_of(tidy(f), parts)
@@ -175,8 +175,8 @@ def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
 
 
 def _used(p: Pattern, xs: Expr, names: frozenset[str]) -> tuple[Pattern, Expr] | None:
-    """The pattern and the zip reduced to parts, also of zips inside, with one of these names; None
-    if there is none."""
+    """The pattern and the zip with only those parts, of zips inside it too, in which the pattern
+    binds one of these names; None if there is no such part."""
     if not isinstance(p, tuple) or not isinstance(xs, Zip):
         return (p, xs) if {v.name for v in variables(p)} & names else None
     pairs = zip(p, xs.parts, strict=True)

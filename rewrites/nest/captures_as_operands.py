@@ -1,5 +1,5 @@
-"""Reductions whose functions use nothing but accumulators and elements, which register blocks
-need."""
+"""The variables that the function of a reduction uses from outside, as operands of the reduction,
+so that its function uses only accumulator and elements: register blocks need that."""
 
 # key: e term, x what is captured
 

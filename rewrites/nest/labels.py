@@ -32,7 +32,7 @@ class Labels:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names, outermost first."""
+        """The names of all labels, outermost first, also of those that stand for no dimension."""
         return tuple(label.name for label in self.all)
 
     @property

@@ -122,7 +122,8 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
     """The strategy that stores each operand that depends on the program's parameters alone and
     holds a reduction.
 
-    With `beside`, results side by side are not operands.
+    With `beside`, results side by side are not operands. `params` are the names of the program's
+    parameters.
     """
 
     def on_spine(e: Expr) -> Rewritten | None:

@@ -55,7 +55,7 @@ class Amounts:
 
 def amounts(e: Expr, params: frozenset[str]) -> Amounts | None:
     """The amounts of work of a program that is one nest around one sum, all its sizes known; else
-    None."""
+    None. `params` are the names of the program's parameters."""
     done = seq(normalise, store_operands(params))(e)
     e = e if done is None else done[0]
     if any(isinstance(sub, Store) for sub in subterms(e)):

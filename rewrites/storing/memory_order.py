@@ -22,7 +22,8 @@ SUMS = labels("rows", "columns", "channels")  # over a window, outermost first
 def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
     """The strategy that makes the nest of sums of each kernel one sum, in the order of these names.
 
-    What is multiplied with windows is seen in that order too.
+    What is multiplied with windows is seen in that order too. `params` are the names of the
+    program's parameters.
     """
 
     def each(e: Expr) -> Rewritten | None:
@@ -36,7 +37,8 @@ def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
 
 def _rows_before(params: frozenset[str], e: Expr) -> Rewritten | None:
     """The term e with each operand that is a view of one row (`rows` of the nest) made a view of
-    all rows, outside of the maps, so that it can be laid out anew."""
+    all rows, outside of the maps, so that it can be laid out anew. `params` are the names of the
+    program's parameters."""
     try:
         r, dims = reduction(e), classify(e)
     except Refused:

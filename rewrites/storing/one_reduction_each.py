@@ -42,7 +42,7 @@ from rewrites.storing.view_out_of_maps import stored_at
 @remembered
 def one_each(params: frozenset[str], form: Strategy) -> Strategy:
     """The strategy that makes kernels in a normal form with one reduction each, which uses nothing
-    but its operands."""
+    but its operands. `params` are the names of the program's parameters."""
     captured = stage("what sums take from around them as operands", kernels(carried))
     return seq(separate(params, form), captured)
 
@@ -50,7 +50,7 @@ def one_each(params: frozenset[str], form: Strategy) -> Strategy:
 @remembered
 def separate(params: frozenset[str], form: Strategy) -> Strategy:
     """The strategy that makes kernels in a normal form with one reduction each; others are stored
-    before."""
+    before. `params` are the names of the program's parameters."""
     normal = stage("normal form: maps around sums", form)
     operands = stage("operands of sums stored", store_operands(params))
     tidied = kernels(form)
@@ -60,14 +60,15 @@ def separate(params: frozenset[str], form: Strategy) -> Strategy:
 
 def _earlier(params: frozenset[str], e: Expr) -> Rewritten:
     """The term e after one of its reductions, or arrays of them, is stored, so that a kernel before
-    that of e makes it; e unchanged where none can be."""
+    that of e makes it; e unchanged where none can be. `params` are the names of the program's
+    parameters."""
     made = (_made_at(params, place)(e) for place in _spare(e))
     return next((done for done in made if done is not None), (e, ()))
 
 
 def _made_at(params: frozenset[str], place: Place) -> Strategy:
     """The strategy that stores the term at `place`; a sum is stored without an initial value that
-    uses variables."""
+    uses variables. `params` are the names of the program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         term = get(e, place)

@@ -39,7 +39,8 @@ from rewrites.laws.views import SIMPLER, pad_zip
 
 def room(params: frozenset[str]) -> Strategy:
     """The strategy that moves room for tiles to the stored arrays below views and maps; parameters
-    without a stored copy get one, with the room in it."""
+    without a stored copy get one, with the room in it. `params` are the names of the program's
+    parameters."""
     return seq(sunk, _copies(params))
 
 
@@ -128,7 +129,7 @@ def _copies(params: frozenset[str]) -> Strategy:
 
 def _copy(params: frozenset[str]) -> Strategy:
     """The strategy that stores the first parameter that is padded by `pad_any`, if no binder there
-    has its name."""
+    has its name. `params` are the names of the program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):

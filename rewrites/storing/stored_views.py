@@ -67,7 +67,8 @@ class Choices:
 
 @remembered
 def prepare(params: frozenset[str], choices: Choices) -> Strategy:
-    """The strategy that stores the chosen views, and lays the chosen constants out in panels."""
+    """The strategy that stores the chosen views, and lays the chosen constants out in panels.
+    `params` are the names of the program's parameters."""
     stored = stage(STORED[choices.windows], _windows(params, choices))
     if choices.windows in IN_ORDER:
         sums = in_order(params, IN_ORDER[choices.windows])
@@ -132,7 +133,7 @@ def _stored(
     params: frozenset[str], test: Callable[[Expr], bool], layout: Layout, below: Place = HERE
 ) -> Strategy:
     """The strategy that stores, in a layout, the term at `below` in the first view that passes the
-    test."""
+    test. `params` are the names of the program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         place = _first(e, test, params)
@@ -143,7 +144,7 @@ def _stored(
 
 def _rows(params: frozenset[str], layout: Layout) -> Strategy:
     """The strategy that makes the windows of whole rows before the windows inside the rows, and
-    stores them in this layout."""
+    stores them in this layout. `params` are the names of the program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         place = _first(e, _is_rows, params)
@@ -173,7 +174,7 @@ def _made_before(e: Expr) -> Rewritten | None:
 
 def _first(e: Expr, test: Callable[[Expr], bool], params: frozenset[str]) -> Place | None:
     """The place of the outermost view in e that passes the test, one of parameters alone if there
-    is one; else None."""
+    is one; else None. `params` are the names of the program's parameters."""
     places = [place for place in views(e, params) if test(get(e, place))]
     whole = [place for place in places if free(get(e, place)) <= params]
     return next(iter([*whole, *places]), None)

@@ -45,7 +45,7 @@ def _apart(e: Expr) -> Rewritten | None:
 
 def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
     """The strategy that stores the view at a place, for all elements of the maps that it depends
-    on."""
+    on. `params` are the names of the program's parameters."""
 
     def run(e: Expr, place: Place = place, batch: int = 0) -> Rewritten | None:
         view = get(e, place)
@@ -113,7 +113,8 @@ def views(e: Expr, params: frozenset[str]) -> Iterator[Place]:
     """The places of the arrays in e that may be stored: views of parameters, or of what maps
     compute of their elements.
 
-    They depend on nothing but parameters and maps' variables, and are not stored already.
+    They depend on nothing but parameters and maps' variables, and are not stored already. `params`
+    are the names of the program's parameters.
     """
     return _views(e, params, HERE)
 

@@ -1,7 +1,7 @@
 """Convolutions by transforms in which nothing but windows is summed up, as with a kernel for each
 channel.
 
-Images may have several kernels, each of one plane, a kernel for each channel, or one kernel. The
+A plane of an image may have several kernels or one of its own, or all planes share one kernel. The
 products between the transforms are then no matrix product: one kernel makes a tile of results, in
 vectors of the kernels, and stores nothing. Taps are transformed when they are packed.
 """

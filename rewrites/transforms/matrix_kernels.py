@@ -25,8 +25,8 @@ tidied: Strategy = exhaust(choice(fewest_transposes(), *(r() for r in SIMPLER)))
 
 
 def transform_kernel(n: int, v: Size | None) -> Strategy:
-    """The strategy that puts n maps around a transform over work-items, the innermost in vectors of
-    v."""
+    """The strategy that puts the n maps around a transform over work-items, the innermost in
+    vectors of v if its length allows; there are no vectors if v is None."""
 
     def run(e: Expr) -> Rewritten | None:
         maps = standing(outer=max(n - 1, 0), innermost=min(n, 1))
@@ -49,8 +49,8 @@ def _in_vectors(m: Map) -> bool:
 
 
 def in_registers(e: Expr) -> Rewritten | None:
-    """The transform e with what it reads loaded once, and every stage of it in registers; else
-    None."""
+    """The transform e with what it reads loaded once, and every stage of it made in registers; None
+    if e is no map."""
     if not isinstance(e, Map):
         return None
     if constant_rows(e) is not None:

@@ -50,8 +50,8 @@ def beneath(s: Strategy) -> Strategy:
 
 
 def transformed_tiles(m: int, w: Windowed) -> Strategy:
-    """The strategy that tiles windows, moves the map over kernels outside a tile's windows, and
-    transforms tiles."""
+    """The strategy that cuts windows into tiles of m results a side, moves the map over kernels
+    outside of a tile's windows, and makes the sums of each tile by transforms."""
     dims, d = w.dims, w.d
     windows = arranged(
         batch=(*dims.batch, *dims.columns[:-d]),
@@ -68,7 +68,9 @@ def transformed_tiles(m: int, w: Windowed) -> Strategy:
 
 
 def three_stages(rows: int, own: int = 0) -> Strategy:
-    """The strategy that makes transforms, products and results three nests, one after the other."""
+    """The strategy that makes transforms, products and results three nests, one after the other.
+    `rows` is the number of maps around the map over kernels; the outermost `own` of them (0 or 1)
+    are over images with kernels of their own."""
     maps = standing(own=own, outer=rows - own - 1, innermost=1, kernels=1)
     apart = (
         maps.at("kernels", kernels_apart)
@@ -81,14 +83,16 @@ def three_stages(rows: int, own: int = 0) -> Strategy:
 
 
 def two_stages(rows: int) -> Strategy:
-    """The strategy that makes transforms one nest, and products with their results another."""
+    """The strategy that makes transforms one nest, and products with their results another; `rows`
+    is the number of maps around the map over kernels."""
     maps = standing(outer=rows - 1, innermost=1)
     apart = maps.at("innermost", data_apart).at_each("outer", inner_apart).then(simplify)
     return stage("transforms apart", apart)
 
 
 def one_stage(rows: int) -> Strategy:
-    """The strategy that transforms kernels before the maps, and leaves all else in one nest."""
+    """The strategy that transforms kernels before the maps, and leaves all else in one nest; `rows`
+    is the number of maps around the map over kernels."""
     apart = standing(tiles=rows, kernels=1).at("kernels", weights_apart).then(simplify)
     return stage("transforms of kernels apart", apart)
 

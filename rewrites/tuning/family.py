@@ -116,7 +116,9 @@ class Form:
         return next((t.tile for t in self.traits if t.tile is not None), None)
 
     def weight(self, dedicated_local: bool) -> float:
-        """The rate at which this form is tried, relative to other forms of its family."""
+        """The rate at which this form is tried, relative to other forms of its family; copies to
+        local memory are tried less often where that is ordinary memory (`dedicated_local`
+        false)."""
         staged = any(trait.staged for trait in self.traits) and not dedicated_local
         rate = STAGED_WHERE_LOCAL_IS_ORDINARY if staged else 1.0
         return rate * prod(trait.weight for trait in self.traits)
