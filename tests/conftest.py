@@ -1,11 +1,20 @@
 """Fixtures that several test files share. A test that needs a device skips, with the reason."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
 
 from codegen.runtime.session import Device, Session, choose, devices, open_device
 from ir.errors import UserError
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what was imported and collected from garbage collection, and let it be rare: with its
+    caches of terms, a worker would spend a sixth of its time on it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 @pytest.fixture(scope="session", autouse=True)
