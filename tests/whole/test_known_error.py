@@ -2,12 +2,14 @@
 inputs of many kinds."""
 
 from collections.abc import Callable
+from functools import cache
 from random import Random
 
 import numpy as np
 import pytest
 
 from codegen.compile import generate
+from codegen.plan import Plan
 from codegen.runtime.session import Session
 from constraints.devices import profile
 from explore.measure.reference import expected
@@ -54,6 +56,16 @@ WAYS = [
 ]
 
 
+@cache
+def made(text: str, family: str, name: str) -> tuple[Plan, float]:
+    """The plan of a program by a form of a family, at a legal point, and the known error of its
+    derivation."""
+    p = parse(text)
+    found = lower(p, next(f for f in forms(p, family) if f.name == name))
+    _, (point,) = points(found, profile("cpu"), 1, 1)
+    return generate(bound(found.program, point)).plan, found.derivation.rounding
+
+
 def one_large(x: np.ndarray, draw: Random) -> np.ndarray:
     """An input with the shape of x: a large number in one place, and zeros elsewhere."""
     alone = np.zeros_like(x)
@@ -88,16 +100,15 @@ def test_no_more_is_lost_than_is_known(
     session: Session,
 ) -> None:
     p = parse(text)
-    found = lower(p, next(f for f in forms(p, family) if f.name == name))
-    _, (point,) = points(found, profile("cpu"), 1, 1)
-    given = session.build(generate(bound(found.program, point)).plan, checking=True)
+    plan, rounding = made(text, family, name)
+    given = session.build(plan, checking=True)
     for seed in range(3):
         draw = Random(seed)
         inputs = {name: np.asarray(x) for name, x in random_inputs(p, seed, False).items()}
         for strange in inputs:
             some = {**inputs, strange: drawn(inputs[strange], draw)}
             meant = expected(p, some)
-            assert meant.agrees(given(some), found.derivation.rounding)
+            assert meant.agrees(given(some), rounding)
 
 
 def test_one_wrong_number_of_many_shows() -> None:
@@ -138,11 +149,10 @@ def test_of_sums_whose_roundings_add_up_no_more_is_lost_than_one_for_each_term(
     A bias may cancel nearly all of a sum, such as 324 that of 36 products of 3 and 3.
     """
     p = parse(text)
-    found = lower(p, next(f for f in forms(p, family) if f.name == name))
-    _, (point,) = points(found, profile("cpu"), 1, 1)
+    plan, rounding = made(text, family, name)
     inputs = {n: np.full_like(np.asarray(x), value) for n, x in random_inputs(p, 1, False).items()}
     if "b" in inputs and text == LEFT:
         inputs["b"] *= 36 * value
     meant = expected(p, inputs)
-    out = session.build(generate(bound(found.program, point)).plan, checking=True)(inputs)
-    assert meant.agrees(out, found.derivation.rounding * (1 + operations(p.body) / 4))
+    out = session.build(plan, checking=True)(inputs)
+    assert meant.agrees(out, rounding * (1 + operations(p.body) / 4))
