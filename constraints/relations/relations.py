@@ -240,7 +240,8 @@ def _reduced(n: Size, m: Size) -> Size:
 
 
 def _over(term: tuple[Monomial, int], lead: tuple[Monomial, int]) -> Size | None:
-    """The quotient of two terms if it is whole; else None."""
+    """The quotient of a term by the term `lead`, each a product with its factor, if it is whole;
+    else None."""
     (monomial, c), (under, k) = term, lead
     powers = dict(monomial)
     for atom, power in under:

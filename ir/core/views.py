@@ -67,8 +67,8 @@ def _is_view(e: Expr, is_part: Callable[[Expr], bool]) -> bool:
 
 @once
 def is_layout(e: Expr) -> bool:
-    """True if e only arranges elements of arrays; a value that pads may be computed at each
-    read."""
+    """True if e does nothing but arrange elements of arrays and pad them. The value that pads may
+    be a computed one: it is then computed at each read."""
     match e:
         case Var():
             return True

@@ -228,7 +228,8 @@ def _inside(j: Affine) -> Affine:
 
 
 def _padded(xs: View, l: int, r: int) -> Read:
-    """The view xs with l zeros before and r behind; NoAccess where it crops what was padded."""
+    """The view xs with l zeros before and r behind, or elements cropped where these are negative;
+    NoAccess where a crop of a padding may be read outside of the array."""
 
     def cell(i: Affine) -> Read:
         if i.loose and min(l, r) < 0:

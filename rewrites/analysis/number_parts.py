@@ -17,7 +17,7 @@ def high(x: Expr) -> Expr:
 
 
 def low(x: Expr) -> Expr:
-    """The low part of a float: what its high part leaves, exactly."""
+    """The low part of a float: the float less its high part, a difference without rounding."""
     return Binary("-", x, high(x))
 
 

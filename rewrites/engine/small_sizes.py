@@ -34,7 +34,7 @@ def small_values(terms: Sequence[Expr], rng: Random) -> Values | None:
 
 def telling_values(terms: Sequence[Expr], rng: Random) -> Values | None:
     """Small values of the parameters in terms for which few arrays have one element only, so that
-    errors show."""
+    errors show; None if no small values make all arrays possible."""
     sizes = {n for e in terms for n in sizes_of(e) if isinstance(n, Nat)}
     drawn = islice(_points(terms, rng), DRAWN)
     return min(drawn, key=lambda v: sum(bind(n, v) == 1 for n in sizes), default=None)

@@ -168,8 +168,9 @@ Layouts = tuple[Callable[[Order], Strategy], Callable[[Order], Strategy]]
 
 
 def _layouts(form: Fine, again: bool) -> Layouts:
-    """The strategies that store, in an order of dimensions, the spectra of data rows and those of
-    kernels' rows; `again` if these are transformed along another dimension later."""
+    """Two functions from an order of dimensions to the strategy that stores spectra in it: for
+    those of data rows, and for those of kernels' rows. `again` says that the spectra are
+    transformed along another dimension later."""
     if form.products is None or again:
         return _spectra_stored, _spectra_stored
     if form.three:

@@ -61,8 +61,8 @@ def unjoined(a: Access, sums: Sequence[Index]) -> Access:
 
 
 def _digits(c: Affine, sums: Sequence[Index], size: int) -> list[Index]:
-    """The indices whose values are the digits of a coordinate of this size, the largest first; none
-    if they are not."""
+    """The indices among `sums` whose values are the digits of a coordinate of this size, the most
+    significant first; an empty list if the coordinate is not made of digits."""
     terms, n = sorted(c.terms, key=lambda term: -term[1]), 1
     for i, k in reversed(terms):
         if k != n or i not in sums:

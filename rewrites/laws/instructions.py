@@ -45,7 +45,7 @@ def _rounding(name: str, parts: bool = False) -> float:
 )
 def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
     """A term that computes what the named instruction does becomes the instruction, its operands
-    and its result in lanes."""
+    and its result in lanes. With `parts`, the operands are high and low parts of numbers."""
     entry = TABLE[name]
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(entry.program.pattern)}
     program = substitute(entry.program.body, holes)

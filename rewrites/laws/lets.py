@@ -86,8 +86,8 @@ def drop_let(e: Let) -> Expr | None:
 
 @rule("let x = view v in e  =  let y = v in e[view y / x],  v made real")
 def let_view(e: Let) -> Expr | None:
-    """A let of a view of an array that is made real becomes a let of that array; its uses look
-    through the view."""
+    """A let of a view of an array that stands in local or private memory becomes a let of that
+    array; the uses of the let's variable see the array through the view."""
     match e:
         case Let(Var(x, t), value, body):
             place = _made_at(value)

@@ -140,8 +140,7 @@ def map_split(e: Map) -> Expr | None:
 
 @rule("view . store  =  store . view")
 def view_store(e: PadEdge | Map) -> Expr | None:
-    """A view of something stored becomes what is stored: the view is stored instead of what it
-    shows."""
+    """A view of a stored array becomes a stored array: the one that the view shows."""
     match e:
         case PadEdge(_, _, _, Store(xs)):
             return Store(PadEdge(e.edge, e.left, e.right, xs))

@@ -40,8 +40,8 @@ def in_parts(e: Expr, name: str) -> Expr | None:
 
 @rule("reduce z (acc -> reduce acc ⊕ g)  =  reduce z (acc -> reduce 0 ⊕ g ⊕ acc)")
 def afresh(e: Reduce) -> Expr | None:
-    """Each step of a sum, which itself sums up onto the accumulator, sums up from the unit instead,
-    and its result is added to the accumulator."""
+    """A sum each of whose steps itself sums up onto the accumulator becomes one whose steps sum up
+    from the unit, and then add their result to the accumulator."""
     match e:
         case Reduce(z, Lam((Var(acc, t) as a, p), Reduce(Var(first), f, xs)), ys) if first == acc:
             found = _innermost(f)

@@ -98,7 +98,8 @@ def map_pad(e: Map) -> Expr | None:
 
 @rule("map (pad l r c)  =  transpose . pad l r c . transpose,  c a number")
 def rows_pad(e: Map) -> Expr | None:
-    """A padding of every row by a number becomes a padding of the array of columns."""
+    """A padding of every row of an array by a number becomes a padding of its transpose by rows of
+    that number, transposed back."""
     match e:
         case Map(Lam(p, Pad(left, right, c, Var(x, _))), xs) if isinstance(p, Var) and p.name == x:
             if isinstance(type_of(c), Scalar) and x not in free(c):

@@ -173,8 +173,8 @@ def _made_before(e: Expr) -> Rewritten | None:
 
 
 def _first(e: Expr, test: Callable[[Expr], bool], params: frozenset[str]) -> Place | None:
-    """The place of the outermost view in e that passes the test, one of parameters alone if there
-    is one; else None. `params` are the names of the program's parameters."""
+    """The place in e of the outermost view that passes the test; views of the program's parameters,
+    whose names are `params`, come before views of computed arrays. None if no view passes."""
     places = [place for place in views(e, params) if test(get(e, place))]
     whole = [place for place in places if free(get(e, place)) <= params]
     return next(iter([*whole, *places]), None)

@@ -146,8 +146,9 @@ def _sums_apart(e: Expr) -> Rewritten | None:
 
 
 def on_sum(m: Sides, r: Sides) -> Strategy:
-    """The strategy that applies the law `fewer_products` to the map of sums; Refused where rounding
-    would lose all digits."""
+    """The strategy that applies the law `fewer_products` to the map of sums, with m results and r
+    taps in each dimension; Refused where rounding would lose all digits, or the law does not
+    apply."""
 
     def run(e: Expr) -> Rewritten | None:
         points = max(a + b - 1 for a, b in zip(m, r, strict=True))

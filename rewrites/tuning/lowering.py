@@ -29,8 +29,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The number of results that a work-item keeps in registers, and the numbers in each of their
-    vectors."""
+    """The number of results that a work-item keeps in registers, and how many of them are in one
+    vector."""
 
     results: Size
     vector: Size
