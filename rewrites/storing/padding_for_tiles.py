@@ -64,8 +64,9 @@ def adds_to_rows(e: Expr) -> bool:
 
 
 def out_of_map(e: Expr) -> Rewritten | None:
-    """The map e with the room that its body adds to its element added before the map; None if there
-    is none."""
+    """The map e, whose body pads its element by `pad_any`, with the elements of its array padded by
+    a map before instead. None if the body does not pad it, uses it elsewhere too, or does nothing
+    but pad."""
     if not isinstance(e, Map) or adds_to_rows(e):
         return None
     f = tidy(e.f) if isinstance(e.xs, Zip) else e.f
