@@ -10,34 +10,22 @@ then puts what it loaded into the other half: one barrier an iteration.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import prod
 
 from codegen.emit import materialise as making
 from codegen.emit.bound_values import Env, bound, hint_of
+from codegen.emit.load_then_store import Stage
 from codegen.emit.read_views import ArrayView
 from codegen.emit.recursion import Recursion
 from codegen.emit.scope import Scope
 from codegen.emit.write_places import ArrayPlace, Cell, Place, Scatter, TuplePlace, view_of
-from codegen.index.condition import less, substitute_in
-from codegen.index.index import Index, assume, constant, var
-from codegen.index.substitute import substitute
+from codegen.index.condition import less
+from codegen.index.index import Index, assume, constant
 from codegen.tree.array_axes import bare
-from codegen.tree.emitted_names import apart
 from codegen.tree.statements import (
     Block,
     Declare,
-    For,
-    If,
-    Load,
-    Memory,
-    Space,
-    Statement,
-    Store,
-    Unroll,
     block,
-    kind_of,
 )
-from codegen.tree.value_builders import substituted
 from ir.core.loaded_ahead import at_once, loaded_ahead
 from ir.core.nodes import Expr, Lam, Pattern, Var
 
@@ -101,7 +89,7 @@ class Pipeline:
 
     def staged(self, tile: Tile, k: Index) -> tuple[Block, Block]:
         _, filling = self.scope.capture(lambda: self.fill(tile, k))
-        return _Stage(self.scope, f"next_{hint_of(tile.pattern)}").split(filling)
+        return Stage(self.scope, f"next_{hint_of(tile.pattern)}").split(filling)
 
 
 def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipeline | None, Expr]:
@@ -130,76 +118,3 @@ def in_half(place: Place, half: Index) -> Place:
             return TuplePlace(tuple(in_half(p, half) for p in parts))
         case ArrayPlace(axis, at):
             return ArrayPlace(axis, lambda i: in_half(at(i), half))
-
-
-class _Stage:
-    """The statements that fill local memory, divided into those that load and those that store."""
-
-    def __init__(self, scope: Scope, hint: str) -> None:
-        self.scope = scope
-        self.hint = hint
-        self.declared: list[Statement] = []
-
-    def split(self, filling: Block) -> tuple[Block, Block]:
-        """The two parts of the block `filling`, which fills local memory: one loads to private
-        memory, the other stores from there."""
-        load, keep = self.block(filling, ())
-        return Block((*self.declared, *load.statements)), keep
-
-    def block(self, body: Block, loops: tuple[tuple[str, int], ...]) -> tuple[Block, Block]:
-        load: list[Statement] = []
-        keep: list[Statement] = []
-        for s in body.statements:
-            match s:
-                case Store(memory) if memory.space is Space.LOCAL:
-                    first, second = self.through(s, loops)
-                    load.append(first)
-                    keep.append(second)
-                case If(condition, inner):
-                    first_, second_ = self.block(inner, loops)
-                    load.append(If(condition, first_))
-                    if second_.statements:
-                        keep.append(If(condition, second_))
-                case For(name, count, inner, _):
-                    first_, second_ = self.block(inner, (*loops, (name, count)))
-                    load.append(For(name, count, first_, Unroll.FREE))
-                    if second_.statements:
-                        again = apart(name, "", self.scope.names)
-                        moved = _renamed(second_, name, var(again, 0, count - 1))
-                        keep.append(For(again, count, moved, Unroll.FREE))
-                case _:
-                    load.append(s)
-        return Block(tuple(load)), Block(tuple(keep))
-
-    def through(self, s: Store, loops: tuple[tuple[str, int], ...]) -> tuple[Statement, Statement]:
-        """The two statements of a store to local memory by way of private memory: one loads, the
-        other stores.
-
-        The private memory has a cell for each iteration of the loops around.
-        """
-        kind = kind_of(s.value)
-        shape = (*(count for _, count in loops), kind.width)
-        name = self.scope.variable(self.hint)
-        memory = Memory(name, Space.PRIVATE, kind.scalar, prod(shape), shape=shape)
-        self.declared.append(Declare(memory))
-        slot = constant(0)
-        for loop, count in loops:
-            slot = slot * count + var(loop, 0, count - 1)
-        slot = slot * kind.width
-        return Store(memory, slot, s.value), replace(s, value=Load(memory, slot, kind.width))
-
-
-def _renamed(body: Block, name: str, new: Index) -> Block:
-    def move(s: Statement) -> Statement:
-        match s:
-            case Store(memory, index, value, half):
-                moved = None if half is None else substitute(half, {name: new})
-                index = substitute(index, {name: new})
-                return Store(memory, index, substituted(value, {name: new}), moved)
-            case If(condition, inner):
-                return If(substitute_in(condition, {name: new}), _renamed(inner, name, new))
-            case For(_, _, inner, _):
-                return replace(s, body=_renamed(inner, name, new))
-        return s
-
-    return Block(tuple([move(s) for s in body.statements]))

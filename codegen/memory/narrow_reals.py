@@ -32,8 +32,10 @@ from codegen.tree.statements import (
     remembered,
     with_operands,
 )
+from ir.core.types import NARROW_REALS
 from ir.meaning.conversions import FORMATS, rounded
 
+NARROW = frozenset(t.name for t in NARROW_REALS)
 KEPT = (Space.GLOBAL, Space.LOCAL)  # where numbers are as narrow as their type
 
 
@@ -88,7 +90,24 @@ class _Widening:
                 return Repack(inner, Kind(m.scalar, kind.width))
         return Repack(e, Kind(m.scalar, kind_of(e).width))
 
+    def operand(self, e: Value) -> Value:
+        """The value e as an instruction takes it: narrow numbers as their bits."""
+        kind = kind_of(e)
+        if kind.scalar not in NARROW:
+            return self.value(e)
+        bits = Kind("ushort", kind.width)
+        if isinstance(e, Build):
+            return Build(tuple(map(self.operand, e.parts)), bits)
+        if kind.scalar not in self.narrow or (isinstance(e, Load) and e.memory.space in KEPT):
+            return Repack(e, bits)
+        wide = self.value(e)
+        if isinstance(wide, Apply) and wide.op == f"{kind.scalar}_rte":
+            (wide,) = wide.arguments
+        return Repack(wide, kind)
+
     def value(self, e: Value) -> Value:
+        if isinstance(e, Call):
+            return replace(e, arguments=tuple(map(self.operand, e.arguments)))
         new = tuple([self.value(inner) for inner in operands(e)])
         match e:
             case Load(m, _, w, _):
@@ -102,7 +121,7 @@ class _Widening:
             case Convert(_, Kind("float")) if kind_of(new[0]).scalar == "float":
                 return new[0]
         made = with_operands(e, new)
-        if isinstance(made, Apply | Broadcast | Build | Call) and made.kind.scalar in self.narrow:
+        if isinstance(made, Apply | Broadcast | Build) and made.kind.scalar in self.narrow:
             return replace(made, kind=Kind("float", made.kind.width))
         return made
 

@@ -3,7 +3,7 @@
 # key: e value, i index, w width
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
 from codegen.index.index import Index
@@ -258,16 +258,32 @@ class Expressions:
         return f"({to}){text if holds >= UNARY else f'({text})'}", UNARY
 
     def repack(self, inner: Value, kind: Kind) -> str:
-        """The text of narrow numbers from memory as floats (kind float), or of floats as the bits
-        of bfloats (kind bfloat). Floats become halves by the function that stores them, not
-        here."""
-        if kind.scalar == "bfloat":
-            return self.function("to_bfloat", inner)
+        """The text of narrow numbers from memory as floats (kind float), of floats as the bits of
+        bfloats or halves (these kinds), or of narrow numbers as their bits (kind ushort). Floats
+        become halves in memory by the function that stores them, not here."""
+        if kind.scalar in ("bfloat", "half"):
+            return self.function(f"to_{kind.scalar}", inner)
+        if kind.scalar == "ushort":
+            return self.bits(inner, kind)
         assert isinstance(inner, Load)
         if inner.memory.scalar == "bfloat":
             return self.function("from_bfloat", inner)
         place = self.pointer(inner.memory, inner.index, inner.half)
         return f"vload_half{suffix(kind.width)}(0, {place})"
+
+    def bits(self, e: Value, kind: Kind) -> str:
+        """The text of the bits of narrow numbers, which are loaded as such."""
+        if not isinstance(e, Load):
+            return f"as_{type_text(kind)}({self.text(e)})"
+        if in_memory(e.memory) == kind.scalar:
+            return self.load(e)
+        if e.width > 1 and not is_aligned(flat(e.memory, e.index, e.half), e.width):
+            lanes = (replace(e, index=e.index + n, width=1) for n in range(e.width))
+            one = Kind(kind.scalar)
+            return f"({type_text(kind)})({', '.join(self.bits(lane, one) for lane in lanes)})"
+        place = f"{self.name(e.memory)}[{self.address(e.memory, e.index, e.half)}]"
+        const = "const " if e.memory.space is Space.GLOBAL else ""
+        return f"*({const}__{e.memory.space.value} {type_text(kind)} *)&{place}"
 
     def function(self, name: str, e: Value) -> str:
         """The text of a call of a function on numbers; the function's own text is put before the

@@ -91,6 +91,11 @@ NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
         f"half_{way}": NumberFunction("float", "float", _THROUGH_MEMORY.replace("{way}", way))
         for way in WAYS
     },
+    "to_half": NumberFunction(
+        "float",
+        "ushort",
+        "ushort@ bits; vstore_half@_rte(x, 0, (__private half *)&bits); return bits;",
+    ),
     "from_bfloat": NumberFunction("ushort", "float", "return as_float@(convert_uint@(x) << 16);"),
     "to_bfloat": NumberFunction(
         "float",

@@ -57,12 +57,13 @@ class Arrays:
         return Data(storage.kind)
 
     def pointed(self, e: Pointed, where: Where, writes: bool = False) -> Data:
-        """The value of *(space kind *)&array[index], which must be at a multiple of its own
-        size."""
+        """The value of *(space kind *)&array[index], which must be at a multiple of its own size;
+        halves may be read as their bits."""
         storage = self.storage(e.element.array)
         index = self.indices.int_value(e.element.index, where).index
         kind, memory = e.kind, storage.memory
-        if (e.space, kind.scalar, 1) != (memory.space, memory.scalar, storage.kind.width):
+        held = {memory.scalar, "ushort"} if memory.scalar == "half" else {memory.scalar}
+        if (e.space, 1) != (memory.space, storage.kind.width) or kind.scalar not in held:
             raise self.reading.refused(
                 f"expected a pointer into {memory.name}, which has {storage.kind.width} × "
                 f"{memory.space.value} {memory.scalar} an element, found one to "

@@ -31,7 +31,7 @@ from codegen.text_proof.reading import Reading
 from codegen.tree.statements import Kind
 from ir.core.nodes import Instruction
 from ir.core.terms import variables
-from ir.core.types import Array, Type, Vector
+from ir.core.types import NARROW_REALS, Array, Type, Vector
 
 
 @dataclass(slots=True)
@@ -224,8 +224,10 @@ class Expressions:
 
 
 def kind_of(t: Type) -> Kind:
-    """The kind of value that a lane holds of an instruction's operand of type t."""
+    """The kind of value that a lane holds of an instruction's operand of type t: narrow numbers as
+    their bits."""
     assert isinstance(t, Array)
     assert isinstance(t.elem, Vector)
     assert isinstance(t.elem.width, int)
-    return Kind(t.elem.scalar.name, t.elem.width)
+    bits = t.elem.scalar in NARROW_REALS
+    return Kind("ushort" if bits else t.elem.scalar.name, t.elem.width)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from codegen.index.index import Index
 from codegen.tree.statements import (
     Block,
     Declare,
@@ -22,7 +23,7 @@ class Location:
     """The location of a buffer: a memory, and the cell of it that the buffer starts at."""
 
     within: Memory
-    start: int = 0
+    start: int | Index = 0
 
 
 def moved(body: Block, to: Mapping[Memory, Location]) -> Block:

@@ -119,7 +119,8 @@ class Convert:
 @frozen
 class Repack:
     """A conversion between memory's format and numbers to compute with: e, halves or bfloats just
-    loaded, as floats; or floats e as halves or bfloats, to be stored."""
+    loaded, as floats; floats e as halves or bfloats, to be stored or passed to an instruction; or
+    halves or bfloats as their bits, ushorts, for an instruction."""
 
     e: "Value"
     kind: Kind

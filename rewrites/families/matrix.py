@@ -13,6 +13,7 @@ from itertools import product
 
 from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
+from ir.core.types import BFLOAT, FLOAT, HALF, Scalar, Vector, leaves
 from ir.instructions.entry import Entry
 from ir.instructions.table import TABLE
 from rewrites.analysis.kernel_terms import own_terms
@@ -25,12 +26,14 @@ from rewrites.families.matrix_patches import staged_nest
 from rewrites.families.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
-from rewrites.kernels.sums_by_instruction import STEPS, sums_by_instruction
+from rewrites.kernels.sums_by_instruction import STEPS, Parts, sums_by_instruction
 from rewrites.laws.lower import to_parallel
+from rewrites.laws.precision import operand_type
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
 from rewrites.storing.fragment_order import constants_in_fragments
+from rewrites.storing.mapped_stores import stored_mapped
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.tuning.bank_free_room import bank_free_room
@@ -57,7 +60,7 @@ class Matrix:
     instruction: str
     patch: bool = False  # a group stages the patch under its pixels
     ahead: bool = False  # the next chunk of it is loaded while this one is used
-    parts: bool = False  # numbers in high and low parts: three products for one
+    parts: Parts = Parts.WHOLE  # what of numbers is multiplied
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
@@ -89,19 +92,27 @@ def kernel(form: Matrix, e: Expr) -> Rewritten | None:
             "expected two operands, each shared by results in a dimension of its own, found "
             f"{len(dims.rows)} dimensions of rows and {len(dims.columns)} of columns"
         )
+    kept = _kept_in_parts(form, entry)
     if form.patch:
-        return staged_nest(entry, form.ahead, form.parts, dims, e)(e)
+        return seq(staged_nest(entry, form.ahead, form.parts, dims, e), kept)(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
         raise Refused(
             "expected padding that is stored, found a view: lanes would guard each element of it"
         )
-    return _nest(entry, dims)(e)
+    return seq(_nest(entry, form.parts, dims), kept)(e)
+
+
+def _kept_in_parts(form: Matrix, entry: Entry) -> Strategy:
+    """The strategy that stores what a kernel reads in the parts of its numbers that are
+    multiplied."""
+    f = form.parts.of_number(entry)
+    return skip if f is None else stage("stored as it is multiplied", stored_mapped(f))
 
 
 GROUPS = ("batch", "column tiles", "row tiles")
 
 
-def _nest(entry: Entry, dims: Dims) -> Nest:
+def _nest(entry: Entry, parts: Parts, dims: Dims) -> Nest:
     """The nest of maps over tiles of the instruction, several for a sub-group, and several
     sub-groups for a group."""
     (steps, rows), (_, columns) = (f.sides for f in entry.fragments[:2])
@@ -119,7 +130,7 @@ def _nest(entry: Entry, dims: Dims) -> Nest:
         .then(on_reduction(longest_inside), split_innermost(steps, told_as=STEPS))
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
-        .inside(sums_by_instruction(entry))
+        .inside(sums_by_instruction(entry, parts))
         .at("row items", stage("over sub-groups", to_parallel(level=Level.LOCAL, dim=1)))
         .at("column items", stage("over sub-groups", to_parallel(level=Level.LOCAL, dim=2)))
     )
@@ -135,20 +146,35 @@ PATCH = Trait("patch", "a group stages the patch of the image under its pixels",
 PARTS = Trait(
     "parts", "numbers in a high and a low part: three products for one, chunks summed up afresh"
 )
+NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 
 def _forms(p: Program) -> Iterator[Form]:
+    given = {t for param in p.params for t in leaves(param.var.type)} & NUMBERS
     for name in TABLE:
+        whole, in_parts = _ways(operand_type(name), given)
         trait = Trait(name.replace("_", "-"), f"products by the instruction {name}")
         for traits, choices in stored_choices(p, VIEWS, 1):
-            if not choices.room:
-                yield _form(p, (trait, *traits), Matrix(choices, name), TUNING)
+            if not choices.room and whole is not None:
+                yield _form(p, (trait, *traits), Matrix(choices, name, parts=whole), TUNING)
         for (traits, choices), ahead, parts in product(
-            stored_choices(p, PATCH_VIEWS, 1), (False, True), (False, True)
+            stored_choices(p, PATCH_VIEWS, 1), (False, True), (whole, in_parts)
         ):
-            more = (trait, PATCH, *traits, *chosen({AHEAD: ahead, PARTS: parts}))
-            made = Matrix(choices, name, True, ahead, parts)
-            yield _form(p, more, made, _of_patches(TABLE[name]))
+            if parts is not None:
+                high_and_low = parts is Parts.HIGH_AND_LOW
+                more = (trait, PATCH, *traits, *chosen({AHEAD: ahead, PARTS: high_and_low}))
+                made = Matrix(choices, name, True, ahead, parts)
+                yield _form(p, more, made, _of_patches(TABLE[name]))
+
+
+def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:
+    """What of numbers of the types `given` an instruction that takes numbers of another type may
+    multiply, in one product and in three."""
+    if takes == BFLOAT and given == {FLOAT}:
+        return Parts.NARROW, Parts.HIGH_AND_LOW
+    if takes == FLOAT:
+        return Parts.WHOLE, Parts.HIGH_AND_LOW
+    return (Parts.WHOLE if takes in given else None), None
 
 
 def _form(p: Program, traits: tuple[Trait, ...], form: Matrix, tuning: Tuning) -> Form:

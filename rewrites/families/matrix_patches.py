@@ -27,7 +27,7 @@ from rewrites.kernels.register_block import (
     trips,
 )
 from rewrites.kernels.staged_sums import patch, staged_sums
-from rewrites.kernels.sums_by_instruction import STEPS
+from rewrites.kernels.sums_by_instruction import STEPS, Parts
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
 from rewrites.laws.precision import afresh
 from rewrites.nest.dimensions import Dims, depends, operands, reduction
@@ -42,19 +42,20 @@ GROUPS = ("batch", "tiles down", "tiles across", "row tiles")
 TILE = ("rows of a tile", "columns of a tile")
 
 
-def staged_nest(entry: Entry, ahead: bool, parts: bool, dims: Dims, e: Expr) -> Nest:
+def staged_nest(entry: Entry, ahead: bool, parts: Parts, dims: Dims, e: Expr) -> Nest:
     """The strategy that lowers the kernel e, whose rows and columns are given by `dims`, to the
-    instruction `entry`, with the patch under a group's pixels staged: a chunk `ahead` of its use if
-    that is true, and in high and low `parts` of numbers if that is."""
+    instruction `entry`, which multiplies these `parts` of numbers, with the patch under a group's
+    pixels staged: a chunk `ahead` of its use if that is true."""
     (steps, _), _ = (f.sides for f in entry.fragments[:2])
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
+    exact, fresh = parts is Parts.HIGH_AND_LOW, on_reduction(afresh())
     kept = patch((entry.lanes, SR, SC), steps, RP, ahead)
     blocks = (
         _tiles(entry, dims)
         .then(on_reduction(longest_inside), split_innermost(steps * K, told_as=f"k times {STEPS}"))
         .then(stage("chunks outermost", on_reduction(outside(len(sums) - 1))))
         .then(split_innermost(steps, told_as=STEPS))
-        .then(stage("each chunk summed up afresh", on_reduction(afresh())) if parts else skip)
+        .then(stage("each chunk summed up afresh", fresh) if exact else skip)
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
         .into_sum("column items", "row items", left=len(sums) + 1)

@@ -12,10 +12,18 @@ from ir.instructions.entry import Entry
 from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import attempt, remembered, seq
+from rewrites.engine.strategy import attempt, choice, remembered, seq, skip
 from rewrites.kernels.register_block import on_reduction
-from rewrites.kernels.sums_by_instruction import by_lanes, in_lanes, loops, results, zeroed
+from rewrites.kernels.sums_by_instruction import (
+    Parts,
+    by_lanes,
+    in_lanes,
+    loops,
+    results,
+    zeroed,
+)
 from rewrites.kernels.work_group import Items, flattened, in_rounds
+from rewrites.laws.functions_of_elements import let_mapped, map_after_view
 from rewrites.laws.lets import let_view
 from rewrites.laws.lower import copy, share, to_local, to_parallel, to_reduce_seq
 from rewrites.laws.vectors import vectorize_map
@@ -28,15 +36,15 @@ VECTOR = 4  # floats that a work-item copies at once
 UNROLLED = 2  # innermost sums of a chunk that are spelled out: their loads go ahead of products
 
 
-def staged_sums(entry: Entry, columns: int, staged: Strategy, parts: bool) -> Strategy:
+def staged_sums(entry: Entry, columns: int, staged: Strategy, parts: Parts) -> Strategy:
     """The strategy that lowers a sum over chunks, in which sub-groups make sums of tiles, to the
-    instruction `entry`, in high and low `parts` if that is true. `columns` is the number of the
-    operand that depends on columns, and `staged` copies to local memory what a chunk reads of
-    it."""
+    instruction `entry` of these `parts` of numbers. `columns` is the number of the operand that
+    depends on columns, and `staged` copies to local memory what a chunk reads of it."""
+    kept = (columns, staged, parts.of_number(entry))
     return seq(
         stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
         stage("what is done to results, in lanes", results(over_sub_groups(by_lanes))),
-        stage("a chunk staged, then sub-groups", on_reduction(partial(_chunks, columns, staged))),
+        stage("a chunk staged, then sub-groups", on_reduction(partial(_chunks, *kept))),
     )
 
 
@@ -47,22 +55,23 @@ def over_sub_groups(s: Strategy) -> Strategy:
     return seq(body(rows), to_parallel(level=Level.LOCAL, dim=2))
 
 
-def _chunks(columns: int, staged: Strategy, e: Expr) -> Rewritten | None:
-    """The sum e over chunks as a loop: in each turn a patch is staged, then each sub-group makes
-    its sums of it. None if e is no sum."""
+def _chunks(columns: int, staged: Strategy, f: Lam | None, e: Expr) -> Rewritten | None:
+    """The sum e over chunks as a loop: in each turn a patch is staged, as f of its numbers if f is
+    given, then each sub-group makes its sums of it. None if e is no sum."""
     match e:
         case Reduce(_, Lam((_, Var() as chunk))):
-            sums = partial(_staged, staged, Get(columns, chunk))
+            sums = partial(_staged, staged, f, Get(columns, chunk))
             return seq(of_start(over_sub_groups(zeroed)), of_function(sums), to_reduce_seq())(e)
     return None
 
 
-def _staged(staged: Strategy, columns: Expr, e: Expr) -> Rewritten | None:
-    """The term e with the operand `columns` staged and named `patch`, and the sums made of it as
-    loops for every sub-group."""
+def _staged(staged: Strategy, f: Lam | None, columns: Expr, e: Expr) -> Rewritten | None:
+    """The term e with the operand `columns`, or f of each of its numbers, staged and named `patch`,
+    and the sums made of it as loops for every sub-group."""
     sums = over_sub_groups(_added)
     held = seq(of_value(staged), of_rest(sums))
-    return seq(share(term=columns, name="patch"), held, attempt(let_view()))(e)
+    shared = seq(share(term=columns, name="patch"), skip if f is None else let_mapped(f=f))
+    return seq(shared, held, attempt(let_view()))(e)
 
 
 def _added(e: Expr) -> Rewritten | None:
@@ -87,7 +96,8 @@ def patch(items: Items, steps: Size, room: Size, ahead: bool) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         dims = depth(type_of(e))
         lying = labels(pixels=dims - 1, instructions=1, steps=1)
-        vectors = seq(copy(), vectorize_map(v=VECTOR), inside(in_rounds(items)))
+        made = choice(map_after_view(), copy())
+        vectors = seq(made, vectorize_map(v=VECTOR), inside(in_rounds(items)))
         kept = seq(flattened(dims + 1, vectors), to_local(ahead=ahead))
         turned = reordered(lying, ("instructions", "pixels", "steps"), kept)
         lines = seq(split_inner(k=steps, level=dims - 1), of_array(turned))

@@ -2,11 +2,14 @@
 
 # key: e term
 
+from enum import Enum
 from functools import partial
 
-from ir.core.nodes import Expr, Level, Map, Reduce, Var, Zip
+from ir.core.nodes import Expr, Lam, Level, Map, Reduce, Var, Zip
+from ir.core.types import FLOAT
 from ir.instructions.entry import Entry
 from rewrites.analysis.kernel_terms import has_reduction
+from rewrites.analysis.number_parts import both_parts, high_part
 from rewrites.engine.places import of_function, of_start
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
@@ -25,7 +28,7 @@ from rewrites.kernels.register_block import on_reduction, trips
 from rewrites.laws.instructions import instruct, map_inside_view, reduce_inside_view, still_in_lanes
 from rewrites.laws.lower import copy, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws.maps import fuse_maps, fuse_zip
-from rewrites.laws.precision import in_parts
+from rewrites.laws.precision import in_bfloats, in_parts, operand_type
 from rewrites.laws.views import SIMPLER, flat_zip
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import body, inside, strip
@@ -33,17 +36,33 @@ from rewrites.nest.spine import body, inside, strip
 STEPS = "an instruction's steps"  # in names of stages: the products that it adds to a result
 
 
-def sums_by_instruction(entry: Entry) -> Strategy:
+class Parts(Enum):
+    """The parts of numbers that an instruction multiplies."""
+
+    WHOLE = "numbers as they are"
+    NARROW = "the bfloats nearest to them"
+    HIGH_AND_LOW = "high and low parts: three products for one"
+
+    def of_number(self, entry: Entry) -> Lam | None:
+        """The function that gives of a float what the instruction takes; None where it takes what
+        there is."""
+        t = operand_type(entry.name)
+        if self is Parts.WHOLE:
+            return None
+        return high_part(t) if self is Parts.NARROW else both_parts(t)
+
+
+def sums_by_instruction(entry: Entry, parts: Parts = Parts.WHOLE) -> Strategy:
     """The strategy that makes the innermost sum of a nest by an instruction, and the others
     loops."""
     return seq(
-        stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry))),
+        stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
         stage("what is done to results, in lanes", results(by_lanes)),
         stage("loops over tiles", on_reduction(loops)),
     )
 
 
-def in_lanes(entry: Entry, e: Expr, parts: bool = False) -> Rewritten | None:
+def in_lanes(entry: Entry, e: Expr, parts: Parts = Parts.WHOLE) -> Rewritten | None:
     """The nest of sums e with its innermost by the instruction, and the others' accumulators in
     lanes."""
     if not isinstance(e, Reduce):
@@ -62,12 +81,16 @@ def _adds(e: Expr) -> bool:
     return isinstance(e, Map) and isinstance(e.xs, Zip) and has_reduction(e.xs)
 
 
-def _products(entry: Entry, parts: bool) -> Strategy:
+def _products(entry: Entry, parts: Parts) -> Strategy:
     """The strategy that makes a sum of products by the instruction, or by three of them, of high
     and low parts."""
-    if not parts:
-        return instruct(name=entry.name)
-    by_it = instruct(name=entry.name, parts=True)
+    by_it = instruct(name=entry.name)
+    if parts is Parts.WHOLE:
+        return by_it
+    if parts is Parts.NARROW:
+        return seq(in_bfloats(name=entry.name), by_it)
+    if operand_type(entry.name) == FLOAT:
+        by_it = instruct(name=entry.name, parts=True)
     return seq(in_parts(name=entry.name), of_start(seq(of_start(by_it), by_it)), by_it)
 
 

@@ -1,41 +1,112 @@
-"""Laws of precision: a number as the sum of two with fewer bits, whose products are kept or not.
+"""Laws of precision: a number as the sum of two with fewer bits, whose products are kept or not, or
+as one with fewer bits.
 
 The high part of a float is the bfloat nearest to it, which has eight bits; the low part is the
-rest, exactly. An instruction that keeps eleven bits of its operands loses nothing of high parts; of
-a low part it loses 2^-9 of what it would lose of the float.
+rest. An instruction that keeps eleven bits of its operands loses nothing of high parts; of a low
+part it loses 2^-9 of what it would lose of the float. For one of bfloats low parts are rounded to
+bfloats, which loses 2^-9 of them.
 """
 
 # key: h high part, l low part, x y operands, z initial value, f folding function
 
-from ir.core.nodes import Binary, Expr, Lam, MakeTuple, Reduce, Var
-from ir.core.terms import apply, free, substitute, variables
+from ir.core.nodes import Binary, Expr, Lam, MakeTuple, Reduce, Unary, Var
+from ir.core.size import Size
+from ir.core.terms import apply, free, over, substitute, variables
+from ir.core.type_rules import type_of
+from ir.core.types import BFLOAT, FLOAT, Array, Scalar, Type, leaves
 from ir.instructions.table import TABLE
 from rewrites.analysis.folds import fold_of, unit
-from rewrites.analysis.matching import instance
-from rewrites.analysis.number_parts import HIGH, LOW, LOW_SHARE, part_of
+from rewrites.analysis.matching import Found, instance
+from rewrites.analysis.number_parts import LOW_SHARE, high_part, low_part, mapped
 from rewrites.engine.rule import rule
+from rewrites.laws.vectors import retyped
 
-DROPPED = LOW_SHARE**2 * 2.0**23  # machine epsilons of a product that those of low parts are
+UNIT = 2.0**23  # machine epsilons of a number
+DROPPED = LOW_SHARE**2 * UNIT  # of a product: those that the product of low parts is
+ROUNDED = 2 * LOW_SHARE**2 * UNIT  # of a product: what is lost where low parts are bfloats
+NARROWED = 2 * LOW_SHARE * UNIT  # of a product: what is lost where numbers are bfloats
+
+
+def operand_type(name: str) -> Scalar:
+    """The type of the numbers that the named instruction multiplies."""
+    first, *_ = variables(TABLE[name].program.pattern)
+    (t,) = leaves(type_of(first))
+    assert isinstance(t, Scalar)
+    return t
+
+
+def _lost_in_parts(name: str) -> float:
+    return DROPPED + (ROUNDED if operand_type(name) == BFLOAT else 0.0)
 
 
 @rule(
     "Σ x y  =  Σ h(x) h(y) + Σ h(x) l(y) + Σ l(x) h(y),  x = h(x) + l(x); Σ l(x) l(y) dropped",
-    rounding=DROPPED,
+    rounding=_lost_in_parts,
 )
 def in_parts(e: Expr, name: str) -> Expr | None:
-    """A term x y + z, as the named instruction computes it, becomes three uses of the instruction's
-    program: for low x and high y, high x and low y, and high x and high y. Small terms are added
-    first; products of two low parts are left out."""
-    program = TABLE[name].program
+    """A term x y + z, as the named instruction computes it, but of floats, becomes three uses of
+    the instruction's program: for low x and high y, high x and low y, and high x and high y. Small
+    terms are added first; products of two low parts are left out."""
+    found, t = _operands(name, e), operand_type(name)
+    if found is None or t not in (FLOAT, BFLOAT):
+        return None
+    (x, y, z), high, low = found, high_part(t), low_part(t)
+    for part, other in ((low, high), (high, low), (high, high)):
+        z = apply(TABLE[name].program, MakeTuple((mapped(part, x), mapped(other, y), z)))
+    return z
+
+
+@rule("Σ x y  =  Σ float (bfloat x) float (bfloat y),  in floats", rounding=NARROWED)
+def in_bfloats(e: Expr, name: str) -> Expr | None:
+    """A term x y + z, as the named instruction of bfloats computes it, but of floats, becomes the
+    instruction's program of the bfloats nearest to these."""
+    found = _operands(name, e)
+    if found is None or operand_type(name) != BFLOAT:
+        return None
+    x, y, z = found
+    narrow = high_part(BFLOAT)
+    return apply(TABLE[name].program, MakeTuple((mapped(narrow, x), mapped(narrow, y), z)))
+
+
+def _operands(name: str, e: Expr) -> tuple[Expr, Expr, Expr] | None:
+    """The operands of the named instruction's program, of floats in the place of what it
+    multiplies, where e is that; else None."""
+    program = of_floats(TABLE[name].program)
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(program.pattern)}
     pattern = substitute(program.body, holes)
-    found = instance(pattern, frozenset(hole.name for hole in holes.values()), e)
+    found: Found | None = instance(pattern, frozenset(hole.name for hole in holes.values()), e)
     if found is None:
         return None
     x, y, z = (found[hole.name] for hole in holes.values())
-    for part, other in ((LOW, HIGH), (HIGH, LOW), (HIGH, HIGH)):
-        z = apply(program, MakeTuple((part_of(part, x), part_of(other, y), z)))
-    return z
+    return x, y, z
+
+
+def of_floats(program: Lam) -> Lam:
+    """The program on numbers of any type as one on floats."""
+    given = [Var(v.name, _with_floats(v.type)) for v in variables(program.pattern)]
+    f = retyped(program, _tuple_of(given))
+    return Lam(f.pattern, _plain(f.body))
+
+
+def _tuple_of(parts: list[Var]) -> Type:
+    return type_of(MakeTuple(tuple(parts)))
+
+
+def _with_floats(t: Type) -> Type:
+    size: Size
+    match t:
+        case Array(elem, size):
+            return Array(_with_floats(elem), size)
+    return FLOAT
+
+
+def _plain(e: Expr) -> Expr:
+    """The term e without conversions of floats to floats."""
+    e = over(_plain, e)
+    match e:
+        case Unary("float", inner) if type_of(inner) == FLOAT:
+            return inner
+    return e
 
 
 @rule("reduce z (acc -> reduce acc ⊕ g)  =  reduce z (acc -> reduce 0 ⊕ g ⊕ acc)")

@@ -35,6 +35,9 @@ from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import rule
 
 Types = Mapping[str, Type]
+Instead = Callable[[Expr, Types], Expr | None]
+"""What stands in the place of a term where variables have these types; None where nothing else
+does."""
 
 
 @rule("map f  =  asScalar . map (vectorized f) . asVector v")
@@ -58,11 +61,11 @@ def scalar_only(f: Lam) -> bool:
     return not any(isinstance(s, AsVector | AsScalar) for s in subterms(f))
 
 
-def retyped(f: Lam, domain: Type, env: Types | None = None) -> Lam:
+def retyped(f: Lam, domain: Type, env: Types | None = None, instead: Instead | None = None) -> Lam:
     """The function f for another type of argument: its variables, and all that depends on them,
     typed again."""
     p = with_type(f.pattern, domain)
-    return Lam(p, retype(f.body, {**(env or {}), **_bindings(p)}))
+    return Lam(p, retype(f.body, {**(env or {}), **_bindings(p)}, instead))
 
 
 def with_type(p: Pattern, t: Type) -> Pattern:
@@ -80,35 +83,39 @@ def _bindings(p: Pattern) -> dict[str, Type]:
     return {name: t for part in p for name, t in _bindings(part).items()}
 
 
-def retype(e: Expr, env: Types) -> Expr:
+def retype(e: Expr, env: Types, instead: Instead | None = None) -> Expr:
     """The term e with variables of the types in `env`, and everything that depends on them typed
-    again."""
+    again; but where `instead` gives a term, that."""
+    other = None if instead is None else instead(e, env)
+    if other is not None:
+        return other
     match e:
         case Var(name, t):
             return Var(name, env.get(name, t))
         case Map(f, xs) | MapSeq(f, xs) | MapPar(_, _, f, xs):
-            new = retype(xs, env)
-            return rebuild(e, (retyped(f, elem_of(new), env), new))
+            new = retype(xs, env, instead)
+            return rebuild(e, (retyped(f, elem_of(new), env, instead), new))
         case Reduce(z, f, xs) | ReduceSeq(z, f, xs):
-            start, new = retype(z, env), retype(xs, env)
-            return rebuild(e, (start, retyped_fold(f, type_of(start), elem_of(new), env), new))
+            start, new = retype(z, env, instead), retype(xs, env, instead)
+            step = retyped_fold(f, type_of(start), elem_of(new), env, instead)
+            return rebuild(e, (start, step, new))
         case Let(p, value, body):
-            new = retype(value, env)
+            new = retype(value, env, instead)
             q = with_type(p, type_of(new))
-            return Let(q, new, retype(body, {**env, **_bindings(q)}))
+            return Let(q, new, retype(body, {**env, **_bindings(q)}, instead))
         case Generate(n, f):
-            return Generate(n, retyped(f, INT, env))
+            return Generate(n, retyped(f, INT, env, instead))
         case Reorder(f, xs):
-            return Reorder(f, retype(xs, env))
-    return over(lambda c: retype(c, env), e) if children(e) else e
+            return Reorder(f, retype(xs, env, instead))
+    return over(lambda c: retype(c, env, instead), e) if children(e) else e
 
 
-def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types) -> Lam:
+def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types, instead: Instead | None = None) -> Lam:
     """The function of a fold for other element types; its accumulator gets the type that the body
     then has."""
-    first = retyped(f, Tuple((acc, elem)), env)
+    first = retyped(f, Tuple((acc, elem)), env, instead)
     made = type_of(first.body)
-    return first if equal(made, acc) else retyped(f, Tuple((made, elem)), env)
+    return first if equal(made, acc) else retyped(f, Tuple((made, elem)), env, instead)
 
 
 @rule(

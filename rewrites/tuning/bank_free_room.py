@@ -11,8 +11,8 @@ from ir.core.nodes import ToLocal
 from ir.core.size import Size, bind, names
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
-from ir.core.types import Array
-from ir.instructions.banks import Words, conflicts
+from ir.core.types import BYTES, Array, leaves, scalar_of
+from ir.instructions.banks import WORD, Words, conflicts
 from ir.instructions.fragments import Fragment, held
 from rewrites.tuning.lowering import Choice, Lowering
 
@@ -25,13 +25,15 @@ def bank_free_room(
     """The lowering with the value of the parameter `room`, of those `tried`, for which lanes wait
     the fewest turns for banks when they read columns of a staged patch in the layout `columns`: in
     all over tiles with each of these `sides`. Unchanged where no staged line depends on `room`."""
-    line = next((_line(e) for e in subterms(lowering.program.body) if isinstance(e, ToLocal)), None)
-    if line is None or room not in names(line):
+    staged = next((e for e in subterms(lowering.program.body) if isinstance(e, ToLocal)), None)
+    if staged is None or room not in names(line := _line(staged)):
         return lowering
+    bytes_each = _bytes(staged)
     side = next(iter(sorted(names(line) - {room})), None)
 
     def lost(n: int) -> int:
-        return sum(_lost(columns, bind(line, {room: n}), side, pixels) for pixels in sides)
+        pitch = bind(line, {room: n})
+        return sum(_lost(columns, bytes_each, pitch, side, pixels) for pixels in sides)
 
     choice = Choice(room, (min(tried, key=lost),), WHY)
     return replace(lowering, choices=(*lowering.choices, choice))
@@ -48,11 +50,18 @@ def _line(e: ToLocal) -> Size:
     return sizes[-2]
 
 
-def _lost(columns: Fragment, line: Size, side: str | None, pixels: int) -> int:
+def _bytes(e: ToLocal) -> int:
+    """The bytes of each number that is staged."""
+    (scalar,) = {scalar_of(leaf) for leaf in leaves(type_of(e))}
+    assert scalar is not None
+    return BYTES[scalar.name]
+
+
+def _lost(columns: Fragment, bytes_each: int, line: Size, side: str | None, pixels: int) -> int:
     """The turns that lanes wait for banks while they read each pixel of a tile once. The tile has
     lines of `pixels` pixels, as many lines as the layout has columns; `line` is the number of
-    places of a staged line, in which the parameter `side` stands for its pixels. 0 without such a
-    parameter."""
+    places of a staged line, in which the parameter `side` stands for its pixels, and a number has
+    `bytes_each` bytes. 0 without such a parameter."""
     if side is None:
         return 0  # what lies there is no line of the tile
     pitch, next_pitch = bind(line, {side: pixels}), bind(line, {side: pixels + 1})
@@ -62,5 +71,6 @@ def _lost(columns: Fragment, line: Size, side: str | None, pixels: int) -> int:
     step, column = np.divmod(held(columns), width)
     pixel = column + width * np.arange(pixels).reshape(-1, 1, 1)
     places = (pixel // pixels) * pitch + (pixel % pixels) * (next_pitch - pitch)
-    words: Words = places * steps + step
+    together = WORD // bytes_each  # numbers of one word, of which a lane reads all
+    words: Words = (places * steps + step)[..., ::together] // together
     return int(conflicts(words).sum())

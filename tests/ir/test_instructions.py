@@ -8,9 +8,11 @@ import pytest
 
 from ir import FLOAT, Array, Instruct, Lit, UserError, Var, Vector, parse, show, type_of
 from ir.core.nodes import Param, Program
+from ir.core.terms import variables
 from ir.instructions.entry import Entry
-from ir.instructions.fragments import Fragment, as_lanes, as_matrix
+from ir.instructions.fragments import Fragment, as_lanes, as_matrix, held
 from ir.instructions.table import TABLE
+from ir.meaning.inputs import shape_of
 from ir.meaning.interpret import evaluate
 
 ENTRIES = pytest.mark.parametrize("entry", TABLE.values(), ids=list(TABLE))
@@ -25,9 +27,9 @@ def matrices(entry: Entry) -> tuple[tuple[Var, ...], dict[str, np.ndarray]]:
     name."""
     random = np.random.default_rng(7)
     shapes = [sides(f) for f in entry.fragments]
-    operands = tuple(
-        Var(f"m{n}", Array(Array(FLOAT, columns), rows)) for n, (rows, columns) in enumerate(shapes)
-    )
+    given = variables(entry.program.pattern)
+    operands = tuple(Var(f"m{n}", v.type) for n, v in enumerate(given))
+    assert [shape_of(v.type) for v in given] == shapes
     data = {
         v.name: random.integers(-9, 9, shape).astype(np.float32)
         for v, shape in zip(operands, shapes, strict=True)
@@ -54,6 +56,23 @@ def test_a_matrix_over_lanes_and_back_is_the_same_matrix(entry: Entry) -> None:
         program = Program("again", (Param(matrix),), as_matrix(f, as_lanes(f, matrix)))
         given = np.random.default_rng(0).random(sides(f)).astype(np.float32)
         assert np.array_equal(np.asarray(evaluate(program, {"m": given})), given)
+
+
+@pytest.mark.parametrize("name", ["mma_bf16", "mma_f16"])
+def test_narrow_operands_lie_in_pairs_as_the_manual_says(name: str) -> None:
+    """For each lane and place, the fragments hold the element that the formulas of the PTX ISA for
+    `mma.m16n8k16` with operands of 16 bits give."""
+    for lane, (f, formula) in product(
+        range(32),
+        (
+            (0, lambda g, t, i: (2 * t + i % 2 + 8 * (i >= 4), g + 8 * (i % 4 >= 2))),
+            (1, lambda g, t, i: (2 * t + i % 2 + 8 * (i >= 2), g)),
+            (2, lambda g, t, i: (g + 8 * (i >= 2), 2 * t + i % 2)),
+        ),
+    ):
+        layout = TABLE[name].fragments[f]
+        for i, element in enumerate(held(layout)[lane]):
+            assert divmod(element, sides(layout)[1]) == formula(lane // 4, lane % 4, i)
 
 
 def test_mma_holds_its_operands_as_the_manual_says() -> None:

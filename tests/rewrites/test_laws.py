@@ -14,12 +14,13 @@ from ir.core.nodes import Edge, Expr, Level, Lit, Pad, PadEdge, Program, Var
 from ir.core.size import Size, named, round_up
 from ir.core.terms import free, subterms
 from ir.core.type_rules import type_of
-from ir.core.types import FLOAT, Array, equal
+from ir.core.types import BFLOAT, FLOAT, Array, equal
 from ir.meaning.inputs import Data, random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from ir.text.show import show
 from rewrites import fast_algorithms, laws
+from rewrites.analysis.number_parts import high_part
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.meaning_check import same_data
 from rewrites.engine.rule import Argument, Rule, Unsound, apply_rule
@@ -49,6 +50,7 @@ from rewrites.laws import (
     views,
     zero_points,
 )
+from rewrites.laws import functions_of_elements as functions
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
@@ -148,6 +150,8 @@ COMPLEX_SUMS = (
     "s.1 + (z.0 * w.1 {} z.1 * w.0)), zip(x, y)), yss), xss)"
 )
 PRODUCTS = "a : [[float]16]8, b : [[float]8]8, c : [[float]8]16"
+WIDE = "a : [[float]16]16, b : [[float]8]16, c : [[float]8]16"
+BFLOATS = high_part(BFLOAT)
 PRODUCT = (
     "reduce(c, (acc, (p, q)) -> map((row, x) -> map((s, y) -> {}, zip(row, q)), zip(acc, p)), "
     "zip(a, b))"
@@ -311,6 +315,20 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
      PRODUCT.format("s + x * y")),
     (precision.in_parts, {"name": "mma_tf32"}, PRODUCTS, PRODUCT.format("s - x * y")),
     (precision.in_parts, {"name": "mma_tf32"}, BOTH, "dot(xs, ys)"),
+    (precision.in_parts, {"name": "mma_f16"}, WIDE, PRODUCT.format("s + x * y")),
+    (precision.in_bfloats, {"name": "mma_bf16"}, WIDE, PRODUCT.format("s - x * y")),
+    (precision.in_bfloats, {"name": "mma_tf32"}, PRODUCTS, PRODUCT.format("s + x * y")),
+    # functions of what is read: read as it is too, padded by other numbers, free variables
+    (functions.let_mapped, {"f": BFLOATS}, XS, "let! y = xs map(x -> float(bfloat(x)) + x, y)"),
+    (functions.let_mapped, {"f": BFLOATS}, XS, "let! y = xs map(x -> -x, y)"),
+    (functions.let_mapped, {"f": BFLOATS}, XS,
+     "let! y = xs map(x -> float(bfloat(x)), pad(1, 0, 1.0, y))"),
+    (functions.let_mapped, {"f": BFLOATS}, "k : float", "let! y = k float(bfloat(y))"),
+    (functions.map_after_view, {}, XS, "pad(1, 0, 1.0, map(x -> -x, xs))"),
+    (functions.map_after_view, {}, XS, "join(split(2, xs))"),
+    (functions.map_after_view, {}, f"{XS}, k : float", "split(2, map(x -> x + k, xs))"),
+    (functions.map_into_store, {}, XS, "map(x -> -x, xs)"),
+    (functions.map_into_store, {}, XSS, "map(row -> at(0, row), store(xss))"),
     (precision.afresh, {}, XS, SUM.format("0.0", "xs")),
     (precision.afresh, {}, XSS,
      "reduce(0.0, (acc, row) -> reduce(acc, (a, x) -> a - x, row), xss)"),

@@ -10,24 +10,35 @@ from ir.core.nodes import (
     Expr,
     Join,
     Lam,
+    Let,
     MakeTuple,
     Map,
     Reduce,
     Split,
+    Store,
     Transpose,
     Unary,
     Var,
     Zip,
 )
-from ir.core.terms import apply, lam
-from ir.core.type_rules import elem_of
-from ir.core.types import FLOAT, Array
+from ir.core.terms import apply, lam, variables
+from ir.core.type_rules import array_of, elem_of, type_of
+from ir.core.types import BFLOAT, FLOAT, Array
 from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import TABLE
-from rewrites.analysis.number_parts import HIGH, LOW, part_of
+from rewrites.analysis.number_parts import (
+    HIGH,
+    LOW,
+    both_parts,
+    high_part,
+    low_part,
+    mapped,
+)
 from rewrites.engine.rule import Argument, Rule
+from rewrites.laws import functions_of_elements as functions
 from rewrites.laws import instructions, precision
-from tests.support.instances import Instance, a_nest, plain
+from tests.support.instances import Instance, a_nest, a_view, plain
+from tests.support.narrowed import number
 from tests.support.random_terms import Terms
 
 
@@ -35,20 +46,70 @@ def a_program(g: Terms) -> Instance:
     """A random term that is the program of an instruction, and the instruction's name as an
     argument of the rule."""
     name = g.one_of(*TABLE)
-    sides = [(f.count(f.rows), f.count(f.columns)) for f in TABLE[name].fragments]
-    left, right, sums = (g.xs(Array(FLOAT, columns), rows) for rows, columns in sides)
+    left, right, sums = _operands(g, TABLE[name].program)
     given: dict[str, Argument] = {"name": name}
-    if g.rng.random() < 0.5:
+    if name == "mma_tf32" and g.rng.random() < 0.5:
         part, other = g.one_of((LOW, HIGH), (HIGH, LOW), (HIGH, HIGH))
-        left, right, given = part_of(part, left), part_of(other, right), {**given, "parts": True}
+        left, right, given = mapped(part, left), mapped(other, right), {**given, "parts": True}
     return apply(TABLE[name].program, MakeTuple((left, right, sums))), given
 
 
-def a_product(g: Terms) -> Instance:
-    """A random term that is the program of an instruction, and the instruction's name as the only
-    argument of the rule."""
-    e, given = a_program(g)
-    return e, {"name": given["name"]}
+def a_product(*names: str) -> Callable[[Terms], Instance]:
+    """A source of random terms that are, of floats, the program of one of these instructions, with
+    its name as an argument of the rule."""
+
+    def draw(g: Terms) -> Instance:
+        name = g.one_of(*names)
+        program = precision.of_floats(TABLE[name].program)
+        return apply(program, MakeTuple(_operands(g, program))), {"name": name}
+
+    return draw
+
+
+def _operands(g: Terms, program: Lam) -> tuple[Expr, ...]:
+    """A random matrix for each that a program takes."""
+    matrices = (array_of(v) for v in variables(program.pattern))
+    return tuple(g.xs(t.elem, number(t.size)) for t in matrices)
+
+
+def a_function(g: Terms) -> Lam:
+    """A random function of a float, whose result may be a pair."""
+    other = lam("x", FLOAT, lambda x: Binary(g.one_of("*", "max"), x, g.literal(FLOAT)))
+    pair = lam("x", FLOAT, lambda x: MakeTuple((Unary("neg", x), Binary("*", x, x))))
+    t = g.one_of(FLOAT, BFLOAT)
+    return g.one_of(other, pair, high_part(t), low_part(t), both_parts(t))
+
+
+def of_each_number(g: Terms) -> Instance:
+    """A random let of an array of numbers, to each of which a function is applied where a view of
+    the array is read, and the function."""
+    f, x = a_function(g), g.xs(g.some_type(FLOAT, Array(FLOAT, g.size(1, 3))))
+    name = Var(g.one_of("x", "y", "tile"), type_of(x))
+    e = mapped(lam("y", FLOAT, lambda y: _some_part(g, apply(f, y))), _some_view(g, name))
+    return Let(name, x, e), {"f": f}
+
+
+def _some_view(g: Terms, e: Expr) -> Expr:
+    for _ in range(g.size(0, 2)):
+        e = a_view(g, e)
+    return e
+
+
+def _some_part(g: Terms, e: Expr) -> Expr:
+    """The result e of a function, or something made of some of its parts, as a number."""
+    parts = [Unary("float", p) for p in (e.parts if isinstance(e, MakeTuple) else (e,))]
+    return g.one_of(*parts, Binary("+", parts[0], parts[-1]))
+
+
+def seen_after(g: Terms) -> Expr:
+    """A random view of a function of each number of an array."""
+    xs = g.xs(g.some_type(FLOAT, Array(FLOAT, g.size(1, 3))))
+    return a_view(g, a_view(g, mapped(a_function(g), xs)))
+
+
+def of_what_is_stored(g: Terms) -> Expr:
+    """A random function of each number of something that is stored."""
+    return mapped(a_function(g), Store(g.xs(g.some_type(FLOAT, Array(FLOAT, g.size(1, 3))))))
 
 
 def sums_of_sums(g: Terms) -> Expr:
@@ -103,6 +164,10 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.still_in_lanes: plain(in_lanes_again),
     instructions.reduce_inside_view: plain(seen_through_a_view),
     instructions.map_inside_view: plain(one_by_one),
-    precision.in_parts: a_product,
+    precision.in_parts: a_product("mma_tf32", "mma_bf16"),
+    precision.in_bfloats: a_product("mma_bf16"),
+    functions.let_mapped: of_each_number,
+    functions.map_after_view: plain(seen_after),
+    functions.map_into_store: plain(of_what_is_stored),
     precision.afresh: plain(sums_of_sums),
 }

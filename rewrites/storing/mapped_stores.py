@@ -1,0 +1,36 @@
+"""What is stored, as what is multiplied of it: a function of its numbers is applied when it is
+stored, not where it is read."""
+
+# key: e term, f function of a number
+
+from ir.core.nodes import Expr, Lam, Store
+from ir.core.terms import children
+from rewrites.engine.places import of_value
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import attempt, seq
+from rewrites.laws.functions_of_elements import let_mapped, map_into_store
+from rewrites.laws.lower import share
+from rewrites.laws.maps import inline_view
+
+
+def stored_mapped(f: Lam) -> Strategy:
+    """The strategy that applies f to all numbers that a kernel's operands store, where the kernel
+    reads nothing of them but f of each."""
+
+    def run(e: Expr) -> Rewritten | None:
+        return seq(*(attempt(_mapped(f, stored)) for stored in _operands(e)))(e)
+
+    return run
+
+
+def _mapped(f: Lam, stored: Store) -> Strategy:
+    shared = seq(share(term=stored, name="stored"), let_mapped(f=f))
+    return seq(shared, of_value(map_into_store()), inline_view())
+
+
+def _operands(e: Expr) -> list[Store]:
+    """The stored terms that e reads, each once, of the program's parameters alone."""
+    if isinstance(e, Store):
+        return [e]
+    found = [s for part in children(e) for s in _operands(part)]
+    return [s for n, s in enumerate(found) if s not in found[:n]]

@@ -1,0 +1,132 @@
+"""Tests of forms of `matrix` that multiply parts of numbers: parted where numbers are packed and
+staged, as floats and as bfloats."""
+
+import numpy as np
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.runtime.session import Session
+from codegen.tree.statements import Load, Repack, Space, calls, statements
+from codegen.tree.statements import Store as Written
+from explore.building.bank_conflicts import bank_conflicts
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir import Program, ToLocal, parse
+from ir.core.nodes import Store
+from ir.core.terms import subterms
+from ir.core.type_rules import type_of
+from ir.core.types import BFLOAT, FLOAT, leaves
+from ir.meaning.inputs import shape_of
+from ir.meaning.interpret import evaluate
+from rewrites.families.all_families import form_named, forms
+from rewrites.laws.functions_of_elements import let_mapped
+from rewrites.tuning.lower import lower
+from tests.rewrites.test_matrix import H200, agrees, program
+
+PROGRAMS = {
+    "product": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "mma-bf16 patch"),
+    "product by lanes": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "mma-bf16"),
+    "product in parts": ("matmul.lift", {"M": 16, "N": 24, "K": 64}, "mma-bf16 patch ahead parts"),
+    "parts of floats": ("matmul.lift", {"M": 16, "N": 24, "K": 32}, "mma-tf32 patch parts"),
+    "convolution": ("vgg.lift", {"C": 16, "W": 8, "M": 30}, "mma-bf16 patch relaid parts"),
+    "padding stored": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 padded relaid"),
+    "in parts": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 patch padded relaid parts"),
+    "ahead": ("vgg.lift", {"C": 32, "W": 5, "M": 16}, "mma-bf16 patch relaid ahead parts"),
+    "with a stride": ("conv2d.lift", {"C": 16, "W": 9, "H": 8, "M": 16}, "mma-bf16 patch parts"),
+    "dilated": ("dilated.lift", {"C": 16, "W": 7, "H": 6, "M": 16}, "mma-bf16 patch relaid"),
+    "groups": ("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "mma-bf16 patch parts"),
+    "volumes": ("conv3d.lift", {"C": 16, "W": 6, "H": 4, "D": 4, "M": 16}, "mma-bf16 patch relaid"),
+    "pixel by pixel": ("conv1x1.lift", {"C": 16, "W": 6, "H": 5, "M": 16}, "mma-bf16 patch parts"),
+}  # fmt: skip
+HALVES = """
+product(a : [[half]K]M, b : [[half]K]N) =
+  map(row -> map(column -> reduce(0.0, (acc, (x, y)) -> acc + float(x) * float(y),
+    zip(row, column)), b), a)
+where M = 24, N = 40, K = 32
+"""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_products_of_parts_serve_every_program_of_tiles(session: Session, name: str) -> None:
+    file, sizes, form = PROGRAMS[name]
+    p = program(file, sizes)
+    agrees(session, p, lower(p, form_named(p, "matrix", form)), seed=len(name))
+
+
+@pytest.mark.parametrize(("t", "entry"), [("half", "mma-f16"), ("bfloat", "mma-bf16")])
+@pytest.mark.parametrize("form", ["", " patch", " patch ahead"])
+def test_programs_of_narrow_numbers_are_served_as_they_are(
+    session: Session, t: str, entry: str, form: str
+) -> None:
+    p = parse(HALVES.replace("half", t))
+    agrees(session, p, lower(p, form_named(p, "matrix", f"{entry}{form}")), seed=1)
+
+
+def test_an_instruction_is_offered_only_for_numbers_that_it_can_multiply() -> None:
+    floats, halves = program("matmul.lift", {}), parse(HALVES)
+    offered = [{f.words[0] for f in forms(p, "matrix")} for p in (floats, halves)]
+    assert offered == [{"mma-tf32", "mma-bf16"}, {"mma-tf32", "mma-f16"}]
+
+
+def test_numbers_are_parted_once_where_they_are_packed_and_where_they_are_staged() -> None:
+    """What is stored and what is staged are pairs of parts, and no operand of an instruction is
+    computed with."""
+    p = program("vgg.lift", {"C": 32, "W": 8, "M": 16})
+    for entry, t in (("mma-tf32", FLOAT), ("mma-bf16", BFLOAT)):
+        low = lower(p, form_named(p, "matrix", f"{entry} patch relaid ahead parts"))
+        assert low.derivation.replay() == low.derivation.end
+        assert [step.rule for step in low.derivation.steps].count(let_mapped) == 2
+        kept = [e for e in subterms(low.program.body) if isinstance(e, ToLocal | Store)]
+        assert [[*leaves(type_of(e))] for e in kept] == [[t, t]] * 2
+        kernel = generate(bound(low.program, points(low, H200, 1, 0)[1][0])).kernels[-1]
+        found = {type(x) for call in calls(kernel) for x in call.arguments[:2]}
+        assert found == {Load if t == FLOAT else Repack}
+
+
+def test_what_is_loaded_ahead_is_kept_as_it_was_loaded() -> None:
+    """A work-item keeps four bytes of each number that it loads ahead, not both of its parts."""
+    p = program("vgg.lift", {"C": 32, "W": 8, "M": 16})
+    low = lower(p, form_named(p, "matrix", "mma-bf16 patch relaid ahead parts"))
+    point = {"tx": 8, "ty": 1, "tr": 1, "sr": 1, "sc": 1, "k": 1, "rp": 0}
+    kernel = generate(bound(low.program, point)).kernels[-1]
+    written = [s for s in statements(kernel.body) if isinstance(s, Written)]
+    ahead = {s.memory for s in written if s.memory.name.startswith("next_")}
+    local = {s.memory for s in written if s.memory.space is Space.LOCAL}
+    staged = sum(memory.elements for memory in local) // 2
+    assert sum(memory.elements for memory in ahead) == -(-staged // 128) * 4
+
+
+def test_lanes_read_no_different_words_of_one_bank() -> None:
+    p = program("vgg.lift", {"C": 32, "W": 28, "M": 32})
+    for form in ("mma-bf16 patch", "mma-bf16 patch relaid ahead parts"):
+        low = lower(p, form_named(p, "matrix", form))
+        for point in points(low, H200, 4, 1)[1]:
+            generated = generate(bound(low.program, point), max_work_group=1024)
+            assert bank_conflicts(generated) == 0, point
+
+
+def products(form: str) -> tuple[Program, Generated, float]:
+    """A matrix product of 16 × 16 results with 64 terms each, its kernels by a form of `matrix` at
+    a point, and its known error."""
+    p = program("matmul.lift", {"M": 16, "N": 16, "K": 64})
+    low = lower(p, form_named(p, "matrix", form))
+    point = {"tx": 16, "tr": 1, "sr": 1, "sc": 1, "k": 2}
+    return p, generate(bound(low.program, point)), low.derivation.rounding * 2.0**-23
+
+
+@pytest.mark.parametrize(
+    ("form", "least", "most"),
+    [("mma-bf16 patch", 1e-3, 4e-3), ("mma-bf16 patch parts", 1e-7, 1e-5)],
+)
+def test_the_error_of_products_of_bfloats_is_known(
+    session: Session, form: str, least: float, most: float
+) -> None:
+    if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
+        pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
+    p, generated, known = products(form)
+    random = np.random.default_rng()
+    shapes = {v.var.name: shape_of(v.var.type) for v in p.params}
+    inputs = {n: random.uniform(-1, 1, s).astype(np.float32) for n, s in shapes.items()}
+    out, exact = session.build(generated.plan)(inputs), np.asarray(evaluate(p, inputs))
+    error = float(np.linalg.norm(np.asarray(out) - exact) / np.linalg.norm(exact))
+    assert least < error < min(most, known)
