@@ -95,6 +95,7 @@ def test_nothing_that_compilers_know_is_called_as_our_names_are() -> None:
     assert not [w for w in words if re.fullmatch(r"[a-z]\w*_\d+(_\d+)*", w)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("rotated", range(7))
 def test_programs_may_use_every_name_that_compilers_know(session: Session, rotated: int) -> None:
     words = [word for word in KNOWN if word not in LANGUAGE][rotated::7]

@@ -700,6 +700,7 @@ KINDS_OF_FAULT = {
 }
 
 
+@pytest.mark.no_cover
 def test_random_kernels_are_never_proved_if_the_simulator_finds_fault() -> None:
     count = Counter[str]()
     for seed in range(600):
