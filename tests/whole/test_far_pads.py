@@ -29,6 +29,7 @@ from tests.support.families import ALONE, LOWERING
 SEED = os.environ.get("SEED") or secrets.token_hex(4)
 NumPys = Literal["wrap", "symmetric", "edge"]
 EDGES: dict[str, NumPys] = {"wrap": "wrap", "mirror": "symmetric", "clamp": "edge"}
+SIDES = (4, 8, 8, 16, 16)  # of products: tiles of instructions have sides of 8 and 16
 RIGHT, DRAWS = 2, 100  # forms whose kernels are run, and what is drawn until a family has so many
 
 Amounts = tuple[int, int, int]  # on the left, the size, on the right
@@ -100,8 +101,8 @@ def convolution(r: Random, edge: str, d: int) -> str:
 def product(r: Random, edge: str, d: int) -> str:
     """The text of a random product of matrices, one of which has rows repeated by this edge."""
     left, n, right = amounts(r)
-    k, m = r.choice((4, 8, 16)), r.choice((4, 8, 16))
-    more = -(left + n + right) % r.choice((4, 8, 16))
+    k, m = r.choice(SIDES), r.choice(SIDES)
+    more = -(left + n + right) % r.choice(SIDES)
     return (
         f"f(xs : [[float]{k}]{n}, b : [[float]{k}]{m}) =\n"
         "  map(row -> map(column -> reduce(0.0, (a, (x, y)) -> a + x * y, zip(row, column)), b),\n"
