@@ -9,6 +9,11 @@ from codegen.runtime.session import Device, Session, choose, devices, open_devic
 from ir.errors import UserError
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests marked `long` first, so that at the end no core waits for one of them."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_collection_finish() -> None:
     """Exempt what was imported and collected from garbage collection, and let it be rare: with its
     caches of terms, a worker would spend a sixth of its time on it."""

@@ -73,6 +73,7 @@ def environment(device: Device, tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_every_command_of_the_tutorial_prints_what_it_says(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def work_or_hang(state: Builder, task: Derive | Task) -> Derived | Inapplicable 
     return work(state, task)
 
 
+@pytest.mark.long
 def test_builds_that_hang_cost_their_variants_alone(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -241,6 +241,7 @@ def always(known: bool, target: Target) -> bool:
     return known
 
 
+@pytest.mark.long
 def test_building_while_measuring_gives_the_same_variants(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

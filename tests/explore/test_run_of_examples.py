@@ -35,6 +35,7 @@ def kernels_known_and_run(record: Record) -> tuple[int, int]:
     return len(record.variant.features), sum(not k.prepack for k in record.variant.plan.kernels)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["softmax", "attention"])
 def test_a_program_of_many_kernels_is_explored_to_the_end_and_gone_on_with(
     name: str, device: Device, tmp_path: Path

@@ -27,6 +27,7 @@ from tests.fuzz.work import Seed, work
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 def test_a_minute_of_programs_finds_nothing(tmp_path: Path) -> None:
     """The fuzzer finds nothing with a fixed seed, so that the same commit is always judged alike;
     `python -m tests.fuzz` draws other programs."""
