@@ -21,8 +21,8 @@ from codegen.tree.statements import Space
 from constraints.devices import Profile
 from constraints.infer.infer import infer
 from explore.measure.measure_variant import Again, Measure
+from explore.options.options import Options
 from explore.results.front import usable
-from explore.results.options import Options
 from explore.results.records import Failed, Record, Variant
 from explore.run.run import Run
 from explore.run.source import Source

@@ -28,12 +28,12 @@ from benchmarks.layers import Layer, heading, layers
 from codegen.runtime.devices import choose
 from constraints.devices import Profile
 from constraints.quantities.quantities import memory_at, quantities, workspace_at
+from explore.options.options import Domain, Options
+from explore.options.units import parse_seconds, show_bytes, show_time
 from explore.report.plot import plot_front
 from explore.report.traffic_against_bounds import least_traffic
 from explore.results.front import pick
-from explore.results.options import Domain, Options
 from explore.results.records import Measured, Record
-from explore.results.units import parse_seconds, show_bytes, show_time
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of

@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from codegen.runtime.devices import choose
-from explore.results.options import Options
+from explore.options.options import Options
 from explore.run.run import start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from explore.api import explore
-from explore.results.units import show_time
+from explore.options.units import show_time
 from ir.errors import UserError
 
 ZHANG = {3: 1.74, 4: 1.60, 5: 1.34, 6: 1.19, 7: 1.14, 8: 1.02, 9: 0.96}

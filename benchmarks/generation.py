@@ -21,7 +21,7 @@ from benchmarks.trial import program
 from codegen.runtime.devices import choose
 from constraints.devices import Profile, profile
 from explore.building.build_variant import Made, builder, make
-from explore.results.options import POOL, Options
+from explore.options.options import POOL, Options
 from explore.run.candidates import Candidates, gathered
 from explore.run.target import profile_of
 from explore.search.search import run

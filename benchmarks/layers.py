@@ -28,12 +28,12 @@ from typing import Any
 from codegen.runtime.devices import choose
 from explore.bounds.program_work import least_bytes
 from explore.measure.reference_file import stored_reference
+from explore.options.options import Options
+from explore.options.units import parse_seconds, show_bytes, show_time
 from explore.peers.peers import KNOWN, Duel, duel
 from explore.results.front import usable
-from explore.results.options import Options
 from explore.results.pace import Level, Reading
 from explore.results.records import Record, latest
-from explore.results.units import parse_seconds, show_bytes, show_time
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, device_of, profile_of

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from benchmarks.layers import arguments, explored, heading, layers
 from explore.measure.measure_variant import Again
+from explore.options.options import Options
+from explore.options.units import show_time
 from explore.results.front import pick
-from explore.results.options import Options
 from explore.results.pace import Level
 from explore.results.records import Failed
-from explore.results.units import show_time
 from explore.run.run import Run
 from explore.run.source import Source
 from explore.run.target import device_of

@@ -1,11 +1,12 @@
 """A mutation test of laws, index algebra and prover: do the tests notice faults?
 
 `python -m benchmarks.mutants --sample 150 --out runs/mutants.jsonl` draws mutants of
-`rewrites/laws`, `codegen/index` and `codegen/proof` (`benchmarks/mutators.py`), and runs the tests
-that cover each (`benchmarks/mutant_trials.py`): for a law, the tests of that law; for a function
-that laws call, those of all laws of its file; for anything else, those of its room. Outcomes are
-appended to the file, so that a benchmark that was stopped goes on where it was. The table at the
-end counts the outcomes of the sample that are in the file.
+`rewrites/laws`, `rewrites/number_laws`, `codegen/index` and `codegen/proof`
+(`benchmarks/mutators.py`), and runs the tests that cover each (`benchmarks/mutant_trials.py`): for
+a law, the tests of that law; for a function that laws call, those of all laws of its file; for
+anything else, those of its room. Outcomes are appended to the file, so that a benchmark that was
+stopped goes on where it was. The table at the end counts the outcomes of the sample that are in the
+file.
 """
 
 # key: m mutant
@@ -26,6 +27,7 @@ from benchmarks.mutant_trials import Trials
 from benchmarks.mutators import Mutant, mutants
 
 TOP = Path(__file__).resolve().parents[1]
+LAWS = ("rewrites/laws", "rewrites/number_laws")
 LAW_TESTS = ("test_laws.py", "test_law_cases.py", "test_side_conditions.py")
 INDEX_TESTS = (
     *("test_index.py", "test_conditions.py", "test_digits.py", "test_injectivity.py"),
@@ -33,7 +35,7 @@ INDEX_TESTS = (
 )
 PROOF_TESTS = ("test_prove.py", "test_guard_facts.py", "test_z3_questions.py")
 AREAS: dict[str, tuple[str, ...]] = {
-    "rewrites/laws": tuple(f"tests/rewrites/{name}" for name in LAW_TESTS),
+    **dict.fromkeys(LAWS, tuple(f"tests/rewrites/{name}" for name in LAW_TESTS)),
     "codegen/index": tuple(f"tests/codegen/{name}" for name in INDEX_TESTS),
     "codegen/proof": tuple(f"tests/codegen/{name}" for name in PROOF_TESTS),
 }
@@ -122,7 +124,7 @@ def covering(area: str, m: Mutant, names: Sequence[str]) -> list[str]:
 
     `names` are all tests.
     """
-    laws = laws_of(m, (TOP / m.file).read_bytes()) if area == "rewrites/laws" else []
+    laws = laws_of(m, (TOP / m.file).read_bytes()) if area in LAWS else []
     of_area = [name for name in names if name.partition("::")[0] in AREAS[area]]
     return [name for name in of_area if any(law in name for law in laws)] if laws else of_area
 

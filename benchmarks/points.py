@@ -45,8 +45,8 @@ from benchmarks.trial import (
 )
 from codegen.runtime.session import choose
 from constraints.devices import Profile, profile
+from explore.options.units import parse_seconds
 from explore.results.records import Failed
-from explore.results.units import parse_seconds
 from explore.run.target import profile_of
 from explore.workers.pool import Done, Pool
 from rewrites.families.all_families import FAMILIES, forms

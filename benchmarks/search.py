@@ -24,11 +24,11 @@ from pathlib import Path
 from benchmarks.layers import layers
 from codegen.runtime.devices import choose
 from explore.measure.measure_variant import Again
+from explore.options.options import Options
+from explore.options.units import show_time
 from explore.results.front import pick
-from explore.results.options import Options
 from explore.results.pace import Level, Reading
 from explore.results.records import Failed, Record
-from explore.results.units import show_time
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, device_of, profile_of

@@ -8,8 +8,8 @@ from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
-from explore.results.option_values import demand_whole
-from explore.results.options import Asked, Options
+from explore.options.option_values import demand_whole
+from explore.options.options import Asked, Options
 from explore.run.compiled_variant import Compiled
 from explore.run.run import Run, new_folder, start
 from explore.run.source import Source

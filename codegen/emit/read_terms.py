@@ -8,8 +8,6 @@ from math import prod
 from codegen.emit import materialise as making
 from codegen.emit import read_views as views
 from codegen.emit.bound_values import Env, bound, hint_of
-from codegen.emit.index_functions import arithmetic as index_arithmetic
-from codegen.emit.index_functions import index_at
 from codegen.emit.read_views import ArrayView, TupleView, View, array, component, value
 from codegen.emit.recursion import Recursion
 from codegen.emit.reductions import reduce
@@ -17,6 +15,8 @@ from codegen.emit.scope import Mark
 from codegen.index.condition import at_least, less
 from codegen.index.index import Index, assume, constant
 from codegen.tree.array_axes import Axis, Plain, number, plain
+from codegen.tree.index_functions import arithmetic as index_arithmetic
+from codegen.tree.index_functions import index_at
 from codegen.tree.statements import Load, Number, Value, Whole
 from codegen.tree.value_builders import binary, conversion, unary
 from ir.core.conversions import CONVERSIONS

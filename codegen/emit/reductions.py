@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from codegen.emit import materialise as making
 from codegen.emit import write_places as places
 from codegen.emit.bound_values import Env, hint_of
-from codegen.emit.in_place import overwrites
 from codegen.emit.prefetch import Pipeline, pipeline
 from codegen.emit.read_views import ArrayView, TupleView, View, array, spread
 from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import Place, view_of
 from codegen.index.index import Index
 from codegen.tree.emitted_names import loop
+from codegen.tree.in_place import overwrites
 from codegen.tree.move_memory import Location, moved
 from codegen.tree.statements import Unroll
 from ir.core.nodes import Expr, Lam, Pattern, Reduce, ReduceSeq, Var

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from codegen.emit import write_places as places
 from codegen.emit.bound_values import Env
-from codegen.emit.index_functions import index_at
 from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import ArrayPlace, Place, array_place
 from codegen.index.condition import within
 from codegen.index.index import Index
 from codegen.index.inverse_bijection import inverse
 from codegen.tree.array_axes import Plain, number
+from codegen.tree.index_functions import index_at
 from ir.core.nodes import (
     AsScalar,
     AsVector,

@@ -8,10 +8,10 @@ from typing import Protocol
 from codegen.index.index import Index, constant
 from codegen.proof.accesses import Access, Where
 from codegen.proof.verdicts import Kind as About
-from codegen.text_proof.c_syntax import Call, CExpr, Element, Infix, Name, Pointed
 from codegen.text_proof.c_values import Data, Either, Int, Meaning, Storage, Value
-from codegen.text_proof.c_words import SIZES, loads_halves
 from codegen.text_proof.reading import Reading
+from codegen.text_reader.c_syntax import Call, CExpr, Element, Infix, Name, Pointed
+from codegen.text_reader.c_words import SIZES, loads_halves
 from codegen.tree.statements import Kind
 
 

@@ -3,7 +3,7 @@
 from codegen.index.condition import Condition
 from codegen.index.index import Index
 from codegen.proof.accesses import Where
-from codegen.text_proof.c_syntax import Function
+from codegen.text_reader.c_syntax import Function
 from codegen.tree.statements import Kind, Memory
 from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Instruction

@@ -9,7 +9,10 @@ from codegen.index.condition import ALWAYS, NEVER, Condition, both
 from codegen.index.index import constant, maximum, minimum
 from codegen.proof.accesses import Where, without
 from codegen.text_proof.array_accesses import Arrays
-from codegen.text_proof.c_syntax import (
+from codegen.text_proof.c_values import Data, Either, Int, Meaning, Register, Truth, Value
+from codegen.text_proof.int_arithmetic import Arithmetic, data_of, divides_as, fits, joined
+from codegen.text_proof.reading import Reading
+from codegen.text_reader.c_syntax import (
     Call,
     Cast,
     CExpr,
@@ -24,10 +27,7 @@ from codegen.text_proof.c_syntax import (
     Real,
     Whole,
 )
-from codegen.text_proof.c_values import Data, Either, Int, Meaning, Register, Truth, Value
-from codegen.text_proof.c_words import is_guarded_divisor, loaded_width, result_of
-from codegen.text_proof.int_arithmetic import Arithmetic, data_of, divides_as, fits, joined
-from codegen.text_proof.reading import Reading
+from codegen.text_reader.c_words import is_guarded_divisor, loaded_width, result_of
 from codegen.tree.statements import Kind
 from ir.core.nodes import Instruction
 from ir.core.terms import variables

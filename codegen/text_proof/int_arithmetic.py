@@ -14,8 +14,8 @@ from codegen.index.index import Index, assume, constant
 from codegen.proof.accesses import Where
 from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.c_values import Data, Int, Truth, Value
-from codegen.text_proof.c_words import SIZES
 from codegen.text_proof.reading import Reading
+from codegen.text_reader.c_words import SIZES
 from codegen.tree.statements import Kind
 
 LIMITS = {False: (-(2**31), 2**31 - 1), True: (-(2**63), 2**63 - 1)}

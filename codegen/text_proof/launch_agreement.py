@@ -7,8 +7,8 @@ from math import prod
 from codegen.plan import Buffer, Kernel, Role
 from codegen.proof.races_and_bounds import RANGES
 from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Verdict
-from codegen.text_proof.c_syntax import KernelText, Parameter
-from codegen.text_proof.c_words import SIZES, STORED_AS
+from codegen.text_reader.c_syntax import KernelText, Parameter
+from codegen.text_reader.c_words import SIZES, STORED_AS
 
 Buffers = Mapping[str, Buffer]
 

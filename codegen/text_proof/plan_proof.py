@@ -13,8 +13,8 @@ from itertools import combinations
 from codegen.plan import Kernel, Plan, Role
 from codegen.proof.races_and_bounds import RANGES
 from codegen.proof.verdicts import Kind, Obligation, Proof, Proved, Refuted, Verdict
-from codegen.text_proof.c_syntax import KernelText
 from codegen.text_proof.launch_agreement import share
+from codegen.text_reader.c_syntax import KernelText
 from ir.arena import ALIGNMENT
 
 

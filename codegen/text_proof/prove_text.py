@@ -9,14 +9,14 @@ from functools import lru_cache
 from codegen.plan import Kernel, Plan
 from codegen.proof.races_and_bounds import verdicts
 from codegen.proof.verdicts import Kind, Obligation, Proof, Refuted, Unproved, Verdict
-from codegen.text_proof.c_syntax import Braces, KernelText
-from codegen.text_proof.c_tokens import NotRead
-from codegen.text_proof.c_words import SIZES, STORED_AS
 from codegen.text_proof.launch_agreement import Buffers, agreement
 from codegen.text_proof.plan_proof import prove_plan
-from codegen.text_proof.read_kernel import read_kernel
 from codegen.text_proof.text_footprint import text_footprint
 from codegen.text_proof.work_item_ids import Size
+from codegen.text_reader.c_syntax import Braces, KernelText
+from codegen.text_reader.c_tokens import NotRead
+from codegen.text_reader.c_words import SIZES, STORED_AS
+from codegen.text_reader.read_kernel import read_kernel
 
 
 def prove_texts(plan: Plan) -> tuple[Proof, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from codegen.index.index import Index
 from codegen.proof.accesses import Demand, Where
 from codegen.proof.verdicts import Kind as About
-from codegen.text_proof.c_tokens import NotRead
+from codegen.text_reader.c_tokens import NotRead
 
 
 @dataclass(slots=True)

@@ -18,7 +18,12 @@ from codegen.proof.accesses import (
     Touch,
     Where,
 )
-from codegen.text_proof.c_syntax import (
+from codegen.text_proof.c_values import Int, Meaning, Register, Storage
+from codegen.text_proof.expression_meaning import Expressions
+from codegen.text_proof.int_arithmetic import data_of
+from codegen.text_proof.reading import Reading
+from codegen.text_proof.work_item_ids import Size, asked_id, ids_of
+from codegen.text_reader.c_syntax import (
     ArrayOf,
     Assign,
     Braces,
@@ -38,12 +43,7 @@ from codegen.text_proof.c_syntax import (
     Target,
     statements_in,
 )
-from codegen.text_proof.c_values import Int, Meaning, Register, Storage
-from codegen.text_proof.c_words import SIZES, has_meaning
-from codegen.text_proof.expression_meaning import Expressions
-from codegen.text_proof.int_arithmetic import data_of
-from codegen.text_proof.reading import Reading
-from codegen.text_proof.work_item_ids import Size, asked_id, ids_of
+from codegen.text_reader.c_words import SIZES, has_meaning
 from codegen.tree.statements import Kind, Memory, Space
 from ir.core.nodes import Instruction
 

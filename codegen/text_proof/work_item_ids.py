@@ -5,7 +5,7 @@ variables that indices have."""
 
 from codegen.index.index import Index, constant, var
 from codegen.proof.accesses import Footprint
-from codegen.text_proof.c_syntax import (
+from codegen.text_reader.c_syntax import (
     ArrayOf,
     Call,
     CStatement,
@@ -15,7 +15,7 @@ from codegen.text_proof.c_syntax import (
     Whole,
     statements_in,
 )
-from codegen.text_proof.c_words import IDS
+from codegen.text_reader.c_words import IDS
 from codegen.tree.statements import Space
 
 Size = tuple[int, int, int]

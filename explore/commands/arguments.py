@@ -4,11 +4,11 @@
 import argparse
 from pathlib import Path
 
+from explore.options.option_values import names, number
+from explore.options.options import Options, ways
+from explore.options.units import parse_bytes, parse_seconds
 from explore.results.front import Objective
 from explore.results.front import objectives as named
-from explore.results.option_values import names, number
-from explore.results.options import Options, ways
-from explore.results.units import parse_bytes, parse_seconds
 from ir.command import usage
 from ir.errors import UserError
 

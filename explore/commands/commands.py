@@ -14,6 +14,8 @@ from codegen.plan import Plan
 from explore.export.csv_table import to_csv
 from explore.export.export_variant import export, kernel_text
 from explore.export.t4_results import to_t4
+from explore.files.whole_files import write_whole
+from explore.options.units import show_bytes, show_time
 from explore.report.summary import summary
 from explore.report.table import front_lines
 from explore.report.time_notes import told_of_times
@@ -22,8 +24,6 @@ from explore.results.front import by_id, front, nothing_fits, pick, usable
 from explore.results.lost_forms import lost_lines
 from explore.results.record_json import to_line
 from explore.results.records import Peer, Record, Step, latest
-from explore.results.units import show_bytes, show_time
-from explore.results.whole_files import write_whole
 from explore.run.run import Run, limits_of
 from explore.run.trusted_plans import TrustedPlans
 from explore.run.why_nothing import none_ran
@@ -141,7 +141,7 @@ def _trusted(run: Run, record: Record, given: argparse.Namespace) -> Plan:
 
 
 def _constraints(run: Run, record: Record) -> list[str]:
-    from explore.results.options import Options
+    from explore.options.options import Options
     from explore.run.source import Source
     from explore.run.target import target_again
     from explore.space.derive_form import constraints

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from explore.measure.reference_worker import reference_in_time
+from explore.options.options import Options, peer_named
 from explore.peers.peers import duel
 from explore.results.front import pick
-from explore.results.options import Options, peer_named
 from explore.results.store import Store
 from explore.run.source import Source
 from explore.run.target import device_of

@@ -12,7 +12,7 @@ from pathlib import Path
 from codegen.runtime.devices import Device, choose
 from constraints.devices import Profile, profile
 from constraints.relations.relations import Constraint
-from explore.results.options import Domain
+from explore.options.options import Domain
 from explore.run.target import profile_of
 from explore.space.derive_form import asked
 from explore.space.legal_point import closed, lowered_at

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.files.whole_files import write_folder
 from explore.measure.measure_variant import turns_of
 from explore.measure.reference import Array, inputs_of, reference
+from explore.options.options import Options
+from explore.options.units import show_bytes, show_time
 from explore.results.derivation_steps import stages_of
-from explore.results.options import Options
 from explore.results.record_json import launch_json, plan_json
 from explore.results.records import Measured, Predicted, Record, Variant
 from explore.results.run_environment import Environment
-from explore.results.units import show_bytes, show_time
-from explore.results.whole_files import write_folder
 from ir.core.types import BYTES
 from ir.errors import UserError
 from ir.parse import parse

@@ -15,11 +15,11 @@ from typing import Any
 
 from codegen.plan import Plan
 from explore.measure.measure_variant import Again, remeasured
+from explore.options.units import show_time
 from explore.results.front import front, usable
 from explore.results.pace import SLOW
 from explore.results.records import NOISY, Failed, Measured, Record, latest
 from explore.results.store import Store
-from explore.results.units import show_time
 from explore.workers.pool import Pool
 
 NEAR = 0.95  # a time this much shorter is within luck

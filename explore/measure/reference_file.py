@@ -9,8 +9,8 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 
+from explore.files.own_folder import OwnFolder
 from explore.measure.reference import Array, Expected, Reference, reference
-from explore.results.own_folder import OwnFolder
 from ir.core.nodes import Program
 from ir.core.type_rules import type_of
 from ir.errors import UserError

@@ -10,10 +10,10 @@ from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from explore.measure.measure_variant import Again, Passes
 from explore.measure.reference_file import stored_reference
+from explore.options.options import Options, PeerName
 from explore.peers import clblast_peer, tinygrad_peer, torch_peer
 from explore.peers.rival import Rival, Timed, timed
 from explore.results.front import pick, usable
-from explore.results.options import Options, PeerName
 from explore.results.pace import Level, Reading
 from explore.results.records import Failed, Peer, Record
 from explore.results.store import Store

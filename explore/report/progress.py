@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
+from explore.options.units import show_time
 from explore.results.front import pareto
 from explore.results.lost_forms import LostForm, lost_lines
 from explore.results.records import Failed, Record
-from explore.results.units import show_time
 
 _EVERY = 10.0  # seconds between plain lines
 

@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from explore.files.whole_files import write_whole
 from explore.report.palette import colours, markers
 from explore.report.time_notes import told_of_times
 from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, least_traffic
@@ -32,7 +33,6 @@ from explore.results.records import (
     latest,
 )
 from explore.results.run_environment import Environment
-from explore.results.whole_files import write_whole
 
 _DETAILS = ("parameters", "buffers", "detail")
 _SUMMARY = (

@@ -3,6 +3,7 @@ bounds."""
 
 from collections.abc import Iterator
 
+from explore.options.units import show_bytes, show_time
 from explore.report.traffic_against_bounds import (
     bound_of,
     dataflow_traffic,
@@ -10,7 +11,6 @@ from explore.report.traffic_against_bounds import (
     sums_on_chip,
 )
 from explore.results.records import Bounds, Clock, Failed, Measured, Record, Variant
-from explore.results.units import show_bytes, show_time
 
 
 def summary(record: Record, bounds: Bounds) -> list[str]:

@@ -3,8 +3,8 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from explore.options.units import show_bytes, show_time
 from explore.results.records import Bounds, Failed, Measured, Outcome, Predicted, Record
-from explore.results.units import show_bytes, show_time
 
 _GAP = 2  # spaces between columns
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from explore.options.units import show_bytes, show_time
 from explore.results.records import Failed, Measured, Record, latest
-from explore.results.units import show_bytes, show_time
 from ir.errors import UserError
 from ir.text.suggest import no_such
 

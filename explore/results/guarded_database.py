@@ -10,8 +10,8 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
+from explore.files.own_folder import OwnFolder
 from explore.results.older_runs import ABSENT, NEWEST, READ
-from explore.results.own_folder import OwnFolder
 from ir.errors import UserError
 
 FILE = "run.sqlite"

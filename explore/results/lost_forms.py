@@ -4,8 +4,8 @@ variants."""
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from explore.options.stored_fields import LONG, TEXT, Fields
 from explore.results.read_record import FAMILY, FORM
-from explore.results.stored_fields import LONG, TEXT, Fields
 
 
 @dataclass(frozen=True, slots=True)

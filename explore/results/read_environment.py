@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explore.bounds.least_traffic import Products, Windows
-from explore.results.options import Options
+from explore.options.options import Options
+from explore.options.stored_fields import Damaged, Fields, loaded
 from explore.results.read_record import NEVER, YEAR_9999
 from explore.results.records import Bounds
 from explore.results.run_environment import Environment
-from explore.results.stored_fields import Damaged, Fields, loaded
 from ir.program_file import LONGEST
 
 MOST_WINDOWS = 16

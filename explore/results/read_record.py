@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.options.stored_fields import LARGEST, LONG, PLAIN, TEXT, Damaged, Fields
 from explore.results.records import (
     CLOCKS,
     STAGES,
@@ -21,7 +22,6 @@ from explore.results.records import (
     Step,
     Variant,
 )
-from explore.results.stored_fields import LARGEST, LONG, PLAIN, TEXT, Damaged, Fields
 
 ID = re.compile(r"[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
 FAMILY = re.compile(r"[a-z][a-z0-9-]{0,60}")

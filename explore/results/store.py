@@ -14,7 +14,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from explore.results.folder_lock import Lock
+from explore.files.folder_lock import Lock
+from explore.options.stored_fields import TEXT, Damaged, loaded
 from explore.results.guarded_database import (
     COLUMNS,
     FILE,
@@ -31,7 +32,6 @@ from explore.results.read_record import from_json, peer_from
 from explore.results.record_json import to_json
 from explore.results.records import Peer, Record
 from explore.results.run_environment import Environment, why_not_comparable
-from explore.results.stored_fields import TEXT, Damaged, loaded
 from ir.errors import UserError
 
 

@@ -12,7 +12,7 @@ from constraints.count.points import Point
 from constraints.devices import Profile
 from constraints.quantities.quantities import memory_at
 from explore.building.build_variant import Task
-from explore.results.options import POOL, Options
+from explore.options.options import POOL, Options
 from explore.results.records import Failed, Variant
 from explore.run.why_nothing import no_candidate
 from explore.search.search import Search

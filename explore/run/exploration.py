@@ -10,10 +10,10 @@ from typing import Any
 
 from explore.measure.front_again import measure_again
 from explore.measure.reference_worker import reference_in_time
+from explore.options.options import Options
 from explore.peers.peers import measure_peers
 from explore.report.progress import Watch
 from explore.results.lost_forms import LostForm
-from explore.results.options import Options
 from explore.results.records import Failed, Record
 from explore.results.store import Store
 from explore.run.bench import Bench

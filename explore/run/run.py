@@ -10,19 +10,19 @@ from explore.bounds.least_bytes import moved_bytes
 from explore.bounds.products_of_program import products
 from explore.bounds.program_work import operations
 from explore.export.export_variant import kernel_text
+from explore.files.own_folder import OwnFolder
 from explore.measure.front_again import contenders
 from explore.measure.roofline import measured as roofline
+from explore.options.option_values import demand_one, demand_positive, demand_whole
+from explore.options.options import Options
+from explore.options.units import parse_bytes, parse_seconds
 from explore.report.progress import Watch
 from explore.report.report import write_report
 from explore.results.front import Limits, by_id, front, pick
 from explore.results.lost_forms import LostForm
-from explore.results.option_values import demand_one, demand_positive, demand_whole
-from explore.results.options import Options
-from explore.results.own_folder import OwnFolder
 from explore.results.records import Bounds, Peer, Record
 from explore.results.run_environment import Environment
 from explore.results.store import Store
-from explore.results.units import parse_bytes, parse_seconds
 from explore.results.version import version
 from explore.run.compiled_variant import Compiled
 from explore.run.exploration import Exploration

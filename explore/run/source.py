@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from explore.measure.reference import demand_arrays
-from explore.results.options import Options
+from explore.options.options import Options
 from explore.results.run_environment import Environment
 from ir.core.nodes import Program
 from ir.parse import parse

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 from codegen.runtime.devices import Device, choose, devices, working
 from constraints.devices import CPU, H200, Limit, Profile, profile, results_of_cpu, with_overrides
-from explore.results.options import Options
+from explore.options.options import Options
 from explore.results.run_environment import Environment
 from ir.errors import UserError
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from codegen.plan import Plan
 from explore.building.make_again import Again, make_again
-from explore.results.options import Options
+from explore.options.options import Options
 from explore.results.records import Failed, Record, Variant
 from explore.results.run_environment import Environment
 from explore.results.version import version

@@ -8,9 +8,9 @@ from constraints.relations.relations import System
 from constraints.solve.explain import clash
 from constraints.solve.solver import Answer, Solver
 from explore.bounds.program_work import least_bytes
+from explore.options.units import show_bytes
 from explore.results.lost_forms import LostForm, lost_lines
 from explore.results.records import STAGES, Failed, Record, latest
-from explore.results.units import show_bytes
 from explore.space.derive_form import Derived, Inapplicable, laddered
 from ir.core.nodes import Program
 

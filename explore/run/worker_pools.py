@@ -8,7 +8,7 @@ from explore.building.build_variant import setup_for as builder_setup
 from explore.building.build_worker import work
 from explore.measure.measure_variant import RUN_LIMIT, measure
 from explore.measure.measure_variant import setup_for as meter_setup
-from explore.results.options import Options
+from explore.options.options import Options
 from explore.run.target import Target
 from explore.workers.pool import Pool
 from ir.core.nodes import Program

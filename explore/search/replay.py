@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explore.results.options import Strategy
+from explore.options.options import Strategy
 from explore.results.records import Record, kernels_of, latest
 from explore.search.forecast import outlook
 from explore.search.kernel_table import Floats

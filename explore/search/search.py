@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from explore.results.options import Strategy
+from explore.options.options import Strategy
 from explore.search.cost_model import expected_improvement
 from explore.search.forecast import coarse_log, outlook
 from explore.search.kernel_table import Floats, KernelTable

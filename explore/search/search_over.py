@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from explore.results.options import Strategy
+from explore.options.options import Strategy
 from explore.results.records import Variant
 from explore.search.kernel_table import KernelTable
 from explore.search.search import Search

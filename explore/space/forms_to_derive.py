@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from constraints.devices import Profile
-from explore.results.options import Domain
+from explore.options.options import Domain
 from ir.core.nodes import Program
 from rewrites.families.all_families import BY_DEFAULT, forms
 from rewrites.tuning.family import Form

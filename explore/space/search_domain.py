@@ -5,14 +5,14 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from explore.results.options import Domain
+from explore.options.options import Domain
 from ir.core.nodes import Program
 from ir.errors import UserError
 from rewrites.engine.skeleton import skeleton
 from rewrites.families.all_families import FAMILIES
-from rewrites.families.io_optimal_blocks import AT_ONCE, balanced
 from rewrites.nest.work_amounts import Amounts, amounts
 from rewrites.tuning.family import Products, parameter_names
+from rewrites.tuning.io_optimal_blocks import AT_ONCE, balanced
 from rewrites.tuning.lowering import Lowering, Requirement
 
 

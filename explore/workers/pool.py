@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
+from explore.options.units import show_bytes
 from explore.results.records import Failed, Stage
-from explore.results.units import show_bytes
 from explore.workers.child_process import Worker, inherited
 
 T = TypeVar("T")

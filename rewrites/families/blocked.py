@@ -22,7 +22,6 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
-from rewrites.families.stored_forms import AHEAD, ALL_VIEWS, FLIPPED, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
 from rewrites.kernels.split_reduction import in_parts, made_apart
@@ -53,6 +52,7 @@ from rewrites.tuning.family import (
 )
 from rewrites.tuning.lowering import Lowering, Requirement
 from rewrites.tuning.rounding import FEW, WORK_ITEMS, rounded_dimensions
+from rewrites.tuning.stored_forms import AHEAD, ALL_VIEWS, FLIPPED, Views, chosen, stored_choices
 
 LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", "p"))
 

@@ -13,9 +13,9 @@ from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import seq
 from rewrites.families.blocked import BLOCKED, blocked_forms
 from rewrites.families.registers import REGISTERS, registers_forms
-from rewrites.families.stored_forms import IM2COL, IM2WIN, MEC, PADDED, PADDED_VIEWS, Views
 from rewrites.storing.stored_views import Windows, windowed
 from rewrites.tuning.family import Family, Form, Trait, Way, parameter_names
+from rewrites.tuning.stored_forms import IM2COL, IM2WIN, MEC, PADDED, PADDED_VIEWS, Views
 
 
 def _with_windows(_: frozenset[str], strategy: Strategy) -> Strategy:

@@ -23,7 +23,6 @@ from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.fgfft_kernels import Fine, kernel
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
-from rewrites.families.stored_forms import AHEAD, ITEMS
 from rewrites.fast_algorithms.by_columns import by_columns, spectral_products
 from rewrites.fast_algorithms.sums_of_spectra import is_sums, real_sums, sums_in_planes, three_sums
 from rewrites.kernels.each_kernel import divided
@@ -44,6 +43,7 @@ from rewrites.transforms.row_spectra import rows, spectra
 from rewrites.tuning.family import Family, Parameter, Trait, Tuning, Way, parameter_names
 from rewrites.tuning.family import Form as FormOf
 from rewrites.tuning.family import Products as Made
+from rewrites.tuning.stored_forms import AHEAD, ITEMS
 
 Order = tuple[int, ...]
 

@@ -23,7 +23,6 @@ from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, when
 from rewrites.families.registers import Registers
 from rewrites.families.registers import kernel as by_registers
-from rewrites.families.stored_forms import Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.over_work_items import spread
@@ -65,6 +64,7 @@ from rewrites.tuning.family import (
     Way,
     parameter_names,
 )
+from rewrites.tuning.stored_forms import Views, chosen, stored_choices
 
 LX, LY, TR, V, TX, TY, K = map(named, ("lx", "ly", "tr", "v", "tx", "ty", "k"))
 TILES = ("batch", "row tiles", "tiles down", "tiles across")

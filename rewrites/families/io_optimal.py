@@ -23,8 +23,6 @@ from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, choice, seq
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
-from rewrites.families.io_optimal_blocks import AT_ONCE, balanced, near_volume
-from rewrites.families.stored_forms import AHEAD, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import on_reduction, outside, over, split_innermost, trips
@@ -49,7 +47,9 @@ from rewrites.tuning.family import (
     constant_names,
     parameter_names,
 )
+from rewrites.tuning.io_optimal_blocks import AT_ONCE, balanced, near_volume
 from rewrites.tuning.lowering import Lowering
+from rewrites.tuning.stored_forms import AHEAD, Views, chosen, stored_choices
 
 LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
 

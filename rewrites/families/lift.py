@@ -21,7 +21,6 @@ from ir.core.type_rules import size_of
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
-from rewrites.families.stored_forms import ALL_VIEWS, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.over_work_items import spread
@@ -42,6 +41,7 @@ from rewrites.storing.padding_for_tiles import room, sunk
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.tuning.family import Family, Form, Parameter, Trait, Tuning, Way, parameter_names
 from rewrites.tuning.lowering import Choice, Lowering
+from rewrites.tuning.stored_forms import ALL_VIEWS, chosen, stored_choices
 
 KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 

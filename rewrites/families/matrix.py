@@ -22,16 +22,15 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
-from rewrites.families.matrix_patches import staged_nest
-from rewrites.families.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
+from rewrites.kernels.matrix_patches import staged_nest
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
 from rewrites.kernels.sums_by_instruction import STEPS, Parts, sums_by_instruction
 from rewrites.laws.lower import to_parallel
-from rewrites.laws.precision import operand_type
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
+from rewrites.number_laws.precision import operand_type
 from rewrites.storing.fragment_order import constants_in_fragments
 from rewrites.storing.mapped_stores import stored_mapped
 from rewrites.storing.one_reduction_each import one_each
@@ -48,6 +47,7 @@ from rewrites.tuning.family import (
     parameter_names,
 )
 from rewrites.tuning.lowering import Lowering
+from rewrites.tuning.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
 
 TR, TC, SR, SC = map(named, ("tr", "tc", "sr", "sc"))
 

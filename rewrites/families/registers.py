@@ -19,7 +19,6 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
-from rewrites.families.stored_forms import ALL_VIEWS, FLIPPED, ITEMS, Views, chosen, stored_choices
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -47,6 +46,7 @@ from rewrites.tuning.family import (
     Way,
     parameter_names,
 )
+from rewrites.tuning.stored_forms import ALL_VIEWS, FLIPPED, ITEMS, Views, chosen, stored_choices
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ from rewrites.families.blocked import BLOCKED, Blocked, in_tiles
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.registers import REGISTERS, Registers, in_blocks
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
-from rewrites.families.stored_forms import AHEAD, ITEMS, TRAITS
 from rewrites.fast_algorithms.toeplitz import is_toeplitz, replicate_taps
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.work_group import flattened
@@ -50,6 +49,7 @@ from rewrites.storing.view_out_of_maps import stored_at, views
 from rewrites.transforms.matrix_kernels import tidied
 from rewrites.transforms.row_spectra import rows
 from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_names
+from rewrites.tuning.stored_forms import AHEAD, ITEMS, TRAITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from rewrites.families.blocked import kernel as blocked_kernel
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.registers import kernel as registers_kernel
-from rewrites.families.stored_forms import AHEAD, ITEMS, chosen
 from rewrites.fast_algorithms.by_rows import uses
 from rewrites.fast_algorithms.by_windows import by_windows
 from rewrites.kernels.each_kernel import divided, remaining, wherever
@@ -58,6 +57,7 @@ from rewrites.transforms.tile_transforms import (
 )
 from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_names
 from rewrites.tuning.family import Products as Made
+from rewrites.tuning.stored_forms import AHEAD, ITEMS, chosen
 
 Products = Registers | Blocked | Fused
 

@@ -25,13 +25,18 @@ from rewrites.engine.strategy import (
     when,
 )
 from rewrites.kernels.register_block import on_reduction, trips
-from rewrites.laws.instructions import instruct, map_inside_view, reduce_inside_view, still_in_lanes
 from rewrites.laws.lower import copy, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws.maps import fuse_maps, fuse_zip
-from rewrites.laws.precision import in_bfloats, in_parts, operand_type
 from rewrites.laws.views import SIMPLER, flat_zip
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import body, inside, strip
+from rewrites.number_laws.instructions import (
+    instruct,
+    map_inside_view,
+    reduce_inside_view,
+    still_in_lanes,
+)
+from rewrites.number_laws.precision import in_bfloats, in_parts, operand_type
 
 STEPS = "an instruction's steps"  # in names of stages: the products that it adds to a result
 

@@ -13,7 +13,7 @@ from ir.core.type_rules import size_of
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.strategy import attempt, skip
 from rewrites.kernels.register_block import trips, weight
-from rewrites.laws.units import round_fold
+from rewrites.number_laws.units import round_fold
 
 ROUND = 4  # what is rounded up is a multiple of this
 

@@ -12,10 +12,10 @@ from ir.core.size import named
 from rewrites.engine.rule import Rewritten, Rule, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import everywhere, exhaust, remembered, seq
-from rewrites.laws.accumulators import sum_in_chunks, sum_in_float
 from rewrites.laws.reductions import join_reduce, release_init
-from rewrites.laws.zero_points import zero_points_out
 from rewrites.nest.normal_form import flat
+from rewrites.number_laws.accumulators import sum_in_chunks, sum_in_float
+from rewrites.number_laws.zero_points import zero_points_out
 
 TERMS = "terms"  # the parameter that counts the terms of a chunk
 

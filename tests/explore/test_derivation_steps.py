@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from explore.export.export_variant import kernel_text
+from explore.options.stored_fields import Damaged
 from explore.report.report import report
 from explore.results.derivation_steps import laws_of, outline_of, stage_of, stages_of, steps_of
 from explore.results.read_record import from_json
 from explore.results.record_json import to_json
 from explore.results.records import Begun, Measured, Record, Step
-from explore.results.stored_fields import Damaged
 from ir.errors import UserError
 from ir.parse import parse
 from rewrites.engine.outline_text import told

@@ -18,12 +18,12 @@ from explore.__main__ import main
 from explore.export.csv_table import to_csv
 from explore.export.json_schema import problems
 from explore.export.t4_results import schema, to_t4
+from explore.files.whole_files import write_folder
 from explore.report.progress import Watch
 from explore.report.table import front_lines
 from explore.results.front import front
 from explore.results.records import Failed, Measured, Record, Variant
 from explore.results.store import Store
-from explore.results.whole_files import write_folder
 from explore.search.replay import Replay, compare
 from explore.search.variant_rows import kernel_table, strata
 from ir.errors import UserError

@@ -24,7 +24,7 @@ from explore.measure import reference_worker
 from explore.measure.measure_variant import Measure, measure, setup_for
 from explore.measure.reference_file import hash_of, load_reference, stored_reference
 from explore.measure.reference_worker import reference_in_time
-from explore.results.options import Options
+from explore.options.options import Options
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
 from explore.run import worker_pools

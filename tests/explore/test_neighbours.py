@@ -12,7 +12,7 @@ from codegen.compile import generate
 from constraints.devices import CPU
 from constraints.relations.relations import holds
 from explore.building.promise_check import disagreements
-from explore.results.options import Options
+from explore.options.options import Options
 from explore.run.candidates import Candidates, gathered
 from explore.search.search import run
 from explore.space.derive_form import Derived, derive

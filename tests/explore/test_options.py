@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from explore.commands.arguments import add_options, options_of
+from explore.options.options import PEERS, Asked, Options, ways
 from explore.peers.peers import KNOWN
-from explore.results.options import PEERS, Asked, Options, ways
 
 WRITTEN = {
     "variants": ("7", 7),

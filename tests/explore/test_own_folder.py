@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from explore.results.folder_lock import Lock
-from explore.results.own_folder import OwnFolder
+from explore.files.folder_lock import Lock
+from explore.files.own_folder import OwnFolder
 from ir.errors import UserError
 
 

@@ -11,13 +11,13 @@ import pytest
 from codegen.runtime.devices import Device
 from explore.__main__ import main
 from explore.measure.reference_file import stored_reference
+from explore.options.options import PeerName
 from explore.peers import clblast_peer
 from explore.peers.peers import KNOWN, Duel, one_pass
 from explore.peers.rival import Timed
 from explore.peers.torch_layer import Manner, manners
 from explore.peers.torch_memory import GIVEN_BACK, PAGES, PEAK_RESET, scratch_bytes
 from explore.peers.torch_peer import recognised
-from explore.results.options import PeerName
 from explore.results.records import Failed, Peer
 from ir.parse import parse, parse_file
 

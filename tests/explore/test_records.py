@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from explore.options.stored_fields import Fields
+from explore.options.units import parse_bytes, parse_seconds, show_bytes, show_time
 from explore.results.read_record import from_line, plan_from
 from explore.results.record_json import plan_json, to_json, to_line
 from explore.results.records import Bounds, Failed, Measured, Predicted, Record, latest, variant_id
-from explore.results.stored_fields import Fields
-from explore.results.units import parse_bytes, parse_seconds, show_bytes, show_time
 from ir.errors import UserError
 from ir.parse import parse_file
 from rewrites.families.all_families import FAMILIES, forms

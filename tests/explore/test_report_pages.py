@@ -13,9 +13,9 @@ import pytest
 
 from codegen.runtime.devices import Device
 from constraints.devices import PROFILES
+from explore.options.options import Options
 from explore.report.report import report
 from explore.results.lost_forms import LostForm
-from explore.results.options import Options
 from explore.results.records import Failed, Peer, Record
 from explore.results.run_environment import Environment
 from explore.run.ledger import Ledger

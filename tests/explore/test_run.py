@@ -25,6 +25,7 @@ from codegen.runtime.devices import Device
 from constraints.devices import CPU
 from explore.__main__ import main
 from explore.building.build_variant import Task, builder, make
+from explore.files.folder_lock import Lock
 from explore.measure.measure_variant import Measure, measure, meter
 from explore.measure.reference import (
     EPSILON,
@@ -34,13 +35,12 @@ from explore.measure.reference import (
     relative_error,
 )
 from explore.measure.reference_file import stored_reference
+from explore.options.options import POOL, Options
+from explore.options.units import show_bytes
 from explore.report.traffic_against_bounds import dataflow_traffic, least_traffic
-from explore.results.folder_lock import Lock
 from explore.results.guarded_database import FILE
-from explore.results.options import POOL, Options
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
-from explore.results.units import show_bytes
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of

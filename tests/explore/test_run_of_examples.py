@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codegen.runtime.devices import Device
+from explore.options.options import Options
 from explore.results.guarded_database import FILE
-from explore.results.options import Options
 from explore.results.records import Measured, Record, kernels_of
 from explore.run.run import Run, resume, start
 from explore.run.source import Source

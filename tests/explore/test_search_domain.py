@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from constraints.devices import H200
-from explore.results.options import Options
+from explore.options.options import Options
 from explore.space.derive_form import Derived, Inapplicable, derive, points
 from explore.space.forms_to_derive import Derive
 from explore.space.lowering import lowering

@@ -9,8 +9,8 @@ import pytest
 
 from codegen.runtime.devices import Device
 from explore.__main__ import main
+from explore.options.options import Options
 from explore.results.guarded_database import FILE
-from explore.results.options import Options
 from explore.results.records import Record
 from explore.run.run import Run, start
 from explore.run.source import Source

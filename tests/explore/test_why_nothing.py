@@ -18,8 +18,8 @@ from constraints.devices import profile
 from explore.__main__ import main
 from explore.building.build_variant import Builder, Made, Task
 from explore.building.build_worker import work
+from explore.options.options import Options
 from explore.results.lost_forms import LostForm
-from explore.results.options import Options
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
 from explore.run import worker_pools

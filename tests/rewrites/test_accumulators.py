@@ -12,7 +12,7 @@ from ir.core.nodes import Program
 from ir.parse import parse
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import outermost, skip
-from rewrites.laws.accumulators import sum_in_chunks, sum_in_float
+from rewrites.number_laws.accumulators import sum_in_chunks, sum_in_float
 
 N = 4096
 IN_HALF = f"f(xs : [[half]{N}]4) = map(row -> float(reduce(0h, (acc, x) -> acc + x, row)), xs)"

@@ -19,7 +19,7 @@ from ir.meaning.inputs import Data, random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from ir.text.show import show
-from rewrites import fast_algorithms, laws
+from rewrites import fast_algorithms, laws, number_laws
 from rewrites.analysis.number_parts import high_part
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.meaning_check import same_data
@@ -35,25 +35,12 @@ from rewrites.fast_algorithms import sums_of_spectra as spectra
 from rewrites.fast_algorithms import toeplitz as matrices
 from rewrites.fast_algorithms.by_columns import by_columns
 from rewrites.fast_algorithms.by_windows import by_windows
-from rewrites.laws import (
-    accumulators,
-    captures,
-    instructions,
-    lets,
-    lower,
-    maps,
-    pads,
-    planes,
-    precision,
-    slides,
-    vectors,
-    views,
-    zero_points,
-)
+from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, vectors, views
 from rewrites.laws import functions_of_elements as functions
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
+from rewrites.number_laws import accumulators, instructions, precision, zero_points
 from tests.support import bilinear_instances, instances, instruction_instances, spectral_instances
 from tests.support.conditions import CONDITIONS
 from tests.support.random_terms import Terms, nameless, well_formed
@@ -70,10 +57,10 @@ INSTANCES = {
 
 
 def all_rules() -> list[tuple[str, Rule]]:
-    """The rules in rewrites/laws and rewrites/fast_algorithms, with their names."""
+    """The rules in the rooms of laws and in rewrites/fast_algorithms, with their names."""
     found = {
         name: value
-        for room in (laws, fast_algorithms)
+        for room in (laws, number_laws, fast_algorithms)
         for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}.")
         for name, value in vars(importlib.import_module(module.name)).items()
         if isinstance(value, Rule)

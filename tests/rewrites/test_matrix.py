@@ -20,7 +20,7 @@ from ir.meaning.interpret import evaluate
 from ir.parse import parse, parse_file
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import form_named, forms
-from rewrites.laws.instructions import instruct
+from rewrites.number_laws.instructions import instruct
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
 

@@ -23,11 +23,11 @@ from rewrites.engine.skeleton import skeleton
 from rewrites.engine.stages import depths, stage
 from rewrites.engine.strategy import at, attempt, everywhere, repeat, seq
 from rewrites.families.all_families import FAMILIES, first, forms
-from rewrites.families.stored_forms import IM2COL, IM2WIN
 from rewrites.laws.maps import fuse_maps, split_map
 from rewrites.nest.named_nest import standing
 from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
+from rewrites.tuning.stored_forms import IM2COL, IM2WIN
 from tests.rewrites.test_derivations import CONV, MATMUL, lowered
 
 PLUS = parse("p(xs : [float]6) = map(x -> x + 1.0, map(x -> x * 2.0, map(x -> -x, xs)))").body

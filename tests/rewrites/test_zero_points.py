@@ -15,7 +15,7 @@ from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.text.show import show
 from rewrites.engine.strategy import outermost
-from rewrites.laws.zero_points import zero_points_out
+from rewrites.number_laws.zero_points import zero_points_out
 from tests.support.agreement import SMALL, example
 
 

@@ -5,10 +5,11 @@ lets."""
 
 from ir.core.nodes import Binary, Level, Lit, Unary, Var
 from ir.core.types import FLOAT
-from rewrites.laws import captures, lets, lower, maps, units, vectors, zips
+from rewrites.laws import captures, lets, lower, maps, vectors, zips
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
+from rewrites.number_laws import units
 from tests.support.condition import Condition as C
 
 XS, XSS = "xs : [float]6", "xss : [[float]3]2"

@@ -1,7 +1,7 @@
 """The side conditions of laws of whole numbers, and of narrow real ones."""
 
-from rewrites.laws.accumulators import sum_in_chunks, sum_in_float
-from rewrites.laws.zero_points import zero_points_out
+from rewrites.number_laws.accumulators import sum_in_chunks, sum_in_float
+from rewrites.number_laws.zero_points import zero_points_out
 from tests.support.condition import Condition as C
 
 BYTES = "xs : [uchar]6, ws : [char]6, a : int, b : char, i : int, k : long, f : float"

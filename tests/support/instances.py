@@ -69,24 +69,13 @@ from rewrites.engine.rule import Argument, Place, Rule
 from rewrites.fast_algorithms import fourier
 from rewrites.fast_algorithms import shared_fourier as paired
 from rewrites.fast_algorithms.dft_terms import COMPLEX, dft, irdft, rdft
-from rewrites.laws import (
-    accumulators,
-    captures,
-    lets,
-    lower,
-    maps,
-    pads,
-    planes,
-    slides,
-    units,
-    vectors,
-    views,
-)
+from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, vectors, views
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
-from rewrites.laws import zero_points as zeros
 from rewrites.laws.affine_views import at_level
+from rewrites.number_laws import accumulators, units
+from rewrites.number_laws import zero_points as zeros
 from tests.support.narrowed import number
 from tests.support.random_terms import OPERATORS, Terms, inside
 

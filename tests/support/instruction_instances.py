@@ -36,7 +36,7 @@ from rewrites.analysis.number_parts import (
 )
 from rewrites.engine.rule import Argument, Rule
 from rewrites.laws import functions_of_elements as functions
-from rewrites.laws import instructions, precision
+from rewrites.number_laws import instructions, precision
 from tests.support.instances import Instance, a_nest, a_view, plain
 from tests.support.narrowed import number
 from tests.support.random_terms import Terms

@@ -11,8 +11,8 @@ from enum import Enum
 from itertools import combinations
 
 from codegen.plan import Kernel, Plan, Role
-from codegen.text_proof.c_tokens import NotRead
 from codegen.text_proof.prove_text import prove_texts
+from codegen.text_reader.c_tokens import NotRead
 from tests.support.text_simulator import TooLong, faults
 
 Texts = Iterator[str]

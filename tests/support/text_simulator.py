@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.plan import Buffer, Kernel, Plan, Role
-from codegen.text_proof.c_syntax import (
+from codegen.text_reader.c_syntax import (
     ArrayOf,
     Assign,
     Braces,
@@ -39,7 +39,7 @@ from codegen.text_proof.c_syntax import (
     StoreVector,
     Whole,
 )
-from codegen.text_proof.read_kernel import read_kernel
+from codegen.text_reader.read_kernel import read_kernel
 from codegen.tree.statements import Space
 from ir.core.types import BYTES
 

@@ -55,7 +55,7 @@ def test_the_contract_holds(house: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "contract"),
     [
-        ("rewrites/laws/units.py", "from codegen import plan", "Packages"),
+        ("rewrites/number_laws/units.py", "from codegen import plan", "Packages"),
         ("constraints/__main__.py", "from explore.run import target", "Packages"),
         ("ir/core/size.py", "def late():\n    from ir import parse", "Rooms of ir"),
         ("ir/news.py", "from ir.core import size", "Rooms of ir"),

@@ -2,7 +2,7 @@
 
 import re
 
-from codegen.text_proof.c_syntax import (
+from codegen.text_reader.c_syntax import (
     ArrayOf,
     Assign,
     Braces,
@@ -26,10 +26,10 @@ from codegen.text_proof.c_syntax import (
     Target,
     Whole,
 )
-from codegen.text_proof.c_tokens import END, NotRead, Tokens
-from codegen.text_proof.c_words import FENCES, KINDS, SPACES, WIDTHS
-from codegen.text_proof.instruction_texts import taken_out
-from codegen.text_proof.read_expressions import (
+from codegen.text_reader.c_tokens import END, NotRead, Tokens
+from codegen.text_reader.c_words import FENCES, KINDS, SPACES, WIDTHS
+from codegen.text_reader.instruction_texts import taken_out
+from codegen.text_reader.read_expressions import (
     arguments,
     expression,
     kind_of_token,

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from constraints.devices import Limit, limit
-from explore.results.option_values import (
+from explore.options.option_values import (
     Way,
     demand_one,
     demand_positive,
@@ -24,8 +24,8 @@ from explore.results.option_values import (
     way,
     whole_from,
 )
-from explore.results.stored_fields import LARGEST, Damaged, Fields
-from explore.results.units import parse_bytes, parse_seconds
+from explore.options.stored_fields import LARGEST, Damaged, Fields
+from explore.options.units import parse_bytes, parse_seconds
 from ir.command import assigned
 from ir.errors import UserError
 from ir.text.suggest import no_such

@@ -4,7 +4,7 @@ without memory."""
 import re
 
 from codegen.opencl.number_functions import NUMBER_FUNCTIONS, number_function
-from codegen.text_proof.c_syntax import Call, Cast, CExpr, Infix, Name, Negative, Whole
+from codegen.text_reader.c_syntax import Call, Cast, CExpr, Infix, Name, Negative, Whole
 from codegen.tree.statements import Kind, Space
 
 SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "half": 2, "float": 4}  # bytes of each scalar

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from typing import NoReturn
 
-from codegen.text_proof.c_syntax import CExpr
+from codegen.text_reader.c_syntax import CExpr
 
 _SKIPPED = r"(?:\s|//[^\n]*+)*+"  # for good: what is behind // is never read
 _TOKEN = re.compile(

@@ -4,7 +4,7 @@
 
 import re
 
-from codegen.text_proof.c_syntax import (
+from codegen.text_reader.c_syntax import (
     Call,
     Cast,
     CExpr,
@@ -18,8 +18,8 @@ from codegen.text_proof.c_syntax import (
     Real,
     Whole,
 )
-from codegen.text_proof.c_tokens import NotRead, Tokens
-from codegen.text_proof.c_words import CONSTANTS, KINDS, SPACES
+from codegen.text_reader.c_tokens import NotRead, Tokens
+from codegen.text_reader.c_words import CONSTANTS, KINDS, SPACES
 from codegen.tree.statements import Kind
 
 GOES_ON = frozenset("([.")  # behind a name, that is more than a name

@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from explore.results.own_folder import OwnFolder
+from explore.files.own_folder import OwnFolder
 from ir.errors import UserError
 
 

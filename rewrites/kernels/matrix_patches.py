@@ -29,12 +29,12 @@ from rewrites.kernels.register_block import (
 from rewrites.kernels.staged_sums import patch, staged_sums
 from rewrites.kernels.sums_by_instruction import STEPS, Parts
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
-from rewrites.laws.precision import afresh
 from rewrites.nest.dimensions import Dims, depends, operands, reduction
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import simplify
 from rewrites.nest.reshape import chunked
 from rewrites.nest.spine import nest
+from rewrites.number_laws.precision import afresh
 
 TR, SR, SC, TX, TY, K, RP = map(named, ("tr", "sr", "sc", "tx", "ty", "k", "rp"))
 
