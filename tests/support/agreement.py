@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +65,8 @@ SMALL = {
 }
 FAMILIES = (*LOWERING, *CHAINS, *BILINEAR)  # the others are made of these
 EXACT = 1e-12  # less than any digit of single precision; cos(pi / 2) is no zero
-WRITTEN = (*SMALL, *FAMILIES)
+APART = "zero-points"  # forms of quantised programs without zero points in their sums
+WRITTEN = (*SMALL, *FAMILIES, APART)
 CONVOLUTION = ("vgg", {"C": 4, "W": 8, "M": 8})
 OTHERWISE = {  # of families that are not for one convolution
     "strassen": ("matmul", {"M": 8, "N": 16, "K": 8}),
@@ -90,9 +91,12 @@ def example(name: str, sizes: dict[str, int]) -> Program:
 
 def written(name: str) -> Iterator[Case]:
     """The case of an example by the plainest lowering; if `name` is a family, its cases for a small
-    program that it is meant for."""
+    program that it is meant for; if it is `zero-points`, the cases of quantised examples by forms
+    of this word."""
     if name in FAMILIES:
         yield from lowered(name)
+    elif name == APART:
+        yield from without_zero_points()
     else:
         program = example(name, SMALL[name])
         yield Case(name, program, generate(lowering(program, "naive").program, max_work_group=64))
@@ -108,6 +112,18 @@ def lowered(family: str) -> Iterator[Case]:
         _, (point,) = points(low, profile("cpu"), 1, seed=0)
         made = generate(bound(low.program, point), max_work_group=64)
         yield Case(f"{family} {form.name}".strip(), program, made, low.derivation.rounding)
+
+
+def without_zero_points() -> Iterator[Case]:
+    """The cases of the quantised examples by the first form of some families that takes zero points
+    out of sums."""
+    for name, family in product(("qlinear_conv", "tflite_conv"), ("lift", "registers", "blocked")):
+        program = example(name, SMALL[name])
+        some = [form for form in forms(program, family) if APART in form.words]
+        form, low = next(_lowered(program, family, some))
+        _, (point,) = points(low, profile("cpu"), 1, seed=0)
+        made = generate(bound(low.program, point), max_work_group=64)
+        yield Case(f"{name} {family} {form.name}", program, made)
 
 
 def _lowered(
