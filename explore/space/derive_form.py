@@ -19,6 +19,7 @@ from constraints.count.points import Point, Space
 from constraints.count.points import space as enumerated
 from constraints.devices import Profile
 from constraints.infer.infer import infer
+from constraints.infer.overflow import no_overflow
 from constraints.quantities.quantities import Quantities, memory_at, quantities
 from constraints.relations.relations import AtMost, Constraint, Divides, OneOf, System
 from explore.results.derivation_steps import steps_of
@@ -212,13 +213,15 @@ def constraints(lowering: Lowering, profile: Profile, max_memory: int | None = N
 
 
 def asked(lowering: Lowering, profile: Profile) -> list[Constraint]:
-    """The constraints beyond legality by which a family asks for variants worth having."""
+    """The constraints beyond those of the lowered program: that the sums of its source do not
+    overflow, and what a family asks of variants worth having."""
     origin = f"family {lowering.family}"
     needed = [Constraint(AtMost(r.a, r.b), r.why, origin) for r in lowering.requirements]
     tried = [
         Constraint(OneOf(named(c.parameter), c.values), c.why, origin) for c in lowering.choices
     ]
-    return [*needed, *tried, *_together(lowering, profile)]
+    held = no_overflow(lowering.derivation.start)
+    return [*held, *needed, *tried, *_together(lowering, profile)]
 
 
 def _together(lowering: Lowering, profile: Profile) -> Iterator[Constraint]:

@@ -28,7 +28,7 @@ conv(const weights : [[[[{w}]4]3]3]8, const biases : [{b}]8, image : [[[{x}]4]8]
 TYPES = {  # of the image, the weights and the biases; what is added, and what becomes of the sum
     "bytes to ints": ("uchar", "char", "int", "x * w", ""),
     "bytes to bytes": ("char", "char", "int", "x * w", "char_sat"),
-    "shorts": ("short", "ushort", "int", "x * w", ""),
+    "shorts": ("short", "ushort", "long", "long(x) * long(w)", ""),
     "halves in memory": ("half", "half", "float", "float(x) * float(w)", "half"),
     "bfloats in memory": ("bfloat", "bfloat", "float", "float(x) * float(w)", "bfloat"),
     "halves": ("half", "half", "half", "x * w", ""),

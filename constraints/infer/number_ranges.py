@@ -1,0 +1,237 @@
+"""The ranges of whole numbers in a program, from the types of its parameters and from what it does
+with them; and of the terms that its sums add up.
+
+Bytes and shorts have the range of their type. Nothing is known of ints and longs but what a program
+says itself, as in `min(max(x, -9), 9)` or `x & 15`. Sums, differences and products are followed as
+whole numbers of any size: where the result fits its type, what wraps around on the way is right.
+"""
+
+# key: e term, xs array, p pattern, env ranges of variables
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from constraints.infer.ranges_of_operations import (
+    UNKNOWN,
+    Range,
+    converted,
+    held,
+    hull,
+    made,
+)
+from ir.core.conversions import CONVERSIONS
+from ir.core.nodes import (
+    Binary,
+    Concat,
+    Expr,
+    Generate,
+    Get,
+    Lam,
+    Let,
+    Lit,
+    MakeArray,
+    MakeTuple,
+    Map,
+    MapPar,
+    MapSeq,
+    Pad,
+    Pattern,
+    Reduce,
+    ReduceSeq,
+    SizeOf,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.terms import children, free
+from ir.core.type_rules import size_of, type_of
+from ir.core.types import INT, LONG, RANGES, Array, Scalar, Tuple, Type, Vector, is_whole
+from ir.core.views import is_view
+
+RING = frozenset({"+", "-", "*"})  # what wraps around alike however it is computed
+
+Known = Range | tuple["Known", ...]  # of arrays: of all elements
+Env = Mapping[str, Known]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """So many terms of a sum, each in a range."""
+
+    count: int
+    each: Range
+
+    @property
+    def total(self) -> Range:
+        """The range of the sum of these terms, or of some of them."""
+        if self.each.least is None or self.each.most is None:
+            return UNKNOWN
+        return Range(min(0, self.count * self.each.least), max(0, self.count * self.each.most))
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSum:
+    """A sum of whole numbers of a known range: its reduction, its type, its terms, and the range of
+    what it starts from, 0 where nothing is known of that."""
+
+    reduction: Expr
+    scalar: Scalar
+    terms: Terms
+    start: Range
+
+
+def whole_sums(e: Expr) -> tuple[WholeSum, ...]:
+    """The sums in e whose terms are whole numbers of a known range."""
+    walk = _Walk()
+    walk.known(e, {})
+    return tuple(dict.fromkeys(walk.sums))
+
+
+def range_of(e: Expr) -> Range:
+    """The range of the numbers that e computes: of all elements, where it is an array; unknown of
+    tuples."""
+    return _Walk().number(e, {})
+
+
+def of_type(t: Type) -> Known:
+    """The range of all numbers of a type; unknown for ints and longs, of which it tells nothing."""
+    match t:
+        case Array(elem, _):
+            return of_type(elem)
+        case Tuple(parts):
+            return tuple(map(of_type, parts))
+        case Vector(scalar, _):
+            return of_type(scalar)
+        case Scalar(name):
+            return UNKNOWN if t in (INT, LONG) or name not in RANGES else Range(*RANGES[name])
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk through a program that collects its sums; terms without variables of their own are
+    looked at once."""
+
+    sums: list[WholeSum] = field(default_factory=list)
+    closed: dict[Expr, Known] = field(default_factory=dict)
+
+    def known(self, e: Expr, env: Env) -> Known:
+        """The range of each number that e computes."""
+        if free(e) & env.keys():
+            return self._known(e, env)
+        if e not in self.closed:
+            self.closed[e] = self._known(e, {})
+        return self.closed[e]
+
+    def _known(self, e: Expr, env: Env) -> Known:
+        match e:
+            case Var(name, t):
+                return env[name] if name in env else of_type(t)
+            case Lit(value, scalar):
+                return Range(int(value), int(value)) if is_whole(scalar) else UNKNOWN
+            case SizeOf(int(n)):
+                return Range(n, n)
+            case Unary(op, x) if op in CONVERSIONS:
+                return converted(CONVERSIONS[op], self.number(x, env), type_of(x))
+            case Unary("neg", x):
+                return made("-", Range(0, 0), self.number(x, env))
+            case Binary(op, a, b):
+                both = (self.number(a, env), type_of(a)), (self.number(b, env), type_of(b))
+                return made(op, *(r if op in RING else held(r, t) for r, t in both))
+            case MakeTuple(parts) | Zip(parts):
+                return tuple(self.known(part, env) for part in parts)
+            case Get(i, x):
+                whole = self.known(x, env)
+                return whole[i] if isinstance(whole, tuple) else of_type(type_of(e))
+            case Let(p, value, body):
+                return self.known(body, bound(env, p, self.known(value, env)))
+            case Map(Lam(p, body), xs) | MapSeq(Lam(p, body), xs) | MapPar(_, _, Lam(p, body), xs):
+                return self.known(body, bound(env, p, self.known(xs, env)))
+            case Reduce() | ReduceSeq():
+                return self._reduced(e, env)
+            case Generate(n, Lam(p, body)):
+                index = Range(0, n - 1) if isinstance(n, int) else UNKNOWN
+                return self.known(body, bound(env, p, index))
+            case Pad(_, _, value, xs):
+                return _either(self.known(value, env), self.known(xs, env))
+            case Concat(a, b):
+                return _either(self.known(a, env), self.known(b, env))
+            case MakeArray((first, *rest)):
+                found = self.known(first, env)
+                for part in rest:
+                    found = _either(found, self.known(part, env))
+                return found
+        inner = [self.known(c, env) for c in children(e) if not isinstance(c, Lam)]
+        return inner[-1] if is_view(e) and inner else of_type(type_of(e))
+
+    def number(self, e: Expr, env: Env) -> Range:
+        """The range of the number e."""
+        found = self.known(e, env)
+        return found if isinstance(found, Range) else UNKNOWN
+
+    def _reduced(self, e: Reduce | ReduceSeq, env: Env) -> Known:
+        """The range of a reduction's result; if it is a sum of whole numbers, it is collected."""
+        start, elements, t = self.known(e.init, env), self.known(e.xs, env), type_of(e)
+        assert isinstance(e.f.pattern, tuple)
+        acc, p = e.f.pattern
+        inner = bound(env, p, elements)
+        terms = self._terms(e.f.body, acc.name, inner) if isinstance(acc, Var) else None
+        n = size_of(e.xs)
+        if terms is None or not isinstance(n, int) or not isinstance(t, Scalar):
+            self.known(e.f.body, bound(inner, acc, of_type(type_of(e.init))))
+            return of_type(t)
+        every = Terms(n * terms.count, terms.each)
+        if not isinstance(start, Range) or every.total == UNKNOWN:
+            return of_type(t)
+        if is_whole(t):
+            begun = Range(0, 0) if None in (start.least, start.most) else start
+            self.sums.append(WholeSum(e, t, every, begun))
+        return made("+", start, every.total)
+
+    def _terms(self, e: Expr, acc: str, env: Env) -> Terms | None:
+        """The terms that e adds to the accumulator `acc`; None if it does something else."""
+        match e:
+            case Let(p, value, body) if acc not in free(value):
+                return self._terms(body, acc, bound(env, p, self.known(value, env)))
+            case Binary("+", Var(name, _), x) | Binary("+", x, Var(name, _)) if (
+                name == acc and acc not in free(x)
+            ):
+                return Terms(1, self.number(x, env))
+            case Binary("-", Var(name, _), x) if name == acc and acc not in free(x):
+                return Terms(1, made("-", Range(0, 0), self.number(x, env)))
+            case Binary("+" | "-" as op, a, x) if acc in free(a) and acc not in free(x):
+                first = self._terms(a, acc, env)
+                return first and Terms(1, made(op, first.total, self.number(x, env)))
+            case Reduce(Var(name, _), Lam((Var(inner, _), p), body), xs) if name == acc:
+                n = size_of(xs)
+                if acc in free(xs) or not isinstance(n, int):
+                    return None
+                found = self._terms(body, inner, bound(env, p, self.known(xs, env)))
+                return found and Terms(n * found.count, found.each)
+        return None
+
+
+def bound(env: Env, p: Pattern, known: Known) -> Env:
+    """The ranges `env` with those of the variables in a pattern."""
+    return {**env, **dict(_bindings(p, known))}
+
+
+def _bindings(p: Pattern, known: Known) -> Iterator[tuple[str, Known]]:
+    if isinstance(p, Var):
+        yield p.name, known
+        return
+    parts = known if isinstance(known, tuple) else tuple(map(_of_pattern, p))
+    for q, part in zip(p, parts, strict=True):
+        yield from _bindings(q, part)
+
+
+def _of_pattern(p: Pattern) -> Known:
+    return of_type(p.type) if isinstance(p, Var) else tuple(map(_of_pattern, p))
+
+
+def _either(a: Known, b: Known) -> Known:
+    """The range of numbers that are in one of two ranges."""
+    if isinstance(a, Range) and isinstance(b, Range):
+        return hull(a, b)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(map(_either, a, b))
+    return b if isinstance(b, tuple) else a

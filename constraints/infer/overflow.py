@@ -1,0 +1,37 @@
+"""The constraints that sums of whole numbers do not overflow: 255 · 128 · K < 2³¹.
+
+The program as it is written is what counts. Whole numbers wrap around, so that every law on sums
+holds of them exactly: what is proved of the program holds of each of its lowered forms.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from constraints.infer.number_ranges import WholeSum, whole_sums
+from constraints.infer.ranges_of_operations import made
+from constraints.quantities.origin import brief
+from constraints.relations.relations import AtMost, Constraint
+from ir.core.nodes import Expr
+from ir.core.types import RANGES
+
+
+@lru_cache(maxsize=64)
+def no_overflow(e: Expr) -> tuple[Constraint, ...]:
+    """The constraints that each sum in e of whole numbers, of which the types or the program tell a
+    range, stays within its type."""
+    return tuple(c for found in whole_sums(e) for c in _held(found))
+
+
+def _held(found: WholeSum) -> Iterator[Constraint]:
+    least, most = RANGES[found.scalar.name]
+    whole, each = made("+", found.start, found.terms.total), found.terms.each
+    assert whole.least is not None
+    assert whole.most is not None
+    article = "an" if found.scalar.name == "int" else "a"
+    begun = "" if found.start.least == found.start.most == 0 else " added to another number"
+    why = (
+        f"expected a sum that {article} {found.scalar.name} holds, found {found.terms.count} "
+        f"terms from {each.least} to {each.most}{begun}"
+    )
+    yield Constraint(AtMost(whole.most, most), why, brief(found.reduction))
+    yield Constraint(AtMost(least, whole.least), why, brief(found.reduction))

@@ -1,0 +1,89 @@
+"""The ranges of what operations on whole numbers make, from the ranges of their operands."""
+
+from dataclasses import dataclass
+
+from ir.core.conversions import Conversion
+from ir.core.types import INT, LONG, RANGES, Type, is_whole, scalar_of
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the largest number that a term can be; None where that is not known."""
+
+    least: int | None
+    most: int | None
+
+    def within(self, least: int, most: int) -> bool:
+        """True if all numbers of the range are known to be from `least` to `most`."""
+        known = self.least is not None and self.most is not None
+        return known and least <= self.least and self.most <= most  # type: ignore[operator]
+
+
+UNKNOWN = Range(None, None)
+
+
+def hull(a: Range, b: Range) -> Range:
+    """The range of the numbers in a and those in b."""
+    least = None if a.least is None or b.least is None else min(a.least, b.least)
+    most = None if a.most is None or b.most is None else max(a.most, b.most)
+    return Range(least, most)
+
+
+def made(op: str, a: Range, b: Range) -> Range:
+    """The range of `x op y` for x in a and y in b, as whole numbers of any size; unknown for
+    operations that are not followed. Those but + - * need operands that have not wrapped around."""
+    if op == "max":
+        known = [r.least for r in (a, b) if r.least is not None]
+        return Range(max(known, default=None), hull(a, b).most)
+    if op == "min":
+        known = [r.most for r in (a, b) if r.most is not None]
+        return Range(hull(a, b).least, min(known, default=None))
+    if op == "&":
+        masks = [
+            r.most for r in (a, b) if r.most is not None and r.least is not None and r.least >= 0
+        ]
+        return Range(0, min(masks)) if masks else UNKNOWN
+    if op == "%" and b.least is not None and b.least > 0:
+        return Range(0, None if b.most is None else b.most - 1)
+    if None in (a.least, a.most, b.least, b.most):
+        return UNKNOWN
+    return _of_ends(op, (a.least, a.most), (b.least, b.most))  # type: ignore[arg-type]
+
+
+def _of_ends(op: str, a: tuple[int, int], b: tuple[int, int]) -> Range:
+    match op:
+        case "+":
+            return Range(a[0] + b[0], a[1] + b[1])
+        case "-":
+            return Range(a[0] - b[1], a[1] - b[0])
+        case "*":
+            ends = [x * y for x in a for y in b]
+            return Range(min(ends), max(ends))
+        case ">>" if b[0] == b[1] and 0 <= b[0] < 64:
+            return Range(a[0] >> b[0], a[1] >> b[0])
+    return UNKNOWN
+
+
+def held(found: Range, t: Type) -> Range:
+    """The range, if numbers of the type t have not wrapped around in it; else unknown."""
+    scalar = scalar_of(t)
+    if scalar is None or not is_whole(scalar):
+        return UNKNOWN
+    least, most = RANGES[scalar.name]
+    low = found.least if found.least is None or found.least >= least else None
+    high = found.most if found.most is None or found.most <= most else None
+    wrapped = (low, high) != (found.least, found.most)
+    return UNKNOWN if wrapped else found
+
+
+def converted(to: Conversion, found: Range, source: Type) -> Range:
+    """The range of numbers of the type `source` and a known range after a conversion."""
+    if to.target.name not in RANGES:
+        return UNKNOWN
+    least, most = RANGES[to.target.name]
+    before = held(found, source)
+    if before.within(least, most):
+        return before
+    if to.saturates and before.least is not None and before.most is not None:
+        return Range(min(max(before.least, least), most), min(max(before.most, least), most))
+    return UNKNOWN if to.target in (INT, LONG) else Range(least, most)

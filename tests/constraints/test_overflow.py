@@ -1,0 +1,152 @@
+"""Tests that sums of whole numbers are proved not to overflow, or refused: exactly at the border,
+and by ranges that hold."""
+
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from constraints.__main__ import main
+from constraints.infer.number_ranges import WholeSum, range_of, whole_sums
+from constraints.infer.overflow import no_overflow
+from constraints.relations.relations import holds
+from explore.space.lowering import lowering
+from ir.core.types import RANGES
+from ir.meaning.inputs import STORED
+from ir.meaning.interpret import evaluate
+from ir.parse import parse
+from rewrites.families.all_families import FAMILIES
+from tests.support.agreement import example
+
+BYTES = "f(xs : [uchar]{n}, ws : [char]{n}) = {body}"
+SUM = "reduce(0, (acc, (x, w)) -> acc + x * w, zip(xs, ws))"
+BORDER = 2**31 // (255 * 128)  # terms that surely fit: 255 * 128 * K < 2^31
+
+
+def proved(text: str) -> bool:
+    """True if all constraints on the sums of a program hold; it must have some."""
+    found = no_overflow(parse(text).body)
+    assert found
+    return all(holds(c.relation, {}) for c in found)
+
+
+def only_sum(text: str) -> WholeSum:
+    (found,) = whole_sums(parse(text).body)
+    return found
+
+
+NESTED = """reduce(0, (acc, (xs, ws)) -> reduce(acc, (a, (x, w)) -> a + x * w, zip(xs, ws)),
+  zip(split(K, xs), split(K, ws)))"""
+
+
+def test_the_longest_sum_of_products_of_bytes_is_found_exactly() -> None:
+    assert proved(BYTES.format(n=BORDER, body=SUM))
+    assert not proved(BYTES.format(n=BORDER + 1, body=SUM))
+
+
+def test_terms_of_nested_sums_are_counted() -> None:
+    for n, fits in ((BORDER, True), (BORDER + 1, False)):
+        k = next(k for k in range(2, n + 1) if n % k == 0)
+        text = BYTES.format(n=n, body=NESTED.replace("K", str(k)))
+        assert only_sum(text).terms.count == n
+        assert proved(text) == fits
+
+
+def test_what_is_refused_does_overflow_and_what_is_proved_does_not() -> None:
+    for n, fits in ((BORDER, True), (BORDER + 1, False)):
+        p = parse(BYTES.format(n=n, body=SUM))
+        inputs = {"xs": np.full(n, 255, np.uint8), "ws": np.full(n, -128, np.int8)}
+        assert (int(np.asarray(evaluate(p, inputs))) == -255 * 128 * n) == fits
+
+
+@pytest.mark.parametrize(
+    ("e", "least", "most"),
+    [
+        ("x & 15", 0, 15),
+        ("x % 7", 0, 6),
+        ("min(max(x, -9), 9)", -9, 9),
+        ("char_sat(x) * char(x)", -16256, 16384),
+        ("(char(x) >> 3) - 1", -17, 14),
+        ("let y = uchar(x)  (y - 128) * y", -32640, 32385),
+    ],
+)
+def test_ranges_of_ints_are_what_the_program_says(e: str, least: int, most: int) -> None:
+    e = e.replace("  (", "\n   (")
+    found = only_sum(f"f(xs : [int]9) = reduce(0, (acc, x) -> acc + (\n   {e}), xs)")
+    assert (found.terms.each.least, found.terms.each.most) == (least, most)
+
+
+@pytest.mark.parametrize("e", ["x", "x * x", "max(x, 0)", "x >> 1", "float(x)"])
+def test_sums_of_which_nothing_is_known_wrap_around_as_ints_do(e: str) -> None:
+    assert not whole_sums(parse(f"f(xs : [int]9) = reduce(0, (a, x) -> a + {e}, xs)").body)
+
+
+def test_quantised_convolutions_are_proved_whatever_their_biases_are() -> None:
+    for name in ("qlinear_conv", "tflite_conv"):
+        p = example(name, {"C": 2048})
+        (found,) = whole_sums(p.body)
+        assert found.terms.count == 2048 * 3 * 3
+        assert all(holds(c.relation, {}) for c in no_overflow(p.body))
+
+
+def test_a_start_of_a_known_range_counts() -> None:
+    text = "f(xs : [uchar]8, b : {t}) = reduce({z}, (acc, x) -> acc + x, xs)"
+    assert proved(text.format(t="int", z="b"))
+    assert proved(text.format(t="short", z="b * 65000"))
+    assert not proved(text.format(t="short", z="b * 65537"))
+
+
+def test_sums_of_shorts_that_an_int_does_not_hold_fit_in_a_long() -> None:
+    text = "f(xs : [ushort]9, ws : [short]9) = reduce({z}, (acc, (x, w)) -> acc + {e}, zip(xs, ws))"
+    assert not proved(text.format(z="0", e="x * w"))
+    assert proved(text.format(z="0L", e="long(x) * long(w)"))
+
+
+@pytest.mark.parametrize("family", ["naive", "registers", "blocked"])
+def test_forms_of_programs_that_may_overflow_are_refused_with_the_sum(
+    family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = "map(row -> reduce(0, (acc, (x, w)) -> acc + x * w, zip(xs, row)), ws)"
+    text = f"f(xs : [uchar]70000, const ws : [[char]70000]8) = {body}"
+    file = tmp_path / "long.lift"
+    file.write_text(text, encoding="utf-8")
+    assert main([str(file), "--family", family, "--profile", "cpu", "--json"]) == 1
+    assert "expected a sum that an int holds, found 70000 terms" in capsys.readouterr().out
+    assert family in FAMILIES
+    assert lowering(parse(text), family).derivation.start == parse(text).body
+
+
+OPERATIONS = ("({} + {})", "({} - {})", "({} * {})", "max({}, {})", "min({}, {})")
+MASKED = ("({} & 37)", "({} >> 2)", "({} % 7)", "(- {})", "char({})", "uchar_sat({})", "int({})")
+
+
+def drawn(r: Random, depth: int) -> str:
+    """A random term of whole numbers in x : char, y : uchar and z : short."""
+    if depth == 0:
+        return r.choice(("x", "y", "z", "11", "-3"))
+    if r.random() < 0.4:
+        return r.choice(MASKED).format(drawn(r, depth - 1))
+    return r.choice(OPERATIONS).format(drawn(r, depth - 1), drawn(r, depth - 1))
+
+
+def test_no_number_is_outside_of_its_range() -> None:
+    r = Random()
+    corners = [[*RANGES[t], 0, 1, 5, 99] for t in ("char", "uchar", "short")]
+    rows = np.array(list(product(*corners)))
+    columns = dict(zip("xyz", rows.T, strict=True))
+    n, told = len(rows), 0
+    for _ in range(300):
+        e = drawn(r, r.randint(1, 4))
+        p = parse(
+            f"f(xs : [char]{n}, ys : [uchar]{n}, zs : [short]{n}) =\n"
+            f"  map((x, y, z) -> long({e}), zip(xs, ys, zs))"
+        )
+        types = {"x": "char", "y": "uchar", "z": "short"}
+        inputs = {f"{k}s": v.astype(STORED[types[k]]) for k, v in columns.items()}
+        found, out = range_of(p.body), np.asarray(evaluate(p, inputs))
+        told += found.least is not None and found.most is not None
+        assert found.least is None or found.least <= out.min(), e
+        assert found.most is None or out.max() <= found.most, e
+    assert told > 100
