@@ -9,7 +9,7 @@ whole numbers of any size: where the result fits its type, what wraps around on 
 # key: e term, xs array, p pattern, env ranges of variables
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from constraints.infer.ranges_of_operations import (
     UNKNOWN,
@@ -45,7 +45,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import children, free
 from ir.core.type_rules import size_of, type_of
-from ir.core.types import INT, LONG, RANGES, Array, Scalar, Tuple, Type, Vector, is_whole
+from ir.core.types import INT, LONG, RANGES, Array, Scalar, Tuple, Type, Vector, is_whole, scalar_of
 from ir.core.views import is_view
 
 RING = frozenset({"+", "-", "*"})  # what wraps around alike however it is computed
@@ -56,10 +56,11 @@ Env = Mapping[str, Known]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """So many terms of a sum, each in a range."""
+    """So many terms of a sum, each in a range, and the type in which they are computed."""
 
     count: int
     each: Range
+    scalar: Scalar
 
     @property
     def total(self) -> Range:
@@ -179,7 +180,7 @@ class _Walk:
         if terms is None or not isinstance(n, int) or not isinstance(t, Scalar):
             self.known(e.f.body, bound(inner, acc, of_type(type_of(e.init))))
             return of_type(t)
-        every = Terms(n * terms.count, terms.each)
+        every = replace(terms, count=n * terms.count)
         if not isinstance(start, Range) or every.total == UNKNOWN:
             return of_type(t)
         if is_whole(t):
@@ -195,19 +196,26 @@ class _Walk:
             case Binary("+", Var(name, _), x) | Binary("+", x, Var(name, _)) if (
                 name == acc and acc not in free(x)
             ):
-                return Terms(1, self.number(x, env))
+                return Terms(1, self.number(x, env), _scalar(x))
             case Binary("-", Var(name, _), x) if name == acc and acc not in free(x):
-                return Terms(1, made("-", Range(0, 0), self.number(x, env)))
+                return Terms(1, made("-", Range(0, 0), self.number(x, env)), _scalar(x))
             case Binary("+" | "-" as op, a, x) if acc in free(a) and acc not in free(x):
                 first = self._terms(a, acc, env)
-                return first and Terms(1, made(op, first.total, self.number(x, env)))
+                return first and Terms(1, made(op, first.total, self.number(x, env)), _scalar(e))
             case Reduce(Var(name, _), Lam((Var(inner, _), p), body), xs) if name == acc:
                 n = size_of(xs)
                 if acc in free(xs) or not isinstance(n, int):
                     return None
                 found = self._terms(body, inner, bound(env, p, self.known(xs, env)))
-                return found and Terms(n * found.count, found.each)
+                return found and replace(found, count=n * found.count)
         return None
+
+
+def _scalar(e: Expr) -> Scalar:
+    """The type in which the number e is computed."""
+    found = scalar_of(type_of(e))
+    assert found is not None
+    return found
 
 
 def bound(env: Env, p: Pattern, known: Known) -> Env:

@@ -12,7 +12,7 @@ from constraints.infer.ranges_of_operations import made
 from constraints.quantities.origin import brief
 from constraints.relations.relations import AtMost, Constraint
 from ir.core.nodes import Expr
-from ir.core.types import RANGES
+from ir.core.types import RANGES, Scalar, is_whole
 
 
 @lru_cache(maxsize=64)
@@ -27,11 +27,30 @@ def _held(found: WholeSum) -> Iterator[Constraint]:
     whole, each = made("+", found.start, found.terms.total), found.terms.each
     assert whole.least is not None
     assert whole.most is not None
-    article = "an" if found.scalar.name == "int" else "a"
     begun = "" if found.start.least == found.start.most == 0 else " added to another number"
     why = (
-        f"expected a sum that {article} {found.scalar.name} holds, found {found.terms.count} "
+        f"expected a sum that {_a(found.scalar)} holds, found {found.terms.count} "
         f"terms from {each.least} to {each.most}{begun}"
     )
+    yield from _terms_held(found)
     yield Constraint(AtMost(whole.most, most), why, brief(found.reduction))
     yield Constraint(AtMost(least, whole.least), why, brief(found.reduction))
+
+
+def _terms_held(found: WholeSum) -> Iterator[Constraint]:
+    """The constraints that terms fit the type that they are computed in, where that is narrower
+    than the sum's."""
+    each, scalar = found.terms.each, found.terms.scalar
+    if scalar == found.scalar or not is_whole(scalar):
+        return
+    least, most = RANGES[scalar.name]
+    why = f"expected terms that {_a(scalar)} holds, found them from {each.least} to {each.most}"
+    assert each.least is not None
+    assert each.most is not None
+    yield Constraint(AtMost(each.most, most), why, brief(found.reduction))
+    yield Constraint(AtMost(least, each.least), why, brief(found.reduction))
+
+
+def _a(scalar: Scalar) -> str:
+    """The type's name with its article."""
+    return f"an {scalar.name}" if scalar.name[0] in "iu" else f"a {scalar.name}"
