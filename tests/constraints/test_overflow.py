@@ -99,7 +99,9 @@ def test_a_start_of_a_known_range_counts() -> None:
 
 
 def test_sums_of_shorts_that_an_int_does_not_hold_fit_in_a_long() -> None:
-    text = "f(xs : [ushort]9, ws : [short]9) = reduce({z}, (acc, (x, w)) -> acc + {e}, zip(xs, ws))"
+    text = (
+        "f(xs : [ushort]9, ws : [ushort]9) = reduce({z}, (acc, (x, w)) -> acc + {e}, zip(xs, ws))"
+    )
     assert not proved(text.format(z="0", e="x * w"))
     assert not proved(text.format(z="0L", e="x * w"))  # the products are ints
     assert proved(text.format(z="0L", e="long(x) * long(w)"))
