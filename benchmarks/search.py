@@ -123,7 +123,10 @@ def in_turns(runs: Sequence[Run]) -> list[float]:
             worker.submit(Again(plans))
             (done,) = islice(worker.results(), 1)
             if isinstance(done.result, Failed):
-                raise UserError(f"variants could not be timed again: {done.result.reason}")
+                raise UserError(
+                    f"expected times of the fastest variant of each of {len(times)} runs, such as "
+                    f"{runs[0].folder}, found: {done.result.reason}"
+                )
             for mine, taken in zip(times, done.result.readings, strict=True):
                 mine += taken
     return [Level.of(several).median_ns for several in times]

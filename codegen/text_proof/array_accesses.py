@@ -115,8 +115,8 @@ class Arrays:
         return storage
 
     def place(self, pointer: CExpr, where: Where) -> tuple[Storage, Index]:
-        """The array and the index of a pointer array + index + …, whose sums do not overflow as an
-        int's do."""
+        """The array that a pointer array + i + j + … points into, and the index i + j + … there, as
+        it is at `where`. Sums with a pointer are no ints: no bounds are demanded of them."""
         match pointer:
             case Name(name):
                 return self.storage(name), constant(0)

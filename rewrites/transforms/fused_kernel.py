@@ -87,7 +87,11 @@ def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
 
 
 def _sums_apart(points: int) -> Strategy:
-    """The strategy that makes map (map (results . sums)) a map (map results) of map (map sums)."""
+    """The strategy that makes map (map (results . sums)) a map (map results) of map (map sums).
+
+    `sums` makes the sums of a tile's products, a nest of maps over `points` dimensions, and
+    `results` makes the tile's results from them.
+    """
 
     def inner(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)

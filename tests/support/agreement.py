@@ -103,8 +103,8 @@ def written(name: str) -> Iterator[Case]:
 
 
 def lowered(family: str) -> Iterator[Case]:
-    """The cases of a family at a small point: by its first form, and by the last that applies,
-    whose name has the most words."""
+    """The cases of a family for one program at a small point: by the first form that applies to it,
+    and by the last, which has more traits."""
     program = example(*OTHERWISE.get(family, CONVOLUTION))
     every = forms(program, family)
     first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))
