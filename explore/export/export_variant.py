@@ -13,7 +13,7 @@ import numpy as np
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.files.whole_files import write_folder
 from explore.measure.measure_variant import turns_of
-from explore.measure.reference import Array, inputs_of, reference
+from explore.measure.reference import Array, inputs_of, largest_error, reference
 from explore.options.options import Options
 from explore.options.units import show_bytes, show_time
 from explore.results.derivation_steps import stages_of
@@ -51,10 +51,11 @@ def export(record: Record, plan: Plan, environment: Environment, folder: Path) -
     except OSError as error:
         raise UserError(f"cannot write in {folder}: {error.strerror}") from error
     stored = _stored(inputs_of(program, options.seed), reference(program, options.seed).output)
+    allowed = largest_error(program, options.max_error)
     texts = {
-        OURS: json.dumps(_plan(record, plan, environment, options.max_error), indent=1) + "\n",
+        OURS: json.dumps(_plan(record, plan, environment, allowed), indent=1) + "\n",
         "kernels.cl": kernel_text(record.variant, plan),
-        "plan.h": _header(plan, environment, options.max_error),
+        "plan.h": _header(plan, environment, allowed),
         "platforms.py": _text("codegen.runtime", "platforms.py"),
         "host.py": _text("explore.export", "host.py.in"),
         "host.c": _text("explore.export", "host.c"),

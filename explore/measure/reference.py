@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import Binary, Expr, Lit, Program, Unary
+from ir.core.number_types import narrow_real
 from ir.core.terms import over, subterms
 from ir.core.type_rules import type_of
 from ir.core.types import is_whole
 from ir.errors import UserError
+from ir.meaning.conversions import FORMATS, Format
 from ir.meaning.inputs import components, random_inputs
 from ir.meaning.interpret import evaluate
 
@@ -20,6 +22,8 @@ Array = NDArray[Any]
 
 EPSILON = float(np.finfo(np.float32).eps)
 EXACT = 2.0**24  # whole numbers below this are exact in single precision
+SMALL = 1e-4  # relative error of right results in floats, if nobody says otherwise
+ROUNDINGS = 100  # of results in narrower numbers: so many roundings of one
 EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 
@@ -30,11 +34,14 @@ class Expected:
     The scale is the largest number that the program would make if every number of an input were as
     large as that input's largest, and nothing were subtracted. Rounding errors are proportional to
     it. So it is not small where terms of a sum cancel; and it is one for all results, as a
-    transform spreads its rounding errors over many of them.
+    transform spreads its rounding errors over many of them. `rounding` is what may be lost in
+    machine epsilons by arithmetic in halves or bfloats, which the interpreter's doubles do not
+    round to.
     """
 
     output: Array
     scale: float
+    rounding: float = 0.0
 
     def lost(self, out: Array) -> float:
         """The largest error of `out`, relative to the scale or, if that is larger, to the largest
@@ -42,12 +49,13 @@ class Expected:
         return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
 
     def agrees(self, out: Array, rounding: float) -> bool:
-        """True if `out` has lost at most `rounding` machine epsilons of the scale.
+        """True if `out` has lost at most `rounding` machine epsilons of the scale, beside what
+        narrow arithmetic loses.
 
         The number is meant for inputs that were drawn at random: for these, roundings partly
         cancel.
         """
-        return self.lost(out) <= rounding * EPSILON
+        return self.lost(out) <= (rounding + self.rounding) * EPSILON
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,30 @@ def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
     """The output expected for inputs, with its scale, by the interpreter in double precision."""
     alike = {name: np.full_like(data, _largest(data)) for name, data in inputs.items()}
     scale = _largest(_output(replace(program, body=signless(program.body)), alike, np.float64))
-    return Expected(_output(program, inputs, np.float64), scale if np.isfinite(scale) else 0.0)
+    scale = scale if np.isfinite(scale) else 0.0
+    narrow = _narrowest(program.body)
+    rounding = 0.0 if narrow is None or scale <= 2.0**narrow.digits else _unit(narrow) / EPSILON
+    return Expected(_output(program, inputs, np.float64), scale, rounding)
+
+
+def largest_error(program: Program, asked: float | None) -> float:
+    """The largest relative error of a right result of a program: what is `asked` for, or else what
+    the narrowest numbers that it computes with allow."""
+    narrow = _narrowest(program.body)
+    return asked or (SMALL if narrow is None else ROUNDINGS * _unit(narrow))
+
+
+def _unit(narrow: Format) -> float:
+    """The largest relative error of one rounding to numbers of this format."""
+    return 2.0**-narrow.digits
+
+
+def _narrowest(e: Expr) -> Format | None:
+    """The format of the narrowest real numbers that e computes, if they are narrower than
+    floats."""
+    computed = (type_of(s) for s in subterms(e) if isinstance(s, Unary | Binary))
+    narrow = {t.name for t in map(narrow_real, computed) if t is not None}
+    return min((FORMATS[name] for name in narrow), key=lambda f: f.digits, default=None)
 
 
 def signless(e: Expr) -> Expr:

@@ -17,6 +17,7 @@ from ir.errors import UserError
 from ir.meaning.inputs import shape_of
 
 FILE = "reference.npz"
+EXACT = ("exact.npy", "scale.npy", "rounding.npy")  # of results that are whole numbers
 ROOM = 1 << 16  # bytes of a file beside its arrays
 
 
@@ -43,13 +44,12 @@ def load_reference(file: Path) -> Reference:
         if packed:
             raise ValueError(f"expected arrays that are not compressed, found {packed[0]!a:.60}")
         arrays = {name: _array(archive.read(name)) for name in archive.namelist()}
-    if arrays.keys() - {"output.npy", "exact.npy", "scale.npy"} or "output.npy" not in arrays:
+    if arrays.keys() - {"output.npy", *EXACT} or "output.npy" not in arrays:
         raise ValueError(f"expected the arrays of a reference, found {[*arrays]!a:.80}")
     if "exact.npy" not in arrays:
         return Reference(arrays["output.npy"], None)
-    return Reference(
-        arrays["output.npy"], Expected(arrays["exact.npy"], float(arrays["scale.npy"]))
-    )
+    exact, scale, rounding = (arrays[name] for name in EXACT)
+    return Reference(arrays["output.npy"], Expected(exact, float(scale), float(rounding)))
 
 
 def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
@@ -87,6 +87,7 @@ def _write(own: OwnFolder, found: Reference) -> None:
     arrays = {"output": found.output}
     if found.exact is not None:
         arrays |= {"exact": found.exact.output, "scale": np.asarray(found.exact.scale)}
+        arrays |= {"rounding": np.asarray(found.exact.rounding)}
     doubles = {name: np.asarray(array, np.float64, order="C") for name, array in arrays.items()}
     with own.making(FILE) as fd, open(fd, "wb", closefd=False) as out:
         try:

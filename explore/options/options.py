@@ -65,9 +65,15 @@ class Options:
             "--domain", one_of("domain", DOMAINS), "NAME", f"narrower parameters: {DOMAINS[0]}"
         ),
     )
-    max_error: float = field(
-        default=1e-4,
-        metadata=way("--max-error", number, "E", "largest relative error of a right result"),
+    max_error: float | None = field(
+        default=None,
+        metadata=way(
+            "--max-error",
+            number,
+            "E",
+            "largest relative error of a right result (1e-4 in floats, 0.05 in halves, 0.4 in "
+            "bfloats)",
+        ),
     )
     time_limit: float | None = field(  # seconds
         default=None,
@@ -124,7 +130,8 @@ class Options:
             demand_whole("max_memory", self.max_memory, least=1)
         if self.time_limit is not None:
             demand_positive("time_limit", self.time_limit, "seconds")
-        demand_positive("max_error", self.max_error, "a relative error")
+        if self.max_error is not None:
+            demand_positive("max_error", self.max_error, "a relative error")
         demand_one("strategy", self.strategy, STRATEGIES)
         if self.domain is not None:
             demand_one("domain", self.domain, DOMAINS)
@@ -169,7 +176,7 @@ class Options:
             families=_names(known, "families"),
             max_memory=known.maybe("max_memory", known.whole),
             domain=known.maybe("domain", lambda n: known.one_of(n, DOMAINS)),
-            max_error=known.given("max_error", known.number, usual.max_error),
+            max_error=known.maybe("max_error", known.number),
             time_limit=known.maybe("time_limit_s", known.number),
             jobs=known.maybe("jobs", lambda n: known.whole(n, least=1, most=MOST_JOBS)),
             strategy=known.given("strategy", lambda n: known.one_of(n, STRATEGIES), usual.strategy),
@@ -187,7 +194,7 @@ class Asked(TypedDict, total=False):
     families: str | Sequence[str]
     max_memory: int | str | None
     domain: Domain | None
-    max_error: float | str
+    max_error: float | str | None
     time_limit: float | str | None
     jobs: int | str | None
     strategy: Strategy

@@ -8,6 +8,7 @@ from explore.building.build_variant import setup_for as builder_setup
 from explore.building.build_worker import work
 from explore.measure.measure_variant import RUN_LIMIT, measure
 from explore.measure.measure_variant import setup_for as meter_setup
+from explore.measure.reference import largest_error
 from explore.options.options import Options
 from explore.run.target import Target
 from explore.workers.pool import Pool
@@ -32,10 +33,11 @@ def builder_pool(options: Options, target: Target) -> "Pool[Any, Any]":
 
 def device_pool(file: Path, program: Program, options: Options, device: Device) -> "Pool[Any, Any]":
     """The pool of the one worker that runs things on the device; `file` holds the right results."""
+    error = largest_error(program, options.max_error)
     return Pool(
         measure,
         workers=1,
         timeout=RUN_LIMIT,
         stage="run",
-        setup=meter_setup(device, program, options.seed, file, options.max_error),
+        setup=meter_setup(device, program, options.seed, file, error),
     )

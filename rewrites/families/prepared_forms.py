@@ -1,5 +1,5 @@
 """Forms of every family for a program that is prepared first: zero points out of its sums, or
-narrow sums in another type.
+narrow sums in another type, if need be in the loops that the family made.
 
 A preparation has a trait of its own. The forms of a family come once as they are, and once more for
 each preparation that changes the program.
@@ -13,22 +13,24 @@ from functools import lru_cache
 
 from ir.core.nodes import Program
 from rewrites.engine.rule import Strategy
-from rewrites.engine.strategy import seq
-from rewrites.nest.prepared_sums import TERMS, sums_in_chunks, sums_in_float, zero_points_apart
+from rewrites.engine.strategy import seq, skip
+from rewrites.kernels.turns_afresh import TERMS, turns_afresh
+from rewrites.nest.prepared_sums import sums_in_float, zero_points_apart
 from rewrites.tuning.family import Family, Form, Parameter, Trait, Way, parameter_names
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
     """A change of a program before a family lowers it: the trait of its forms, the strategy, which
-    fails where there is nothing to change, and the parameters that it brings."""
+    fails where there is nothing to change, what is then done to the lowered program, and the
+    parameters that this brings."""
 
     trait: Trait
     strategy: Callable[[], Strategy]
+    lowered: Strategy = skip
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
 
-CHUNKS = (4, 8, 16, 32, 64, 128)
 PREPARATIONS = {
     made.trait.word: made
     for made in (
@@ -40,9 +42,10 @@ PREPARATIONS = {
             Trait("in-float", "sums of halves and bfloats are kept in floats"), sums_in_float
         ),
         Preparation(
-            Trait("in-chunks", "chunks of sums are kept in their type, the whole in a float"),
-            sums_in_chunks,
-            {TERMS: Parameter("terms that are summed up in their own type", CHUNKS)},
+            Trait("in-chunks", "turns of loops sum up in their type, from zero, then in floats"),
+            sums_in_float,
+            turns_afresh,
+            {TERMS: Parameter("terms of a turn, where a family's loop has none")},
         ),
     )
 }
@@ -57,7 +60,8 @@ class _Prepared:
 
 
 def _prepare_first(_: frozenset[str], form: _Prepared) -> Strategy:
-    return seq(PREPARATIONS[form.word].strategy(), form.lowered)
+    made = PREPARATIONS[form.word]
+    return seq(made.strategy(), form.lowered, made.lowered)
 
 
 @lru_cache(maxsize=64)

@@ -8,16 +8,13 @@ of the weights, are then made once by kernels of their own.
 # key: e term, s strategy
 
 from ir.core.nodes import Expr
-from ir.core.size import named
 from rewrites.engine.rule import Rewritten, Rule, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import everywhere, exhaust, remembered, seq
+from rewrites.engine.strategy import exhaust, remembered, seq
 from rewrites.laws.reductions import join_reduce, release_init
 from rewrites.nest.normal_form import flat
-from rewrites.number_laws.accumulators import sum_in_chunks, sum_in_float
+from rewrites.number_laws.accumulators import rounded_later, sum_in_float
 from rewrites.number_laws.zero_points import zero_points_out
-
-TERMS = "terms"  # the parameter that counts the terms of a chunk
 
 
 def _prepared(name: str, law: Rule, s: Strategy) -> Strategy:
@@ -42,15 +39,7 @@ def zero_points_apart() -> Strategy:
 
 @remembered
 def sums_in_float() -> Strategy:
-    """The strategy that keeps all sums of halves and bfloats in floats."""
-    return _prepared("sums kept in floats", sum_in_float, exhaust(sum_in_float()))
-
-
-@remembered
-def sums_in_chunks() -> Strategy:
-    """The strategy that keeps all sums of halves and bfloats in their type for `terms` terms at a
-    time, and the sum of these in a float."""
-    chunks = everywhere(sum_in_chunks(k=named(TERMS)))
-    return _prepared(
-        "sums of chunks kept in floats", sum_in_chunks, seq(exhaust(sum_in_float()), chunks)
-    )
+    """The strategy that keeps all sums of halves and bfloats in floats, and rounds none that is
+    made a float anyway."""
+    floats = seq(exhaust(sum_in_float()), exhaust(rounded_later()))
+    return _prepared("sums kept in floats", sum_in_float, floats)

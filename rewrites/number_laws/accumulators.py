@@ -6,11 +6,26 @@ numbers that it holds are added exactly.
 
 # key: z initial value, g the terms of a sum, k terms of a chunk, t a narrow type
 
-from ir.core.nodes import Binary, Expr, Lam, Lit, Reduce, Split, Unary, Var
+from ir.core.nodes import (
+    Binary,
+    Expr,
+    Lam,
+    Let,
+    Lit,
+    MapSeq,
+    Reduce,
+    ReduceSeq,
+    Split,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.number_types import narrowed
 from ir.core.size import Size
-from ir.core.terms import free, fresh
+from ir.core.terms import free, fresh, lam, lam2, let, variables
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import FLOAT, NARROW_REALS, Scalar
+from ir.core.types import BFLOAT, FLOAT, HALF, NARROW_REALS, Array, Scalar, Type
+from rewrites.analysis.binder_names import several
 from rewrites.analysis.folds import fold_of
 from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import rule
@@ -33,23 +48,78 @@ def sum_in_float(e: Reduce) -> Expr | None:
     return None
 
 
-@rule("reduce z (acc + float g)  =  reduce z (acc + float (reduce 0 (a + g))) . split k", UNIT)
-def sum_in_chunks(e: Reduce, k: Size) -> Expr | None:
-    """A sum of narrow numbers that is kept in a float becomes one, in the float, of partial sums of
-    k terms each, which are kept in the narrow type."""
+@rule("float (t x)  =  x,  t a narrow type, x a float", UNIT)
+def rounded_later(e: Unary) -> Expr | None:
+    """A float that is rounded to a narrow type, only to be a float again, is not rounded."""
     match e:
-        case Reduce(z, Lam((Var(acc, t), element), _) as f, xs) if divides(k, size_of(xs)):
-            fold = fold_of(f)
-            if fold is None or fold.op != "+" or t != FLOAT or type_of(z) != FLOAT:
-                return None
-            match fold.term:
-                case Unary("float", g) if (narrow := type_of(g)) in NARROW_REALS:
-                    assert isinstance(narrow, Scalar)
-                    part = Var(fresh("part", free(g)), narrow)
-                    chunks = Split(k, xs)
-                    chunk = Var(fresh("chunk", free(g) | {acc, part.name}), elem_of(chunks))
-                    step = Lam((part, element), Binary("+", part, g))
-                    total = Var(acc, FLOAT)
-                    inner = Unary("float", Reduce(Lit(0.0, narrow), step, chunk))
-                    return Reduce(z, Lam((total, chunk), Binary("+", total, inner)), chunks)
+        case Unary("float", Unary("half" | "bfloat", x)):
+            return x if type_of(x) == type_of(e) else None
     return None
+
+
+@rule("reduceSeq z f  =  reduceSeq z (acc chunk -> reduceSeq acc f chunk) . split k")
+def split_loop(e: ReduceSeq, k: Size) -> Expr | None:
+    match e:
+        case ReduceSeq(z, Lam((Var() as acc, p), _) as f, xs, unrolled) if divides(k, size_of(xs)):
+            chunks = Split(k, xs)
+            chunk = Var(fresh(several(p), free(f) | {acc.name}), elem_of(chunks))
+            outer = Var(fresh(acc.name, free(f) | {chunk.name}), acc.type)
+            inner = ReduceSeq(outer, f, chunk, unrolled)
+            return ReduceSeq(z, Lam((outer, chunk), inner), chunks)
+    return None
+
+
+@rule(
+    "reduceSeq acc (a + float g)  =  acc + float (reduceSeq 0 (a + g)),  of numbers or arrays", UNIT
+)
+def sum_afresh(e: ReduceSeq) -> Expr | None:
+    """A loop that adds narrow numbers to sums in floats begins sums of its own in their type, and
+    adds these to the floats when it is done."""
+    match e:
+        case ReduceSeq(Var() as sums, Lam((Var() as acc, x), body), xs, unrolled):
+            for t in (HALF, BFLOAT):
+                part = Var(acc.name, narrowed(acc.type, t))
+                step = None if part.type == acc.type else _narrow(body, acc, part, t)
+                if step is not None:
+                    loop = ReduceSeq(_zeros(sums, t), Lam((part, x), step), xs, unrolled)
+                    return let(several(acc), loop, part.type, lambda done: _added(sums, done))
+    return None
+
+
+def _narrow(e: Expr, acc: Var, part: Var, t: Scalar) -> Expr | None:
+    """The step e of a sum with accumulator `acc`, which adds floats made of numbers of type t, as
+    one that adds these numbers to `part`; None if e is no such step."""
+    match e:
+        case Let(p, value, body) if acc.name not in free(value) | {v.name for v in variables(p)}:
+            inner = _narrow(body, acc, part, t)
+            return inner and Let(p, value, inner)
+        case MapSeq(Lam((Var() as each, p), body), Zip((Var(name), *others)), unrolled) if (
+            name == acc.name
+            and acc.name not in free(Zip(tuple(others)))
+            and (each.name == acc.name or acc.name not in free(body))
+        ):
+            own = Var(each.name, elem_of(part))
+            inner = _narrow(body, each, own, t)
+            return inner and MapSeq(Lam((own, p), inner), Zip((part, *others)), unrolled)
+        case Binary("+", Var(name), Unary("float", g)) if name == acc.name:
+            fits = acc.name not in free(g) and type_of(g) == narrowed(type_of(g), t)
+            return Binary("+", part, g) if fits and type_of(g) == part.type else None
+    return None
+
+
+def _zeros(sums: Expr, t: Scalar) -> Expr:
+    """An array of zeros of type t in the shape of `sums`; one zero for each of their vectors."""
+    match type_of(sums):
+        case Array(elem, _):
+            each = lam("acc", elem, lambda x: _zeros(x, t))
+            return MapSeq(each, sums, unrolled=True)
+    return Lit(0.0, t)
+
+
+def _added(sums: Expr, parts: Expr) -> Expr:
+    """The sums, in floats, with `parts` of them added, number by number."""
+    match type_of(sums), type_of(parts):
+        case Array(elem, _), Array(part, _):
+            types: tuple[Type, Type] = (elem, part)
+            return MapSeq(lam2(("acc", "part"), types, _added), Zip((sums, parts)), unrolled=True)
+    return Binary("+", sums, Unary("float", parts))

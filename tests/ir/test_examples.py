@@ -181,6 +181,14 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
         ),
         [{}, {"N": 2, "W": 5}],
     ),
+    "half_conv.lift": (
+        lambda weights, biases, image: convolution(image, weights, biases, pad=1),
+        [{}, {"C": 3, "W": 5, "M": 2}],
+    ),
+    "half_depthwise.lift": (
+        lambda weights, image: depthwise(weights, image).astype(np.float16),
+        [{}, {"C": 3, "W": 5}],
+    ),
     "qlinear_conv.lift": (qlinear, [{}, {"C": 2, "W": 5, "M": 3, "XZ": 2, "YZ": 1}]),
     "tflite_conv.lift": (tflite, [{}, {"C": 3, "H": 4, "M": 2}]),
     "maxpool.lift": (

@@ -1,5 +1,5 @@
-"""Tests of the type of a sum's accumulator: the error of sums of halves is smaller in wider ones,
-on devices that compute with halves."""
+"""Tests of the type of a sum's accumulator: forms of every family keep sums of halves in halves, in
+floats, or in halves for a turn of a loop; all are right, and wider ones lose less."""
 
 import numpy as np
 import pytest
@@ -7,29 +7,49 @@ import pytest
 from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
-from explore.space.lowering import lowering
+from constraints.devices import profile
+from explore.space.derive_form import points
+from explore.space.lowering import bound
 from ir.core.nodes import Program
+from ir.meaning.inputs import random_inputs
+from ir.meaning.interpret import evaluate
 from ir.parse import parse
-from rewrites.engine.rule import Strategy
-from rewrites.engine.strategy import outermost, skip
-from rewrites.number_laws.accumulators import sum_in_chunks, sum_in_float
+from rewrites.engine.refused import Refused
+from rewrites.families.all_families import FAMILIES, forms
+from rewrites.families.prepared_forms import PREPARATIONS
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
+from rewrites.tuning.lowering import Lowering
 
-N = 4096
-IN_HALF = f"f(xs : [[half]{N}]4) = map(row -> float(reduce(0h, (acc, x) -> acc + x, row)), xs)"
-IN_FLOAT = f"f(xs : [[half]{N}]4) = map(row -> reduce(0.0f, (acc, x) -> acc + float(x), row), xs)"
+N, ROWS = 4096, 64
+LONG = f"f(xs : [[half]{N}]{ROWS}) = map(row -> float(reduce(0h, (acc, x) -> acc + x, row)), xs)"
+CONVOLUTION = """
+conv(const weights : [[[[{t}]6]3]3]8, const biases : [{t}]8, image : [[[{t}]6]9]8) =
+  map2d(window -> map((kernel, bias) ->
+      reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel))),
+    zip(weights, biases)), slide2d(3, 1, pad2d(1, 0, image)))
+"""
+WORDS = ("in-float", "in-chunks")
+TRAITS = tuple(PREPARATIONS[word].trait for word in WORDS)
 
 
-def error(session: Session, text: str, change: Strategy) -> float:
-    """The relative error of sums of random numbers from 0 to 1, by the program `text` after
-    `change`, in kernels that compute with halves."""
-    p = parse(text)
-    done = change(p.body)
-    assert done is not None
-    made = generate(
-        lowering(Program(p.name, p.params, done[0]), "naive").program, half_arithmetic=True
-    )
+def named(p: Program, family: str, name: str) -> Form:
+    return next(form for form in forms(p, family) if form.name == name)
+
+
+def at_a_point(low: Lowering) -> Program:
+    _, (point,) = points(low, profile("cpu"), 1, seed=int(np.random.default_rng().integers(99)))
+    return bound(low.program, point)
+
+
+def error(session: Session, form: str, **values: int) -> float:
+    """The relative error of sums of random numbers from 1 to 2, by kernels that compute with
+    halves."""
+    p = parse(LONG)
+    low = lower(p, named(p, "naive", form))
+    made = generate(bound(low.program, values), half_arithmetic=True)
     demand_proofs(made)
-    xs = np.random.default_rng().uniform(0, 1, (4, N)).astype(np.float16)
+    xs = np.random.default_rng().uniform(1, 2, (ROWS, N)).astype(np.float16)
     out = session.build(made.plan, checking=True)({"xs": xs})
     right = xs.astype(np.float64).sum(axis=1)
     return float(np.abs(out - right).max() / right.max())
@@ -38,9 +58,54 @@ def error(session: Session, text: str, change: Strategy) -> float:
 def test_sums_of_halves_lose_less_in_wider_accumulators(session: Session) -> None:
     if not session.device.half:
         pytest.skip(f"{session.device.name} does not compute with halves")
-    in_half = error(session, IN_HALF, skip)
-    rounded_once = error(session, IN_HALF, outermost(sum_in_float()))
-    in_chunks = error(session, IN_FLOAT, outermost(sum_in_chunks(k=64)))
-    in_float = error(session, IN_FLOAT, skip)
-    assert rounded_once < 2**-11 < in_half
-    assert in_float < 2**-20 < in_chunks < in_half
+    in_halves = error(session, "")
+    in_turns = error(session, "in-chunks", terms=64)
+    in_floats = error(session, "in-float")
+    assert in_floats < 2**-20 < in_turns < 2**-9 < in_halves
+
+
+def test_a_program_without_narrow_sums_has_no_more_forms() -> None:
+    p = parse("f(xs : [[float]8]4) = map(row -> sum(row), xs)")
+    assert not {*TRAITS} & {trait for form in forms(p, "naive") for trait in form.traits}
+
+
+def test_every_form_is_there_once_more_for_each_accumulator() -> None:
+    p = parse(CONVOLUTION.format(t="half"))
+    for family in FAMILIES:
+        every = forms(p, family)
+        plain = [form for form in every if not {*TRAITS} & {*form.traits}]
+        assert len(every) == 3 * len(plain)
+        for trait in TRAITS:
+            again = [form.traits for form in every if trait in form.traits]
+            assert again == [(*form.traits, trait) for form in plain]
+
+
+@pytest.mark.parametrize("t", ["half", "bfloat"])
+@pytest.mark.parametrize("trait", TRAITS, ids=lambda trait: trait.word)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_is_right_with_each_accumulator_or_refuses_it(
+    sessions: tuple[Session, ...], family: str, trait: object, t: str
+) -> None:
+    p = parse(CONVOLUTION.format(t=t))
+    rng = np.random.default_rng()
+    inputs = {
+        n: rng.integers(-1, 2, np.shape(x)).astype(np.asarray(x).dtype)
+        for n, x in random_inputs(p, 0).items()
+    }
+    right = np.asarray(evaluate(p, inputs))
+    for form in [form for form in forms(p, family) if trait in form.traits][:2]:
+        try:
+            low = lower(p, form)
+        except Refused:
+            continue
+        assert low.derivation.rounding >= 2.0**16
+        low.derivation.replay()
+        lowered = at_a_point(low)
+        for half_arithmetic in (False, True):
+            made = generate(lowered, max_work_group=64, half_arithmetic=half_arithmetic)
+            demand_proofs(made)
+            for session in sessions:
+                if made.plan.uses_half and not session.device.half:
+                    continue
+                out = session.build(made.plan, checking=True)(inputs)
+                assert np.array_equal(np.asarray(out, right.dtype), right), (form.name, t)

@@ -1,11 +1,17 @@
 """The side conditions of laws of whole numbers, and of narrow real ones."""
 
-from rewrites.number_laws.accumulators import sum_in_chunks, sum_in_float
+from rewrites.number_laws.accumulators import (
+    rounded_later,
+    split_loop,
+    sum_afresh,
+    sum_in_float,
+)
 from rewrites.number_laws.zero_points import zero_points_out
 from tests.support.condition import Condition as C
 
 BYTES = "xs : [uchar]6, ws : [char]6, a : int, b : char, i : int, k : long, f : float"
 HALVES = "xs : [half]6, h : half, f : float, i : int"
+ROWS = "xss : [[half]2]3, fs : [float]2"
 SUM = "reduce(i, (acc, (x, w)) -> {}, zip(xs, ws))"
 
 CONDITIONS = [
@@ -30,12 +36,19 @@ CONDITIONS = [
     C(sum_in_float, "it is a fold", HALVES, "reduce(h, (acc, x) -> {}, xs)", "acc + x", "x - acc"),
     C(sum_in_float, "its terms are of its type", HALVES, "reduce(h, (acc, x) -> acc + {}, xs)", "x",
       "2i"),
-    C(sum_in_chunks, "k divides n", HALVES, "reduce(f, (acc, x) -> acc + float(x), xs)", {"k": 3},
+    C(rounded_later, "what is rounded is a float", HALVES, "float(half({}))", "f", "i"),
+    C(split_loop, "k divides n", HALVES, "reduceSeq(f, (acc, x) -> acc + float(x), xs)", {"k": 3},
       {"k": 4}),
-    C(sum_in_chunks, "the reduction is a sum", HALVES, "reduce(f, (acc, x) -> {}, xs)",
-      "acc + float(x)", "max(acc, float(x))", {"k": 2}),
-    C(sum_in_chunks, "it is a fold", HALVES, "reduce(f, (acc, x) -> {}, xs)",
-      "acc + float(x)", "float(x) - acc", {"k": 2}),
-    C(sum_in_chunks, "terms are narrow numbers, converted", HALVES,
-      "reduce(f, (acc, x) -> acc + float({}), xs)", "x", "i", {"k": 2}),
+    C(sum_afresh, "the loop goes on from a variable", HALVES,
+      "reduceSeq({}, (acc, x) -> acc + float(x), xs)", "f", "1.0"),
+    C(sum_afresh, "it adds", HALVES, "reduceSeq(f, (acc, x) -> {}, xs)", "acc + float(x)",
+      "acc * float(x)"),
+    C(sum_afresh, "what it adds does not depend on the sum", HALVES,
+      "reduceSeq(f, (acc, x) -> {}, xs)", "acc + float(x)", "acc + float(x * half(acc))"),
+    C(sum_afresh, "it adds narrow numbers, converted", HALVES,
+      "reduceSeq(f, (acc, x) -> acc + float({}), xs)", "x", "i"),
+    C(sum_afresh, "it adds one number to each sum", ROWS,
+      "reduceSeq(fs, (acc, row) -> {}, xss)",
+      "unrolled mapSeq((a, x) -> a + float(x), zip(acc, row))",
+      "unrolled mapSeq((a, x) -> a + float(x), zip(reorder(i -> 1 - i, acc), row))"),
 ]  # fmt: skip

@@ -5,6 +5,7 @@ name."""
 
 from collections.abc import Callable
 from functools import reduce
+from typing import cast
 
 from ir.core.nodes import (
     AsScalar,
@@ -21,9 +22,11 @@ from ir.core.nodes import (
     Lit,
     MakeTuple,
     Map,
+    MapSeq,
     Pad,
     PadEdge,
     Reduce,
+    ReduceSeq,
     Reorder,
     Slide,
     Split,
@@ -42,6 +45,7 @@ from ir.core.terms import (
     identity,
     lam,
     lam2,
+    let,
     pattern_value,
     subterms,
     variables,
@@ -338,17 +342,7 @@ def zero_points(g: Terms) -> Expr:
 def narrow_sum(g: Terms) -> Expr:
     """A random sum of halves or bfloats, or of their products, in their own type."""
     t = g.one_of(HALF, BFLOAT)
-    return _sum_of_narrow(g, t, t, g.size(1, 7))
-
-
-def float_sum(g: Terms) -> Instance:
-    """A random sum of halves or bfloats in a float, with the argument k of the rule, which divides
-    the number of terms."""
-    k, chunks = g.size(1, 4), g.size(1, 4)
-    return _sum_of_narrow(g, g.one_of(HALF, BFLOAT), FLOAT, k * chunks), {"k": k}
-
-
-def _sum_of_narrow(g: Terms, t: Scalar, sum_type: Scalar, n: int) -> Expr:
+    n = g.size(1, 7)
     parts = tuple(g.param(Array(t, n)) for _ in range(g.size(1, 3)))
     xs = Zip(parts) if len(parts) > 1 else parts[0]
     factor = g.one_of(None, None, g.param(t), Lit(float(g.size(-2, 2)), t))
@@ -357,11 +351,42 @@ def _sum_of_narrow(g: Terms, t: Scalar, sum_type: Scalar, n: int) -> Expr:
         fields = [Get(i, x) for i in range(len(parts))] if len(parts) > 1 else [x]
         term = reduce(lambda a, b: Binary(g.one_of("*", "+", "max"), a, b), fields)
         term = term if factor is None else Binary("*", term, factor)
-        added = term if sum_type == t else Unary("float", term)
-        return Binary("+", *g.one_of((acc, added), (added, acc)))
+        return Binary("+", *g.one_of((acc, term), (term, acc)))
 
-    init = g.one_of(g.param(sum_type), Lit(float(g.size(-2, 2)), sum_type))
-    return Reduce(init, lam2(("acc", "x"), (sum_type, elem_of(xs)), step), xs)
+    init = g.one_of(g.param(t), Lit(float(g.size(-2, 2)), t))
+    return Reduce(init, lam2(("acc", "x"), (t, elem_of(xs)), step), xs)
+
+
+def rounded_float(g: Terms) -> Expr:
+    """A random float rounded to a half or a bfloat, as a float."""
+    return Unary("float", Unary(g.one_of("half", "bfloat"), g.value(FLOAT)))
+
+
+def loop(g: Terms) -> Instance:
+    """A random reduction as a loop, with the argument k of the rule, which divides its length."""
+    k, chunks = g.size(1, 4), g.size(1, 4)
+    made = a_reduce(g, g.xs(n=k * chunks))
+    return ReduceSeq(made.init, made.f, made.xs, g.one_of(True, False)), {"k": k}
+
+
+def loop_of_narrow(g: Terms) -> Expr:
+    """A random loop that adds halves or bfloats, or products of them, to sums in floats: to one
+    sum, or to each sum of an array or of rows of them."""
+    t, sizes = g.one_of(HALF, BFLOAT), [g.size(1, 4) for _ in range(g.size(0, 2))]
+    sums = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, FLOAT))
+    terms = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, t))
+    xs, factor = g.param(Array(terms, g.size(1, 5))), g.param(t)
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        if isinstance(type_of(x), Array):
+            each = lam2(("acc", "x"), (elem_of(acc), elem_of(x)), step)
+            return MapSeq(each, Zip((acc, x)), unrolled=True)
+        term = Unary("float", g.one_of(x, Binary("*", x, factor)))
+        added = Binary("+", acc, term)
+        return added if g.rng.random() < 0.5 else let("y", term, FLOAT, lambda _: added)
+
+    body = lam2(("acc", "x"), (sums, terms), step)
+    return ReduceSeq(g.param(sums), body, xs, g.one_of(True, False))
 
 
 def pull_view(g: Terms) -> Expr:
@@ -1016,7 +1041,9 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.absorb_init: plain(absorb_init),
     zeros.zero_points_out: plain(zero_points),
     accumulators.sum_in_float: plain(narrow_sum),
-    accumulators.sum_in_chunks: float_sum,
+    accumulators.rounded_later: plain(rounded_float),
+    accumulators.split_loop: loop,
+    accumulators.sum_afresh: plain(loop_of_narrow),
     folds.zip_joins: plain(zip_joins),
     folds.interchange_map_reduce: plain(map_of_reduce),
     folds.interchange_reduce_map: plain(reduce_of_maps),

@@ -1,0 +1,33 @@
+"""Loops of a lowered program whose turns sum up in a narrow type, each from zero, and add that to
+sums in floats."""
+
+# key: e term
+
+from ir.core.nodes import Expr, ReduceSeq
+from ir.core.size import named
+from ir.core.terms import subterms
+from rewrites.engine.places import of_function
+from rewrites.engine.refused import Refused
+from rewrites.engine.rule import Rewritten
+from rewrites.engine.stages import stage
+from rewrites.engine.strategy import choice, everywhere, seq, when
+from rewrites.number_laws.accumulators import split_loop, sum_afresh
+
+TERMS = "terms"  # the parameter that counts the terms of a turn
+
+
+def turns_afresh(e: Expr) -> Rewritten:
+    """The lowered term e with the turns of its innermost loops summed up afresh, in the narrow type
+    of what they add; a loop that is in no other is cut into turns of `terms`."""
+    cut = seq(split_loop(k=named(TERMS)), of_function(sum_afresh()))
+    afresh = everywhere(when(_is_innermost, choice(sum_afresh(), cut)))
+    found = stage("turns of loops summed up afresh", afresh)(e)
+    if found is None or not found[1]:
+        raise Refused("expected a loop that does no more than add up halves or bfloats, found none")
+    return found
+
+
+def _is_innermost(e: Expr) -> bool:
+    return isinstance(e, ReduceSeq) and not any(
+        isinstance(s, ReduceSeq) for s in subterms(e.f.body)
+    )
