@@ -177,10 +177,20 @@ class Expressions:
             return f"{name}[{self.address(memory, i, half)}]"
         fits = w in (2, 4, 8, 16) and w * BYTES[memory.scalar] <= ALIGNED
         if layout is None and fits and is_aligned(flat(memory, i, half), w):
-            space = f"__{memory.space.value}"
-            kind = type_text(Kind(in_memory(memory), w))
-            return f"*({space} {kind} *)&{name}[{self.address(memory, i, half)}]"
+            return self.pointed(memory, i, Kind(in_memory(memory), w), half)
         return None
+
+    def pointed(self, memory: Memory, i: Index, kind: Kind, half: Index | None) -> str:
+        """The text of what lies at an index of a memory, as a vector that is aligned there.
+
+        Of an element of an array that is declared in the text, compilers know how the array's
+        scalars are aligned, and hold to that: NVIDIA's loads them one by one. Of a sum they believe
+        the type of the vector.
+        """
+        to = f"*(__{memory.space.value} {type_text(kind)} *)"
+        if memory.space is Space.GLOBAL:
+            return f"{to}&{self.name(memory)}[{self.address(memory, i, half)}]"
+        return f"{to}({self.pointer(memory, i, half)})"
 
     def lanes(self, memory: Memory, whole: int, i: Index, w: int) -> str:
         names = self.spelled[memory].names
@@ -195,9 +205,7 @@ class Expressions:
         cell = self.cell(e.memory, e.index, e.width, e.half)
         if cell is None:
             return f"vload{e.width}(0, {self.pointer(e.memory, e.index, e.half)})"
-        if cell.startswith("*(__global"):
-            return cell.replace("*(__global", "*(const __global", 1)
-        return cell
+        return as_const(cell)
 
     # ---- values
 
@@ -281,9 +289,7 @@ class Expressions:
             lanes = (replace(e, index=e.index + n, width=1) for n in range(e.width))
             one = Kind(kind.scalar)
             return f"({type_text(kind)})({', '.join(self.bits(lane, one) for lane in lanes)})"
-        place = f"{self.name(e.memory)}[{self.address(e.memory, e.index, e.half)}]"
-        const = "const " if e.memory.space is Space.GLOBAL else ""
-        return f"*({const}__{e.memory.space.value} {type_text(kind)} *)&{place}"
+        return as_const(self.pointed(e.memory, e.index, kind, e.half))
 
     def function(self, name: str, e: Value) -> str:
         """The text of a call of a function on numbers; the function's own text is put before the
@@ -395,6 +401,11 @@ def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
         b = b.e if isinstance(b, Broadcast) else b
     holds = SUM if e.op in "+-" else PRODUCT
     return f"{operand(a, holds)} {e.op} {operand(b, holds + (e.op in '-/'))}", holds
+
+
+def as_const(cell: str) -> str:
+    """The text of a place that is read: a pointer to global memory is one to what is const."""
+    return cell.replace("*(__global", "*(const __global", 1) if cell.startswith("*(__") else cell
 
 
 def lanes_text(first: int, w: int) -> str:

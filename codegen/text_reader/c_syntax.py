@@ -46,7 +46,7 @@ class Element:
 
 @distinct
 class Pointed:
-    """The expression *(space kind *)&array[index]."""
+    """The expression *(space kind *)&array[index], or with (array + index)."""
 
     space: Space
     kind: Kind

@@ -80,7 +80,7 @@ def cast(tokens: Tokens) -> CExpr:
 
 
 def pointed(tokens: Tokens) -> Pointed:
-    """The next expression, *(const __space kind *)&array[index]."""
+    """The next expression, *(const __space kind *)&array[index] or *(…)(array + index)."""
     tokens.expect("*", "(")
     tokens.accept("const")
     space = SPACES.get(tokens.word)
@@ -88,11 +88,28 @@ def pointed(tokens: Tokens) -> Pointed:
         tokens.refuse("an address space")
     tokens.take()
     kind = kind_of_token(tokens)
-    tokens.expect("*", ")", "&")
-    e = postfix(tokens)
+    tokens.expect("*", ")")
+    if tokens.accept("&"):
+        e = postfix(tokens)
+    else:
+        tokens.expect("(")
+        e = element_at(expression(tokens))
+        tokens.expect(")")
     if not isinstance(e, Element):
         tokens.refuse("an element before")
     return Pointed(space, kind, e)
+
+
+def element_at(pointer: CExpr) -> CExpr:
+    """The element that a pointer array + index + … leads to; other expressions as they are."""
+    match pointer:
+        case Infix("+", Name(array), index):
+            return Element(array, index)
+        case Infix("+" | "-" as op, left, more):
+            first = element_at(left)
+            if isinstance(first, Element):
+                return Element(first.array, Infix(op, first.index, more))
+    return pointer
 
 
 def postfix(tokens: Tokens) -> CExpr:

@@ -83,6 +83,7 @@ FINE = {
     "choice of places": f"{ID} y[i] = select(0.0f, x[i >= 1 ? i - 1 : 0], i >= 1);",
     "vectors": f"{ID} if (i < 4) {{ *(__global float4 *)&y[i * 4] = vload4(i, x); }}",
     "unaligned vectors": f"{ID} if (i < 4) {{ vstore3(vload3(0, x + i * 4 + 1), 0, y + i * 4); }}",
+    "vectors at a sum": f"{ID} if (i < 4) {{ *(__global float4 *)(y + i * 4) = vload4(i, x); }}",
     "tile": f"{TILE} {LID} {GRP} tile[lid0] = x[grp0 * 4 + lid0]; barrier(CLK_LOCAL_MEM_FENCE);"
     " y[grp0 * 4 + lid0] = tile[3 - lid0];",
     "tile in a loop": f"{TILE} {LID} {GRP} float a = 0.0f; for (int k = 0; k < 4; ++k) {{"
@@ -128,6 +129,14 @@ UNSAFE = {
         " if (lid0 < 1) { *(__local float4 *)&tile[lid0] = vload4(0, x); }",
         Kind.ALIGNMENT,
     ),
+    "a sum that is not aligned": (
+        f"{ID} if (i < 3) {{ *(__global float4 *)(y + i * 4 + 1) = vload4(0, x); }}",
+        Kind.ALIGNMENT,
+    ),
+    "a sum beyond": (
+        f"{ID} if (i < 4) {{ *(__global float4 *)(y + i * 4 + 4) = vload4(0, x); }}",
+        Kind.BOUNDS,
+    ),
     "overflow": (f"{ID} const int j = i * 200000000; y[i] = x[j / 200000000];", Kind.OVERFLOW),
     "a long too large": (f"{ID} const int j = (long)i * 3000000000L; y[i] = 0.0f;", Kind.OVERFLOW),
     "rounding of what is negative": (f"{ID} y[i] = x[(i - 3) / 16];", Kind.DIVISION),
@@ -161,6 +170,8 @@ NOT_PRINTED = {
     "inline assembly": '__asm__("");',
     "a directive": "\n#define y x\n",
     "a pointer to others": f"{ID} *(__global int *)&y[i] = 3;",
+    "a pointer to the whole": f"{ID} *(__global float4 *)(y) = 3;",
+    "a pointer turned round": f"{ID} *(__global float4 *)(i + y) = 3;",
     "a pointer as a value": f"{ID} y[i] = y;",
     "an end that is missing": "{",
 }

@@ -96,6 +96,16 @@ def test_what_is_loaded_ahead_is_kept_as_it_was_loaded() -> None:
     assert sum(memory.elements for memory in ahead) == -(-staged // 128) * 4
 
 
+def test_vectors_of_a_staged_tile_are_addressed_by_sums() -> None:
+    """NVIDIA's compiler loads a vector that stands at an element of a declared array scalar by
+    scalar, as it believes what it knows of the array and not the pointer's type."""
+    p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
+    low = lower(p, form_named(p, "matrix", "mma-bf16 patch relaid"))
+    text = generate(bound(low.program, points(low, H200, 1, 0)[1][0])).plan.source
+    assert "*(__local ushort4 *)(" in text
+    assert ")&image_tile_[" not in text
+
+
 def test_lanes_read_no_different_words_of_one_bank() -> None:
     p = program("vgg.lift", {"C": 32, "W": 28, "M": 32})
     for form in ("mma-bf16 patch", "mma-bf16 patch relaid ahead parts"):
