@@ -26,7 +26,7 @@ def sound(device: Device, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_run(tmp_path_factory.mktemp("sound") / "run", str(device.index))
 
 
-@pytest.mark.parametrize("corruption", corruptions(COUNT, SEED), ids=str)
+@pytest.mark.parametrize("corruption", list(corruptions(COUNT, SEED)), ids=str)
 def test_a_corrupted_run_ends_in_words(corruption: Corruption, sound: Path, tmp_path: Path) -> None:
     assert attack(corruption, sound, tmp_path).faults == ()
 
