@@ -9,7 +9,7 @@ A sub-group makes `tr` × `tc` tiles of the instruction's rows (output channels)
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import product, starmap
 
 from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
@@ -25,6 +25,7 @@ from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.matrix_patches import staged_nest
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
+from rewrites.kernels.staged_sums import Chunks
 from rewrites.kernels.sums_by_instruction import STEPS, Parts, sums_by_instruction
 from rewrites.laws.lower import to_parallel
 from rewrites.nest.dimensions import Dims, sided
@@ -58,9 +59,8 @@ class Matrix:
 
     choices: Choices
     instruction: str
-    patch: bool = False  # a group stages the patch under its pixels
-    ahead: bool = False  # the next chunk of it is loaded while this one is used
     parts: Parts = Parts.WHOLE  # what of numbers is multiplied
+    patch: Chunks | None = None  # a group stages the patch under its pixels, in these chunks
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
@@ -93,8 +93,8 @@ def kernel(form: Matrix, e: Expr) -> Rewritten | None:
             f"{len(dims.rows)} dimensions of rows and {len(dims.columns)} of columns"
         )
     kept = _kept_in_parts(form, entry)
-    if form.patch:
-        return seq(staged_nest(entry, form.ahead, form.parts, dims, e), kept)(e)
+    if form.patch is not None:
+        return seq(staged_nest(entry, form.patch, dims, e), kept)(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
         raise Refused(
             "expected padding that is stored, found a view: lanes would guard each element of it"
@@ -146,6 +146,7 @@ PATCH = Trait("patch", "a group stages the patch of the image under its pixels",
 PARTS = Trait(
     "parts", "numbers in a high and a low part: three products for one, chunks summed up afresh"
 )
+SPELLED = Trait("spelled", "all sums of a chunk are spelled out: loads go ahead of products")
 NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 
@@ -157,14 +158,21 @@ def _forms(p: Program) -> Iterator[Form]:
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room and whole is not None:
                 yield _form(p, (trait, *traits), Matrix(choices, name, parts=whole), TUNING)
-        for (traits, choices), ahead, parts in product(
-            stored_choices(p, PATCH_VIEWS, 1), (False, True), (whole, in_parts)
+        ways = [parts for parts in (whole, in_parts) if parts is not None]
+        for (traits, choices), chunks in product(
+            stored_choices(p, PATCH_VIEWS, 1), starmap(Chunks, product(ways, *TWICE))
         ):
-            if parts is not None:
-                high_and_low = parts is Parts.HIGH_AND_LOW
-                more = (trait, PATCH, *traits, *chosen({AHEAD: ahead, PARTS: high_and_low}))
-                made = Matrix(choices, name, True, ahead, parts)
-                yield _form(p, more, made, _of_patches(TABLE[name]))
+            more = (trait, PATCH, *traits, *_traits(chunks))
+            made = Matrix(choices, name, chunks.parts, chunks)
+            yield _form(p, more, made, _of_patches(TABLE[name]))
+
+
+TWICE = ((False, True), (False, True))
+
+
+def _traits(chunks: Chunks) -> tuple[Trait, ...]:
+    in_parts = chunks.parts is Parts.HIGH_AND_LOW
+    return chosen({AHEAD: chunks.ahead, SPELLED: chunks.spelled, PARTS: in_parts})
 
 
 def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:

@@ -26,7 +26,7 @@ from rewrites.kernels.register_block import (
     split_innermost,
     trips,
 )
-from rewrites.kernels.staged_sums import patch, staged_sums
+from rewrites.kernels.staged_sums import UNROLLED, Chunks, patch, staged_sums
 from rewrites.kernels.sums_by_instruction import STEPS, Parts
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
 from rewrites.nest.dimensions import Dims, depends, operands, reduction
@@ -42,14 +42,16 @@ GROUPS = ("batch", "tiles down", "tiles across", "row tiles")
 TILE = ("rows of a tile", "columns of a tile")
 
 
-def staged_nest(entry: Entry, ahead: bool, parts: Parts, dims: Dims, e: Expr) -> Nest:
+def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
     """The strategy that lowers the kernel e, whose rows and columns are given by `dims`, to the
-    instruction `entry`, which multiplies these `parts` of numbers, with the patch under a group's
-    pixels staged: a chunk `ahead` of its use if that is true."""
+    instruction `entry`, with the patch under a group's pixels staged in chunks, as `chunks` says.
+    It refuses to spell out all sums of a chunk where those are spelled out in any case."""
     (steps, _), _ = (f.sides for f in entry.fragments[:2])
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
-    exact, fresh = parts is Parts.HIGH_AND_LOW, on_reduction(afresh())
-    kept = patch((entry.lanes, SR, SC), steps, RP, ahead)
+    if chunks.spelled and len(sums) <= UNROLLED:
+        raise Refused(f"expected more than {UNROLLED} sums in a chunk, found {len(sums)}")
+    exact, fresh = chunks.parts is Parts.HIGH_AND_LOW, on_reduction(afresh())
+    kept = patch((entry.lanes, SR, SC), steps, RP, chunks.ahead)
     blocks = (
         _tiles(entry, dims)
         .then(on_reduction(longest_inside), split_innermost(steps * K, told_as=f"k times {STEPS}"))
@@ -61,7 +63,7 @@ def staged_nest(entry: Entry, ahead: bool, parts: Parts, dims: Dims, e: Expr) ->
         .into_sum("column items", "row items", left=len(sums) + 1)
         .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, staged))))
     )
-    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept, parts))
+    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept, chunks))
 
 
 def _tiles(entry: Entry, dims: Dims) -> Nest:

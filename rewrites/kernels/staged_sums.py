@@ -2,6 +2,8 @@
 
 # key: e term, s strategy, t operand
 
+import sys
+from dataclasses import dataclass
 from functools import partial
 
 from ir.core.nodes import Expr, Get, Lam, Level, Map, Reduce, Var
@@ -36,11 +38,21 @@ VECTOR = 4  # floats that a work-item copies at once
 UNROLLED = 2  # innermost sums of a chunk that are spelled out: their loads go ahead of products
 
 
-def staged_sums(entry: Entry, columns: int, staged: Strategy, parts: Parts) -> Strategy:
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The choices in how the chunks of a sum are staged and summed up."""
+
+    parts: Parts = Parts.WHOLE  # what of numbers is multiplied
+    ahead: bool = False  # the next chunk is loaded while this one is used
+    spelled: bool = False  # all sums of a chunk are spelled out, not only the innermost
+
+
+def staged_sums(entry: Entry, columns: int, staged: Strategy, chunks: Chunks) -> Strategy:
     """The strategy that lowers a sum over chunks, in which sub-groups make sums of tiles, to the
-    instruction `entry` of these `parts` of numbers. `columns` is the number of the operand that
+    instruction `entry` as `chunks` says. `columns` is the number of the operand that
     depends on columns, and `staged` copies to local memory what a chunk reads of it."""
-    kept = (columns, staged, parts.of_number(entry))
+    parts, unrolled = chunks.parts, sys.maxsize if chunks.spelled else UNROLLED
+    kept = (columns, staged, parts.of_number(entry), unrolled)
     return seq(
         stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
         stage("what is done to results, in lanes", results(over_sub_groups(by_lanes))),
@@ -55,29 +67,34 @@ def over_sub_groups(s: Strategy) -> Strategy:
     return seq(body(rows), to_parallel(level=Level.LOCAL, dim=2))
 
 
-def _chunks(columns: int, staged: Strategy, f: Lam | None, e: Expr) -> Rewritten | None:
+def _chunks(
+    columns: int, staged: Strategy, f: Lam | None, unrolled: int, e: Expr
+) -> Rewritten | None:
     """The sum e over chunks as a loop: in each turn a patch is staged, as f of its numbers if f is
-    given, then each sub-group makes its sums of it. None if e is no sum."""
+    given, then each sub-group makes its sums of it, so many of the innermost `unrolled`. None if e
+    is no sum."""
     match e:
         case Reduce(_, Lam((_, Var() as chunk))):
-            sums = partial(_staged, staged, f, Get(columns, chunk))
+            made = over_sub_groups(partial(_added, unrolled))
+            sums = partial(_staged, staged, f, Get(columns, chunk), made)
             return seq(of_start(over_sub_groups(zeroed)), of_function(sums), to_reduce_seq())(e)
     return None
 
 
-def _staged(staged: Strategy, f: Lam | None, columns: Expr, e: Expr) -> Rewritten | None:
+def _staged(
+    staged: Strategy, f: Lam | None, columns: Expr, sums: Strategy, e: Expr
+) -> Rewritten | None:
     """The term e with the operand `columns`, or f of each of its numbers, staged and named `patch`,
-    and the sums made of it as loops for every sub-group."""
-    sums = over_sub_groups(_added)
+    and with `sums` applied to what is made of it."""
     held = seq(of_value(staged), of_rest(sums))
     shared = seq(share(term=columns, name="patch"), skip if f is None else let_mapped(f=f))
     return seq(shared, held, attempt(let_view()))(e)
 
 
-def _added(e: Expr) -> Rewritten | None:
-    """The sums e of a chunk as loops; if e is a map that adds them to others, the map goes over
-    lanes."""
-    sums = partial(loops, unrolled=UNROLLED)
+def _added(unrolled: int, e: Expr) -> Rewritten | None:
+    """The sums e of a chunk as loops, so many of the innermost unrolled; if e is a map that adds
+    them to others, the map goes over lanes."""
+    sums = partial(loops, unrolled=unrolled)
     if isinstance(e, Map):
         return seq(of_array(on_reduction(sums)), by_lanes)(e)
     return on_reduction(sums)(e)

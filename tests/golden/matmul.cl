@@ -23,9 +23,9 @@ __kernel void matmul_(
   float4 acc_4_0 = (float4)(0.0f), acc_4_1 = (float4)(0.0f), acc_5_0 = (float4)(0.0f), acc_5_1 = (float4)(0.0f);
   float4 acc_6_0 = (float4)(0.0f), acc_6_1 = (float4)(0.0f), acc_7_0 = (float4)(0.0f), acc_7_1 = (float4)(0.0f);
   for (int i_part = 0; i_part < 2; ++i_part) {
-    *(__local float4 *)&a_tile_[i_part * 512 + a_tile_base] = *(const __global float4 *)&a_[i_part * 1024 + a_base];
+    *(__local float4 *)(a_tile_ + i_part * 512 + a_tile_base) = *(const __global float4 *)&a_[i_part * 1024 + a_base];
   }
-  *(__local float4 *)&b_tile_[a_tile_base] = *(const __global float4 *)&b_[b_base];
+  *(__local float4 *)(b_tile_ + a_tile_base) = *(const __global float4 *)&b_[b_base];
   for (int i_a_chunk = 0; i_a_chunk < 8; ++i_a_chunk) {
     const int i_a_chunk_mod_2 = i_a_chunk % 2;
     const int part = (i_a_chunk + 1) % 2;
@@ -45,10 +45,10 @@ __kernel void matmul_(
     for (int i_a_k = 0; i_a_k < 8; ++i_a_k) {
       const int a_tile_at2 = i_a_k * 128 + a_tile_at;
       const int b_tile_at2 = i_a_k * 64 + b_tile_at;
-      float4 a_0 = *(__local float4 *)&a_tile_[a_tile_at2];
-      float4 a_1 = *(__local float4 *)&a_tile_[a_tile_at2 + 4];
-      float4 b_0 = *(__local float4 *)&b_tile_[b_tile_at2];
-      float4 b_1 = *(__local float4 *)&b_tile_[b_tile_at2 + 4];
+      float4 a_0 = *(__local float4 *)(a_tile_ + a_tile_at2);
+      float4 a_1 = *(__local float4 *)(a_tile_ + a_tile_at2 + 4);
+      float4 b_0 = *(__local float4 *)(b_tile_ + b_tile_at2);
+      float4 b_1 = *(__local float4 *)(b_tile_ + b_tile_at2 + 4);
       acc_0_0 = fma((float4)(a_0.s0), b_0, acc_0_0);
       acc_0_1 = fma((float4)(a_0.s0), b_1, acc_0_1);
       acc_1_0 = fma((float4)(a_0.s1), b_0, acc_1_0);
@@ -67,9 +67,9 @@ __kernel void matmul_(
       acc_7_1 = fma((float4)(a_1.s3), b_1, acc_7_1);
     }
     if (i_a_chunk < 7) {
-      *(__local float4 *)&a_tile_[a_tile_at3] = next_a_0;
-      *(__local float4 *)&a_tile_[a_tile_at3 + 512] = next_a_1;
-      *(__local float4 *)&b_tile_[part * 512 + a_tile_base] = next_b_0;
+      *(__local float4 *)(a_tile_ + a_tile_at3) = next_a_0;
+      *(__local float4 *)(a_tile_ + a_tile_at3 + 512) = next_a_1;
+      *(__local float4 *)(b_tile_ + part * 512 + a_tile_base) = next_b_0;
     }
   }
   *(__global float4 *)&out_[out_base] = acc_0_0;

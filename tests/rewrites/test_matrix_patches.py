@@ -9,7 +9,7 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import Apply, Space, calls, loads, statements
+from codegen.tree.statements import Apply, For, Space, Unroll, calls, loads, statements
 from codegen.tree.statements import Store as Written
 from explore.building.bank_conflicts import bank_conflicts
 from explore.space.derive_form import points
@@ -18,6 +18,7 @@ from ir import Program, ToLocal, parse
 from ir.core.terms import subterms
 from ir.meaning.inputs import shape_of
 from ir.meaning.interpret import evaluate
+from rewrites.engine.refused import Refused
 from rewrites.families.all_families import form_named
 from rewrites.laws.planes import chunks_of_planes
 from rewrites.tuning.lower import lower
@@ -30,6 +31,7 @@ PROGRAMS = {
     "ahead": ("vgg.lift", {"C": 32, "W": 13, "M": 32}, "patch relaid ahead"),
     "product in parts": ("matmul.lift", {"M": 16, "N": 16, "K": 32}, "patch parts"),
     "in parts": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "patch relaid ahead parts"),
+    "spelled out": ("vgg.lift", {"C": 16, "W": 6, "M": 16}, "patch relaid spelled"),
     "padding stored": ("vgg.lift", {"C": 16, "W": 8, "M": 32}, "patch padded relaid"),
     "with a stride": ("conv2d.lift", {"C": 8, "W": 17, "H": 16, "M": 32}, "patch relaid"),
     "dilated": ("dilated.lift", {"C": 8, "W": 7, "H": 6, "M": 16}, "patch"),
@@ -93,6 +95,24 @@ def test_lines_without_room_would_make_lanes_wait() -> None:
     assert [bool(n) for n in lost] == [True, True, False, True]
     (room,) = [c for c in low.choices if c.parameter == "rp" and len(c.values) == 1]
     assert room.values == (2,)
+
+
+def test_all_sums_of_a_chunk_may_be_spelled_out() -> None:
+    """With `spelled`, the only loop that is not spelled out is that over chunks; without, the one
+    over rows of a window is inside it."""
+    p = program("vgg.lift", {"C": 32, "W": 8, "M": 16})
+    for form, loops in (("patch", 2), ("patch spelled", 1)):
+        low = lower(p, form_named(p, "matrix", f"mma-tf32 {form}"))
+        point = {"tx": 4, "ty": 4, "tr": 1, "sr": 1, "sc": 2, "k": 2, "rp": 0}
+        kernel = generate(bound(low.program, point)).kernels[-1]
+        found = [s for s in statements(kernel.body) if isinstance(s, For)]
+        assert sum(s.unroll is Unroll.NO for s in found) == loops
+
+
+def test_sums_that_are_spelled_out_in_any_case_have_no_form_for_it() -> None:
+    p = program("matmul.lift", {"M": 32, "N": 32, "K": 32})
+    with pytest.raises(Refused, match="expected more than 2 sums in a chunk, found 1"):
+        lower(p, form_named(p, "matrix", "mma-tf32 patch spelled"))
 
 
 def test_constants_go_straight_to_lanes() -> None:
