@@ -15,8 +15,10 @@ from codegen.compile import Generated, generate
 from codegen.runtime.devices import Device, choose
 from explore.commands.stage_commands import Chosen, chosen, limits_of
 from ir.array_files import add_data, data_of, save
-from ir.command import add_set, guard, sizes_of
+from ir.command import add_set, command_parser, guard, sizes_of
 from ir.meaning.inputs import Data, stored
+
+DEVICE = "the device: a number, part of a name, gpu or cpu (default: the first GPU, else a CPU)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,17 +39,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _options(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m codegen", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = command_parser("python -m codegen", __doc__)
     _program_arguments(parser)
     return parser.parse_args(argv)
 
 
 def _run_options(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m codegen run", description="Run on a device.")
+    parser = command_parser("python -m codegen run", "Run a program on a device.")
     _program_arguments(parser)
     add_data(parser)
-    parser.add_argument("--device", help="the device: a number, part of a name, gpu or cpu")
+    parser.add_argument("--device", metavar="D", help=DEVICE)
     parser.add_argument(
         "--unproved",
         action="store_true",
@@ -59,9 +60,13 @@ def _run_options(argv: list[str]) -> argparse.Namespace:
 def _program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="the file of a program (*.lift)")
     parser.add_argument(
-        "--family", help="the family that lowers it (default: naive, if it is not lowered)"
+        "--family",
+        metavar="F",
+        help="the family that lowers it (default: naive, if it is not lowered)",
     )
-    parser.add_argument("--form", help="one form of the family (default: the first that applies)")
+    parser.add_argument(
+        "--form", metavar="WORDS", help="one form of the family (default: the first that applies)"
+    )
     add_set(parser)
 
 

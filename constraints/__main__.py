@@ -15,7 +15,7 @@ from constraints.infer.infer import infer
 from constraints.relations.relations import Constraint, Equal, System, show_relation
 from constraints.report import Report, report
 from explore.commands.stage_commands import demanded, limits_named
-from ir.command import add_set, guard, sizes_of, usage
+from ir.command import add_set, command_parser, guard, sizes_of, usage
 from ir.core.nodes import Program
 from ir.core.size import named
 from ir.parse import parse_file
@@ -32,10 +32,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m constraints", description=__doc__)
+    parser = command_parser("python -m constraints", __doc__)
     parser.add_argument("file", metavar="FILE", help="the file of a program (*.lift)")
-    parser.add_argument("--family", help="lower the program by this family first")
-    parser.add_argument("--form", help="one form of the family (default: the first that applies)")
+    parser.add_argument("--family", metavar="F", help="lower the program by this family first")
+    parser.add_argument(
+        "--form", metavar="WORDS", help="one form of the family (default: the first that applies)"
+    )
     parser.add_argument(
         "--domain", choices=("io-optimal",), help="narrow the family's parameters to a domain"
     )
@@ -61,9 +63,15 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--max-memory", metavar="SIZE", type=_bytes, help="limit of global memory, such as 64MiB"
     )
-    parser.add_argument("--time-limit", metavar="SECONDS", type=_seconds, default=10.0)
+    parser.add_argument(
+        "--time-limit",
+        metavar="SECONDS",
+        type=_seconds,
+        default=10.0,
+        help="time for counting the points",
+    )
     parser.add_argument("--all", action="store_true", help="show implied constraints too")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_set(parser)
     return parser.parse_args(argv)
 

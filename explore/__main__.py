@@ -1,12 +1,8 @@
-"""explore PROGRAM.lift: build, check and measure variants of a program; pick from the front.
+"""The command `explore`: a new run of a program, and commands on stored runs.
 
-explore PROGRAM.lift [options]      a new run
-explore resume RUN                  go on with one
-explore front|show|report|pick|compare|export RUN …
-explore devices                     what there is to run on
+Each function here parses the arguments of one command, and carries it out.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,10 +12,14 @@ from explore.commands.arguments import (
     add_limits,
     add_options,
     add_peers,
+    add_target,
+    add_trust,
     objectives,
     options_of,
     path,
 )
+from explore.commands.command_list import COMMANDS, exploring, of_run, parser_of
+from explore.run.named_programs import example_text, meant, named_programs, titles
 from ir.command import guard
 from ir.program_file import text_of
 from ir.text.suggest import no_such
@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _commands() -> dict[str, Callable[[list[str]], int]]:
+    """The function of each command in `COMMANDS`."""
     return {
+        "init": _init,
         "resume": _resume,
         "front": _front,
         "show": _show,
@@ -52,21 +54,19 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
 
 
 def _refuse_unknown(argv: list[str]) -> None:
-    """Refuse a first word that is neither a command nor a file, such as a misspelt command."""
+    """Refuse a first word that is no command, file or known program, such as a misspelt command."""
     if argv and not argv[0].startswith("-") and "." not in argv[0] and not Path(argv[0]).exists():
-        raise no_such("command", argv[0], ("PROGRAM.lift", *_commands()))
+        known = ("PROGRAM.lift", *COMMANDS, *named_programs())
+        if argv[0] not in known:
+            raise no_such("command or example", argv[0], known)
 
 
-def _parser(name: str, what: str) -> argparse.ArgumentParser:
-    prog = f"explore {name}".strip()
-    raw = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(prog=prog, description=what, formatter_class=raw)
-
-
-def _of_run(name: str, what: str) -> argparse.ArgumentParser:
-    parser = _parser(name, what)
-    parser.add_argument("run", type=path, metavar="RUN", help="the folder of a run")
-    return parser
+def _init(argv: list[str]) -> int:
+    parser = parser_of("init")
+    parser.add_argument("name", nargs="?", metavar="EXAMPLE", help="the name of an example")
+    name = parser.parse_args(argv).name
+    print(example_text(name) if name else "\n".join(titles()), end="" if name else "\n")
+    return 0
 
 
 # ---- runs
@@ -74,14 +74,14 @@ def _of_run(name: str, what: str) -> argparse.ArgumentParser:
 
 def _start(argv: list[str]) -> int:
     _refuse_unknown(argv)
-    parser = _parser("", __doc__ or "")
-    parser.add_argument("program", type=Path, metavar="PROGRAM.lift")
+    parser = exploring()
+    parser.add_argument(
+        "program", type=Path, metavar="PROGRAM.lift", help="a file, an example or a layer"
+    )
     parser.add_argument(
         "--out", type=path, metavar="RUN", help="the run's folder (default: runs/NAME)"
     )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--device", metavar="D", help="a device: number, part of a name, gpu, cpu")
-    where.add_argument("--profile", metavar="NAME", help="a known device that is not here")
+    add_target(parser)
     add_options(parser)
     given = parser.parse_args(argv)
 
@@ -89,16 +89,18 @@ def _start(argv: list[str]) -> int:
     from explore.run.source import Source
     from explore.run.target import target_of
 
+    named = meant(given.program)
+    given.sizes = (*named.sizes, *getattr(given, "sizes", ()))
     options = options_of(given)
-    source = Source(text_of(given.program), str(given.program))
+    source = Source(text_of(named.file), str(named.file))
     source.program(options)
     target = target_of(given.device, given.profile, options.limits)
-    folder = given.out or new_folder(given.program.stem)
+    folder = given.out or new_folder(named.name)
     return _ran(lambda: start(source, options, target, folder))
 
 
 def _resume(argv: list[str]) -> int:
-    given = _of_run("resume", "Go on with a run that was stopped.").parse_args(argv)
+    given = of_run("resume").parse_args(argv)
     from explore.run.run import resume
 
     return _ran(lambda: resume(given.run))
@@ -122,16 +124,8 @@ def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
 # ---- looking
 
 
-def _add_trust(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="take kernels of another version as they are stored, where they are not made again",
-    )
-
-
 def _front(argv: list[str]) -> int:
-    parser = _of_run("front", "The Pareto front of a run.")
+    parser = of_run("front")
     parser.add_argument("--json", action="store_true", help="print a JSON object a line")
     parser.add_argument("--plot", type=path, metavar="FILE", help="draw a .png, .svg or .pdf")
     parser.add_argument(
@@ -147,24 +141,35 @@ def _front(argv: list[str]) -> int:
     return show_front(parser.parse_args(argv))
 
 
+SHOWN = {
+    "source": "print its kernels and the plan of their launches",
+    "derivation": "print the outline of its derivation",
+    "laws": "print every law of its derivation",
+    "constraints": "print the constraints on its parameters",
+    "json": "print it as a JSON object; without an ID, every variant, one a line",
+}
+
+
 def _show(argv: list[str]) -> int:
-    parser = _of_run("show", "A variant of a run; with --json and no name, all of them.")
-    parser.add_argument("id", nargs="?", metavar="ID")
+    parser = of_run("show")
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="a variant, or the beginning of its name"
+    )
     what = parser.add_mutually_exclusive_group()
-    for option in ("source", "derivation", "laws", "constraints", "json"):
-        what.add_argument(f"--{option}", action="store_true")
+    for option, told in SHOWN.items():
+        what.add_argument(f"--{option}", action="store_true", help=told)
     what.add_argument(
         "--lost-forms", action="store_true", help="print forms that were not derived, as JSON"
     )
     what.add_argument("--stage", metavar="NAME", help="print the laws of this stage")
-    _add_trust(parser)
+    add_trust(parser)
     from explore.commands.commands import show
 
     return show(parser.parse_args(argv))
 
 
 def _report(argv: list[str]) -> int:
-    parser = _of_run("report", "Write the report of a run as one HTML file.")
+    parser = of_run("report")
     parser.add_argument(
         "--out", type=path, metavar="FILE", help="the report's file (default: RUN/report.html)"
     )
@@ -174,34 +179,34 @@ def _report(argv: list[str]) -> int:
 
 
 def _pick(argv: list[str]) -> int:
-    parser = _of_run("pick", "A variant to use elsewhere.")
+    parser = of_run("pick")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--fastest", action="store_true", help="pick the fastest variant (default)")
-    which.add_argument("--smallest", action="store_true")
-    which.add_argument("--id", metavar="ID")
+    which.add_argument("--smallest", action="store_true", help="pick that of the least memory")
+    which.add_argument("--id", metavar="ID", help="pick the variant of this name")
     add_limits(parser)
     parser.add_argument(
         "--export", type=path, metavar="DIR", help="write it, with hosts that run it"
     )
-    _add_trust(parser)
-    parser.add_argument("--json", action="store_true")
+    add_trust(parser)
+    parser.add_argument("--json", action="store_true", help="print it as a JSON object")
     from explore.commands.commands import pick_variant
 
     return pick_variant(parser.parse_args(argv))
 
 
 def _compare(argv: list[str]) -> int:
-    parser = _of_run("compare", "Measure a peer beside the best variant.")
+    parser = of_run("compare")
     add_peers(parser)
-    _add_trust(parser)
-    parser.add_argument("--json", action="store_true")
+    add_trust(parser)
+    parser.add_argument("--json", action="store_true", help="print a JSON object a peer")
     from explore.commands.commands import compare
 
     return compare(parser.parse_args(argv))
 
 
 def _export(argv: list[str]) -> int:
-    parser = _of_run("export", "All variants of a run as a table, or as T4 for other tools.")
+    parser = of_run("export")
     parser.add_argument("--t4", type=path, metavar="FILE.json", help="write the T4 results format")
     parser.add_argument("--csv", type=path, metavar="FILE.csv", help="write a row for each variant")
     given = parser.parse_args(argv)

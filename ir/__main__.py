@@ -3,9 +3,10 @@ which computes it."""
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from ir.array_files import add_data, data_of, save
-from ir.command import add_set, guard, sizes_of
+from ir.command import add_set, command_parser, guard, sizes_of
 from ir.core.type_rules import type_of
 from ir.core.types import show_type
 from ir.meaning.interpret import evaluate
@@ -18,26 +19,34 @@ python -m ir FILE [--set NAME=SIZE]…
                          --output OUT.npy [--set NAME=SIZE]… [--dtype float64]"""
 
 
-def main() -> int:
-    """Run the command with the process's arguments; returns the exit status."""
-    words = sys.argv[1:]
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with its arguments, `argv` or those of the process; returns the exit
+    status."""
+    words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["eval"]:
         return guard(lambda: evaluate_file(_eval_options(words[1:])))
     return guard(lambda: print_file(_options(words)))
 
 
 def _options(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m ir", usage=USAGE)
+    what = "Print a program with its types, calls of helpers expanded; eval computes it."
+    parser = command_parser("python -m ir", what, USAGE)
     parser.add_argument("file", metavar="FILE", help="the file of a program (*.lift)")
     add_set(parser)
     return parser.parse_args(words)
 
 
 def _eval_options(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m ir eval", usage=USAGE)
+    what = "Compute a program by the interpreter, and write its result."
+    parser = command_parser("python -m ir eval", what, USAGE)
     parser.add_argument("file", metavar="FILE", help="the file of a program (*.lift)")
     add_data(parser)
-    parser.add_argument("--dtype", choices=("float64", "float32", "float16"), default="float64")
+    parser.add_argument(
+        "--dtype",
+        choices=("float64", "float32", "float16"),
+        default="float64",
+        help="the type that floats are computed in",
+    )
     add_set(parser)
     return parser.parse_args(words)
 

@@ -27,7 +27,13 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--random", metavar="SEED", type=_seed, help="seed of random whole numbers for other inputs"
     )
-    parser.add_argument("--output", metavar="OUT.npy", type=Path, required=True)
+    parser.add_argument(
+        "--output",
+        metavar="OUT.npy",
+        type=Path,
+        required=True,
+        help="the file of the result; of a tuple, an .npz",
+    )
 
 
 def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]:

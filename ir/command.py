@@ -1,4 +1,5 @@
-"""The parts that all commands share: the exit status after a mistake, and the option `--set`."""
+"""The parts that all commands share: their help, the exit status after a mistake, and the option
+`--set`."""
 
 import argparse
 import errno
@@ -9,11 +10,47 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from ir.errors import Unsupported, UserError
+from ir.installed_version import installed_version
 
 T = TypeVar("T")
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what the disk says that our output goes to
 DEEPEST = 4000  # calls in calls: terms are trees, and walked as such
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """The help of a command: its description as it is written, and the default of every option
+    that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        told, usual = action.help or "", action.default
+        if usual in (None, False, [], argparse.SUPPRESS) or "(default: " in told:
+            return told
+        return f"{told} (default: %(default)s)" if action.option_strings else told
+
+
+class _Version(argparse.Action):
+    """Print the version, which is not looked up before it is asked for, and leave."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        assert callable(self.const)
+        print(f"convlift {self.const()}")
+        parser.exit()
+
+
+def command_parser(
+    prog: str,
+    what: str | None,
+    usage: str | None = None,
+    version: Callable[[], str] = installed_version,
+) -> argparse.ArgumentParser:
+    """The parser of the command `prog`, described by `what`: it has `--help`, with the default of
+    each option, and `--version`."""
+    parser = argparse.ArgumentParser(prog, usage=usage, description=what, formatter_class=_Help)
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, const=version, help="print the version and exit"
+    )
+    return parser
 
 
 def guard(main: Callable[[], int | None]) -> int:

@@ -13,11 +13,12 @@ from itertools import groupby
 from pathlib import Path
 from random import Random
 
-from ir.command import add_set, guard, sizes_of
+from ir.command import add_set, command_parser, guard, sizes_of
 from ir.core.nodes import Program
 from ir.errors import IllTyped, UserError
 from ir.parse import parse_file
 from ir.program_file import text_of
+from ir.text.counted import counted
 from ir.text.read_tree import read
 from ir.text.show import show
 from ir.text.surface import Number
@@ -49,15 +50,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m rewrites", description=__doc__)
+    parser = command_parser("python -m rewrites", __doc__)
     parser.add_argument("file", metavar="FILE", type=Path, help="the file of a program (*.lift)")
     parser.add_argument("--family", metavar="F", help=f"one of {', '.join(FAMILIES)}")
-    parser.add_argument("--form", help="one form of the family (default: the first that applies)")
+    parser.add_argument(
+        "--form", metavar="WORDS", help="one form of the family (default: the first that applies)"
+    )
     opened = parser.add_mutually_exclusive_group()
     opened.add_argument("--stage", metavar="NAME", help="print the laws of the stages of this name")
     opened.add_argument("--laws", action="store_true", help="print the laws of all stages")
     parser.add_argument(
-        "--list", action="store_true", help="list families, their forms, and refusals"
+        "--list",
+        action="store_true",
+        help="list the families; with --family, its forms, derived, and why others are refused",
     )
     parser.add_argument(
         "--check", action="store_true", help="interpret every step, at small sizes, and compare"
@@ -70,10 +75,9 @@ def run(options: argparse.Namespace) -> int:
     """Carry out the command's options: print forms, a derivation, or its check; returns the exit
     status."""
     sizes, p = sizes_of(options), parse_file(options.file, sizes_of(options))
-    families = [family_named(options.family)] if options.family else list(FAMILIES)
     if options.list:
-        for family in families:
-            print("\n".join(_listing(p, family)))
+        lines = _listing(p, family_named(options.family)) if options.family else _families(p)
+        print("\n".join(lines))
         return 0
     if options.family is None:
         raise UserError(f"--family is missing: one of {', '.join(FAMILIES)}, or --list")
@@ -87,8 +91,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _title(lowering: Lowering) -> str:
     form = f", {lowering.form}" if lowering.form else ""
-    steps = len(lowering.derivation.steps)
-    return f"{lowering.program.name} by {lowering.family}{form}: {steps} steps\n"
+    steps = counted(len(lowering.derivation.steps), "step")
+    return f"{lowering.program.name} by {lowering.family}{form}: {steps}\n"
 
 
 def _story(d: Derivation, options: argparse.Namespace) -> Iterator[str]:
@@ -112,6 +116,14 @@ def lowered(p: Program, family: str, form: str | None) -> Lowering:
 
 
 # ---- --list
+
+
+def _families(p: Program) -> Iterator[str]:
+    """A line for each family: the number of its forms for a program, and its meaning. Nothing is
+    derived, so that a form may yet be refused."""
+    for name, family in FAMILIES.items():
+        yield f"{name:15} {counted(len(forms(p, name)), 'form'):>9}  {family.meaning}"
+    yield "--list --family F says which forms of a family apply, and why others do not"
 
 
 def _listing(p: Program, family: str) -> Iterator[str]:

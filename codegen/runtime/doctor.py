@@ -1,6 +1,5 @@
 """The command `devices`: which OpenCL devices work here, which do not, and what to do about it."""
 
-import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -12,12 +11,13 @@ from rich.text import Text
 from codegen.runtime import platforms
 from codegen.runtime.devices import Broken, Device, devices, working
 from codegen.runtime.results import Tried
+from ir.command import command_parser
 
 
 def main(argv: Sequence[str], instructions_of: Callable[[Device], Sequence[Tried]]) -> int:
     """List the devices, and the instructions that a trial finds on each; the exit status is 0 if
     one of them works, else 1."""
-    parser = argparse.ArgumentParser(prog="devices", description=__doc__)
+    parser = command_parser("devices", __doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     as_json = parser.parse_args(argv).json
     found = devices(fresh=True)

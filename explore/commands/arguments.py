@@ -4,8 +4,9 @@
 import argparse
 from pathlib import Path
 
+from constraints.devices import PROFILES
 from explore.options.option_values import names, number
-from explore.options.options import Options, ways
+from explore.options.options import PEERS, Options, ways
 from explore.options.units import parse_bytes, parse_seconds
 from explore.results.front import Objective
 from explore.results.front import objectives as named
@@ -16,6 +17,7 @@ from ir.errors import UserError
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add every option of a run to a parser; options left out are missing from its result."""
     for name, way in ways().items():
+        usual = f" (default: {way.usual})" if way.usual else ""
         parser.add_argument(
             way.flag,
             dest=name,
@@ -23,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             action="extend" if way.several else "store",
             default=argparse.SUPPRESS,
             metavar=way.metavar,
-            help=way.help,
+            help=way.help + usual,
         )
 
 
@@ -35,15 +37,47 @@ def options_of(given: argparse.Namespace) -> Options:
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add to `parser` the options that limit the memory, time and error of a variant to be
     picked."""
-    parser.add_argument("--max-memory", type=usage(parse_bytes), metavar="M")
-    parser.add_argument("--max-time", type=usage(parse_seconds), metavar="T")
-    parser.add_argument("--max-error", type=usage(number), metavar="E")
+    for flag, read, metavar, what in (
+        ("--max-memory", parse_bytes, "32MiB", "only variants of at most this memory"),
+        ("--max-time", parse_seconds, "1.5ms", "only variants of at most this time"),
+        ("--max-error", number, "E", "only variants of at most this relative error"),
+    ):
+        parser.add_argument(flag, type=usage(read), metavar=metavar, help=what)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Add to a parser the options that name the device of a run, here or not."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--device",
+        metavar="D",
+        help="a device: number, part of a name, gpu, cpu (default: the first GPU, else a CPU)",
+    )
+    where.add_argument(
+        "--profile",
+        metavar="NAME",
+        help=f"rank variants for a device that is not here: {', '.join(PROFILES)}",
+    )
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Add to a parser the option that takes stored kernels of another version."""
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="take kernels of another version as they are stored, where they are not made again",
+    )
 
 
 def add_peers(parser: argparse.ArgumentParser) -> None:
     """Add to a parser the option that names peers to measure, one at least."""
     parser.add_argument(
-        "--against", type=usage(names), action="extend", required=True, metavar="torch"
+        "--against",
+        type=usage(names),
+        action="extend",
+        required=True,
+        metavar="A,B",
+        help=f"the peers, of {', '.join(PEERS)}",
     )
 
 

@@ -28,6 +28,7 @@ from explore.run.run import Run, limits_of
 from explore.run.trusted_plans import TrustedPlans
 from explore.run.why_nothing import none_ran
 from ir.errors import UserError
+from ir.text.counted import counted
 
 
 def show_front(given: argparse.Namespace) -> int:
@@ -197,19 +198,19 @@ def export_run(given: argparse.Namespace) -> int:
         print(f"{given.t4}: T4 results")
     if given.csv is not None:
         write_whole(given.csv, to_csv(records))
-        print(f"{given.csv}: {len(latest(records))} variants")
+        print(f"{given.csv}: {counted(len(latest(records)), 'variant')}")
     return 0
 
 
 def compare(given: argparse.Namespace) -> int:
-    """Run `explore compare RUN --against PEER`: print how peers compare with our best; returns the
-    exit status."""
+    """Run `explore compare RUN --against PEER`: print how peers compare with our best; returns 1 if
+    no peer could be compared, else 0."""
     from explore.commands.compare import compare as measured
 
     results = measured(given.run, tuple(given.against), given.trust)
     for result in results:
         print(json.dumps(result) if given.json else _compared(result))
-    return 0
+    return 0 if any(result["ratio"] is not None for result in results) else 1
 
 
 def _compared(result: "dict[str, object]") -> str:

@@ -21,6 +21,7 @@ from explore.results.pace import SLOW
 from explore.results.records import NOISY, Failed, Measured, Record, latest
 from explore.results.store import Store
 from explore.workers.pool import Pool
+from ir.text.counted import counted
 
 NEAR = 0.95  # a time this much shorter is within luck
 DOUBTFUL = 0.8  # and this much, if it was taken while the machine was slow
@@ -138,7 +139,7 @@ def _until_nothing_is_left(bench: _Bench) -> None:
         if all(r.round > 0 for r in chosen) or (turn and bench.late()):
             return
         if turn == 0:
-            bench.note(f"measuring the front again: {len(chosen)} variants in turns")
+            bench.note(f"measuring the front again: {counted(len(chosen), 'variant')} in turns")
         bench.measure(chosen, 1 + max(r.round for r in records))
 
 

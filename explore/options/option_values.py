@@ -17,6 +17,8 @@ class Way:
     """The way in which users give an option: its flag, the reader of its text, and words for help.
 
     An option with `several` may be repeated; its reader gives a tuple of entries for each text.
+    `usual` says in help what is done where the option is not given; the empty text, that nothing
+    is.
     """
 
     flag: str
@@ -24,13 +26,20 @@ class Way:
     metavar: str
     help: str
     several: bool = False
+    usual: str = ""
 
 
 def way(
-    flag: str, read: Callable[[str], Any], metavar: str, help: str, several: bool = False
+    flag: str,
+    read: Callable[[str], Any],
+    metavar: str,
+    help: str,
+    *,
+    several: bool = False,
+    usual: str = "",
 ) -> dict[str, Way]:
     """The metadata of a field of options, which says how people give it."""
-    return {"way": Way(flag, read, metavar, help, several)}
+    return {"way": Way(flag, read, metavar, help, several, usual)}
 
 
 # ---- from text

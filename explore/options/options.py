@@ -8,7 +8,7 @@ is written and read, and words about it. The command line and `explore()` in Pyt
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from constraints.devices import Limit, limit
@@ -53,16 +53,33 @@ class Options:
     )
     families: tuple[str, ...] = field(
         default=(),
-        metadata=way("--families", names, "A,B", "try only these families", several=True),
+        metadata=way(
+            "--families",
+            names,
+            "A,B",
+            "try only these families",
+            several=True,
+            usual="those with forms of their own",
+        ),
     )
     max_memory: int | None = field(  # bytes
         default=None,
-        metadata=way("--max-memory", parse_bytes, "64MiB", "limit of a variant's global memory"),
+        metadata=way(
+            "--max-memory",
+            parse_bytes,
+            "64MiB",
+            "limit of a variant's global memory",
+            usual="none",
+        ),
     )
     domain: Domain | None = field(
         default=None,
         metadata=way(
-            "--domain", one_of("domain", DOMAINS), "NAME", f"narrower parameters: {DOMAINS[0]}"
+            "--domain",
+            one_of("domain", DOMAINS),
+            "NAME",
+            f"narrower parameters: {DOMAINS[0]}",
+            usual="none",
         ),
     )
     max_error: float | None = field(
@@ -78,11 +95,22 @@ class Options:
     time_limit: float | None = field(  # seconds
         default=None,
         metadata=way(
-            "--time-limit", parse_seconds, "10m", "time after which a run stops; resume goes on"
+            "--time-limit",
+            parse_seconds,
+            "10m",
+            "time after which a run stops; resume goes on",
+            usual="none",
         ),
     )
     jobs: int | None = field(
-        default=None, metadata=way("--jobs", whole_from(1), "N", "number of processes that build")
+        default=None,
+        metadata=way(
+            "--jobs",
+            whole_from(1),
+            "N",
+            "number of processes that build",
+            usual="one a core",
+        ),
     )
     strategy: Strategy = field(
         default="guided",
@@ -96,7 +124,12 @@ class Options:
     against: tuple[PeerName, ...] = field(
         default=(),
         metadata=way(
-            "--against", names, "A,B", f"peers to measure too, of {', '.join(PEERS)}", several=True
+            "--against",
+            names,
+            "A,B",
+            f"peers to measure too, of {', '.join(PEERS)}",
+            several=True,
+            usual="none",
         ),
     )
     sizes: tuple[tuple[str, int], ...] = field(
@@ -205,7 +238,12 @@ class Asked(TypedDict, total=False):
 
 def ways() -> dict[str, Way]:
     """The way in which each option is given, by the option's name."""
-    return {f.name: f.metadata["way"] for f in fields(Options)}
+    return {f.name: _with_default(f.metadata["way"], f.default) for f in fields(Options)}
+
+
+def _with_default(way: Way, default: object) -> Way:
+    """The way of an option, which says the default where that is a number or a word."""
+    return replace(way, usual=str(default)) if isinstance(default, int | float | str) else way
 
 
 def peer_named(name: str) -> PeerName:

@@ -11,6 +11,7 @@ from explore.options.units import show_time
 from explore.results.front import pareto
 from explore.results.lost_forms import LostForm, lost_lines
 from explore.results.records import Failed, Record
+from ir.text.counted import counted
 
 _EVERY = 10.0  # seconds between plain lines
 
@@ -63,7 +64,7 @@ class Watch:
     def says(self) -> str:
         best = f"best {show_time(self._best.time_ns)}" if self._best else "nothing has run yet"
         name = f" ({self._best.variant.id})" if self._best else ""
-        lost = f"{self._lost} form{'s' * (self._lost > 1)} not derived" if self._lost else ""
+        lost = f"{counted(self._lost, 'form')} not derived" if self._lost else ""
         counts = (f"{self._failed} failed", lost, f"front {len(self._front)}")
         parts = (*counts, best + name, self._left())
         return "  ".join(part for part in parts if part)

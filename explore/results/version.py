@@ -1,11 +1,12 @@
 """The version of convlift: its number, and a hash of its sources."""
 
 import hashlib
-import importlib.metadata
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+
+from ir.installed_version import installed_version
 
 PACKAGES = ("ir", "rewrites", "constraints", "codegen", "explore")
 SUFFIXES = frozenset({".py", ".lift", ".lark"})
@@ -15,11 +16,7 @@ SUFFIXES = frozenset({".py", ".lift", ".lark"})
 def version() -> str:
     """The version, such as `0.1.0+3f9a1c2e`; a change of the sources changes it, since it may
     change kernels."""
-    try:
-        number = importlib.metadata.version("convlift")
-    except importlib.metadata.PackageNotFoundError:
-        number = "0"
-    return f"{number}+{sources_hash([Path(str(files(p))) for p in PACKAGES])[:8]}"
+    return f"{installed_version()}+{sources_hash([Path(str(files(p))) for p in PACKAGES])[:8]}"
 
 
 def sources_hash(folders: Sequence[Path]) -> str:

@@ -30,6 +30,7 @@ from explore.space.rough_cost import predicted
 from explore.space.search_domain import narrowing
 from explore.workers.pool import Pool
 from ir.core.nodes import Program
+from ir.text.counted import counted
 from rewrites.tuning.family import Form
 
 AnyPool = Pool[Any, Any]
@@ -69,8 +70,8 @@ class Exploration:
         lost = partial(_lost, self.store, self.watch)
         found = candidates(program, profile, self.options, builders, lost)
         self.watch.note(
-            f"{len(found.variants):,} candidates of {found.legal:,} legal ones, "
-            f"in {len(found.forms)} forms; results in {self.store.folder}"
+            f"{counted(len(found.variants), 'candidate')} of {found.legal:,} legal ones, "
+            f"in {counted(len(found.forms), 'form')}; results in {self.store.folder}"
         )
         if self.options.domain:
             self.watch.note(narrowing(self.options.domain, found.left))

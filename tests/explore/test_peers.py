@@ -205,14 +205,20 @@ def test_a_peer_that_is_not_installed_says_how_to_install_it(
 
 
 def test_a_comparison_is_made_or_refused_with_a_reason(
-    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    device: Device,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = tmp_path / "run"
     sizes = [f"--set={name}={n}" for name, n in SMALL.items()]
     given = [str(EXAMPLES / "quickstart.lift"), *sizes, "--families", "naive", "--variants", "1"]
     assert main([*given, "--out", str(out), "--device", str(device.index)]) == 0
     capsys.readouterr()
-    assert main(["compare", str(out), "--against", "torch", "--json"]) == 0
+    status = main(["compare", str(out), "--against", "torch", "--json"])
     (result,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    assert (result["ratio"] is None) == ("no peer applies" in result["note"])
+    assert (result["ratio"] is None) == ("no peer applies" in result["note"]) == bool(status)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["compare", str(out), "--against", "torch"]) == 1  # nothing was compared
+    assert "no peer applies" in capsys.readouterr().out
     assert main(["compare", str(out), "--against", "nonsense"]) == 1
