@@ -88,8 +88,8 @@ class Options:
             "--max-error",
             number,
             "E",
-            "largest relative error of a right result (1e-4 in floats, 0.05 in halves, 0.4 in "
-            "bfloats)",
+            "largest relative error of a right result",
+            usual="1e-4 in floats, 0.05 in halves, 0.4 in bfloats",
         ),
     )
     time_limit: float | None = field(  # seconds
