@@ -22,6 +22,7 @@ from ir.text.counted import counted
 from ir.text.read_tree import read
 from ir.text.show import show
 from ir.text.surface import Number
+from rewrites.adjoint.program import adjoint, gradient
 from rewrites.engine.derivation_text import proof
 from rewrites.engine.meaning_check import Checked, check
 from rewrites.engine.outline_text import called, outline_text, told
@@ -67,6 +68,15 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--check", action="store_true", help="interpret every step, at small sizes, and compare"
     )
+    derived = parser.add_mutually_exclusive_group()
+    derived.add_argument(
+        "--adjoint",
+        metavar="PARAMETER",
+        help="print the adjoint of the program in a parameter, in which it is linear",
+    )
+    derived.add_argument(
+        "--gradient", metavar="PARAMETER", help="print the gradient of the program in a parameter"
+    )
     add_set(parser)
     return parser.parse_args(argv)
 
@@ -75,6 +85,9 @@ def run(options: argparse.Namespace) -> int:
     """Carry out the command's options: print forms, a derivation, or its check; returns the exit
     status."""
     sizes, p = sizes_of(options), parse_file(options.file, sizes_of(options))
+    if options.adjoint or options.gradient:
+        print(show(_derived(p, options)), end="")
+        return 0
     if options.list:
         lines = _listing(p, family_named(options.family)) if options.family else _families(p)
         print("\n".join(lines))
@@ -87,6 +100,15 @@ def run(options: argparse.Namespace) -> int:
     if options.stage is None:
         print(f"\n{show(lowering.program)}", end="")
     return _check(options.file, sizes, p, lowering) if options.check else 0
+
+
+def _derived(p: Program, options: argparse.Namespace) -> Program:
+    """The program that --adjoint or --gradient asks for; a UserError where there is none."""
+    try:
+        return adjoint(p, options.adjoint) if options.adjoint else gradient(p, options.gradient)
+    except Refused as refused:
+        asked = "adjoint" if options.adjoint else "gradient"
+        raise UserError(f"{p.name} has no such {asked}: {refused}") from refused
 
 
 def _title(lowering: Lowering) -> str:

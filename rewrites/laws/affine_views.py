@@ -96,7 +96,14 @@ def widened(xs: Expr, left: Size, right: Size) -> Expr:
         return PadEdge(Edge.ANY, left, right, xs)
     scalar = next(iter(leaves(elem_of(xs))))
     assert isinstance(scalar, Scalar)
-    return Pad(left, right, number(0, scalar), xs)
+    zero, n = number(0, scalar), size_of(xs)
+    lost = -min(left, right) if isinstance(left, int) and isinstance(right, int) else 0
+    if isinstance(n, int) and lost >= n:  # zeros alone are left: a crop may not take all there is
+        assert isinstance(left, int)
+        assert isinstance(right, int)
+        padded = Pad(max(left, 0), max(right, 0), zero, xs)
+        return PadEdge(Edge.ANY, min(left, 0), min(right, 0), padded)
+    return Pad(left, right, zero, xs)
 
 
 def _nested(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:

@@ -1,0 +1,87 @@
+"""The derivatives of operations on numbers: by which factor each hands a cotangent back to its
+operands."""
+
+# key: e term, a b operands
+
+from collections.abc import Callable
+from math import pi
+
+from ir.core.conversions import CONVERSIONS
+from ir.core.nodes import Binary, Expr, Lit, Unary
+from ir.core.type_rules import type_of
+from ir.core.types import Scalar, is_whole
+from rewrites.analysis.folds import number
+from rewrites.engine.refused import Refused
+
+STEEP = 2.0**127  # times a normal number of the type float: 1 or more
+
+
+def of_unary(e: Unary) -> Expr | None:
+    """The factor by which the operation e multiplies the cotangent of its operand; None for 1."""
+    a = e.e
+    if e.op in CONVERSIONS and not is_whole(type_of(e)) and not is_whole(type_of(a)):
+        return None
+    match e.op:
+        case "neg":
+            return _like(a, -1)
+        case "exp":
+            return e
+        case "log":
+            return Binary("/", _like(a, 1), a)
+        case "sqrt":
+            return Binary("/", _like(a, 0.5), e)
+        case "tanh":
+            return Binary("-", _like(a, 1), Binary("*", e, e))
+        case "abs":
+            return Binary("-", positive(a), positive(Unary("neg", a)))
+        case "sinpi":
+            return Binary("*", _like(a, pi), Unary("cospi", a))
+        case "cospi":
+            return Binary("*", _like(a, -pi), Unary("sinpi", a))
+    raise Refused(f"expected an operation that has a derivative, found {e.op}")
+
+
+def is_linear(e: Unary) -> bool:
+    """True if the operation e is linear."""
+    return e.op == "neg" or e.op in CONVERSIONS
+
+
+def of_choice(e: Binary) -> tuple[Expr, Expr]:
+    """The factors of the operands of a max or min; of two equal numbers the second counts."""
+    a, b = (e.a, e.b) if e.op == "max" else (e.b, e.a)
+    larger = positive(Binary("-", a, b))  # where the first operand is what counts
+    other = Binary("-", _like(larger, 1), larger)
+    return (larger, other)
+
+
+def of_quotient(e: Binary) -> tuple[Expr, Expr]:
+    """The factors of the dividend and the divisor."""
+    if is_whole(type_of(e)):
+        raise Refused("expected a division of reals, found one of whole numbers, which rounds")
+    one = Binary("/", _like(e, 1), e.b)
+    return one, Binary("/", Unary("neg", e.a), Binary("*", e.b, e.b))
+
+
+def is_equal(op: str, best: Expr) -> Callable[[Expr], Expr]:
+    """The function that makes of a number, none beyond `best` in a max or min, 1 if it is equal to
+    it and else 0."""
+
+    def of(e: Expr) -> Expr:
+        away = Binary("-", best, e) if op == "max" else Binary("-", e, best)
+        return Binary("-", _like(best, 1), positive(away))
+
+    return of
+
+
+def positive(a: Expr) -> Expr:
+    """The number that is 1 where a > 0, and 0 elsewhere: the least and largest are cut off."""
+    steep = a if is_whole(type_of(a)) else Binary("*", a, _like(a, STEEP))
+    return Binary("min", Binary("max", steep, _like(a, 0)), _like(a, 1))
+
+
+def _like(e: Expr, value: float) -> Lit:
+    """The literal of this value in the type of e."""
+    t = type_of(e)
+    if not isinstance(t, Scalar):
+        raise Refused("expected numbers, found vectors")
+    return number(value, t)

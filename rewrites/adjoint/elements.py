@@ -1,0 +1,174 @@
+"""The value of a term at given indices, as a number made of reads: what the laws of operations on
+numbers multiply a cotangent by."""
+
+# key: e term, at coordinates of an element, path of a leaf
+
+from dataclasses import replace
+
+from ir.core.nodes import (
+    At,
+    Binary,
+    Edge,
+    Expr,
+    Generate,
+    Get,
+    Join,
+    Lam,
+    Let,
+    Lit,
+    MakeTuple,
+    Map,
+    Pad,
+    PadEdge,
+    SizeOf,
+    Slide,
+    Split,
+    Store,
+    Transpose,
+    Unary,
+    Var,
+    Zip,
+)
+from ir.core.terms import free, identity, variables
+from ir.core.type_rules import array_of, elem_of
+from ir.core.types import INT
+from rewrites.adjoint.contributions import (
+    Counted,
+    Element,
+    Named,
+    Path,
+    Running,
+    Scope,
+    constant,
+    found,
+)
+from rewrites.adjoint.notebook import Notebook, leaf
+from rewrites.analysis.affine_access import Affine, NoAccess
+from rewrites.engine.refused import Refused
+
+Place = tuple[Affine, ...]
+
+
+def value(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
+    """The number that the leaf of e holds at these coordinates; what is neither arithmetic nor a
+    view is an array made before (`kept`)."""
+    try:
+        return _value(e, scope, at, path, book)
+    except NoAccess:
+        return kept(e, scope, at, path, book)
+
+
+def _value(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
+    match e:
+        case Var():
+            return _variable(e, scope, at, path, book)
+        case Lit() | SizeOf():
+            return e
+        case Unary(op, a):
+            return Unary(op, value(a, scope, (), (), book))
+        case Binary(op, a, b):
+            return Binary(op, value(a, scope, (), (), book), value(b, scope, (), (), book))
+        case MakeTuple(parts) | Zip(parts):
+            return value(parts[path[0]], scope, at, path[1:], book)
+        case Get(i, a):
+            return value(a, scope, at, (i, *path), book)
+        case Let(p, a, body):
+            return value(body, Named(p, a, scope), at, path, book)
+        case Store(a):
+            return value(a, scope, at, path, book)
+        case Map(Lam(p, body), xs):
+            return value(body, Element(p, xs, at[0], scope), at[1:], path, book)
+        case Generate(int() as n, Lam(p, body)):
+            return value(body, Counted(p, n, at[0], scope), at[1:], path, book)
+    return _view(e, scope, at, path, book)
+
+
+def _variable(e: Var, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
+    bound = found(scope, e.name)
+    if bound is None:
+        return book.read(leaf(e, path), at)
+    frame, inner = bound
+    match frame:
+        case Element(_, xs, index, outside):
+            return value(xs, outside, (index, *at), inner + path, book)
+        case Named(_, a, outside):
+            return value(a, outside, at, inner + path, book)
+        case Counted(_, n, index, _):
+            return book.read(Generate(n, identity(INT)), (index,))
+        case Running():
+            raise Refused(f"expected no use of the running sum {e.name} but to add to it")
+
+
+def _view(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
+    match e:
+        case Split(int() as m, xs):
+            (i, j), rest = map(_inside, at[:2]), at[2:]
+            return value(xs, scope, (i.times(m).plus(j), *rest), path, book)
+        case Join(xs):
+            n = array_of(Var("_", elem_of(xs))).size
+            assert isinstance(n, int)
+            return value(xs, scope, (*book.divided(at[0], n), *at[1:]), path, book)
+        case Slide(_, int() as step, xs, _):
+            (i, j), rest = map(_inside, at[:2]), at[2:]
+            return value(xs, scope, (i.times(step).plus(j), *rest), path, book)
+        case Transpose(xs):
+            return value(xs, scope, (at[1], at[0], *at[2:]), path, book)
+        case At(int() as k, xs):
+            return value(xs, scope, (constant(k), *at), path, book)
+        case Pad(int() as l, int() as r, _, xs) if max(l, r) <= 0:
+            return _cropped(l, xs, scope, at, path, book)
+        case PadEdge(Edge.ANY, int() as l, int() as r, xs) if max(l, r) <= 0:
+            return _cropped(l, xs, scope, at, path, book)
+        case Pad(int() as l, int() as r, Lit(0, _), xs) if min(l, r) >= 0:
+            return _padded(l, xs, scope, at, path, book)
+    raise NoAccess("expected a view or arithmetic, found another term")
+
+
+def _inside(a: Affine) -> Affine:
+    if a.loose:
+        raise NoAccess("expected padding around an array, found it around its chunks or windows")
+    return a
+
+
+def _cropped(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
+    return value(xs, scope, (_inside(at[0]).shifted(-l), *at[1:]), path, book)
+
+
+def _padded(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
+    """The number in an array with zeros around it: a read that may lie outside of its array, where
+    zeros are read; NoAccess where zeros are not what lies there."""
+    loose = replace(at[0].shifted(-l), loose=True)
+    number = value(xs, scope, (loose, *at[1:]), path, book)
+    reads = book.accesses(number)
+    around = sum(a.loose for a in (loose, *at[1:]))
+    if not isinstance(number, Var) or number.name not in reads:
+        raise NoAccess("expected padding around an array, found it around what is computed")
+    if sum(a.loose for a in reads[number.name].coordinates) != around:
+        raise NoAccess("expected padding around an array, found it around its windows")
+    return number
+
+
+def kept(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
+    """The number as a read of an array that holds the values of e for all that the variables in
+    scope stand for, made before and kept."""
+    base, place = outward(e, scope)
+    return book.read(leaf(book.named("kept", base), path), (*place, *at))
+
+
+def outward(e: Expr, scope: Scope) -> tuple[Expr, Place]:
+    """The array of the values of e over all elements that its variables in scope stand for, which
+    depends on parameters alone, and the coordinates of e in it."""
+    place: Place = ()
+    while scope is not None:
+        if free(e) & {v.name for v in variables(scope.pattern)}:
+            match scope:
+                case Element(p, xs, index, _):
+                    e, place = Map(Lam(p, e), xs), (index, *place)
+                case Counted(p, n, index, _):
+                    e, place = Generate(n, Lam(p, e)), (index, *place)
+                case Named(p, a, _):
+                    e = Let(p, a, e)
+                case Running():
+                    raise Refused("expected no use of a running sum but to add to it, found one")
+        scope = scope.outside
+    return e, place
