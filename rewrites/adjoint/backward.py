@@ -235,16 +235,17 @@ class Backward:
             return self._chosen(e, fold, scope, c, k)
         if len(c.factors) > 1 and not self._sums(c, e, scope) and all(map(plain, c.coordinates)):
             c = self._made(e, scope, [c])
-        frame = Element(p, e.xs, index(k), Running(acc, scope))
+        frame = Element(p, e.xs, index(k), scope)
+        running = Running(acc, frame)
         inner = replace(c, indices=(*c.indices, k))
-        arrivals = self.of(e.f.body, frame, inner)
+        arrivals = self.of(e.f.body, running, inner)
         settled = self.book.settled
-        kept = [settled(a.what) for a in arrivals if a.frame is frame.outside]
+        kept = [settled(a.what) for a in arrivals if a.frame is running]
         if kept != [settled(inner)]:
             raise Refused(
                 "expected a sum, a largest or a smallest element, found another reduction"
             )
-        passed = [a for a in arrivals if a.frame is not frame.outside]
+        passed = [a for a in arrivals if a.frame is not running]
         return [*self.of(e.init, scope, c), *self._bound(passed, frame, e.xs, scope)]
 
     def _chosen(self, e: Reduce, fold: Fold, scope: Scope, c: Contribution, k: Index) -> Arrivals:

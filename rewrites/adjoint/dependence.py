@@ -49,7 +49,7 @@ def depends(e: Expr, scope: Scope, parameter: str, path: Path = ()) -> bool:
         case Split(_, xs) | Slide(_, _, xs) | Transpose(xs) | Reorder(_, xs):
             return depends(xs, scope, parameter, path)
         case Reduce(z, Lam((acc, p), body), xs):
-            inner = Element(p, xs, ANYWHERE, Named(acc, z, scope))
+            inner = Counted(acc, 1, ANYWHERE, Element(p, xs, ANYWHERE, scope))
             return depends(z, scope, parameter) or depends(body, inner, parameter)
         case Lam():
             return False  # the index function of a reorder

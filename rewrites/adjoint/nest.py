@@ -17,11 +17,12 @@ from ir.core.nodes import (
     Reduce,
     Reorder,
     Slide,
+    Unary,
     Zip,
 )
 from ir.core.terms import lam, lam2, substitute
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import INT, Scalar
+from ir.core.types import FLOAT, INT, Scalar, is_whole, show_type
 from rewrites.adjoint.contributions import Contribution
 from rewrites.adjoint.notebook import Notebook
 from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
@@ -48,7 +49,18 @@ def nest(c: Contribution, own: tuple[Index, ...], scalar: Scalar, book: Notebook
         turned = Access(a.base, tuple(_turned(x, back) for x in a.coordinates))
         order = tuple(i for i in (*own, *sums) if i in used_by(turned))
         arrays[name] = (_view(turned, order), order)
-    return _maps(own, sums, arrays, product, scalar)
+    return _maps(own, sums, arrays, _converted(product, scalar), scalar)
+
+
+def _converted(product: Expr, scalar: Scalar) -> Expr:
+    """The product in the type of the numbers that it is added to, if that is wider than its own;
+    Refused where one is whole and the other is not."""
+    own = type_of(product)
+    if own == scalar:
+        return product
+    if is_whole(own) != is_whole(scalar):
+        raise Refused(f"expected cotangents of the type {scalar.name}, found {show_type(own)}")
+    return product if own == FLOAT else Unary(scalar.name, product)
 
 
 def used_by(a: Access) -> set[Index]:
@@ -133,7 +145,10 @@ def _maps(
     stand for elements of arrays."""
     if not own:
         values, left = _done(arrays)
-        return _sums(sums, left, substitute(product, values), number(0, scalar))
+        wide = type_of(product)
+        assert isinstance(wide, Scalar)
+        made = _sums(sums, left, substitute(product, values), number(0, wide))
+        return made if wide == scalar else Unary(scalar.name, made)
     i, *rest = own
     over = [name for name, (_, order) in arrays.items() if i in order]
 
