@@ -11,12 +11,12 @@ from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed, RunFailed, Tried
 from codegen.runtime.session import Session, open_device
-from ir.core.nodes import Expr, Instruct, Level, MapPar, Param, Program, Var
+from ir.core.nodes import Expr, Get, Instruct, Level, MapPar, Param, Program, Var, Zip
 from ir.core.terms import identity, lam, variables
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array
 from ir.errors import Unsupported
-from ir.instructions.entry import Entry
+from ir.instructions.entry import Alone, Entry
 from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import TABLE
 from ir.meaning.inputs import random_inputs
@@ -29,7 +29,25 @@ def instructions_of(device: Device) -> tuple[Tried, ...]:
     return tuple(tried for entry in TABLE.values() for tried in _tried(session, entry))
 
 
-def trial(entry: Entry) -> Program:
+def trial(entry: Entry | Alone) -> Program:
+    """The program that carries out one instruction of the table."""
+    return _alone(entry) if isinstance(entry, Alone) else _together(entry)
+
+
+def _alone(entry: Alone) -> Program:
+    """The program that carries out an instruction of one work-item, once for each of some
+    operands, which are the program's parameters."""
+    several = tuple(Var(v.name, Array(v.type, 8)) for v in variables(entry.program.pattern))
+    rows = Zip(several)
+    operands = lam("row", elem_of(rows), lambda row: entry.carried_out(*_fields(row, several)))
+    return Program("trial", tuple(map(Param, several)), MapPar(Level.GLOBAL, 0, operands, rows))
+
+
+def _fields(row: Expr, several: tuple[Var, ...]) -> list[Expr]:
+    return [Get(i, row) for i in range(len(several))]
+
+
+def _together(entry: Entry) -> Program:
     """The program that carries out one instruction of the table, once; its operands and the sums
     that it adds to are the program's parameters."""
     *factors, sums = variables(entry.program.pattern)
@@ -46,7 +64,7 @@ def trial(entry: Entry) -> Program:
     return Program("trial", tuple(map(Param, (*factors, several))), body)
 
 
-def _tried(session: Session, entry: Entry) -> Iterator[Tried]:
+def _tried(session: Session, entry: Entry | Alone) -> Iterator[Tried]:
     """The instruction, if a device builds the program that tries it and gets the right result: one
     item, or none."""
     p = trial(entry)
@@ -60,9 +78,9 @@ def _tried(session: Session, entry: Entry) -> Iterator[Tried]:
         yield Tried(entry.name, emulated=not _by_itself(session, entry, plan))
 
 
-def _by_itself(session: Session, entry: Entry, plan: Plan) -> bool:
+def _by_itself(session: Session, entry: Entry | Alone, plan: Plan) -> bool:
     """True if the kernels of a plan still build where the instruction may not be emulated."""
-    only = f"#ifndef {entry.native}\n#error {entry.name} is emulated here\n#endif"
+    only = f"#if !({entry.native})\n#error {entry.name} is emulated here\n#endif"
     kernels = tuple(replace(k, needs=(only, *k.needs)) for k in plan.kernels)
     try:
         session.build(replace(plan, kernels=kernels))

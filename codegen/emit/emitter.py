@@ -87,7 +87,7 @@ class Emitter:
             case MakeTuple(parts):
                 for part, place in zip(parts, _parts(to), strict=True):
                     self.emit(part, env, place)
-            case Instruct():
+            case Instruct() if e.together:
                 carry_out(self, e, env, to)
             case ToPrivate(inner) if _is_private(to):
                 self.emit(inner, env, to)

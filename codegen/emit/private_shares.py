@@ -83,7 +83,7 @@ class _Shares:
             case MapPar(level, dim, f, xs):
                 worker = self.scope.workers[level, dim]
                 return self.along(Owned(number(size_of(xs)), worker.id, worker.count), f.body)
-            case Instruct(instruction, _):
+            case Instruct(instruction, _) if e.together:
                 axis = lanes(self.scope, instruction)
                 return ArrayPlace(axis, lambda i: self.held(elem_of(e), self.at.along(axis, i)))
             case Map(Lam(Var(), body) as f, xs) if is_layout(body) and is_parallel(xs):
@@ -182,5 +182,6 @@ def lanes(scope: Scope, instruction: Instruction) -> Owned:
 
 @once
 def is_parallel(e: Expr) -> bool:
-    """True if a parallel map or an instruction is e, or is inside e."""
-    return isinstance(e, MapPar | Instruct) or any(map(is_parallel, children(e)))
+    """True if a parallel map or an instruction of several lanes is e, or is inside e."""
+    here = e.together if isinstance(e, Instruct) else isinstance(e, MapPar)
+    return here or any(map(is_parallel, children(e)))

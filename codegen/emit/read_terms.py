@@ -17,7 +17,7 @@ from codegen.index.index import Index, assume, constant
 from codegen.tree.array_axes import Axis, Plain, number, plain
 from codegen.tree.index_functions import arithmetic as index_arithmetic
 from codegen.tree.index_functions import index_at
-from codegen.tree.statements import Load, Number, Value, Whole
+from codegen.tree.statements import Call, Kind, Load, Number, Value, Whole
 from codegen.tree.value_builders import binary, conversion, unary
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
@@ -56,7 +56,7 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import INT_LARGEST, INT_LEAST, is_whole, unlift
+from ir.core.types import INT_LARGEST, INT_LEAST, Scalar, is_whole, unlift
 from ir.core.views import is_table
 from ir.errors import Unsupported
 
@@ -82,6 +82,8 @@ def read(emitter: Recursion, e: Expr, env: Env) -> View:
             return delayed(emitter, f, indices(number(n)), env)
         case ReduceSeq() | Reduce():
             return reduce(emitter, e, env, None)
+        case Instruct() if not e.together:
+            return called(emitter, e, env)
         case MapPar() | MapSeq() | Instruct() | ToLocal() | ToPrivate() | Store():
             return making.materialised(emitter, e, env, emitter.wanted)
     return layout(emitter, e, env)
@@ -211,6 +213,14 @@ def arithmetic(emitter: Recursion, e: Expr, env: Env) -> Value:
                     return Whole(known)
             return binary(op, x, y)
     raise AssertionError(f"expected arithmetic, found {type(e).__name__}")
+
+
+def called(emitter: Recursion, e: Instruct, env: Env) -> Value:
+    """The value of an instruction that a work-item carries out by itself, which gives a number."""
+    scalar = type_of(e)
+    assert isinstance(scalar, Scalar)
+    given = tuple([value(emitter.read(part, env)) for part in e.parts])
+    return Call(e.instruction, given, Kind(scalar.name))
 
 
 def indices(n: int) -> ArrayView:

@@ -52,7 +52,7 @@ def _lengths(e: Expr) -> dict[tuple[Level, int], int]:
     """The length of the longest map over each parallel dimension."""
     lengths: dict[tuple[Level, int], int] = {}
     for inner in subterms(e):
-        if isinstance(inner, Instruct):
+        if isinstance(inner, Instruct) and inner.together:
             key = Level.LOCAL, 0
             lengths[key] = max(inner.instruction.lanes, lengths.get(key, 1))
         if isinstance(inner, MapPar):

@@ -17,6 +17,7 @@ from codegen.tree.statements import (
     Store,
     Value,
     calls,
+    gathers,
     kind_of,
     loads,
     operands,
@@ -72,7 +73,7 @@ def _head(kernel: Kernel) -> list[str]:
     )
     x, y, z = kernel.local_size
     groups = " x ".join(map(str, kernel.groups))
-    lanes = {c.instruction.lanes for c in calls(kernel)}
+    lanes = {c.instruction.lanes for c in calls(kernel) if gathers(c)}
     return [
         f"// {groups} groups of {x} x {y} x {z}",
         f"__attribute__((reqd_work_group_size({x}, {y}, {z})))",

@@ -43,6 +43,7 @@ from codegen.tree.statements import (
     Store,
     Value,
     Whole,
+    gathers,
     kind_of,
     operands,
     remembered,
@@ -110,7 +111,7 @@ class _Walker:
             case If(condition, body):
                 c = self.condition(condition, where, "if")
                 return Branch(c, where, self.block(body, self.holding(where, c)))
-            case Store(_, _, Call(instruction, _, _)):
+            case Store(_, _, Call(instruction, _, _) as call) if gathers(call):
                 return Sequence((Gather(instruction.name), self.store(s, where)))
             case Store():
                 return self.store(s, where)
@@ -165,7 +166,7 @@ class _Walker:
     def no_call(self, e: Value) -> None:
         """Note an instruction inside another value, where perhaps not all lanes come to it."""
         for inner in operands(e):
-            if isinstance(inner, Call):
+            if isinstance(inner, Call) and gathers(inner):
                 self.found.strangers.append(f"{inner.instruction.name} inside another value")
 
     def access(self, e: Load, where: Where, text: str, writes: bool) -> Access:

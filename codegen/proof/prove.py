@@ -12,7 +12,7 @@ from codegen.proof.accesses import Footprint
 from codegen.proof.footprint import footprint
 from codegen.proof.races_and_bounds import EACH_MS, LIMIT_MS, RANGES, verdicts
 from codegen.proof.verdicts import Kind, Obligation, Proof, Proved, Refuted, Unproved, Verdict
-from codegen.tree.statements import Kernel, calls, remembered
+from codegen.tree.statements import Kernel, calls, gathers, remembered
 
 
 @remembered
@@ -32,7 +32,7 @@ def _launch(kernel: Kernel, found: Footprint) -> Iterator[Verdict]:
             yield Proved(obligation, RANGES)
         else:
             yield Refuted(obligation, f"the launch makes it 0 … {real - 1}")
-    for call in calls(kernel):
+    for call in filter(gathers, calls(kernel)):
         lanes, name = call.instruction.lanes, call.instruction.name
         obligation = Obligation(Kind.LAUNCH, "", f"dimension 0 is the {lanes} lanes of {name}")
         if kernel.local_size[0] == lanes:

@@ -200,6 +200,7 @@ def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:
 
 # Sessions
 
+FEATURE = "__opencl_c_"  # how the names of features of OpenCL C 3.0 begin
 KEPT = 32  # kernels compiled last; others are loaded from disk. A CPU's driver holds 3 to 5 MB for
 # each that it compiled, and one for each that it loaded: 256 of them made a worker of 1.2 GB
 
@@ -238,9 +239,18 @@ class Session:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
             raise UserError(f"{missing}: use float, or another device")
         self._refuse_too_large(plan)
-        compiled = [self._compiled(k.source, options) for k in plan.kernels]
+        compiled = [
+            self._compiled(k.source, self._options(k.source, options)) for k in plan.kernels
+        ]
         kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
         return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
+
+    def _options(self, source: str, options: str) -> str:
+        """The options to build a text with: one that asks for a feature of OpenCL C 3.0 is built as
+        such where the device has that, as others do not define the features' names."""
+        number = self.handle.opencl_c_version.removeprefix("OpenCL C ").split(" ")[0]
+        asks = FEATURE in source and "-cl-std" not in options
+        return f"{options} -cl-std=CL3.0".strip() if asks and number >= "3.0" else options
 
     def _refuse_too_large(self, plan: Plan) -> None:
         """Raise a UserError for a plan that takes more memory than the device has or gives at

@@ -31,7 +31,8 @@ from codegen.text_reader.c_words import is_guarded_divisor, loaded_width, result
 from codegen.tree.statements import Kind
 from ir.core.nodes import Instruction
 from ir.core.terms import variables
-from ir.core.types import NARROW_REALS, Array, Type, Vector
+from ir.core.type_rules import type_of
+from ir.core.types import NARROW_REALS, Array, Scalar, Type, Vector
 
 
 @dataclass(slots=True)
@@ -180,6 +181,9 @@ class Expressions:
         function = self.scope.get(e.function)
         if isinstance(function, Function):
             return self.applied(function, values, where)
+        if isinstance(function, Instruction) and function.lanes == 1:
+            self.carried_out(e, where)
+            return Data(kind_of(type_of(function.meaning.body)))
         if isinstance(function, Instruction):
             words = "expected as a statement of its own, found inside an expression"
             raise self.reading.refused(f"{e.function}, {words}")
@@ -226,8 +230,10 @@ class Expressions:
 def kind_of(t: Type) -> Kind:
     """The kind of value that a lane holds of an instruction's operand of type t: narrow numbers as
     their bits."""
-    assert isinstance(t, Array)
-    assert isinstance(t.elem, Vector)
-    assert isinstance(t.elem.width, int)
-    bits = t.elem.scalar in NARROW_REALS
-    return Kind("ushort" if bits else t.elem.scalar.name, t.elem.width)
+    held = t.elem if isinstance(t, Array) else t
+    if isinstance(held, Scalar):
+        return Kind(held.name)
+    assert isinstance(held, Vector)
+    assert isinstance(held.width, int)
+    bits = held.scalar in NARROW_REALS
+    return Kind("ushort" if bits else held.scalar.name, held.width)

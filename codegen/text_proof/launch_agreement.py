@@ -29,7 +29,7 @@ def agreement(text: KernelText, launch: Kernel, buffers: Buffers) -> list[Verdic
 
 
 def _geometry(text: KernelText, launch: Kernel) -> Iterator[Verdict]:
-    for instruction in text.instructions:
+    for instruction in (i for i in text.instructions if i.lanes > 1):
         lanes = (text.sub_group, launch.local_size[0])
         as_many = f"both {instruction.lanes}"
         what = f"sub-group and dimension 0 for {instruction.name}"

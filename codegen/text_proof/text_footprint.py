@@ -195,8 +195,9 @@ class _Walker:
         return Sequence((Gather(call.function), *([] if touched is None else [touched])))
 
     def is_instruction(self, name: str) -> bool:
-        """True if a name is that of an instruction here."""
-        return isinstance(self.scope.get(name), Instruction)
+        """True if a name is that of an instruction here, which several lanes carry out."""
+        found = self.scope.get(name)
+        return isinstance(found, Instruction) and found.lanes > 1
 
     def store(self, target: Target, where: Where) -> None:
         match target:

@@ -29,7 +29,7 @@ def ids_of(text: KernelText, found: Footprint, group: Size, groups: Size) -> dic
     """
     asked = {asked_id(s) for s in statements_in(text.body)}
     shared = any(isinstance(s, Fence) or _is_local(s) for s in statements_in(text.body))
-    together = shared or bool(text.instructions)
+    together = shared or any(i.lanes > 1 for i in text.instructions)
     ids: dict[str, list[Index]] = {"global": [], "local": [], "group": []}
     for d in range(3):
         apart = not asked.isdisjoint({("local", d), ("group", d)})

@@ -152,7 +152,8 @@ class Lane:
 
 @frozen
 class Call:
-    """The result of an instruction in one lane; all lanes come to it, each with its arguments."""
+    """The result of an instruction in one lane; all of its lanes come to it, each with its
+    arguments."""
 
     instruction: Instruction
     arguments: tuple["Value", ...]
@@ -347,6 +348,11 @@ def calls(kernel: Kernel) -> Iterator[Call]:
     for s in statements(kernel.body):
         if isinstance(s, Store):
             yield from (e for e in subvalues(s.value) if isinstance(e, Call))
+
+
+def gathers(e: Value) -> bool:
+    """True if e is a call to which several lanes come together."""
+    return isinstance(e, Call) and e.instruction.lanes > 1
 
 
 def statements(s: Statement) -> Iterator[Statement]:

@@ -124,7 +124,7 @@ class _Walk:
                 return self.use(a, here)
             case ToPrivate(a):
                 return self.real(self.private(share(a), e), a, here.toward(Place.PRIVATE))
-            case Instruct(_, parts) if here.to is Place.NONE:
+            case Instruct(_, parts) if e.together and here.to is Place.NONE:
                 own = self.private(share(e), e)
                 return Use(own, during(own, self.each(parts, here)))
             case MapSeq() | MapPar():

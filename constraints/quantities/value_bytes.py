@@ -59,7 +59,7 @@ def share(e: Expr) -> Size:
             return share(f.body) * n
         case ReduceSeq(_, f, _, _) | Reduce(_, f, _):
             return share(f.body)
-        case Instruct():
+        case Instruct() if e.together:
             return bytes_of(elem_of(e))
         case Let(_, _, inner) | ToPrivate(inner):
             return share(inner)
@@ -76,4 +76,5 @@ def share(e: Expr) -> Size:
 @once
 def _spread(e: Expr) -> bool:
     """True if the elements of e are spread over several work-items."""
-    return isinstance(e, MapPar | Instruct) or any(map(_spread, children(e)))
+    here = e.together if isinstance(e, Instruct) else isinstance(e, MapPar)
+    return here or any(map(_spread, children(e)))

@@ -332,10 +332,12 @@ class Store(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An instruction of a device that `lanes` neighbouring work-items carry out together.
+    """An instruction of a device that `lanes` neighbouring work-items carry out together, or one by
+    itself.
 
     `meaning` is a function of its operands as the lanes hold them, [T<v>]lanes each, and gives what
-    the lanes hold then. `text` holds the OpenCL functions that carry it out, one of this name.
+    the lanes hold then; that of one lane takes vectors and numbers, and gives a number. `text`
+    holds the OpenCL functions that carry it out, one of this name.
     """
 
     name: str
@@ -347,10 +349,16 @@ class Instruction:
 
 @hashed
 class Instruct(Expr):
-    """[T<v>]lanes, [U<w>]lanes, … -> [V<x>]lanes, by an instruction that all lanes come to"""
+    """[T<v>]lanes, [U<w>]lanes, … -> [V<x>]lanes, by an instruction that all lanes come to; or
+    T<v>, U<w>, … -> V, by one of a single work-item"""
 
     instruction: Instruction
     parts: tuple[Expr, ...]
+
+    @property
+    def together(self) -> bool:
+        """True if several lanes carry the instruction out together."""
+        return self.instruction.lanes > 1
 
 
 @dataclass(frozen=True, slots=True)

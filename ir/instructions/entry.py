@@ -1,12 +1,24 @@
-"""The entry of an instruction in the table: the program that it computes, and the layouts of its
+"""The entries of instructions in the table: the programs that they compute, and the layouts of
 matrices over lanes."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from ir.core.nodes import Expr, Instruct, Instruction, Lam, MakeTuple, Var
+from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    At,
+    Expr,
+    Instruct,
+    Instruction,
+    Lam,
+    MakeArray,
+    MakeTuple,
+    Var,
+)
 from ir.core.terms import apply, variables
 from ir.core.type_rules import type_of
+from ir.core.types import Array
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 
 
@@ -27,7 +39,7 @@ class Entry:
     lanes: int
     rounding: float
     text: str
-    native: str  # what the compilers define that have the instruction itself, and no emulation
+    native: str  # a condition of the preprocessor: true where nothing is emulated
 
     @cached_property
     def instruction(self) -> Instruction:
@@ -46,3 +58,39 @@ class Entry:
         instruction."""
         held = tuple(map(as_lanes, self.brought, matrices))
         return as_matrix(self.brought[-1], Instruct(self.instruction, held))
+
+
+@dataclass(frozen=True)
+class Alone:
+    """An instruction that each work-item carries out by itself: `program` is what it computes, of
+    numbers, and of arrays of as many elements as the vectors that it takes have lanes."""
+
+    name: str
+    program: Lam
+    text: str
+    native: str
+    rounding: float = 0.0
+    lanes: int = 1
+
+    @cached_property
+    def instruction(self) -> Instruction:
+        """The instruction as nodes hold it: on vectors and numbers."""
+        operands = variables(self.program.pattern)
+        held = tuple(Var(v.name, type_of(_as_vector(v))) for v in operands)
+        given = (
+            AsScalar(MakeArray((x,))) if isinstance(v.type, Array) else x
+            for v, x in zip(operands, held, strict=True)
+        )
+        meaning = apply(self.program, MakeTuple(tuple(given)))
+        return Instruction(self.name, Lam(held, meaning), self.lanes, self.rounding, self.text)
+
+    def carried_out(self, *operands: Expr) -> Expr:
+        """The term that computes the entry's `program` on these operands by using the
+        instruction."""
+        return Instruct(self.instruction, tuple(map(_as_vector, operands)))
+
+
+def _as_vector(e: Expr) -> Expr:
+    """The array e as one vector; numbers as they are."""
+    t = type_of(e)
+    return At(0, AsVector(t.size, e)) if isinstance(t, Array) else e

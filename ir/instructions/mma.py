@@ -15,7 +15,7 @@ from ir.core.types import FLOAT, Array, Scalar
 from ir.instructions.fragments import Fragment
 
 LANES = 32
-NATIVE = "__NV_CL_C_VERSION"  # what the compilers define that have these instructions
+NATIVE = "defined(__NV_CL_C_VERSION)"  # of the compilers that have these instructions
 
 
 def fragments(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:

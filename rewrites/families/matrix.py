@@ -15,7 +15,7 @@ from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
 from ir.core.types import BFLOAT, FLOAT, HALF, Scalar, Vector, leaves
 from ir.instructions.entry import Entry
-from ir.instructions.table import TABLE
+from ir.instructions.table import MATRIX
 from rewrites.analysis.kernel_terms import own_terms
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.refused import Refused
@@ -79,14 +79,14 @@ def _relaid(form: Matrix) -> Strategy:
     them."""
     if not form.choices.relaid:
         return skip
-    rows = TABLE[form.instruction].brought[0]
+    rows = MATRIX[form.instruction].brought[0]
     return constants_in_fragments(form.choices.relaid, rows)
 
 
 def kernel(form: Matrix, e: Expr) -> Rewritten | None:
     """The kernel e lowered to a matrix instruction; its rows and columns are found by which operand
     they reach."""
-    dims, entry = sided(e), TABLE[form.instruction]
+    dims, entry = sided(e), MATRIX[form.instruction]
     if not dims.rows or not dims.columns:
         raise Refused(
             "expected two operands, each shared by results in a dimension of its own, found "
@@ -152,7 +152,7 @@ NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 def _forms(p: Program) -> Iterator[Form]:
     given = {t for param in p.params for t in leaves(param.var.type)} & NUMBERS
-    for name in TABLE:
+    for name in MATRIX:
         whole, in_parts = _ways(operand_type(name), given)
         trait = Trait(name.replace("_", "-"), f"products by the instruction {name}")
         for traits, choices in stored_choices(p, VIEWS, 1):
@@ -164,7 +164,7 @@ def _forms(p: Program) -> Iterator[Form]:
         ):
             more = (trait, PATCH, *traits, *_traits(chunks))
             made = Matrix(choices, name, chunks.parts, chunks)
-            yield _form(p, more, made, _of_patches(TABLE[name]))
+            yield _form(p, more, made, _of_patches(MATRIX[name]))
 
 
 TWICE = ((False, True), (False, True))

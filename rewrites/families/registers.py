@@ -19,6 +19,7 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
+from rewrites.families.registers_dots import dot_forms
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -167,6 +168,7 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
         way = Way(registers, parameter_names(p), Registers(choices, level, tall, taps))
         tuning = OVER_PIXELS if flipped else TUNING
         yield Form("registers", (*traits, *chosen(more)), way, tuning)
+    yield from dot_forms(p, views, TALL, TUNING)
 
 
 FAMILY = Family("registers", "a block of results in registers, in vectors", registers_forms)

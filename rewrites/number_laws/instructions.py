@@ -25,7 +25,7 @@ from ir.core.terms import free, fresh, lam, substitute, variables
 from ir.core.type_rules import array_of, elem_of, type_of
 from ir.core.types import FLOAT, Array, Scalar, unlift
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix
-from ir.instructions.table import TABLE
+from ir.instructions.table import MATRIX, TABLE
 from rewrites.analysis.binder_names import element_of
 from rewrites.analysis.matching import instance, taken_apart
 from rewrites.analysis.number_parts import HIGH, LOW, LOW_SHARE, is_part
@@ -64,7 +64,7 @@ def _of_parts(left: Expr, right: Expr) -> bool:
 
 @rule("toLanes . fromLanes  =  id")
 def still_in_lanes(e: AsVector) -> Expr | None:
-    fragments = (fragment for entry in TABLE.values() for fragment in entry.brought)
+    fragments = (fragment for entry in MATRIX.values() for fragment in entry.brought)
     known = (_again(fragment, e) for fragment in fragments)
     return next((x for x in known if x is not None), None)
 

@@ -12,12 +12,12 @@ from codegen.proof.prove import prove
 from codegen.runtime.results import Tried
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from ir.instructions.entry import Entry
-from ir.instructions.table import TABLE
+from ir.instructions.entry import Alone, Entry
+from ir.instructions.table import DOTS, MATRIX, TABLE
 
 
 @pytest.mark.parametrize("entry", TABLE.values(), ids=list(TABLE))
-def test_the_kernel_of_a_trial_is_proved(entry: Entry) -> None:
+def test_the_kernel_of_a_trial_is_proved(entry: Entry | Alone) -> None:
     made = generate(trial(entry))
     assert all(prove(kernel).ok for kernel in made.kernels)
     assert all(proof.ok for proof in prove_texts(made.plan))
@@ -26,7 +26,9 @@ def test_the_kernel_of_a_trial_is_proved(entry: Entry) -> None:
 def test_a_device_with_shuffles_carries_out_what_is_emulated(session: Session) -> None:
     shuffles = "cl_khr_subgroup_shuffle" in session.handle.extensions
     nvidia = "NVIDIA" in session.device.platform
-    expected = [Tried(name, emulated=not nvidia) for name in TABLE if shuffles or nvidia]
+    dots = "cl_khr_integer_dot_product" in session.handle.extensions
+    expected = [Tried(name, emulated=not nvidia) for name in MATRIX if shuffles or nvidia]
+    expected += [Tried(name, emulated=not dots) for name in DOTS]
     assert list(instructions_of(session.device)) == expected
 
 

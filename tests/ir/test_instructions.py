@@ -9,13 +9,14 @@ import pytest
 from ir import FLOAT, Array, Instruct, Lit, UserError, Var, Vector, parse, show, type_of
 from ir.core.nodes import Param, Program
 from ir.core.terms import variables
+from ir.core.types import RANGES, Scalar
 from ir.instructions.entry import Entry
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, held
-from ir.instructions.table import TABLE
-from ir.meaning.inputs import shape_of
+from ir.instructions.table import DOTS, MATRIX
+from ir.meaning.inputs import STORED, shape_of
 from ir.meaning.interpret import evaluate
 
-ENTRIES = pytest.mark.parametrize("entry", TABLE.values(), ids=list(TABLE))
+ENTRIES = pytest.mark.parametrize("entry", MATRIX.values(), ids=list(MATRIX))
 
 
 def sides(f: Fragment) -> tuple[int, int]:
@@ -70,7 +71,7 @@ def test_narrow_operands_lie_in_pairs_as_the_manual_says(name: str) -> None:
             (2, lambda g, t, i: (g + 8 * (i >= 2), 2 * t + i % 2)),
         ),
     ):
-        layout = TABLE[name].fragments[f]
+        layout = MATRIX[name].fragments[f]
         for i, element in enumerate(held(layout)[lane]):
             assert divmod(element, sides(layout)[1]) == formula(lane // 4, lane % 4, i)
 
@@ -78,7 +79,7 @@ def test_narrow_operands_lie_in_pairs_as_the_manual_says(name: str) -> None:
 def test_mma_holds_its_operands_as_the_manual_says() -> None:
     """For each lane and register, the fragments of mma_tf32 hold the element that the formulas of
     the PTX ISA for `mma.m16n8k8` give."""
-    a, b, c = TABLE["mma_tf32"].fragments
+    a, b, c = MATRIX["mma_tf32"].fragments
     for lane, (f, formula) in product(
         range(32),
         (
@@ -126,7 +127,33 @@ def test_too_few_operands_are_an_error() -> None:
 
 
 def test_equal_instructions_are_one_term() -> None:
-    instruction, a = TABLE["mma_tf32"].instruction, Var("a", Array(Vector(FLOAT, 4), 32))
+    instruction, a = MATRIX["mma_tf32"].instruction, Var("a", Array(Vector(FLOAT, 4), 32))
     b = Var("b", Array(Vector(FLOAT, 2), 32))
     assert Instruct(instruction, (a, b, a)) == Instruct(instruction, (a, b, a))
     assert hash(Instruct(instruction, (a, b, a))) != hash(Lit(0.0, FLOAT))
+
+
+@pytest.mark.parametrize("name", DOTS)
+def test_a_dot_product_adds_four_products_of_bytes_to_an_int(name: str) -> None:
+    entry = DOTS[name]
+    a, b, c = variables(entry.program.pattern)
+    program = Program("f", tuple(map(Param, (a, b, c))), entry.carried_out(a, b, c))
+    assert f"{name}(" in show(program)
+    random = np.random.default_rng()
+    for _ in range(50):
+        inputs = {v.name: _bytes(random, v) for v in (a, b)}
+        products = inputs["a"].astype(np.int64) * inputs["b"].astype(np.int64)
+        start = int(random.integers(-(2**31), 2**31))
+        right = (start + products.sum()).astype(np.int64).astype(np.int32)
+        found = evaluate(program, {**inputs, "c": np.asarray(start, np.int32)})
+        assert np.asarray(found) == right
+
+
+def _bytes(random: np.random.Generator, v: Var) -> np.ndarray:
+    """Four random bytes of the type of a dot product's operand, the least and largest often."""
+    assert isinstance(v.type, Array)
+    assert isinstance(v.type.elem, Scalar)
+    least, most = RANGES[v.type.elem.name]
+    some = random.integers(least, most + 1, 4)
+    ends = random.choice([least, most], 4)
+    return np.where(random.random(4) < 0.5, ends, some).astype(STORED[v.type.elem.name])

@@ -25,7 +25,7 @@ from ir.core.terms import apply, lam, variables
 from ir.core.type_rules import array_of, elem_of, type_of
 from ir.core.types import BFLOAT, FLOAT, Array
 from ir.instructions.fragments import as_lanes, as_matrix
-from ir.instructions.table import TABLE
+from ir.instructions.table import MATRIX
 from rewrites.analysis.number_parts import (
     HIGH,
     LOW,
@@ -45,13 +45,13 @@ from tests.support.random_terms import Terms
 def a_program(g: Terms) -> Instance:
     """A random term that is the program of an instruction, and the instruction's name as an
     argument of the rule."""
-    name = g.one_of(*TABLE)
-    left, right, sums = _operands(g, TABLE[name].program)
+    name = g.one_of(*MATRIX)
+    left, right, sums = _operands(g, MATRIX[name].program)
     given: dict[str, Argument] = {"name": name}
     if name == "mma_tf32" and g.rng.random() < 0.5:
         part, other = g.one_of((LOW, HIGH), (HIGH, LOW), (HIGH, HIGH))
         left, right, given = mapped(part, left), mapped(other, right), {**given, "parts": True}
-    return apply(TABLE[name].program, MakeTuple((left, right, sums))), given
+    return apply(MATRIX[name].program, MakeTuple((left, right, sums))), given
 
 
 def a_product(*names: str) -> Callable[[Terms], Instance]:
@@ -60,7 +60,7 @@ def a_product(*names: str) -> Callable[[Terms], Instance]:
 
     def draw(g: Terms) -> Instance:
         name = g.one_of(*names)
-        program = precision.of_floats(TABLE[name].program)
+        program = precision.of_floats(MATRIX[name].program)
         return apply(program, MakeTuple(_operands(g, program))), {"name": name}
 
     return draw
@@ -121,7 +121,7 @@ def sums_of_sums(g: Terms) -> Expr:
 def in_lanes_again(g: Terms) -> Expr:
     """A random term that makes a matrix of what lanes hold of a fragment, and brings it into the
     same lanes."""
-    entry = TABLE[g.one_of(*TABLE)]
+    entry = MATRIX[g.one_of(*MATRIX)]
     f = g.one_of(*entry.brought)
     width = f.count(f.registers)
     held = AsVector(width, g.xs(FLOAT, entry.lanes * width))

@@ -1,0 +1,59 @@
+"""Dot products of four bytes, which a work-item carries out by itself: `cl_khr_integer_dot_product`
+and Arm's `cl_arm_integer_dot_product_accumulate_int8`.
+
+The letters of a name tell which operands are signed (s) and which are not (u). With one of each,
+the signed one is the first. Sums are ints, which wrap around: nothing saturates.
+"""
+
+# key: a b operands, c sum
+
+from ir.core.nodes import Binary, Lam, Reduce, Var, Zip
+from ir.core.types import CHAR, INT, UCHAR, Array, Scalar
+from ir.instructions.entry import Alone
+
+LANES = 4
+SIGNED = {"s": CHAR, "u": UCHAR}
+KHRONOS = "__opencl_c_integer_dot_product_input_4x8bit_packed"
+ARM = "cl_arm_integer_dot_product_accumulate_int8"
+
+
+def dot(s: Scalar, t: Scalar) -> Lam:
+    """The function (a, b, c) -> c + Σ x y over the pairs of four numbers of types s and t."""
+    a, b, c = Var("a", Array(s, LANES)), Var("b", Array(t, LANES)), Var("c", INT)
+    acc, x, y = Var("acc", INT), Var("x", s), Var("y", t)
+    step = Lam((acc, (x, y)), Binary("+", acc, Binary("*", x, y)))
+    return Lam((a, b, c), Reduce(c, step, Zip((a, b))))
+
+
+def _text(name: str, signs: str) -> str:
+    """The OpenCL function of an entry. Arm's takes operands of one signedness alone."""
+    first, second = (f"{SIGNED[sign].name}{LANES}" for sign in signs)
+    of, kind = f"4x8packed_{signs}", "uint" if signs == "uu" else "int"
+    arm = [f"#elif defined({ARM})", "  return arm_dot_acc(a, b, c);"]
+    if first != second:
+        arm = []
+    elif kind == "uint":
+        arm[1] = "  return as_int(arm_dot_acc(a, b, as_uint(c)));"
+    terms = " + ".join(f"a.s{i} * b.s{i}" for i in range(LANES))
+    return "\n".join(
+        [
+            f"inline int {name}({first} a, {second} b, int c)",
+            "{",
+            f"#if defined({KHRONOS})",
+            f"  return as_int(as_uint(c) + (uint)dot_{of}_{kind}(as_uint(a), as_uint(b)));",
+            *arm,
+            "#else",
+            f"  return as_int(as_uint(c) + (uint)({terms}));",
+            "#endif",
+            "}",
+        ]
+    )
+
+
+def _entry(signs: str) -> Alone:
+    name = f"dot_{signs}"
+    native = f"defined({KHRONOS})" + (f" || defined({ARM})" if len({*signs}) == 1 else "")
+    return Alone(name, dot(*(SIGNED[sign] for sign in signs)), _text(name, signs), native)
+
+
+ENTRIES = tuple(map(_entry, ("ss", "su", "uu")))

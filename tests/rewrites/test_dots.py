@@ -1,0 +1,90 @@
+"""Tests of sums of products of bytes by dot products of four: right on every device, whether it has
+the instruction or not, and refused where the products are others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.demand_proofs import demand_proofs
+from codegen.runtime.session import Session
+from codegen.tree.statements import calls
+from constraints.devices import profile
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir.core.nodes import Program
+from ir.instructions.table import DOTS
+from ir.meaning.inputs import random_inputs
+from ir.meaning.interpret import evaluate
+from ir.parse import parse
+from rewrites.engine.refused import Refused
+from rewrites.families.all_families import form_named, forms
+from rewrites.tuning.lower import lower
+from tests.support.agreement import SMALL, example
+
+PRODUCT = "f(const a : [[{s}]12]5, b : [[{t}]12]7) = map(x -> map(y -> dot(x, y), b), a)"
+TYPES = {"dot_ss": ("char", "char"), "dot_su": ("char", "uchar"), "dot_uu": ("uchar", "uchar")}
+
+
+def kernels(p: Program, form: str, seed: int) -> Generated:
+    """The proved kernels of a program by a form of `registers` at a random point."""
+    low = lower(p, form_named(p, "registers", form))
+    _, (point,) = points(low, profile("cpu"), 1, seed)
+    made = generate(bound(low.program, point), max_work_group=64)
+    demand_proofs(made)
+    return made
+
+
+def agrees(session: Session, p: Program, made: Generated) -> None:
+    inputs = random_inputs(p, int(np.random.default_rng().integers(1 << 30)))
+    out = session.build(made.plan, checking=True)(inputs)
+    assert np.array_equal(out, evaluate(p, inputs))
+
+
+@pytest.mark.parametrize("name", DOTS)
+def test_products_of_matrices_of_bytes_are_made_by_dot_products(
+    sessions: tuple[Session, ...], name: str
+) -> None:
+    s, t = TYPES[name]
+    for a, b in {(s, t), (t, s)}:
+        p = parse(PRODUCT.format(s=a, t=b))
+        for form in ("", " relaid", " items tall"):
+            made = kernels(p, name.replace("_", "-") + form, seed=len(form))
+            assert any(calls(kernel) for kernel in made.kernels)
+            for session in sessions:
+                agrees(session, p, made)
+
+
+@pytest.mark.parametrize("name", ["qlinear_conv", "tflite_conv"])
+@pytest.mark.parametrize("form", ["", "padded relaid", "im2col", "planes items"])
+def test_quantised_convolutions_without_zero_points_are_made_by_them(
+    sessions: tuple[Session, ...], name: str, form: str
+) -> None:
+    p = example(name, {**SMALL[name], "C": 8})
+    dot = "dot-su" if name == "qlinear_conv" else "dot-ss"
+    made = kernels(p, " ".join(filter(None, (dot, form, "zero-points"))), seed=3)
+    for session in sessions:
+        agrees(session, p, made)
+
+
+def test_the_same_kernels_run_without_the_instruction(session: Session) -> None:
+    p = parse(PRODUCT.format(s="char", t="uchar"))
+    made = kernels(p, "dot-su relaid", seed=1)
+    other = [
+        replace(k, needs=tuple(n.replace("__opencl_c_integer", "no_such") for n in k.needs))
+        for k in made.plan.kernels
+    ]
+    assert tuple(other) != made.plan.kernels
+    agrees(session, p, replace(made, plan=replace(made.plan, kernels=tuple(other))))
+
+
+def test_zero_points_have_to_be_out_of_the_sum_first() -> None:
+    p = example("qlinear_conv", {**SMALL["qlinear_conv"], "C": 8})
+    with pytest.raises(Refused, match="expected sums of products of bytes that dot_su makes"):
+        lower(p, form_named(p, "registers", "dot-su"))
+
+
+def test_programs_without_bytes_have_no_such_forms() -> None:
+    p = example("conv2d", SMALL["conv2d"])
+    assert not any("dot-" in form.name for form in forms(p, "registers"))
