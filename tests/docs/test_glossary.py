@@ -16,6 +16,7 @@ from rewrites.tuning.family import Form, Parameter
 TOP = Path(__file__).parents[2]
 GLOSSARY = (TOP / "docs" / "glossary.md").read_text(encoding="utf-8")
 PROGRAMS = ("quickstart", "grouped", "matmul", "batched", "qlinear_conv")
+BYTES = "f(a : [char]8, b : [uchar]8) = (dot(a, a), dot(a, b), dot(b, b))"
 HALVES = "sums(xs : [[half]64]8) = map(row -> reduce(0h, (acc, x) -> acc + x, row), xs)"
 OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row for each parameter
 
@@ -23,7 +24,7 @@ OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row
 @cache
 def all_forms() -> tuple[Form, ...]:
     programs = [parse_file(TOP / "examples" / f"{name}.lift") for name in PROGRAMS]
-    every = (*programs, parse(HALVES))
+    every = (*programs, parse(HALVES), parse(BYTES))
     return tuple(f for family in FAMILIES for p in every for f in forms(p, family))
 
 
