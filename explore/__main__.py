@@ -23,6 +23,7 @@ from explore.run.named_programs import example_text, meant, named_programs, titl
 from ir.command import guard
 from ir.program_file import text_of
 from ir.text.suggest import no_such
+from ir.text.unused_helpers import notes_on
 
 if TYPE_CHECKING:
     from explore.run.run import Run
@@ -94,6 +95,8 @@ def _start(argv: list[str]) -> int:
     options = options_of(given)
     source = Source(text_of(named.file), str(named.file))
     source.program(options)
+    for note in notes_on(source.text, source.name):
+        print(note, file=sys.stderr)
     target = target_of(given.device, given.profile, options.limits)
     folder = given.out or new_folder(named.name)
     return _ran(lambda: start(source, options, target, folder))

@@ -10,8 +10,10 @@ from ir.command import add_set, command_parser, guard, sizes_of
 from ir.core.type_rules import type_of
 from ir.core.types import show_type
 from ir.meaning.interpret import evaluate
-from ir.parse import parse_file
+from ir.parse import parse, parse_file
+from ir.program_file import text_of
 from ir.text.show import show
+from ir.text.unused_helpers import notes_on
 
 USAGE = """\
 python -m ir FILE [--set NAME=SIZE]…
@@ -53,7 +55,10 @@ def _eval_options(words: list[str]) -> argparse.Namespace:
 
 def print_file(options: argparse.Namespace) -> None:
     """Print the program as it is understood, and the type of its result."""
-    program = parse_file(options.file, sizes_of(options))
+    text = text_of(options.file)
+    program = parse(text, options.file, sizes_of(options))
+    for note in notes_on(text, options.file):
+        print(note, file=sys.stderr)
     print(f"{show(program)}-- {program.name} : {show_type(type_of(program.body))}")
 
 

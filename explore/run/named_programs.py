@@ -63,7 +63,9 @@ def examples_folder() -> Path | None:
         installed = importlib.metadata.files("convlift") or []
     except importlib.metadata.PackageNotFoundError:
         return None
-    return next((Path(str(f.locate())).parent for f in installed if f.name == LAYERS), None)
+    return next(
+        (Path(str(f.locate())).resolve().parent for f in installed if f.name == LAYERS), None
+    )
 
 
 def example_text(name: str) -> str:

@@ -37,14 +37,15 @@ from ir.core.nodes import (
     Unary,
     Zip,
 )
-from ir.core.number_types import cast, narrow_real, narrowed, only_scalar
+from ir.core.number_types import cast, only_scalar
 from ir.core.size import Size, show_size
 from ir.core.terms import variables
 from ir.core.type_rules import REAL_ONLY, type_of
-from ir.core.types import FLOAT, INT, Array, Tuple, Type, equal, show_type
+from ir.core.types import FLOAT, INT, Array, equal, show_type
 from ir.elaborate.bijection import check_bijection, stride
 from ir.elaborate.environment import place
 from ir.elaborate.primitive_call import Call, Primitive
+from ir.elaborate.reduction_call import reduction
 from ir.errors import IllTyped, Unsupported, UserError, caret
 from ir.instructions.table import TABLE
 
@@ -68,42 +69,6 @@ def _parallel(level: Level) -> Callable[[Call], Expr]:
         return _map(lambda f, xs: MapPar(level, dim, f, xs), 1)(c)
 
     return make
-
-
-def _reduce(node: Callable[[Expr, Lam, Expr], Expr]) -> Callable[[Call], Expr]:
-    def make(c: Call) -> Expr:
-        xs, t = c.array(2)
-        init = c.value(0)
-        start = type_of(init)
-        narrow = narrow_real(t.elem)
-        if narrow is not None and c.elaborator.is_weak(c.args[0]):
-            f = _try(c, narrowed(start, narrow), t.elem)
-            begun = cast(init, narrowed(start, narrow))
-            if f is not None and begun is not None:
-                return node(begun, f, xs)
-        f = c.lam(1, Tuple((start, t.elem)))
-        result = type_of(f.body)
-        if equal(result, start):
-            return node(init, f, xs)
-        adapted = cast(init, result)
-        if adapted is not None:
-            f = c.lam(1, Tuple((result, t.elem)))
-            if equal(type_of(f.body), result):
-                return node(adapted, f, xs)
-        raise c.wrong(
-            1,
-            f"this returns {show_type(result)}, but the reduction starts as {show_type(start)}",
-        )
-
-    return make
-
-
-def _try(c: Call, acc: Type, elem: Type) -> Lam | None:
-    try:
-        f = c.lam(1, Tuple((acc, elem)))
-    except UserError:
-        return None
-    return f if equal(type_of(f.body), acc) else None
 
 
 def _generate(c: Call) -> Expr:
@@ -300,13 +265,13 @@ def _loops(word: str, unrolled: bool) -> dict[str, Primitive]:
 
     return {
         f"{word}mapSeq": Primitive(f"{word}mapSeq(f, xs)", 2, 2, _map(loop)),
-        f"{word}reduceSeq": Primitive(f"{word}reduceSeq(init, f, xs)", 3, 3, _reduce(fold)),
+        f"{word}reduceSeq": Primitive(f"{word}reduceSeq(init, f, xs)", 3, 3, reduction(fold)),
     }
 
 
 PRIMITIVES: Mapping[str, Primitive] = {
     "map": Primitive("map(f, xs)", 2, 2, _map(Map)),
-    "reduce": Primitive("reduce(init, f, xs)", 3, 3, _reduce(Reduce)),
+    "reduce": Primitive("reduce(init, f, xs)", 3, 3, reduction(Reduce)),
     "generate": Primitive("generate(n, i -> e)", 2, 2, _generate),
     "zip": Primitive("zip(xs, ys, …)", 2, 100, _zip),
     "split": Primitive("split(m, xs)", 2, 2, _split),

@@ -82,8 +82,10 @@ def tokenize(text: str, name: str) -> list[Token]:
                 raise UserError(f"expected a program of at most {MOST:,} symbols, found more", at)
     except UnexpectedCharacters as error:
         at = Span(text, error.pos_in_stream, error.pos_in_stream + 1, name)
+        found = text[at.start]
+        hint = "; `--` begins a comment" if found == "#" else ""
         raise UserError(
-            f"expected a name, a number or a symbol, found {text[at.start]!r}", at
+            f"expected a name, a number or a symbol, found {found!r}{hint}", at
         ) from None
     return tokens
 

@@ -1,0 +1,81 @@
+"""The elaboration of reductions: the function and the start of each get types that agree."""
+
+from collections.abc import Callable
+
+from ir.core.nodes import Expr, Lam
+from ir.core.number_types import cast, narrow_real, narrowed
+from ir.core.type_rules import type_of
+from ir.core.types import Array, Tuple, Type, equal, show_type
+from ir.elaborate.primitive_call import Call
+from ir.errors import UserError
+
+
+def reduction(node: Callable[[Expr, Lam, Expr], Expr]) -> Callable[[Call], Expr]:
+    """The maker of a term `node(init, f, xs)` from a call reduce(init, f, xs); an init that is a
+    written number takes the type that f needs."""
+
+    def make(c: Call) -> Expr:
+        xs, t = c.array(2)
+        init = c.value(0)
+        start = type_of(init)
+        narrow = narrow_real(t.elem)
+        if narrow is not None and c.elaborator.is_weak(c.args[0]):
+            f = _try(c, narrowed(start, narrow), t.elem)
+            begun = cast(init, narrowed(start, narrow))
+            if f is not None and begun is not None:
+                return node(begun, f, xs)
+        f = _folding(c, start, t.elem)
+        result = type_of(f.body)
+        if equal(result, start):
+            return node(init, f, xs)
+        adapted = cast(init, result)
+        if adapted is not None:
+            f = c.lam(1, Tuple((result, t.elem)))
+            if equal(type_of(f.body), result):
+                return node(adapted, f, xs)
+        raise c.wrong(
+            1,
+            f"this returns {show_type(result)}, but the reduction starts as {show_type(start)}",
+        )
+
+    return make
+
+
+def _folding(c: Call, acc: Type, elem: Type) -> Lam:
+    """The function of a reduction; if it has a type on the numbers in the elements and none on the
+    elements, which are arrays, the UserError suggests `flatten`."""
+    try:
+        return c.lam(1, Tuple((acc, elem)))
+    except UserError as error:
+        explained = isinstance(error.__cause__, UserError)  # by a reduction inside this one
+        if explained or equal(_numbers(elem), elem) or not _fits(c, acc, _numbers(elem)):
+            raise
+        hint = "`flatten` joins all dimensions of an array"
+        raise UserError(f"{error.message}; {hint}", error.span) from error
+
+
+def _numbers(t: Type) -> Type:
+    """The type t with each array replaced by the type of its innermost elements."""
+    match t:
+        case Array(elem, _):
+            return _numbers(elem)
+        case Tuple(parts):
+            return Tuple(tuple(map(_numbers, parts)))
+    return t
+
+
+def _fits(c: Call, acc: Type, elem: Type) -> bool:
+    """True if a reduction's function has a type on these types."""
+    try:
+        c.lam(1, Tuple((acc, elem)))
+    except UserError:
+        return False
+    return True
+
+
+def _try(c: Call, acc: Type, elem: Type) -> Lam | None:
+    try:
+        f = c.lam(1, Tuple((acc, elem)))
+    except UserError:
+        return None
+    return f if equal(type_of(f.body), acc) else None
