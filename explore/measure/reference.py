@@ -187,10 +187,10 @@ def _relative(difference: float, scale: float) -> float:
 
 
 def _largest(xs: Array) -> float:
-    return float(np.abs(xs).max(initial=0))
+    return float(np.abs(xs, dtype=np.float64).max(initial=0))
 
 
 def _norm(xs: Array) -> float:
     """The Euclidean norm of an array, computed without BLAS, whose threads stay awake and disturb
     later timings."""
-    return float(np.sqrt(np.square(xs).sum()))
+    return float(np.sqrt(np.square(xs, dtype=np.float64).sum()))

@@ -15,7 +15,7 @@ from ir.core.nodes import Program
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.turns_afresh import TERMS, turns_afresh
-from rewrites.nest.prepared_sums import sums_in_float, zero_points_apart
+from rewrites.nest.prepared_sums import sums_in_float, widened, zero_points_apart
 from rewrites.tuning.family import Family, Form, Parameter, Trait, Way, parameter_names
 
 
@@ -40,6 +40,9 @@ PREPARATIONS = {
         ),
         Preparation(
             Trait("in-float", "sums of halves and bfloats are kept in floats"), sums_in_float
+        ),
+        Preparation(
+            Trait("widened", "narrow numbers are stored as floats before", stores=True), widened
         ),
         Preparation(
             Trait("in-chunks", "turns of loops sum up in their type, from zero, then in floats"),

@@ -8,12 +8,14 @@ of the weights, are then made once by kernels of their own.
 # key: e term, s strategy
 
 from ir.core.nodes import Expr
+from ir.core.terms import free
 from rewrites.engine.rule import Rewritten, Rule, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import exhaust, remembered, seq
+from rewrites.engine.strategy import attempt, exhaust, remembered, seq
 from rewrites.laws.reductions import join_reduce, release_init
 from rewrites.nest.normal_form import flat
 from rewrites.number_laws.accumulators import rounded_later, sum_in_float
+from rewrites.number_laws.widening import float_product, widen
 from rewrites.number_laws.zero_points import zero_points_out
 
 
@@ -43,3 +45,16 @@ def sums_in_float() -> Strategy:
     made a float anyway."""
     floats = seq(exhaust(sum_in_float()), exhaust(rounded_later()))
     return _prepared("sums kept in floats", sum_in_float, floats)
+
+
+@remembered
+def widened() -> Strategy:
+    """The strategy that has narrow numbers made floats by kernels of their own, where sums read
+    them as floats; sums of halves and bfloats are kept in floats for that."""
+    floats = (exhaust(sum_in_float()), exhaust(rounded_later()), exhaust(float_product()))
+    return _prepared("narrow numbers stored as floats", widen, seq(*floats, _each_widened))
+
+
+def _each_widened(e: Expr) -> Rewritten | None:
+    """The term e with each of its free variables that can be widened stored as floats."""
+    return seq(*(attempt(widen(name=name)) for name in sorted(free(e))))(e)

@@ -40,7 +40,7 @@ from rewrites.laws import functions_of_elements as functions
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
-from rewrites.number_laws import accumulators, instructions, precision, zero_points
+from rewrites.number_laws import accumulators, instructions, precision, widening, zero_points
 from tests.support import bilinear_instances, instances, instruction_instances, spectral_instances
 from tests.support.conditions import CONDITIONS
 from tests.support.random_terms import Terms, nameless, well_formed
@@ -174,6 +174,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     ),
     (accumulators.sum_in_float, {}, XS, SUM.format(0.0, "xs")),
     (accumulators.rounded_later, {}, "h : half", "float(h)"),
+    (widening.float_product, {}, "h : half", "float(h)"),
+    (widening.widen, {"name": "xs"}, XS, "map(x -> -x, xs)"),
     (accumulators.split_loop, {"k": 4}, XS, "reduceSeq(0.0, (acc, x) -> acc + x, xs)"),
     (accumulators.sum_afresh, {}, f"{XS}, f : float", "reduceSeq(f, (acc, x) -> acc + x, xs)"),
     (zero_points.zero_points_out, {}, "xs : [int]6", SUM.format(0, "xs")),

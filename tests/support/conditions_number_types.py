@@ -6,11 +6,12 @@ from rewrites.number_laws.accumulators import (
     sum_afresh,
     sum_in_float,
 )
+from rewrites.number_laws.widening import float_product, widen
 from rewrites.number_laws.zero_points import zero_points_out
 from tests.support.condition import Condition as C
 
 BYTES = "xs : [uchar]6, ws : [char]6, a : int, b : char, i : int, k : long, f : float"
-HALVES = "xs : [half]6, h : half, f : float, i : int"
+HALVES = "xs : [half]6, is : [int]6, h : half, f : float, i : int"
 ROWS = "xss : [[half]2]3, fs : [float]2"
 SUM = "reduce(i, (acc, (x, w)) -> {}, zip(xs, ws))"
 
@@ -37,6 +38,14 @@ CONDITIONS = [
     C(sum_in_float, "its terms are of its type", HALVES, "reduce(h, (acc, x) -> acc + {}, xs)", "x",
       "2i"),
     C(rounded_later, "what is rounded is a float", HALVES, "float(half({}))", "f", "i"),
+    C(float_product, "it is a product", HALVES, "float({})", "h * h", "h + h"),
+    C(float_product, "it is of halves or bfloats", HALVES, "float({})", "h * h", "i * i"),
+    C(widen, "floats are all that is read", HALVES, "map(x -> float({}), xs)", "x", "x * h",
+      {"name": "xs"}),
+    C(widen, "the numbers are narrower than floats", HALVES,
+      "map((x, i) -> float(x) + float(i), zip(xs, is))", {"name": "xs"}, {"name": "is"}),
+    C(widen, "the result is made of floats", HALVES, "map(x -> {}, xs)", "float(x)", "max(x, h)",
+      {"name": "xs"}),
     C(split_loop, "k divides n", HALVES, "reduceSeq(f, (acc, x) -> acc + float(x), xs)", {"k": 3},
       {"k": 4}),
     C(sum_afresh, "the loop goes on from a variable", HALVES,

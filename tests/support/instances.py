@@ -78,7 +78,7 @@ from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.laws.affine_views import at_level
-from rewrites.number_laws import accumulators, units
+from rewrites.number_laws import accumulators, units, widening
 from rewrites.number_laws import zero_points as zeros
 from tests.support.narrowed import number
 from tests.support.random_terms import OPERATORS, Terms, inside
@@ -360,6 +360,40 @@ def narrow_sum(g: Terms) -> Expr:
 def rounded_float(g: Terms) -> Expr:
     """A random float rounded to a half or a bfloat, as a float."""
     return Unary("float", Unary(g.one_of("half", "bfloat"), g.value(FLOAT)))
+
+
+def float_of_product(g: Terms) -> Expr:
+    """A random product of halves or bfloats, made a float."""
+    t = g.one_of(HALF, BFLOAT)
+
+    def factor(depth: int) -> Expr:
+        if depth == 0:
+            return g.one_of(g.param(t), Lit(float(g.size(-2, 2)), t))
+        inner = factor(depth - 1)
+        more = Binary(g.one_of(*OPERATORS), inner, factor(0))
+        return g.one_of(inner, Unary(g.one_of("neg", "abs"), inner), more)
+
+    return Unary("float", Binary("*", factor(2), factor(1)))
+
+
+def read_as_floats(g: Terms) -> Instance:
+    """A random map over windows of an array of narrow numbers, which it makes floats before it
+    sums them up, with the array's name; it may be padded, and beside other numbers."""
+    t, n = g.one_of(HALF, BFLOAT, CHAR, UCHAR, SHORT, USHORT), g.size(3, 6)
+    xs = g.param(Array(t, n))
+    padded = Pad(1, g.size(0, 2), Lit(g.size(0, 3) * 1.0 if t in (HALF, BFLOAT) else 1, t), xs)
+    windows = Slide(g.size(1, 3), 1, g.one_of(xs, padded))
+    factor = g.one_of(g.param(FLOAT), Unary("float", g.param(t)))
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        return Binary("+", acc, g.one_of(Unary("float", x), Binary("*", Unary("float", x), factor)))
+
+    window = elem_of(windows)
+    sums = lam(
+        "row", window, lambda w: Reduce(g.param(FLOAT), lam2(("acc", "x"), (FLOAT, t), step), w)
+    )
+    assert isinstance(xs, Var)
+    return Map(sums, windows), {"name": xs.name}
 
 
 def loop(g: Terms) -> Instance:
@@ -1041,6 +1075,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.absorb_init: plain(absorb_init),
     zeros.zero_points_out: plain(zero_points),
     accumulators.sum_in_float: plain(narrow_sum),
+    widening.float_product: plain(float_of_product),
+    widening.widen: read_as_floats,
     accumulators.rounded_later: plain(rounded_float),
     accumulators.split_loop: loop,
     accumulators.sum_afresh: plain(loop_of_narrow),
