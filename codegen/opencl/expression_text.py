@@ -49,7 +49,8 @@ from codegen.tree.statements import (
 )
 from codegen.tree.value_builders import is_whole
 from ir.core.nodes import Instruction
-from ir.core.types import BYTES, RANGES
+from ir.core.terms import variables
+from ir.core.types import BYTES, NARROW_REALS, RANGES, leaves, scalar_of
 
 ALIGNED = 64  # bytes that every array begins at a multiple of
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
@@ -389,7 +390,8 @@ class Expressions:
     def helpers(self) -> list[str]:
         """The texts of the functions that the expressions call."""
         carried_out = [self.instructions[name].text for name in sorted(self.instructions)]
-        return [*division_helpers(self.divisions), *texts(self.functions), *carried_out]
+        numbers = texts(self.functions, any(map(takes_narrow, self.instructions.values())))
+        return [*division_helpers(self.divisions), *numbers, *carried_out]
 
 
 def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
@@ -401,6 +403,12 @@ def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
         b = b.e if isinstance(b, Broadcast) else b
     holds = SUM if e.op in "+-" else PRODUCT
     return f"{operand(a, holds)} {e.op} {operand(b, holds + (e.op in '-/'))}", holds
+
+
+def takes_narrow(instruction: Instruction) -> bool:
+    """True if an instruction takes halves or bfloats, which its devices then compute with."""
+    operands = variables(instruction.meaning.pattern)
+    return any(scalar_of(leaf) in NARROW_REALS for v in operands for leaf in leaves(v.type))
 
 
 def as_const(cell: str) -> str:

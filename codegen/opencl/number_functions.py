@@ -120,21 +120,42 @@ def named(function: str, w: int) -> str:
     return f"{function}{suffix(w)}"
 
 
-def text_of(function: str, w: int) -> str:
-    """The text, of one line, of a function on w numbers."""
+def text_of(function: str, w: int, by_pairs: bool = False) -> str:
+    """The text, of one line, of a function on w numbers; or, with `by_pairs`, that for NVIDIA which
+    makes two bfloats at once, and this line elsewhere."""
     found = NUMBER_FUNCTIONS[function]
     body = found.body.replace("@", suffix(w))
     for called in found.calls:
         assert named(called, w) in body
+    line = _line(function, w, body)
+    if not by_pairs or function != "to_bfloat" or w % 2:
+        return line
+    pairs = _line(function, w, _in_pairs(w))
+    return f"#if defined(__NV_CL_C_VERSION)\n{pairs}\n#else\n{line}\n#endif"
+
+
+def _line(function: str, w: int, body: str) -> str:
+    found = NUMBER_FUNCTIONS[function]
     gives, takes = type_text(Kind(found.gives, w)), type_text(Kind(found.takes, w))
     return f"{gives} {named(function, w)}({takes} x) {{ {body} }}"
 
 
-def texts(called: set[tuple[str, int]]) -> list[str]:
-    """The texts of these functions and of those that they call, which stand before them."""
+def _in_pairs(w: int) -> str:
+    """The body of `to_bfloat` on w numbers by an instruction of NVIDIA's devices with tensor cores
+    for bfloats, which rounds two floats to a register of two bfloats."""
+    bits = [f"bits{n}" for n in range(w // 2)]
+    to_pair = 'asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"({}) : "f"(x.s{:x}), "f"(x.s{:x}));'
+    rounds = (to_pair.format(b, 2 * n + 1, 2 * n) for n, b in enumerate(bits))
+    whole = f"({type_text(Kind('uint', len(bits)))})({', '.join(bits)})"
+    return f"uint {', '.join(bits)}; {' '.join(rounds)} return as_ushort{w}({whole});"
+
+
+def texts(called: set[tuple[str, int]], by_pairs: bool) -> list[str]:
+    """The texts of these functions and of those that they call, which stand before them; with
+    `by_pairs`, those for devices with instructions on bfloats."""
     inner = {(name, w) for function, w in called for name in NUMBER_FUNCTIONS[function].calls}
     first, rest = sorted(inner), sorted(called - inner)
-    return [text_of(function, w) for function, w in (*first, *rest)]
+    return [text_of(function, w, by_pairs) for function, w in (*first, *rest)]
 
 
 def number_function(name: str) -> tuple[str, int] | None:

@@ -2,6 +2,7 @@
 parsed, but must agree with those of their tables letter by letter."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from codegen.opencl.number_functions import number_function, text_of
 from ir.core.nodes import Instruction
@@ -20,9 +21,10 @@ def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
 
 
 def _functions_on_numbers(source: str) -> Iterator[str]:
-    """The lines before a kernel that agree, letter by letter, with a function on numbers."""
+    """The texts before a kernel that agree, letter by letter, with a function on numbers."""
     for line in source.split("\n"):
         words = line.split("(", 1)[0].split()
         ours = number_function(words[-1]) if len(words) == 2 else None
-        if ours is not None and line == text_of(*ours):
-            yield line
+        known = () if ours is None else (text_of(*ours, True), text_of(*ours))
+        agree = (text for text in known if line in text.split("\n") and f"{text}\n" in source)
+        yield from islice(agree, 1)

@@ -1,11 +1,14 @@
 """Tests of forms of `matrix` that multiply parts of numbers: parted where numbers are packed and
 staged, as floats and as bfloats."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
 from codegen.runtime.session import Session
+from codegen.text_proof.prove_text import prove_texts
 from codegen.tree.statements import Load, Repack, Space, calls, statements
 from codegen.tree.statements import Store as Written
 from explore.building.bank_conflicts import bank_conflicts
@@ -104,6 +107,25 @@ def test_vectors_of_a_staged_tile_are_addressed_by_sums() -> None:
     text = generate(bound(low.program, points(low, H200, 1, 0)[1][0])).plan.source
     assert "*(__local ushort4 *)(" in text
     assert ")&image_tile_[" not in text
+
+
+def test_two_floats_become_bfloats_at_once_on_devices_that_have_instructions_of_bfloats() -> None:
+    """The instruction that rounds two floats stands only in kernels with an instruction of
+    bfloats, which no other device has; a text that exchanges the two is not proved."""
+    p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
+    texts = {}
+    for form in ("mma-bf16 patch relaid parts", "mma-tf32 patch relaid parts"):
+        low = lower(p, form_named(p, "matrix", form))
+        plan = generate(bound(low.program, points(low, H200, 1, 0)[1][0])).plan
+        assert all(proof.ok for proof in prove_texts(plan))
+        texts[form] = ["cvt.rn.bf16x2.f32" in kernel.source for kernel in plan.kernels]
+        if texts[form][-1]:
+            needs = tuple(n.replace('"f"(x.s1)', '"f"(x.s0)') for n in plan.kernels[-1].needs)
+            wrong = replace(plan.kernels[-1], needs=needs)
+            assert needs != plan.kernels[-1].needs
+            kernels = (*plan.kernels[:-1], wrong)
+            assert not all(proof.ok for proof in prove_texts(replace(plan, kernels=kernels)))
+    assert [*texts.values()] == [[False, True], [False, False]]
 
 
 def test_lanes_read_no_different_words_of_one_bank() -> None:
