@@ -32,13 +32,24 @@ def test_a_device_with_shuffles_carries_out_what_is_emulated(session: Session) -
     assert list(instructions_of(session.device)) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "right", "planted"),
+    [
+        ("mma_tf32", "of_row = 4 * g + s", "of_row = 4 * s + g"),
+        ("mma_bf16", "of_even = 8 * t + s", "of_even = 8 * t + 4 + s"),
+        ("mma_bf16", "sub_group_shuffle(x.y, of_row)", "sub_group_shuffle(x.z, of_row)"),
+        ("mma_bf16", "as_float(x << 16), as_float(x & 0xffff0000u)", "as_float(x << 16), 0.0f"),
+        ("mma_f16", "s < 4", "s < 3"),
+    ],
+    ids=["lanes exchanged", "columns exchanged", "r and h exchanged", "half a pair", "a step less"],
+)
 def test_an_instruction_that_comes_out_wrong_is_not_listed(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch, name: str, right: str, planted: str
 ) -> None:
-    entry = TABLE["mma_tf32"]
-    text = entry.text.replace("of_row = 4 * g + s", "of_row = 4 * s + g")
+    entry = TABLE[name]
+    text = entry.text.replace(right, planted)
     assert text != entry.text
-    wrong = replace(entry, name="mma_wrong", text=text.replace("mma_tf32", "mma_wrong"))
+    wrong = replace(entry, name="mma_wrong", text=text.replace(name, "mma_wrong"))
     monkeypatch.setattr(instruction_trial, "TABLE", {"mma_wrong": wrong})
     if "NVIDIA" in session.device.platform:
         pytest.skip("NVIDIA has the instruction itself: nothing is emulated")
