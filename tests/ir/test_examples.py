@@ -80,6 +80,18 @@ def grouped(weights: Array, image: Array) -> Array:
     )
 
 
+def transposed(
+    weights: Array, biases: Array, image: Array, S: int, P: int, R: int, D: int
+) -> Array:
+    """Each pixel times each kernel, added where the kernel's taps are, `S` apart and `D` apart."""
+    (h, w, _), (m, k, _, _) = image.shape, weights.shape
+    high, wide = ((n - 1) * S + D * (k - 1) + 1 + R for n in (h, w))
+    sums = np.zeros((high, wide, m))
+    for i, j, a, b in np.ndindex(h, w, k, k):
+        sums[i * S + a * D, j * S + b * D] += weights[:, a, b] @ image[i, j]
+    return np.asarray(sums[P : high - P, P : wide - P] + biases)
+
+
 def pooled(f: Callable[..., Array], x: Array, size: int, step: int) -> Array:
     return f(sliding_window_view(x, (size, size), (0, 1))[::step, ::step], axis=(-2, -1))
 
@@ -171,6 +183,13 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
     "separable.lift": (separable, [{"W": 9}, {"C": 3, "W": 6, "H": 9, "M": 4}]),
     "inverted_residual.lift": (inverted_residual, [{"W": 8, "E": 5}, {"C": 3, "W": 7, "S": 1}]),
     "grouped.lift": (grouped, [{}, {"G": 2, "C": 6, "M": 4, "W": 5}]),
+    "conv_transpose2d.lift": (
+        transposed,
+        [
+            {"C": 5, "W": 7, "H": 6, "M": 3},
+            {"C": 2, "W": 4, "H": 3, "K": 3, "S": 3, "P": 0, "R": 2, "D": 2, "M": 3},
+        ],
+    ),
     "dilated.lift": (
         lambda weights, image, D, P: convolution(image, weights, apart=D, pad=P),
         [{}, {"D": 3, "P": 0, "W": 12, "H": 10, "C": 2}],
