@@ -11,12 +11,15 @@ _TOKEN = re.compile(
     _SKIPPED + r"(\#[^\n]*"
     r"|[A-Za-z_]\w*"
     r"|(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?[fh]?|\d+e[+-]?\d+[fh]?|\d+[Lfh]?"
-    r"|\+\+|&&|<<|>>|[<>=!]=|[-+*/%<>=?:;,.(){}\[\]&|^])",
+    # All of C's, longest first, also those that are never printed: what C reads as one is one here.
+    r"|<<=|>>=|\.\.\.|\+\+|--|->|&&|\|\||<<|>>|\#\#|<:|:>|<%|%>|%:|[-+*/%<>=!&|^]="
+    r"|[-+*/%<>=?:;,.(){}\[\]&|^])",
     re.ASCII,
 )
 _SPACE = re.compile(_SKIPPED, re.ASCII)
-# A line, even a comment, goes on after the first two, and ends at some of the others.
-_MISLEADING = re.compile(r"\\|\?\?/|[\x00-\x09\x0b-\x1f\x7f]")
+# A line, even a comment, goes on after the first two, and ends at some of the last; a comment
+# between the others may hide lines.
+_MISLEADING = re.compile(r"\\|\?\?/|/\*|\*/|[\x00-\x09\x0b-\x1f\x7f]")
 END = ""
 
 

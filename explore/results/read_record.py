@@ -22,12 +22,12 @@ from explore.results.records import (
     Step,
     Variant,
 )
+from ir.core.types import BYTES
 
 ID = re.compile(r"[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
 FAMILY = re.compile(r"[a-z][a-z0-9-]{0,60}")
 TRAIT = re.compile(r"[A-Za-z0-9-]{1,40}")
 FORM = re.compile(r"|[A-Za-z0-9-]{1,40}( [A-Za-z0-9-]{1,40}){0,30}")
-SCALAR = re.compile(r"[a-z]{1,12}[0-9]{0,2}")
 KEY = re.compile(r"[0-9a-f]{64}|[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
 FEATURE = re.compile(r"[a-z][A-Za-z0-9_ ]{0,99}")
 YEAR_9999 = 253_402_300_000.0  # seconds since 1970: no date is later
@@ -180,7 +180,7 @@ def _time(fields: Fields, name: str) -> float:
 def _buffer(fields: Fields) -> Buffer:
     return Buffer(
         name=_name(fields, "name"),
-        scalar=fields.matching("scalar", SCALAR, "the type of a number"),
+        scalar=fields.one_of("scalar", tuple(BYTES)),
         shape=tuple(entry.whole("value") for entry in fields.each("shape", most=FEW)),
         bytes=fields.whole("bytes"),
         role=Role(fields.one_of("role", tuple(role.value for role in Role))),
