@@ -15,7 +15,7 @@ from explore.run.source import Source
 from explore.run.target import Target, profile_of
 from tests.support.agreement import EXAMPLES, SMALL
 
-VARIANTS = 24  # enough for the search to be guided by the times of kernels
+VARIANTS = 20  # enough for the search to be guided by the times of kernels
 
 
 def run_of(name: str, device: Device, folder: Path) -> Run:
