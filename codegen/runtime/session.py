@@ -33,6 +33,7 @@ from codegen.runtime.results import (
     Timing,
 )
 from ir.errors import UserError
+from ir.instructions.dot_products import ARM, ARM_EXTENSION
 
 __all__ = [
     "Broken",
@@ -246,11 +247,16 @@ class Session:
         return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
 
     def _options(self, source: str, options: str) -> str:
-        """The options to build a text with: one that asks for a feature of OpenCL C 3.0 is built as
-        such where the device has that, as others do not define the features' names."""
+        """The options to build a text with. One that asks for a feature of OpenCL C 3.0 is built as
+        such where the device has that, as others do not define the features' names; one that asks
+        for Arm's dot products is told whether the device has them."""
         number = self.handle.opencl_c_version.removeprefix("OpenCL C ").split(" ")[0]
-        asks = FEATURE in source and "-cl-std" not in options
-        return f"{options} -cl-std=CL3.0".strip() if asks and number >= "3.0" else options
+        more = [options] if options else []
+        if FEATURE in source and "-cl-std" not in options and number >= "3.0":
+            more.append("-cl-std=CL3.0")
+        if ARM in source and ARM_EXTENSION in self.handle.extensions.split():
+            more.append(f"-D {ARM}")
+        return " ".join(more)
 
     def _refuse_too_large(self, plan: Plan) -> None:
         """Raise a UserError for a plan that takes more memory than the device has or gives at

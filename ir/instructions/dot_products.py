@@ -14,7 +14,9 @@ from ir.instructions.entry import Alone
 LANES = 4
 SIGNED = {"s": CHAR, "u": UCHAR}
 KHRONOS = "__opencl_c_integer_dot_product_input_4x8bit_packed"
-ARM = "cl_arm_integer_dot_product_accumulate_int8"
+# Clang defines the macro of Arm's extension wherever it makes SPIR, with the function or without.
+# So the host asks the device, and defines this one.
+ARM, ARM_EXTENSION = "HAS_ARM_DOT_ACC", "cl_arm_integer_dot_product_accumulate_int8"
 
 
 def dot(s: Scalar, t: Scalar) -> Lam:

@@ -14,6 +14,7 @@ from constraints.devices import profile
 from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.core.nodes import Program
+from ir.instructions.dot_products import ARM
 from ir.instructions.table import DOTS
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
@@ -77,6 +78,12 @@ def test_the_same_kernels_run_without_the_instruction(session: Session) -> None:
     ]
     assert tuple(other) != made.plan.kernels
     agrees(session, p, replace(made, plan=replace(made.plan, kernels=tuple(other))))
+
+
+def test_the_function_of_arm_is_called_where_the_host_says_that_it_is_there() -> None:
+    for name in DOTS:
+        assert ("arm_dot_acc(a, b, " in DOTS[name].text) == (name != "dot_su")
+        assert f"#elif defined({ARM})" in DOTS[name].text or name == "dot_su"
 
 
 def test_zero_points_have_to_be_out_of_the_sum_first() -> None:

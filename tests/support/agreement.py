@@ -119,10 +119,12 @@ def lowered(family: str) -> Iterator[Case]:
 
 def without_zero_points() -> Iterator[Case]:
     """The cases of the quantised examples by the first form of some families that takes zero points
-    out of sums."""
-    for name, family in product(("qlinear_conv", "tflite_conv"), ("lift", "registers", "blocked")):
-        program = example(name, SMALL[name])
-        some = [form for form in forms(program, family) if APART in form.words]
+    out of sums, and by the first such form of dot products."""
+    wanted = (("lift", ""), ("registers", ""), ("blocked", ""), ("registers", "dot-"))
+    for name, (family, word) in product(("qlinear_conv", "tflite_conv"), wanted):
+        program = example(name, SMALL[name] | {"C": 4})
+        every = (form for form in forms(program, family) if APART in form.words)
+        some = [form for form in every if form.name.startswith(word)]
         form, low = next(_lowered(program, family, some))
         _, (point,) = points(low, profile("cpu"), 1, seed=0)
         made = generate(bound(low.program, point), max_work_group=64)
