@@ -150,6 +150,7 @@ def test_an_unsafe_text_is_not_proved(name: str) -> None:
     assert about(body) == {kind}
 
 
+HIDDEN = "float a = 1.0f /*(const __global float *)&x[0];"  # a quotient, if /* is two tokens
 NOT_PRINTED = {
     "goto": "goto end;",
     "while": "while (1) { }",
@@ -166,12 +167,12 @@ NOT_PRINTED = {
     "writing what is const": f"{ID} x[i] = 0.0f;",
     "a comment that ends before its line": f"{ID} // \r x[i] = 0.0f;",
     "a comment that goes on": "// \\\n y[0] = 0.0f;",
-    "a comment that hides lines": f"{ID} float a = 1.0f /*x[0];\n // */ ; y[0] = 0.0f;",
-    "a barrier in a comment": f"{ID} float a = 1.0f /*x[0];\n barrier(1); // */ ;",
+    "a comment that hides lines": f"{ID} {HIDDEN}\n // */ ; y[0] = 0.0f;\n",
+    "a barrier in a comment": f"{ID} {HIDDEN} barrier(CLK_LOCAL_MEM_FENCE);\n // */ ;\n",
     "a comment's end": f"{ID} y[i] = 1.0f */ x[0];",
-    "an index that counts down": f"{ID} for (int k = 1; k < 4; ++k) {{ y[i] = x[--k]; }}",
+    "an index that counts down": f"{ID} for (int k = 0; k < 4; ++k) {{ y[i] = x[--k]; }}",
     "an index that counts up": f"{ID} for (int k = 0; k < 4; ++k) {{ y[i] = x[++k]; }}",
-    "a counter that is read and changed": f"{ID} for (int k = 1; k < 4; ++k) {{ y[0] = x[k--]; }}",
+    "a counter that is read and set": f"{ID} for (int k = 0; k < 4; ++k) {{ y[i] = x[k-- - 0]; }}",
     "two signs without a space": f"{ID} y[i] = x[i] --x[i];",
     "other brackets": f"{ID} y<:i:> = x[i];",
     "another way to add": f"{ID} y[i] += x[i];",
