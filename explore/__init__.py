@@ -1,13 +1,14 @@
 """The search for a program's best variants: space, search, measurements, store, front, report,
 export.
 
-`explore(program)` makes a run, `compile(program)` one callable variant. Both load the compiler when
-they are called: worker processes import this package for a few light modules.
+`explore(program)` makes a run, `compile(program)` one callable variant, `adjoint(program, name)`
+and `gradients(program)` other programs. All load the compiler when they are called: worker
+processes import this package for a few light modules.
 """
 
 from typing import Any
 
-__all__ = ["Run", "compile", "explore"]
+__all__ = ["Run", "adjoint", "compile", "explore", "gradients"]
 
 
 def __getattr__(name: str) -> Any:

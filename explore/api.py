@@ -1,6 +1,6 @@
 """The Python interface: explore a program, compile one variant of it, and call it on arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Unpack
 
@@ -16,9 +16,12 @@ from explore.run.source import Source
 from explore.run.target import device_meant, profile_of, target_of
 from explore.space.legal_point import lowered_at
 from ir.core.nodes import Program
+from ir.core.types import is_whole, leaves
 from ir.errors import UserError
 from ir.program_file import text_of
 from ir.text.show import show
+from rewrites.adjoint import program as backward
+from rewrites.engine.refused import Refused
 
 Written = Program | str | Path
 
@@ -70,6 +73,30 @@ def explore(
     folder = new_folder(name) if out is None else _folder(out)
     run, _ = start(source, asked, target, folder)
     return run
+
+
+def adjoint(program: Written, parameter: str) -> Program:
+    """The adjoint of a program in a parameter, in which it must be linear (but for a constant): the
+    program that takes a cotangent of the result, and gives the parameter's."""
+    return _derived(backward.adjoint, _core(program), parameter)
+
+
+def gradients(program: Written) -> dict[str, Program]:
+    """The gradients of a program, by the names of its parameters of real numbers.
+
+    Each is a program that takes those parameters that it needs, and at last a cotangent of the
+    result, and gives the parameter's.
+    """
+    core = _core(program)
+    real = [p.var.name for p in core.params if not any(map(is_whole, leaves(p.var.type)))]
+    return {name: _derived(backward.gradient, core, name) for name in real}
+
+
+def _derived(way: Callable[[Program, str], Program], core: Program, parameter: str) -> Program:
+    try:
+        return way(core, parameter)
+    except Refused as refused:
+        raise UserError(f"{core.name} in {parameter}: {refused}") from refused
 
 
 def source_of(program: Written) -> Source:

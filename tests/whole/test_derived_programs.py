@@ -1,0 +1,122 @@
+"""Tests that adjoints and gradients of layers are lowered by several families, proved, and right on
+a device, and that a small network learns by them."""
+
+import os
+import secrets
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from codegen.compile import generate
+from codegen.demand_proofs import proofs
+from codegen.runtime.session import Session
+from constraints.devices import profile
+from explore import adjoint, compile, gradients
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.meaning.interpret import evaluate
+from ir.parse import parse
+from rewrites.adjoint.program import gradient
+from rewrites.families.all_families import first
+from tests.support.agreement import Case, disagreement, example
+
+SEED = int(os.environ.get("SEED") or secrets.randbits(16))
+LAYERS = {  # an example, the parameter, and its sizes
+    "data": ("conv2d", "image", {"C": 4, "W": 7, "H": 6, "M": 8, "S": 1}),
+    "data by steps": ("conv2d", "image", {"C": 4, "W": 9, "H": 8, "M": 8, "S": 2}),
+    "weights": ("conv2d", "weights", {"C": 4, "W": 9, "H": 6, "M": 8, "S": 2}),
+    "depthwise": ("depthwise", "image", {"C": 4, "W": 7, "H": 6, "S": 2}),
+    "1x1": ("conv1x1", "weights", {"C": 4, "W": 5, "H": 6, "M": 8}),
+    "relu": ("quickstart", "weights", {"C": 4, "W": 5, "H": 6, "M": 8}),
+    "largest": ("maxpool", "image", {"C": 3, "W": 7, "H": 9}),
+}
+WAYS = [
+    ("data", ("naive", "registers", "lift", "im2col")),
+    ("data by steps", ("registers", "blocked")),
+    ("weights", ("registers", "blocked")),
+    ("depthwise", ("registers",)),
+    ("1x1", ("blocked",)),
+    ("relu", ("naive", "registers")),
+    ("largest", ("naive",)),
+]
+
+
+@pytest.mark.parametrize(("layer", "family"), [(w, f) for w, families in WAYS for f in families])
+def test_a_family_lowers_what_is_derived(session: Session, layer: str, family: str) -> None:
+    name, parameter, sizes = LAYERS[layer]
+    expect_right(session, gradient(example(name, sizes), parameter), family)
+
+
+def expect_right(session: Session, p: Program, family: str) -> None:
+    """Expect that the first form of a family, at a random point, is proved, and right on a
+    device."""
+    low = first(p, family)
+    _, (point,) = points(low, profile("cpu"), 1, SEED)
+    made = generate(bound(low.program, point), max_work_group=64)
+    unproved = [proof.summary() for proof in proofs(made) if not proof.ok]
+    assert not unproved, f"SEED={SEED}: {point}: {unproved}"
+    wrong = disagreement(
+        session, Case(f"{family} at {point}", p, made, low.derivation.rounding), True
+    )
+    assert wrong is None, f"SEED={SEED}: {wrong}"
+
+
+NETWORK = """
+network(weights : [[[float]3]3]4, last : [[float]4]2, image : [[float]8]8) =
+  let hidden = map(kernel ->
+      map2d(window -> relu(dot(flatten(window), flatten(kernel))), slide2d(3, 1, image)), weights)
+  map(row -> dot(row, map(plane -> average(flatten(plane)), hidden)), last)
+"""
+
+
+def test_a_small_network_learns_by_its_gradients(session: Session) -> None:
+    """The loss falls, step by step as in the interpreter, where a device computes the gradients."""
+    rng = np.random.default_rng(SEED)
+    image, wanted = rng.normal(size=(8, 8)), np.array([1.0, -1.0])
+    start = {"weights": rng.normal(size=(4, 3, 3)), "last": rng.normal(size=(2, 4))}
+    network = parse(NETWORK)
+    back = {name: p for name, p in gradients(network).items() if name in start}
+    forward = compile(network, device=session.device)
+    device = {name: compile(p, device=session.device) for name, p in back.items()}
+
+    def on_device(name: str | None, given: dict[str, np.ndarray]) -> np.ndarray:
+        f = forward if name is None else device[name]
+        single = {q: given[q].astype(np.float32) for q in f.names}
+        return np.asarray(f(**single), np.float64)
+
+    def meant(name: str | None, given: dict[str, np.ndarray]) -> np.ndarray:
+        p = network if name is None else back[name]
+        made = evaluate(p, {q.var.name: given[q.var.name] for q in p.params})
+        assert isinstance(made, np.ndarray)
+        return made
+
+    found, expected = (
+        losses(f, {**start, "image": image}, wanted, tuple(start)) for f in (on_device, meant)
+    )
+    assert np.allclose(found, expected, rtol=1e-3), f"SEED={SEED}"
+    assert found[-1] < found[0], f"SEED={SEED}: {found}"
+
+
+def losses(
+    f: Callable[[str | None, dict[str, np.ndarray]], np.ndarray],
+    given: dict[str, np.ndarray],
+    wanted: np.ndarray,
+    learned: tuple[str, ...],
+) -> list[float]:
+    """The squared errors over some steps down the gradients that f gives by name; f(None) is the
+    network's result."""
+    made = list[float]()
+    for _ in range(8):
+        away = f(None, given) - wanted
+        made.append(float((away**2).sum()))
+        steps = {name: f(name, {**given, "cotangent": 2 * away}) for name in learned}
+        given = {**given, **{name: given[name] - 0.005 * steps[name] for name in learned}}
+    return made
+
+
+def test_what_has_no_adjoint_is_a_users_error() -> None:
+    with pytest.raises(UserError, match="linear in image, found max"):
+        adjoint(example("quickstart", {}), "image")
