@@ -12,6 +12,8 @@ from ir.errors import UserError
 from ir.host_memory import demand_memory
 from ir.meaning.inputs import STORED, Data, Numbers, check_inputs, demand_few, random_inputs
 
+BEGINNINGS = (b"\x93NUMPY", b"PK")  # of .npy and .npz files
+
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the options `--input`, `--random` and `--output` to a parser; `data_of` reads the first
@@ -30,7 +32,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",
         metavar="OUT.npy",
-        type=Path,
+        type=_output,
         required=True,
         help="the file of the result; of a tuple, an .npz",
     )
@@ -56,6 +58,13 @@ def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]
 def load(path: Path) -> Data:
     """The array in an .npy file, or the tuple of the arrays in an .npz file."""
     try:
+        with path.open("rb") as file:
+            beginning = file.read(6)
+        if not beginning.startswith(BEGINNINGS):
+            raise UserError(
+                f"cannot read {path}: expected arrays in .npy or .npz form, found a file that "
+                f"begins with {beginning!r}"
+            )
         data = np.load(path, allow_pickle=False)
         if isinstance(data, np.ndarray):
             return _known(data)
@@ -96,6 +105,12 @@ def _input(text: str) -> tuple[str, Path]:
     if not equals or not name or not path:
         raise argparse.ArgumentTypeError(f"expected NAME=FILE.npy, found {text!r}")
     return name, Path(path)
+
+
+def _output(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a file, found ''")
+    return Path(text)
 
 
 def _seed(text: str) -> int:

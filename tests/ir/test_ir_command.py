@@ -62,7 +62,8 @@ def test_tuples_are_read_and_written_as_npz(tmp_path: Path) -> None:
         (["PROGRAM", "--set", "N=0"], "an array's size is 0"),
         (["eval", "PROGRAM", "--output", "OUT"], "no input given for xs"),
         (["eval", "PROGRAM", "--output", "OUT", "--input", "zs=none.npy"], "cannot read none.npy"),
-        (["eval", "PROGRAM", "--output", "OUT", "--input", "xs=PROGRAM"], "in .npy form"),
+        (["eval", "PROGRAM", "--output", "OUT", "--input", "xs=PROGRAM"], "in .npy or .npz form"),
+        (["eval", "PROGRAM", "--output", "OUT", "--input", "xs=/dev/zero"], "begins with b'\\x00"),
         (
             ["eval", "PROGRAM", "--output", "OUT", "--input", "xs=DATA"],
             "has shape (4,), found (3,)",
