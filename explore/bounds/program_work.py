@@ -3,6 +3,8 @@ move."""
 
 # key: e term, n trips
 
+from functools import partial
+
 from constraints.quantities.value_bytes import bytes_of as bytes_of_type
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
@@ -29,7 +31,12 @@ FREE = frozenset({"neg", *CONVERSIONS})  # operations that nobody counts
 def operations(program: Program) -> int:
     """The number of operations on floats that a program asks for, repetitions by maps and
     reductions included."""
-    return _cost(program.body)
+    return _cost(program.body, whole=False)
+
+
+def whole_operations(program: Program) -> int:
+    """The number of operations on whole numbers that a program asks for, conversions left out."""
+    return _cost(program.body, whole=True)
 
 
 def least_bytes(program: Program) -> int:
@@ -43,23 +50,20 @@ def bytes_of(e: Expr) -> int:
     return known(bytes_of_type(type_of(e)))
 
 
-def _cost(e: Expr) -> int:
+def _cost(e: Expr, whole: bool) -> int:
+    cost = partial(_cost, whole=whole)
     match e:
         case Map(f, xs) | MapPar(_, _, f, xs) | MapSeq(f, xs, _):
-            return _cost(xs) + known(size_of(xs)) * _cost(f.body)
+            return cost(xs) + known(size_of(xs)) * cost(f.body)
         case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
-            return _cost(init) + _cost(xs) + known(size_of(xs)) * _cost(f.body)
+            return cost(init) + cost(xs) + known(size_of(xs)) * cost(f.body)
         case Generate(n, f):
-            return known(n) * _cost(f.body)
+            return known(n) * cost(f.body)
         case Binary(_, a, b):
-            return _cost(a) + _cost(b) + _counts(e)
+            return cost(a) + cost(b) + (is_whole(type_of(e)) == whole)
         case Unary(op, a):
-            return _cost(a) + (0 if op in FREE else _counts(e))
+            return cost(a) + (op not in FREE and is_whole(type_of(e)) == whole)
         case Lam():
             return 0
         case _:
-            return sum(map(_cost, children(e)))
-
-
-def _counts(e: Expr) -> int:
-    return 0 if is_whole(type_of(e)) else 1
+            return sum(map(cost, children(e)))

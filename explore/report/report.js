@@ -40,8 +40,9 @@ const bytes = n => scaled(n, Object.assign([[2 ** 30, "GiB"], [2 ** 20, "MiB"], 
 const percent = x => known(x) ? `${(100 * x).toFixed(x < 0.1 ? 1 : 0)} %` : "–";
 const spread = v => percent(v.spread) + (v.noisy ? " noisy" : "");
 const times = x => known(x) ? `${three(x)}×` : "–";
-const rate = v => known(run.bounds.flops) && v.time_ns ? run.bounds.flops / v.time_ns : null;
-const gflops = v => known(rate(v)) ? three(rate(v)) : "–";
+const [operations, rateUnit] = run.bounds.flops || !run.bounds.whole_operations ? [run.bounds.flops, "GFLOP/s"] : [run.bounds.whole_operations, "int GOP/s"];
+const rate = v => known(operations) && v.time_ns ? operations / v.time_ns : null;
+const rateText = v => known(rate(v)) ? three(rate(v)) : "–";
 const sci = x => known(x) ? x.toExponential(1) : "–";
 const roof = v => known(run.bounds.roofline_ns) && v.time_ns ? run.bounds.roofline_ns / v.time_ns : null;
 const over = (v, least) => known(least) && known(v.traffic_bytes) ? v.traffic_bytes / least : null;
@@ -105,7 +106,7 @@ function draw(id, traces, shape) {
 }
 
 const hover = v => `<b>${plain(v.id)}</b><br>${time(v.time_ns)} · ${bytes(v.memory_bytes)}` +
-  (known(rate(v)) ? ` · ${gflops(v)} GFLOP/s` : "") + (known(v.error) ? ` · error ${sci(v.error)}` : "") + (v.stopped_early ? "<br>stopped early" : "") +
+  (known(rate(v)) ? ` · ${rateText(v)} ${rateUnit}` : "") + (known(v.error) ? ` · error ${sci(v.error)}` : "") + (v.stopped_early ? "<br>stopped early" : "") +
   `<br>${plain(v.parameters)}` + (v.form ? `<br>${plain(v.form)}` : "");
 
 function dots(family, variants, x, y, size, opacity) {
@@ -254,7 +255,7 @@ const TABS = {
 
 function figures(v) {
   const cells = v.status === "failed" ? [["failed at", v.stage], ["memory", bytes(v.memory_bytes)]] :
-    [["time", time(v.time_ns)], ["on the device", time(v.device_ns)], ["memory", bytes(v.memory_bytes)], ["GFLOP/s", gflops(v)], ["of the roofline", percent(roof(v))],
+    [["time", time(v.time_ns)], ["on the device", time(v.device_ns)], ["memory", bytes(v.memory_bytes)], [rateUnit, rateText(v)], ["of the roofline", percent(roof(v))],
       ["traffic", bytes(v.traffic_bytes)], [`I/O bound (${v.bound})`, beside(v, v.least_traffic)],
       ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
       ["bank conflicts", known(v.bank_conflicts) ? v.bank_conflicts.toLocaleString("en") : "–"],
@@ -289,7 +290,7 @@ function tiles() {
   const failed = run.variants.filter(v => v.status === "failed").length;
   const found = [[String(ran.length), predicted ? "ranked by the model, not run" : `ran, of ${run.variants.length} variants`], [String(failed), "failed"]];
   if (fast) {
-    const far = [known(rate(fast)) ? `${gflops(fast)} GFLOP/s` : null, known(roof(fast)) ? `${percent(roof(fast))} of the roofline` : null];
+    const far = [known(rate(fast)) ? `${rateText(fast)} ${rateUnit}` : null, known(roof(fast)) ? `${percent(roof(fast))} of the roofline` : null];
     found.unshift([time(fast.time_ns), ["fastest", ...far.filter(known)].join(" · ")], [bytes(small.memory_bytes), "smallest · " + time(small.time_ns)], [String(front.length), "points on the front"]);
     for (const p of run.peers) found.push([times(p.time_ns / fast.time_ns), `${p.name}: ${time(p.time_ns)}, over the fastest`]);
   }
@@ -297,11 +298,11 @@ function tiles() {
 }
 
 function frontTable() {
-  const heads = [["id"], ["time", "n"], ["±", "n"], ["on the device", "n"], ["GFLOP/s", "n"], ["roofline", "n"], ["I/O bound", "n"], ["memory", "n"], ["workspace", "n"],
+  const heads = [["id"], ["time", "n"], ["±", "n"], ["on the device", "n"], [rateUnit, "n"], ["roofline", "n"], ["I/O bound", "n"], ["memory", "n"], ["workspace", "n"],
     ["prepack", "n"], ["error", "n"], ["form"], ["parameters"]];
   at("front").append(make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))));
   at("front").append(make("tbody", {}, ...run.front.map(id => byId.get(id)).map(v => {
-    const cells = [v.id, time(v.time_ns), spread(v), time(v.device_ns), gflops(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
+    const cells = [v.id, time(v.time_ns), spread(v), time(v.device_ns), rateText(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
       bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.form || "–", v.parameters];
     const row = make("tr", { "data-id": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } });
     row.append(...cells.map((cell, i) => make("td", { class: heads[i][1] || (i === 0 || i === heads.length - 1 ? "mono" : "") }, cell)));

@@ -148,6 +148,7 @@ def _run(
         ],
         "bounds": {
             "flops": bounds.flops,
+            "whole_operations": bounds.whole_operations,
             "io_bytes": bounds.io_bytes,
             "peak_flops": bounds.peak_flops,
             "bandwidth": bounds.bandwidth,

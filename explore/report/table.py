@@ -1,7 +1,7 @@
 """The front as text: one line for each point if the console is wide enough, else two."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from explore.options.units import show_bytes, show_time
 from explore.results.records import Bounds, Failed, Measured, Outcome, Predicted, Record
@@ -16,10 +16,10 @@ def front_lines(
 ) -> list[str]:
     """The lines of a table of points: a heading, then each point; `width` is the console's, None
     for no limit."""
-    flops = bounds.flops if bounds else None
-    names = ["id", "time", "±", *(["GFLOP/s"] if flops else [])]
+    counted = _counted(bounds or Bounds())
+    names = ["id", "time", "±", *counted]
     rows = [[*names, "memory", "workspace", "error"]]
-    rows += [[r.variant.id, *_numbers(r, flops)] for r in points]
+    rows += [[r.variant.id, *_numbers(r, counted.values())] for r in points]
     made = [["kernels", "form", "parameters"]]
     made += [[_kernels(r.outcome), _form(r), _parameters(r)] for r in points]
     numbers, words = _aligned(rows, "l" + "r" * (len(rows[0]) - 1)), _aligned(made, "rll")
@@ -60,9 +60,16 @@ def _parameters(record: Record) -> str:
     return " ".join(f"{name}={value}" for name, value in record.variant.parameters) or "–"
 
 
-def _numbers(record: Record, flops: int | None) -> list[str]:
+def _counted(bounds: Bounds) -> Mapping[str, int]:
+    """The program's operations by the heading of their rate; kinds that it has none of are left
+    out."""
+    counts = {"GFLOP/s": bounds.flops, "int GOP/s": bounds.whole_operations}
+    return {name: n for name, n in counts.items() if n}
+
+
+def _numbers(record: Record, operations: Iterable[int]) -> list[str]:
     time_ns = record.time_ns or 0.0
-    rate = [f"{flops / time_ns:.4g}" if time_ns else "–"] if flops else []
+    rate = [f"{n / time_ns:.4g}" if time_ns else "–" for n in operations]
     error = "–" if record.error is None else f"{record.error:.1e}"
     memory, workspace = show_bytes(record.memory_bytes), show_bytes(record.workspace_bytes)
     return [show_time(time_ns), _spread(record), *rate, memory, workspace, error]

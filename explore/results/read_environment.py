@@ -76,6 +76,7 @@ def _numbers(fields: Fields) -> Mapping[str, Sequence[int]]:
 def _bounds(fields: Fields) -> Bounds:
     return Bounds(
         flops=fields.maybe("flops", fields.whole),
+        whole_operations=fields.maybe("whole_operations", fields.whole),
         io_bytes=fields.maybe("io_bytes", fields.whole),
         peak_flops=fields.maybe("peak_flops", lambda n: fields.number(n, least=1.0)),
         bandwidth=fields.maybe("bandwidth", lambda n: fields.number(n, least=1.0)),

@@ -197,7 +197,8 @@ class Bounds:
     """The bounds that no variant can beat on this device; None where not measured or not
     applicable."""
 
-    flops: int | None = None  # the program's own operations
+    flops: int | None = None  # the program's own operations on floats
+    whole_operations: int | None = None  # those on whole numbers
     io_bytes: int | None = None  # its inputs and output once: the least whatever is on chip
     peak_flops: float | None = None  # per second, measured
     bandwidth: float | None = None  # bytes per second, measured

@@ -8,7 +8,7 @@ from typing import Literal
 
 from explore.bounds.least_bytes import moved_bytes
 from explore.bounds.products_of_program import products
-from explore.bounds.program_work import operations
+from explore.bounds.program_work import operations, whole_operations
 from explore.export.export_variant import kernel_text
 from explore.files.own_folder import OwnFolder
 from explore.measure.front_again import contenders
@@ -124,7 +124,10 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
             "profile": None if target.device else target.profile.name,
         },
         bounds=Bounds(
-            flops=operations(program), io_bytes=moved_bytes(program), products=products(program)
+            flops=operations(program),
+            whole_operations=whole_operations(program),
+            io_bytes=moved_bytes(program),
+            products=products(program),
         ),
         machine={
             "host": platform.node(),

@@ -12,13 +12,15 @@ from codegen.compile import generate
 from constraints.devices import H200
 from explore.bounds.least_bytes import moved_bytes
 from explore.bounds.products_of_program import products
-from explore.bounds.program_work import least_bytes, operations
+from explore.bounds.program_work import least_bytes, operations, whole_operations
 from explore.building.traffic import chip_bytes, traffic_bytes
+from explore.report.table import front_lines
 from explore.report.traffic_against_bounds import least_traffic
 from explore.results.records import Bounds, Variant
 from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.errors import Unsupported
+from ir.parse import parse
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import FAMILIES, forms
 from rewrites.tuning.lower import lower
@@ -67,3 +69,14 @@ def test_of_a_family(family: str) -> None:
 def test_the_bound_is_attained_where_not_all_is_read(seed: int) -> None:
     (found,) = variants(seed, "naive")
     assert found.least == found.moved < least_bytes(network(seed))
+
+
+def test_operations_on_whole_numbers_are_counted_apart_from_those_on_floats() -> None:
+    p = parse("f(xs : [[char]6]4) = map(r -> float(reduce(0, (a, x) -> a + x * 3, r)) * 2.0, xs)")
+    assert operations(p) == 4
+    assert whole_operations(p) == 4 * 6 * 2
+    lines = front_lines([], Bounds(flops=operations(p), whole_operations=whole_operations(p)))
+    assert "GFLOP/s  int GOP/s" in lines[0]
+    lines = front_lines([], Bounds(flops=0, whole_operations=9))
+    assert "GFLOP/s" not in lines[0]
+    assert "int GOP/s" in lines[0]
