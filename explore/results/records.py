@@ -198,7 +198,6 @@ class Bounds:
     applicable."""
 
     flops: int | None = None  # the program's own operations on floats
-    whole_operations: int | None = None  # those on whole numbers
     io_bytes: int | None = None  # its inputs and output once: the least whatever is on chip
     peak_flops: float | None = None  # per second, measured
     bandwidth: float | None = None  # bytes per second, measured
@@ -206,6 +205,7 @@ class Bounds:
     launch_ns: float | None = None  # the floor: an empty launch, of many back to back
     event_ns: float | None = None  # what the event of an empty kernel says that it took
     yardstick_ns: float | None = None  # the yardstick's time when the run began
+    whole_operations: int | None = None  # the program's own on whole numbers
 
     @property
     def roofline_ns(self) -> float | None:
