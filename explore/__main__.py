@@ -19,7 +19,7 @@ from explore.commands.arguments import (
     path,
 )
 from explore.commands.command_list import COMMANDS, exploring, of_run, parser_of
-from explore.run.named_programs import example_text, meant, named_programs, titles
+from explore.commands.named_programs import example_text, meant, named_programs, titles
 from ir.command import guard
 from ir.program_file import text_of
 from ir.text.suggest import no_such

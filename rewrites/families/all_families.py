@@ -21,10 +21,10 @@ from rewrites.families import (
     toeplitz,
     winograd,
 )
-from rewrites.families.prepared_forms import with_preparations
 from rewrites.tuning.family import Family, Form
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
+from rewrites.tuning.prepared_forms import with_preparations
 
 FAMILIES: dict[str, Family] = {
     family.name: with_preparations(family)

@@ -10,8 +10,8 @@ import pytest
 
 from ir.parse import parse, parse_file
 from rewrites.families.all_families import FAMILIES, forms
-from rewrites.families.prepared_forms import PREPARATIONS
 from rewrites.tuning.family import Form, Parameter
+from rewrites.tuning.prepared_forms import PREPARATIONS
 
 TOP = Path(__file__).parents[2]
 GLOSSARY = (TOP / "docs" / "glossary.md").read_text(encoding="utf-8")

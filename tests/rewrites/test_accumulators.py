@@ -16,10 +16,10 @@ from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import FAMILIES, forms
-from rewrites.families.prepared_forms import PREPARATIONS
 from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
+from rewrites.tuning.prepared_forms import PREPARATIONS
 
 N, ROWS = 4096, 64
 LONG = f"f(xs : [[half]{N}]{ROWS}) = map(row -> float(reduce(0h, (acc, x) -> acc + x, row)), xs)"

@@ -18,10 +18,10 @@ from ir.parse import parse
 from rewrites.engine.meaning_check import check
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import FAMILIES, forms
-from rewrites.families.prepared_forms import PREPARATIONS
 from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
+from rewrites.tuning.prepared_forms import PREPARATIONS
 from tests.support.agreement import SMALL, example
 from tests.support.families import STORING
 

@@ -17,7 +17,6 @@ from ir.meaning.inputs import random_inputs
 from ir.parse import parse
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import forms
-from rewrites.families.prepared_forms import PREPARATIONS
 from rewrites.fast_algorithms.bilinear_algorithms import (
     Bilinear,
     block_product,
@@ -26,6 +25,7 @@ from rewrites.fast_algorithms.bilinear_algorithms import (
     strassen,
 )
 from rewrites.tuning.lower import lower
+from rewrites.tuning.prepared_forms import PREPARATIONS
 
 MATMUL = """
 matmul(a : [[float]K]M, b : [[float]N]K) =

@@ -27,7 +27,6 @@ from rewrites.engine.meaning_check import means_the_same
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
 from rewrites.families.all_families import forms
-from rewrites.families.prepared_forms import PREPARATIONS
 from rewrites.fast_algorithms.bilinear_algorithms import Bilinear, cook_toom, correlation
 from rewrites.fast_algorithms.fewer_products import growth
 from rewrites.fast_algorithms.matrix_factors import additions, divided
@@ -35,6 +34,7 @@ from rewrites.transforms.tile_transforms import MOST_GROWTH, MOST_POINTS
 from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
+from rewrites.tuning.prepared_forms import PREPARATIONS
 
 CONV = """
 conv(const weights : [[[[float]C]R]R]M, const biases : [float]M, images : [[[[float]C]S]S]N) =

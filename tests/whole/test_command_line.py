@@ -11,9 +11,9 @@ from codegen.__main__ import main as codegen
 from constraints.__main__ import main as constraints
 from explore.__main__ import main as explore
 from explore.commands.command_list import COMMANDS
+from explore.commands.named_programs import Named, meant, named_programs
 from explore.options.options import ways
 from explore.results.version import version
-from explore.run.named_programs import Named, meant, named_programs
 from explore.run.run import Run
 from ir.__main__ import main as ir
 from ir.installed_version import installed_version

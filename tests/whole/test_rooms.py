@@ -48,6 +48,14 @@ def plant(house: Path, file: str, line: str) -> None:
     path.write_text((path.read_text() if path.exists() else "") + line + "\n")
 
 
+def test_a_room_holds_three_to_fifteen_files() -> None:
+    rooms = {
+        folder for p in PACKAGES for folder in (ROOT / p).rglob("*/") if [*folder.glob("*.py")]
+    }
+    sizes = {str(room.relative_to(ROOT)): len({*room.glob("*.py")}) - 1 for room in rooms}
+    assert {room: n for room, n in sizes.items() if not 3 <= n <= 15} == {}
+
+
 def test_the_contract_holds(house: Path) -> None:
     assert broken(house) == set()
 

@@ -14,8 +14,8 @@ from functools import lru_cache
 from ir.core.nodes import Program
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import seq, skip
-from rewrites.kernels.turns_afresh import TERMS, turns_afresh
 from rewrites.nest.prepared_sums import sums_in_float, widened, zero_points_apart
+from rewrites.nest.turns_afresh import TERMS, turns_afresh
 from rewrites.tuning.family import Family, Form, Parameter, Trait, Way, parameter_names
 
 
