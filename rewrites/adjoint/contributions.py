@@ -33,6 +33,10 @@ class Contribution:
         """This contribution at other coordinates."""
         return replace(self, coordinates=coordinates)
 
+    def tail(self) -> "Contribution":
+        """This contribution to the element at its first coordinate."""
+        return self.at(*self.coordinates[1:])
+
     def along(self, *path: int) -> "Contribution":
         """This contribution to the leaf with another path."""
         return replace(self, path=path)

@@ -22,13 +22,16 @@ from ir.core.terms import bound_names, free, fresh, lam, subterms
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import INT, Array, Scalar, Tuple, Type
 from ir.text.suggest import no_such
-from rewrites.adjoint.backward import Backward, sum_of
+from rewrites.adjoint.backward import Backward
 from rewrites.adjoint.contributions import Contribution
 from rewrites.adjoint.gather import gathered
+from rewrites.adjoint.made_on_the_way import sum_of
 from rewrites.adjoint.notebook import Notebook, leaf, leaf_paths, leaf_type, scalar_in, sizes_in
 from rewrites.analysis.affine_access import index
 from rewrites.analysis.folds import number
+from rewrites.engine.strategy import choice, exhaust
 from rewrites.laws.lower import replaced
+from rewrites.laws.views import SIMPLER, fewest_transposes
 
 
 def adjoint(p: Program, name: str) -> Program:
@@ -57,9 +60,19 @@ def _backward(p: Program, name: str, linear: bool) -> Program:
     body = _total(arrivals, x.type, book)
     for e, v in reversed(book.lets.items()):
         body = Let(v, e, body)
+    body = _simpler(body)
     used = tuple(q for q in p.params if q.var.name in free(body))
     word = "adjoint" if linear else "gradient"
     return Program(f"{p.name}_{word}_{name}", (*used, Param(given)), body)
+
+
+_simplify = exhaust(choice(*(law() for law in SIMPLER), fewest_transposes()))
+
+
+def _simpler(e: Expr) -> Expr:
+    """The term e with the views gone that cancel each other."""
+    done = _simplify(e)
+    return done[0] if done else e
 
 
 def _edges_named(e: Expr, taken: frozenset[str]) -> tuple[Expr, frozenset[str]]:
