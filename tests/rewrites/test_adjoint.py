@@ -198,6 +198,11 @@ def test_gradients_of_the_example(name: str) -> None:
     expect_gradient(example(name, SMALL[name]))
 
 
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_gradients_of_a_random_program_of(structure: str) -> None:
+    expect_gradient(drawn(structure, Random(f"{SEED} {structure}")))
+
+
 def expect_gradient(p: Program) -> None:
     """Expect that along a random direction p changes as its gradient says, for each parameter."""
     rng = np.random.default_rng(int(SEED, 16) if SEED.isalnum() else 0)
