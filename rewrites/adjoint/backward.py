@@ -41,11 +41,11 @@ from rewrites.adjoint.contributions import (
     found,
     plain,
 )
-from rewrites.adjoint.dependence import depends
 from rewrites.adjoint.derivatives import is_equal, is_linear, of_choice, of_quotient, of_unary
 from rewrites.adjoint.elements import value
 from rewrites.adjoint.made_on_the_way import inside, made, met, sums
 from rewrites.adjoint.notebook import Notebook, scalar_in
+from rewrites.adjoint.parameter_use import depends
 from rewrites.adjoint.view_laws import handed_back, repeats
 from rewrites.analysis.affine_access import Index, index
 from rewrites.analysis.folds import Fold, fold_of, number

@@ -24,8 +24,8 @@ from rewrites.adjoint.contributions import (
     most,
     plain,
 )
-from rewrites.adjoint.nest import nest
 from rewrites.adjoint.notebook import Notebook
+from rewrites.adjoint.sum_nest import nest
 from rewrites.analysis.affine_access import Access, Affine, Index, index
 from rewrites.analysis.folds import number
 from rewrites.laws.affine_views import at_level, widened

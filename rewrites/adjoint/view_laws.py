@@ -19,9 +19,9 @@ from ir.core.nodes import (
 from ir.core.terms import subterms
 from ir.core.type_rules import elem_of, size_of
 from rewrites.adjoint.contributions import Contribution, Scope, constant
-from rewrites.adjoint.edges import Run, runs_of, stride_of
 from rewrites.adjoint.made_on_the_way import inside, made, met, plainly
 from rewrites.adjoint.notebook import Notebook, leaf_type, sizes_in
+from rewrites.adjoint.source_runs import Run, runs_of, stride_of
 from rewrites.analysis.affine_access import Index, NoAccess, index
 from rewrites.engine.refused import Refused
 
