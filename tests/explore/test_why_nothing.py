@@ -215,7 +215,7 @@ def test_what_shows_a_run_tells_lost_forms_apart_from_variants(
     assert main(each) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [asdict(lost)]
     assert main(table) == 0
-    assert "t.csv: 1 variants" in capsys.readouterr().out
+    assert "t.csv: 1 variant" in capsys.readouterr().out
     assert len(json.loads((tmp_path / "t.json").read_text())["results"]) == 1
 
 
