@@ -72,7 +72,7 @@ def first(p: Program, family: str) -> Lowering:
     """The program lowered by the first form of a family that applies; Refused, with the first
     reason, if none does."""
     reason: Refused | None = None
-    for form in forms(p, family):
+    for form in forms(p, family_named(family)):
         try:
             return lower(p, form)
         except Refused as refused:

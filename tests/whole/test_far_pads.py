@@ -30,7 +30,7 @@ SEED = os.environ.get("SEED") or secrets.token_hex(4)
 NumPys = Literal["wrap", "symmetric", "edge"]
 EDGES: dict[str, NumPys] = {"wrap": "wrap", "mirror": "symmetric", "clamp": "edge"}
 SIDES = (4, 8, 8, 16, 16)  # of products: tiles of instructions have sides of 8 and 16
-RIGHT, DRAWS = 2, 100  # forms whose kernels are run, and what is drawn until a family has so many
+RIGHT, DRAWS = 1, 100  # forms whose kernels are run, and what is drawn until a family has so many
 
 Amounts = tuple[int, int, int]  # on the left, the size, on the right
 
