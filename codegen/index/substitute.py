@@ -1,6 +1,6 @@
 """Values put in place of the variables of an index, and how an index depends on its variables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import mul
 
@@ -83,19 +83,7 @@ def _assumes(atom: Atom) -> bool:
 
 def _without(atom: Atom) -> Index:
     inside = [unassumed(x) for x in operands_of(atom)]
-    match atom:
-        case Quot(divisor=d):
-            return inside[0] // d
-        case Rem(divisor=d):
-            return inside[0] % d
-        case Min():
-            return minimum(*inside)
-        case Max():
-            return maximum(*inside)
-        case Product():
-            return reduce(mul, inside)
-        case _:
-            return inside[0]
+    return inside[0] if isinstance(atom, Assume) else as_index(_made_of(atom, inside))
 
 
 def _placed(index: Index, values: Mapping[str, Index | int]) -> Index | int:
@@ -125,22 +113,25 @@ def _placed(index: Index, values: Mapping[str, Index | int]) -> Index | int:
 
 
 def _placed_atom(atom: Atom, values: Mapping[str, Index | int]) -> Index | int:
+    inside = [_placed(x, values) for x in operands_of(atom)]
+    if isinstance(atom, Assume):
+        (x,) = inside
+        return assume(x, atom.lo, atom.hi) if isinstance(x, Index) else x
+    return _made_of(atom, inside)
+
+
+def _made_of(atom: Atom, inside: Sequence[Index | int]) -> Index | int:
+    """What an atom, that assumes nothing itself, is with `inside` in place of its operands."""
     match atom:
-        case Quot(index=x, divisor=d):
-            return _placed(x, values) // d
-        case Rem(index=x, divisor=d):
-            return _placed(x, values) % d
-        case Assume(index=x, lo=lo, hi=hi):
-            inner = _placed(x, values)
-            return assume(inner, lo, hi) if isinstance(inner, Index) else inner
-        case Min(left=x, right=y):
-            return minimum(_placed(x, values), _placed(y, values))
-        case Max(left=x, right=y):
-            return maximum(_placed(x, values), _placed(y, values))
-        case Product(factors=factors):
-            total: Index | int = 1
-            for factor in factors:
-                total = _placed(summed(((factor, 1),), 0), values) * total
-            return total
+        case Quot(divisor=d):
+            return inside[0] // d
+        case Rem(divisor=d):
+            return inside[0] % d
+        case Min():
+            return minimum(*inside)
+        case Max():
+            return maximum(*inside)
+        case Product():
+            return reduce(mul, inside)
         case _:
             raise AssertionError(f"expected an atom made of others, found {atom.key}")
