@@ -44,6 +44,7 @@ class Store:
         self._connection = connection
         self._lock = lock
         self._format = NEWEST
+        self._known: dict[tuple[Any, ...], Record] = {}  # rows that were read before
 
     @staticmethod
     def create(folder: Path, environment: Environment) -> "Store":
@@ -133,10 +134,14 @@ class Store:
             self._connection.executemany(sql, values)
 
     def _as_stored(self) -> list[Record]:
+        """The records with their times as they stand in the file; a row is read into a record
+        once."""
         sql = f"SELECT {', '.join(COLUMNS)}, details FROM outcome ORDER BY seq"
         with _told(self.folder):
             rows = self._connection.execute(sql).fetchall()
-        return [_record(row, self.folder, self._format) for row in rows]
+        known = self._known
+        self._known = {r: known.get(r) or _record(r, self.folder, self._format) for r in rows}
+        return list(self._known.values())
 
     def add_peers(self, peers: Sequence[Peer]) -> None:
         """Store the measurements of peers; the last one of each counts."""
