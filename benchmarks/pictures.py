@@ -62,6 +62,7 @@ PICTURES = (
     Picture("stencil5", {"W": 7, "H": 6}, (2, 3)),
     Picture("softmax", {"M": 4, "N": 7}, (1, 4)),
     Picture("attention", {"N": 4, "L": 5, "D": 3, "E": 3}, (1, 2)),
+    Picture("causal_attention", {"N": 5, "D": 3, "E": 3}, (2, 1)),
 )
 
 

@@ -18,7 +18,7 @@ from codegen.tree.array_axes import Axis, Plain, number, plain
 from codegen.tree.index_functions import arithmetic as index_arithmetic
 from codegen.tree.index_functions import index_at
 from codegen.tree.statements import Call, Kind, Load, Number, Value, Whole
-from codegen.tree.value_builders import binary, conversion, unary
+from codegen.tree.value_builders import binary, chosen, conversion, unary
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     AsScalar,
@@ -44,6 +44,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     SizeOf,
     Slide,
     Split,
@@ -66,7 +67,7 @@ def read(emitter: Recursion, e: Expr, env: Env) -> View:
     match e:
         case Var(name, _):
             return env[name]
-        case Lit() | SizeOf() | Unary() | Binary():
+        case Lit() | SizeOf() | Unary() | Binary() | Select():
             return arithmetic(emitter, e, env)
         case MakeArray(parts):
             return listed(emitter, e, parts, env)
@@ -212,6 +213,8 @@ def arithmetic(emitter: Recursion, e: Expr, env: Env) -> Value:
                 if known is not None and _is_int(known):
                     return Whole(known)
             return binary(op, x, y)
+        case Select(c, a, b):
+            return chosen(*(value(emitter.read(x, env)) for x in (c, a, b)))
     raise AssertionError(f"expected arithmetic, found {type(e).__name__}")
 
 

@@ -50,10 +50,12 @@ from codegen.tree.statements import (
 from codegen.tree.value_builders import is_whole
 from ir.core.nodes import Instruction
 from ir.core.terms import variables
+from ir.core.type_rules import COMPARISONS
 from ir.core.types import BYTES, NARROW_REALS, RANGES, leaves, scalar_of
 
 ALIGNED = 64  # bytes that every array begins at a multiple of
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together
+INTS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes
 FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi", "fma"})
 
 
@@ -320,6 +322,10 @@ class Expressions:
         return condition_to_c(condition, self.naming.atoms, needs_64(condition))
 
     def apply(self, e: Apply) -> tuple[str, int]:
+        if e.op == "select":
+            return self.chosen(e), PRIMARY
+        if e.op in COMPARISONS:
+            return self.compared(e)
         if is_whole(e.kind):
             return self.integer(e)
         match e.op:
@@ -336,6 +342,35 @@ class Expressions:
             case op:
                 raise AssertionError(f"expected an operation that OpenCL has on floats, found {op}")
         return self.call(name, e), PRIMARY
+
+    def compared(self, e: Apply) -> tuple[str, int]:
+        """The text of a comparison as an int, 1 or 0; lanes that hold are -1 in OpenCL."""
+        if e.kind.width == 1:
+            return self.comparison(e), CHOICE
+        same = BYTES[kind_of(e.arguments[0]).scalar] == BYTES["int"]
+        text = f"({self.comparison(e)})" if same else self.as_lanes(self.comparison(e), e.kind)
+        return f"-{text}", UNARY
+
+    def comparison(self, e: Apply) -> str:
+        """The text of a comparison as OpenCL has it."""
+        return infix(e, self.operand)[0]
+
+    def as_lanes(self, mask: str, kind: Kind) -> str:
+        """The text of a comparison of vectors for lanes as wide as those of a kind."""
+        return f"convert_{INTS[BYTES[kind.scalar]]}{suffix(kind.width)}({mask})"
+
+    def chosen(self, e: Apply) -> str:
+        """The text of a choice by a computed condition."""
+        c, a, b = e.arguments
+        one = c.e if isinstance(c, Broadcast) else c
+        test, lane = f"{self.operand(one, SUM)} != 0", kind_of(one).scalar
+        if isinstance(one, Apply) and one.op in COMPARISONS:
+            test, lane = self.comparison(one), kind_of(one.arguments[0]).scalar
+        if kind_of(one).width == 1:
+            return f"({test} ? {self.operand(a, SUM)} : {self.operand(b, SUM)})"
+        if BYTES[lane] != BYTES[e.kind.scalar]:
+            test = self.as_lanes(test, e.kind)
+        return f"select({self.text(b)}, {self.text(a)}, {test})"
 
     def call(self, name: str, e: Apply) -> str:
         return f"{name}({', '.join(map(self.text, e.arguments))})"
@@ -401,6 +436,8 @@ def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
     if isinstance(a, Broadcast) != isinstance(b, Broadcast):
         a = a.e if isinstance(a, Broadcast) else a
         b = b.e if isinstance(b, Broadcast) else b
+    if e.op in COMPARISONS:
+        return f"{operand(a, SUM)} {e.op} {operand(b, SUM)}", CHOICE
     holds = SUM if e.op in "+-" else PRODUCT
     return f"{operand(a, holds)} {e.op} {operand(b, holds + (e.op in '-/'))}", holds
 

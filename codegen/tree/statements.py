@@ -97,7 +97,8 @@ class Apply:
     abs, fma, and rounding to narrower numbers: half_rte half_rtz bfloat_rte bfloat_rtz.
 
     All arguments are of this kind. On ints / and % round down; fma(a, b, c) = a*b + c. Narrower
-    whole numbers have max and min only.
+    whole numbers have max and min only. The comparisons < <= > >= == != of two arguments of another
+    kind are ints, 1 or 0 in each lane; select(c, a, b) is a where the int c is not 0.
     """
 
     op: str

@@ -26,6 +26,7 @@ from codegen.tree.statements import (
     subvalues,
 )
 from ir.core.conversions import Conversion
+from ir.core.type_rules import COMPARISONS
 from ir.core.types import RANGES
 
 RANK = ("int", "long", "half", "bfloat", "float")
@@ -40,7 +41,17 @@ def binary(op: str, a: Value, b: Value) -> Value:
     """The value a op b in the kind that both fit; a product that is added becomes an fma."""
     x, y = kind_of(a), kind_of(b)
     kind = Kind(_joined(op, x, y), max(x.width, y.width))
+    if op in COMPARISONS:
+        return Apply(op, (fitted(a, kind), fitted(b, kind)), Kind("int", kind.width))
     return _sum(fitted(a, kind), fitted(b, kind), kind) if op == "+" else _plain(op, a, b, kind)
+
+
+def chosen(c: Value, a: Value, b: Value) -> Value:
+    """The value a where the int c is not 0, else b, in the kind that both fit."""
+    test, x, y = kind_of(c), kind_of(a), kind_of(b)
+    w = max(test.width, x.width, y.width)
+    kind = Kind(_joined("max", x, y), w)
+    return Apply("select", (fitted(c, Kind("int", w)), fitted(a, kind), fitted(b, kind)), kind)
 
 
 def _joined(op: str, x: Kind, y: Kind) -> str:

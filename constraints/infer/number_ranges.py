@@ -38,13 +38,14 @@ from ir.core.nodes import (
     Pattern,
     Reduce,
     ReduceSeq,
+    Select,
     SizeOf,
     Unary,
     Var,
     Zip,
 )
 from ir.core.terms import children, free
-from ir.core.type_rules import size_of, type_of
+from ir.core.type_rules import COMPARISONS, size_of, type_of
 from ir.core.types import INT, LONG, RANGES, Array, Scalar, Tuple, Type, Vector, is_whole, scalar_of
 from ir.core.views import is_view
 
@@ -135,6 +136,12 @@ class _Walk:
                 return converted(CONVERSIONS[op], self.number(x, env), type_of(x))
             case Unary("neg", x):
                 return made("-", Range(0, 0), self.number(x, env))
+            case Binary(op, a, b) if op in COMPARISONS:
+                self.number(a, env), self.number(b, env)  # for the sums in them
+                return Range(0, 1)
+            case Select(c, a, b):
+                self.number(c, env)
+                return hull(*(held(self.number(x, env), type_of(x)) for x in (a, b)))
             case Binary(op, a, b):
                 both = (self.number(a, env), type_of(a)), (self.number(b, env), type_of(b))
                 return made(op, *(r if op in RING else held(r, t) for r, t in both))

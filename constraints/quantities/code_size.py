@@ -2,7 +2,7 @@
 
 # key: e term
 
-from ir.core.nodes import Binary, Expr, Get, MapSeq, ReduceSeq, Unary, Var
+from ir.core.nodes import Binary, Expr, Get, MapSeq, ReduceSeq, Select, Unary, Var
 from ir.core.size import Size
 from ir.core.terms import children, once
 from ir.core.type_rules import size_of, type_of
@@ -16,7 +16,7 @@ def code(e: Expr) -> Size:
     match e:
         case Var() | Get():
             return 1 if isinstance(type_of(e), Scalar | Vector) else 0
-        case Binary() | Unary():
+        case Binary() | Unary() | Select():
             return 1 + _inside(e)
         case MapSeq(f, xs, True):
             return code(f.body) * size_of(xs) + code(xs)

@@ -35,6 +35,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     ToLocal,
     ToPrivate,
     Unary,
@@ -43,7 +44,7 @@ from ir.core.nodes import (
 )
 from ir.core.size import Size
 from ir.core.terms import children
-from ir.core.type_rules import size_of, type_of
+from ir.core.type_rules import COMPARISONS, size_of, type_of
 from ir.core.types import INT, Array, Scalar, Type, Vector
 from ir.core.views import is_view
 
@@ -64,7 +65,7 @@ class Trace:
         match e:
             case Var(name):
                 return here.env.get(name, Cells("global", name))
-            case Binary() | Unary():
+            case Binary() | Unary() | Select():
                 return self.operation(e, here)
             case Get(i, xs):
                 return component(self.value(xs, here), i)
@@ -111,8 +112,10 @@ class Trace:
     def operation(self, e: Expr, here: Scope) -> Value:
         for operand in children(e):
             self.made(operand, here)
-        if type_of(e) != INT:
-            self.computed.append((type_of(e), here.loops))
+        compares = isinstance(e, Binary) and e.op in COMPARISONS
+        counted = type_of(children(e)[0] if compares else e)
+        if counted != INT:
+            self.computed.append((counted, here.loops))
         return OWN
 
     def loop(self, f: Lam, xs: Expr, loop: Loop, here: Scope) -> Value:

@@ -21,11 +21,11 @@ from ir.core.nodes import (
     Unary,
 )
 from ir.core.terms import children
-from ir.core.type_rules import size_of, type_of
+from ir.core.type_rules import COMPARISONS, join_scalars, size_of, type_of
 from ir.core.types import is_whole
 from ir.meaning.inputs import known
 
-FREE = frozenset({"neg", *CONVERSIONS})  # operations that nobody counts
+FREE = frozenset({"neg", "select", *CONVERSIONS})  # operations that nobody counts
 
 
 def operations(program: Program) -> int:
@@ -59,6 +59,8 @@ def _cost(e: Expr, whole: bool) -> int:
             return cost(init) + cost(xs) + known(size_of(xs)) * cost(f.body)
         case Generate(n, f):
             return known(n) * cost(f.body)
+        case Binary(op, a, b) if op in COMPARISONS:
+            return cost(a) + cost(b) + (is_whole(join_scalars(type_of(a), type_of(b))) == whole)
         case Binary(_, a, b):
             return cost(a) + cost(b) + (is_whole(type_of(e)) == whole)
         case Unary(op, a):

@@ -30,6 +30,7 @@ from codegen.tree.statements import (
 )
 from codegen.tree.value_builders import is_whole
 from explore.bounds.program_work import FREE
+from ir.core.type_rules import COMPARISONS
 
 
 def flops(kernels: Sequence[Kernel]) -> int:
@@ -119,6 +120,8 @@ def _operations(value: Value) -> int:
 
 def _cost(e: Value) -> int:
     match e:
+        case Apply(op, (x, _), kind) if op in COMPARISONS:
+            return 0 if is_whole(kind_of(x)) else kind.width
         case Apply(op, _, kind) if not is_whole(kind) and op not in FREE:
             return kind.width * (2 if op == "fma" else 1)
         case _:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir.core.conversions import CONVERSIONS
-from ir.core.nodes import Binary, Expr, Lit, Program, Unary
+from ir.core.nodes import Binary, Expr, Lit, Program, Select, Unary
 from ir.core.number_types import narrow_real
 from ir.core.terms import over, subterms
-from ir.core.type_rules import type_of
+from ir.core.type_rules import COMPARISONS, type_of
 from ir.core.types import is_whole
 from ir.errors import UserError
 from ir.meaning.conversions import FORMATS, Format
@@ -136,8 +136,10 @@ def signless(e: Expr) -> Expr:
     numbers.
     """
     match e:
-        case Binary() | Unary() | Lit() if is_whole(type_of(e)):
+        case Binary() | Unary() | Select() | Lit() if is_whole(type_of(e)):
             return e
+        case Select(_, a, b):
+            return Binary("max", _size(a), _size(b))
         case Binary(op, a, b):
             return Binary("+" if op == "-" else op, _size(a), _size(b))
         case Unary("neg", a):
@@ -164,7 +166,7 @@ def whole_numbers_stay_whole(e: Expr) -> bool:
 def _stays_whole(e: Expr) -> bool:
     match e:
         case Binary(op, _, _):
-            return op in EXACT_OPS
+            return op in EXACT_OPS or op in COMPARISONS
         case Unary(op, _):
             return op in ("neg", "abs") or op in CONVERSIONS
         case Lit(value, _):

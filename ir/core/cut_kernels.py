@@ -21,6 +21,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     Split,
     Store,
     Transpose,
@@ -172,7 +173,8 @@ def _computes(e: Expr) -> bool:
     """True if a term does more than rearrange elements."""
     if isinstance(e, Reorder):
         return _computes(e.xs)
-    return isinstance(e, Binary | Unary | Reduce | ReduceSeq) or any(map(_computes, children(e)))
+    made = isinstance(e, Binary | Unary | Select | Reduce | ReduceSeq)
+    return made or any(map(_computes, children(e)))
 
 
 @once

@@ -88,9 +88,20 @@ class Unary(Expr):
 @hashed
 class Binary(Expr):
     """op : T, T -> T, op one of + - * / % << >> & | max min, T scalar or vector; a scalar meets
-    a vector. All but max and min make ints of narrower whole numbers"""
+    a vector. All but max and min make ints of narrower whole numbers. Or op : T, T -> int, a
+    comparison: 1 where it holds, else 0"""
 
     op: str
+    a: Expr
+    b: Expr
+
+
+@hashed
+class Select(Expr):
+    """int, T, T -> T, the number a where the condition is not 0, else b; T scalar or vector, and
+    both may be computed"""
+
+    condition: Expr
     a: Expr
     b: Expr
 

@@ -1,6 +1,6 @@
 """The types of numbers in terms: a literal takes the scalar type of the operand that it meets."""
 
-from ir.core.nodes import Binary, Expr, Generate, Lam, Lit, MakeArray, MakeTuple, Map, Unary
+from ir.core.nodes import Binary, Expr, Generate, Lam, Lit, MakeArray, MakeTuple, Map, Select, Unary
 from ir.core.type_rules import broadcasts, type_of
 from ir.core.types import (
     FLOAT,
@@ -39,6 +39,9 @@ def cast(e: Expr, target: Type) -> Expr | None:
         case Binary(op, a, b), _ if not is_whole(target) and (op in "+-*" or type_of(e) == FLOAT):
             x, y = cast(a, target), cast(b, target)
             return Binary(op, x, y) if x and y else None
+        case Select(c, a, b), _:
+            x, y = cast(a, target), cast(b, target)
+            return Select(c, x, y) if x and y else None
         case MakeTuple(parts), Tuple(types) if len(parts) == len(types):
             found_parts = [cast(p, t) for p, t in zip(parts, types, strict=True)]
             whole = tuple(p for p in found_parts if p is not None)

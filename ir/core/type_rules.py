@@ -28,6 +28,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     SizeOf,
     Slide,
     Split,
@@ -61,6 +62,7 @@ from ir.core.types import (
 )
 from ir.errors import IllTyped
 
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 WHOLE_ONLY = frozenset({"%", "<<", ">>", "&", "|"})
 REAL_ONLY = frozenset({"exp", "log", "sqrt", "tanh", "cospi", "sinpi"})
 
@@ -110,6 +112,8 @@ def _infer(e: Expr) -> Type:
             return _unary(op, type_of(a))
         case Binary(op, a, b):
             return _binary(op, type_of(a), type_of(b))
+        case Select(c, a, b):
+            return _select(type_of(c), type_of(a), type_of(b))
         case MakeTuple(parts):
             return Tuple(tuple(map(type_of, parts)))
         case MakeArray(parts):
@@ -267,7 +271,19 @@ def _binary(op: str, t: Type, u: Type) -> Type:
         return t if isinstance(t, Vector) else u
     if op in WHOLE_ONLY and not is_whole(joined):
         raise IllTyped(f"{op} needs ints, found {show_type(t)} and {show_type(u)}")
-    return joined
+    return _with_scalar(joined, INT) if op in COMPARISONS else joined
+
+
+def _select(c: Type, t: Type, u: Type) -> Type:
+    """The type of a choice between numbers of the types t and u: a vector if any of the three is
+    one."""
+    chosen = _binary("max", t, u)
+    if not is_whole(c):
+        raise IllTyped(f"select needs an int as its condition, found {show_type(c)}")
+    join_scalars(c, chosen)  # of equal widths
+    if isinstance(c, Vector) and isinstance(chosen, Scalar):
+        return Vector(chosen, c.width)
+    return chosen
 
 
 def _unary(op: str, t: Type) -> Type:
@@ -280,7 +296,7 @@ def _unary(op: str, t: Type) -> Type:
     return _with_scalar(t, _met(scalar, scalar)) if (scalar := scalar_of(t)) else t
 
 
-def _with_scalar(t: Scalar | Vector, scalar: Scalar) -> Type:
+def _with_scalar(t: Type, scalar: Scalar) -> Type:
     return Vector(scalar, t.width) if isinstance(t, Vector) else scalar
 
 

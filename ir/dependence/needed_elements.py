@@ -38,6 +38,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     SizeOf,
     Slide,
     Split,
@@ -148,6 +149,8 @@ def _value(e: Expr, env: Env) -> Value:
             return _unary(op, _scalar(a, env), env)
         case Binary(op, a, b):
             return _binary(op, _scalar(a, env), _scalar(b, env), env)
+        case Select(c, a, b):
+            return _select(_scalar(c, env), _scalar(a, env), _scalar(b, env), env)
         case MakeTuple(parts) | Zip(parts):
             return tuple(_made(part, env) for part in parts)
         case Get(i, a):
@@ -212,6 +215,15 @@ def _binary(op: str, a: Node, b: Node, env: Env) -> Node:
     pulls = () if fixed else ((a, left), (b, right))
     whose = a.sum if b.sum is None else b.sum
     return env.tape.add(Node((), env.scope, live, nonzero, fixed, whose, pulls))
+
+
+def _select(c: Node, a: Node, b: Node, env: Env) -> Node:
+    """The choice between a and b, which depends on its condition; of a and b one is not needed."""
+    if {c.sum, a.sum, b.sum} != {None}:
+        raise Unknown
+    fixed = c.fixed and a.fixed and b.fixed
+    pulls = () if fixed else ((c, the_same),)
+    return env.tape.add(Node((), env.scope, c.live, c.live, fixed, None, pulls))
 
 
 def _of_either(op: str, a: Node, b: Node, live: Mask) -> Mask:

@@ -15,13 +15,14 @@ from ir.core.nodes import (
     MakeTuple,
     Param,
     Program,
+    Select,
     SizeOf,
     Unary,
     Var,
 )
 from ir.core.number_types import cast, narrow_real
 from ir.core.size import Size
-from ir.core.terms import children
+from ir.core.terms import children, component
 from ir.core.type_rules import type_of
 from ir.core.types import (
     BFLOAT,
@@ -33,6 +34,8 @@ from ir.core.types import (
     SHORT,
     UCHAR,
     USHORT,
+    Array,
+    Tuple,
     Type,
     equal,
     scalar_of,
@@ -188,12 +191,39 @@ class Elaborator:
         """The term a op b; a float literal becomes half or bfloat if the other operand is one."""
         word = op if op in ("max", "min") else f"`{op}`"
         x, y = self.number(word, a, env), self.number(word, b, env)
+        return Binary(op, *self.met(x, y, a, b))
+
+    def select(self, c: Argument, a: Argument, b: Argument, env: Env) -> Expr:
+        """The term select(c, a, b); tuples are chosen component by component."""
+        condition = self.number("select", c, env)
+        x, y = self.value(a, env), self.value(b, env)
+        return self.choice(condition, x, y, (a, b))
+
+    def choice(self, c: Expr, x: Expr, y: Expr, given: tuple[Argument, Argument]) -> Expr:
+        """The choice between the values x and y, which are parts of what is `given`."""
+        t, u = type_of(x), type_of(y)
+        if isinstance(t, Tuple) and isinstance(u, Tuple) and len(t.parts) == len(u.parts):
+            pairs = ((component(i, x), component(i, y)) for i in range(len(t.parts)))
+            return MakeTuple(tuple(self.choice(c, p, q, given) for p, q in pairs))
+        odd = next((k for k, v in enumerate((t, u)) if scalar_of(v) is None), None)
+        if odd is not None:
+            hint = "; map it over arrays" if isinstance((t, u)[odd], Array) else ""
+            found = f"{show_type(t)} and {show_type(u)}"
+            raise UserError(
+                f"select chooses between two numbers, or tuples of them, found {found}{hint}",
+                place(given[odd]),
+            )
+        return Select(c, *self.met(x, y, *given))
+
+    def met(self, x: Expr, y: Expr, a: Argument, b: Argument) -> tuple[Expr, Expr]:
+        """The operands x and y, which are what is written as a and b: a float literal becomes half
+        or bfloat if the other one is that."""
         t, u = type_of(x), type_of(y)
         if t == FLOAT and (to := narrow_real(u)) and self.is_weak(a):
             x = cast(x, to) or x
         if u == FLOAT and (to := narrow_real(t)) and self.is_weak(b):
             y = cast(y, to) or y
-        return Binary(op, x, y)
+        return x, y
 
     def number(self, word: str, a: Argument, env: Env) -> Expr:
         """The argument a as a term, which must be a scalar or a vector; `word` names the operation

@@ -252,6 +252,11 @@ def _binary(op: str) -> Callable[[Call], Expr]:
     return lambda c: c.elaborator.binary(op, c.args[0], c.args[1], c.env)
 
 
+def _select(c: Call) -> Expr:
+    condition, a, b = c.args
+    return c.elaborator.select(condition, a, b, c.env)
+
+
 def _values(node: Callable[[Expr], Expr]) -> Callable[[Call], Expr]:
     return lambda c: node(c.value(0))
 
@@ -306,4 +311,5 @@ PRIMITIVES: Mapping[str, Primitive] = {
     **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in sorted({*REAL_ONLY, "abs"})},
     **{op: Primitive(f"{op}(x)", 1, 1, _conversion(op)) for op in CONVERSIONS},
     **{op: Primitive(f"{op}(a, b)", 2, 2, _binary(op)) for op in ("max", "min")},
+    "select": Primitive("select(condition, a, b)", 3, 3, _select),
 }

@@ -44,6 +44,9 @@ class Recursion(Protocol):
     def binary(self, op: str, a: Argument, b: Argument, env: Env) -> Expr:
         """The term a op b."""
 
+    def select(self, c: Argument, a: Argument, b: Argument, env: Env) -> Expr:
+        """The term select(c, a, b)."""
+
     def is_weak(self, a: Argument) -> bool:
         """True if a is a number literal (or arithmetic on literals) whose type adapts to the other
         operand."""

@@ -50,6 +50,26 @@ ARITHMETIC: dict[str, Callable[..., object]] = {
 }
 
 
+COMPARED: dict[str, np.ufunc] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+
+
+def compared(op: str, whole: "np.dtype[np.generic]") -> Callable[[Numbers, Numbers], object]:
+    """The comparison `op` of arrays, which gives 1 or 0 as whole numbers of the type `whole`."""
+    return lambda a, b: COMPARED[op](a, b).astype(whole)
+
+
+def chosen(c: Numbers, a: Numbers, b: Numbers) -> object:
+    """The numbers of a where c is not 0, and of b elsewhere."""
+    return np.where(c != 0, a, b)
+
+
 def cospi(x: Numbers | float) -> Numbers:
     """The cosine of pi x, exact where it is 0 or ±1."""
     return sinpi(np.asarray(x) + 0.5)

@@ -43,6 +43,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     SizeOf,
     Slide,
     Split,
@@ -54,12 +55,12 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.type_rules import pattern_type, type_of
+from ir.core.type_rules import COMPARISONS, pattern_type, type_of
 from ir.core.types import INT, LONG, Tuple, Type
 from ir.core.types import scalar_of as only_scalar
 from ir.errors import UserError
 from ir.meaning import layout
-from ir.meaning.arithmetic import UNARY, pointwise, widened
+from ir.meaning.arithmetic import UNARY, chosen, compared, pointwise, widened
 from ir.meaning.conversions import WHOLE, converted
 from ir.meaning.inputs import Data, check_inputs, components, known, scalar_of
 from ir.meaning.named_axes import Axis
@@ -159,6 +160,8 @@ def _eval(e: Expr, env: Env) -> Value:
             return _unary(op, _eval(a, env), env)
         case Binary(op, a, b):
             return _binary(e, op, _eval(a, env), _eval(b, env), env)
+        case Select(c, a, b):
+            return _select(e, _eval(c, env), _eval(a, env), _eval(b, env), env)
         case MakeTuple(parts) | Zip(parts):
             return tuple(_eval(part, env) for part in parts)
         case MakeArray(parts):
@@ -244,11 +247,26 @@ def _unary(op: str, a: Value, env: Env) -> Value:
 def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
     """The value of the operation e, a op b; narrower whole numbers are widened first if the result
     is int or long."""
+    if op in COMPARISONS:
+        if not (isinstance(a, Leaf) and isinstance(b, Leaf)):
+            raise NotAFold
+        return pointwise(compared(op, env.whole), (a, b))
     scalar = only_scalar(type_of(e))
     if scalar in (INT, LONG):
         whole = env.whole if scalar == INT else INT64
         a, b = (widened(x, whole) if isinstance(x, Leaf) else x for x in (a, b))
     return binary(op, a, b)
+
+
+def _select(e: Expr, c: Value, a: Value, b: Value, env: Env) -> Value:
+    """The value of the choice e between a and b; whole numbers are widened to its type."""
+    if not (isinstance(c, Leaf) and isinstance(a, Leaf) and isinstance(b, Leaf)):
+        raise NotAFold
+    scalar = only_scalar(type_of(e))
+    if scalar in (INT, LONG):
+        whole = env.whole if scalar == INT else INT64
+        a, b = widened(a, whole), widened(b, whole)
+    return pointwise(chosen, (c, a, b))
 
 
 def _call(f: Lam, argument: Value, env: Env) -> Value:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from lark import Token, Tree
 
+from ir.core.type_rules import COMPARISONS
 from ir.errors import Span, UserError
 from ir.text.surface import (
     Apply,
@@ -140,6 +141,10 @@ class Reader:
 
     def operators(self, parts: list[Syntax], depth: int) -> Surface:
         """The surface tree of a - b + c, read from the left."""
+        if len(parts) > 3 and str(parts[1]) in COMPARISONS:
+            raise UserError(
+                "comparisons are not chained; `(a < b) & (b < c)` is both", self.span(parts[3])
+            )
         left = self.expr(parts[0], depth + 1)
         for i in range(1, len(parts), 2):
             if i // 2 + depth > DEEPEST:

@@ -17,6 +17,7 @@ from ir.core.nodes import (
     Var,
 )
 from ir.core.size import show_size
+from ir.core.type_rules import COMPARISONS
 from ir.core.types import show_type
 from ir.core.views import is_plain_view
 from ir.text.spell import (
@@ -98,13 +99,18 @@ def _body(body: Expr, indent: int, after: str) -> str:
 def _operators(e: Binary, indent: int, after: str) -> str:
     """The text of a sum or difference a + b - c, with a line for each operand."""
     spine = [e]
-    while isinstance(left := spine[-1].a, Binary) and LEVELS.get(left.op) == LEVELS[e.op]:
+    while isinstance(left := spine[-1].a, Binary) and _goes_on(left.op, e.op):
         spine.append(left)
     text = _open(spine[-1].a, indent, "")
     for step in reversed(spine):
         end = after if step is e else ""
         text += f" {step.op}\n{' ' * indent}{_open(step.b, indent, end)}"
     return text
+
+
+def _goes_on(op: str, other: str) -> bool:
+    """True if `a op b other c` needs no brackets: comparisons are not chained."""
+    return LEVELS.get(op) == LEVELS[other] and other not in COMPARISONS
 
 
 def _open(e: Expr, indent: int, after: str) -> str:
@@ -183,7 +189,8 @@ def _line(e: Expr) -> str | None:
             return None if inner is None else f"{arrow(e)} {inner}"
         case Binary(op, a, b) if op in LEVELS:
             level = LEVELS[op]
-            x, y = _operand(a, level, strict(a, b)), _operand(b, level + 1, strict(b, a))
+            left = level + (op in COMPARISONS)
+            x, y = _operand(a, left, strict(a, b)), _operand(b, level + 1, strict(b, a))
             return None if x is None or y is None else f"{x} {op} {y}"
         case Unary("neg", a):
             x = _operand(a, ATOM)

@@ -23,6 +23,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     Slide,
     Split,
     Store,
@@ -36,14 +37,15 @@ from ir.core.nodes import (
 from ir.core.number_types import narrow_real
 from ir.core.size import show_size
 from ir.core.terms import variables
-from ir.core.type_rules import elem_of, type_of
+from ir.core.type_rules import COMPARISONS, elem_of, type_of
 from ir.core.types import FLOAT, INT, NARROW_REALS, Tuple, Type, Vector, is_whole, scalar_of
 
-EITHER, BOTH, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(1, 8)
+COMPARED, EITHER, BOTH, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(1, 9)
 SUFFIXES = {"float": "f", "half": "h", "bfloat": "b", "int": "i"}
 SUFFIXES |= {"long": "L", "short": "s", "ushort": "us", "char": "c", "uchar": "uc"}
 LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
 LEVELS |= {"<<": SHIFT, ">>": SHIFT, "&": BOTH, "|": EITHER}
+LEVELS |= dict.fromkeys(COMPARISONS, COMPARED)
 
 
 def show_pattern(p: Pattern) -> str:
@@ -135,6 +137,8 @@ def parts_of(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
             return op, (_beside(a, b), _beside(b, a))
         case Unary(op, a):
             return op, (a,)
+        case Select(c, a, b):
+            return "select", (c, _beside(a, b), _beside(b, a))
     return _view(e)
 
 

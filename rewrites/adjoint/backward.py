@@ -20,13 +20,14 @@ from ir.core.nodes import (
     Map,
     Pad,
     Reduce,
+    Select,
     Store,
     Unary,
     Var,
     Zip,
 )
 from ir.core.terms import fresh
-from ir.core.type_rules import size_of, type_of
+from ir.core.type_rules import COMPARISONS, size_of, type_of
 from ir.core.views import is_view
 from rewrites.adjoint.contributions import (
     Arrival,
@@ -89,7 +90,9 @@ class Backward:
                 return self.of(parts[c.path[0]], scope, c.along(*c.path[1:]))
             case Store(a):
                 return self.of(a, scope, c)
-            case Unary() | Binary():
+            case Binary(op) if op in COMPARISONS:
+                return []  # it is constant but where it jumps
+            case Unary() | Binary() | Select():
                 return self._number(e, scope, c)
             case Let(p, a, body):
                 frame = Named(p, a, scope)
@@ -180,7 +183,7 @@ class Backward:
 
     # ---- numbers
 
-    def _number(self, e: Unary | Binary, scope: Scope, c: Contribution) -> Arrivals:
+    def _number(self, e: Unary | Binary | Select, scope: Scope, c: Contribution) -> Arrivals:
         return [
             arrival
             for operand, factor in self._factors(e, scope)
@@ -193,7 +196,7 @@ class Backward:
             return c
         return self.book.settled(c.times(value(factor, scope, (), (), self.book)))
 
-    def _factors(self, e: Unary | Binary, scope: Scope) -> list[tuple[Expr, Expr | None]]:
+    def _factors(self, e: Unary | Binary | Select, scope: Scope) -> list[tuple[Expr, Expr | None]]:
         """The operands of an operation, each with the factor by which its cotangent is multiplied;
         None for 1."""
         if self.linear:
@@ -211,9 +214,12 @@ class Backward:
                 return list(zip((a, b), of_quotient(e), strict=True))
             case Binary("max" | "min", a, b):
                 return list(zip((a, b), of_choice(e), strict=True))
+            case Select(c, a, b):
+                one, zero = number(1, scalar_in(type_of(e))), number(0, scalar_in(type_of(e)))
+                return [(a, Select(c, one, zero)), (b, Select(c, zero, one))]
         raise Refused(f"expected an operation that has a derivative, found {e.op}")
 
-    def _expect_linear(self, e: Unary | Binary, scope: Scope) -> None:
+    def _expect_linear(self, e: Unary | Binary | Select, scope: Scope) -> None:
         match e:
             case Unary(op, _):
                 good = is_linear(e)
@@ -223,6 +229,8 @@ class Backward:
                 good = not (self.depends(a, scope) and self.depends(b, scope))
             case Binary("/" as op, _, b):
                 good = not self.depends(b, scope)
+            case Select(c, _, _):
+                op, good = "select", not self.depends(c, scope)
             case Binary(op, _, _):
                 good = False
         if not good:

@@ -20,6 +20,7 @@ from ir.core.nodes import (
     Map,
     Pad,
     PadEdge,
+    Select,
     SizeOf,
     Slide,
     Split,
@@ -68,6 +69,8 @@ def _value(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr
             return Unary(op, value(a, scope, (), (), book))
         case Binary(op, a, b):
             return Binary(op, value(a, scope, (), (), book), value(b, scope, (), (), book))
+        case Select(c, a, b):
+            return Select(*(value(x, scope, (), (), book) for x in (c, a, b)))
         case MakeTuple(parts) | Zip(parts):
             return value(parts[path[0]], scope, at, path[1:], book)
         case Get(i, a):

@@ -15,6 +15,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     Store,
     Unary,
 )
@@ -59,7 +60,7 @@ def is_pointwise(e: Expr) -> bool:
         case Let(_, value, body):
             number = not isinstance(type_of(value), Array)
             return (number or is_view(value)) and is_pointwise(value) and is_pointwise(body)
-    return isinstance(e, (*LAYOUT, Unary, Binary)) and all(map(is_pointwise, children(e)))
+    return isinstance(e, (*LAYOUT, Unary, Binary, Select)) and all(map(is_pointwise, children(e)))
 
 
 def _picks(f: Lam) -> bool:

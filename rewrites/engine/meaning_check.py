@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ir.core.bind_parameters import bind_sizes
 from ir.core.conversions import CONVERSIONS
-from ir.core.nodes import Binary, Expr, Lit, Program, Reduce, Unary
+from ir.core.nodes import Binary, Expr, Lit, Program, Reduce, Select, Unary
 from ir.core.terms import children, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import is_whole
@@ -111,7 +111,7 @@ def operations(e: Expr) -> int:
     match e:
         case Reduce(init, f, xs):
             return operations(init) + operations(xs) + known(size_of(xs)) * operations(f.body)
-        case Unary() | Binary():
+        case Unary() | Binary() | Select():
             return 1 + sum(map(operations, children(e)))
     return sum(map(operations, children(e)))
 

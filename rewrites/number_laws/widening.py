@@ -5,7 +5,7 @@ Fast algorithms transform floats: their sums of halves or bytes would lose too m
 
 # key: e term, xs array, ys the same numbers as floats, x y narrow numbers
 
-from ir.core.nodes import Binary, Expr, Lit, Map, Pad, Store, Unary, Var
+from ir.core.nodes import Binary, Expr, Lit, Map, Pad, Select, Store, Unary, Var
 from ir.core.terms import children, free, lam, let, rebuild, substitute
 from ir.core.type_rules import type_of
 from ir.core.types import FLOAT, NARROW_REALS, Array, Scalar, Type, equal
@@ -82,7 +82,7 @@ def _instead(e: Expr, env: Types) -> Expr | None:
             new = retype(xs, env, _instead)
             kept = equal(type_of(new), type_of(xs))
             return rebuild(e, (Lit(value, t) if kept else Lit(float(value), FLOAT), new))
-        case Unary() | Binary():
+        case Unary() | Binary() | Select():
             parts = [retype(c, env, _instead) for c in children(e)]
             old = [type_of(c) for c in children(e)]
             if [type_of(c) for c in parts] != old:

@@ -65,6 +65,8 @@ def test_what_is_refused_does_overflow_and_what_is_proved_does_not() -> None:
     ("e", "least", "most"),
     [
         ("x & 15", 0, 15),
+        ("(x > 3) * 5", 0, 5),
+        ("select(x > 3, char(x), uchar(x) + 1)", -128, 256),
         ("x % 7", 0, 6),
         ("min(max(x, -9), 9)", -9, 9),
         ("char_sat(x) * char(x)", -16256, 16384),

@@ -22,12 +22,13 @@ from ir.core.nodes import (
     Param,
     Program,
     Reduce,
+    Select,
     Store,
     Unary,
     Var,
     Zip,
 )
-from ir.core.type_rules import type_of
+from ir.core.type_rules import COMPARISONS, type_of
 from ir.core.types import (
     CHAR,
     FLOAT,
@@ -54,7 +55,7 @@ STORED = "stored"  # how the names of stored arrays begin
 NARROW = frozenset({CHAR, UCHAR, SHORT, USHORT})  # whole numbers that are computed as ints
 WHOLE = ("neg", "abs")
 REAL = ("exp", "tanh", "sqrt", "log", "cospi", "sinpi")
-COMPUTED = ("divided", "unary", "reduce", "reduce", "let", "element", "fold of a tuple")
+COMPUTED = ("divided", "unary", "reduce", "reduce", "let", "element", "fold of a tuple", "choice")
 MADE = (
     *("map", "map", "zip", "split", "join", "slide", "slide_strict", "pad", "edge", "crop"),
     *("transpose", "reorder", "reversed", "concat", "generate", "at", "table", "let", "reduce"),
@@ -108,6 +109,8 @@ class EveryTerm(Terms):
                 n = self.size()
                 xs = self.value(Array(t, n), scope, depth - 1)
                 return At(self.rng.randrange(n), xs)
+            case "choice":
+                return self.choice(t, scope, depth)
             case "fold of a tuple" if t not in NARROW_REALS:
                 return self.fold_of_a_tuple(t, scope, depth)
         return super().number(t, scope, depth)
@@ -175,6 +178,23 @@ class EveryTerm(Terms):
         xs = self.value(Array(t, self.size()), scope, depth - 1)
         init = MakeTuple((self.literal(t), self.literal(t)))
         return Get(self.rng.randrange(2), Reduce(init, Lam((acc, x), step), xs))
+
+    def choice(self, t: Scalar, scope: Scope, depth: int) -> Expr:
+        """A random choice between two numbers of type t; or, of an int, its condition alone."""
+        c = self.condition(scope, depth)
+        if t == INT and self.rng.random() < 0.3:
+            return c
+        return Select(c, *(self.value(t, scope, depth - 1) for _ in range(2)))
+
+    def condition(self, scope: Scope, depth: int) -> Expr:
+        """A random comparison: of whole numbers, or of real ones of the parameters, as computed
+        ones differ between devices."""
+        op = self.one_of(*sorted(COMPARISONS))
+        u = self.one_of(*SCALARS.values())
+        if is_whole(u):
+            return Binary(op, *(self.value(u, scope, depth - 1) for _ in range(2)))
+        a = self.param(u, scope)
+        return Binary(op, a, self.one_of(self.literal(u), self.param(u, scope)))
 
     # ---- arrays
 

@@ -92,6 +92,8 @@ def test_products_are_those_of_ones_that_are_not_zero(n: int, k: int, s: int, p:
         ("map((x, t) -> x * t, zip(xs, [1.0, 0.0, 2.0, 1.0 - 1.0]))", 2),
         ("map((x, i) -> x * i, zip(xs, generate(4, i -> i)))", 3),
         ("map(x -> 0.0 / x, xs)", 0),
+        ("map((x, i) -> select(x > 0.0, i, 7), zip(xs, generate(4, i -> i)))", 4),
+        ("map((x, i) -> select(i > 1, x, 0.0), zip(xs, generate(4, i -> i)))", 0),
         ("map((x, y) -> x, zip(xs, reorder(stride(2), xs)))", 4),
         ("map(x -> x + at(1, xs), pad(-2, 0, 0.0, xs))", 3),
         ("concat(pad(-1, 0, 0.0, xs), pad(-3, 2, 0.0, xs))", 3),

@@ -42,6 +42,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     SizeOf,
     Slide,
     Split,
@@ -55,12 +56,13 @@ from ir.core.nodes import (
 )
 from ir.core.size import named
 from ir.core.terms import lam, lam2
-from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.type_rules import COMPARISONS, elem_of, size_of, type_of
 from ir.core.types import FLOAT, HALF, INT, Array, Scalar, Tuple, Type, Vector, lift
 from ir.errors import UserError
 from ir.meaning import named_axes
 from ir.meaning.inputs import check_inputs, random_inputs
 from ir.meaning.interpret import evaluate
+from ir.parse import parse
 from tests.support.narrowed import number, one
 
 # ---- the definition: arrays are lists, tuples are tuples, vectors are Lanes
@@ -83,6 +85,9 @@ def meaning(e: Expr, env: Mapping[str, Any]) -> Any:
         case Binary(op, a, b):
             f = operator.floordiv if op == "/" and type_of(e) == INT else TWO[op]
             return lanewise(f, meaning(a, env), meaning(b, env))
+        case Select(c, a, b):
+            chosen = (meaning(part, env) for part in (c, a, b))
+            return lanewise(lambda test, x, y: x if test else y, *chosen)
         case MakeTuple(parts):
             return tuple(meaning(part, env) for part in parts)
         case Get(i, a):
@@ -160,6 +165,12 @@ TWO: dict[str, Callable[[Any, Any], Any]] = {
     "%": operator.mod,
     "max": max,
     "min": min,
+    "<": lambda a, b: int(a < b),
+    "<=": lambda a, b: int(a <= b),
+    ">": lambda a, b: int(a > b),
+    ">=": lambda a, b: int(a >= b),
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
 }
 
 
@@ -796,7 +807,25 @@ def test_every_function_of_two_numbers(op: str, t: Scalar) -> None:
     shifted = Lit(5, t) if t == INT else num(5)
     e = each(xs, lambda x: Binary(op, Binary("-", x, Lit(1, INT)), add(x, shifted)))
     out = agree(e, xs)
-    assert out.dtype == (np.int32 if t == INT else np.float64)
+    assert out.dtype == (np.int32 if t == INT or op in COMPARISONS else np.float64)
+
+
+def test_a_choice_takes_the_first_number_where_its_condition_is_not_0() -> None:
+    xs, ks = Var("xs", arr(9)), Var("ks", arr(9, of=INT))
+    pairs = Zip((xs, ks))
+
+    def kept(p: Expr, c: Expr) -> Expr:
+        return Select(c, Get(0, p), Binary("*", Get(1, p), num(2)))
+
+    agree(each(pairs, lambda p: kept(p, Binary(">", Get(0, p), num(1)))), xs, ks)
+    agree(each(pairs, lambda p: kept(p, Get(1, p))), xs, ks)
+
+
+def test_a_choice_of_accumulators_is_followed_element_by_element() -> None:
+    program = parse("p(xs : [float]7) = (argmax(xs), argmin(xs), argmax(map(x -> 0 * x, xs)))")
+    xs = np.random.default_rng().permutation(7)
+    most, least, tie = evaluate(program, {"xs": xs})
+    assert (most, least, tie) == (xs.argmax(), xs.argmin(), 0)
 
 
 def test_ints_meet_floats_as_floats_and_stay_exact_alone() -> None:

@@ -22,6 +22,7 @@ from ir import (
     Param,
     Program,
     ReduceSeq,
+    Select,
     SizeOf,
     Store,
     ToLocal,
@@ -73,6 +74,9 @@ LOWERED = [
     "map(x -> let y = exp(x)\n(-y) * y, xs)",
     "at(3, xs) - (at(4, xs) - at(5, xs)) - -at(6, xs) / (2.0 * at(7, xs)) - -1.0",
     "concat(xs, concat(xs, xs))",
+    "map(x -> select((x < 1.0) + (2.0 >= x) == 1, x, (x != x) - 1), xs)",
+    "map(x -> select(((x < 1.0) < 2) > (0 < (1 < 3)), 1, 2 | 4 & 8 << 1), xs)",
+    "argmax(xs)",
     "map((x -> (x, x.0)), map(x -> (x, x), xs))",
 ]
 
@@ -92,6 +96,10 @@ ACC, E = Var("acc", FLOAT), Var("e", HALF)
 
 NUMBERS = [
     Binary("*", H, Lit(0.5, FLOAT)),
+    Binary("<", H, Lit(0.5, FLOAT)),
+    Binary("<", H, Lit(0.5, HALF)),
+    Select(Binary("==", X, Lit(1, INT)), H, Lit(0.5, FLOAT)),
+    Select(Binary("==", X, Lit(1, INT)), Lit(0.5, HALF), H),
     Binary("*", H, Lit(0.5, HALF)),
     Binary("*", Binary("+", Lit(1.0, FLOAT), Lit(2.0, FLOAT)), H),
     Binary("max", H, Lit(0.5, FLOAT)),

@@ -33,6 +33,7 @@ from ir import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     SizeOf,
     Slide,
     Split,
@@ -53,6 +54,7 @@ from ir import (
     type_of,
 )
 from ir.core.size import Size, floor_div
+from ir.core.types import CHAR
 
 
 def arr(t: Type, *sizes: Size) -> Type:
@@ -67,6 +69,7 @@ XS, YS = Var("xs", arr(FLOAT, N)), Var("ys", arr(INT, N))
 GRID = Var("grid", arr(FLOAT, M, N))
 VS = Var("vs", arr(F4, N))
 X, H, I, V = Var("x", FLOAT), Var("h", HALF), Var("i", INT), Var("v", F4)
+C = Var("c", CHAR)
 ACC = Var("acc", FLOAT)
 PAIR = Tuple((FLOAT, INT))
 EXP = Lam(X, Unary("exp", X))
@@ -83,6 +86,14 @@ SIGNATURES = [
     (Binary("*", H, X), FLOAT),
     (Binary("*", V, X), F4),
     (Binary("/", I, I), INT),
+    (Binary("<", H, X), INT),
+    (Binary("!=", V, X), Vector(INT, 4)),
+    (Select(I, X, X), FLOAT),
+    (Select(I, H, I), HALF),
+    (Select(I, C, C), CHAR),
+    (Select(I, C, I), INT),
+    (Select(I, V, X), F4),
+    (Select(Binary("<", V, X), X, I), F4),
     (MakeTuple((X, I)), PAIR),
     (MakeArray((X, ZERO)), arr(FLOAT, 2)),
     (MakeArray((XS, XS, XS)), arr(FLOAT, 3, N)),
@@ -130,6 +141,9 @@ def test_a_node_has_the_type_of_its_signature(e: Expr, t: Type) -> None:
 ILL_TYPED = [
     (Binary("+", XS, X), "expected two numbers"),
     (Binary("+", V, Var("w", Vector(FLOAT, 2))), "expected two numbers"),
+    (Binary("<", X, XS), "expected two numbers"),
+    (Select(X, X, X), "select needs an int as its condition, found float"),
+    (Select(Binary("<", V, X), Var("w", Vector(FLOAT, 2)), X), "expected two numbers"),
     (Unary("exp", I), "exp needs a float, found int"),
     (Unary("neg", XS), "neg needs a number"),
     (MakeArray((X, I)), "an array's element: expected float, found int"),

@@ -43,6 +43,8 @@ OPERATIONS = {
     "zip": "zip(xs, ys)",
     "tuples": "map((x, y) -> (y, x + y), zip(xs, ys))",
     "concat": "concat(xs, concat(ys, xs))",
+    "a choice by place": "map((x, i) -> select(i < 5, x, 2.0 * x), zip(xs, generate(12, i -> i)))",
+    "a choice by data": "map((x, y) -> select(y > 1.0, x, -x), zip(xs, ys))",
     "at": "(at(3, xs), at(0, xs))",
     "let": "let s = map(x -> x + x, xs)\n  zip(s, reorder(i -> 11 - i, s))",
     "a sum": "reduce(2.0, (acc, x) -> acc + x, xs)",
@@ -185,6 +187,8 @@ def test_data_gradients_of_random_convolutions_are_numpys() -> None:
         "max(x, y) - min(2.0 * x, y)",
         "abs(x) + relu(y - x)",
         "sinpi(x) * cospi(y)",
+        "select(x > y, x * x * y, exp(y) - x)",
+        "leaky_relu(0.25, x - y) * (1 + (y > 0.0))",
         "-x / (3.0 + y * y)",
     ],
 )

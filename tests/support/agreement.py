@@ -41,6 +41,7 @@ SMALL = {
     "batched": {"N": 2, "C": 3, "W": 4, "H": 5, "M": 2},
     "blur": {"W": 9, "H": 7},
     "blur_separable": {"W": 9, "H": 7},
+    "causal_attention": {"N": 5, "D": 4, "E": 3},
     "conv_transpose2d": {"C": 3, "W": 4, "H": 3, "M": 4},
     "conv1d": {"C": 3, "N": 12, "M": 4},
     "conv1x1": {"C": 6, "W": 4, "H": 3, "M": 5},

@@ -315,6 +315,37 @@ f(xs : [float]N) =
   mapGlobal(0)(x -> exp(x) + sqrt(abs(x)) + tanh(x) - log(abs(x) + 1) / 2, xs)
 where N = 20
 """,
+    "choices": """
+f(xs : [float]N, hs : [half]N, is : [int]N, cs : [char]N, ls : [long]N, s : float) =
+  mapGlobal(0)((x, h, i, c, l) ->
+      select(x > s, x, 2.0 * x) + select(i & 1 == 0, h, 0.5) + select((c >= 2) & (l < 3), c, i) +
+      select(l != 1, x, h) + (x <= h) + (l == 2) + select(i < c, c, c) + select(s > 1, x, 1.0),
+    zip(xs, hs, is, cs, ls))
+where N = 20
+""",
+    "choices in vectors": """
+f(xs : [float]N, hs : [half]N, is : [int]N, cs : [char]N, ls : [long]N, s : float) =
+  asScalar(mapGlobal(0)(vectorized (x, h, i, c, l) ->
+      select(x > s, x, 2.0 * x) + select(i & 1 == 0, h, 0.5) + select((c >= 2) & (l < 3), c, i) +
+      select(l != 1, x, h) + (x <= h) + (l == 2) + select(i < c, c, c) + select(s > 1, x, 1.0) +
+      select(x < 0, 1.0, 2.0) + select(h > s, l, i),
+    zip(asVector(4, xs), asVector(4, hs), asVector(4, is), asVector(4, cs), asVector(4, ls))))
+where N = 20
+""",
+    "an index of the largest": """
+f(xs : [[float]C]N) =
+  mapGlobal(0)(row ->
+      reduceSeq((at(0, row), 0), (best, (x, i)) -> select(x > best.0, (x, i), best),
+        zip(row, generate(C, i -> i))),
+    xs)
+where N = 9, C = 7
+""",
+    "a mask by places": """
+f(xs : [[float]N]N) =
+  mapGlobal(0)((row, i) -> mapSeq((x, j) -> select(j <= i, x, -1.0), zip(row, generate(N, j -> j))),
+    zip(xs, generate(N, i -> i)))
+where N = 9
+""",
     "roots of unity": """
 f(xs : [float]N) =
   mapGlobal(0)(x -> reduceSeq(0.0, (a, i) -> a + cospi(x * 0.5) * sinpi(i * 0.5),
